@@ -11,12 +11,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// rowBytes is about how much one row of content holds. A message of JSON is
-// never cut.
+// rowBytes is the approximate size of one row of content. A JSON message is never split.
 const rowBytes = perdure.BlobChunk
 
-// mediaType is a content type without its parameters, in lower case: what
-// compares.
+// mediaType returns a content type without its parameters, in lower case, for comparison.
 func mediaType(contentType string) string {
 	plain, _, err := mime.ParseMediaType(contentType)
 	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) || !strings.Contains(plain, "/") {
@@ -29,12 +27,12 @@ func sameType(a, b string) bool { return mediaType(a) == mediaType(b) }
 
 func isJSON(contentType string) bool { return mediaType(contentType) == "application/json" }
 
-// isText reports whether the content is text that events carry as it is.
+// isText reports whether the content is text, which events carry unencoded.
 func isText(contentType string) bool {
 	return isJSON(contentType) || strings.HasPrefix(mediaType(contentType), "text/")
 }
 
-// cut makes rows of bytes.
+// cut splits bytes into rows.
 func cut(content []byte) (rows [][]byte) {
 	for len(content) > 0 {
 		n := min(len(content), rowBytes)
@@ -44,9 +42,9 @@ func cut(content []byte) (rows [][]byte) {
 	return rows
 }
 
-// cutJSON makes rows of messages: the elements of an array, or one value. A row
-// is messages with commas between, so that rows joined by commas are an array's
-// inside. Line ends between tokens go. Error: invalid_argument.
+// cutJSON splits a JSON body into rows of messages: the elements of an array, or one value. The
+// messages of a row are joined by commas, so that rows joined by commas are the inside of an array.
+// Line ends between tokens are removed. Errors: invalid_argument.
 func cutJSON(content []byte) (rows [][]byte, err error) {
 	if !utf8.Valid(content) || !json.Valid(content) {
 		return nil, perdure.FieldErrorf("body", "is not JSON, which the content type says it is")
@@ -77,13 +75,12 @@ func cutJSON(content []byte) (rows [][]byte, err error) {
 	return rows, nil
 }
 
-// array is rows of messages as one JSON array.
+// array joins rows of messages to a JSON array.
 func array(rows [][]byte) []byte {
 	return append(append([]byte{'['}, bytes.Join(rows, []byte{','})...), ']')
 }
 
-// unfinished is how many bytes at the end of a text begin a character whose rest
-// is still to come.
+// unfinished returns the number of bytes at the end of a text that begin an incomplete character.
 func unfinished(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {

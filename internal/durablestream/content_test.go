@@ -43,8 +43,8 @@ func TestJSONIsCutAtItsMessages(t *testing.T) {
 	}
 }
 
-// Text that is cut anywhere and given in pieces without their unfinished ends is
-// whole in every piece, and the text when joined.
+// A text that is cut anywhere and served in pages without incomplete characters is valid in every
+// page, and complete when joined.
 func TestUnfinishedCharacterIsHeldBack(t *testing.T) {
 	const text = "aé€😀\xffz\xf0\x9f"
 	for a := range len(text) + 1 {

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// A cursor numbers spans of time, for caches that answer many live readers at
-// once: readers give it back with their next request. Its last digits are those of the
-// check of the page that it comes with, if that has one.
+// A cursor is the number of a time span, for caches that answer many live readers at once. Readers
+// send it back with their next request. If the page has a check, the last digits of its cursor are
+// the check.
 
 const (
 	cursorSpan = 20 * time.Second
-	// checks is how many checks a cursor tells apart. With it a cursor still is
-	// a whole number to a client that counts in 64-bit floats.
+	// checks is the number of different checks in a cursor. It keeps a cursor exact for a client
+	// that stores integers in 64-bit floats.
 	checks = 10_000_000
 )
 
-// cursor is that of a page; it always is after one that the reader has had.
+// cursor returns the cursor of a page. It is always greater than the cursor of the request.
 func (d *reading) cursor(check uint64) string {
 	span := time.Now().Unix() / int64(cursorSpan/time.Second)
 	had, err := strconv.ParseInt(d.r.URL.Query().Get("cursor"), 10, 64)
@@ -32,11 +32,11 @@ func (d *reading) cursor(check uint64) string {
 	return strconv.FormatInt(span*checks+int64(check%checks), 10)
 }
 
-// sameContent refuses an offset that comes with a cursor of another check.
+// sameContent refuses an offset whose cursor has a different check.
 func (d *reading) sameContent(cursor string) error {
 	had, err := strconv.ParseInt(cursor, 10, 64)
 	if err != nil {
-		return nil // a cursor that none of our answers gave says nothing
+		return nil // a cursor that this server did not create has no check
 	}
 	check, err := d.Check(d.r.Context(), d.at)
 	if err != nil || check == 0 || had%checks == int64(check%checks) {

@@ -1,6 +1,5 @@
-// Package durablestream speaks the Durable Streams protocol: streams that
-// clients create, append to and close, and the reading of any stream, such as
-// the log of an execution, by catch-up, long poll and server-sent events. Its
-// rules are pure decisions that the store's committer makes durable. docs/api.md
-// describes what it serves.
+// Package durablestream implements the Durable Streams protocol. Clients create streams, append to
+// them and close them. Any stream, such as the log of an execution, can be read by catch-up, long
+// poll and server-sent events. The rules are pure functions whose decisions the store's committer
+// makes durable. docs/api.md describes the supported protocol.
 package durablestream

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// control follows each batch of an event stream.
+// control is the data of the control event after each batch of an event stream.
 type control struct {
 	Next     string `json:"streamNextOffset"`
 	Cursor   string `json:"streamCursor,omitempty"`
@@ -17,13 +17,12 @@ type control struct {
 	Closed   bool   `json:"streamClosed,omitempty"`
 }
 
-// events serves the stream as server-sent events, for about a minute. Where it
-// cannot continue it resets the connection: the reader comes again with the last
-// offset that it was given.
+// events serves the stream as server-sent events, for about a minute. On an error it resets the
+// connection, and the reader reconnects with the last offset that it received.
 func (d *reading) events() error {
 	first, err := d.Page(d.r.Context(), d.at)
 	if err != nil {
-		return err // an answer is still possible
+		return err // an error response is still possible
 	}
 	d.begin()
 	ctx, cancel := context.WithTimeoutCause(d.live, liveTime, errOver)
@@ -51,8 +50,8 @@ func (d *reading) events() error {
 	}
 }
 
-// over ends the event stream because it is time to come again, unless the reader
-// may not.
+// over ends the event stream after its time, so that the reader reconnects. It returns an error if
+// the reader may no longer read.
 func (d *reading) over() error {
 	if d.Alive() != nil {
 		panic(http.ErrAbortHandler)
@@ -71,9 +70,9 @@ func (d *reading) begin() {
 	d.w.WriteHeader(http.StatusOK)
 }
 
-// whole leaves out the beginning of a character at the end of a page of text:
-// events hold whole characters. It comes with the rest, or when there will be
-// none.
+// whole removes an incomplete character at the end of a page of text, because events hold whole
+// characters. The removed bytes are sent with the rest of the character, or when the stream is
+// closed.
 func (d *reading) whole(p Page) Page {
 	if p.Closed || !isText(d.ContentType()) || isJSON(d.ContentType()) {
 		return p
@@ -86,8 +85,8 @@ func (d *reading) whole(p Page) Page {
 	return p
 }
 
-// batch writes a page and where it leads, and moves on. Of an empty page it
-// writes the latter alone, if it is the first or the last.
+// batch writes a page and its control event, and moves the position. An empty page has only a
+// control event, and only if it is the first or last page.
 func (d *reading) batch(p Page, first bool) error {
 	d.at = p.Next
 	if p.Empty && !first && !p.Closed {
@@ -112,7 +111,7 @@ func (d *reading) batch(p Page, first bool) error {
 	return http.NewResponseController(d.w).Flush()
 }
 
-// lines is a content as the lines of an event.
+// lines encodes content as the lines of an event.
 func (d *reading) lines(content []byte) string {
 	if !isText(d.ContentType()) {
 		return base64.StdEncoding.EncodeToString(content)
@@ -122,8 +121,8 @@ func (d *reading) lines(content []byte) string {
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// event writes an event. A space after the colon is not the line's own to a
-// client, and the protocol's own clients look for none.
+// event writes an event. SSE clients strip one space after the colon, so a line that begins with a
+// space gets a second one. Other lines get none, because the protocol's own clients do not strip it.
 func event(out *bytes.Buffer, name, lines string) {
 	out.WriteString("event: " + name + "\n")
 	for line := range strings.SplitSeq(lines, "\n") {

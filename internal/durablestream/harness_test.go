@@ -24,15 +24,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig serves the streams of a store over HTTP; the first part of a path is the
-// org.
+// rig serves the streams of a store over HTTP; the first segment of a path is the org.
 type rig struct {
 	*testing.T
 	store   store.Store
 	streams *Streams
 	url     string
 	reading Reading
-	cut     chan struct{} // is sent to when the server has reset a connection
+	cut     chan struct{} // receives when the server has reset a connection
 }
 
 func open(t *testing.T) *rig {
@@ -93,7 +92,7 @@ func (r *rig) answer(w http.ResponseWriter, req *http.Request) {
 	_, _ = io.WriteString(w, err.Error())
 }
 
-// reply is what came back.
+// reply is a response.
 type reply struct {
 	*testing.T
 	status int
@@ -112,8 +111,7 @@ func (r *rig) call(method, path, body string, headers ...string) reply {
 	return reply{r.T, res.StatusCode, res.Header, string(raw)}
 }
 
-// start sends a request to a stream of the org acme, and leaves the body to be
-// read.
+// start sends a request to a stream of the org acme, and leaves the body unread.
 func (r *rig) start(ctx context.Context, method, path, body string, headers ...string) *http.Response {
 	r.Helper()
 	if !strings.HasPrefix(path, "/") {
@@ -143,7 +141,7 @@ func (r reply) want(status int) reply {
 
 func (r reply) next() string { return r.header.Get(headerNext) }
 
-// says checks headers; "" is none.
+// says checks headers; "" means absent.
 func (r reply) says(headers ...string) reply {
 	r.Helper()
 	for i := 0; i < len(headers); i += 2 {
@@ -171,14 +169,14 @@ func (r *rig) add(path, contentType, body string, headers ...string) reply {
 	return r.call("POST", path, body, append([]string{typeName, contentType}, headers...)...)
 }
 
-// whole is all of a stream.
+// whole returns the whole content of a stream.
 func (r *rig) whole(path string) string {
 	r.Helper()
 	return r.rest(path, "-1")
 }
 
-// rest reads what follows an offset, page by page: the bytes, or the messages
-// with commas between.
+// rest reads the content after an offset, page by page: the bytes, or the messages joined by
+// commas.
 func (r *rig) rest(path, offset string) string {
 	r.Helper()
 	var pages []string
@@ -201,7 +199,7 @@ func (r *rig) rest(path, offset string) string {
 	}
 }
 
-// live is an event stream that is open.
+// live is an open event stream.
 type live struct {
 	*testing.T
 	res   *http.Response
@@ -218,7 +216,7 @@ func (r *rig) follow(path, offset string) *live {
 	return &live{r.T, res, bufio.NewReader(res.Body)}
 }
 
-// batch is one or two events: what came, and where it leads.
+// batch reads one or two events: the content, if any, and the control event.
 func (l *live) batch() (content string, c control, err error) {
 	l.Helper()
 	for {
@@ -260,7 +258,7 @@ func (l *live) event() (name, data string, err error) {
 	}
 }
 
-// until reads batches until so much content has come, or the stream is over.
+// until reads batches until the content has arrived, or the stream has ended.
 func (l *live) until(want string) control {
 	l.Helper()
 	got := ""
@@ -285,7 +283,7 @@ func (l *live) until(want string) control {
 	}
 }
 
-// filled is so many bytes that do not repeat soon.
+// filled returns n bytes with a long period.
 func filled(n int) string {
 	var b bytes.Buffer
 	for i := 0; b.Len() < n; i++ {

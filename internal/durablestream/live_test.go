@@ -27,7 +27,7 @@ func (deaf) PublishAway(string) {}
 
 func (deaf) Subscribe(...string) (<-chan struct{}, func()) { return nil, func() {} }
 
-// Readers that wait are given what comes, with hints and without, and the end.
+// Waiting readers receive new content, with hints and without, and the end of the stream.
 func TestLiveReadersSeeWhatComes(t *testing.T) {
 	for name, hints := range map[string]notify.Notifier{"with hints": &notify.Local{}, "without": deaf{}} {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestLiveReadersSeeWhatComes(t *testing.T) {
 	}
 }
 
-// awaitReaders returns once so many readers wait.
+// awaitReaders returns once n readers wait.
 func (r *rig) awaitReaders(n int) {
 	r.Helper()
 	look := time.NewTicker(time.Millisecond)
@@ -87,8 +87,7 @@ func (r *rig) awaitReaders(n int) {
 	}
 }
 
-// Readers of a deleted stream are told: a long poll by 404, an event stream by
-// its reset.
+// Deleting a stream ends its readers: a long poll with 404, an event stream with a reset.
 func TestDeletingWakesReaders(t *testing.T) {
 	r := open(t)
 	offset := r.make("s", asText, "a").next()
@@ -104,7 +103,7 @@ func TestDeletingWakesReaders(t *testing.T) {
 	}
 }
 
-// Events hold whole characters however the text was cut, and lines as lines.
+// Events hold whole characters and unchanged lines, however the text was cut.
 func TestEventsOfTextHoldWholeCharacters(t *testing.T) {
 	r := open(t)
 	const text = "é€😀 x\n  y\n\n"
@@ -121,7 +120,7 @@ func TestEventsOfTextHoldWholeCharacters(t *testing.T) {
 	half := r.add("s", asText, "\xe2\x82").want(204).next()
 	r.add("s", asText, "\xac!").want(204)
 	l.until("€!")
-	// A reader may come back inside of a character, by an offset that is ours.
+	// A reader may use an offset inside a character if the server issued it.
 	if got := r.call("GET", "s?offset="+half, "").want(200); got.body != "\xac!" {
 		t.Errorf("after half a character comes %q", got.body)
 	}
@@ -135,7 +134,7 @@ func TestEventsOfTextHoldWholeCharacters(t *testing.T) {
 	}
 }
 
-// Events of other types are the bytes, in base64.
+// Events of other content types are base64 of the bytes.
 func TestEventsOfBytes(t *testing.T) {
 	r := open(t)
 	content := "\x00\xff\r\n\n" + filled(200_000)
@@ -153,7 +152,7 @@ func TestEventsOfBytes(t *testing.T) {
 	j.until(`[{"a":"\n"},2]`)
 }
 
-// An error of Alive, such as a key that was revoked, ends what waits.
+// An error of Alive, such as a revoked key, ends a waiting request.
 func TestReaderThatMayNoLongerReadIsEnded(t *testing.T) {
 	r := open(t)
 	var over atomic.Bool
@@ -175,8 +174,7 @@ func TestReaderThatMayNoLongerReadIsEnded(t *testing.T) {
 	}
 }
 
-// A reader that never reads is cut off, and disturbs nobody: neither writers nor
-// other readers.
+// A reader that never reads is disconnected, and delays neither writers nor other readers.
 func TestReaderThatNeverReads(t *testing.T) {
 	r := open(t)
 	r.make("s", asBytes, filled(8<<20))
@@ -198,7 +196,7 @@ func TestReaderThatNeverReads(t *testing.T) {
 	<-r.cut
 }
 
-// moody is a store whose reading of streams fails for a while.
+// moody is a store whose reads of streams fail for a while.
 type moody struct {
 	store.Store
 	fails atomic.Int64
@@ -211,8 +209,8 @@ func (m *moody) StreamContent(ctx context.Context, id uuid.UUID, after int64, by
 	return m.Store.StreamContent(ctx, id, after, bytes)
 }
 
-// A store that does not answer for a moment is asked again; one that stays away
-// is told of.
+// The read of a store that fails for a moment is retried. If the store stays unavailable, the
+// readers get the error.
 func TestStoreThatIsAway(t *testing.T) {
 	s := &moody{Store: opentest.Store(t)}
 	hints := &notify.Local{}

@@ -10,15 +10,14 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// An offset of a general stream is what it was given for, in 16 hexadecimal
-// digits, and a position in 20 decimal ones: all of a stream's have one length
-// and sort as its positions do. The first part is made of the stream's id and
-// the store's epoch, so that an offset is known for one of a stream that was
-// deleted, or of the store before it was restored.
+// An offset of a general stream is a mark in 16 hexadecimal digits and a position in 20 decimal
+// digits. All offsets of a stream have one length, and sort as their positions. The mark is derived
+// from the stream's id and the store's epoch. It identifies offsets of a deleted stream, and of the
+// store before a restore.
 
 const offsetDigits = 20
 
-// mark is the first part of a stream's offsets.
+// mark returns the first part of a stream's offsets.
 func mark(epoch uint64, s *store.Stream) string {
 	h := sha256.New()
 	h.Write(binary.BigEndian.AppendUint64(nil, epoch))
@@ -30,8 +29,8 @@ func (s *Streams) offset(x *store.Stream, at int64) string {
 	return fmt.Sprintf("%s_%0*d", mark(s.store.Epoch(), x), offsetDigits, at)
 }
 
-// parseOffset reads an offset of the stream. Its answers are those of a reader:
-// bad_offset, or gone for one of another stream or store.
+// parseOffset parses an offset of the stream. Errors: bad_offset; gone if the offset belongs to
+// another stream or store.
 func (s *Streams) parseOffset(x *store.Stream, offset string) (int64, error) {
 	given, digits, ok := strings.Cut(offset, "_")
 	at, err := strconv.ParseInt(digits, 10, 64)

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// pollWait is how long a long poll waits, and liveTime how long an event
-	// stream is kept open: then the client comes again.
+	// pollWait is how long a long poll waits. liveTime is how long an event stream stays open
+	// before the client reconnects.
 	pollWait = 20 * time.Second
 	liveTime = time.Minute
-	// pieceBytes is what a reader has to take within the time for one write.
+	// pieceBytes is the number of bytes that a reader has to take within the write timeout.
 	pieceBytes = 64 << 10
 )
 
-// The protocol's headers.
+// Headers of the protocol.
 const (
 	headerNext     = "Stream-Next-Offset"
 	headerClosed   = "Stream-Closed"
@@ -36,31 +36,31 @@ const (
 	headerEncoding = "Stream-Sse-Data-Encoding"
 )
 
-// Reading says how a request to read is served.
+// Reading configures how a read request is served.
 type Reading struct {
-	// Alive is called about once a second while a reader waits, and when waiting
-	// ends without anything; its error ends the request.
+	// Alive is called about once a second while a reader waits, and when waiting ends without new
+	// content. Its error ends the request.
 	Alive func() error
-	// WriteTimeout is how long the reader may take for a piece of 64 KiB before
-	// its connection is reset.
+	// WriteTimeout is the time that the reader has for each piece of 64 KiB before its connection
+	// is reset.
 	WriteTimeout time.Duration
 }
 
-// reading is one GET or HEAD.
+// reading is one GET or HEAD request.
 type reading struct {
 	Reading
 	Source
-	live context.Context // ends waiting; the request's own ends all of it
+	live context.Context // ends only waiting; the request's own context ends everything
 	w    http.ResponseWriter
 	r    *http.Request
 	at   int64
-	// now says that only what comes is wanted.
+	// now is set if the reader wants only new content.
 	now bool
 }
 
-// Serve answers a GET or HEAD of the source. What it returns has still to be
-// answered: a [*Refusal], or an error with a code. live is of the request's
-// context, and may end earlier: then nothing is waited for any more.
+// Serve serves a GET or HEAD request of the source. If it returns an error, the caller sends the
+// response: the error is a [*Refusal], or has a code. live is derived from the request's context
+// and may end earlier; then Serve no longer waits for content.
 func Serve(live context.Context, w http.ResponseWriter, r *http.Request, s Source, c Reading) error {
 	d := &reading{Reading: c, Source: s, live: live, w: w, r: r}
 	protect(w)
@@ -82,8 +82,8 @@ func Serve(live context.Context, w http.ResponseWriter, r *http.Request, s Sourc
 	}
 }
 
-// protect keeps browsers from running what clients have stored, on an origin
-// where the visitor is logged in.
+// protect prevents browsers from running content of clients on an origin where the visitor is
+// logged in.
 func protect(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -91,7 +91,7 @@ func protect(w http.ResponseWriter) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// parse reads the offset: -1 or none is the beginning, now the end.
+// parse parses the offset: -1 or none is the start, "now" is the end.
 func (d *reading) parse() (err error) {
 	q := d.r.URL.Query()
 	offset := q.Get("offset")
@@ -113,7 +113,7 @@ func (d *reading) parse() (err error) {
 	return d.sameContent(q.Get("cursor"))
 }
 
-// describe sets the headers that say where the answer leads.
+// describe sets the headers with the next position.
 func (d *reading) describe(p Page) {
 	h := d.w.Header()
 	h.Set("Content-Type", d.ContentType())
@@ -147,7 +147,7 @@ func (d *reading) catchUp() error {
 		}
 		d.describe(end)
 		d.w.Header().Set("Cache-Control", "no-store")
-		_ = d.write(end.Content) // the reader has gone
+		_ = d.write(end.Content) // fails only if the reader has disconnected
 		return nil
 	}
 	p, err := d.Page(d.r.Context(), d.at)
@@ -158,7 +158,7 @@ func (d *reading) catchUp() error {
 	return nil
 }
 
-// answer gives a page, unless the reader has it already.
+// answer sends a page, or 304 if the reader already has it.
 func (d *reading) answer(p Page) {
 	d.describe(p)
 	tag := fmt.Sprintf("%s:%d:%d", d.Tag(), d.at, p.Next)
@@ -174,10 +174,10 @@ func (d *reading) answer(p Page) {
 		d.w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	_ = d.write(p.Content) // the reader has gone
+	_ = d.write(p.Content) // fails only if the reader has disconnected
 }
 
-// holds reports whether a list of entity tags has the tag.
+// holds reports whether a list of entity tags contains the tag.
 func holds(lists []string, tag string) bool {
 	for _, list := range lists {
 		for one := range strings.SplitSeq(list, ",") {
@@ -189,12 +189,12 @@ func holds(lists []string, tag string) bool {
 	return false
 }
 
-// write writes a body, or a part of one. A reader that has gone, or does not take
-// the next piece in time, is left: its connection is of no use any more.
+// write writes a body or a part of it. It returns an error if the reader has disconnected, or does
+// not take the next piece in time; the connection is then unusable.
 func (d *reading) write(body []byte) error {
 	c := http.NewResponseController(d.w)
 	for len(body) > 0 {
-		// It fails on a connection that knows no deadlines, which then has none.
+		// It fails on a connection without deadlines, which then has none.
 		_ = c.SetWriteDeadline(time.Now().Add(d.WriteTimeout))
 		n, err := d.w.Write(body[:min(len(body), pieceBytes)])
 		if err != nil {

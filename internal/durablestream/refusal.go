@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Refusal is an answer that the protocol gives a status of its own, and headers
-// that tell the client what to do.
+// Refusal is an error with a status that the protocol defines, and with headers that tell the
+// client what to do.
 type Refusal struct {
 	Status int
 	Code   perdure.Code
@@ -33,18 +33,19 @@ func (r *Refusal) number(name string, n int64) *Refusal {
 	return r.with(name, strconv.FormatInt(n, 10))
 }
 
-// Gone is the answer to an offset after which nothing can be read any more:
-// what follows it is no longer kept, or it was given for another content.
+// Gone returns the refusal of an offset after which nothing can be read: the content was pruned, or
+// the offset belongs to other content.
 func Gone(why string) *Refusal {
 	return refuse(http.StatusGone, perdure.NotFound, "%s; begin with offset=-1", why)
 }
 
-// NotHere is the answer to what the protocol knows and this server does not do.
+// NotHere returns the refusal of a feature that the protocol defines and this server does not
+// support.
 func NotHere(what string) *Refusal {
 	return refuse(http.StatusNotImplemented, perdure.InvalidArgument, "%s: this server does not do that", what)
 }
 
-// BadOffset is the answer to an offset that no answer gave.
+// BadOffset returns the refusal of an offset that no response contained.
 func BadOffset() error {
 	return perdure.FieldErrorf("offset", "is none that this stream gave")
 }

@@ -10,20 +10,19 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// The rules are pure: the committer may run them again from fresh state.
+// The rules are pure: the committer may run them again with newer state.
 
-// creation is a PUT.
+// creation is a PUT request.
 type creation struct {
 	org, path   string
-	id          uuid.UUID // the stream's, if it is made
+	id          uuid.UUID // the id of the stream if it is created
 	contentType string
 	rows        [][]byte
 	closed      bool
-	key         *uuid.UUID // who makes it; nil if that is no key
+	key         *uuid.UUID // the creator's key; nil without one
 }
 
-// roomFor refuses what the limits of the stream's key have no room for. Error:
-// rate_limited.
+// roomFor refuses a write that exceeds the limits of the stream's key. Errors: rate_limited.
 func roomFor(st *store.State, rows [][]byte) error {
 	if k := st.Limited; k != nil && k.Use != nil && len(rows) > 0 {
 		return k.Limits.Store(*k.Use, length(rows))
@@ -31,18 +30,18 @@ func roomFor(st *store.State, rows [][]byte) error {
 	return nil
 }
 
-// outcome is what a command has come to.
+// outcome is the result of a command.
 type outcome struct {
-	stream store.Stream // as it is now
+	stream store.Stream // after the command
 	made   bool         // the stream was created
-	// stored says that something was written: not where a command is repeated
-	// that had been written before.
+	// stored reports that something was written. It is false for a repeated command that was stored
+	// before.
 	stored   bool
-	producer *store.StreamProducer // as it is now, of an append that names one
+	producer *store.StreamProducer // after an append that names a producer
 }
 
-// decideCreate creates a stream where there is none. One that is there has to be
-// as this creation would make it, its content aside.
+// decideCreate creates a stream. An existing stream must have the properties that the creation asks
+// for, apart from its content.
 func (s *Streams) decideCreate(st *store.State, c creation) (*store.Changes, error) {
 	x := st.Stream
 	switch {
@@ -70,24 +69,24 @@ func (s *Streams) decideCreate(st *store.State, c creation) (*store.Changes, err
 	return &store.Changes{Answer: outcome{stream: *x}}, nil
 }
 
-// full refuses one stream more.
+// full refuses another stream if the org has reached its limit.
 func (s *Streams) full(there int) error {
 	return &perdure.Error{Code: perdure.RateLimited, RetryAfter: time.Minute, Message: fmt.Sprintf(
 		"the org has %d streams, and may have %d; delete some (DELETE /v1/stream/{path}), or have the servers started with a higher --streams-per-org", there, s.most)}
 }
 
-// addition is a POST: content, a closing, or both at once.
+// addition is a POST request: content, a close, or both.
 type addition struct {
 	path        string
-	contentType string // "" if there are no rows
+	contentType string // "" without rows
 	rows        [][]byte
-	seq         string // the writer's Stream-Seq; "" if none
+	seq         string // the writer's Stream-Seq; "" without one
 	closes      bool
-	producer    *store.StreamProducer // as the request names it; nil if it does not
+	producer    *store.StreamProducer // as the request names it; nil without one
 }
 
-// decideAppend appends, closes, or finds that the same request was stored
-// before. A stream that is closed is told of first, so that clients learn it.
+// decideAppend appends, closes, or detects a request that was stored before. It first reports that
+// the stream is closed, so that clients learn it.
 func (s *Streams) decideAppend(st *store.State, a addition) (*store.Changes, error) {
 	x := st.Stream
 	switch {
@@ -127,8 +126,8 @@ func (s *Streams) decideAppend(st *store.State, a addition) (*store.Changes, err
 	}, nil
 }
 
-// appendClosed answers what comes after the closing: the closing itself may
-// come again.
+// appendClosed handles a request to a closed stream: the close may be repeated, anything else is
+// refused.
 func (s *Streams) appendClosed(st *store.State, a addition) (*store.Changes, error) {
 	x := st.Stream
 	again := a.closes && len(a.rows) == 0
@@ -146,8 +145,8 @@ func (s *Streams) closed(x *store.Stream) *Refusal {
 		with(headerClosed, "true").with(headerNext, s.offset(x, x.Tail))
 }
 
-// admit reports whether a producer's append was accepted before (known), or may be
-// now. last is how far it has come, nil if it is new.
+// admit reports whether a producer's append was stored before (known). It returns an error if the
+// append may not be stored now. last is the producer's last append; nil for a new producer.
 func admit(last *store.StreamProducer, p store.StreamProducer) (known bool, err error) {
 	expected := int64(0)
 	switch {

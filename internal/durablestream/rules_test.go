@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// A producer is admitted by its epoch and seq alone.
+// A producer is admitted only by its epoch and seq.
 func TestProducerIsAdmitted(t *testing.T) {
 	last := &store.StreamProducer{ID: "p", Epoch: 3, Seq: 7}
 	for _, c := range []struct {
@@ -51,8 +51,8 @@ func TestProducerIsAdmitted(t *testing.T) {
 	}
 }
 
-// writer is a producer that does not know what became of its appends, and
-// repeats each until it is told.
+// writer is a producer that does not know whether its appends were stored, and repeats each one
+// until it gets a response.
 type writer struct {
 	*Streams
 	name   string
@@ -80,8 +80,8 @@ func (w *writer) write(ctx context.Context, n int) error {
 	return nil
 }
 
-// Whatever fails around a commit, what producers append until they are told is
-// there once and in order, also what closes the stream.
+// Whatever fails around a commit, appends that producers repeat until they get a response are
+// stored once and in order. This includes the append that closes the stream.
 func TestAppendOfUnknownOutcomeIsStoredOnce(t *testing.T) {
 	for seed := range uint64(4) {
 		chance := rand.New(rand.NewPCG(seed, 1))
@@ -117,7 +117,7 @@ func TestAppendOfUnknownOutcomeIsStoredOnce(t *testing.T) {
 	}
 }
 
-// checkAppends wants each append once, those of a producer in order.
+// checkAppends checks that each append is stored once, and the appends of a producer in order.
 func checkAppends(t *testing.T, seed uint64, s *Streams, writers, each int) {
 	t.Helper()
 	x, err := s.store.Stream(t.Context(), "acme", "s")

@@ -7,51 +7,50 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Source is a stream as the protocol reads it. A position counts up from 0, the
-// beginning; what it counts is the source's own.
+// Source is a stream as the protocol reads it. A position is a number that increases from 0, the
+// start; each source defines its unit.
 type Source interface {
-	// ContentType is that of what Page gives.
+	// ContentType returns the content type of the pages.
 	ContentType() string
-	// Tag names the content: two sources of one tag have the same content
-	// wherever they have the same positions, and the same marks, if any.
+	// Tag identifies the content. Two sources with the same tag have the same content wherever they
+	// have the same positions and marks.
 	Tag() string
-	// Offset writes a position, and Parse reads one.
+	// Offset formats a position, and Parse parses it.
 	Offset(at int64) string
 	Parse(offset string) (int64, error)
 	// Check returns the check of a page that ends at the position; 0 for none.
 	Check(ctx context.Context, at int64) (uint64, error)
-	// End returns the position after all content, in an empty page.
+	// End returns an empty page at the end of the content.
 	End(ctx context.Context) (Page, error)
-	// Page returns some of what follows the position: nothing only if there is
-	// nothing.
+	// Page returns some content after the position. It is empty only if there is none.
 	Page(ctx context.Context, at int64) (Page, error)
-	// Await returns when there is something after the position, or the stream is
-	// closed there. Until then it calls idle about once a second, whose error it
-	// returns; so it does the cause of the context's end.
+	// Await returns when there is content after the position, or the stream is closed there. Until
+	// then it calls idle about once a second, and returns the error of idle or the cause of the
+	// context's end.
 	Await(ctx context.Context, at int64, idle func() error) error
 }
 
 // Page is a part of a stream.
 type Page struct {
-	// Content is what an answer's body is: of JSON an array of messages.
+	// Content is the body of a response; for JSON, an array of messages.
 	Content []byte
 	Empty   bool
-	Next    int64 // the position after it
-	// Mark tells it from what was, or will be, at the same positions of the same
-	// content; "" where nothing ever changes there.
+	Next    int64 // the position after Content
+	// Mark distinguishes the page from earlier or later content at the same positions; "" if
+	// content never changes.
 	Mark string
-	// Check, if it is not 0, is carried by Stream-Cursor, which live readers give
-	// back: another one tells that their offset is of another content.
+	// Check, if not 0, is part of Stream-Cursor, which live readers send back. A different check
+	// means that their offset belongs to other content.
 	Check uint64
-	// UpToDate says that there was nothing after it, and Closed that there never
-	// will be.
+	// UpToDate reports that there was nothing after the page. Closed reports that there never will
+	// be.
 	UpToDate, Closed bool
 }
 
-// pageBytes is about how much one answer has.
+// pageBytes is the approximate size of one response.
 const pageBytes = 1 << 20
 
-// general is a general stream as it was when the request came.
+// general is a general stream as it was at the start of the request.
 type general struct {
 	*Streams
 	stream *store.Stream
@@ -65,7 +64,8 @@ func (g *general) Offset(at int64) string { return g.offset(g.stream, at) }
 
 func (g *general) Parse(offset string) (int64, error) { return g.parseOffset(g.stream, offset) }
 
-// Check implements [Source]. Offsets of general streams name what they are of.
+// Check implements [Source]. It returns 0, because offsets of general streams identify their
+// content.
 func (g *general) Check(context.Context, int64) (uint64, error) { return 0, nil }
 
 func (g *general) End(ctx context.Context) (Page, error) {
@@ -88,7 +88,7 @@ func (g *general) Page(ctx context.Context, at int64) (Page, error) {
 			continue
 		}
 		if isJSON(now.ContentType) {
-			return Page{}, BadOffset() // inside of what came as one
+			return Page{}, BadOffset() // not at the start of a row
 		}
 		rows[i] = p.Content[at-p.At:]
 	}

@@ -10,22 +10,22 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Streams are the general streams of a store.
+// Streams serves the general streams of a store.
 type Streams struct {
 	store store.Store
 	hints notify.Notifier
-	most  int // that an org may have
+	most  int // largest number of streams of an org
 
 	mu      sync.Mutex // guards watches
 	watches map[uuid.UUID]*watch
 }
 
-// DefaultPerOrg is how many streams an org may have.
+// DefaultPerOrg is the default of the largest number of streams of an org.
 const DefaultPerOrg = 10_000
 
-// New makes the streams of a store, of which an org may have so many; 0 stands
-// for DefaultPerOrg. Readers on other servers learn of what is written here by
-// the hints, or a second later without.
+// New creates a Streams for the streams of a store. perOrg is the largest number of streams of an
+// org; 0 means DefaultPerOrg. Hints tell readers on other servers about writes; without a hint they
+// notice a write within a second.
 func New(st store.Store, hints notify.Notifier, perOrg int) *Streams {
 	if perOrg <= 0 {
 		perOrg = DefaultPerOrg
@@ -33,11 +33,11 @@ func New(st store.Store, hints notify.Notifier, perOrg int) *Streams {
 	return &Streams{store: st, hints: hints, most: perOrg, watches: map[uuid.UUID]*watch{}}
 }
 
-// deleteStream is the command that makes room.
+// deleteStream is the name of the command that frees space.
 const deleteStream = "delete stream"
 
-// do runs one command on a stream, and returns its readers a hint once it is
-// durable.
+// do runs one command on a stream. Once the command is durable, it sends a hint to the stream's
+// readers.
 func (s *Streams) do(ctx context.Context, org string, bytes int64, needs store.Needs, name string, decide func(*store.State) (*store.Changes, error)) (outcome, error) {
 	answers, err := s.store.Do(ctx, store.Command{
 		Name: name, Lane: store.LaneChunks, Org: org, Bytes: int(bytes), Frees: name == deleteStream,
@@ -72,8 +72,8 @@ func (s *Streams) append(ctx context.Context, org string, a addition) (outcome, 
 		func(st *store.State) (*store.Changes, error) { return s.decideAppend(st, a) })
 }
 
-// remove takes a stream away from its readers and writers. Its rows go step by
-// step, with what else is kept no longer.
+// remove deletes a stream for its readers and writers. Its rows are removed later in steps, with
+// other data that is no longer needed.
 func (s *Streams) remove(ctx context.Context, org, path string) (outcome, error) {
 	return s.do(ctx, org, 0, store.Needs{Stream: path}, deleteStream,
 		func(st *store.State) (*store.Changes, error) { return decideDelete(st, path) })

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// What is appended can be read from every offset that was given, with the bytes
-// as they were; offsets have one length and sort.
+// Appended content can be read from every issued offset, with the bytes unchanged. Offsets have one
+// length and sort.
 func TestStreamIsReadFromEveryOffset(t *testing.T) {
 	r := open(t)
 	parts := []string{"1", `"` + filled(100_000) + `"`, `"ü\u0000"`, "[2]", `"` + filled(2<<20) + `"`, "3"}
@@ -36,7 +36,7 @@ func TestStreamIsReadFromEveryOffset(t *testing.T) {
 	}
 }
 
-// A stream that is closed says so at its end, and takes nothing more.
+// A closed stream reports so at its end, and accepts no more content.
 func TestClosedStream(t *testing.T) {
 	r := open(t)
 	r.call("PUT", "made", "all", typeName, asText, headerClosed, "TRUE").want(201).says(headerClosed, "true")
@@ -62,8 +62,8 @@ func TestClosedStream(t *testing.T) {
 	r.call("HEAD", "s", "").want(200).says(headerClosed, "true", headerNext, last, "Cache-Control", "no-store")
 }
 
-// Producers' headers are answered as the protocol has it; what closes the stream
-// may come again, and nothing else.
+// Producers' headers are handled as the protocol defines. The append that closed the stream may be
+// repeated; no other request to it is accepted.
 func TestProducersHeaders(t *testing.T) {
 	r := open(t)
 	r.make("s", asText, "")
@@ -97,8 +97,7 @@ func TestProducersHeaders(t *testing.T) {
 	}
 }
 
-// Requests that cannot be served are refused with the reason, and change
-// nothing.
+// Invalid requests are refused with the reason, and change nothing.
 func TestStreamRequestsThatAreRefused(t *testing.T) {
 	r := open(t)
 	offset := r.make("s", asJSON, `[{"a":1},{"a":2}]`).next()
@@ -165,7 +164,7 @@ func TestWriterSequenceIsOfTheStream(t *testing.T) {
 	r.make("s", asText, "")
 	r.add("s", asText, "a", headerWriter, "2").want(204)
 	r.add("s", asText, "x", headerWriter, "2").want(409)
-	r.add("s", asText, "x", headerWriter, "10").want(409) // as texts
+	r.add("s", asText, "x", headerWriter, "10").want(409) // compared as strings
 	r.add("s", asText, "b").want(204)
 	r.add("s", asText, "c", headerWriter, "2a").want(204)
 	if got := r.whole("s"); got != "abc" {
@@ -173,7 +172,7 @@ func TestWriterSequenceIsOfTheStream(t *testing.T) {
 	}
 }
 
-// An answer that the reader has is not sent again, until the stream was closed.
+// A response that the reader already has is not sent again, until the stream is closed.
 func TestKnownAnswerIsNotSentAgain(t *testing.T) {
 	r := open(t)
 	r.make("s", asText, "abc")
@@ -190,7 +189,7 @@ func TestKnownAnswerIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// A deleted stream is gone with its offsets; one that is made again is another.
+// Offsets of a deleted stream are gone; a stream created again at its path is a different one.
 func TestDeletedStreamIsGone(t *testing.T) {
 	r := open(t)
 	old := r.make("s", asText, "old").next()
@@ -221,8 +220,7 @@ func TestOffsetFromBeforeARestoreIsGone(t *testing.T) {
 	restored.call("GET", "s", "", "If-None-Match", tag).want(200)
 }
 
-// Each of many writers finds its own appends in order, and all readers see the
-// same.
+// Each of many writers finds its own appends in order, and all readers see the same content.
 func TestWritersAndReadersAtOnce(t *testing.T) {
 	r := serve(t, opentest.Store(t), deaf{})
 	r.make("s", asBytes, "")
@@ -256,9 +254,8 @@ func TestWritersAndReadersAtOnce(t *testing.T) {
 	}
 }
 
-// An org has a bound of streams, however many come at once. One more is refused
-// with what to do; what is there is not touched by that, other orgs neither, and a
-// deletion makes room.
+// The number of an org's streams is limited, also for concurrent creations. The refusal says what
+// to do. Existing streams and other orgs are not affected, and a deletion makes room.
 func TestStreamsOfAnOrgAreBounded(t *testing.T) {
 	const most = 3
 	r := open(t)

@@ -13,24 +13,24 @@ import (
 )
 
 const (
-	// tick is how often a stream that has readers is looked at without a hint.
+	// tick is the interval at which a stream with readers is read without a hint.
 	tick = time.Second
-	// patience is how many looks in a row may fail before the readers are told.
+	// patience is the number of consecutive failed reads after which the readers get the error.
 	patience = 5
 )
 
-// watch looks at one stream for all of its readers that wait. It runs while it
-// has readers, and the last one waits for its end.
+// watch reads one stream's row for all of its waiting readers. It runs while it has readers, and
+// the last reader waits for its end.
 type watch struct {
 	refs   int // guarded by Streams.mu
 	cancel context.CancelFunc
 	done   chan struct{}
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	stream  *store.Stream
 	failed  int
 	err     error
-	changed chan struct{} // closed at each change, and replaced
+	changed chan struct{} // closed and replaced at each change
 }
 
 func (s *Streams) join(org string, id uuid.UUID) *watch {
@@ -61,8 +61,8 @@ func (s *Streams) leave(id uuid.UUID, w *watch) {
 	}
 }
 
-// look reads the stream's row at each hint, and every second in case one was
-// lost. It subscribes before its first look, so that none falls between.
+// look reads the stream's row at each hint, and every second in case a hint was lost. It subscribes
+// before the first read, so that no hint is missed.
 func (s *Streams) look(ctx context.Context, id uuid.UUID, w *watch) {
 	defer close(w.done)
 	hints, stop := s.hints.Subscribe(notify.Stream(id))
@@ -103,8 +103,8 @@ func (w *watch) take(x *store.Stream, err error) {
 	w.changed = make(chan struct{})
 }
 
-// news reports whether there is anything to read after the position, or what
-// closes when there may be.
+// news reports whether there is anything to read after the position. The channel is closed when
+// that may change.
 func (w *watch) news(after int64) (bool, <-chan struct{}, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,9 +112,9 @@ func (w *watch) news(after int64) (bool, <-chan struct{}, error) {
 	return there, w.changed, w.err
 }
 
-// await returns when the stream holds more than the position, or is closed; idle
-// is called about once a second until then, and ends it by an error. Errors:
-// not_found once the stream is deleted, and the cause of the context's end.
+// await returns when the stream has content after the position, or is closed. Until then it calls
+// idle about once a second; an error of idle ends it. Errors: not_found once the stream is deleted;
+// the cause of the context's end.
 func (s *Streams) await(ctx context.Context, id uuid.UUID, after int64, idle func() error) error {
 	w := s.join(store.OrgOf(ctx), id)
 	defer s.leave(id, w)

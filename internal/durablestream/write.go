@@ -17,21 +17,19 @@ import (
 )
 
 const (
-	// BodyLimit is the most bytes of one creation or append.
+	// BodyLimit is the largest size of one creation or append, in bytes.
 	BodyLimit = 8 << 20
-	// nameLimit is the most bytes of a path, a content type, a producer's id or a
-	// Stream-Seq: each is kept with the stream.
+	// nameLimit is the longest path, content type, producer id or Stream-Seq, in bytes. Each of
+	// them is stored with the stream.
 	nameLimit = 1024
-	// maxNumber is the largest whole number of a client that counts in 64-bit
-	// floats.
+	// maxNumber is the largest integer that is exact in a 64-bit float.
 	maxNumber = 1<<53 - 1
-	// reserved is the first part of paths that the protocol keeps for itself.
+	// reserved is the first segment of paths that the protocol reserves.
 	reserved = "__ds"
 )
 
-// Handle answers a request to a general stream of the org, at that path under
-// the streams' own. What it returns has still to be answered: a [*Refusal], or
-// an error with a code. live is as in [Serve].
+// Handle serves a request to the org's general stream at path. If it returns an error, the caller
+// sends the response: the error is a [*Refusal], or has a code. live is as in [Serve].
 func (s *Streams) Handle(live context.Context, w http.ResponseWriter, r *http.Request, org, path string, c Reading) error {
 	if first, _, _ := strings.Cut(path, "/"); first == reserved {
 		return NotHere("subscriptions")
@@ -68,7 +66,7 @@ func noPath(path string) error {
 	return nil
 }
 
-// checkName refuses what would not come back as it went in.
+// checkName refuses a name that cannot be stored and returned unchanged.
 func checkName(what, name string) error {
 	if len(name) > nameLimit || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		return perdure.FieldErrorf(what, "must be text of up to %d bytes", nameLimit)
@@ -106,7 +104,7 @@ func (s *Streams) put(w http.ResponseWriter, r *http.Request, org, path string) 
 	return nil
 }
 
-// address is where the stream is: the request's own, without the query.
+// address returns the URL of the stream: the request's own, without the query.
 func address(r *http.Request) string {
 	scheme := "http"
 	if r.TLS != nil {
@@ -165,8 +163,8 @@ func (s *Streams) describe(w http.ResponseWriter, o outcome) {
 	}
 }
 
-// refuseExtras answers a creation that asks for what is not there: nobody takes
-// silence for it.
+// refuseExtras refuses a creation that asks for unsupported features. Ignoring them would mislead
+// the client.
 func refuseExtras(r *http.Request) error {
 	ttl, expires := r.Header.Get("Stream-TTL"), r.Header.Get("Stream-Expires-At")
 	switch {
@@ -191,11 +189,11 @@ func refuseExtras(r *http.Request) error {
 	return nil
 }
 
-// closes reports whether a request closes the stream. Other values than true are
-// as good as none, as the protocol has it.
+// closes reports whether a request closes the stream. Values other than true are ignored, as the
+// protocol requires.
 func closes(r *http.Request) bool { return strings.EqualFold(r.Header.Get(headerClosed), "true") }
 
-// content reads a body whole.
+// content reads the whole body.
 func content(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, BodyLimit))
 	var over *http.MaxBytesError
@@ -221,8 +219,7 @@ func rowsOf(contentType string, body []byte) ([][]byte, error) {
 	return cut(body), nil
 }
 
-// producerOf reads the three headers of a producer; nil if there is none of
-// them.
+// producerOf parses the three headers of a producer; nil if none is present.
 func producerOf(r *http.Request) (*store.StreamProducer, error) {
 	given := 0
 	for _, name := range []string{headerProducer, headerEpoch, headerSeq} {

@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 )
 
-// sheet is what a client holds that skips what it has, by seq and offset.
+// sheet is the copy of a log that a client builds. It skips data that it already has, by seq and
+// offset.
 type sheet map[int64]string
 
 func (s sheet) take(t *testing.T, items ...eventlog.Item) {
@@ -41,8 +42,7 @@ func (s sheet) String() string {
 	return b.String()
 }
 
-// grow makes a log of blocks that reach over one another, and calls cut after
-// each record.
+// grow writes a log of overlapping blocks, and calls cut after each record.
 func grow(b *book, cut func()) {
 	event := func() { b.event(perdure.EventSignal, "{}"); cut() }
 	chunk := func(seq int64, text string) int64 { defer cut(); return b.chunk(seq, text) }
@@ -60,9 +60,8 @@ func grow(b *book, cut func()) {
 	closed(three)
 }
 
-// A reader that was cut off anywhere, and asks for what comes after the newest
-// seq that it has, lacks nothing, whether it is given a stream or pages, and
-// wherever among the snapshots it is cut off again.
+// A reader is disconnected at any point and asks for the events after its newest seq. It lacks
+// nothing, for streams and pages, even if it is disconnected again among the snapshots.
 func TestAReaderThatWasCutOffInsideABlockIsGivenItsRest(t *testing.T) {
 	b := newBook()
 	b.eventsAtOnce = 2
@@ -107,7 +106,7 @@ func TestAReaderThatWasCutOffInsideABlockIsGivenItsRest(t *testing.T) {
 			for after, more := c.seq, true; more; {
 				w := window(t, b, eventlog.Span{After: &after, Limit: limit})
 				items := append(slices.Clone(w.Across), w.Items...)
-				for n := range items { // each event of a page leads on, too
+				for n := range items { // each event of a page has a cursor to resume at
 					again := held()
 					maps.Copy(again, got)
 					again.take(t, items[:n+1]...)
@@ -122,7 +121,7 @@ func TestAReaderThatWasCutOffInsideABlockIsGivenItsRest(t *testing.T) {
 	}
 }
 
-// The snapshots of a window do not count as its events.
+// The snapshots in Across do not count as events of a window.
 func TestSnapshotsBeforeAWindowAreNoneOfItsEvents(t *testing.T) {
 	b := newBook()
 	b.event(perdure.EventCreated, "{}")

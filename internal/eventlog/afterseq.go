@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// beginAfterSeq returns, whole, every block of up to seq n that is open or was
-// closed after n, and goes to the first event after n.
+// beginAfterSeq yields a full snapshot of every block with a seq up to n that is open or was closed
+// after event n. It then moves the position to just before the first event after n.
 func (t *tail) beginAfterSeq(ctx context.Context, n int64) error {
 	across, err := t.log.across(ctx, t.execution, n)
 	if err != nil {
@@ -35,7 +35,7 @@ func (t *tail) beginAfterSeq(ctx context.Context, n int64) error {
 	return t.endedAt(ctx, across.head)
 }
 
-// lost reports whether the event after n is no longer kept.
+// lost reports whether the event after n has been pruned.
 func (l *Log) lost(ctx context.Context, execution uuid.UUID, head store.Head, n int64) (bool, error) {
 	if head.FirstPos == 0 {
 		return false, nil
@@ -44,21 +44,21 @@ func (l *Log) lost(ctx context.Context, execution uuid.UUID, head store.Head, n 
 	return len(first) == 1 && first[0].Seq > n+1, err
 }
 
-// across is what a reader that has the events up to a seq still lacks of the
-// blocks among them.
+// across holds the snapshots that a reader with the events up to a seq needs, because it may lack
+// the end of some blocks among them.
 type across struct {
-	// items are snapshots of the blocks that are open or were closed later, oldest
-	// first, as of head.
+	// items are snapshots of the blocks that are open or were closed after the seq, oldest first,
+	// as of head.
 	items []Item
 	// at is the position before the next event.
 	at   perdure.Cursor
 	head store.Head
 }
 
-// across reads the blocks of up to seq n that are open or were closed after n.
-// The cursor of a snapshot leads to all that follows it: to the blocks that are
-// still to come from their beginnings, and to every event after n. What comes
-// twice on the way is known by its seq and offset.
+// across reads the blocks with a seq up to n that are open or were closed after event n. A reader
+// that resumes at the cursor of a snapshot misses nothing: it receives the later blocks from their
+// first chunk, and every event after n. It may receive some data twice, and recognises that data by
+// seq and offset.
 func (l *Log) across(ctx context.Context, execution uuid.UUID, n int64) (across, error) {
 	blocks, pos, head, err := l.read.BlocksAcross(ctx, execution, n)
 	if err != nil {
@@ -81,8 +81,9 @@ func (l *Log) across(ctx context.Context, execution uuid.UUID, n int64) (across,
 	return a, nil
 }
 
-// endsOf returns for each block the position from which nothing is missed of the
-// blocks behind it and of what follows pos; the last one is pos itself.
+// endsOf returns one resume position per block, and pos as the last one. A reader that resumes at
+// the position of a block receives the blocks after that block from their first chunk, and
+// everything after pos.
 func endsOf(blocks []store.BlockContent, pos int64) []int64 {
 	ends := make([]int64, len(blocks)+1)
 	ends[len(blocks)] = pos
@@ -93,15 +94,15 @@ func endsOf(blocks []store.BlockContent, pos int64) []int64 {
 	return ends
 }
 
-// snapshotItem renders a block as it is, all but the cursor.
+// snapshotItem renders a block as a snapshot. It leaves the cursor unset.
 func snapshotItem(b store.BlockContent, execution uuid.UUID) (Item, error) {
 	data, err := BlockData(b, execution)
 	return Item{Event: Snapshot, Type: b.Type, Seq: b.Seq, Data: data}, err
 }
 
-// OpenBlocks returns the data of snapshots of the blocks of up to seq n that are
-// open or were closed after n, and the position after n, from which on nothing of
-// what follows is missed. Error: not_found.
+// OpenBlocks returns the data of snapshots of the blocks with a seq up to n that are open or were
+// closed after event n. It also returns the position after n; a reader that continues there misses
+// nothing. Errors: not_found.
 func (l *Log) OpenBlocks(ctx context.Context, execution uuid.UUID, n int64) ([]json.RawMessage, perdure.Cursor, error) {
 	a, err := l.across(ctx, execution, n)
 	if err != nil {

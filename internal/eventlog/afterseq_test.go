@@ -83,7 +83,7 @@ func TestAfterSeqGoesOnInOpenBlocks(t *testing.T) {
 	})
 }
 
-// A client that is cut off between two snapshots comes to the same.
+// A client that is disconnected between two snapshots ends with the same content.
 func TestAfterSeqCursorBetweenSnapshotsLosesNothing(t *testing.T) {
 	b := newBook()
 	b.event(perdure.EventCreated, "{}")

@@ -8,21 +8,20 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Cursor is the position at a head, for snapshots taken there.
+// Cursor returns the cursor at a head. Snapshots read at that head use it.
 func (l *Log) Cursor(head store.Head) perdure.Cursor {
 	return perdure.Cursor{Epoch: l.epoch(head), Pos: head.LastPos, Nonce: head.Nonce}
 }
 
 func (l *Log) epoch(head store.Head) uint64 { return perdure.EpochOf(head.Epoch, l.storeEpoch) }
 
-// cursorOf is the position after a record.
+// cursorOf returns the cursor after a record.
 func (l *Log) cursorOf(head store.Head, r perdure.Record) perdure.Cursor {
 	return perdure.Cursor{Epoch: l.epoch(head), Pos: r.Pos, Nonce: r.Nonce}
 }
 
-// CursorAt returns the cursor from which a reader continues after the record at pos, or
-// from the start for 0. Who holds the record has its cursor already: see Item.Cursor.
-// Errors: not_found.
+// CursorAt returns the cursor from which a reader continues after the record at pos; 0 is the start
+// of the log. A caller that has the record's Item uses Item.Cursor instead. Errors: not_found.
 func (l *Log) CursorAt(ctx context.Context, execution uuid.UUID, pos int64) (perdure.Cursor, error) {
 	all, err := l.CursorsAt(ctx, execution, pos)
 	if err != nil {
@@ -31,9 +30,9 @@ func (l *Log) CursorAt(ctx context.Context, execution uuid.UUID, pos int64) (per
 	return all[0], nil
 }
 
-// CursorsAt returns the cursors at many positions, in their order, with one read. A
-// cursor at a position that the log no longer keeps, or does not reach, has the nonce
-// 0; whoever comes back with it is answered by a reset. Errors: not_found.
+// CursorsAt returns the cursors at the given positions, in the same order, with one read of the
+// store. A cursor has nonce 0 if its position was pruned or is past the end of the log; a reader
+// that resumes with such a cursor gets a reset. Errors: not_found.
 func (l *Log) CursorsAt(ctx context.Context, execution uuid.UUID, positions ...int64) ([]perdure.Cursor, error) {
 	nonces, head, err := l.read.Nonces(ctx, execution, positions...)
 	if err != nil {
@@ -47,8 +46,9 @@ func (l *Log) CursorsAt(ctx context.Context, execution uuid.UUID, positions ...i
 	return all, nil
 }
 
-// misfit returns the reason of the reset that answers a cursor, which is not the zero
-// one; "" if it fits the log. What follows a cursor that fits may still be pruned.
+// misfit returns the reason of the reset that answers a cursor, or "" if the cursor fits the log.
+// The cursor must not be the zero one. The records after a cursor that fits may still have been
+// pruned.
 func (l *Log) misfit(ctx context.Context, execution uuid.UUID, c perdure.Cursor, head store.Head) (string, error) {
 	switch {
 	case c.Nonceless || c.Epoch != l.epoch(head):

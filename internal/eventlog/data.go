@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// common is what the data of every record begins with.
+// common holds the leading members of the data of every record.
 type common struct {
 	Seq         int64        `json:"seq"`
 	ExecutionID uuid.UUID    `json:"agentExecutionId"`
@@ -20,24 +20,24 @@ type common struct {
 	Attempt int        `json:"attempt,omitempty"`
 }
 
-// commonNames are the members that an event's own fields cannot replace.
+// commonNames are the members of common; an event's own fields cannot replace them.
 var commonNames = []string{
 	"seq", "agentExecutionId", "createdAt", "responseId", "turnId", "messageId", "toolCallId", "taskExecutionId", "attempt",
 }
 
-// chunk is the data of a piece of a block.
+// chunk is the data of a chunk of a block, or of a snapshot of a block.
 type chunk struct {
 	common
 	Offset   int64             `json:"offset"`
-	Type     perdure.EventType `json:"type,omitempty"` // in snapshots: the block's
+	Type     perdure.EventType `json:"type,omitempty"` // the type of the block; only in snapshots
 	Stream   string            `json:"stream,omitempty"`
-	Data     any               `json:"data,omitempty"` // nil if it is withheld
+	Data     any               `json:"data,omitempty"` // nil if the text is withheld
 	Length   int64             `json:"length,omitempty"`
 	Content  json.RawMessage   `json:"content,omitempty"`
 	Snapshot bool              `json:"snapshot,omitempty"`
 }
 
-// callDelta is the data member of a piece of a tool call's arguments.
+// callDelta is the data member of a chunk of a tool call's arguments.
 type callDelta struct {
 	Type     string `json:"type"`
 	ToolCall callID `json:"tool_call"`
@@ -48,7 +48,7 @@ type callID struct {
 	ID string `json:"id"`
 }
 
-// Data renders a record as the JSON object that its clients get, on one line.
+// Data renders a record as the JSON object that clients receive, on one line.
 func Data(r perdure.Record, execution uuid.UUID) ([]byte, error) {
 	head := common{
 		Seq: r.Seq, ExecutionID: execution, CreatedAt: r.CreatedAt, Place: r.Place, TaskID: r.TaskID, Attempt: r.Attempt,
@@ -69,10 +69,10 @@ func Data(r perdure.Record, execution uuid.UUID) ([]byte, error) {
 	return merge(raw, r.Fields)
 }
 
-// withhold gives the length in the place of the text.
+// withhold sets the length in place of the text.
 func (c *chunk) withhold(length int64) { c.Length, c.Content = length, perdure.OnWorker }
 
-// content is text itself, or wrapped where it is arguments of a tool call.
+// content returns text, wrapped in a callDelta if it is part of a tool call's arguments.
 func content(text, toolCallID string) any {
 	if toolCallID == "" {
 		return text
@@ -80,8 +80,7 @@ func content(text, toolCallID string) any {
 	return callDelta{Type: "tool_call_delta", ToolCall: callID{toolCallID}, Delta: text}
 }
 
-// BlockData renders a whole block as the snapshot that replaces what a client
-// holds of it.
+// BlockData renders a whole block as a snapshot, which replaces the client's copy of the block.
 func BlockData(b store.BlockContent, execution uuid.UUID) ([]byte, error) {
 	head := common{Seq: b.Seq, ExecutionID: execution, CreatedAt: b.CreatedAt, Place: b.Place}
 	if b.Key.TaskID != uuid.Nil {
@@ -100,22 +99,22 @@ func BlockData(b store.BlockContent, execution uuid.UUID) ([]byte, error) {
 	return encode(whole)
 }
 
-// ResetData is the data of a reset: the client drops what it has, and the log
-// follows from FirstAvailable.
+// ResetData is the data of a reset. The client drops what it has, and the log follows from
+// FirstAvailable.
 type ResetData struct {
 	Reason         string `json:"reason" enum:"ahead,epoch,truncated"`
 	FirstAvailable int64  `json:"firstAvailable" doc:"Seq of the first event that is still there."`
 	LastSeq        int64  `json:"lastSeq" doc:"Seq of the newest event."`
 }
 
-// The reasons of a reset.
+// Reasons of a reset.
 const (
 	ResetAhead     = "ahead"     // the cursor is past the end of the log
-	ResetEpoch     = "epoch"     // the cursor is of another log, or of one before a restore
-	ResetTruncated = "truncated" // what follows the cursor is no longer kept
+	ResetEpoch     = "epoch"     // the cursor belongs to another log, or to this log before a restore
+	ResetTruncated = "truncated" // the records after the cursor were pruned
 )
 
-// encode is JSON on one line, without escapes that only HTML needs.
+// encode returns v as JSON on one line, without the escapes that only HTML needs.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -126,8 +125,8 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// merge adds the members of fields to the object head. What head may hold is
-// the log's to say, so that members of those names are left out.
+// merge appends the members of fields to the object head. It leaves out members named in
+// commonNames, because only the log sets them.
 func merge(head []byte, fields json.RawMessage) ([]byte, error) {
 	if len(fields) == 0 {
 		return head, nil

@@ -100,7 +100,7 @@ func TestEntryEventsCarryTheEntry(t *testing.T) {
 	}
 }
 
-// However many entries a page of the log names, they are read at once.
+// All entries that a page of the log refers to are read at once, however many they are.
 func TestEntriesAreReadAPageAtATime(t *testing.T) {
 	b := newBook()
 	for i := range 200 {
@@ -119,7 +119,7 @@ func TestEntriesAreReadAPageAtATime(t *testing.T) {
 	if n := b.entryReads; err != nil || n != 2 {
 		t.Errorf("a window took %d reads of entries (%v)", n-1, err)
 	}
-	// A store that gives fewer, as entries are large, makes pages smaller.
+	// A store that returns fewer entries, because they are large, makes pages smaller.
 	b.entriesAtOnce = 7
 	if got := all(t, b.log(), eventlog.From{}); lines(got) != lines(whole) {
 		t.Error("in small pages the log differs")

@@ -7,22 +7,22 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// The tests of this file run on every store, and over every projection of the
-// log of a real agent's run.
+// The tests of this file run on every store, and over every projection of the log of a real agent's
+// run.
 
-// Cut after any event and read on, also on a server that was started again, the
-// parts joined are the whole.
+// A projection that is interrupted after any event and resumed, also on a restarted server, equals
+// the uninterrupted one.
 func TestTrap58_EveryProjectionCutEverywhereEqualsWhole(t *testing.T) {
 	opentest.EachLasting(t, logtest.CutAndResume)
 }
 
-// Readers that attach while the run is live, and whose connections break at
-// random, come to hold what a late reader is given.
+// Readers attach while the run is live, and their connections break at random. They end with the
+// same content as a reader that comes later.
 func TestTrap23_EveryProjectionReadLiveEqualsLater(t *testing.T) {
 	opentest.EachLasting(t, func(t *testing.T, open opentest.Reopener) { logtest.Live(t, open, 0) })
 }
 
-// The same while the server is stopped and started again in the middle.
+// Readers of a live run get the same content although the server restarts during the run.
 func TestTrap24_EveryProjectionAcrossRestarts(t *testing.T) {
 	opentest.EachLasting(t, func(t *testing.T, open opentest.Reopener) { logtest.Live(t, open, 3) })
 }

@@ -25,25 +25,25 @@ var execution = uuid.MustParse("018f0000-0000-7000-8000-000000000001")
 
 const storeEpoch = 7
 
-// book is a log in memory, with what a Log reads of a store.
+// book is a log in memory. It implements the methods of a store that a Log reads.
 type book struct {
-	store.Reader // what is not overridden is not read
+	store.Reader // panics in methods that book does not override
 	hints        notify.Local
-	silent       bool // no hints are given
+	silent       bool // sends no hints
 
 	mu         sync.Mutex
 	records    []perdure.Record
 	head       store.Head
 	blocks     map[int64]*store.BlockContent
 	entries    map[uuid.UUID]*perdure.Entry
-	history    uint32 // another number in each history of the book
+	history    uint32 // differs for each history of the book
 	nonceReads int
 	reads      int
 	heads      int
 	rounds     int // queries for many heads
-	// eventsAtOnce is how many events one read gives.
+	// eventsAtOnce is the number of events that one read returns.
 	eventsAtOnce int
-	// entryReads counts the reads of entries; one gives entriesAtOnce, 0 for all.
+	// entryReads counts the reads of entries. One read returns at most entriesAtOnce; 0 means all.
 	entryReads, entriesAtOnce int
 	err                       error
 }
@@ -55,21 +55,21 @@ func newBook() *book {
 	}
 }
 
-// Lazy returns what it holds whole: its entries rest in no blobs.
+// Lazy returns the book itself, because its entries are not stored in blobs.
 func (b *book) Lazy() store.Reader { return b }
 
-// unsure hides that its hints are never lost.
+// unsure hides the fact that its hints are never lost.
 type unsure struct{ notify.Notifier }
 
 func (b *book) log() *eventlog.Log { return eventlog.New(b, storeEpoch, unsure{&b.hints}) }
 
-// cursor is that of a reader which has the record at pos as it is now.
+// cursor returns the cursor of a reader that has the record at pos, in the current history.
 func (b *book) cursor(pos int64) string {
 	nonces, head, _ := b.Nonces(context.Background(), execution, pos)
 	return perdure.Cursor{Epoch: perdure.EpochOf(head.Epoch, storeEpoch), Pos: pos, Nonce: nonces[pos]}.String()
 }
 
-// Nonces knows those of the records that it has, and of the one before them.
+// Nonces returns the nonces of the records that the book has, and of the record before them.
 func (b *book) Nonces(_ context.Context, _ uuid.UUID, positions ...int64) (map[int64]uint32, store.Head, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,7 +94,7 @@ func (b *book) Nonces(_ context.Context, _ uuid.UUID, positions ...int64) (map[i
 	return nonces, b.head, b.err
 }
 
-// nonceOf is what the record at pos has in this history of the book.
+// nonceOf returns the nonce of the record at pos in the current history of the book.
 func (b *book) nonceOf(pos int64) uint32 { return uint32(pos)<<8 + 1 + b.history }
 
 var noon = perdure.At(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
@@ -110,7 +110,7 @@ func (b *book) event(t perdure.EventType, fields string) int64 {
 	return seq
 }
 
-// chunk appends text to the block of that seq, or to a new one for 0.
+// chunk appends text to the block with that seq, or to a new block for 0.
 func (b *book) chunk(seq int64, text string) int64 {
 	b.mu.Lock()
 	if seq == 0 {
@@ -143,7 +143,7 @@ func (b *book) closeBlock(seq int64, reason perdure.BlockReason) {
 	b.event(perdure.EventBlockClosed, fmt.Sprintf(`{"blockSeq":%d,"length":%d,"reason":"%s"}`, seq, length, reason))
 }
 
-// put gives a record its pos. The caller holds mu.
+// put sets a record's pos and appends it. The caller holds mu.
 func (b *book) put(r perdure.Record) {
 	b.head.LastPos++
 	b.head.Nonce = b.nonceOf(b.head.LastPos)
@@ -173,7 +173,7 @@ func (b *book) Log(ctx context.Context, _ uuid.UUID, after int64, limit int) ([]
 	return page, b.head, ctx.Err()
 }
 
-// fail makes every read fail, until it is called with nil.
+// fail makes every read fail with err; nil ends the failure.
 func (b *book) fail(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -208,7 +208,7 @@ func (b *book) OpenBlocks(context.Context, uuid.UUID) ([]store.BlockContent, sto
 	return open, b.head, b.err
 }
 
-// blocksIn makes the blocks of the records whole; the caller holds mu.
+// blocksIn assembles the blocks of the records. The caller holds mu.
 func (b *book) blocksIn() map[int64]*store.BlockContent {
 	whole := map[int64]*store.BlockContent{}
 	for _, r := range b.records {
@@ -289,8 +289,8 @@ func (b *book) EntriesOf(_ context.Context, _ uuid.UUID, ids []uuid.UUID, most i
 	return found, nil
 }
 
-// chat fills the book with a small run: two blocks that grow side by side, one
-// that is superseded, events between them, and the end.
+// chat fills the book with a small run: two blocks that grow side by side, one superseded block,
+// events between them, and the end.
 func (b *book) chat() {
 	b.event(perdure.EventCreated, `{"kind":"react-agent"}`)
 	b.event(perdure.EventTaskScheduled, `{"kind":"llm-request"}`)
@@ -308,7 +308,7 @@ func (b *book) chat() {
 	b.event(perdure.EventCompleted, `{"status":"COMPLETED"}`)
 }
 
-// all reads to the end of the log.
+// all reads items until the log ends.
 func all(t *testing.T, l *eventlog.Log, from eventlog.From) []eventlog.Item {
 	t.Helper()
 	var items []eventlog.Item
@@ -326,7 +326,7 @@ func all(t *testing.T, l *eventlog.Log, from eventlog.From) []eventlog.Item {
 	return items
 }
 
-// lines shows items as a client gets them.
+// lines returns items as a client receives them, one per line.
 func lines(items []eventlog.Item) string {
 	var b strings.Builder
 	for _, i := range items {

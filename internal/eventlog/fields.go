@@ -10,10 +10,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// member is a member of a JSON object, as its text has it: the key has its quotes.
+// member is a member of a JSON object in its original text. The key includes its quotes.
 type member struct{ key, value []byte }
 
-// membersOf returns the members of a JSON object, sorted by key, each once.
+// membersOf returns the members of a JSON object, sorted by key, each key once.
 func membersOf(fields json.RawMessage) ([]member, error) {
 	if members, ok := split(fields); ok {
 		return members, nil
@@ -21,7 +21,7 @@ func membersOf(fields json.RawMessage) ([]member, error) {
 	return decoded(fields)
 }
 
-// decoded is membersOf for any object.
+// decoded implements membersOf for any object.
 func decoded(fields json.RawMessage) ([]member, error) {
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(perdure.ValidJSON(fields), &values); err != nil {
@@ -42,10 +42,10 @@ func decoded(fields json.RawMessage) ([]member, error) {
 	return members, nil
 }
 
-// split is membersOf for an object in compact form with plain keys, which is what nearly
-// all are. It passes over the text once and copies nothing; decoding one of a megabyte
-// for each of a thousand readers costs the server more than all else about them. It
-// reports false for any other text, though it checks no more of it than it has to.
+// split implements membersOf for an object in compact form with plain keys; nearly all stored
+// objects have this form. It scans the text once and copies nothing. Decoding an object of a
+// megabyte for each of a thousand readers would cost the server more than all other work for them.
+// split returns false for any other text, but it does not validate the whole text.
 func split(fields []byte) ([]member, bool) {
 	if !bytes.HasPrefix(fields, []byte("{")) || !bytes.HasSuffix(fields, []byte("}")) || !utf8.Valid(fields) {
 		return nil, false
@@ -71,11 +71,11 @@ func split(fields []byte) ([]member, bool) {
 	return members, len(doubled) == len(members)
 }
 
-// name is the key without its quotes.
+// name returns the key without its quotes.
 func (m member) name() []byte { return m.key[1 : len(m.key)-1] }
 
-// plainKey returns the key that a text begins with, in its quotes and before a colon. It
-// reports false for one that may have another form.
+// plainKey returns the quoted key at the start of text, if a colon follows it. It returns false if
+// the key has escapes or bytes other than printable ASCII.
 func plainKey(text []byte) ([]byte, bool) {
 	if len(text) == 0 || text[0] != '"' {
 		return nil, false
@@ -93,8 +93,8 @@ func plainKey(text []byte) ([]byte, bool) {
 	return text[:n+1], true
 }
 
-// endOfValue returns where the value that begins at i ends: at a comma, or at the brace
-// that ends the text. It reports false where there is white space to be left out.
+// endOfValue returns the end of the value that begins at i: the position of a comma, or of the
+// brace that ends the text. It returns false if the value contains white space outside strings.
 func endOfValue(text []byte, i int) (int, bool) {
 	begin, depth := i, 0
 	for ; i < len(text); i++ {
@@ -123,8 +123,8 @@ func endOfValue(text []byte, i int) (int, bool) {
 	return 0, false
 }
 
-// lengthOfString returns how long the string is that a text begins with, with its
-// quotes; 0 if it does not end.
+// lengthOfString returns the length of the quoted string at the start of text, quotes included; 0
+// if the string does not end.
 func lengthOfString(text []byte) int {
 	for at := 1; ; {
 		n := bytes.IndexByte(text[at:], '"')

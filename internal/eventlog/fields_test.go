@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Fields that are split are what decoding them returns.
+// split returns the same members as decoding.
 func FuzzSplitIsDecoded(f *testing.F) {
 	for _, text := range []string{
 		`{"b":1,"a":"x\"y\\","c":{"d":[1,"}",{}]}}`, `{"a":1,"a":2}`, `{"a": 1}`, `{}`, `{"\u0061":1}`, `{"é":"ö"}`, `{"a":"\\"}`,
@@ -17,7 +17,7 @@ func FuzzSplitIsDecoded(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		got, ok := split([]byte(text))
-		if !ok || !json.Valid([]byte(text)) { // the store holds no other
+		if !ok || !json.Valid([]byte(text)) { // the store holds only valid JSON objects
 			return
 		}
 		want, err := decoded(json.RawMessage(text))
@@ -32,7 +32,7 @@ func FuzzSplitIsDecoded(f *testing.F) {
 	})
 }
 
-// What the server itself stores is split, not decoded.
+// Fields that the server itself stores are split, not decoded.
 func TestCompactFieldsAreSplit(t *testing.T) {
 	content := `[{"text":"` + strings.Repeat(`a \" ö \\ `, 1000) + `","type":"text"}]`
 	members, ok := split([]byte(`{"role":"user","content":` + content + `,"createdAt":"2026-01-02T12:00:00.000Z"}`))

@@ -13,43 +13,44 @@ import (
 )
 
 const (
-	// ringItems and ringBytes bound what a follower keeps for its readers. One
-	// that is further behind reads the store.
+	// ringItems and ringBytes bound the ring of a follower. A reader that is further behind reads
+	// the store.
 	ringItems = 1024
 	ringBytes = 1 << 20
-	// patience is how many reads in a row may fail before the readers are told.
+	// patience is the number of consecutive failed reads after which the readers get the error.
 	patience = 5
 )
 
-// follower keeps the newest of one log for all readers that have caught up. It
-// has no goroutine: whoever of its readers takes a hint reads for all of them,
-// so that a log on which nothing happens costs a little memory and no time.
+// follower keeps the newest items of one log for all readers that have caught up. It has no
+// goroutine: the reader that receives a hint reads the store for all of them. A log without
+// activity therefore costs a little memory and no time.
 type follower struct {
-	org       string // whose reads it makes
+	org       string // the org that the reads are made for
 	execution uuid.UUID
 	refs      int             // guarded by Log.mu
-	hints     <-chan struct{} // that the log has grown
-	stop      func()          // ends hints
+	hints     <-chan struct{} // signals that the log has grown
+	stop      func()          // ends the subscription of hints
 
-	reading sync.Mutex // held by the one who reads the store for it
+	reading sync.Mutex // held while a reader reads the store for all
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	ready   bool       // head has been read
 	head    store.Head
-	turn    int    // counts how often the log was another one than was held
-	ring    []Item // all after base, up to head.LastPos
+	turn    int    // incremented when the store holds a different log than before
+	ring    []Item // all items after base, up to head.LastPos
 	base    int64  // the position before the ring
 	bytes   int
 	failed  int
 	err     error
-	changed chan struct{} // closed at each change, and replaced
-	// newest are the items after newestAfter, for the many readers that are there. They
-	// are never written to.
+	changed chan struct{} // closed and replaced at each change
+	// newest caches the items after newestAfter, because many readers wait at the same position.
+	// The slice is never modified.
 	newest      []Item
 	newestAfter int64
 }
 
-// follow returns the log's follower, which is ready unless the store fails.
+// follow adds a reader to the log's follower and returns the follower. The follower is ready unless
+// the store fails.
 func (l *Log) follow(org string, execution uuid.UUID) *follower {
 	f := l.join(org, execution)
 	if !f.isReady() {
@@ -58,8 +59,8 @@ func (l *Log) follow(org string, execution uuid.UUID) *follower {
 	return f
 }
 
-// join adds a reader to the log's follower, which is made for the first one. It
-// subscribes before its first look, so that no hint falls between.
+// join adds a reader to the log's follower, and creates the follower for the first reader. It
+// subscribes to hints before the first read of the store, so that no hint is missed.
 func (l *Log) join(org string, execution uuid.UUID) *follower {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +77,7 @@ func (l *Log) join(org string, execution uuid.UUID) *follower {
 	return f
 }
 
-// unfollow is the reader's leave.
+// unfollow removes a reader from the follower. The last reader to leave ends the follower.
 func (l *Log) unfollow(f *follower) {
 	l.mu.Lock()
 	f.refs--
@@ -100,11 +101,11 @@ func (f *follower) isReady() bool {
 	return f.ready
 }
 
-// context is that of reads for all readers of the log.
+// context returns the context of the store reads that are made for all readers of the log.
 func (f *follower) context() context.Context { return store.ForOrg(context.Background(), f.org) }
 
-// advance reads until there is nothing new. It is done for all readers, so that
-// the end of the one that does it is no reason to end it; each read is short.
+// advance reads the store until there is nothing new. It reads for all followers of the log, so it
+// does not stop when the calling reader ends; each read is short.
 func (l *Log) advance(f *follower) {
 	f.reading.Lock()
 	defer f.reading.Unlock()
@@ -120,7 +121,7 @@ func (l *Log) advance(f *follower) {
 			}
 		}
 		if f.isReady() {
-			items, head, err = l.page(ctx, f.execution, f.head.LastPos, pageRecords) // only who reads writes it
+			items, head, err = l.page(ctx, f.execution, f.head.LastPos, pageRecords) // only the holder of reading writes head
 		} else {
 			head, err = l.read.LogHead(ctx, f.execution)
 		}
@@ -130,10 +131,10 @@ func (l *Log) advance(f *follower) {
 	}
 }
 
-// Grown takes in what a commit in this process has added to a log, so that nobody
-// has to read it from the store, and reports whether it could: it cannot if it does
-// not follow what is held, or somebody is just reading. A log that nobody follows
-// needs no hint either: who comes next begins with a look at the store.
+// Grown adds the records of a commit in this process to the follower of a log, so that no reader
+// has to read them from the store. It returns false, and the caller must send a hint, if the
+// records do not continue the ring, a read is in progress, or the records could not be rendered. It
+// returns true for a log without readers: a new reader reads the store first.
 func (l *Log) Grown(execution uuid.UUID, head store.Head, records []perdure.Record) bool {
 	l.mu.Lock()
 	f := l.followers[execution]
@@ -165,14 +166,14 @@ func (l *Log) Grown(execution uuid.UUID, head store.Head, records []perdure.Reco
 	return true
 }
 
-// ends reports whether what is held ends at the position, in a log of that epoch.
+// ends reports whether the ring ends at pos, in a log with the epoch of head.
 func (f *follower) ends(head store.Head, pos int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ready && f.failed == 0 && f.head.Epoch == head.Epoch && f.head.LastPos == pos
 }
 
-// take stores what was read, and reports whether there may be more.
+// take stores the result of a read, and reports whether there may be more to read.
 func (f *follower) take(items []Item, head store.Head, err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -200,7 +201,7 @@ func (f *follower) take(items []Item, head store.Head, err error) bool {
 	return more
 }
 
-// begin holds a log from its head on. The caller holds mu.
+// begin clears the ring and starts it at head. The caller holds mu.
 func (f *follower) begin(head store.Head) {
 	if f.ready {
 		f.turn++
@@ -210,8 +211,8 @@ func (f *follower) begin(head store.Head) {
 	f.wake()
 }
 
-// isAnother reports whether a head shows that the log is another one than is held.
-// One that has grown since it was put back does not: see backAgain.
+// isAnother reports whether head shows that the store now holds a different log. It does not
+// recognise a log that was restored and has grown since; see backAgain.
 func (f *follower) isAnother(head store.Head) bool {
 	return head.Epoch != f.head.Epoch || head.LastPos < f.head.LastPos || head.LastPos == f.head.LastPos && head.Nonce != f.head.Nonce
 }
@@ -222,15 +223,15 @@ func (f *follower) turns() int {
 	return f.turn
 }
 
-// isAway reports whether the store could not be read the last time.
+// isAway reports whether the last read of the store failed.
 func (f *follower) isAway() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ready && f.failed > 0
 }
 
-// backAgain reads a log that could not be read for a while: it may have been put back
-// meanwhile, and have grown since. The caller holds reading.
+// backAgain checks a log after failed reads: meanwhile the store may have been restored and the log
+// may have grown since. The caller holds reading.
 func (l *Log) backAgain(f *follower) error {
 	nonces, head, err := l.read.Nonces(f.context(), f.execution, f.head.LastPos)
 	if err != nil {
@@ -244,7 +245,7 @@ func (l *Log) backAgain(f *follower) error {
 	return nil
 }
 
-// add puts items into the ring, and drops the oldest beyond its bounds.
+// add appends items to the ring, and drops the oldest items beyond its bounds.
 func (f *follower) add(items []Item) {
 	for _, i := range items {
 		f.bytes += len(i.Data)
@@ -254,7 +255,7 @@ func (f *follower) add(items []Item) {
 	for drop < len(f.ring)-1 && (len(f.ring)-drop > ringItems || f.bytes > ringBytes) {
 		f.bytes -= len(f.ring[drop].Data)
 		f.base = f.ring[drop].Cursor.Pos
-		f.ring[drop] = Item{} // readers hold copies; let go of the data
+		f.ring[drop] = Item{} // releases the data; readers hold copies
 		drop++
 	}
 	f.ring = f.ring[drop:]
@@ -266,16 +267,16 @@ func (f *follower) wake() {
 	f.changed = make(chan struct{})
 }
 
-// look is what a reader sees of a follower.
+// look is a reader's view of a follower.
 type look struct {
 	items   []Item
 	head    store.Head
 	turn    int
-	held    bool            // the items are all there is after the position
+	held    bool            // items holds everything after the position
 	changed <-chan struct{} // closed when there is more to see
 }
 
-// after looks for items after pos.
+// after returns the items after pos.
 func (f *follower) after(pos int64) (look, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,15 +10,15 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// last returns the newest record, and the head.
+// last returns the newest record and the head.
 func (b *book) last() (store.Head, []perdure.Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.head, b.records[len(b.records)-1:]
 }
 
-// What the committer hands over comes to the readers as what is read from the
-// store would, and nothing is read for it.
+// Records that the committer passes to Grown reach the readers as records read from the store
+// would, without a read.
 func TestWhatIsHandedOverIsNotRead(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBook()
@@ -51,8 +51,8 @@ func TestWhatIsHandedOverIsNotRead(t *testing.T) {
 	})
 }
 
-// What does not follow what is held is not taken: there is a hint then, and the
-// readers miss nothing.
+// Records that do not continue the ring are not added. A hint follows, and the readers miss
+// nothing.
 func TestWhatDoesNotFollowIsNotTaken(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBook()
@@ -66,7 +66,7 @@ func TestWhatDoesNotFollowIsNotTaken(t *testing.T) {
 		synctest.Wait()
 		b.silent = true
 		oldHead, old := b.last()
-		b.chunk(seq, "b") // whose handing over comes late
+		b.chunk(seq, "b") // its call of Grown comes late
 		missedHead, missed := b.last()
 		b.chunk(seq, "c")
 		head, records := b.last()

@@ -12,15 +12,15 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 )
 
-// all the reads of the store so far.
+// read returns the numbers of reads of the store so far.
 func (b *book) read() (pages, heads, rounds int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.reads, b.heads, b.rounds
 }
 
-// Readers of logs on which nothing happens ask the store for nothing where no
-// hint is lost; where hints may be, one query a second serves all of them.
+// Readers of idle logs do not query the store if hints are never lost. If hints can be lost, one
+// query a second serves all of them.
 func TestIdleReadersShareOneQueryASecond(t *testing.T) {
 	const readers, seconds = 200, 60
 	for name, open := range map[string]func(*book) *eventlog.Log{
@@ -67,8 +67,7 @@ func TestIdleReadersShareOneQueryASecond(t *testing.T) {
 	}
 }
 
-// A log that could not be read when its hint came is read a second later, also
-// where no hint is lost.
+// A log whose read failed after a hint is read again a second later, even if hints are never lost.
 func TestAReadThatFailedIsMadeUpFor(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBook()
@@ -85,7 +84,7 @@ func TestAReadThatFailedIsMadeUpFor(t *testing.T) {
 	})
 }
 
-// A reader that says so is given nothing for longer.
+// A reader can choose a longer idle interval.
 func TestReaderChoosesHowLongItIsIdle(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBook()
@@ -106,8 +105,8 @@ func TestReaderChoosesHowLongItIsIdle(t *testing.T) {
 	})
 }
 
-// The reader that took the hint leaves in the middle of what it has read: the
-// others are given it all the same.
+// The reader that took the hint leaves while it reads the items. The other readers still receive
+// all of them.
 func TestReaderThatTookTheHintLeaves(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBook()

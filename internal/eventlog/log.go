@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// pageRecords bounds one read of the store; the store bounds its bytes.
+	// pageRecords bounds the records of one read of the store; the store bounds its bytes.
 	pageRecords = 500
-	// tick is how often the heads are looked at without a hint, and how often a
-	// reader that waits is given an idle item unless it says otherwise.
+	// tick is the interval at which heads are read without a hint. It is also the default interval
+	// of idle items.
 	tick = time.Second
 )
 
-// Names on the wire that no record has.
+// Event names on the wire that are not the type of a record.
 const (
 	Snapshot perdure.EventType = "snapshot"
 	Reset    perdure.EventType = "reset"
@@ -28,51 +28,49 @@ const (
 	End      perdure.EventType = "end"
 )
 
-// Item is one thing that a reader is given.
+// Item is one element of what a reader receives.
 type Item struct {
-	// Event is the name on the wire: that of the record, Snapshot, Reset or
-	// End. It is "" in an item that only moves the position, or comes from time
-	// to time while there is nothing to read (From.Idle), so that the reader can
-	// look after itself.
+	// Event is the name on the wire: the type of the record, Snapshot, Reset or End. It is "" in an
+	// item that only moves the position, and in an idle item. Idle items are sent at intervals of
+	// From.Idle while there is nothing to read, so that the reader can do its own checks.
 	Event perdure.EventType
-	// Type is that of the record, or of the block of a snapshot.
+	// Type is the type of the record, or of the block of a snapshot.
 	Type perdure.EventType
 	// Cursor resumes after the item.
 	Cursor perdure.Cursor
-	// Seq is that of the event or block; 0 if the item has none.
+	// Seq is the seq of the event or block; 0 if the item has none.
 	Seq int64
-	// Data is the JSON object that clients get.
+	// Data is the JSON object that clients receive.
 	Data []byte
-	// More says that another item follows at once, so that a reader can write
-	// several together.
+	// More reports that another item follows at once, so that a reader can write several together.
 	More bool
-	// At is when the record was committed; zero for an item that is none. Live
-	// says that the reader had caught up with the log before.
+	// At is the commit time of the record; zero for an item that is not a record. Live reports that
+	// the reader had caught up with the log before this item.
 	At   perdure.Time
 	Live bool
 }
 
-// From says where to begin. The zero value is the start of the log.
+// From is the position at which to begin. The zero value is the start of the log.
 type From struct {
-	// Cursor is what a client was last given; it takes precedence.
+	// Cursor is the last cursor that the client received; it takes precedence over AfterSeq.
 	Cursor string
-	// AfterSeq asks for all events after that seq, and for the blocks of up to
-	// that seq that are open or closed after it, whole.
+	// AfterSeq asks for all events after that seq. The blocks with a seq up to AfterSeq that are
+	// open or were closed after it come first, as full snapshots.
 	AfterSeq *int64
-	// Idle is how long a reader that waits is given nothing, at most; default
-	// 1 s. Each idle item wakes it.
+	// Idle is the longest time that a waiting reader receives nothing; default 1 s. After this time
+	// it receives an idle item.
 	Idle time.Duration
 }
 
-// Log reads logs. It is safe for any number of readers.
+// Log reads logs of executions. It is safe for any number of concurrent readers.
 type Log struct {
 	read       store.Reader
 	storeEpoch uint64
 	hints      notify.Notifier
 
-	mu        sync.Mutex // guards what follows, and the followers' refs
+	mu        sync.Mutex // guards followers, rounds and the followers' refs
 	followers map[uuid.UUID]*follower
-	rounds    *rounds // while there are followers
+	rounds    *rounds // nil without followers
 }
 
 // New creates a Log over a store's reading side and its epoch.
@@ -80,9 +78,8 @@ func New(read store.Reader, storeEpoch uint64, hints notify.Notifier) *Log {
 	return &Log{read: read, storeEpoch: storeEpoch, hints: hints, followers: map[uuid.UUID]*follower{}}
 }
 
-// page reads and renders the records after pos, fewer if their entries are
-// large. Records that clients are not shown are idle items, which only move the
-// position.
+// page reads and renders the records after pos, at most limit, and fewer if their entries are
+// large. Records that are not shown to clients become items that only move the position.
 func (l *Log) page(ctx context.Context, execution uuid.UUID, pos int64, limit int) ([]Item, store.Head, error) {
 	records, head, err := l.read.Log(ctx, execution, pos, limit)
 	if err != nil {
@@ -111,11 +108,11 @@ func (l *Log) page(ctx context.Context, execution uuid.UUID, pos int64, limit in
 	return items, head, nil
 }
 
-// errTruncated says that the log begins after the position that was asked for.
+// errTruncated is returned if the log begins after the requested position.
 var errTruncated = errors.New("the log begins later")
 
-// gap says what the absence of the record at pos means: the log begins later,
-// which is errTruncated, or it is damaged. It is never passed over.
+// gap returns the error for a missing record at pos: errTruncated if the log begins later, or an
+// internal error if the log is damaged. A gap is never skipped.
 func (l *Log) gap(ctx context.Context, execution uuid.UUID, pos int64) error {
 	first, _, err := l.read.Log(ctx, execution, 0, 1)
 	if err != nil {
@@ -127,7 +124,7 @@ func (l *Log) gap(ctx context.Context, execution uuid.UUID, pos int64) error {
 	return perdure.Errorf(perdure.Internal, "the log of execution %s lacks its record %d", execution, pos)
 }
 
-// ended reports whether the log is over at the head.
+// ended reports whether the record at the head ends the log.
 func (l *Log) ended(ctx context.Context, execution uuid.UUID, head store.Head) (bool, error) {
 	if head.LastPos == 0 {
 		return false, nil

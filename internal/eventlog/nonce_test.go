@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 )
 
-// putBack makes the book one that was put back as it was after pos, and then got
-// other records, as many as there were.
+// putBack restores the book to its state after pos, and then appends the same number of different
+// records.
 func (b *book) putBack(pos int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -28,9 +28,8 @@ func (b *book) putBack(pos int64) {
 	b.head.Nonce = b.records[len(b.records)-1].Nonce
 }
 
-// given are the cursors that a reader of the whole log gets, by position, in every
-// way that they come: with events, in pages, with the blocks of a window and after
-// the seqs.
+// given returns, by position, the cursors that a reader of the whole log receives in every way:
+// with events, in pages, with the blocks of a window, and after each seq.
 func given(t *testing.T, b *book) map[int64][]string {
 	t.Helper()
 	l, cursors := b.log(), map[int64][]string{}
@@ -65,7 +64,7 @@ func given(t *testing.T, b *book) map[int64][]string {
 	return cursors
 }
 
-// Of a log there is one cursor at each position, however it is come by.
+// A log has exactly one cursor at each position, whichever way a reader gets it.
 func TestEveryWayToAPositionGivesTheSameCursor(t *testing.T) {
 	b := newBook()
 	b.chat()
@@ -80,8 +79,8 @@ func TestEveryWayToAPositionGivesTheSameCursor(t *testing.T) {
 	}
 }
 
-// answer is how the log answers a cursor: the reason of its reset, "" for none. All
-// ways to read must say the same.
+// answer returns the reason of the reset that answers a cursor, or "" if there is none. All ways to
+// read must agree.
 func answer(t *testing.T, l *eventlog.Log, cursor string) string {
 	t.Helper()
 	reason := ""
@@ -110,8 +109,8 @@ func answer(t *testing.T, l *eventlog.Log, cursor string) string {
 	return reason
 }
 
-// A store that was put back, and has got as many other records since, has the epoch,
-// the positions and the seqs of before. Its nonces tell.
+// A store that was restored and then received the same number of different records has the old
+// epoch, positions and seqs. The nonces show the difference.
 func TestAStoreThatWasPutBackIsNoticedAtEveryPosition(t *testing.T) {
 	first := newBook()
 	first.chat()
@@ -135,8 +134,7 @@ func TestAStoreThatWasPutBackIsNoticedAtEveryPosition(t *testing.T) {
 	}
 }
 
-// A cursor that a build without nonces made is of a log, but nobody knows of which
-// history.
+// A cursor of a build without nonces gets a reset, because its history is unknown.
 func TestACursorWithoutANonceResets(t *testing.T) {
 	b := newBook()
 	b.chat()
@@ -152,7 +150,7 @@ func TestACursorWithoutANonceResets(t *testing.T) {
 	}
 }
 
-// A cursor at a record from before there were nonces has 0, and stays valid.
+// A cursor at a record that was stored before nonces existed has nonce 0 and stays valid.
 func TestACursorOfAnOldRecordIsValid(t *testing.T) {
 	b := newBook()
 	b.chat()
@@ -170,7 +168,7 @@ func TestACursorOfAnOldRecordIsValid(t *testing.T) {
 	}
 }
 
-// A reader at the head costs no read of a nonce, and one further back a single one.
+// Opening a log at the head reads no nonce. Opening it at an earlier position reads one.
 func TestOpeningALogReadsOneNonceAtMost(t *testing.T) {
 	b := newBook()
 	b.chat()
@@ -187,8 +185,8 @@ func TestOpeningALogReadsOneNonceAtMost(t *testing.T) {
 	}
 }
 
-// Readers that follow a log while its store is put back beneath a server that runs
-// on begin again, whatever the log has become until it is looked at.
+// Readers of a live log get a reset when its store is restored under a running server, whatever the
+// log contains when it is next read.
 func TestLiveReadersOfAStoreThatWasPutBackBeginAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(b *book)

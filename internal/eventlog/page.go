@@ -13,16 +13,16 @@ type Page struct {
 	Items []Item
 	// Next is the position after the items.
 	Next perdure.Cursor
-	// UpToDate says that there was nothing after Next.
+	// UpToDate reports that the log had no records after Next.
 	UpToDate bool
-	// Reset is set if the cursor did not fit, or what follows it is no longer kept,
-	// from the start on, too: the items begin at the first record, and the client
-	// drops what it has.
+	// Reset is set if the cursor did not fit the log, or if records after it were pruned, which
+	// also applies to the start of the log. The items then begin at the first record, and the
+	// client drops what it has.
 	Reset *ResetData
 }
 
-// Page returns at most limit records after the cursor. It may give fewer, or
-// none, before the log's head: UpToDate tells. Errors: invalid_argument,
+// Page returns at most limit records after the cursor. It may return fewer, or none, before the
+// head of the log; UpToDate reports whether the head was reached. Errors: invalid_argument,
 // not_found.
 func (l *Log) Page(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page, error) {
 	c, err := perdure.ParseCursor(cursor)
@@ -73,8 +73,8 @@ func (l *Log) pageAt(ctx context.Context, execution uuid.UUID, at perdure.Cursor
 	return p, nil
 }
 
-// AtEnd reports whether the log has ended and the position is its end: there is
-// nothing to give, and never will be. Errors: invalid_argument, not_found.
+// AtEnd reports whether the log has ended and from is its end, so that nothing will ever follow.
+// Errors: invalid_argument, not_found.
 func (l *Log) AtEnd(ctx context.Context, execution uuid.UUID, from From) (bool, error) {
 	c, err := perdure.ParseCursor(from.Cursor)
 	if err != nil {

@@ -8,19 +8,19 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// entryLimit is the most bytes of an entry's content that travel in its event.
-// A client fetches what is larger by the entry's id.
+// entryLimit bounds the bytes of an entry's content in its event. A client fetches larger content
+// by the entry's id.
 const entryLimit = 256 << 10
 
-// entries are those that events of a page name. The log holds only their ids, so
-// that no content rests twice.
+// entries are the entries that the events of a page refer to. The log stores only their ids, so
+// that content is not stored twice.
 type entries map[uuid.UUID]*perdure.Entry
 
-// joinEntries reads the entries that the records name, all at once, and tells how
-// many of the records can be rendered with them: all, unless entries are large.
+// joinEntries reads all entries that the records refer to with one read. It also returns how many
+// of the records can be rendered with them: all of them, unless entries are large.
 func (l *Log) joinEntries(ctx context.Context, execution uuid.UUID, records []perdure.Record) (entries, int, error) {
 	var ids []uuid.UUID
-	var at []int // the records that name them
+	var at []int // the indexes of the records that refer to ids
 	for i, r := range records {
 		id, err := entryNamed(r)
 		if err != nil {
@@ -47,8 +47,8 @@ func (l *Log) joinEntries(ctx context.Context, execution uuid.UUID, records []pe
 	return joined, len(records), nil
 }
 
-// lacking says what the absence of an entry that the log names means: the
-// execution was deleted meanwhile, which is not_found, or the store is damaged.
+// lacking returns the error for a missing entry that the log refers to: not_found if the execution
+// was deleted meanwhile, or internal if the store is damaged.
 func (l *Log) lacking(ctx context.Context, execution uuid.UUID, err error) error {
 	if !perdure.IsCode(err, perdure.NotFound) {
 		return err
@@ -59,8 +59,8 @@ func (l *Log) lacking(ctx context.Context, execution uuid.UUID, err error) error
 	return &perdure.Error{Code: perdure.Internal, Message: "the log names an entry that is not there", Err: err}
 }
 
-// entryNamed returns the entry that a record names and does not hold; nil for
-// none.
+// entryNamed returns the id of the entry that a record refers to without holding it; nil if there
+// is none.
 func entryNamed(r perdure.Record) (*uuid.UUID, error) {
 	if r.Type != perdure.EventEntry {
 		return nil, nil
@@ -78,7 +78,7 @@ func entryNamed(r perdure.Record) (*uuid.UUID, error) {
 	return named.EntryID, nil
 }
 
-// render makes the item of a record, all but the cursor.
+// render renders the item of a record. It leaves the cursor unset.
 func (all entries) render(execution uuid.UUID, r perdure.Record) (Item, error) {
 	if gone(r) {
 		return Item{Seq: r.Seq}, nil
@@ -96,14 +96,13 @@ func (all entries) render(execution uuid.UUID, r perdure.Record) (Item, error) {
 	return Item{Event: r.Type, Type: r.Type, Seq: r.Seq, Data: data}, err
 }
 
-// gone reports whether the record is a later piece of a superseded block, whose
-// content is no longer kept. The first piece is still shown, empty, so that no
-// seq is missing.
+// gone reports whether the record is a later chunk of a superseded block, whose content was pruned.
+// The first chunk is still shown, with empty text, so that no seq is missing.
 func gone(r perdure.Record) bool {
 	return r.Chunk != nil && r.Chunk.Text == "" && r.Chunk.Length == 0 && r.Chunk.Offset > 0
 }
 
-// entryFields is an entry as its event gives it.
+// entryFields returns an entry as its event shows it.
 func entryFields(e perdure.Entry) (json.RawMessage, error) {
 	switch {
 	case len(e.Content) > entryLimit:

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// reset tells the reader to drop what it has, and goes to the first record.
+// reset tells the reader to drop what it has, and moves to the first record.
 func (t *tail) reset(ctx context.Context, reason string) error {
 	at, data, err := t.log.resetTo(ctx, t.execution, reason)
 	if err != nil {
@@ -25,7 +25,7 @@ func (t *tail) restart(at perdure.Cursor, data ResetData) error {
 	return t.give(Item{Event: Reset, Cursor: at, Data: raw, More: true})
 }
 
-// resetTo returns the position before the first record, and what to say of it.
+// resetTo returns the position before the first record, and the data of the reset.
 func (l *Log) resetTo(ctx context.Context, execution uuid.UUID, reason string) (perdure.Cursor, ResetData, error) {
 	data := ResetData{Reason: reason, FirstAvailable: 1}
 	first, head, err := l.read.Log(ctx, execution, 0, 1)

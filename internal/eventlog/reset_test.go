@@ -40,8 +40,8 @@ func TestCursorThatDoesNotFitIsAnsweredByOneReset(t *testing.T) {
 	}
 }
 
-// A reader of a log whose beginning is no longer kept is told so wherever it
-// begins before what is left: from the start, too.
+// A reader gets a reset wherever it begins before the first record that is left, also at the start
+// of the log.
 func TestTruncatedLogResets(t *testing.T) {
 	b := newBook()
 	b.chat()
@@ -118,8 +118,8 @@ func TestRestoredLogResetsItsLiveReaders(t *testing.T) {
 	})
 }
 
-// An entry that an event names and that is not there is damage, not a log that is
-// not there: it is never passed over, and whoever keeps the server hears of it.
+// A missing entry that an event refers to is reported as damage, not as a missing log. It is never
+// skipped, and the operator is informed.
 func TestEntryThatIsMissingIsDamage(t *testing.T) {
 	b := newBook()
 	b.event(perdure.EventCreated, `{}`)

@@ -9,15 +9,15 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// rounds is the one goroutine of a Log that somebody follows. Once a second it
-// sees to the logs that could not be read, and, where hints may be lost, asks
-// the store with one query for the heads of all.
+// rounds is the only goroutine of a Log; it runs while the Log has followers. Once a second it
+// retries the logs that could not be read. If hints can be lost, it also reads the heads of all
+// followed logs with one query.
 type rounds struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// startRounds is called for the first follower; mu is held.
+// startRounds starts the rounds for the first follower. The caller holds mu.
 func (l *Log) startRounds() {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.rounds = &rounds{cancel: cancel, done: make(chan struct{})}
@@ -36,8 +36,8 @@ func (l *Log) startRounds() {
 	}(l.rounds)
 }
 
-// stopRounds is called for the last follower, with mu held; what it gives waits
-// for the end, and is called without.
+// stopRounds stops the rounds after the last follower has left. The caller holds mu. The returned
+// function waits for the end of the goroutine; call it without mu.
 func (l *Log) stopRounds() (wait func()) {
 	r := l.rounds
 	l.rounds = nil
@@ -45,7 +45,7 @@ func (l *Log) stopRounds() (wait func()) {
 	return func() { <-r.done }
 }
 
-// round looks after every follower once.
+// round checks every follower once.
 func (l *Log) round(ctx context.Context) {
 	var all []*follower
 	l.mu.Lock()
@@ -78,8 +78,8 @@ func (l *Log) round(ctx context.Context) {
 	}
 }
 
-// behind reports whether the store has to be read: it could not be, last time, or
-// the head is another. Of a log that is gone there is no head.
+// behind reports whether the store has to be read: the last read failed, or head differs. A deleted
+// log has the zero head.
 func (f *follower) behind(head *store.Head) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

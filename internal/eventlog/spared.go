@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Position returns the position that a reader begins at; 0 for the beginning, and
-// for one that does not fit the log, which is told so by a reset. Errors:
-// invalid_argument, not_found.
+// Position returns the position at which a reader begins. It returns 0 for the start of the log,
+// and for a position that does not fit the log; a reader with such a position receives a reset.
+// Errors: invalid_argument, not_found.
 func (l *Log) Position(ctx context.Context, execution uuid.UUID, from From) (int64, error) {
 	c, err := perdure.ParseCursor(from.Cursor)
 	if err != nil {
@@ -34,8 +34,7 @@ func (l *Log) Position(ctx context.Context, execution uuid.UUID, from From) (int
 	}
 }
 
-// LastSeq gives the newest seq up to the position pos that is of one of the
-// types; 0 for none.
+// LastSeq returns the newest seq of one of the types up to the position pos; 0 if there is none.
 func (l *Log) LastSeq(ctx context.Context, execution uuid.UUID, pos int64, types []perdure.EventType) (int64, error) {
 	if pos <= 0 || len(types) == 0 {
 		return 0, nil
@@ -43,7 +42,7 @@ func (l *Log) LastSeq(ctx context.Context, execution uuid.UUID, pos int64, types
 	return l.read.LastSeqOf(ctx, execution, pos, types)
 }
 
-// FirstSeq returns the seq of the first event that is still kept. Error: not_found.
+// FirstSeq returns the seq of the first event that was not pruned. Errors: not_found.
 func (l *Log) FirstSeq(ctx context.Context, execution uuid.UUID) (int64, error) {
 	head, err := l.read.LogHead(ctx, execution)
 	if err != nil || head.FirstPos == 0 {
@@ -56,8 +55,8 @@ func (l *Log) FirstSeq(ctx context.Context, execution uuid.UUID) (int64, error) 
 	return first[0].Seq, nil
 }
 
-// BlockStart returns the position of the first piece of the block of that seq, and
-// the zero cursor if there is none, or it is of another type.
+// BlockStart returns the cursor after the first chunk of the block with that seq. It returns the
+// zero cursor if there is no such block, or if the block has another type.
 func (l *Log) BlockStart(ctx context.Context, execution uuid.UUID, seq int64, typ perdure.EventType) (perdure.Cursor, error) {
 	events, head, err := l.read.Events(ctx, execution, seq-1, seq)
 	if err != nil || len(events) == 0 || events[0].Block == nil || events[0].Block.Type != typ {
@@ -66,9 +65,9 @@ func (l *Log) BlockStart(ctx context.Context, execution uuid.UUID, seq int64, ty
 	return firstCursor(events[0], l.epoch(head)), nil
 }
 
-// BlocksFrom returns the position before the first of the blocks, of types that is
-// says yes to, that are open at pos, or were open together with one of those. A
-// view that puts blocks together begins there to know what it has shown at pos.
+// BlocksFrom returns the position before the first of the blocks that are open at pos, or were open
+// together with one of those. It considers only blocks of types for which is returns true. A view
+// that assembles blocks starts reading there to know what it has shown at pos.
 func (l *Log) BlocksFrom(ctx context.Context, execution uuid.UUID, pos int64, is func(perdure.EventType) bool) (int64, error) {
 	for {
 		seq, err := l.LastSeq(ctx, execution, pos, perdure.EventTypes)

@@ -12,11 +12,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Tail reads the log from a position on: what is there, oldest first, then what
-// comes, until the log ends with an End item, the context is over (its cause is
-// the error) or the store fails. A position that does not fit the log, or after
-// which records are no longer kept, the start among them, is answered with one
-// Reset and the log from its first record. Errors: invalid_argument, not_found.
+// Tail reads the log from a position: first the existing records, oldest first, then new records as
+// they are committed. It stops after an End item when the log ends, when the context is done (the
+// error is its cause), or when the store fails. A position gets one Reset, and then the log from
+// its first record, if it does not fit the log or if records after it were pruned. This also
+// applies to the start of the log. Errors: invalid_argument, not_found.
 //
 // A reader takes the time it needs: nothing waits for it.
 func (l *Log) Tail(ctx context.Context, execution uuid.UUID, from From) iter.Seq2[Item, error] {
@@ -32,7 +32,7 @@ func (l *Log) Tail(ctx context.Context, execution uuid.UUID, from From) iter.Seq
 	}
 }
 
-// errLeft says that the reader has broken out of its loop.
+// errLeft reports that the reader left its loop.
 var errLeft = errors.New("the reader has left")
 
 // tail is one reader.
@@ -41,13 +41,13 @@ type tail struct {
 	execution uuid.UUID
 	yield     func(Item, error) bool
 	idle      time.Duration
-	timer     *time.Timer // of the waits
-	follower  *follower   // from when it has caught up first
-	turn      int         // of the follower, when at was known to be of its log
+	timer     *time.Timer // the timer of wait
+	follower  *follower   // set once the reader has caught up
+	turn      int         // the follower's turn for which at was last checked
 
-	at    perdure.Cursor // of the last item
+	at    perdure.Cursor // the position after the last item
 	ended bool
-	// Chunks up to coveredPos of blocks up to coveredSeq came in snapshots.
+	// Chunks up to coveredPos of blocks up to coveredSeq were part of snapshots.
 	coveredSeq, coveredPos int64
 }
 
@@ -72,7 +72,7 @@ func (t *tail) run(ctx context.Context, from From) error {
 	return t.give(Item{Event: End, Cursor: t.at, Data: []byte("{}")})
 }
 
-// step returns what there is after the position, or waits for it.
+// step yields the items after the position, or waits for some.
 func (t *tail) step(ctx context.Context) error {
 	seen, err := t.next(ctx)
 	if errors.Is(err, errTruncated) {
@@ -99,8 +99,8 @@ func (t *tail) step(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// check continues where the position fits the log that the follower has come to hold, and
-// begins again where it does not.
+// check compares the position with the log that the follower holds now. It continues if the
+// position fits, and resets the reader otherwise.
 func (t *tail) check(ctx context.Context, turn int) error {
 	head, err := t.log.read.LogHead(ctx, t.execution)
 	if err != nil {
@@ -117,8 +117,7 @@ func (t *tail) check(ctx context.Context, turn int) error {
 	return nil
 }
 
-// next looks at the follower's ring first, and reads the store where that does
-// not reach back far enough.
+// next reads the follower's ring, or the store if the ring begins after the position.
 func (t *tail) next(ctx context.Context) (look, error) {
 	var seen look
 	if t.follower != nil {
@@ -130,12 +129,12 @@ func (t *tail) next(ctx context.Context) (look, error) {
 	done := fair.Compute(ctx)
 	defer done()
 	items, head, err := t.log.page(ctx, t.execution, t.at.Pos, pageRecords)
-	// changed is older than the read: what the read missed will close it.
+	// changed is older than the read, so a record that the read missed will close it.
 	return look{items: items, head: head, turn: seen.turn, changed: seen.changed}, err
 }
 
-// pass returns an item of the log. Of one that a snapshot has shown it gives the
-// position alone.
+// pass yields an item of the log. For an item that was part of a snapshot, it yields only the
+// position.
 func (t *tail) pass(item Item) error {
 	t.at = item.Cursor
 	if item.Event.Ends() {
@@ -147,8 +146,8 @@ func (t *tail) pass(item Item) error {
 	return t.give(item)
 }
 
-// covered reports whether the item is a chunk that came in a snapshot. Events of
-// up to that seq are before the position, so what is left of it are chunks.
+// covered reports whether the item is a chunk that was part of a snapshot. All events up to
+// coveredSeq are before the position, so any later item with such a seq is a chunk.
 func (t *tail) covered(item Item) bool {
 	return item.Seq <= t.coveredSeq && item.Cursor.Pos <= t.coveredPos
 }
@@ -160,13 +159,13 @@ func (t *tail) give(item Item) error {
 	return nil
 }
 
-// wait returns when there may be more to read, or gives an idle item. The reader
-// that gets a hint reads for all that follow the log.
+// wait returns when there may be more to read, or yields an idle item. The reader that receives a
+// hint reads for all readers of the log.
 func (t *tail) wait(ctx context.Context, changed <-chan struct{}) error {
 	if t.follower == nil {
 		t.follower = t.log.follow(store.OrgOf(ctx), t.execution)
 		t.turn = t.follower.turns()
-		return nil // look again, now that nothing can be missed
+		return nil // read again: from here on, no hint can be missed
 	}
 	if t.timer == nil {
 		t.timer = time.NewTimer(t.idle)
@@ -224,7 +223,7 @@ func (t *tail) beginAt(ctx context.Context, c perdure.Cursor, head store.Head) e
 	return t.endedAt(ctx, head)
 }
 
-// endedAt notes that there is nothing after the position and never will be.
+// endedAt sets ended if the position is the end of a log that has ended.
 func (t *tail) endedAt(ctx context.Context, head store.Head) error {
 	if t.at.Pos < head.LastPos {
 		return nil

@@ -64,7 +64,7 @@ func TestTrap58_CutAtEveryRecordAndResumeEqualsWhole(t *testing.T) {
 	}
 }
 
-// live reads in a goroutine and returns what it has read when the log ends.
+// live reads in a goroutine and sends the items when the log ends.
 func live(ctx context.Context, l *eventlog.Log, from eventlog.From) <-chan []eventlog.Item {
 	done := make(chan []eventlog.Item, 1)
 	go func() {
@@ -117,8 +117,7 @@ func TestTrap23_NothingIsMissedAtTheSeam(t *testing.T) {
 	}
 }
 
-// late lets something happen after a reader has looked, and before it is told of
-// what comes.
+// late runs a function after a reader has read the store, and before the reader receives hints.
 type late struct {
 	notify.Notifier
 	between func()
@@ -129,8 +128,8 @@ func (l late) Subscribe(topics ...string) (<-chan struct{}, func()) {
 	return l.Notifier.Subscribe(topics...)
 }
 
-// What comes between a reader's last look and its subscription is given at once,
-// not at the next of the looks that make up for lost hints.
+// A record committed between a reader's last read and its subscription is delivered at once, not at
+// the next periodic read that replaces lost hints.
 func TestTrap23_WhatComesBetweenLookAndSubscriptionIsGivenAtOnce(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBook()

@@ -10,40 +10,39 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Span asks for a window: the events after a seq, those before one, or, with
-// neither, the newest.
+// Span selects a window: the events after a seq, the events before a seq, or, if both are nil, the
+// newest events.
 type Span struct {
 	After, Before *int64
 	Limit         int
 }
 
-// Window is a part of a log that is counted in events. A block is one event,
-// given whole as a snapshot that replaces what the client holds of it.
+// Window is a part of a log, counted in events. A block is one event: a full snapshot that replaces
+// the client's copy of the block.
 type Window struct {
-	// Across are, for one that goes forward, snapshots of the blocks of up to
-	// Span.After that are open or were closed after it, oldest first, whole at
-	// AcrossAt: a reader that was cut off inside them lacks their rest.
+	// Across is set in a window after a seq. It holds snapshots of the blocks with a seq up to
+	// Span.After that are open or were closed after it, oldest first, complete up to the position
+	// AcrossAt. A reader that was disconnected inside these blocks lacks the rest of them.
 	Across   []Item
 	AcrossAt int64
 	Items    []Item // oldest first
 
-	First, Last int64 // the seqs of Items; 0 without items
+	First, Last int64 // the seqs of the first and last of Items; 0 without items
 	// Max is the seq of the newest event.
 	Max int64
-	// More says that there are events beyond the end that the window grows to:
-	// after Last for one that goes forward, else before First.
+	// More reports that there are further events in the direction of the window: after Last if it
+	// has Span.After, otherwise before First.
 	More bool
-	// Reset is set if the client is ahead of the log, or what follows its position
-	// is no longer kept: the window is the newest, and the client drops what it has
-	// first.
+	// Reset is set if the client is ahead of the log, or if events after its position were pruned.
+	// The window then holds the newest events, and the client first drops what it has.
 	Reset *ResetData
-	// At is the position at which the blocks are whole.
+	// At is the position up to which the blocks are complete.
 	At perdure.Cursor
 }
 
-// Window returns at most s.Limit events, and fewer where they would be over about
-// 1 MiB. The cursor of each item resumes at the item: what is given again then
-// is held already. Errors: invalid_argument, not_found.
+// Window returns at most s.Limit events, and fewer if they exceed about 1 MiB. The cursor of each
+// item resumes after the first record of the item, so a reader may receive data that it already
+// has. Errors: invalid_argument, not_found.
 func (l *Log) Window(ctx context.Context, execution uuid.UUID, s Span) (Window, error) {
 	if err := s.check(); err != nil {
 		return Window{}, err
@@ -59,7 +58,7 @@ func (l *Log) Window(ctx context.Context, execution uuid.UUID, s Span) (Window, 
 	if s.After != nil && reason == "" {
 		return l.forward(ctx, execution, *s.After, s.Limit)
 	}
-	high := int64(math.MaxInt64) // what has come since the head was read, too
+	high := int64(math.MaxInt64) // includes events committed after head was read
 	if s.Before != nil {
 		high = *s.Before - 1
 	}
@@ -71,8 +70,8 @@ func (l *Log) Window(ctx context.Context, execution uuid.UUID, s Span) (Window, 
 	return w, err
 }
 
-// seqMisfit returns the reason why a client that has the events up to a seq has to
-// begin again; "" for none.
+// seqMisfit returns the reason why a client that has the events up to a seq must start over; "" if
+// it need not.
 func (l *Log) seqMisfit(ctx context.Context, execution uuid.UUID, head store.Head, after *int64) (string, error) {
 	if after == nil {
 		return "", nil
@@ -120,8 +119,8 @@ func (l *Log) forward(ctx context.Context, execution uuid.UUID, after int64, lim
 	return w, l.reachOver(ctx, execution, &w, after)
 }
 
-// reachOver puts the blocks that reach over the seq before the window. They are
-// read after its events, so that they hold at its position, or further on.
+// reachOver adds snapshots of the blocks across the seq `after` to the window. They are read after
+// the window's events, so they are complete at the window's position or later.
 func (l *Log) reachOver(ctx context.Context, execution uuid.UUID, w *Window, after int64) error {
 	if after == 0 {
 		return nil
@@ -131,8 +130,7 @@ func (l *Log) reachOver(ctx context.Context, execution uuid.UUID, w *Window, aft
 	return err
 }
 
-// backward returns the events of (low, high] that one read holds, those next to
-// high.
+// backward returns the events of (low, high] that fit in one read, those closest to high.
 func (l *Log) backward(ctx context.Context, execution uuid.UUID, low, high int64) (Window, error) {
 	for {
 		events, head, err := l.read.Events(ctx, execution, low, high)
@@ -143,7 +141,7 @@ func (l *Log) backward(ctx context.Context, execution uuid.UUID, low, high int64
 			low = events[n-1].Seq
 			continue
 		}
-		slices.Reverse(events) // those next to high are the ones that have room
+		slices.Reverse(events) // fill those closest to high first
 		w, err := l.windowOf(ctx, execution, events, head)
 		slices.Reverse(w.Items)
 		w.bound()
@@ -154,7 +152,7 @@ func (l *Log) backward(ctx context.Context, execution uuid.UUID, low, high int64
 	}
 }
 
-// keepsBefore reports whether an event before the seq is still kept.
+// keepsBefore reports whether the log still has an event before seq.
 func (l *Log) keepsBefore(ctx context.Context, execution uuid.UUID, seq int64) (bool, error) {
 	first, _, err := l.read.Log(ctx, execution, 0, 1)
 	return len(first) == 1 && first[0].Seq < seq, err
@@ -165,21 +163,21 @@ func (l *Log) windowOf(ctx context.Context, execution uuid.UUID, events []store.
 	return w, l.fill(ctx, execution, &w, events, head)
 }
 
-// bound says where the items, which are in order, begin and end.
+// bound sets First and Last from the items, which are in order.
 func (w *Window) bound() {
 	if n := len(w.Items); n > 0 {
 		w.First, w.Last = w.Items[0].Seq, w.Items[n-1].Seq
 	}
 }
 
-// windowBytes is about how much a window holds.
+// windowBytes is the approximate limit of a window's bytes.
 const windowBytes = 1 << 20
 
-// fill renders the events, at least one and as many as there is room for: what
-// entries hold counts, which the store's reading of events does not.
+// fill renders the events into the window: at least one, and as many as fit. It counts the content
+// of entries, which the store's read of events does not count.
 func (l *Log) fill(ctx context.Context, execution uuid.UUID, w *Window, events []store.Event, head store.Head) error {
 	for left := windowBytes; len(events) > 0; {
-		records := make([]perdure.Record, len(events)) // those of blocks name nothing
+		records := make([]perdure.Record, len(events)) // zero for blocks: they refer to no entry
 		for i, e := range events {
 			if e.Record != nil {
 				records[i] = *e.Record
@@ -205,7 +203,7 @@ func (l *Log) fill(ctx context.Context, execution uuid.UUID, w *Window, events [
 	return nil
 }
 
-// firstCursor is the position after the first record of an event.
+// firstCursor returns the position after the first record of an event.
 func firstCursor(e store.Event, epoch uint64) perdure.Cursor {
 	if e.Record != nil {
 		return perdure.Cursor{Epoch: epoch, Pos: e.Record.Pos, Nonce: e.Record.Nonce}
@@ -213,8 +211,8 @@ func firstCursor(e store.Event, epoch uint64) perdure.Cursor {
 	return perdure.Cursor{Epoch: epoch, Pos: e.Block.FirstPos, Nonce: e.Block.FirstNonce}
 }
 
-// eventItem renders an event. A block's cursor is that of its first record: what
-// is given again from there on is known by its offset.
+// eventItem renders an event. The cursor of a block is the position after its first record; a
+// reader recognises data that it receives twice by its offset.
 func (l *Log) eventItem(execution uuid.UUID, joined entries, e store.Event, head store.Head) (item Item, err error) {
 	if e.Record != nil {
 		item, err = joined.render(execution, *e.Record)

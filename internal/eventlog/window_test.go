@@ -20,8 +20,8 @@ func window(t *testing.T, b *book, s eventlog.Span) eventlog.Window {
 	return w
 }
 
-// Pages in either direction, joined, hold every event once, in order, blocks
-// whole, whatever one read of the store gives.
+// Joined pages in either direction hold every event once, in order, with complete blocks, however
+// many events one read of the store returns.
 func TestWindowsJoinedAreTheLog(t *testing.T) {
 	for _, atOnce := range []int{1, 2, 100} {
 		b := newBook()
@@ -61,8 +61,8 @@ func TestWindowsJoinedAreTheLog(t *testing.T) {
 	}
 }
 
-// A window's blocks are whole at its position, and what comes from there on
-// continues them.
+// The blocks of a window are complete at its position, and the records after that position continue
+// them.
 func TestWindowHoldsAtItsPosition(t *testing.T) {
 	b := newBook()
 	b.event(perdure.EventCreated, "{}")
@@ -86,7 +86,7 @@ func TestWindowHoldsAtItsPosition(t *testing.T) {
 	}
 }
 
-// The server is right: a client that is ahead is given the newest and told so.
+// The server's log decides: a client that is ahead receives the newest events and a reset.
 func TestWindowOfAClientThatIsAhead(t *testing.T) {
 	b := newBook()
 	b.chat()
@@ -112,8 +112,7 @@ func TestWindowRefusesWhatMakesNoSense(t *testing.T) {
 	}
 }
 
-// What is no longer kept is told, not passed over: a client whose next event is
-// gone starts again.
+// A client whose next event was pruned gets a reset.
 func TestWhatIsNoLongerKeptIsTold(t *testing.T) {
 	b := newBook()
 	b.chat()
@@ -136,8 +135,8 @@ func TestWhatIsNoLongerKeptIsTold(t *testing.T) {
 	}
 }
 
-// A window holds about 1 MiB, whatever its limit and however much the entries
-// hold that its events name; windows joined still are the log.
+// A window holds about 1 MiB, whatever its limit and however large the entries of its events are.
+// Joined windows are still the whole log.
 func TestWindowsAreBoundedInBytes(t *testing.T) {
 	b := newBook()
 	b.eventsAtOnce = 1000

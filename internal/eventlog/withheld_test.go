@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// withhold takes the texts out of a log, as if nobody had them any more.
+// withhold removes the texts from a log, as if no copy of them existed.
 func (b *book) withhold() {
 	for i, r := range b.records {
 		if r.Chunk != nil {
@@ -23,8 +23,7 @@ func (b *book) withhold() {
 	}
 }
 
-// A reader of a log whose texts are withheld is given every position, with
-// offset and length.
+// A reader of a log whose texts are withheld receives every position, with offset and length.
 func TestWithheldPiecesKeepTheirPlaces(t *testing.T) {
 	b := newBook()
 	b.event(perdure.EventCreated, "{}")
@@ -44,8 +43,8 @@ func TestWithheldPiecesKeepTheirPlaces(t *testing.T) {
 	}
 }
 
-// A block that is given whole after a seq says its length where its text is
-// withheld, whether it is open or was closed since.
+// A full snapshot of a block shows its length if its text is withheld, whether the block is open or
+// was closed.
 func TestWithheldBlocksAreGivenByLength(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		b := newBook()
@@ -64,7 +63,7 @@ func TestWithheldBlocksAreGivenByLength(t *testing.T) {
 	}
 }
 
-// The event of an entry that is withheld says which content it is.
+// The event of an entry whose content is withheld identifies the content by its hash.
 func TestWithheldEntryIsNamedByItsHash(t *testing.T) {
 	b := newBook()
 	ref := perdure.ContentRef(execution, []byte("hello"))

@@ -1,7 +1,7 @@
-// Package fair divides a server's processor among orgs. Go runs goroutines in the
-// order in which they become ready, whosever they are, so that an org with many
-// requests under way would have nearly all of the processor. While a request computes
-// it has a place of its org; an org beside others has few of them.
+// Package fair divides a server's processor among orgs. Go runs goroutines in the order in which
+// they become ready. An org with many concurrent requests would therefore get nearly all of the
+// processor. A request needs a place of its org while it computes. An org has few places while
+// other orgs have requests, too.
 package fair
 
 import (
@@ -12,45 +12,44 @@ import (
 	"github.com/perdure/perdure/internal/store/turns"
 )
 
-// Share has the places of all orgs. A nil Share bounds nothing.
+// Share holds the places of all orgs. A nil Share limits nothing.
 type Share struct {
-	// Longest is how long a visit keeps a place at most, one second by default. What
-	// computes longer, or waits where nobody expected it to wait, keeps no other
-	// request of its org out. It is set before the first visit.
+	// Longest is the longest time that a visit keeps a place; default one second. A visit that
+	// computes longer, or blocks unexpectedly, then no longer blocks other requests of its org. Set
+	// it before the first visit.
 	Longest time.Duration
 
 	turns *turns.Turns
 }
 
-// enough is more places than there are requests.
+// enough is larger than any number of concurrent requests.
 const enough = 1 << 20
 
-// New returns a share of so many processors. An org that has company may compute on
-// half of them at once, and on one at least; alone it may have all.
+// New creates a Share for so many processors. While other orgs have requests, an org may use half
+// of the processors, and at least one. Otherwise it may use all.
 func New(processors int) *Share {
 	return &Share{Longest: time.Second, turns: turns.New(enough, processors/2)}
 }
 
-// Waiting returns how many visits wait for a place.
+// Waiting returns the number of visits that wait for a place.
 func (s *Share) Waiting() int { return s.turns.Waiting() }
 
-// Visit is a request's. It has a place of its org between Enter and Leave, but for the
-// waits in between. All its methods may be called at any time, by several goroutines,
-// and on nil.
+// Visit belongs to one request. It has a place of its org between Enter and Leave, except during
+// waits. All methods may be called at any time, by several goroutines, and on nil.
 type Visit struct {
 	share *Share
 	org   string
 
 	mu    sync.Mutex
 	state state
-	limit *time.Timer // ends the time with a place
+	limit *time.Timer // ends the use of the place after Longest
 }
 
 type state int
 
 const (
 	outside state = iota
-	taking        // a place
+	taking        // waits for a place
 	inside
 	waiting // in Wait
 	over
@@ -66,11 +65,11 @@ func (s *Share) Visit(org string) *Visit {
 
 type key struct{}
 
-// With returns a context that knows the visit, for Wait.
+// With returns a context with the visit, for Wait.
 func With(ctx context.Context, v *Visit) context.Context { return context.WithValue(ctx, key{}, v) }
 
-// Enter waits for a place. Without one the visit continues when ctx ends: whoever serves
-// the request finds that out by itself.
+// Enter waits for a place. If ctx ends first, the visit continues without a place; the code that
+// serves the request detects the end of ctx itself.
 func (v *Visit) Enter(ctx context.Context) { v.enter(ctx, outside) }
 
 func (v *Visit) enter(ctx context.Context, from state) {
@@ -101,7 +100,7 @@ func (v *Visit) move(from, to state) bool {
 	return true
 }
 
-// leave gives the place up, if there is one, and reports whether there was.
+// leave releases the place, if there is one, and reports whether there was.
 func (v *Visit) leave(to state) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -116,17 +115,16 @@ func (v *Visit) leave(to state) bool {
 	return had
 }
 
-// Leave gives the place up for good.
+// Leave ends the visit and releases its place.
 func (v *Visit) Leave() {
 	if v != nil {
 		v.leave(over)
 	}
 }
 
-// Wait returns the place of the context's visit up while the caller waits for something
-// that costs no time of the processor. The function that it returns is called after
-// that, and waits for a place again. A caller that has none, or whose visit waits
-// already, notices nothing.
+// Wait releases the place of the context's visit while the caller waits for something other than
+// the processor. The caller calls done after the wait; done waits for a place again. Wait has no
+// effect without a place, or if the visit is already waiting.
 func Wait(ctx context.Context) (done func()) {
 	v, _ := ctx.Value(key{}).(*Visit)
 	if v == nil || !v.leave(waiting) {
@@ -135,16 +133,16 @@ func Wait(ctx context.Context) (done func()) {
 	return func() { v.enter(ctx, waiting) }
 }
 
-// Compute waits for a place for a part of a request that continues after its visit: a
-// stream reads more of a log. The function that it returns gives the place up. A caller
-// whose visit has a place, or that has none to visit by, notices nothing.
+// Compute waits for a place for a part of a request that continues after its visit, for example
+// when a stream reads more of a log. done releases the place. Compute has no effect if the visit
+// has a place, or if the context has no visit.
 func Compute(ctx context.Context) (done func()) {
 	_, done = Part(ctx)
 	return done
 }
 
-// Part is Compute for a part that may have to wait in between: a message of a WebSocket
-// is stored. In the context that it returns, Wait gives the part's place up.
+// Part is like Compute, for a part that may wait in between, for example when a message of a
+// WebSocket is stored. With the returned context, Wait releases the part's place.
 func Part(ctx context.Context) (part context.Context, done func()) {
 	v, _ := ctx.Value(key{}).(*Visit)
 	if v == nil || v.hasPlace() {

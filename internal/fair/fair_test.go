@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// crowd is a share of two processors on which two orgs have computed lately.
+// crowd returns a share of two processors on which two orgs have computed recently.
 func crowd() *Share {
 	s := New(2)
 	for _, org := range []string{"other", "busy"} {
@@ -18,7 +18,8 @@ func crowd() *Share {
 	return s
 }
 
-// enter has a visit of the org enter beside the test. The channel is closed when it has.
+// enter starts a visit of the org that enters in a goroutine. The channel is closed once it has
+// entered.
 func enter(ctx context.Context, s *Share, org string) (*Visit, <-chan struct{}) {
 	v, in := s.Visit(org), make(chan struct{})
 	go func() { v.Enter(ctx); close(in) }()
@@ -76,7 +77,7 @@ func TestAVisitHasNoPlaceWhileItWaits(t *testing.T) {
 		first, _ := enter(t.Context(), s, "busy")
 		ctx := With(t.Context(), first)
 		done := Wait(ctx)
-		Wait(ctx)() // within the first one, does nothing
+		Wait(ctx)() // no effect inside the first Wait
 		second, in := enter(t.Context(), s, "busy")
 		if !entered(in) {
 			t.Error("a visit waits for one that itself waits")
@@ -134,7 +135,7 @@ func TestAVisitKeepsItsPlaceForASecond(t *testing.T) {
 		if !entered(in) {
 			t.Error("the second waits for more than a second")
 		}
-		first.Leave() // has no place to give up
+		first.Leave() // has no place to release
 		if third, in := enter(t.Context(), s, "busy"); entered(in) {
 			t.Error("two have a place")
 		} else {
@@ -154,7 +155,7 @@ func TestAVisitGoesOnWithoutAPlaceWhenItsContextEnds(t *testing.T) {
 		if !entered(in) || s.Waiting() != 0 {
 			t.Error("it waits on")
 		}
-		second.Leave() // has none to give up
+		second.Leave() // has no place to release
 		if third, in := enter(t.Context(), s, "busy"); entered(in) {
 			t.Error("two have a place")
 		} else {

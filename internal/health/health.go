@@ -1,4 +1,4 @@
-// Package health says whether a process can do its work, and why not.
+// Package health reports whether a process can do its work, and why not.
 package health
 
 import (
@@ -7,31 +7,31 @@ import (
 	"net/http"
 )
 
-// Reason is what is wrong with one thing.
+// Reason is a problem found by one check.
 type Reason struct {
-	// Check is what was looked at, one word; Detail says what is wrong with it, in
-	// words that may be shown to anybody.
+	// Check is the name of the check, one word. Detail describes the problem in words that may be
+	// shown to anybody.
 	Check  string `json:"check"`
 	Detail string `json:"detail"`
 }
 
-// Report is how a process does.
+// Report is the result of a check of a process.
 type Report struct {
-	// Unready are the reasons not to send it work: none if it is ready.
+	// Unready are the reasons not to send it work; empty if it is ready.
 	Unready []Reason
-	// Degraded are those why it works less well than it should.
+	// Degraded are the reasons why it works less well than it should.
 	Degraded []Reason
-	// Notes are what an operator may want to know and need not act on.
+	// Notes are facts that an operator may want to know but need not act on.
 	Notes []Reason
 }
 
-// Ready reports whether it takes work.
+// Ready reports whether the process accepts work.
 func (r Report) Ready() bool { return len(r.Unready) == 0 }
 
-// Check looks at a process. It must answer within a few seconds.
+// Check checks a process. It must return within a few seconds.
 type Check func(ctx context.Context) Report
 
-// body is a report as JSON.
+// body is the JSON form of a report.
 type body struct {
 	Status   string   `json:"status"`
 	Reasons  []Reason `json:"reasons,omitempty"`
@@ -39,10 +39,10 @@ type body struct {
 	Notes    []Reason `json:"notes,omitempty"`
 }
 
-// Alive answers 200 while the process runs.
+// Alive responds with 200 while the process runs.
 func Alive(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, body{Status: "ok"}) }
 
-// Handler answers 200 if the process is ready, else 503, with the report.
+// Handler responds with the report: 200 if the process is ready, 503 if it is not.
 func (c Check) Handler(w http.ResponseWriter, r *http.Request) {
 	report := c(r.Context())
 	if !report.Ready() {
@@ -56,5 +56,5 @@ func write(w http.ResponseWriter, status int, b body) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(b) // who asked may have gone
+	_ = json.NewEncoder(w).Encode(b) // fails only if the client has disconnected
 }

@@ -14,22 +14,22 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// caller is who makes a request.
+// caller identifies who sent a request.
 type caller struct {
 	org  string
 	role perdure.KeyRole
-	id   uuid.UUID // of the key; zero if it is none that is stored
+	id   uuid.UUID // of the key; zero if the key is not stored
 	name string
-	key  perdure.Hash // of the key's secret, also with a session
-	// proof is for another look while a stream is open.
+	key  perdure.Hash // hash of the key's secret, also with a session
+	// proof is kept for the periodic recheck while a stream is open.
 	proof     proof
 	sessionID uuid.UUID // zero without a session
-	// operator is set for the token of a data directory: org is then the one that
-	// the request names.
+	// operator is set for the token of a data directory; org is then the org that the request
+	// names.
 	operator bool
 }
 
-// actor is the caller, as the audit log names it.
+// actor returns the caller as the audit log records it.
 func (c caller) actor(r *http.Request, request string) perdure.Actor {
 	a := perdure.Actor{Name: c.name, RequestID: request, RemoteAddress: remoteAddress(r)}
 	if c.id != uuid.Nil {
@@ -38,7 +38,7 @@ func (c caller) actor(r *http.Request, request string) perdure.Actor {
 	return a
 }
 
-// remoteAddress is the peer of the request's connection; "local" on the unix socket,
+// remoteAddress returns the peer address of the request's connection; "local" for the unix socket,
 // whose peers have no address.
 func remoteAddress(r *http.Request) string {
 	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && at.Network() == "unix" {
@@ -54,8 +54,8 @@ func callerOf(ctx context.Context) caller {
 	return c
 }
 
-// proofOf returns what a request carries to show who makes it, and whether there is
-// anything. With the header Authorization nothing else counts.
+// proofOf returns the proof of identity that a request carries, and reports whether there is one.
+// If the header Authorization is present, the cookie is ignored.
 func (s *server) proofOf(r *http.Request) (proof, bool) {
 	if auth := r.Header.Get("Authorization"); auth != "" {
 		scheme, rest, _ := strings.Cut(auth, " ")
@@ -72,8 +72,8 @@ const (
 	howToSignIn = "sign in again with POST /api/login"
 )
 
-// authenticate finds the caller. A browser may be made to send a request by a page
-// of another origin, so with a session a write must come from our own pages.
+// authenticate returns the caller of a request. A page of another origin can make a browser send a
+// request, so a write with a session must come from the server's own pages.
 func (s *server) authenticate(r *http.Request) (caller, *problem) {
 	given, any := s.proofOf(r)
 	if !any {
@@ -111,8 +111,8 @@ func isWrite(r *http.Request) bool {
 	return r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
 }
 
-// ownOrigin reports whether the page that made a browser send the request is ours.
-// With a public address only pages of that one are.
+// ownOrigin reports whether the page that made a browser send the request belongs to this server.
+// If a public URL is configured, only pages of that URL do, besides the configured origins.
 func (s *server) ownOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if slices.Contains(s.Origins, origin) {
@@ -125,8 +125,8 @@ func (s *server) ownOrigin(r *http.Request) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && strings.EqualFold(u.Host, r.Host)
 }
 
-// originOf returns a URL's origin as browsers send it: in lower case, and without
-// the port that the scheme has anyway.
+// originOf returns a URL's origin as browsers send it: in lower case, and without the default port
+// of the scheme.
 func originOf(u *url.URL) string {
 	host := strings.ToLower(u.Host)
 	if port := u.Port(); u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80" {
@@ -135,7 +135,7 @@ func originOf(u *url.URL) string {
 	return u.Scheme + "://" + host
 }
 
-// ownHost reports whether the request was meant for this server.
+// ownHost reports whether the Host header names this server.
 func (s *server) ownHost(r *http.Request) bool {
 	if len(s.Hosts) == 0 {
 		return true
@@ -146,8 +146,8 @@ func (s *server) ownHost(r *http.Request) bool {
 	})
 }
 
-// ownOrg lets a request pass to its own org, and workers' keys nowhere: they
-// are for gRPC. Another org looks like one that is not there.
+// ownOrg rejects requests for another org, which gets the same answer as an org that does not
+// exist. It also rejects workers' keys, which are for gRPC.
 func (s *server) ownOrg(ctx huma.Context, next func(huma.Context)) {
 	if p := strange(callerOf(ctx.Context()), ctx.Param("org")); p != nil {
 		s.refuse(ctx, p)
@@ -156,7 +156,7 @@ func (s *server) ownOrg(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-// strange says why a caller may not use the org.
+// strange returns the reason why a caller may not use the org; nil if it may.
 func strange(c caller, org string) *problem {
 	switch {
 	case org != c.org:
@@ -167,7 +167,7 @@ func strange(c caller, org string) *problem {
 	return nil
 }
 
-// admin lets administrators pass.
+// admin rejects callers whose role is not admin.
 func (s *server) admin(ctx huma.Context, next func(huma.Context)) {
 	if callerOf(ctx.Context()).role != perdure.KeyAdmin {
 		s.refuse(ctx, newProblem(perdure.PermissionDenied, "only a key of role admin may do this"))

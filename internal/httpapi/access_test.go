@@ -100,7 +100,7 @@ func TestDevModeChecksHostAndOrigin(t *testing.T) {
 	h.call("GET", "./?token=wrong", "", "Authorization", "").problem(401, "unauthenticated", "")
 }
 
-// A reader that takes nothing is cut off, and nobody waits for it.
+// A reader that takes nothing is disconnected, and delays nobody else.
 func TestSlowReaderIsResetAndDisturbsNobody(t *testing.T) {
 	reset := make(chan struct{})
 	h := open(t, func(c *httpapi.Config) {
@@ -132,10 +132,10 @@ func TestSlowReaderIsResetAndDisturbsNobody(t *testing.T) {
 	if n := len(<-done); n < 60 {
 		t.Errorf("the fast reader saw %d events", n)
 	}
-	<-reset // and not ended as if it were over: TestTrap28
+	<-reset // not a clean end; see TestTrap28
 }
 
-// ear closes heard at the first record of that message.
+// ear closes heard at the first log record with that message.
 type ear struct {
 	slog.Handler
 	message string
@@ -145,7 +145,7 @@ type ear struct {
 
 func (e *ear) Enabled(context.Context, slog.Level) bool { return true }
 
-// WithAttrs implements slog.Handler: records that say more are heard, too.
+// WithAttrs implements slog.Handler: records with more attributes are heard, too.
 func (e *ear) WithAttrs([]slog.Attr) slog.Handler { return e }
 
 func (e *ear) Handle(ctx context.Context, r slog.Record) error {

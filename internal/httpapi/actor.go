@@ -12,12 +12,12 @@ import (
 
 const (
 	requestIDHeader = "X-Request-Id"
-	// requestIDLimit is the most characters of an id that a client chooses.
+	// requestIDLimit is the largest number of bytes of an id chosen by a client.
 	requestIDLimit = 128
 )
 
-// onBehalf makes the context of a request of the caller's, and tells the client
-// the id by which the audit log knows it.
+// onBehalf returns the context of a request by the caller. It also sets the response header with
+// the request id that the audit log records.
 func (s *server) onBehalf(ctx context.Context, w http.ResponseWriter, r *http.Request, c caller) context.Context {
 	id := requestID(r)
 	w.Header().Set(requestIDHeader, id)
@@ -25,8 +25,8 @@ func (s *server) onBehalf(ctx context.Context, w http.ResponseWriter, r *http.Re
 	return store.ForOrg(store.By(s.shared(ctx, w, r, c.org), c.actor(r, id)), c.org)
 }
 
-// shared has the request compute in its org's share of the processor: from the end of
-// its body, which may come slowly, to the begin of its answer, which may be read slowly.
+// shared lets the request compute in its org's share of the processor. The share is held from the
+// end of the request body to the start of the response, because both may be transferred slowly.
 func (s *server) shared(ctx context.Context, w http.ResponseWriter, r *http.Request, org string) context.Context {
 	visit := s.Share.Visit(org)
 	if a, ok := w.(*answer); ok {
@@ -40,8 +40,8 @@ func (s *server) shared(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	return fair.With(ctx, visit)
 }
 
-// requestID is the client's own, if it is one that a log can bear, else a new
-// one.
+// requestID returns the client's own id if it is short printable ASCII without spaces, otherwise a
+// new one.
 func requestID(r *http.Request) string {
 	id := r.Header.Get(requestIDHeader)
 	odd := func(c rune) bool { return c <= ' ' || c > '~' }

@@ -21,91 +21,87 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// BodyLimit is the most bytes of a request's body.
+// BodyLimit is the largest size of a request body, in bytes.
 const BodyLimit = 8 << 20
 
-// Authenticator finds keys. One without an id is none that is stored.
+// Authenticator finds keys. A key without an id is not stored.
 type Authenticator interface {
 	// KeyOf returns the key whose secret has that SHA-256. Errors: unauthenticated;
 	// permission_denied if the key's org is disabled.
 	KeyOf(ctx context.Context, secret perdure.Hash) (*perdure.APIKey, error)
 }
 
-// Config says how the API runs. Engine and Log are needed; the zero value of
-// every other field works.
+// Config configures the API. Engine and Log are required; the zero value of every other field
+// works.
 type Config struct {
 	Engine *engine.Engine
 	Log    *eventlog.Log
 	// Auth defaults to the engine's stored keys.
 	Auth Authenticator
-	// Hosts are the values of the Host header, with or without port, that are
-	// served: the defence of dev mode against names that an attacker points at
-	// loopback. Empty serves any.
+	// Hosts are the accepted values of the Host header, with or without port. In dev mode they
+	// protect against names that an attacker points at loopback. Empty accepts any host.
 	Hosts []string
-	// Origins are taken for our own besides the one that the Host names: their
-	// pages may read the answers (CORS).
+	// Origins are trusted origins besides the one that the Host header names. Their pages may read
+	// responses (CORS).
 	Origins []string
-	// PublicURL is the address under which browsers open the pages, where a proxy
-	// stands in front; nil goes by each request's Host and TLS. It has a scheme and
-	// a host alone.
+	// PublicURL is the address under which browsers open the pages if a proxy stands in front. It
+	// has only a scheme and a host. If nil, each request's Host and TLS are used.
 	PublicURL *url.URL
 	Logger    *slog.Logger
-	// Observer is told of requests and readers; may be nil.
+	// Observer receives metrics of requests and readers; may be nil.
 	Observer Observer
-	// TracerProvider makes spans of requests; nil makes none.
+	// TracerProvider creates spans of requests; nil creates none.
 	TracerProvider trace.TracerProvider
-	// Health looks whether requests can be served; default: whether the store
-	// answers, and Stop is not closed.
+	// Health checks whether requests can be served. By default it checks that the store answers and
+	// that Stop is not closed.
 	Health health.Check
-	// Version is the program's, shown in the OpenAPI document.
+	// Version is the program's version, shown in the OpenAPI document.
 	Version string
-	// Pages are the files of the user interface, index.html among them; nil shows
-	// the API's description at the root instead.
+	// Pages are the files of the user interface, including index.html. If nil, the root shows the
+	// API's description.
 	Pages fs.FS
-	// Stop, once closed, resets every open stream, so that clients continue with
-	// another server.
+	// Stop, when closed, resets every open stream, so that clients continue with another server.
 	Stop <-chan struct{}
-	// Streams, if set, counts the streams that continue after their handlers have
-	// returned: http.Server knows nothing of them. They end by Stop.
+	// Streams, if set, counts the streams that continue after their handlers have returned, which
+	// http.Server does not know. Closing Stop ends them.
 	Streams *sync.WaitGroup
-	// PingEvery is the pause between pings of a stream; default 15 s.
+	// PingEvery is the interval between pings of a stream; default 15 s.
 	PingEvery time.Duration
-	// WriteTimeout is how long a stream's reader may take for a piece of 64 KiB
-	// before its connection is reset; default 30 s.
+	// WriteTimeout is the time that a stream's reader has for each piece of 64 KiB before its
+	// connection is reset; default 30 s.
 	WriteTimeout time.Duration
-	// BodyTimeout is how long a request's body may take to come; default one
-	// minute. Uploads have that long for each piece.
+	// BodyTimeout is the time within which a request body must arrive; default one minute. Uploads
+	// have one minute for each piece.
 	BodyTimeout time.Duration
-	// RecheckEvery is how often an open stream's key is looked at again;
-	// default 2 s. With the time that a key is believed without a look at the
-	// store, 2 s, a revoked one stops within 5 s.
+	// RecheckEvery is the interval at which an open stream's key is checked again; default 2 s. A
+	// key is trusted for 2 s without a read of the store, so a revoked key stops within 5 s.
 	RecheckEvery time.Duration
-	// StreamsPerKey is how many streams, WebSockets and waiting polls may be open
-	// with one key; default 20,000.
+	// StreamsPerKey is the largest number of streams, WebSockets and waiting polls that one key may
+	// have open; default 20,000.
 	StreamsPerKey int
-	// StreamsPerOrg is how many durable streams an org may have; default 10,000.
+	// StreamsPerOrg is the largest number of durable streams of an org; default 10,000.
 	StreamsPerOrg int
-	// Share divides the processor among the orgs of requests; nil does not.
+	// Share divides the processor among the orgs of requests; nil does not divide it.
 	Share *fair.Share
 }
 
-// server holds what the operations share.
+// server holds the state that the operations share.
 type server struct {
 	Config
 	api  huma.API
 	ai   *openaiapi.API
 	mux  *http.ServeMux
 	spec []byte // the OpenAPI document
-	docs []byte // the page that shows it
-	// streams are the general ones.
+	docs []byte // the page that shows the OpenAPI document
+	// streams are the Durable Streams that clients create.
 	streams *durablestream.Streams
 	readers readers
-	tracer  trace.Tracer // nil without a provider
+	tracer  trace.Tracer // nil without a TracerProvider
 
-	watch *watch // of open streams
+	watch *watch // watches open streams
 }
 
-// New makes the handler of the whole API.
+// New creates the handler of the whole API.
 func New(c Config) (http.Handler, error) {
 	s := &server{Config: c.normal(), mux: http.NewServeMux(), readers: readers{open: map[perdure.Hash]int{}}, streams: durablestream.New(c.Engine.Store, c.Engine.Hints, c.StreamsPerOrg)}
 	s.watch = &watch{s: s}
@@ -158,7 +154,7 @@ func (c Config) normal() Config {
 	return c
 }
 
-// answers is the default of Health.
+// answers implements the default of Config.Health.
 func (c Config) answers(ctx context.Context) (r health.Report) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -20,8 +20,8 @@ type streamsConfig = httpapi.Config
 func writeSoon(c *httpapi.Config) { c.WriteTimeout = 2 * time.Second }
 func pingSoon(c *httpapi.Config)  { c.PingEvery = 50 * time.Millisecond }
 
-// aftermath says what a broken cursor comes to: a refusal that names it, or what
-// a stream gives that makes up for it.
+// aftermath describes the effect of a broken cursor: the refusal that names it, or the events that
+// a stream sends to recover.
 func (h *house) aftermath(id uuid.UUID, cursor string, whole []sse) {
 	h.t.Helper()
 	path := h.path(id, "/stream/consolidated")
@@ -53,9 +53,9 @@ func (h *house) aftermath(id uuid.UUID, cursor string, whole []sse) {
 	}
 }
 
-// A cursor with any byte changed, cut off or added is refused by name, or leads
-// to a reset and the whole log, or is another position of the same log: nothing
-// is skipped, and nothing breaks.
+// A cursor with any byte changed, removed or added has one of three effects. It is refused by name,
+// leads to a reset and the whole log, or is another position of the same log. Nothing is skipped,
+// and nothing breaks.
 func TestBrokenCursors(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -89,7 +89,7 @@ func TestBrokenCursors(t *testing.T) {
 	}
 }
 
-// The cursor of another execution is one of another epoch, wherever it is given.
+// The cursor of another execution has another epoch, whichever interface it is used with.
 func TestCursorOfAnotherExecution(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -114,7 +114,7 @@ func TestCursorOfAnotherExecution(t *testing.T) {
 	}
 }
 
-// Limits and positions beyond all sense are refused, and the answer names them.
+// Absurd limits and positions are refused, and the error names them.
 func TestAbsurdLimits(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -157,7 +157,7 @@ func TestAbsurdLimits(t *testing.T) {
 	}
 }
 
-// A binary frame is answered like any message that makes no sense.
+// A binary frame gets the same answer as any invalid message.
 func TestWebSocketBinaryFrame(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -177,7 +177,7 @@ func TestWebSocketBinaryFrame(t *testing.T) {
 	c.load(`{}`)
 }
 
-// Pages of other origins reach nothing on a server that serves its own machine.
+// Pages of other origins cannot reach a server that serves only its own machine.
 func TestWrongOrigin(t *testing.T) {
 	dev := open(t, func(c *httpapi.Config) { c.Hosts = []string{"127.0.0.1", "localhost"} })
 	x := dev.start("")
@@ -200,7 +200,7 @@ func TestWrongOrigin(t *testing.T) {
 	}
 }
 
-// What no request needs is refused before it is looked at.
+// An overlong request is refused before it is processed.
 func TestOverlongRequests(t *testing.T) {
 	h := open(t)
 	x := h.start("")

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// refer uploads a value and sends a signal that names it.
+// refer uploads a value and sends a signal that refers to it.
 func (h *house) refer(x uuid.UUID, name, value string) reply {
 	h.t.Helper()
 	var c struct{ BlobID uuid.UUID }
@@ -19,8 +19,8 @@ func (h *house) refer(x uuid.UUID, name, value string) reply {
 	return h.call("POST", h.path(x, "/signal"), fmt.Sprintf(`{"signalName":%q,"signalValueRef":{"blobId":%q}}`, name, c.BlobID))
 }
 
-// A body with bytes that are not UTF-8 is refused, and so is a value by reference; the
-// refusal names the member and leaves nothing behind.
+// A body with bytes that are not UTF-8 is refused, and so is an uploaded value. The refusal names
+// the member and leaves nothing behind.
 func TestBodiesAreUTF8(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -45,7 +45,7 @@ func TestBodiesAreUTF8(t *testing.T) {
 	}
 }
 
-// The names of members are taken as they are written, at every depth.
+// Member names are compared exactly, at every depth.
 func TestMembersOfBodiesHaveTheirExactNames(t *testing.T) {
 	h := open(t)
 	for body, field := range map[string]string{
@@ -76,8 +76,8 @@ func manyParts(n int) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(`{"type":"text","text":"x"},`, n), ",") + "]"
 }
 
-// A message has a bounded number of parts, however it comes; other signals may have
-// arrays of any length.
+// A message has a bounded number of parts, however it is sent; other signals may have arrays of any
+// length.
 func TestPartsOfAMessageAreBounded(t *testing.T) {
 	h := open(t)
 	x := h.start("")

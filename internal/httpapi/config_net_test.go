@@ -10,7 +10,7 @@ import (
 // wrongNets are values of config.net that are refused, each as JSON.
 var wrongNets = []string{`"lan"`, `"Open"`, `"none "`, `1`, `true`, `["none"]`, `{}`}
 
-// The network of a start is one of its words; another value is refused by name and
+// The network of a start must be one of the defined words; another value is refused by name and
 // starts nothing.
 func TestTheNetworkOfAStart(t *testing.T) {
 	h := open(t)
@@ -36,8 +36,8 @@ func (h *house) netOf(members string) string {
 	return x.Input.Config.Net
 }
 
-// A definition's network is checked when it is made and when it is changed, and a
-// refused change leaves it as it was.
+// A definition's network is checked when it is created and when it is changed. A refused change
+// leaves it unchanged.
 func TestTheNetworkOfADefinition(t *testing.T) {
 	h := open(t)
 	body := func(net string) string { return `{"name":"d",` + models + `,"config":{"net":` + net + `}}` }
@@ -67,7 +67,7 @@ func TestTheNetworkOfADefinition(t *testing.T) {
 	}
 }
 
-// A start may be stricter than its definition, and never less strict.
+// A start may be stricter than its definition, but not less strict.
 func TestAStartIsAsStrictAsItsDefinition(t *testing.T) {
 	h := open(t)
 	for definition, starts := range map[string]map[string]string{

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// connections are those that the server has open, by the client's address.
+// connections are the open connections of the server, by the client's address.
 type connections struct {
 	mu   sync.Mutex // guards over
 	over map[string]chan struct{}
@@ -31,7 +31,7 @@ func (c *connections) of(addr string) chan struct{} {
 	return c.over[addr]
 }
 
-// begin is of for a new connection: an address can be used again.
+// begin is like of, for a new connection, because an address can be reused.
 func (c *connections) begin(addr string) chan struct{} {
 	over := c.of(addr)
 	select {
@@ -45,8 +45,8 @@ func (c *connections) begin(addr string) chan struct{} {
 	}
 }
 
-// watchedListener notes when the server closes what it has accepted, whoever in
-// it has the connection by then.
+// watchedListener records when the server closes an accepted connection, whichever part of the
+// server owns it.
 type watchedListener struct {
 	net.Listener
 	all *connections
@@ -71,7 +71,7 @@ func (c *watchedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// silent is a client that asks, and then does not read.
+// silent is a client that sends a request and then does not read.
 type silent struct {
 	*house
 	conn *net.TCPConn
@@ -95,10 +95,10 @@ func (h *house) silent(path string, headers ...string) *silent {
 	return s
 }
 
-// givenUp waits until the server has given the client up.
+// givenUp waits until the server has closed the client's connection.
 func (s *silent) givenUp() { <-s.conns.of(s.conn.LocalAddr().String()) }
 
-// rest reads, at last, what had been sent, and how that ends.
+// rest reads everything that had been sent, and returns the error at the end.
 func (s *silent) rest() ([]sse, error) {
 	s.t.Helper()
 	res, err := http.ReadResponse(bufio.NewReader(s.conn), s.req)
@@ -117,8 +117,8 @@ func (s *silent) rest() ([]sse, error) {
 	}
 }
 
-// bulk streams that much text into a run: every piece is taken at once, whoever
-// does not read.
+// bulk streams text into a run. The server accepts every piece at once, even if a client does not
+// read.
 func (r *run) bulk(pieces int) {
 	r.h.t.Helper()
 	text := strings.Repeat("x", 200<<10)
@@ -127,7 +127,7 @@ func (r *run) bulk(pieces int) {
 	}
 }
 
-// reads follows a stream to its end in a goroutine of its own.
+// reads follows a stream to its end in a goroutine.
 func (h *house) reads(path string) <-chan []sse {
 	h.t.Helper()
 	s, all := h.follow(path), make(chan []sse, 1)
@@ -147,9 +147,8 @@ func (h *house) reads(path string) <-chan []sse {
 	return all
 }
 
-// A client of a stream that never reads is reset after a time, and has not held
-// up the run or anybody else; what it was sent and what its last id leads to are
-// the whole.
+// A stream's client that never reads is disconnected after the timeout, and delays neither the run
+// nor others. The events that it received, and the events after its last id, are the whole log.
 func TestStreamOfAClientThatNeverReads(t *testing.T) {
 	for _, query := range []string{"/stream/consolidated", "/stream?types=agent.completed,token"} {
 		t.Run(query, func(t *testing.T) {
@@ -175,7 +174,7 @@ func TestStreamOfAClientThatNeverReads(t *testing.T) {
 	}
 }
 
-// The same of a durable stream.
+// A client of a durable stream that never reads is disconnected after the timeout.
 func TestDurableStreamOfAClientThatNeverReads(t *testing.T) {
 	h := open(t, writeSoon)
 	x := h.start("")
@@ -188,8 +187,8 @@ func TestDurableStreamOfAClientThatNeverReads(t *testing.T) {
 	lazy.givenUp()
 }
 
-// A client that has vanished answers no ping: its socket ends, and with it all
-// that the server holds for it.
+// A client that vanishes answers no ping. Its socket ends, and the server releases everything that
+// it held for it.
 func TestWebSocketOfAClientThatVanishes(t *testing.T) {
 	h := open(t, writeSoon, pingSoon)
 	x := h.start("")
@@ -211,8 +210,8 @@ func TestWebSocketOfAClientThatVanishes(t *testing.T) {
 	<-gone
 }
 
-// An org may have so many durable streams, and then is told so; keys and roles
-// make no difference.
+// The number of an org's durable streams is limited, whichever key or role creates them. The error
+// over the limit says so.
 func TestStreamsOfAnOrgAreCounted(t *testing.T) {
 	h := open(t, func(c *streamsConfig) { c.StreamsPerOrg = 1 })
 	h.call("PUT", "./v1/stream/one", "").want(201, nil)
@@ -224,8 +223,8 @@ func TestStreamsOfAnOrgAreCounted(t *testing.T) {
 	h.call("PUT", "./v1/stream/two", "").want(201, nil)
 }
 
-// One key may have so many streams open, of whatever kind, and then is told so;
-// those that end make room, and other keys have their own.
+// The number of open streams of one key is limited, counting all kinds. The error over the limit
+// says so. Streams that end make room, and other keys have their own limit.
 func TestStreamsOfAKeyAreCounted(t *testing.T) {
 	h := open(t, func(c *streamsConfig) { c.StreamsPerKey = 3 })
 	x := h.start("")
@@ -243,7 +242,7 @@ func TestStreamsOfAKeyAreCounted(t *testing.T) {
 	if _, res, err := h.dialSocket(x.ID); err == nil || res == nil || res.StatusCode != 429 || res.Header.Get("Retry-After") != "5" {
 		t.Errorf("a fourth, a socket: %v %v", res, err)
 	}
-	for _, c := range [][3]string{ // what is read of responses counts, too, and nothing is begun
+	for _, c := range [][3]string{ // readers of responses count, too, and over the limit nothing is started
 		{"POST", "/v1/responses", `{"model":"none/m","input":"a"}`}, {"POST", "/v1/responses", `{"model":"none/m","input":"a","stream":true}`},
 	} {
 		if refused := h.call(c[0], "."+c[1], c[2]); refused.status != 429 || refused.header.Get("Retry-After") != "5" || !strings.Contains(string(refused.body), "--streams-per-key") {
@@ -258,8 +257,8 @@ func TestStreamsOfAKeyAreCounted(t *testing.T) {
 	h.untilAdmitted(x.ID)
 }
 
-// untilAdmitted asks until a stream is let in: the places of those that ended
-// are free once the server has noticed.
+// untilAdmitted retries until a stream is admitted: a place is free only once the server has
+// noticed the end of a stream.
 func (h *house) untilAdmitted(id uuid.UUID) {
 	h.t.Helper()
 	for {

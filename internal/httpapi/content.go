@@ -11,12 +11,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// contentRef names content that was uploaded ahead.
+// contentRef refers to content that was uploaded before.
 type contentRef struct {
 	BlobID uuid.UUID `json:"blobId" format:"uuid"`
 }
 
-// content is what an upload is answered.
+// content is the response to an upload.
 type content struct {
 	BlobID uuid.UUID    `json:"blobId" format:"uuid"`
 	Length int64        `json:"length"`
@@ -25,8 +25,8 @@ type content struct {
 
 const contentPath = "/agent-executions/{id}/content"
 
-// contentRoute takes uploads. The body streams into the store, so that it is
-// served beside huma, which reads bodies whole; the document describes it.
+// contentRoute registers the upload of content. It bypasses huma, which reads bodies whole, because
+// the body is streamed into the store. The OpenAPI document describes it.
 func (s *server) contentRoute() {
 	s.mux.HandleFunc("PUT "+orgPath+contentPath, s.putContent)
 	s.api.OpenAPI().AddOperation(&huma.Operation{
@@ -58,8 +58,8 @@ var contentSchema = &huma.Schema{
 	},
 }
 
-// isContent reports whether the request uploads content, to which the limit of
-// other bodies does not apply.
+// isContent reports whether the request uploads content; the limit of other bodies does not apply
+// to it.
 func isContent(r *http.Request) bool {
 	return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/content")
 }
@@ -75,7 +75,7 @@ func (s *server) putContent(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(out) // the client has gone
+	_ = json.NewEncoder(w).Encode(out) // fails only if the client has disconnected
 }
 
 func (s *server) takeContent(r *http.Request, w http.ResponseWriter) (*content, error) {
@@ -86,7 +86,7 @@ func (s *server) takeContent(r *http.Request, w http.ResponseWriter) (*content, 
 	if r.ContentLength < 0 {
 		return nil, perdure.FieldErrorf("Content-Length", "must say how many bytes the content has")
 	}
-	// As long as something comes, the upload may take its time.
+	// An upload may take any time as long as data keeps arriving.
 	body := &patient{r: r, c: http.NewResponseController(w)}
 	ref, err := s.Engine.PutContent(r.Context(), r.PathValue("org"), id, r.ContentLength, body)
 	if err != nil {
@@ -95,13 +95,13 @@ func (s *server) takeContent(r *http.Request, w http.ResponseWriter) (*content, 
 	return &content{BlobID: ref.ID, Length: ref.Length, SHA256: ref.SHA256}, nil
 }
 
-// patient reads a body, with a minute for each piece of it.
+// patient reads a request body and allows one minute for each read.
 type patient struct {
 	r *http.Request
 	c *http.ResponseController
 }
 
 func (p *patient) Read(b []byte) (int, error) {
-	_ = p.c.SetReadDeadline(time.Now().Add(time.Minute)) // without one, it may take for ever
+	_ = p.c.SetReadDeadline(time.Now().Add(time.Minute)) // without a deadline, the read may block forever
 	return p.r.Body.Read(b)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// contentRoutes are what LOCAL executions have beside the others.
+// contentRoutes registers the operations on contents, and the promotion of LOCAL executions.
 func (s *server) contentRoutes() {
 	const one = "/agent-executions/{id}"
 	get(s, one+"/content/{sha256}", "getContent",
@@ -67,8 +67,8 @@ func (s *server) content(ctx context.Context, in *contentInput) (*huma.StreamRes
 	}}, nil
 }
 
-// send writes a content. One that ends otherwise than it should resets the
-// connection, so that nobody takes what came for the whole.
+// send writes a content. If the content ends early or late, send resets the connection, so that the
+// client does not take the received part for the whole.
 func (s *server) send(hc huma.Context, content io.Reader, length int64) {
 	r, w := humago.Unwrap(hc)
 	h := w.Header()
@@ -86,7 +86,7 @@ func (s *server) send(hc huma.Context, content io.Reader, length int64) {
 	}
 }
 
-// slowly gives each write its time.
+// slowly sets a write deadline for each write.
 type slowly struct {
 	w       io.Writer
 	c       *http.ResponseController
@@ -94,12 +94,12 @@ type slowly struct {
 }
 
 func (p slowly) Write(b []byte) (int, error) {
-	_ = p.c.SetWriteDeadline(time.Now().Add(p.timeout)) // without one a slow reader is waited for
+	_ = p.c.SetWriteDeadline(time.Now().Add(p.timeout)) // without a deadline, a slow reader is waited for
 	return p.w.Write(b)
 }
 
-// The following put in the contents that rest elsewhere than in their rows, or
-// say what they are.
+// The following functions load contents that are not stored in their rows, or set their length and
+// hash.
 
 func shown(place *json.RawMessage, ref *perdure.BlobRef, bytes *int64, sum *string) engine.Shown {
 	return engine.Shown{Place: place, Ref: ref, Bytes: bytes, Sum: sum}
@@ -129,8 +129,8 @@ func (s *server) showEntries(ctx context.Context, x *perdure.Execution, entries 
 	return nil
 }
 
-// folded reports whether a blob is the content of a LOCAL execution, or of one
-// that was: that of an entry holds its metadata, too.
+// folded reports whether a blob is the content of an execution that is or was LOCAL. Such a blob of
+// an entry also holds the entry's metadata.
 func folded(x *perdure.Execution, ref *perdure.BlobRef) bool {
 	return ref.ID == perdure.ContentID(x.ID, ref.SHA256)
 }

@@ -8,19 +8,18 @@ import (
 
 const (
 	corsMethods = "GET, HEAD, POST, PUT, DELETE"
-	// corsHeaders are those that requests of the API carry.
+	// corsHeaders are the request headers of the API.
 	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID," +
 		" Stream-Seq, Stream-Closed, Producer-Id, Producer-Epoch, Producer-Seq"
-	// corsExposed are those of answers that a page may read beside the usual.
+	// corsExposed are the response headers that a page may read besides the default ones.
 	corsExposed = "Location, Retry-After, ETag," +
 		" Stream-Next-Offset, Stream-Up-To-Date, Stream-Closed, Stream-Cursor, Stream-SSE-Data-Encoding," +
 		" Producer-Epoch, Producer-Seq, Producer-Expected-Seq, Producer-Received-Seq"
 )
 
-// cors lets pages of the configured origins read the answers, and answers their
-// browsers' questions whether a request may be sent: it reports whether that is
-// what the request was. Such pages give the key as a bearer; the cookie is for
-// our own.
+// cors lets pages of the configured origins read responses. It answers their browsers' preflight
+// requests, and reports whether the request was one. Such pages send the key as a bearer token; the
+// cookie is only for the server's own pages.
 func (s *server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 	if len(s.Origins) == 0 {
 		return false
@@ -43,7 +42,7 @@ func (s *server) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 	return true
 }
 
-// forPages reports whether pages of other origins may use what is at the path.
+// forPages reports whether pages of other origins may use the path.
 func forPages(path string) bool {
 	return strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, durablePath)
 }

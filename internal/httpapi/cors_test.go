@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/httpapi"
 )
 
-// Pages of a configured origin may use the API with a key; others get nothing
-// that a browser would let them read.
+// Pages of a configured origin may use the API with a key. For pages of other origins, browsers do
+// not expose the responses.
 func TestPagesOfOtherOrigins(t *testing.T) {
 	const app = "https://app.example.com"
 	h := open(t, func(c *httpapi.Config) { c.Origins = []string{app} })
@@ -41,8 +41,8 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 	}
 }
 
-// Events are filtered by type, prevSeq tells what was left out, and the cursor
-// moves on over it.
+// Events are filtered by type, prevSeq shows what was omitted, and the cursor also passes omitted
+// events.
 func TestStreamOfSomeTypes(t *testing.T) {
 	h := open(t)
 	r := play(h)

@@ -13,9 +13,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// definitionBody is what a client says of a definition. The members that the
-// server gives are accepted and not used, so that what was read can be sent
-// back.
+// definitionBody is a definition as a client sends it. Members that only the server sets are
+// accepted and ignored, so that a client can send back what it has read.
 type definitionBody struct {
 	Name         string                     `json:"name" minLength:"1" maxLength:"200"`
 	Slug         string                     `json:"slug,omitempty" doc:"Unique in the org; made from the name if left out."`
@@ -45,7 +44,7 @@ func (b definitionBody) definition() (perdure.Definition, error) {
 	}, err
 }
 
-// objectOf encodes metadata; none is an empty object.
+// objectOf encodes metadata; nil becomes an empty object.
 func objectOf(members map[string]json.RawMessage) (json.RawMessage, error) {
 	if members == nil {
 		return json.RawMessage("{}"), nil
@@ -105,11 +104,10 @@ func (s *server) createDefinition(ctx context.Context, in *createDefinitionInput
 	return out, nil
 }
 
-// namesTried bounds the search for a free slug by counting up; then chance
-// decides.
+// namesTried bounds the search for a free slug by counting up. After that, a random suffix is used.
 const namesTried = 9
 
-// storeDefinition stores d, with a free slug made from its name if it has none.
+// storeDefinition stores d. If d has no slug, it gets a free one that is derived from its name.
 func (s *server) storeDefinition(ctx context.Context, org string, d perdure.Definition) (*perdure.Definition, error) {
 	if d.Slug != "" {
 		return s.Engine.CreateDefinition(ctx, org, d)
@@ -131,7 +129,7 @@ func (s *server) storeDefinition(ctx context.Context, org string, d perdure.Defi
 	}
 }
 
-// slugOf makes lower-case words and dashes of a name.
+// slugOf converts a name to lower-case words joined by dashes.
 func slugOf(name string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(name) {
@@ -198,7 +196,7 @@ func (s *server) putDefinition(ctx context.Context, in *putDefinitionInput) (*de
 	return definitionReply(stored), nil
 }
 
-// versionOf reads If-Match: a version, quoted as an ETag or not; 0 for any.
+// versionOf parses If-Match: a version, quoted as an ETag or not; 0 means any version.
 func versionOf(match string) (int64, error) {
 	match = strings.Trim(strings.TrimPrefix(strings.TrimSpace(match), "W/"), `"`)
 	if match == "" || match == "*" {

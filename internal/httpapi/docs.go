@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// docsPage is the OpenAPI document for people, without a request to anywhere.
+// docsPage shows the OpenAPI document to people. It loads nothing from other servers.
 var docsPage = template.Must(template.New("docs").Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{{.Title}} API</title><style>` + style + `</style></head><body>
@@ -137,8 +137,7 @@ func docsSchemas(schemas map[string]*huma.Schema) []docsSchema {
 	return all
 }
 
-// typeOf says in a few words what a schema takes, with a link where it has a
-// name.
+// typeOf describes the type of a schema in a few words, with a link if it has a name.
 func typeOf(s *huma.Schema) template.HTML {
 	switch {
 	case s == nil:

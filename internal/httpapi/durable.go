@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// durablePath begins the paths of all streams of the Durable Streams
-	// protocol, and durableExecutions, under it, those of executions' logs.
+	// durablePath is the prefix of all paths of the Durable Streams protocol. durableExecutions,
+	// below it, is the prefix of the logs of executions.
 	durablePath       = "/v1/stream/"
 	durableExecutions = "executions/"
 )
 
-// durableRoutes are the streams. Their handler knows the methods itself.
+// durableRoutes registers the streams. Their handler dispatches the methods itself.
 func (s *server) durableRoutes() {
 	s.mux.HandleFunc(durablePath, func(w http.ResponseWriter, r *http.Request) {
 		c := callerOf(r.Context())
@@ -49,8 +49,8 @@ func (s *server) durableRoutes() {
 	})
 }
 
-// durableStream answers a request. live ends when the server stops, or the key is
-// over, and only waiting with it: what is not waited for is still answered.
+// durableStream answers a request. live is done when the server stops or the key is no longer
+// valid. It ends only waiting: a request that does not wait is still answered.
 func (s *server) durableStream(live context.Context, w http.ResponseWriter, r *http.Request, org string) error {
 	path := strings.TrimPrefix(r.URL.Path, durablePath)
 	reading := durablestream.Reading{
@@ -68,7 +68,7 @@ func (s *server) durableStream(live context.Context, w http.ResponseWriter, r *h
 	return s.streams.Handle(live, w, r, org, path, reading)
 }
 
-// durableProblem answers with an error, which may have headers of its own.
+// durableProblem responds with an error, which may set headers of its own.
 func (s *server) durableProblem(w http.ResponseWriter, r *http.Request, err error) {
 	var (
 		p       *problem
@@ -89,7 +89,7 @@ func (s *server) durableProblem(w http.ResponseWriter, r *http.Request, err erro
 	p.write(w)
 }
 
-// durableLog serves the log of an execution, which cannot be written.
+// durableLog serves the log of an execution as a read-only stream.
 func (s *server) durableLog(live context.Context, w http.ResponseWriter, r *http.Request, org, name string, c durablestream.Reading) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -111,9 +111,9 @@ func (s *server) durableLog(live context.Context, w http.ResponseWriter, r *http
 	return durablestream.Serve(live, w, r, &durableLog{s, id, s.Log.Cursor(head)}, c)
 }
 
-// durableLog is the log of an execution as a stream in JSON mode, as it was when
-// the request came. A position is that of the log, and an offset is it, padded
-// with zeros so that offsets sort as texts.
+// durableLog is the log of an execution as a stream in JSON mode, as it was at the start of the
+// request. A position is a position of the log. An offset is that number padded with zeros, so that
+// offsets sort as strings.
 type durableLog struct {
 	*server
 	execution uuid.UUID
@@ -121,22 +121,22 @@ type durableLog struct {
 }
 
 const (
-	// durableDigits is the length of an offset.
+	// durableDigits is the number of digits of an offset.
 	durableDigits = 20
-	// durablePage is how many records one answer has at most.
+	// durablePage is the largest number of records in one response.
 	durablePage = 1000
 )
 
 func (d *durableLog) ContentType() string { return "application/json" }
 
-// Tag differs for the same execution in a store that was restored, which may
+// Tag returns a tag for caches. It changes when the store is restored, because the log may then
 // have other records at the same positions.
 func (d *durableLog) Tag() string { return fmt.Sprintf("%s:%x", d.execution, d.head.Epoch) }
 
 func (d *durableLog) Offset(at int64) string { return fmt.Sprintf("%0*d", durableDigits, at) }
 
-// Parse reads an offset. One beyond the end was given for records that the log
-// has lost with a restored store.
+// Parse parses an offset. An offset past the end belongs to records that were lost when the store
+// was restored.
 func (d *durableLog) Parse(offset string) (int64, error) {
 	at, err := strconv.ParseInt(offset, 10, 64)
 	switch {
@@ -167,7 +167,7 @@ func (d *durableLog) Page(ctx context.Context, at int64) (durablestream.Page, er
 	return d.page(ctx, p)
 }
 
-// cursor returns the cursor at a position. An offset says nothing of the record there.
+// cursor returns the cursor at a position. An offset does not identify the record there.
 func (d *durableLog) cursor(ctx context.Context, at int64) (perdure.Cursor, error) {
 	if at == d.head.Pos {
 		return d.head, nil
@@ -181,8 +181,8 @@ func (d *durableLog) Check(ctx context.Context, at int64) (uint64, error) {
 	return checkOf(c), err
 }
 
-// checkOf is a number for the log's epoch and the record that a cursor comes after,
-// which is another one in another history of the store.
+// checkOf returns a number derived from the log's epoch and the record before the cursor. It
+// differs in another history of the store.
 func checkOf(c perdure.Cursor) uint64 { return max(perdure.EpochOf(c.Epoch, uint64(c.Nonce)), 1) }
 
 func (d *durableLog) page(ctx context.Context, p eventlog.Page) (durablestream.Page, error) {
@@ -197,9 +197,9 @@ func (d *durableLog) page(ctx context.Context, p eventlog.Page) (durablestream.P
 	return out, err
 }
 
-// markOf tells what a log gives between two positions from what it gave there
-// before: a block that was superseded meanwhile has lost its text, and what was
-// pruned is gone. It differs, too, where the record before the page's end does.
+// markOf returns a hash of a page's content and of its check. The content between two positions can
+// change: a superseded block loses its text, and old records are pruned. The check differs if
+// another record is before the page's end.
 func markOf(content []byte, check uint64) string {
 	h := sha256.New()
 	h.Write(content)
@@ -207,7 +207,7 @@ func markOf(content []byte, check uint64) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// durableArray is records as a JSON array.
+// durableArray encodes records as a JSON array.
 func durableArray(items []eventlog.Item) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('[')

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/httpapi"
 )
 
-// A client's streams are its org's: other orgs have their own at the same path.
-// Keys of workers, and those who have none, have no streams.
+// A client's streams belong to its org: other orgs have their own at the same path. Workers' keys,
+// and requests without a key, cannot use streams.
 func TestStreamsAreOfTheOrg(t *testing.T) {
 	h := open(t)
 	_, other, err := h.engine.CreateKey(t.Context(), "other", "theirs", "client")
@@ -43,8 +43,7 @@ func TestStreamsAreOfTheOrg(t *testing.T) {
 	h.call("GET", "./v1/stream/a/b", "", theirs...).want(200, nil)
 }
 
-// What the protocol answers with a status and headers of its own is a problem
-// like any other.
+// Refusals with a status and headers of the protocol are problems, too.
 func TestStreamRefusalsAreProblems(t *testing.T) {
 	h := open(t)
 	text := []string{"Content-Type", "text/plain"}
@@ -64,7 +63,7 @@ func TestStreamRefusalsAreProblems(t *testing.T) {
 	}
 }
 
-// The logs of executions cannot be written, nor can what is beside them.
+// The logs of executions cannot be written, and neither can other paths below theirs.
 func TestLogsAreReadOnlyStreams(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -83,7 +82,7 @@ func TestLogsAreReadOnlyStreams(t *testing.T) {
 	}
 }
 
-// restored is the house after its store was restored: its epoch is another.
+// restored returns the house after a restore of its store, with another epoch.
 func (h *house) restored() *house {
 	h.t.Helper()
 	handler, err := httpapi.New(httpapi.Config{Engine: h.engine, Log: eventlog.New(h.engine.Read(), h.store.Epoch()+1, h.engine.Hints)})
@@ -97,9 +96,8 @@ func (h *house) restored() *house {
 	return &other
 }
 
-// An offset of a log from before a restore is noticed by the cursor that live
-// readers give back, and where the log does not reach to it; what caches hold is
-// not confirmed.
+// An offset of a log from before a restore is detected by the cursor that live readers send back,
+// and if it is past the end of the log. Cached responses are not confirmed.
 func TestOffsetOfALogFromBeforeARestore(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -119,7 +117,7 @@ func TestOffsetOfALogFromBeforeARestore(t *testing.T) {
 	h.call("GET", durable(r.id, "?offset=9223372036854775808"), "").problem(400, "invalid_argument", "offset")
 }
 
-// A reader whose key is revoked is ended, also while nothing comes.
+// Revoking a key ends its readers, also while they wait.
 func TestRevokedKeyEndsDurableReaders(t *testing.T) {
 	h := open(t, func(c *httpapi.Config) { c.RecheckEvery = time.Nanosecond })
 	x := h.start("")
@@ -141,7 +139,7 @@ func TestRevokedKeyEndsDurableReaders(t *testing.T) {
 	}
 }
 
-// Readers of streams go elsewhere when the server stops.
+// Readers of streams are disconnected when the server stops, so that they continue elsewhere.
 func TestStopEndsDurableReaders(t *testing.T) {
 	h := open(t)
 	at := h.call("PUT", "./v1/stream/s", "", "Content-Type", "text/plain").want(201, nil).header.Get("Stream-Next-Offset")
@@ -157,7 +155,7 @@ func TestStopEndsDurableReaders(t *testing.T) {
 	}
 }
 
-// Pages of configured origins may use streams, and read what the answers say.
+// Pages of configured origins may use streams and read the responses.
 func TestPagesOfOtherOriginsUseStreams(t *testing.T) {
 	const app = "https://app.example.com"
 	h := open(t, func(c *httpapi.Config) { c.Origins = []string{app} })

@@ -16,7 +16,7 @@ func durable(id uuid.UUID, query string) string {
 	return "./v1/stream/executions/" + id.String() + query
 }
 
-// durableItems are the records of an answer.
+// durableItems returns the records of a response.
 func durableItems(t *testing.T, raw []byte) []wsEvent {
 	t.Helper()
 	var items []wsEvent
@@ -28,8 +28,7 @@ func durableItems(t *testing.T, raw []byte) []wsEvent {
 
 func lineOf(e wsEvent) string { return fmt.Sprintf("%s %s %s\n", e.Cursor, e.Event, e.Data) }
 
-// The log read as a durable stream is the log: from the beginning, and from
-// every offset that was given.
+// A log read as a durable stream equals the log, from the start and from every offset.
 func TestDurableStreamIsTheLog(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -100,7 +99,7 @@ func TestDurableStreamThatIsRefused(t *testing.T) {
 	}
 }
 
-// later is a cursor that follows the answer's, much later.
+// later returns a cursor that is much later than the response's.
 func later(t *testing.T, r reply) string {
 	t.Helper()
 	c, err := strconv.ParseInt(r.header.Get("Stream-Cursor"), 10, 64)
@@ -110,7 +109,7 @@ func later(t *testing.T, r reply) string {
 	return strconv.FormatInt(c+1_000_000*10_000_000, 10)
 }
 
-// A long poll gives what comes, and says when nothing more can.
+// A long poll returns new records, and reports the end of the stream.
 func TestDurableLongPoll(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -137,8 +136,7 @@ func TestDurableLongPoll(t *testing.T) {
 	}
 }
 
-// As an event stream it gives batches, each with the offset that continues after
-// it, while the run is live and to its end.
+// An event stream sends batches, each followed by the next offset, during the run and to its end.
 func TestDurableEventStream(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -188,7 +186,7 @@ func TestDurableEventStream(t *testing.T) {
 	}
 }
 
-// block reads one event whose data is no object.
+// block reads one event whose data is not an object.
 func (s *stream) block() (name, data string) {
 	s.t.Helper()
 	for {
@@ -209,14 +207,14 @@ func (s *stream) block() (name, data string) {
 	}
 }
 
-// What was cached of a range of a log is not taken for what the range gives once
-// a block of it was superseded: its text is gone.
+// A cached range of a log is not confirmed after a block in it was superseded, because the block's
+// text is gone.
 func TestARangeOfALogThatChangedIsGivenAgain(t *testing.T) {
 	h := open(t)
 	x := h.start("")
 	r := h.claim()
 	lease := r.schedule("llm-request", "one")
-	frames := make([]frame, 1100) // more than an answer has
+	frames := make([]frame, 1100) // more than one response holds
 	for i := range frames {
 		frames[i] = frame{Lease: &lease, Type: "token", Offset: int64(i), Text: "x"}
 	}

@@ -12,8 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// A body that has a key twice is refused by every operation that has one, and the
-// key is named.
+// Every operation with a body refuses a body with a duplicate key, and names the key.
 func TestDoubledKeysAreRefused(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -28,8 +27,7 @@ func TestDoubledKeysAreRefused(t *testing.T) {
 	}
 }
 
-// So is a signal's value that was uploaded, and a message of a WebSocket, wherever the
-// key is.
+// An uploaded value and a WebSocket message with a duplicate key are refused, at any depth.
 func TestDoubledKeysAreRefusedByReferenceAndOverWebSocket(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -56,7 +54,7 @@ func TestDoubledKeysAreRefusedByReferenceAndOverWebSocket(t *testing.T) {
 	}
 }
 
-// The title of a run that the Responses API has started is what the user said.
+// The title of a run that the Responses API has started is the user's text.
 func TestTitleOfMessages(t *testing.T) {
 	h := open(t)
 	parts := func(text string) []perdure.Part { return []perdure.Part{perdure.Text(text)} }
@@ -76,7 +74,7 @@ func TestTitleOfMessages(t *testing.T) {
 	}
 }
 
-// A change that came over the unix socket is from "local" in the audit log.
+// A change over the unix socket has the address "local" in the audit log.
 func TestTheAuditLogNamesTheSocketLocal(t *testing.T) {
 	h := open(t)
 	admin := []string{"Authorization", "Bearer " + h.admin}

@@ -25,7 +25,7 @@ func asEntry(op *huma.Operation) {
 	}
 }
 
-// getEntry returns an entry whole. A large content is passed on as it is read.
+// getEntry returns an entry with its whole content. Large content is streamed while it is read.
 func (s *server) getEntry(ctx context.Context, in *entryInput) (*huma.StreamResponse, error) {
 	x, err := s.execution(ctx, in.IDInput)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *server) getEntry(ctx context.Context, in *entryInput) (*huma.StreamResp
 	}
 	before, after, err := around(*e)
 	if err != nil {
-		_ = content.Close() // the error is another
+		_ = content.Close() // the other error is returned
 		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
@@ -54,8 +54,7 @@ func (s *server) getEntry(ctx context.Context, in *entryInput) (*huma.StreamResp
 	}}, nil
 }
 
-// around is an entry as JSON, what comes before its content and what comes
-// after.
+// around returns an entry as JSON, split into the part before its content and the part after it.
 func around(e perdure.Entry) (before, after []byte, err error) {
 	var raw bytes.Buffer
 	out := json.NewEncoder(&raw)
@@ -64,15 +63,14 @@ func around(e perdure.Entry) (before, after []byte, err error) {
 	if err := out.Encode(e); err != nil {
 		return nil, nil, &perdure.Error{Code: perdure.Internal, Message: "entry " + e.ID.String() + " does not encode", Err: err}
 	}
-	// Only ids and names come before it, and quotes in those are escaped.
+	// Only ids and names come before the content, and quotes in them are escaped.
 	const member = `"content":`
 	before, after, _ = bytes.Cut(raw.Bytes(), []byte(member+"null"))
 	return append(bytes.Clone(before), member...), after, nil
 }
 
-// wholeContent opens an entry's content; what a folded one holds of metadata
-// goes to the entry. What is on the execution's worker is shown, or marked, as
-// in a list.
+// wholeContent opens an entry's content. If the content includes metadata, the metadata is moved to
+// the entry. Content on the execution's worker is shown, or marked, as in a list.
 func (s *server) wholeContent(ctx context.Context, x *perdure.Execution, e *perdure.Entry) (io.ReadCloser, error) {
 	if e.Blob != nil && e.Blob.Length > perdure.ShownLimit {
 		content, err := s.Engine.OpenContent(ctx, x, *e.Blob)
@@ -97,27 +95,26 @@ func (s *server) wholeContent(ctx context.Context, x *perdure.Execution, e *perd
 	return io.NopCloser(bytes.NewReader(e.Content)), nil
 }
 
-// unfolded takes the metadata out of a content of an execution that was LOCAL.
+// unfolded separates the metadata from the content of an entry whose execution is or was LOCAL.
 func unfolded(x *perdure.Execution, e *perdure.Entry, content io.ReadCloser) (io.ReadCloser, error) {
 	if !folded(x, e.Blob) {
 		return content, nil
 	}
 	rest, err := e.UnfoldFrom(content)
 	if err != nil {
-		_ = content.Close() // the error is that of the content
+		_ = content.Close() // the error of the content is returned
 		return nil, err
 	}
 	return both{rest, content}, nil
 }
 
-// both reads from one and closes the other.
+// both reads from Reader and closes Closer.
 type both struct {
 	io.Reader
 	io.Closer
 }
 
-// pass writes an answer as it is read. One that breaks off resets the
-// connection.
+// pass writes a response while it is read. If the read fails, it resets the connection.
 func (s *server) pass(hc huma.Context, answer io.Reader) {
 	r, w := humago.Unwrap(hc)
 	w.Header().Set("Content-Type", "application/json")

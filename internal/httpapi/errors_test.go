@@ -86,7 +86,7 @@ func TestBodiesOver8MiBAreRefused(t *testing.T) {
 	limit := 8<<20 - len(body) - len(`"}`)
 	h.call("POST", "/agent-executions", body+big(limit)+`"}`).want(201, nil)
 	h.call("POST", "/agent-executions", body+big(limit+1)+`"}`).problem(413, "payload_too_large", "")
-	// Without a length given in advance, and much larger.
+	// A much larger body without a Content-Length.
 	req := h.request("POST", "/agent-executions", "x")
 	req.Body, req.ContentLength = io.NopCloser(strings.NewReader(body+big(20<<20)+`"}`)), -1
 	res, err := http.DefaultTransport.RoundTrip(req)
@@ -112,7 +112,7 @@ func TestIdempotencyKey(t *testing.T) {
 	h.call("POST", "/agent-executions", `{"userPrompt":"hi",`+models+`}`, "Idempotency-Key", big(256)).problem(400, "invalid_argument", "Idempotency-Key")
 }
 
-// Trap 51: two numbers that one float64 stands for are two requests.
+// Trap 51: two numbers that round to the same float64 are two requests.
 func TestTrap51_LargeNumbersAreNotTheSameRequest(t *testing.T) {
 	h := open(t)
 	body := func(n string) string { return `{"kind":"count","input":{"n":` + n + `}}` }
@@ -223,7 +223,7 @@ func TestEntriesPageAlongThePath(t *testing.T) {
 	h.call("GET", h.path(x.ID, "/entries?cursor="+want[4].String()), "").problem(400, "invalid_argument", "cursor")
 }
 
-// The table of docs/api.md: each code has one status.
+// The table of docs/api.md is true: each code has one status.
 func TestEveryCodeHasItsStatus(t *testing.T) {
 	h := open(t)
 	x := h.start("")

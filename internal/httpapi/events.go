@@ -11,43 +11,41 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 )
 
-// eventWriter writes server-sent events. A write that the reader does not take
-// in time fails.
+// eventWriter writes server-sent events. A write fails if the reader does not take it in time.
 type eventWriter struct {
 	to        eventSink
 	timeout   time.Duration
 	pingAfter time.Duration
 
-	buf   []byte    // what is gathered; nil in between, so that idle streams hold none
-	wrote time.Time // when something was written last
+	buf   []byte    // buffered events; nil between flushes, so that idle streams hold no buffer
+	wrote time.Time // time of the last write
 }
 
-// eventSink is where events go.
+// eventSink is the destination of events.
 type eventSink interface {
-	// begin sends the headers. If the reader has gone, the first write tells.
+	// begin sends the headers. If the reader has disconnected, the first write fails.
 	begin()
-	// write sends b at once. It fails if the reader takes longer than the timeout
-	// for a piece of it; the whole may take as long as it likes.
+	// write sends b at once. It fails if the reader takes longer than the timeout for a piece of b.
+	// The whole of b may take any time.
 	write(b []byte, timeout time.Duration) error
 }
 
-// pieceBytes is what a reader has to take within the time for one write: one that
-// is slow, and continues, is not cut off in the middle of a large event.
+// pieceBytes is the number of bytes that a reader has to take within the write timeout. A slow
+// reader that makes progress is not disconnected in the middle of a large event.
 const pieceBytes = 64 << 10
 
 func (s *server) newEventWriter(to eventSink) *eventWriter {
 	return &eventWriter{to: to, timeout: s.WriteTimeout, pingAfter: s.PingEvery - s.look()}
 }
 
-// look is how often a stream on which nothing happens looks whether it is time
-// for a ping: so often that none is late, and so rarely that many such streams
-// cost no time.
+// look returns the interval at which an idle stream checks whether a ping is due. It is short
+// enough that no ping is late, and long enough that many idle streams cost little.
 func (s *server) look() time.Duration { return max(s.PingEvery/5, 100*time.Millisecond) }
 
-// flushAt is how much is gathered while there is more to write.
+// flushAt is the number of bytes that are buffered while there is more to write.
 const flushAt = 16 << 10
 
-// gathering holds buffers of streams that have nothing to write, as *[]byte.
+// gathering pools the buffers of streams that have nothing to write, as *[]byte.
 var gathering sync.Pool
 
 // gathered returns an empty buffer.
@@ -58,14 +56,14 @@ func gathered() []byte {
 	return nil
 }
 
-// ungather takes a buffer back.
+// ungather returns a buffer to the pool.
 func ungather(b []byte) {
 	if cap(b) <= 2*flushAt {
 		gathering.Put(&b)
 	}
 }
 
-// asEvents sets the headers of a stream of events.
+// asEvents sets the headers of an event stream.
 func asEvents(h http.Header) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -77,7 +75,7 @@ func (e *eventWriter) begin() {
 	e.to.begin()
 }
 
-// item writes what the filter gave, or a ping when it is time for one.
+// item writes an item that the filter returned, or a ping when one is due.
 func (e *eventWriter) item(i eventlog.Item) error {
 	switch {
 	case i.Event != "":
@@ -101,7 +99,7 @@ func (e *eventWriter) event(name perdure.EventType, id perdure.Cursor, data []by
 	e.buf = append(b, "\n\n"...)
 }
 
-// buffer returns what is gathered so far, to append to.
+// buffer returns the buffered events, to append to.
 func (e *eventWriter) buffer() []byte {
 	if e.buf == nil {
 		e.buf = gathered()
@@ -120,7 +118,7 @@ func (e *eventWriter) flush() error {
 	return err
 }
 
-// answered is the answer to a request, as a sink.
+// answered implements eventSink for the response to a request.
 type answered struct {
 	w http.ResponseWriter
 	c *http.ResponseController
@@ -132,7 +130,7 @@ func newAnswered(w http.ResponseWriter) answered {
 
 func (a answered) begin() {
 	a.w.WriteHeader(http.StatusOK)
-	_ = a.c.Flush() // if the reader has gone, the first write tells
+	_ = a.c.Flush() // if the reader has disconnected, the first write fails
 }
 
 func (a answered) write(b []byte, timeout time.Duration) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// startBody asks for an execution.
+// startBody is the request to start an execution.
 type startBody struct {
 	Kind            string                     `json:"kind,omitempty" doc:"Default react-agent."`
 	DefinitionID    string                     `json:"agentDefinitionId,omitempty" doc:"A definition to start from; config is merged into its own member by member, other members given here replace its."`
@@ -69,7 +69,7 @@ func (s *server) executionRoutes() {
 	s.contentRoute()
 }
 
-// alsoUnchanged describes the answer for an execution that has ended.
+// alsoUnchanged documents the response for an execution that has already ended.
 func alsoUnchanged(op *huma.Operation) {
 	op.Responses["200"] = &huma.Response{
 		Description: "It has ended already and stays as it is",
@@ -116,19 +116,19 @@ func (in *startInput) request() (engine.StartRequest, error) {
 	if traceparent.MatchString(in.Traceparent) {
 		r.Traceparent = in.Traceparent
 	}
-	if r.IdempotencyKey != "" { // else nothing is compared
+	if r.IdempotencyKey != "" { // without a key, hashes are not compared
 		r.RequestHash, err = hashOf(b)
 	}
 	return r, err
 }
 
-// traceparent is what W3C Trace Context says of the header of version 00; what
-// does not match is to be ignored.
+// traceparent matches the header as W3C Trace Context defines it for version 00. A value that does
+// not match is ignored.
 var traceparent = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
-// hashOf is the same for bodies that say the same: the order of members and
-// white space do not count. Numbers count as they are written, so that two that
-// one float64 stands for stay two.
+// hashOf returns equal hashes for bodies with equal meaning: the order of members and white space
+// do not matter. Numbers are compared as written, so two numbers that round to the same float64
+// remain different.
 func hashOf(body any) (perdure.Hash, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -146,11 +146,11 @@ func hashOf(body any) (perdure.Hash, error) {
 	return sha256.Sum256(raw), nil
 }
 
-// read returns the reading side. Contents that rest in blobs are left there, to be
-// shown if they are small: the server loads no large one whole.
+// read returns the store's reading side. It leaves contents that are stored in blobs where they
+// are; small ones are loaded when they are shown. The server never loads a large content whole.
 func (s *server) read() store.Reader { return s.Engine.Read().Lazy() }
 
-// execution finds the execution that a path names.
+// execution returns the execution that a path names.
 func (s *server) execution(ctx context.Context, in IDInput) (*perdure.Execution, error) {
 	id, err := in.of("execution")
 	if err != nil {
@@ -202,7 +202,7 @@ func (s *server) signal(ctx context.Context, in *signalInput) (*body[engine.Sign
 	return &body[engine.SignalReply]{reply}, nil
 }
 
-// idOf is parseID for ids in the middle of a path.
+// idOf parses the id of a part of an execution, in the middle of a path.
 func idOf(execution uuid.UUID, what, text string) (uuid.UUID, error) {
 	id, err := parseID(what, text)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/httpapi"
 )
 
-// openFair opens a house whose org has company and one place, which a visit of the
-// test's can take.
+// openFair opens a house whose org shares the processor with others and has one place, which the
+// test's own visit can take.
 func openFair(t *testing.T) (*house, *fair.Share) {
 	share := fair.New(2)
 	share.Longest = time.Hour
@@ -26,7 +26,7 @@ func openFair(t *testing.T) (*house, *fair.Share) {
 	return h, share
 }
 
-// untilWaiting returns when so many requests wait for a place.
+// untilWaiting returns when n requests wait for a place.
 func untilWaiting(share *fair.Share, n int) {
 	for share.Waiting() != n {
 		runtime.Gosched()
@@ -82,7 +82,8 @@ func TestMessagesOfSocketsComputeInTheirOrgsShare(t *testing.T) {
 	}
 }
 
-// What waits for its client, or for news, has no place: nobody else of the org waits.
+// A request that waits for its client, or for new events, has no place, so other requests of the
+// org proceed.
 func TestWhatWaitsHasNoPlace(t *testing.T) {
 	h, _ := openFair(t)
 	x := h.start("")

@@ -10,17 +10,17 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 )
 
-// filter leaves events out of a stream, and tells the client on each of the
-// others which seq was left out last, and which was given last: from both it
-// can tell filtered from missing, whatever follows what is missing.
+// filter omits events from a stream. It adds to every other event the seq of the last omitted event
+// (prevSeq) and the seq of the last shown event (prevShown). From both, the client can tell
+// filtered events from missing ones.
 type filter struct {
-	keep   func(perdure.EventType) bool // nil keeps all
-	spared int64                        // the newest seq that was left out
-	given  int64                        // the newest seq that was not
+	keep   func(perdure.EventType) bool // nil keeps all events
+	spared int64                        // the newest omitted seq
+	given  int64                        // the newest shown seq
 }
 
-// recall finds what was left out and given before the position, so that a stream
-// that is resumed says the same as one that was not interrupted.
+// recall reads the newest omitted and shown seqs before the position, so that a resumed stream
+// equals an uninterrupted one.
 func (f *filter) recall(ctx context.Context, log *eventlog.Log, execution uuid.UUID, from eventlog.From) error {
 	if f.keep == nil {
 		return nil
@@ -48,8 +48,7 @@ func (f *filter) recall(ctx context.Context, log *eventlog.Log, execution uuid.U
 	return err
 }
 
-// begin lets the log begin with the seq first. What was before it is no longer
-// known, and counts as left out.
+// begin sets first as the first seq of the log. Events before it were pruned and count as omitted.
 func (f *filter) begin(first int64) {
 	f.spared = max(f.spared, first-1)
 	if f.given < first {
@@ -57,17 +56,16 @@ func (f *filter) begin(first int64) {
 	}
 }
 
-// reset begins again where the log does.
+// reset starts over where the log does.
 func (f *filter) reset(i eventlog.Item) {
 	var data eventlog.ResetData
 	f.spared, f.given = 0, 0
-	if json.Unmarshal(i.Data, &data) == nil { // it is what the log's reader has written
+	if json.Unmarshal(i.Data, &data) == nil { // the data was written by the log's reader
 		f.begin(data.FirstAvailable)
 	}
 }
 
-// pass returns the item as this stream shows it; of one that is left out, the
-// position alone.
+// pass returns the item as this stream shows it. For an omitted item it returns only the position.
 func (f *filter) pass(i eventlog.Item) eventlog.Item {
 	switch {
 	case f.keep == nil || i.Event == "" || i.Event == eventlog.End:

@@ -16,17 +16,16 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// filtered reads what a client of a filtered stream checks of an event: the
-// first number must be the newest seq that it has, the second tells what was
-// left out.
+// filtered returns the numbers of an event that a client of a filtered stream checks. shown must
+// equal the newest seq that the client has, and spared is the newest omitted seq.
 func (e sse) filtered() (shown, spared int64) {
 	s, _ := e.fields["prevShown"].(float64)
 	p, _ := e.fields["prevSeq"].(float64)
 	return int64(s), int64(p)
 }
 
-// A client of a filtered stream notices every event that it has missed, also
-// one that is directly followed by events that were left out.
+// A client of a filtered stream detects every event that it has missed, also if omitted events
+// follow directly.
 func TestFilteredStreamShowsEveryLoss(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -49,7 +48,7 @@ func TestFilteredStreamShowsEveryLoss(t *testing.T) {
 		}
 		for i, e := range whole[:len(whole)-1] {
 			if i > 0 && e.seq() <= whole[i-1].seq() || whole[i+1].seq() <= e.seq() {
-				continue // a piece of a block: its offset tells
+				continue // a chunk of a block: its offset is checked instead
 			}
 			if at := check(slices.Delete(slices.Clone(whole), i, i+1)); at != i {
 				t.Errorf("%s: without %s it is noticed at %d, want %d", path, e.data, at, i)
@@ -58,8 +57,7 @@ func TestFilteredStreamShowsEveryLoss(t *testing.T) {
 	}
 }
 
-// Wherever a filtered stream continues, by cursor or by seq, it says what it would
-// have said.
+// A resumed filtered stream has the same numbers as an uninterrupted one, by cursor or by seq.
 func TestFilteredStreamGoesOnAsItWouldHave(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -75,7 +73,7 @@ func TestFilteredStreamGoesOnAsItWouldHave(t *testing.T) {
 	}
 }
 
-// A rendered stream repeats what a filtered one says, after a resume as well.
+// A rendered stream has the same numbers as a filtered one, also after a resume.
 func TestRenderedFilteredStreamSaysTheSame(t *testing.T) {
 	h := open(t)
 	r := talk(h)
@@ -96,8 +94,8 @@ func TestRenderedFilteredStreamSaysTheSame(t *testing.T) {
 	}
 }
 
-// What waits for the end of a list is not lost when the text that held it up is
-// taken back before the client, which was cut off meanwhile, returns.
+// Events that wait for the end of a list are not lost if the text is superseded while the client is
+// disconnected.
 func TestRenderedStreamKeepsWhatWaitedInASupersededText(t *testing.T) {
 	h := open(t, pingAlways)
 	x := h.start("")
@@ -124,8 +122,8 @@ func TestRenderedStreamKeepsWhatWaitedInASupersededText(t *testing.T) {
 	}
 }
 
-// A cursor that does not fit is answered by a reset on rendered and filtered
-// streams, too, however far ahead it is.
+// A cursor that does not fit leads to a reset on rendered and filtered streams, too, however far
+// ahead it is.
 func TestCursorsThatDoNotFitOnEveryStream(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -150,7 +148,7 @@ func TestCursorsThatDoNotFitOnEveryStream(t *testing.T) {
 	}
 }
 
-// pingAlways sends a ping for whatever is left out.
+// pingAlways sets the interval of pings so low that one is sent after every omitted event.
 func pingAlways(c *httpapi.Config) { c.PingEvery = time.Second }
 
 func posOf(t *testing.T, cursor string) int64 {
@@ -162,7 +160,7 @@ func posOf(t *testing.T, cursor string) int64 {
 	return c.Pos
 }
 
-// lastPos is where the log is now.
+// lastPos returns the position of the end of the log.
 func (h *house) lastPos(id uuid.UUID) int64 {
 	h.t.Helper()
 	head, err := h.engine.Read().LogHead(h.t.Context(), id)
@@ -172,7 +170,7 @@ func (h *house) lastPos(id uuid.UUID) int64 {
 	return head.LastPos
 }
 
-// reading notes how far back a store's logs are read.
+// reading records the lowest position from which a store's logs are read.
 type reading struct {
 	store.Reader
 	from *atomic.Int64
@@ -184,8 +182,8 @@ func (r reading) Log(ctx context.Context, execution uuid.UUID, after int64, limi
 	return r.Reader.Log(ctx, execution, after, limit)
 }
 
-// A filtered stream that continues reads nothing of the log before its position,
-// however rare what it gives is.
+// A filtered stream that is resumed reads nothing of the log before its position, however rare its
+// events are.
 func TestFilteredStreamGoesOnWithoutReadingBack(t *testing.T) {
 	var from atomic.Int64
 	h := open(t, func(c *httpapi.Config) {

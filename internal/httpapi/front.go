@@ -20,8 +20,8 @@ import (
 
 type queryKey struct{}
 
-// front is what every request passes first: whom it is meant for, who sends it,
-// and whether there is anything of that name.
+// front handles every request first: it checks the target, authenticates the caller, and finds the
+// operation.
 func (s *server) front() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := &answer{ResponseWriter: w, c: http.NewResponseController(w), timeout: s.WriteTimeout}
@@ -38,13 +38,13 @@ func (s *server) front() http.Handler {
 		defer s.recovered(answer, r)
 		answer.Header().Set("X-Content-Type-Options", "nosniff")
 		answer.Header().Set("Referrer-Policy", "no-referrer")
-		// A copy, for by its own the server knows that a client still waits to
-		// be told to send.
+		// Change a copy of the request: the server uses the Body of its own to know whether a
+		// client still waits for "100 Continue".
 		body := &kept{ReadCloser: r.Body, c: answer.c, within: s.BodyTimeout}
 		r = r.WithContext(r.Context())
 		r.Body = body
 		s.serve(answer, r)
-		// A client that waits to be told to send is told not to.
+		// A client that waits for "100 Continue" sends no body, so there is nothing to drain.
 		waits := strings.EqualFold(r.Header.Get("Expect"), "100-continue")
 		if answer.status == http.StatusRequestEntityTooLarge && !waits {
 			body.drain(answer)
@@ -108,9 +108,8 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	z.close()
 }
 
-// misdirected refuses what a page of another origin, or a name that was pointed
-// at this machine, makes a browser send: everything where Hosts are set,
-// elsewhere what needs no key.
+// misdirected refuses requests whose Host is not one of Hosts. It also refuses a request from a
+// page of another origin if Hosts are set, or if the request signs in or out.
 func (s *server) misdirected(r *http.Request) *problem {
 	if !s.ownHost(r) {
 		return newProblem(perdure.PermissionDenied, fmt.Sprintf("this server is not %q; open it by the address that it printed", r.Host))
@@ -124,13 +123,13 @@ func (s *server) misdirected(r *http.Request) *problem {
 	return nil
 }
 
-// setsCookie reports whether the request changes who a browser is logged in as.
+// setsCookie reports whether the request changes the session of a browser.
 func setsCookie(r *http.Request) bool {
 	return r.URL.Path == "/api/login" || r.URL.Path == "/api/logout"
 }
 
-// asJSON takes a body of the types that tools send by default for the JSON that
-// it has to be: what is no JSON is refused with the reason.
+// asJSON treats a body as JSON if it has one of the types that tools send by default. A body that
+// is not JSON is refused later, with the reason.
 func asJSON(r *http.Request) {
 	switch ct, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(strings.ToLower(ct)) {
 	case "application/x-www-form-urlencoded", "text/plain", "application/json":
@@ -138,7 +137,7 @@ func asJSON(r *http.Request) {
 	}
 }
 
-// unmatched creates a problem of what the mux has no operation for.
+// unmatched returns a problem if the mux has no operation for the request; nil otherwise.
 func (s *server) unmatched(w http.ResponseWriter, r *http.Request) *problem {
 	h, pattern := s.mux.Handler(r)
 	if pattern != "" {
@@ -155,15 +154,15 @@ func (s *server) unmatched(w http.ResponseWriter, r *http.Request) *problem {
 	return newProblem(perdure.NotFound, fmt.Sprintf("there is nothing at %s; /docs lists what there is", r.URL.Path))
 }
 
-// probe hears what the mux would say.
+// probe records the response that the mux would send.
 type probe struct{ header http.Header }
 
 func (p *probe) Header() http.Header         { return p.header }
 func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
 func (p *probe) WriteHeader(int)             {}
 
-// recovered turns a panic into an answer with an id that is in the log, too. A
-// stream that is reset on purpose continues to the server, which cuts it.
+// recovered turns a panic into a response with an id that is also logged. If a stream is reset on
+// purpose, the panic continues to the server, which closes the connection.
 func (s *server) recovered(w *answer, r *http.Request) {
 	cause := recover()
 	if cause == nil {
@@ -180,19 +179,18 @@ func (s *server) recovered(w *answer, r *http.Request) {
 	newProblem(perdure.Internal, "an error inside the server; it is in the server's log as "+id).write(w)
 }
 
-// answer remembers whether the answer has begun, and gives each piece of it its
-// time: a client that does not read must not keep what it has asked for in
-// memory. The server takes the deadline back for the next request.
+// answer records whether the response has started, and sets a deadline for each piece of it. A
+// client that does not read must not hold its response in memory. The server clears the deadline
+// for the next request.
 type answer struct {
 	http.ResponseWriter
 	c       *http.ResponseController
 	timeout time.Duration
 	status  int
-	visit   *fair.Visit // of the org's share of the processor
+	visit   *fair.Visit // in the org's share of the processor
 }
 
-// code is the status of the answer; that of a connection which was taken over is
-// 200.
+// code returns the status of the response; 200 for a connection that was taken over.
 func (a *answer) code() int {
 	if a.status == 0 {
 		return http.StatusOK
@@ -200,7 +198,7 @@ func (a *answer) code() int {
 	return a.status
 }
 
-// answerPiece is what a client has that time for, in bytes.
+// answerPiece is the number of bytes that a client has to take within the timeout.
 const answerPiece = 64 << 10
 
 func (a *answer) WriteHeader(status int) {
@@ -218,7 +216,7 @@ func (a *answer) Write(b []byte) (n int, err error) {
 	}
 	for first := true; err == nil && (first || len(b) > 0); first = false {
 		piece := b[:min(len(b), answerPiece)]
-		_ = a.c.SetWriteDeadline(time.Now().Add(a.timeout)) // without one a slow reader is waited for
+		_ = a.c.SetWriteDeadline(time.Now().Add(a.timeout)) // without a deadline, a slow reader is waited for
 		var wrote int
 		wrote, err = a.ResponseWriter.Write(piece)
 		n, b = n+wrote, b[len(piece):]
@@ -229,25 +227,24 @@ func (a *answer) Write(b []byte) (n int, err error) {
 // Unwrap lets http.ResponseController reach the connection.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// kept is a body that stays open when its reader closes it, so that the rest
-// can be drained. It has its time from its first reading on, unless who reads
-// gives it another.
+// kept is a body that stays open when its reader closes it, so that the rest can be drained. Its
+// deadline starts with the first read, unless the reader sets another one.
 type kept struct {
 	io.ReadCloser
 	c      *http.ResponseController
 	within time.Duration
 	began  bool
-	ended  func() // is called once all of it is there; may be nil
+	ended  func() // called once, when the whole body has arrived; may be nil
 }
 
 func (k *kept) Read(b []byte) (int, error) {
 	if !k.began {
 		k.began = true
-		_ = k.c.SetReadDeadline(time.Now().Add(k.within)) // without one, it may take for ever
+		_ = k.c.SetReadDeadline(time.Now().Add(k.within)) // without a deadline, the read may block forever
 	}
 	n, err := k.ReadCloser.Read(b)
 	if errors.Is(err, io.EOF) {
-		_ = k.c.SetReadDeadline(time.Time{}) // the answer may take as long as it wants
+		_ = k.c.SetReadDeadline(time.Time{}) // the response has no read deadline
 		if k.ended != nil {
 			k.ended()
 		}
@@ -257,10 +254,10 @@ func (k *kept) Read(b []byte) (int, error) {
 
 func (k *kept) Close() error { return nil }
 
-// drain takes in the rest of a body that was refused: a client that is still
-// sending would see a reset connection in place of the answer.
+// drain reads the rest of a refused body. A client that is still sending would otherwise see a
+// connection reset instead of the response.
 func (k *kept) drain(w http.ResponseWriter) {
 	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second)) // without one, the copy's bound holds
+	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second)) // without a deadline, the copy is still bounded
 	_, _ = io.Copy(io.Discard, io.LimitReader(k.ReadCloser, 8*BodyLimit))
 }

@@ -8,21 +8,21 @@ import (
 	"sync"
 )
 
-// compressFrom is the least that is worth compressing, in bytes.
+// compressFrom is the smallest size that is worth compressing, in bytes.
 const compressFrom = 1 << 10
 
-// zipSuffix ends the ETag of an answer that is compressed: it has other bytes
-// than the one that is not.
+// zipSuffix ends the ETag of a compressed response, because its bytes differ from the uncompressed
+// one.
 const zipSuffix = `-gzip"`
 
 var zippers = sync.Pool{New: func() any {
-	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is one that there is
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is valid
 	return z
 }}
 
-// compressible reports which answers are compressed for who asks for it: what is
-// read of executions and definitions, the documents and the pages. Never what is about
-// keys: nothing secret shares a compressed answer with what somebody else chose.
+// compressible reports whether the response may be compressed for clients that accept it:
+// executions, definitions, durable streams, documents and pages. Responses about keys are never
+// compressed: a secret must not share a compressed response with text that somebody else chose.
 func compressible(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -54,20 +54,20 @@ func takesGzip(r *http.Request) bool {
 	return any
 }
 
-// zipped compresses an answer if that is JSON or a page, large enough, and
-// neither compressed nor measured already. A stream of events never is: see
+// zipped compresses a response if it is JSON or a page, is large enough, and has neither an
+// encoding nor a length yet. An event stream is never compressed: see
 // docs/decisions/013-streams-are-not-compressed.md.
 type zipped struct {
 	http.ResponseWriter
-	gzip   bool // the client takes it
-	tagged bool // the request names compressed answers by their tags
+	gzip   bool // the client accepts gzip
+	tagged bool // the request names compressed responses by their ETags
 	status int
 	begun  bool
-	to     *gzip.Writer // nil passes on
+	to     *gzip.Writer // nil if not compressed
 }
 
-// compress returns the writer for the answer, and the request as the operations
-// know it. The caller closes the writer if the answer is whole.
+// compress returns the writer of the response, and changes the request's ETags to the uncompressed
+// ones. The caller closes the writer if the response is complete.
 func compress(w http.ResponseWriter, r *http.Request) *zipped {
 	z := &zipped{ResponseWriter: w, gzip: takesGzip(r)}
 	for _, name := range []string{"If-None-Match", "If-Match"} {
@@ -79,7 +79,7 @@ func compress(w http.ResponseWriter, r *http.Request) *zipped {
 	return z
 }
 
-// WriteHeader waits for the first bytes, which report whether it is worth it.
+// WriteHeader is delayed until the first bytes show whether compression is worth it.
 func (z *zipped) WriteHeader(status int) {
 	if z.status != 0 {
 		return
@@ -134,20 +134,20 @@ func (z *zipped) start() {
 	z.to.Reset(z.ResponseWriter)
 }
 
-// tag tells the compressed answer from the other.
+// tag changes the ETag to that of the compressed response.
 func tag(h http.Header) {
 	if t := h.Get("ETag"); strings.HasSuffix(t, `"`) {
 		h.Set("ETag", strings.TrimSuffix(t, `"`)+zipSuffix)
 	}
 }
 
-// close ends the answer.
+// close ends the response.
 func (z *zipped) close() {
 	if z.status != 0 && !z.begun {
 		z.begin()
 	}
 	if z.to != nil {
-		_ = z.to.Close() // the client has gone
+		_ = z.to.Close() // fails only if the client has disconnected
 		zippers.Put(z.to)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 const acceptGzip = "Accept-Encoding"
 
-// plain undoes the compression of a reply that has to be compressed.
+// plain decompresses a reply, which must be compressed.
 func (r reply) plain() []byte {
 	r.t.Helper()
 	if r.header.Get("Content-Encoding") != "gzip" {
@@ -33,7 +33,7 @@ func varies(r reply) bool {
 	return strings.Contains(strings.Join(r.header.Values("Vary"), ","), "Accept-Encoding")
 }
 
-// chatter creates a run with much to say.
+// chatter creates a run with a long conversation.
 func chatter(h *house) uuid.UUID {
 	x := h.start("")
 	r := h.claim()
@@ -46,8 +46,7 @@ func chatter(h *house) uuid.UUID {
 	return x.ID
 }
 
-// Lists, pages and snapshots are compressed for who accepts it, and are the same
-// JSON.
+// Lists, pages and snapshots are compressed for clients that accept it, and contain the same JSON.
 func TestJSONIsCompressedForWhoAcceptsIt(t *testing.T) {
 	h := open(t)
 	id := chatter(h)
@@ -79,7 +78,7 @@ func TestJSONIsCompressedForWhoAcceptsIt(t *testing.T) {
 	}
 }
 
-// What is small, is a refusal, or has a length that was promised, goes as it is.
+// Small responses, errors, and responses with a length are not compressed.
 func TestWhatIsNotWorthItIsNotCompressed(t *testing.T) {
 	h := open(t)
 	id := chatter(h)
@@ -90,8 +89,7 @@ func TestWhatIsNotWorthItIsNotCompressed(t *testing.T) {
 	}
 }
 
-// Answers with a secret in them are never compressed: their length must tell
-// nothing.
+// Responses with a secret are never compressed, because their length would reveal information.
 func TestAnswersAboutKeysAreNeverCompressed(t *testing.T) {
 	h := open(t)
 	for range 30 {
@@ -109,7 +107,7 @@ func TestAnswersAboutKeysAreNeverCompressed(t *testing.T) {
 	}
 }
 
-// The compressed answer has a tag of its own, which is as good to ask again with.
+// A compressed response has its own ETag, which can also be used for revalidation.
 func TestCompressedAnswersHaveTheirOwnTags(t *testing.T) {
 	h := open(t)
 	path := "./v1/stream/executions/" + chatter(h).String()
@@ -126,8 +124,7 @@ func TestCompressedAnswersHaveTheirOwnTags(t *testing.T) {
 	}
 }
 
-// A client that accepts gzip is given each event as soon as any other: before
-// the next one is written.
+// A client that accepts gzip receives each event at once, before the next one is written.
 func TestEventsAreNotHeldBackForCompression(t *testing.T) {
 	h := open(t)
 	x := h.start("")

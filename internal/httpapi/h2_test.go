@@ -17,15 +17,15 @@ import (
 	"github.com/perdure/perdure/internal/httpapi"
 )
 
-// overH2 is a client of a house over one connection of HTTP/2.
+// overH2 is a client of a house over one HTTP/2 connection.
 type overH2 struct {
 	*house
 	web   *http.Transport
 	dials atomic.Int32
 }
 
-// h2 creates a client. window is how many bytes it takes of a stream that it does
-// not read; 0 is the client's own choice.
+// h2 creates a client. window is the number of unread bytes of a stream that it accepts; 0 is the
+// default.
 func (h *house) h2(window int) *overH2 {
 	var only http.Protocols
 	only.SetUnencryptedHTTP2(true)
@@ -74,7 +74,7 @@ func (c *overH2) follow(path string, headers ...string) *stream {
 	return streamOf(c.t, res)
 }
 
-// Over HTTP/2 the streams and pages are those of HTTP/1.1.
+// Streams and pages are the same over HTTP/2 and HTTP/1.1.
 func TestHTTP2GivesTheSame(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -100,8 +100,8 @@ func TestHTTP2GivesTheSame(t *testing.T) {
 	}
 }
 
-// One connection of HTTP/2 carries more streams than browsers open over
-// HTTP/1.1 to all servers together, long polls among them.
+// One HTTP/2 connection carries more streams, including long polls, than browsers open over
+// HTTP/1.1 in total.
 func TestHTTP2CarriesManyStreams(t *testing.T) {
 	const streams = 300
 	h := open(t)
@@ -141,7 +141,7 @@ func TestHTTP2CarriesManyStreams(t *testing.T) {
 	}
 }
 
-// resets is a log that reports when a stream has been reset.
+// resets is a log handler that reports when a stream has been reset.
 type resets chan struct{}
 
 func (r resets) Enabled(context.Context, slog.Level) bool { return true }
@@ -158,8 +158,8 @@ func (r resets) Handle(_ context.Context, record slog.Record) error {
 	return nil
 }
 
-// A stream that its client does not read holds up no other on the same
-// connection, and is reset.
+// A stream that its client does not read is reset, and blocks no other stream on the same
+// connection.
 func TestHTTP2StreamThatIsNotRead(t *testing.T) {
 	cut := make(resets, 1)
 	h := open(t, func(c *httpapi.Config) { c.WriteTimeout, c.Logger = 2*time.Second, slog.New(cut) })
@@ -206,8 +206,7 @@ func TestHTTP2StreamThatIsNotRead(t *testing.T) {
 	}
 }
 
-// When the server stops, and when the key is over, streams of HTTP/2 are reset,
-// too.
+// HTTP/2 streams are reset, too, when the server stops and when the key is revoked.
 func TestHTTP2StreamsAreReset(t *testing.T) {
 	for name, end := range map[string]func(h *house, key uuid.UUID){
 		"the server stops": func(h *house, _ uuid.UUID) { close(h.stop) },

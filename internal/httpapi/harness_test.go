@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// house is a whole server over a real store, with a worker that the test plays.
+// house is a whole server over a real store; the test acts as the worker.
 type house struct {
 	t      *testing.T
 	url    string
@@ -34,9 +34,9 @@ type house struct {
 	store  *brittle
 	log    *eventlog.Log
 	worker perdure.Dispatch
-	id     uuid.UUID // the worker's
+	id     uuid.UUID // of the worker
 	stop   chan struct{}
-	closed chan struct{} // holds one when the server has closed a connection
+	closed chan struct{} // receives when the server has closed a connection
 	logged *bytes.Buffer
 	conns  *connections
 	serve  *atomic.Pointer[http.Handler]
@@ -45,13 +45,13 @@ type house struct {
 	wkey   string
 }
 
-// open starts a house. change may alter the API's configuration.
+// open starts a house. change may modify the API's configuration.
 func open(t *testing.T, change ...func(*httpapi.Config)) *house {
 	t.Helper()
 	return openOver(t, opentest.Store(t), change...)
 }
 
-// openOver is open over a store.
+// openOver starts a house over the given store.
 func openOver(t *testing.T, st store.Store, change ...func(*httpapi.Config)) *house {
 	t.Helper()
 	h := &house{
@@ -106,7 +106,7 @@ func openOver(t *testing.T, st store.Store, change ...func(*httpapi.Config)) *ho
 	return h
 }
 
-// wrap puts something around what the server does from now on.
+// wrap installs a wrapper around the server's handler.
 func (h *house) wrap(around func(http.HandlerFunc) http.HandlerFunc) {
 	var outer http.Handler = around((*h.serve.Load()).ServeHTTP)
 	h.serve.Store(&outer)
@@ -121,7 +121,7 @@ func (h *house) key(role perdure.KeyRole) string {
 	return secret
 }
 
-// reply is what came back.
+// reply is a response.
 type reply struct {
 	t      *testing.T
 	status int
@@ -131,8 +131,7 @@ type reply struct {
 
 const org = "/api/orgs/default"
 
-// call sends a request as the client; path is under the org unless it begins
-// with a dot.
+// call sends a request as the client. path is relative to the org unless it begins with a dot.
 func (h *house) call(method, path, body string, headers ...string) reply {
 	h.t.Helper()
 	return h.send(h.request(method, path, body, headers...))
@@ -199,8 +198,8 @@ type problem struct {
 	Errors                    []perdure.FieldError
 }
 
-// problem checks that the reply is an error of that code, about the field if
-// one is named.
+// problem checks that the reply is an error with that code and, unless field is "", about that
+// field.
 func (r reply) problem(status int, code perdure.Code, field string) problem {
 	r.t.Helper()
 	var p problem

@@ -12,33 +12,32 @@ import (
 	"github.com/perdure/perdure/internal/markdown"
 )
 
-// eventHTML is the name on the wire of a part of rendered text.
+// eventHTML is the wire name of a part of rendered text.
 const eventHTML perdure.EventType = "html"
 
-// htmlView shows the text of a log as HTML: the pieces of a text block become
-// parts, and other events stay out of the middle of lists, tables and code
-// blocks. What it shows follows from the log alone, so a stream that is resumed
-// shows what one that was not interrupted does.
+// htmlView shows the text of a log as HTML. The chunks of a text block become rendered parts, and
+// other events are kept out of the middle of lists, tables and code blocks. The output depends only
+// on the log, so a resumed stream shows the same as an uninterrupted one.
 type htmlView struct {
 	execution uuid.UUID
 	texts     map[int64]*textBlock
 	waiting   []eventlog.Item
 	shownTo   int64 // positions up to this were shown before
-	// again returns what came while a text block was open, up to shownTo.
+	// again returns the events since a text block began, up to shownTo.
 	again func(block int64) ([]eventlog.Item, error)
-	out   []eventlog.Item // of the item at hand
+	out   []eventlog.Item // output for the current item
 	behind
 }
 
-// textBlock is a text block that is open.
+// textBlock is an open text block.
 type textBlock struct {
 	buffer *markdown.Buffer
 	from   source
 	held   int64
-	dirty  bool // it has grown since it was shown
+	dirty  bool // has grown since it was last shown
 }
 
-// piece is the data of a chunk, a snapshot or a block.closed.
+// piece is the data of a chunk, a snapshot or a block.closed event.
 type piece struct {
 	Seq    int64 `json:"seq"`
 	Offset int64 `json:"offset"`
@@ -48,8 +47,8 @@ type piece struct {
 	Reason   perdure.BlockReason `json:"reason"`
 }
 
-// source is what the data of a block's pieces says of where they come from. The
-// parts of a block say it as of its first piece.
+// source is the origin of the chunks of a block. The parts of a block have the source of its
+// first chunk.
 type source struct {
 	CreatedAt perdure.Time `json:"createdAt"`
 	perdure.Place
@@ -68,15 +67,14 @@ func newHTMLView(execution uuid.UUID) *htmlView {
 	return &htmlView{execution: execution, texts: map[int64]*textBlock{}}
 }
 
-// resume goes back to where the text began that is open at the cursor, and returns
-// where to read from.
+// resume returns the position to read from: the start of the text that is open at the cursor.
 func (v *htmlView) resume(ctx context.Context, log *eventlog.Log, from eventlog.From) (eventlog.From, error) {
 	c, err := perdure.ParseCursor(from.Cursor)
 	if err != nil || c == (perdure.Cursor{}) {
 		return from, err
 	}
 	if pos, err := log.Position(ctx, v.execution, from); err != nil || pos == 0 {
-		return from, err // it does not fit: the log's reader will say so
+		return from, err // it does not fit: the log's reader will send a reset
 	}
 	start, err := log.BlocksFrom(ctx, v.execution, c.Pos, func(t perdure.EventType) bool { return t == perdure.EventToken })
 	if err != nil {
@@ -90,9 +88,8 @@ func (v *htmlView) resume(ctx context.Context, log *eventlog.Log, from eventlog.
 	return from, nil
 }
 
-// pass returns what is shown for an item of the log, at least one item. All but
-// the last resume before it, so that a client that is cut off in between is
-// given the rest.
+// pass returns the items shown for an item of the log, at least one. All but the last have a cursor
+// before the item, so a client that is disconnected in between receives the rest.
 func (v *htmlView) pass(i eventlog.Item) ([]eventlog.Item, error) {
 	v.out = nil
 	silent := i.Cursor.Pos <= v.shownTo && i.Event != eventlog.Reset && i.Event != eventlog.End
@@ -156,9 +153,9 @@ func (v *htmlView) take(i eventlog.Item) error {
 	return nil
 }
 
-// recover returns a client that has come back what may have waited in a text that
-// was superseded since: what that text was, and so what it held up, is no longer
-// known. What the client has of it comes again.
+// recover sends the events that may have waited for a text block that was superseded while the
+// client was away. The superseded text is no longer known, and so is what it delayed. The client
+// may receive some events twice.
 func (v *htmlView) recover(closed eventlog.Item, p piece) error {
 	if v.shownTo == 0 || p.Reason != perdure.BlockSuperseded || closed.Cursor.Pos <= v.shownTo {
 		return nil
@@ -172,8 +169,8 @@ func (v *htmlView) recover(closed eventlog.Item, p piece) error {
 	return err
 }
 
-// touchesFile tells of the events that are shown wherever the text stands: they
-// are about the workspace, not the conversation.
+// touchesFile reports whether the event is shown at once, in the middle of text too: such events
+// concern the workspace, not the conversation.
 func touchesFile(p piece) bool {
 	members, _ := p.Data.(map[string]any)
 	return members["type"] == "file_read" || members["type"] == "file_write"
@@ -189,7 +186,7 @@ func (v *htmlView) block(p piece) *textBlock {
 	return b
 }
 
-// follows reports whether the piece can be rendered: all before it was known.
+// follows reports whether the chunk can be rendered, because all text before it is known.
 func (v *htmlView) follows(p piece) bool {
 	b := v.texts[p.Seq]
 	if b == nil {
@@ -198,8 +195,7 @@ func (v *htmlView) follows(p piece) bool {
 	return p.Offset <= b.held
 }
 
-// passOn gives a piece as it is that is on its worker, or comes after one that
-// is: what it continues is not known here.
+// passOn shows a chunk unrendered because its text, or text before it, is stored on its worker.
 func (v *htmlView) passOn(p piece, i eventlog.Item) {
 	b := v.block(p)
 	b.dirty = false
@@ -220,12 +216,12 @@ func (v *htmlView) grow(p piece, text string) {
 	}
 }
 
-// part puts a rendered part out. What waits for the end of a block comes out
-// right after it.
+// part appends a rendered part to the output. Events that wait for the end of the block follow
+// directly.
 func (v *htmlView) part(b *textBlock, part markdown.Part) {
 	raw, err := plainJSON(htmlPart{part, v.execution, b.from})
 	if err != nil {
-		return // texts and numbers encode
+		return // texts and numbers always encode
 	}
 	v.out = append(v.out, eventlog.Item{Event: eventHTML, Type: perdure.EventToken, Seq: part.Seq, Data: raw})
 	if part.Final && len(v.texts) == 1 {
@@ -241,8 +237,8 @@ func plainJSON(value any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// end ends a text block. What a superseded one has shown is dropped by the
-// client, as the block.closed says.
+// end ends a text block. The client drops the parts of a superseded block when it receives
+// block.closed.
 func (v *htmlView) end(p piece) {
 	b := v.texts[p.BlockSeq]
 	if p.Reason != perdure.BlockSuperseded {
@@ -251,7 +247,7 @@ func (v *htmlView) end(p piece) {
 	delete(v.texts, p.BlockSeq)
 }
 
-// other is any event but text: inside a block it waits, elsewhere it ends the
+// other handles any event that is not text. Inside a block the event waits, elsewhere it ends the
 // paragraphs.
 func (v *htmlView) other(i eventlog.Item) {
 	if v.inBlock() {
@@ -294,7 +290,7 @@ func (v *htmlView) release() {
 	v.out = append(v.out, waiting...)
 }
 
-// show puts out what is open, as provisional parts.
+// show appends the open text as provisional parts.
 func (v *htmlView) show() {
 	for _, seq := range v.open() {
 		if b := v.texts[seq]; b.dirty {

@@ -2,15 +2,15 @@ package httpapi
 
 import "github.com/perdure/perdure"
 
-// behind knows the cursor before that of the item at hand.
+// behind tracks the cursor before the current item.
 type behind struct {
-	last, previous perdure.Cursor // previous is one before last, if it is not zero
+	last, previous perdure.Cursor // previous is directly before last, unless zero
 	// at reads the cursor at a position.
 	at func(pos int64) (perdure.Cursor, error)
 }
 
-// before returns the cursor before now, which is that of the next item. It is read
-// from the log only where it is needed and the items have not come one by one.
+// before returns the cursor directly before now, and records now as the last cursor. It reads the
+// log only if the cursor is needed and the items did not come one by one.
 func (b *behind) before(now perdure.Cursor, needed bool) (perdure.Cursor, error) {
 	switch {
 	case now.Epoch == b.last.Epoch && now.Pos == b.last.Pos+1:

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 )
 
-// speech is a LOCAL execution that says something in pieces.
+// speech is a LOCAL execution whose text arrives in chunks.
 type speech struct {
 	*run
 	said string
@@ -47,7 +47,7 @@ func (s *speech) complete() {
 	s.commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Payload{Blob: &ref}}})
 }
 
-// restarted is a server that has the same store, and nothing else.
+// restarted returns another server over the same store, without the state of the first.
 func (h *house) restarted() *house {
 	h.t.Helper()
 	again := &house{t: h.t, store: h.store, id: h.id, stop: h.stop, admin: h.admin, client: h.client, wkey: h.wkey}
@@ -67,7 +67,7 @@ func (h *house) restarted() *house {
 	return again
 }
 
-// The text of a LOCAL run is rendered like any other while it streams.
+// The text of a LOCAL run is rendered while it streams, like any other.
 func TestRenderedLocalTextWhileItStreams(t *testing.T) {
 	h := open(t)
 	s := h.speech()
@@ -91,9 +91,8 @@ func TestRenderedLocalTextWhileItStreams(t *testing.T) {
 	}
 }
 
-// What the server no longer knows it cannot render: from the first such piece on
-// a text comes as on a stream that is not rendered, and other events do not wait
-// for it.
+// Text that the server no longer has cannot be rendered. From the first such chunk, the text is
+// streamed unrendered, and other events do not wait for it.
 func TestRenderedLocalTextThatIsOnItsWorker(t *testing.T) {
 	h := open(t)
 	s := h.speech()

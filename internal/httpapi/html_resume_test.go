@@ -8,8 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/markdown"
 )
 
-// hardTexts are answers whose parts were once numbered by what a reader had been
-// shown before.
+// hardTexts are answers whose part numbers once depended on what a reader had been shown before.
 var hardTexts = map[string]string{
 	"blank lines first":     "\n\nFirst.\n\nSecond.\n\nThird.",
 	"table after paragraph": "Look:\n| a | b |\n|---|---|\n| 1 | 2 |\n\nAfter.\n\nEnd.",
@@ -18,8 +17,8 @@ var hardTexts = map[string]string{
 	"list and table":        "- a\n- b\n\n\n\n| a |\n|---|\n| 1 |\n\n```\nx\n```\nEnd.",
 }
 
-// A rendered stream of an answer that is cut anywhere into chunks, and cut off
-// after any event, shows the same parts once it was resumed.
+// The text of an answer is divided into chunks at any point, and the stream is disconnected after
+// any event. The resumed stream shows the same parts.
 func TestRenderedPartsAreTheSameFromEveryCursor(t *testing.T) {
 	for name, text := range hardTexts {
 		t.Run(name, func(t *testing.T) {

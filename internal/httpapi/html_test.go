@@ -13,8 +13,7 @@ import (
 
 const answerText = "# Plan\n\nFirst **this**:\n\n- one\n- two\n\n```go\nx := 1\n\ny := 2\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nThe <script>end</script>."
 
-// talk creates a run whose text comes in small pieces, with other events in the
-// middle of blocks.
+// talk creates a run whose text arrives in small chunks, with other events in the middle of blocks.
 func talk(h *house) *run {
 	x := h.start("")
 	r := h.claim()
@@ -38,7 +37,7 @@ func talk(h *house) *run {
 	return r
 }
 
-// page is what a client of rendered HTML holds.
+// htmlPage is the copy that a client of rendered HTML builds.
 type htmlPage struct {
 	parts  map[string]string // by seq and part
 	final  map[string]bool
@@ -107,9 +106,8 @@ func pageOf(t *testing.T, events []sse) *htmlPage {
 	return p
 }
 
-// Text comes as HTML whose final parts joined are the rendering of the whole;
-// other events come after the block that they would have broken, and nothing is
-// lost.
+// The joined final parts equal the rendering of the whole text. Other events come after the block
+// that they would have broken, and nothing is lost.
 func TestRenderedStreamEqualsTheRenderedText(t *testing.T) {
 	h := open(t)
 	r := talk(h)
@@ -155,8 +153,8 @@ func partWith(p *htmlPage, text string) string {
 	return ""
 }
 
-// A rendered stream that is cut after any event, and continues from its id, shows
-// the same page.
+// A rendered stream that is disconnected after any event and resumed from its id shows the same
+// page.
 func TestRenderedStreamCutAtEveryEventAndResumedEqualsWhole(t *testing.T) {
 	h := open(t)
 	r := talk(h)
@@ -176,8 +174,8 @@ func TestRenderedStreamCutAtEveryEventAndResumedEqualsWhole(t *testing.T) {
 	}
 }
 
-// While it is live, text shows at once, and the page comes to the same; a
-// superseded attempt's parts are taken back by its block.closed.
+// Text is shown at once while the run is live, and the final page is the same. block.closed
+// withdraws the parts of a superseded attempt.
 func TestRenderedStreamWhileTheRunIsLive(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -207,7 +205,7 @@ func TestRenderedStreamWhileTheRunIsLive(t *testing.T) {
 	if closed.fields["reason"] != "superseded" || len(p.final) != 0 {
 		t.Errorf("superseded: %s, final parts %v", closed.data, p.final)
 	}
-	// Parts that were final go, too, if their block is superseded after its end.
+	// Final parts are withdrawn, too, if their block is superseded after its end.
 	lease = r.schedule("llm-request", "two")
 	r.append(frame{Lease: &lease, Type: "token", Text: "said", Close: true})
 	for len(p.final) == 0 {

@@ -31,7 +31,7 @@ type setKeyLimitsInput struct {
 	}
 }
 
-// limitChange is what a change of limits says: a member that is left out stays.
+// limitChange is a change of a key's limits; omitted members stay unchanged.
 type limitChange struct {
 	RequestsPerSecond *int64 `json:"requestsPerSecond,omitempty" minimum:"0" doc:"0 for no limit; left out, it stays."`
 	MaxRunning        *int64 `json:"maxRunning,omitempty" minimum:"0" doc:"0 for no limit; left out, it stays."`

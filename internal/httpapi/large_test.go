@@ -19,9 +19,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// wary is a store that counts reads which load contents whole: all but those of
-// its lazy reader. Those of a large blob it makes wait, after the first pieces,
-// for seen, if that is set, and counts the ones that ask for more than a piece.
+// wary is a store that counts reads that load whole contents, except those of its lazy reader. It
+// also counts reads of a large blob that ask for more than one chunk. If seen is set, reads of a
+// large blob block after the first chunks until seen is closed.
 type wary struct {
 	store.Store
 	whole, greedy atomic.Int64
@@ -91,13 +91,13 @@ func (s *slow) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// text is JSON of that many bytes, other for each mark.
+// text returns JSON of that many bytes, which differs for each mark.
 func text(mark string, bytes int) json.RawMessage {
 	return json.RawMessage(`"` + mark + strings.Repeat("x", bytes-2-len(mark)) + `"`)
 }
 
-// heavy is an execution whose worker the test plays, without a word of it in
-// the store's hands but by reference.
+// heavy is an execution whose contents are stored in the store only by reference; the test acts as
+// its worker.
 type heavy struct {
 	*house
 	wary    *wary
@@ -134,7 +134,7 @@ func (h *heavy) commit(edit func(c *perdure.Commit)) {
 	h.wary.whole.Store(0)
 }
 
-// add puts an entry of that content into a commit.
+// add adds an entry with that content to a commit.
 func (h *heavy) add(c *perdure.Commit, content json.RawMessage) uuid.UUID {
 	e := perdure.Entry{ID: uuid.New(), ParentID: h.parent, Type: perdure.EntryMessage, Role: perdure.RoleUser, Content: content, Metadata: json.RawMessage(`{"a":"<&>"}`)}
 	c.Entries = append(c.Entries, perdure.NewEntry{Entry: e})
@@ -142,13 +142,13 @@ func (h *heavy) add(c *perdure.Commit, content json.RawMessage) uuid.UUID {
 	return e.ID
 }
 
-// body is the content of an entry of that many bytes.
+// body returns the content of an entry of that many bytes.
 func body(mark string, bytes int) json.RawMessage {
 	const around = `{"parts":[{"type":"text","text":}]}`
 	return json.RawMessage(`{"parts":[{"type":"text","text":` + string(text(mark, bytes-len(around))) + `}]}`)
 }
 
-// left checks that a member was left out, and that its hash gives it.
+// left checks that a member was omitted, and that its content can be fetched by its hash.
 func (h *heavy) left(what string, m map[string]any, name string, content []byte) {
 	h.t.Helper()
 	sum := perdure.Hash(sha256.Sum256(content)).String()
@@ -186,9 +186,8 @@ func (h *heavy) one(rest string) map[string]any {
 	return m
 }
 
-// A content over 256 KiB is nowhere given but alone: elsewhere its length and
-// hash stand for it. One of 256 KiB is there. The server loads no row with all
-// its contents for any of it.
+// A content over 256 KiB is only returned by its own operation; elsewhere its length and hash
+// replace it. A content of 256 KiB is returned. The server never loads a row with all its contents.
 func TestLargeContentsAreLeftOut(t *testing.T) {
 	const large = 1 << 20
 	input := `{"n":1,"pad":` + string(text("in", large)) + `}`
@@ -212,7 +211,7 @@ func TestLargeContentsAreLeftOut(t *testing.T) {
 	h.commit(func(c *perdure.Commit) {
 		c.Outcome = perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Inline(output)}
 	})
-	h.wary.greedy.Store(0) // a worker in this process is given them whole
+	h.wary.greedy.Store(0) // a worker in this process receives them whole
 
 	snapshot := h.one("/snapshot")
 	for what, x := range map[string]any{"the execution": h.one(""), "the snapshot": snapshot["execution"]} {
@@ -243,12 +242,12 @@ func TestLargeContentsAreLeftOut(t *testing.T) {
 	h.call("GET", h.path(h.id, "/content/"+perdure.Hash(sha256.Sum256(nil)).String()), "").problem(404, perdure.NotFound, "")
 	other := h.start("")
 	h.call("GET", h.path(other.ID, "/content/"+perdure.Hash(sha256.Sum256(entry)).String()), "").problem(404, perdure.NotFound, "")
-	if whole, greedy := h.wary.whole.Load(), h.wary.greedy.Load(); whole > 1 || greedy > 0 { // the start loads its answer
+	if whole, greedy := h.wary.whole.Load(), h.wary.greedy.Load(); whole > 1 || greedy > 0 { // the start loads its own response
 		t.Errorf("%d reads loaded everything, %d more than a piece", whole, greedy)
 	}
 }
 
-// A large content is on its way while the rest of it has not been read.
+// The transfer of a large content begins before all of it has been read.
 func TestAnEntryIsPassedOnAsItIsRead(t *testing.T) {
 	h := newHeavy(t, `{"n":1}`)
 	content := body("e", 3<<20)
@@ -273,7 +272,7 @@ func TestAnEntryIsPassedOnAsItIsRead(t *testing.T) {
 	}
 }
 
-// A page ends before it holds more than 8 MiB, and the next continues there.
+// A page ends before it exceeds 8 MiB, and the next page continues there.
 func TestPagesAreBoundedInBytes(t *testing.T) {
 	const count, size = store.PageBytes/perdure.ShownLimit + 1, perdure.ShownLimit
 	h := newHeavy(t, `{"n":1}`)

@@ -17,9 +17,9 @@ import (
 
 // shelf is the contents of the worker that the test plays.
 type shelf struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	all   map[perdure.Hash][]byte
-	spoil bool // sends something else
+	spoil bool // send something else
 }
 
 func (s *shelf) Content(_ context.Context, _ uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
@@ -41,8 +41,7 @@ func (s *shelf) spoiled(yes bool) {
 	s.spoil = yes
 }
 
-// local is a LOCAL execution with something of everything, which waits for a
-// message.
+// local is a LOCAL execution with contents of every kind, which waits for a message.
 type local struct {
 	*house
 	*shelf
@@ -108,7 +107,8 @@ func (l *local) must(err error) {
 	}
 }
 
-// connect lets the server ask for contents, until the test ends.
+// connect connects the worker, so that the server can request contents until the test ends or
+// disconnect is called.
 func (l *local) connect() (disconnect func()) {
 	l.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -119,7 +119,7 @@ func (l *local) connect() (disconnect func()) {
 	}()
 	stop := sync.OnceFunc(func() { cancel(); <-done })
 	l.t.Cleanup(stop)
-	for { // until it is there
+	for { // until the worker is connected
 		r := l.call("GET", l.path(l.id, "/content/"+perdure.Hash(sha256.Sum256([]byte(`"in"`))).String()), "")
 		if r.status != 503 {
 			return stop
@@ -145,7 +145,7 @@ func (l *local) get(rest string) []map[string]any {
 	return all
 }
 
-// withheld checks that a member stands for a content of that length and hash.
+// withheld checks that a member was replaced by the length and hash of its content.
 func (l *local) withheld(what string, m map[string]any, name string, content []byte) {
 	l.t.Helper()
 	sum := perdure.Hash(sha256.Sum256(content)).String()
@@ -163,8 +163,8 @@ func (l *local) whole(what string, m map[string]any, name, content string) {
 	}
 }
 
-// While the worker is away, everything says where its content is; while it is
-// connected, it is there as that of a REMOTE execution is.
+// While the worker is disconnected, everything shows where its content is. While it is connected,
+// contents are shown like those of a REMOTE execution.
 func TestLocalIsReadThroughItsWorker(t *testing.T) {
 	l := newLocal(t)
 	folded := []byte(`{"metadata":{"by":"hand"},"parts":[{"type":"text","text":"hello"}]}`)
@@ -200,8 +200,8 @@ func TestLocalIsReadThroughItsWorker(t *testing.T) {
 	l.withheld("the checkpoint", l.get("/checkpoints/1")[0], "state", []byte(`{"state":1}`))
 }
 
-// Any content is given by its hash through the worker; without the worker the
-// answer says which one is away. What is not the content is never given.
+// Any content can be fetched by its hash through the worker. Without the worker, the error names
+// it. Wrong content is never returned.
 func TestContentByItsHash(t *testing.T) {
 	l := newLocal(t)
 	at := func(content []byte) string {
@@ -231,8 +231,8 @@ func TestContentByItsHash(t *testing.T) {
 	}
 }
 
-// The log gives the places of what its worker keeps, and the snapshot of what
-// is open.
+// The log shows the offsets and lengths of texts that the worker stores, and the snapshot does so
+// for open blocks.
 func TestLocalLogSaysWhereItIs(t *testing.T) {
 	l := newLocal(t)
 	found := 0
@@ -282,7 +282,7 @@ func TestPromote(t *testing.T) {
 	l.call("POST", l.path(uuid.New(), "/promote"), "").problem(404, perdure.NotFound, "")
 }
 
-// An execution that waits for a worker that is away says so.
+// An execution that waits for a disconnected worker says so.
 func TestLocalSaysThatItsHomeIsAway(t *testing.T) {
 	l := newLocal(t)
 	disconnect := l.connect()

@@ -11,7 +11,7 @@ import (
 
 type executionKey struct{}
 
-// aboutExecution notes which execution a path names, for the log.
+// aboutExecution adds the execution that a path names to the context, for log lines.
 func aboutExecution(ctx context.Context, r *http.Request) context.Context {
 	pieces := strings.Split(r.URL.Path, "/")
 	for i, piece := range pieces[:len(pieces)-1] {
@@ -25,8 +25,8 @@ func aboutExecution(ctx context.Context, r *http.Request) context.Context {
 	return ctx
 }
 
-// lines are those about a request: they name the org and the execution that it is
-// about, where it is known by then.
+// lines returns the logger for a request. Its lines name the org and the execution if they are
+// known.
 func (s *server) lines(ctx context.Context) *slog.Logger {
 	l := s.Logger
 	if org := callerOf(ctx).org; org != "" {

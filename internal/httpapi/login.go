@@ -18,7 +18,7 @@ type loginInput struct {
 	}
 }
 
-// loginReply says who the key is, and gives the page its half of the session.
+// loginReply describes the key, and contains the page's half of the session.
 type loginReply struct {
 	Org       string          `json:"org"`
 	Role      perdure.KeyRole `json:"role"`
@@ -36,7 +36,7 @@ type clearOutput struct {
 	SetCookie string `header:"Set-Cookie"`
 }
 
-// accessRoutes are the operations that need no key.
+// accessRoutes registers the operations that need no key.
 func (s *server) accessRoutes() {
 	open := func(method, path, id, summary string, code int) huma.Operation {
 		return huma.Operation{
@@ -66,8 +66,8 @@ func (s *server) login(ctx context.Context, in *loginInput) (*cookieOutput[login
 	}, nil
 }
 
-// logout ends the session whose halves both came. One half alone ends nothing, and
-// the browser forgets the cookie in any case.
+// logout ends the session whose two halves were sent. One half alone ends nothing. The browser
+// drops the cookie in any case.
 func (s *server) logout(ctx context.Context, _ *struct{}) (*clearOutput, error) {
 	b := browserOf(ctx)
 	if err := s.signOut(ctx, b); err != nil {
@@ -79,7 +79,7 @@ func (s *server) logout(ctx context.Context, _ *struct{}) (*clearOutput, error) 
 func (s *server) signOut(ctx context.Context, b browser) error {
 	session, err := s.Engine.Session(ctx, b.halves.cookie, b.halves.page)
 	if perdure.IsCode(err, perdure.Unauthenticated) {
-		return nil // it opens nothing
+		return nil // the proof is not valid
 	}
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (s *server) signOut(ctx context.Context, b browser) error {
 	ctx = store.By(ctx, b.actor(session.KeyName, session.KeyID))
 	_, err = s.Engine.EndSession(ctx, session.Org, session.ID, func(*perdure.Session) bool { return true })
 	if perdure.IsCode(err, perdure.NotFound) {
-		return nil // ended meanwhile
+		return nil // ended in the meantime
 	}
 	return err
 }
@@ -102,7 +102,7 @@ func (s *server) healthz(context.Context, *struct{}) (*body[healthBody], error) 
 	return &body[healthBody]{healthBody{Status: "ok"}}, nil
 }
 
-// readyz names what is wrong in the problem's errors.
+// readyz lists the failed checks in the problem's errors.
 func (s *server) readyz(ctx context.Context, _ *struct{}) (*body[healthBody], error) {
 	report := s.Health(ctx)
 	if report.Ready() {
@@ -115,9 +115,9 @@ func (s *server) readyz(ctx context.Context, _ *struct{}) (*body[healthBody], er
 	return nil, p
 }
 
-// tokenLogin signs in with the token in the address that dev mode prints. The page
-// takes its half of the session from the fragment, which no server is sent, and
-// removes it from the address.
+// tokenLogin signs in with the token in the address that dev mode prints. The page takes its half
+// of the session from the fragment, which browsers send to no server, and removes it from the
+// address.
 func (s *server) tokenLogin(w http.ResponseWriter, r *http.Request) {
 	b := s.browserIn(w, r)
 	_, halves, key, err := s.signIn(r.Context(), r.URL.Query().Get("token"), b)

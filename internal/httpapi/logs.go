@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// logRoutes are the ways to read an execution's log.
+// logRoutes registers the ways to read an execution's log.
 func (s *server) logRoutes() {
 	const one = "/agent-executions/{id}"
 	get(s, one+"/events", "listEvents", "Read a page of the log", s.listEvents)
@@ -27,7 +27,7 @@ type eventsInput struct {
 	After string `query:"after" doc:"A cursor; left out, the start of the log."`
 }
 
-// event is a record as pages and streams give it.
+// event is a record as pages and streams show it.
 type event struct {
 	Cursor string            `json:"cursor"`
 	Event  perdure.EventType `json:"event"`
@@ -57,7 +57,7 @@ func (s *server) listEvents(ctx context.Context, in *eventsInput) (*body[eventPa
 	return &body[eventPage]{out}, nil
 }
 
-// renamed names a wrong cursor as the request did.
+// renamed returns err with the field name that the request used for the cursor.
 func renamed(err error, field string) error {
 	if perdure.IsCode(err, perdure.InvalidArgument) {
 		return perdure.FieldErrorf(field, "is not a cursor of this server; leave it out to read from the start")
@@ -78,13 +78,12 @@ type snapshotBody struct {
 	Cursor        string             `json:"cursor" doc:"Where to go on reading the log."`
 }
 
-// snapshotTries is how often a snapshot is taken until no event fell into it.
+// snapshotTries is how often a snapshot is read until no event was committed during the read.
 const snapshotTries = 8
 
-// snapshot reads until the log's seq was the same before and after, so that all
-// parts hold at one position. If events keep coming, it gives the position
-// before: what is read from there on may be known already, but nothing is
-// missing.
+// snapshot reads until the log's seq is the same before and after, so that all parts are from one
+// position. If events keep coming, it returns the earlier position. A reader that continues there
+// may receive events that the snapshot includes, but misses none.
 func (s *server) snapshot(ctx context.Context, in *snapshotInput) (*body[snapshotBody], error) {
 	x, err := s.execution(ctx, in.IDInput)
 	if err != nil {
@@ -138,8 +137,7 @@ func (s *server) snapshotParts(ctx context.Context, in *snapshotInput) (*snapsho
 	return out, err
 }
 
-// newest gives up to that many of the newest entries of the path, fewer if they
-// are more than a page holds.
+// newest returns the newest entries of the path, at most limit, and fewer if they exceed a page.
 func (s *server) newest(ctx context.Context, x *perdure.Execution, limit int) ([]perdure.Entry, error) {
 	entries, bytes := []perdure.Entry{}, 0
 	if limit == 0 {
@@ -158,7 +156,7 @@ func (s *server) newest(ctx context.Context, x *perdure.Execution, limit int) ([
 	return entries, nil
 }
 
-// asEventStream describes a stream in the OpenAPI document.
+// asEventStream describes an event stream in the OpenAPI document.
 func asEventStream(op *huma.Operation) {
 	op.Responses["200"] = &huma.Response{
 		Description: "Events with id (cursor), event and data; ping every 15 s; end before the stream closes.",
@@ -167,8 +165,8 @@ func asEventStream(op *huma.Operation) {
 	op.Responses["204"] = &huma.Response{Description: "The log has ended and the position is its end."}
 }
 
-// streamInput says where a stream begins: Last-Event-ID before after before
-// after_seq.
+// streamInput selects the start of a stream. Last-Event-ID takes precedence over after, and after
+// over after_seq.
 type streamInput struct {
 	IDInput
 	LastEventID string `header:"Last-Event-ID" doc:"The id of the last event received; a browser sends it by itself."`
@@ -186,7 +184,7 @@ func (s *server) streamAll(ctx context.Context, in *streamInput) (*huma.StreamRe
 	return s.open(ctx, in, view{html: in.Render == "html"})
 }
 
-// narrow keeps only the types that were asked for, of those that keep does.
+// narrow returns a filter for the requested types among those that keep accepts.
 func (in *streamInput) narrow(keep func(perdure.EventType) bool) (func(perdure.EventType) bool, error) {
 	if in.Types == "" {
 		return keep, nil
@@ -202,7 +200,7 @@ func (in *streamInput) narrow(keep func(perdure.EventType) bool) (func(perdure.E
 	return func(t perdure.EventType) bool { return wanted[t] && (keep == nil || keep(t)) }, nil
 }
 
-// open answers what is wrong with the request before the stream begins.
+// open checks the request before the stream starts, and returns errors as a normal response.
 func (s *server) open(ctx context.Context, in *streamInput, v view) (*huma.StreamResponse, error) {
 	x, err := s.execution(ctx, in.IDInput)
 	if err != nil {

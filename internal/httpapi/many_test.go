@@ -17,11 +17,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// counting is a store's reading side that counts, by execution, what is read of
-// logs.
+// counting is a store's reading side that counts reads of logs by execution.
 type counting struct {
 	store.Reader
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	pages map[uuid.UUID]int
 	heads map[uuid.UUID]int
 	asked int // queries for many heads
@@ -48,7 +47,7 @@ func (c *counting) LogHeads(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID
 	return c.Reader.LogHeads(ctx, ids)
 }
 
-// forget starts again.
+// forget resets the counts.
 func (c *counting) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,7 +57,7 @@ func (c *counting) forget() {
 // unsure hides that no hint is lost.
 type unsure struct{ notify.Notifier }
 
-// countReads makes the house's log one whose reads are counted.
+// countReads returns a configuration that counts the reads of the house's log.
 func countReads(c *counting, hints func(notify.Notifier) notify.Notifier) func(*httpapi.Config) {
 	return func(config *httpapi.Config) {
 		c.Reader = config.Engine.Read()
@@ -73,10 +72,9 @@ const (
 	manyChunks  = 20 // of each stream
 )
 
-// Many executions stream, each to a reader of its own, beside readers of others
-// on which nothing happens: every reader is given every byte of its execution and
-// none of another, what is new in a log is read from the store once, and for the
-// idle ones nothing is.
+// Many executions stream, each to its own reader, beside idle readers of other logs. Every reader
+// receives every byte of its execution and none of another. New records of a log are read from the
+// store once, and idle logs are not read.
 func TestManyStreamsBesideIdleReaders(t *testing.T) {
 	for name, hints := range map[string]func(notify.Notifier) notify.Notifier{
 		"hints are sure":    func(n notify.Notifier) notify.Notifier { return n },
@@ -150,8 +148,8 @@ func manyBesideIdle(t *testing.T, h *house, reads *counting) {
 		}
 	}
 	for _, r := range runs {
-		// Each read but the last of a hint that came late gave something: the
-		// pieces, the block's end and the execution's.
+		// Each read returned something, except the last read after a late hint. There are reads for
+		// the chunks, the end of the block and the end of the execution.
 		if n, most := reads.pages[r.id], 2*(manyChunks+3); n == 0 || n > most {
 			t.Errorf("the store was read %d times for %d commits, want at most %d", n, manyChunks+1, most)
 		}
@@ -167,7 +165,7 @@ func (h *house) startedRun() *run {
 	return h.claim()
 }
 
-// Twenty readers of one log do not cost the reads of twenty.
+// Twenty readers of one log do not cause twenty times the reads.
 func TestReadersOfOneLogShareItsReads(t *testing.T) {
 	const followers, chunks = 20, 100
 	reads := &counting{}
@@ -191,7 +189,7 @@ func TestReadersOfOneLogShareItsReads(t *testing.T) {
 	}
 	reads.mu.Lock()
 	defer reads.mu.Unlock()
-	// Each reader may look once more before it follows.
+	// Each reader may read once more before it follows.
 	if n := reads.pages[r.id]; n > chunks+2*followers {
 		t.Errorf("the store was read %d times for %d chunks and %d readers", n, chunks, followers)
 	}

@@ -12,7 +12,7 @@ var everyStream = []string{
 	"/stream/consolidated", "/stream", "/stream?types=agent.started,agent.completed", "/stream?render=html", "/stream/consolidated?render=html", "/stream?types=agent.waiting,token&render=html",
 }
 
-// cursorsOf are those of a log by position, the start's left out.
+// cursorsOf returns the cursors of a log by position, without the start.
 func cursorsOf(t *testing.T, events []sse) map[int64]string {
 	t.Helper()
 	given := map[int64]string{}
@@ -22,8 +22,8 @@ func cursorsOf(t *testing.T, events []sse) map[int64]string {
 	return given
 }
 
-// Whichever stream it comes with, the cursor at a position is the same, also after
-// the text that it was given in the middle of is closed.
+// The cursor at a position is the same on every stream. It stays the same after the block that was
+// open there is closed.
 func TestCursorsAreTheSameOnEveryStream(t *testing.T) {
 	h := open(t, pingAlways)
 	r := talk(h)
@@ -46,9 +46,8 @@ func TestCursorsAreTheSameOnEveryStream(t *testing.T) {
 	}
 }
 
-// A cursor that names another record than the log has at its position, or none as
-// those of a build without nonces, begins again: on each stream, page and socket, at
-// every position.
+// A cursor with the nonce of another record, or without a nonce as in old builds, leads to a reset.
+// This holds on each stream, page and socket, at every position.
 func TestCursorsOfAnotherRecordBeginAgain(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -88,8 +87,8 @@ func TestCursorsOfAnotherRecordBeginAgain(t *testing.T) {
 	}
 }
 
-// The cursor of a durable stream goes with its offset: with the one that was given for
-// another record it is 410.
+// The cursor of a durable stream belongs to its offset: an offset with the cursor of another record
+// gets 410.
 func TestDurableCursorsGoWithTheirOffsets(t *testing.T) {
 	h := open(t)
 	x := h.start("")

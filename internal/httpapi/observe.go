@@ -8,22 +8,20 @@ import (
 	"github.com/perdure/perdure/internal/openaiapi"
 )
 
-// Observer is told of requests and of the readers of streams. Its methods are
-// called by many goroutines at once and must not block.
+// Observer receives metrics of requests and of the readers of streams. Its methods are called
+// concurrently and must not block.
 type Observer interface {
-	// Request was answered; route is the pattern that it matched, without the
-	// method, "" if none. Of a stream that outlives its request it is told when the
-	// stream begins.
+	// Request reports a response. route is the matched pattern without the method; "" if none
+	// matched. For a stream that outlives its request, it is called when the stream starts.
 	Request(method, route string, status int, took time.Duration)
-	// Reading says that a reader follows a log over the transport, until it calls
-	// the function that it is given.
+	// Reading reports that a reader follows a log over the transport until left is called.
 	Reading(transport string) (left func())
-	// Delivered says how old an event was when it was written to a reader that
-	// had caught up before.
+	// Delivered reports the age of an event when it was written to a reader that had caught up
+	// before.
 	Delivered(transport string, age time.Duration)
 }
 
-// How readers follow logs.
+// Transports: the ways in which readers follow logs.
 const (
 	transportSSE       = "sse"
 	transportWebSocket = "websocket"
@@ -33,20 +31,20 @@ const (
 	transportResponsesSocket = "responses_websocket"
 )
 
-// Transports are all the values that an Observer is given for one.
+// Transports returns all values that an Observer receives as transport.
 func Transports() []string {
 	return []string{transportSSE, transportWebSocket, transportDurable, transportResponses, transportResponsesSocket}
 }
 
-// nobody is the Observer where there is none.
+// nobody is the default Observer; it does nothing.
 type nobody struct{}
 
 func (nobody) Request(string, string, int, time.Duration) {}
 func (nobody) Reading(string) func()                      { return func() {} }
 func (nobody) Delivered(string, time.Duration)            {}
 
-// routeOf is the pattern that a request matches: one of a few, whatever it asks
-// for.
+// routeOf returns the pattern that a request matches, so that the number of different values is
+// small.
 func (s *server) routeOf(r *http.Request) string {
 	if openaiapi.Owns(r.URL.Path) {
 		return s.ai.Route(r)
@@ -55,8 +53,8 @@ func (s *server) routeOf(r *http.Request) string {
 	return openaiapi.WithoutMethod(pattern)
 }
 
-// delivered reports how old an item is that is written now. Of several that are
-// written together the last one counts.
+// delivered reports the age of an item that is being written. Of several items that are written
+// together, only the last counts.
 func (s *server) delivered(transport string, i eventlog.Item) {
 	if i.Live && !i.More && !i.At.IsZero() {
 		s.Observer.Delivered(transport, max(0, s.Engine.Store.Now().Sub(i.At.Time)))

@@ -19,8 +19,8 @@ func (s *server) openAI() {
 	})
 }
 
-// serveOpenAI is serve for the OpenAI-compatible API, whose errors have a shape
-// of their own. The org is the key's.
+// serveOpenAI serves the OpenAI-compatible API, whose errors have a different shape. The org is the
+// key's org.
 func (s *server) serveOpenAI(w http.ResponseWriter, r *http.Request) {
 	if p := s.misdirected(r); p != nil {
 		p.asOpenAI().WriteTo(w)
@@ -45,7 +45,7 @@ func (s *server) serveOpenAI(w http.ResponseWriter, r *http.Request) {
 	s.ai.ServeHTTP(w, r.WithContext(openaiapi.WithOrg(ctx, c.org)))
 }
 
-// admitReader lets a caller read a response until its end.
+// admitReader admits a caller as the reader of a response.
 func (s *server) admitReader(r *http.Request) (leave func(), refused *openaiapi.Error) {
 	leave, p := s.admit(callerOf(r.Context()), transportResponses)
 	if p != nil {
@@ -73,7 +73,7 @@ func (s *server) admitSocket(r *http.Request) (openaiapi.Admission, *openaiapi.E
 	}, nil
 }
 
-// countRequest counts a request that came over a connection which is open already.
+// countRequest counts a request that arrives over an open connection.
 func (s *server) countRequest(ctx context.Context, c caller) error {
 	key, _, err := s.vouch(ctx, c.proof)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *server) countRequest(ctx context.Context, c caller) error {
 	return s.Engine.Request(key)
 }
 
-// asOpenAI is the problem in the shape that OpenAI's clients read.
+// asOpenAI converts the problem to the error shape of the OpenAI API.
 func (p *problem) asOpenAI() *openaiapi.Error {
 	return openaiapi.ErrorOf(p.Code, p.Status, p.Detail, p.Errors...).After(p.retryAfter)
 }

@@ -14,7 +14,7 @@ import (
 
 const schemaPrefix = "#/components/schemas/"
 
-// document completes the OpenAPI document, and makes the page that shows it.
+// document completes the OpenAPI document, and creates the page that shows it.
 func (s *server) document() error {
 	doc := s.api.OpenAPI()
 	schemas := doc.Components.Schemas
@@ -32,7 +32,7 @@ func (s *server) document() error {
 	return err
 }
 
-// formats and enums are what the domain types say of themselves only in words.
+// formats and enums describe the domain types for the schemas.
 var (
 	formats = map[reflect.Type]string{
 		reflect.TypeFor[perdure.Time](): "date-time",
@@ -52,7 +52,7 @@ var (
 	}
 )
 
-// values are plain strings, as huma compares them with what a request holds.
+// values converts values to plain strings, because huma compares them with the values of a request.
 func values[T ~string](all ...T) []any {
 	plain := make([]any, len(all))
 	for i, v := range all {
@@ -61,8 +61,7 @@ func values[T ~string](all ...T) []any {
 	return plain
 }
 
-// describe adds formats and enums to the members of an answer's schema, and
-// says which can be null.
+// describe adds formats and enums to the members of a response schema, and marks nullable members.
 func describe(schema *huma.Schema, t reflect.Type) {
 	if t.Kind() != reflect.Struct {
 		return
@@ -92,13 +91,13 @@ func describe(schema *huma.Schema, t reflect.Type) {
 	}
 }
 
-// pages are what is not part of the API itself.
+// pages registers the routes that are not part of the API itself.
 func (s *server) pages() error {
 	fixed := func(pattern, contentType string, content []byte) {
 		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", contentType)
 			w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-			_, _ = w.Write(content) // the client has gone
+			_, _ = w.Write(content) // fails only if the client has disconnected
 		})
 	}
 	fixed("GET /openapi.json", "application/json", s.spec)

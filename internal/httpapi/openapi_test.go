@@ -77,8 +77,8 @@ func TestOpenAPIDescribesEverything(t *testing.T) {
 	}
 }
 
-// Whoever reads the document knows that every operation of an org may have to
-// wait, and where the answer says how long.
+// The document says of every operation of an org that it may return 429, and where the response
+// contains the pause.
 func TestOpenAPITellsOfLimits(t *testing.T) {
 	var doc struct {
 		Paths map[string]map[string]struct {
@@ -108,7 +108,7 @@ func TestOpenAPITellsOfLimits(t *testing.T) {
 	}
 }
 
-// Every answer is as the document says.
+// Every response matches the document.
 func TestAnswersMatchTheOpenAPIDocument(t *testing.T) {
 	h := open(t)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(h.call("GET", "./openapi.json", "").body))

@@ -13,15 +13,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// bodyValues is the most values of a body, which is decoded as a whole.
+// bodyValues is the largest number of JSON values in a body, because a body is decoded as a whole.
 const bodyValues = 1_000_000
 
-// bodyRules are those of every body. The parts are those of a start.
+// bodyRules are the limits of every body. The limit of message parts applies to the body of a
+// start.
 var bodyRules = perdure.DocumentRules{Values: bodyValues, Arrays: perdure.MessageParts}
 
-// unmarshal decodes a body. huma decodes each one into an any first, to validate it;
-// that is where the text is checked, and where only as much is decoded as a schema
-// describes.
+// unmarshal decodes a body. huma first decodes each body into an any to validate it. In that call,
+// the text is checked, and only values as deep as schemas describe are decoded.
 func unmarshal(raw []byte, v any) error {
 	if _, first := v.(*any); first {
 		var refused *perdure.Error
@@ -33,20 +33,19 @@ func unmarshal(raw []byte, v any) error {
 	return json.Unmarshal(raw, v)
 }
 
-// refusedText is the error of unmarshal. huma passes on its text alone.
+// refusedText is an error of unmarshal, encoded as text because huma passes on only the text.
 type refusedText perdure.FieldError
 
 func (r refusedText) Error() string { return refusedMark + r.Location + "\n" + r.Message }
 
-// refusedMark begins the text of a refusedText.
+// refusedMark is the prefix of the text of a refusedText.
 const refusedMark = "refused: "
 
-// init has huma compare the names of members exactly. Its switch is a variable of the
-// package.
+// init makes huma compare member names exactly. The option is a package variable.
 func init() { huma.ValidateStrictCasing = true }
 
-// mending mends bytes that are not UTF-8 in JSON that an older server has stored. An
-// encoder writes each document whole.
+// mending replaces bytes that are not UTF-8 in JSON that an older server has stored. Each Write
+// must contain a whole document.
 type mending struct{ io.Writer }
 
 func (m mending) Write(p []byte) (int, error) {
@@ -58,8 +57,7 @@ func (m mending) Write(p []byte) (int, error) {
 
 const orgPath = "/api/orgs/{org}"
 
-// humaConfig is huma without what would change the shapes: no $schema members,
-// no pages of its own.
+// humaConfig returns a configuration without huma's additions: no $schema members, no pages.
 func humaConfig(version string) huma.Config {
 	if version == "" {
 		version = "dev"
@@ -91,25 +89,25 @@ func humaConfig(version string) huma.Config {
 				},
 			},
 		},
-		// "json" is what huma calls every type that ends in +json.
+		// huma uses "json" for every media type that ends in +json.
 		Formats:       map[string]huma.Format{"application/json": plain, "json": plain},
 		DefaultFormat: "application/json",
 	}
 }
 
-// OrgInput is part of every request under an org. It and those below are exported
-// because huma passes over embedded structs that are not.
+// OrgInput is part of every request under an org. The input types are exported because huma ignores
+// unexported embedded structs.
 type OrgInput struct {
 	Org string `path:"org" doc:"The org that the key belongs to; default in dev mode."`
 }
 
-// IDInput names one thing of an org.
+// IDInput is the path of one object of an org.
 type IDInput struct {
 	OrgInput
 	ID string `path:"id" doc:"The id, a UUID."`
 }
 
-// of returns the id. One that is malformed is as unknown as any other.
+// of returns the id. A malformed id gets the same error as an unknown one.
 func (i IDInput) of(what string) (uuid.UUID, error) { return parseID(what, i.ID) }
 
 func parseID(what, text string) (uuid.UUID, error) {
@@ -120,13 +118,13 @@ func parseID(what, text string) (uuid.UUID, error) {
 	return id, nil
 }
 
-// PageInput is part of every request for a list.
+// PageInput is part of every list request.
 type PageInput struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50" doc:"How many items at most."`
 	Cursor string `query:"cursor" doc:"The nextCursor of the page before."`
 }
 
-// list is the body of every list.
+// list is the response body of every list.
 type list[T any] struct {
 	Items      []T     `json:"items" nullable:"false"`
 	NextCursor *string `json:"nextCursor" doc:"Where the next page begins; null at the end."`
@@ -143,12 +141,12 @@ func listOf[T any](items []T, next string) *body[list[T]] {
 	return &body[list[T]]{Body: l}
 }
 
-// body is an answer with the usual status of its operation.
+// body is a response with the default status of its operation.
 type body[T any] struct {
 	Body T
 }
 
-// nothing is an answer without a body.
+// nothing is a response without a body.
 type nothing struct{}
 
 // on registers an operation under the org's path. Errors become problems.
@@ -185,7 +183,8 @@ var problemResponse = &huma.Response{
 	Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: &huma.Schema{Ref: "#/components/schemas/Problem"}}},
 }
 
-// tooMuchResponse is that of every operation: a key's limits are looked at first.
+// tooMuchResponse documents 429, which every operation may return because a key's limits are
+// checked first.
 var tooMuchResponse = &huma.Response{
 	Description: "A limit of the key is reached (RFC 9457)",
 	Headers: map[string]*huma.Param{"Retry-After": {
@@ -194,7 +193,7 @@ var tooMuchResponse = &huma.Response{
 	Content: problemResponse.Content,
 }
 
-// security is that of every operation but those that need no key.
+// security is the requirement of every operation that needs a key.
 var security = []map[string][]string{{"bearer": {}}, {"cookie": {}, "session": {}}}
 
 func tagOf(path string) string {
@@ -213,17 +212,17 @@ func tagOf(path string) string {
 	return "Executions"
 }
 
-// refuse ends a request from a middleware of an operation.
+// refuse ends a request in a middleware with a problem.
 func (s *server) refuse(ctx huma.Context, p *problem) {
 	ctx.SetHeader("Content-Type", p.ContentType(""))
 	for name, values := range p.GetHeaders() {
 		ctx.SetHeader(name, values[0])
 	}
 	ctx.SetStatus(p.Status)
-	_ = json.NewEncoder(ctx.BodyWriter()).Encode(p) // the client has gone
+	_ = json.NewEncoder(ctx.BodyWriter()).Encode(p) // fails only if the client has disconnected
 }
 
-// get is on for reading.
+// get registers an operation that reads, like on.
 func get[I, O any](s *server, path, id, summary string, do func(context.Context, *I) (*O, error), change ...func(*huma.Operation)) {
 	on(s, http.MethodGet, path, id, summary, do, change...)
 }

@@ -10,10 +10,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// orgsPath is the list of orgs; each org's own paths are below it.
+// orgsPath is the path of the list of orgs; the paths of each org are below it.
 const orgsPath = "/api/orgs"
 
-// orgRoutes are an operator's: the token of the data directory.
+// orgRoutes registers the operations on orgs. They require an operator, which is the token of the
+// data directory.
 func (s *server) orgRoutes() {
 	operate(s, http.MethodGet, "", "listOrgs", "List the orgs, disabled ones too", 200, s.listOrgs)
 	operate(s, http.MethodPost, "", "createOrg", "Create an org", 201, s.createOrg)
@@ -41,7 +42,7 @@ func operate[I, O any](s *server, method, path, id, summary string, code int, do
 	})
 }
 
-// operator lets an operator pass.
+// operator rejects callers that are not operators.
 func (s *server) operator(ctx huma.Context, next func(huma.Context)) {
 	if !callerOf(ctx.Context()).operator {
 		s.refuse(ctx, newProblem(perdure.PermissionDenied, "only an operator may do this: use the token of the server's data directory"))
@@ -50,9 +51,9 @@ func (s *server) operator(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-// orgFor returns the org that a request is about. A stored key has one org. An
-// operator names any org in the path; it must exist and not be disabled, except for
-// the operations on orgs themselves. Errors: not_found, permission_denied.
+// orgFor returns the org of a request. A stored key has one org. An operator names any org in the
+// path; it must exist and not be disabled, except for the operations on orgs themselves. Errors:
+// not_found, permission_denied.
 func (s *server) orgFor(r *http.Request, key *perdure.APIKey) (string, error) {
 	if !key.Operator {
 		return key.Org, nil

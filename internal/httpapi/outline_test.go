@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Of a LOCAL execution the list tells what its worker gives, and without that
-// the kind: it is never refused for it.
+// The list asks the worker of a LOCAL execution for its title. Without an answer it shows the kind,
+// and it never fails for this reason.
 func TestListAsksTheWorkersOfLocalExecutions(t *testing.T) {
 	l := newLocal(t)
 	title := func() string {
@@ -29,8 +29,7 @@ func TestListAsksTheWorkersOfLocalExecutions(t *testing.T) {
 	}
 }
 
-// A list says of each execution what it is about and what it has used, as its
-// input and its newest checkpoint say.
+// A list shows the title and the usage of each execution, from its input and its newest checkpoint.
 func TestListTellsTitleAndUsage(t *testing.T) {
 	h := open(t)
 	h.start("")

@@ -12,20 +12,19 @@ import (
 	"time"
 )
 
-// ownConn is a connection of HTTP/1.1 that has been taken over from the server,
-// with an answer of unknown length on it. A stream on which nothing happens for
-// hours then holds neither the server's buffers (10 KiB) nor the deep stack of a
+// ownConn is an HTTP/1.1 connection that was taken over from the server, with a chunked response on
+// it. An idle stream then holds neither the server's buffers (10 KiB) nor the deep stack of a
 // handler (16 KiB).
 type ownConn struct {
 	net.Conn
-	head []byte // status and headers, until they are sent
+	head []byte // status and headers; nil once sent
 }
 
-// errLeft says that the reader has closed its end.
+// errLeft reports that the reader has closed its end.
 var errLeft = errors.New("the reader has left")
 
-// takeOver takes the connection, if the request is one that can have it for
-// itself. The answer's headers are those that are set by then.
+// takeOver takes over the connection, if the request allows it. The response gets the headers that
+// are set at this time.
 func takeOver(w http.ResponseWriter, r *http.Request) (*ownConn, error) {
 	if r.ProtoMajor != 1 || r.ProtoMinor != 1 || r.Method != http.MethodGet {
 		return nil, http.ErrNotSupported
@@ -42,18 +41,18 @@ func takeOver(w http.ResponseWriter, r *http.Request) (*ownConn, error) {
 	return &ownConn{conn, head.Bytes()}, nil
 }
 
-// begin implements eventSink. The headers go at once: a reader of a log on which
-// nothing has happened yet is told that it is connected.
+// begin implements eventSink. It sends the headers at once, so that a reader of an empty log knows
+// that it is connected.
 func (o *ownConn) begin() {
 	_ = o.SetWriteDeadline(time.Now().Add(headWithin))
-	_, _ = o.Write(o.head) // if the reader has gone, the first write of an event tells
+	_, _ = o.Write(o.head) // if the reader has disconnected, the first write of an event fails
 	o.head = nil
 }
 
 // headWithin is more than a kernel's empty buffer ever needs.
 const headWithin = 10 * time.Second
 
-// write implements eventSink: one chunk, in one buffer, because a gathering write costs a
+// write implements eventSink. It sends one chunk in one buffer, because a vectored write costs a
 // reader of small events a third more.
 func (o *ownConn) write(b []byte, timeout time.Duration) error {
 	framed := gathered()
@@ -73,14 +72,14 @@ func (o *ownConn) write(b []byte, timeout time.Duration) error {
 	return nil
 }
 
-// finish says that the answer is complete.
+// finish completes the response.
 func (o *ownConn) finish() error {
 	_, err := o.Write([]byte("0\r\n\r\n"))
 	return err
 }
 
-// listen returns when the reader has closed its end, or close was called. What
-// the reader sends is of no interest.
+// listen returns when the reader has closed its end, or after close. It discards what the reader
+// sends.
 func (o *ownConn) listen(left context.CancelCauseFunc) {
 	var b [16]byte
 	for {
@@ -91,4 +90,4 @@ func (o *ownConn) listen(left context.CancelCauseFunc) {
 	}
 }
 
-func (o *ownConn) close() { _ = o.Close() } // what was to be told has been
+func (o *ownConn) close() { _ = o.Close() } // everything was already sent

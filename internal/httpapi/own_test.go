@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/httpapi"
 )
 
-// raw sends a request for the path as it is written on the wire.
+// raw sends a request with the path exactly as given.
 func (h *house) raw(proto, path string) net.Conn {
 	h.t.Helper()
 	host := strings.TrimPrefix(h.url, "http://")
@@ -31,7 +31,7 @@ func (h *house) raw(proto, path string) net.Conn {
 	return conn
 }
 
-// A stream ends with its reader, also while nothing happens on its log.
+// A stream ends when its reader disconnects, also while its log is idle.
 func TestStreamEndsWithItsReader(t *testing.T) {
 	var streams sync.WaitGroup
 	h := open(t, func(c *httpapi.Config) { c.Streams = &streams })
@@ -43,11 +43,10 @@ func TestStreamEndsWithItsReader(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	streams.Wait() // for ever, if one goes on
+	streams.Wait() // blocks forever if a stream continues
 }
 
-// A reader that never reads is cut off, and what it did not read is not taken
-// for the whole.
+// A reader that never reads is disconnected, and cannot take what it received for the whole.
 func TestReaderThatNeverReadsIsCutOff(t *testing.T) {
 	var streams sync.WaitGroup
 	h := open(t, func(c *httpapi.Config) {
@@ -61,7 +60,7 @@ func TestReaderThatNeverReadsIsCutOff(t *testing.T) {
 		r.stream(0, int64(i*len(text)), "token", text)
 	}
 	r.complete()
-	streams.Wait() // for ever, if it is waited for
+	streams.Wait() // blocks forever if the server waits for the reader
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +70,7 @@ func TestReaderThatNeverReadsIsCutOff(t *testing.T) {
 	}
 }
 
-// Nor is a client waited for that asks for a page and does not take it.
+// A client that requests a page and does not read it is disconnected.
 func TestPageThatIsNotReadIsCutOff(t *testing.T) {
 	h := open(t, func(c *httpapi.Config) { c.WriteTimeout = 100 * time.Millisecond })
 	x := h.start("")
@@ -91,8 +90,7 @@ func TestPageThatIsNotReadIsCutOff(t *testing.T) {
 	}
 }
 
-// A client of HTTP/1.0 knows no answer of unknown length: it gets one that the
-// connection's end ends.
+// A client of HTTP/1.0 gets a stream without chunked encoding, which ends with the connection.
 func TestStreamForHTTP10(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -107,7 +105,7 @@ func TestStreamForHTTP10(t *testing.T) {
 	}
 }
 
-// What a client sends after its request is of no interest to its stream.
+// Data that a client sends after its request does not affect its stream.
 func TestStreamOfAClientThatTalks(t *testing.T) {
 	h := open(t)
 	x := h.start("")

@@ -12,16 +12,15 @@ import (
 
 const (
 	runsPage = "/ai/runs"
-	// pagesPath begins the addresses of all pages.
+	// pagesPath is the prefix of the addresses of all pages.
 	pagesPath = "/ai/"
-	// assetsPath is where the files are whose names change with their content.
+	// assetsPath is the prefix of files whose names change with their content.
 	assetsPath = "/assets/"
 )
 
-// pagesPolicy lets the pages load what this server has, and nothing else from
-// nowhere: no script, style, font or image of another origin, none in the
-// document, and no connection but to this server. Images in a conversation are
-// data.
+// pagesPolicy lets the pages load only files of this server. It forbids scripts, styles, fonts and
+// images of other origins, inline scripts, and connections to other servers. Images in a
+// conversation are data URLs.
 const pagesPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
 	"connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
@@ -32,7 +31,7 @@ type page struct {
 	etag        string
 }
 
-// readPages reads all files.
+// readPages reads all files into memory.
 func readPages(files fs.FS) (map[string]page, error) {
 	pages := map[string]page{}
 	if files == nil {
@@ -56,8 +55,8 @@ func readPages(files fs.FS) (map[string]page, error) {
 	return pages, err
 }
 
-// contentTypes are those of what a build makes. The system's own table may lack
-// one, and a browser does not run a script of another type.
+// contentTypes are the content types of the files that a build creates. The system's own table may
+// lack one, and browsers do not run a script of another type.
 var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
 	".svg": "image/svg+xml", ".png": "image/png", ".woff2": "font/woff2", ".webmanifest": "application/manifest+json",
@@ -70,8 +69,8 @@ func contentTypeOf(name string) string {
 	return "application/octet-stream"
 }
 
-// pageRoutes serve the pages. The page finds by itself what an address below
-// /ai/ shows, so each of them is answered with the same document.
+// pageRoutes registers the pages. All addresses below /ai/ get the same document; the page itself
+// decides what to show.
 func (s *server) pageRoutes() error {
 	pages, err := readPages(s.Pages)
 	if err != nil {
@@ -91,7 +90,7 @@ func (s *server) pageRoutes() error {
 	return nil
 }
 
-// home leads to the pages, and takes the token of dev mode's address.
+// home redirects to the pages, and accepts the token in dev mode's address.
 func (s *server) home(w http.ResponseWriter, r *http.Request) {
 	if len(s.Hosts) > 0 && r.URL.Query().Has("token") {
 		s.tokenLogin(w, r)
@@ -100,7 +99,7 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, s.firstPage(), http.StatusSeeOther)
 }
 
-// firstPage is where the root leads.
+// firstPage returns the target of the redirect from the root.
 func (s *server) firstPage() string {
 	if s.Pages == nil {
 		return "/docs"
@@ -108,8 +107,8 @@ func (s *server) firstPage() string {
 	return runsPage
 }
 
-// serve answers with the file. One whose name changes with its content is kept
-// by browsers for good; any other is asked for again each time.
+// serve responds with the file. Browsers keep a file whose name changes with its content forever,
+// and revalidate any other file each time.
 func (p page) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", p.contentType)
@@ -126,5 +125,5 @@ func (p page) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	_, _ = w.Write(p.content) // the client has gone
+	_, _ = w.Write(p.content) // fails only if the client has disconnected
 }

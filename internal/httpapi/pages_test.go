@@ -11,8 +11,7 @@ import (
 
 func withPages(c *httpapi.Config) { c.Pages = web.Pages() }
 
-// A link into the pages leads to the same document wherever it points, and no
-// page needs a key.
+// Every address below the pages returns the same document, and no page needs a key.
 func TestDeepLinksLeadToThePages(t *testing.T) {
 	h := open(t, withPages)
 	nobody := []string{"Authorization", ""}
@@ -30,8 +29,8 @@ func TestDeepLinksLeadToThePages(t *testing.T) {
 	h.call("POST", "./ai/runs", "", nobody...).problem(405, "invalid_argument", "")
 }
 
-// The document is asked for again each time, and costs nothing if it is the
-// same; what it loads has names that change with the content, and is kept.
+// Browsers revalidate the document each time, at no cost if it is unchanged. The files that it
+// loads have names that change with the content, and are cached.
 func TestPagesAreKeptByBrowsersAsLongAsTheyHold(t *testing.T) {
 	h := open(t, withPages)
 	r := h.call("GET", "./ai/runs", "").want(200, nil)
@@ -56,7 +55,7 @@ func TestPagesAreKeptByBrowsersAsLongAsTheyHold(t *testing.T) {
 	}
 }
 
-// assetIn finds the file of that kind that a document loads.
+// assetIn returns the file of that kind that a document loads.
 func assetIn(t *testing.T, document, kind string) string {
 	t.Helper()
 	for _, part := range strings.Split(document, `"`) {
@@ -68,8 +67,7 @@ func assetIn(t *testing.T, document, kind string) string {
 	return ""
 }
 
-// The pages run no script but their own files, load nothing from elsewhere, and
-// stand in no frame.
+// The pages run only their own script files, load nothing from elsewhere, and cannot be framed.
 func TestPagesTrustNothingButThisServer(t *testing.T) {
 	h := open(t, withPages)
 	r := h.call("GET", "./ai/runs", "").want(200, nil)
@@ -98,7 +96,7 @@ func TestPagesTrustNothingButThisServer(t *testing.T) {
 	}
 }
 
-// Pages without their document are a mistake of the build, found at the start.
+// Pages without their document are a build error, which is detected at the start.
 func TestPagesNeedTheirDocument(t *testing.T) {
 	h := open(t)
 	_, err := httpapi.New(httpapi.Config{Engine: h.engine, Log: h.log, Pages: fstest.MapFS{"assets/a.js": {Data: []byte("1")}}})

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// partRoutes are what an execution is made of: checkpoints, tasks, entries.
+// partRoutes registers the parts of an execution: checkpoints, tasks, entries.
 func (s *server) partRoutes() {
 	const one = "/agent-executions/{id}"
 	get(s, one+"/checkpoints", "listCheckpoints", "List the checkpoints, oldest first", s.listCheckpoints)
@@ -20,7 +20,7 @@ func (s *server) partRoutes() {
 	get(s, one+"/entries/{entryId}", "getEntry", "Get an entry with the whole of its content", s.getEntry, asEntry)
 }
 
-// PartsInput asks for a page of an execution's parts.
+// PartsInput requests a page of an execution's parts.
 type PartsInput struct {
 	IDInput
 	PageInput
@@ -104,8 +104,8 @@ func (s *server) listEntries(ctx context.Context, in *entriesInput) (*body[list[
 	return listOf(p.Items, p.Next), s.showEntries(ctx, x, p.Items)
 }
 
-// path returns a page of the entries from root to leaf. Its cursor is the id of
-// the last entry of the page before.
+// path returns a page of the entries from root to leaf. The cursor is the id of the last entry of
+// the previous page.
 func (s *server) path(ctx context.Context, x *perdure.Execution, page PageInput) (*body[list[perdure.Entry]], error) {
 	var after *uuid.UUID
 	if page.Cursor != "" {

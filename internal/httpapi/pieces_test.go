@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/bubble"
 )
 
-// pipedAnswer is an answer that goes out on a pipe, which holds nothing: what is
-// written is what the reader has taken.
+// pipedAnswer is a response over an unbuffered pipe: a write returns only when the reader has taken
+// the bytes.
 type pipedAnswer struct {
 	net.Conn
 	header http.Header
@@ -26,9 +26,8 @@ func (p *pipedAnswer) Header() http.Header { return p.header }
 func (p *pipedAnswer) WriteHeader(int)     {}
 func (p *pipedAnswer) FlushError() error   { return nil }
 
-// A reader may take as long as it likes for a large event, as long as it continues
-// taking some: what has its time is a piece. One that takes nothing more is cut
-// off.
+// A reader may take any time for a large event as long as it makes progress, because the timeout
+// applies to each piece. A reader that stops reading is disconnected.
 func TestSlowReaderOfALargeEventMakesProgress(t *testing.T) {
 	const timeout = 30 * time.Second
 	large := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
@@ -88,7 +87,7 @@ func slowly20(t *testing.T, from net.Conn) (got []byte) {
 	}
 }
 
-// pipes is a listener of connections inside this process, and dials them.
+// pipes is a listener for connections inside this process, and dials them.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -101,7 +100,7 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { close(p); return nil }
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
-// The same goes for a message on a socket.
+// The timeout of a message on a socket also applies to each piece.
 func TestSlowReaderOfALargeMessageMakesProgress(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		text := string(bytes.Repeat([]byte("0123456789abcdef"), 1<<16))

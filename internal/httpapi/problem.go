@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// codes is the one table of errors: each code's HTTP status and what it means.
+// codes is the table of errors: the HTTP status and the meaning of each code.
 var codes = []struct {
 	code   perdure.Code
 	status int
@@ -40,7 +40,7 @@ var codes = []struct {
 	{perdure.Internal, http.StatusInternalServerError, "An error inside the server"},
 }
 
-// problem is the body of every error (RFC 9457).
+// problem is the body of every error response (RFC 9457).
 type problem struct {
 	Type   string               `json:"type" format:"uri-reference" doc:"Where the code is described."`
 	Title  string               `json:"title" doc:"What the code means."`
@@ -49,7 +49,7 @@ type problem struct {
 	Code   perdure.Code         `json:"code" doc:"The machine-readable name of the error."`
 	Errors []perdure.FieldError `json:"errors" nullable:"false" doc:"The fields at fault."`
 
-	retryAfter time.Duration // 0 says nothing of it
+	retryAfter time.Duration // 0 omits Retry-After
 }
 
 // GetHeaders implements [huma.HeadersError].
@@ -61,18 +61,18 @@ func (p *problem) GetHeaders() http.Header {
 	return h
 }
 
-// retrySeconds is a pause as the header has it: in whole seconds, not too short.
+// retrySeconds returns a pause as the value of Retry-After: whole seconds, rounded up.
 func retrySeconds(d time.Duration) string {
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }
 
-// Error, GetStatus and ContentType make a problem an error that huma writes.
+// Error implements error.
 func (p *problem) Error() string { return p.Detail }
 
-// GetStatus is the HTTP status.
+// GetStatus returns the HTTP status.
 func (p *problem) GetStatus() int { return p.Status }
 
-// ContentType is that of RFC 9457.
+// ContentType returns the media type of RFC 9457.
 func (p *problem) ContentType(string) string { return "application/problem+json" }
 
 func newProblem(code perdure.Code, detail string, fields ...perdure.FieldError) *problem {
@@ -89,8 +89,8 @@ func newProblem(code perdure.Code, detail string, fields ...perdure.FieldError) 
 	return newProblem(perdure.Internal, detail, fields...)
 }
 
-// problemOf creates a problem of an error. The text of an internal one stays
-// inside: the client gets an id by which it is found in the log.
+// problemOf converts an error to a problem. The text of an internal error is not sent to the
+// client; the client gets an id that identifies the error in the server's log.
 func (s *server) problemOf(ctx context.Context, err error) *problem {
 	var coded *perdure.Error
 	switch {
@@ -109,7 +109,7 @@ func (s *server) problemOf(ctx context.Context, err error) *problem {
 	return newProblem(perdure.Internal, "an error inside the server; it is in the server's log as "+id)
 }
 
-// write answers a request outside of huma with a problem.
+// write responds with a problem outside of huma.
 func (p *problem) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -119,18 +119,18 @@ func (p *problem) write(w http.ResponseWriter) {
 	w.WriteHeader(p.Status)
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(p) // the client has gone
+	_ = e.Encode(p) // fails only if the client has disconnected
 }
 
-// init replaces huma's errors by ours. Its hook is a variable of the package.
+// init replaces huma's errors by problems. The hook is a package variable.
 func init() {
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 		return refusal(status, message, errs)
 	}
 }
 
-// refusal creates a problem of what huma finds wrong with a request: always
-// invalid_argument with the fields at fault, unless it is too large.
+// refusal converts huma's validation errors to a problem. The code is invalid_argument with the
+// wrong fields, unless the request is too large.
 func refusal(status int, message string, errs []error) *problem {
 	if status == http.StatusRequestEntityTooLarge {
 		return tooLarge()
@@ -160,8 +160,7 @@ func tooLarge() *problem {
 
 var missingProperty = regexp.MustCompile(`^expected required property (\S+) to be present$`)
 
-// fieldOf names a field as the body or the URL does, without saying which of
-// them it is in.
+// fieldOf names a field as the body or the URL does, without the part of the request.
 func fieldOf(err error) perdure.FieldError {
 	var detail *huma.ErrorDetail
 	if !errors.As(err, &detail) {

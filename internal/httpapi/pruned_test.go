@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// pruned creates a run, ends it and prunes its log. It returns the events of the path
-// as they were before.
+// pruned creates a run, ends it and prunes its log. It returns the events of the path from before
+// the pruning.
 func pruned(h *house, path string) (id uuid.UUID, before []sse) {
 	h.t.Helper()
 	r := play(h)
@@ -27,8 +27,7 @@ func (h *house) pruneLogs() {
 	h.call("POST", "/agent-executions/prune", `{}`, "Authorization", "Bearer "+h.admin).want(200, nil)
 }
 
-// A reader that asks a pruned log for its start is told that it is no longer
-// kept, whatever it reads by.
+// A reader of a pruned log that asks for the start gets a reset, whichever interface it uses.
 func TestReadersOfAPrunedLogAreToldFromTheStart(t *testing.T) {
 	h := open(t)
 	id, before := pruned(h, "/stream/consolidated")
@@ -70,7 +69,7 @@ func TestReadersOfAPrunedLogAreToldFromTheStart(t *testing.T) {
 	check("Go client", reset.Reason, reset.FirstAvailable, reset.LastSeq)
 }
 
-// firstReset is what the Go client is given first.
+// firstReset returns the first reset that the Go client receives.
 func (h *house) firstReset(id uuid.UUID) client.Reset {
 	h.t.Helper()
 	c, err := client.New(client.Options{BaseURL: h.url, Key: h.client})
@@ -97,9 +96,8 @@ func (h *house) firstReset(id uuid.UUID) client.Reset {
 	return reset
 }
 
-// An event of a filtered stream that opens a seq follows the newest of those that
-// the stream gave before and those that it left out, also where what was before
-// is no longer kept.
+// An event of a filtered stream that begins a seq has the newest shown and omitted seqs before it,
+// also if the events before were pruned.
 func TestFilteredStreamOfAPrunedLogKeepsItsNumbers(t *testing.T) {
 	h := open(t)
 	for _, path := range []string{"/stream?types=agent.created,agent.completed,entry.appended", "/stream?types=agent.completed", "/stream/consolidated?types=agent.completed,task.completed", "/stream?render=html"} {
@@ -109,7 +107,7 @@ func TestFilteredStreamOfAPrunedLogKeepsItsNumbers(t *testing.T) {
 			positions = append(positions, "&after="+e.id)
 		}
 		all := h.follow(h.path(id, "/stream/consolidated")).all()
-		positions = append(positions, "&after="+all[0].id) // right before what is left
+		positions = append(positions, "&after="+all[0].id) // directly before the first remaining event
 		for _, from := range positions {
 			events := h.follow(h.path(id, path+from)).all()
 			at := slices.IndexFunc(events, func(e sse) bool { return e.event == "agent.completed" })

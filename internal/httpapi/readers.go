@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// urlLimit and headerLimit bound what a request says before its body.
+	// urlLimit and headerLimit bound the URL and the headers of a request, in bytes.
 	urlLimit    = 16 << 10
 	headerLimit = 64 << 10
 )
 
-// overlong refuses what no request of the API needs.
+// overlong refuses URLs and headers that are longer than any request of the API needs.
 func overlong(r *http.Request) *problem {
 	if len(r.RequestURI) > urlLimit {
 		p := newProblem(perdure.InvalidArgument, fmt.Sprintf("the URL has %d bytes; at most %d are taken, and what is longer goes into a body", len(r.RequestURI), urlLimit))
@@ -36,18 +36,18 @@ func overlong(r *http.Request) *problem {
 	return nil
 }
 
-// readers counts the streams, sockets and waiting polls that are open, by key.
+// readers counts the open streams, sockets and waiting polls by key.
 type readers struct {
 	mu   sync.Mutex // guards open
 	open map[perdure.Hash]int
 }
 
-// crowdedPause is what a reader for whom there is no room is told to wait: until
-// others have gone, which nobody can foresee.
+// crowdedPause is the Retry-After of a reader over the limit. Nobody can predict when other readers
+// leave.
 const crowdedPause = 5 * time.Second
 
-// admit counts the caller's next one in, over the transport, and returns what counts
-// it out. Over the limit it is rate_limited.
+// admit counts another reader of the caller, and returns the function that ends the count. Over the
+// limit it returns rate_limited.
 func (s *server) admit(c caller, transport string) (leave func(), p *problem) {
 	s.readers.mu.Lock()
 	defer s.readers.mu.Unlock()

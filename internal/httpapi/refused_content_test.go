@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// What no provider takes is refused at a start and in a message, by its field, and
+// Content that no provider accepts is refused by its field, at a start and in a message, and
 // changes nothing.
 func TestContentThatNoProviderTakesIsRefused(t *testing.T) {
 	h := open(t)
@@ -42,8 +42,8 @@ func TestContentThatNoProviderTakesIsRefused(t *testing.T) {
 	}
 }
 
-// Tools that a provider of the run refuses are refused at a start, and where a
-// definition is made or replaced, by their place.
+// Tools that a provider of the run refuses are refused by their place: at a start, and when a
+// definition is created or replaced.
 func TestToolsThatAProviderRefusesAreRefused(t *testing.T) {
 	h := open(t)
 	var d perdure.Definition

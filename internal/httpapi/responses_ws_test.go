@@ -41,7 +41,7 @@ func (h *house) responses(headers ...string) *wsClient {
 	return c
 }
 
-// ask sends a create and returns the first frame of the answer.
+// ask sends a create and returns the first frame of the response.
 func (c *wsClient) ask(model string) responsesFrame {
 	c.t.Helper()
 	if err := c.conn.Write(c.ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"response.create","model":%q,"input":"hi"}`, model)); err != nil {
@@ -64,8 +64,8 @@ type responsesFrame struct {
 	Error  struct{ Code, Message string }
 }
 
-// A WebSocket of responses is opened with a key, or from the server's own pages with
-// both halves of a session.
+// A WebSocket of responses is opened with a key, or from the server's own pages with both halves of
+// a session.
 func TestResponsesSocketAccess(t *testing.T) {
 	h := open(t, func(c *httpapi.Config) { c.Origins = []string{"https://app.example.com"} })
 	session := h.signIn(h.client)
@@ -103,8 +103,8 @@ func TestResponsesSocketAccess(t *testing.T) {
 	h.call("GET", responsesPath, "").want(426, nil)
 }
 
-// A server that stops says so, and a revoked key ends the socket, also while a response
-// runs; so does the end of a session.
+// A stopping server, a revoked key and an ended session close the socket with a reason, also while
+// a response runs.
 func TestResponsesSocketEndsAreTold(t *testing.T) {
 	h := open(t, func(c *httpapi.Config) { c.RecheckEvery = time.Millisecond })
 	key, secret, err := h.engine.CreateKey(t.Context(), "default", "brief", "client")
@@ -128,7 +128,7 @@ func TestResponsesSocketEndsAreTold(t *testing.T) {
 	}
 }
 
-// The sockets of a key count as its streams, and the gauge has them.
+// The sockets of a key count as its streams, and appear in the gauge.
 func TestResponsesSocketsAreCounted(t *testing.T) {
 	o := &readingObserver{}
 	h := open(t, func(c *httpapi.Config) { c.StreamsPerKey, c.Observer = 1, o })
@@ -179,7 +179,7 @@ func TestResponsesSocketCreatesAreRequests(t *testing.T) {
 	}
 }
 
-// A client that vanishes without a word is noticed.
+// A client that vanishes silently is detected.
 func TestResponsesSocketOfAClientThatVanishes(t *testing.T) {
 	h := open(t, writeSoon, pingSoon)
 	gone := make(chan struct{})

@@ -17,14 +17,14 @@ func (s *server) retentionRoutes() {
 	on(s, http.MethodPost, prunePath, "pruneExecutions", "Delete what is kept no longer, or say what would be", s.prune, adminOnly(s))
 }
 
-// periods is a policy as clients write it.
+// periods is a retention policy as clients write it.
 type periods struct {
 	Executions  string `json:"executions,omitempty" doc:"How long an ended execution is kept, with all that belongs to it: like 30d, 12h or forever. Default forever."`
 	Checkpoints string `json:"checkpoints,omitempty" doc:"How long a checkpoint is kept that another has followed. Default 7d."`
 	Logs        string `json:"logs,omitempty" doc:"How long the log of an ended execution is kept; its entries stay. Default forever."`
 }
 
-// policy reads the periods. Nil says nothing.
+// policy parses the periods; nil is the zero policy.
 func (r *periods) policy() (*perdure.Retention, error) {
 	if r == nil {
 		return nil, nil
@@ -46,13 +46,13 @@ func (r *periods) policy() (*perdure.Retention, error) {
 	return &p, nil
 }
 
-// retentionBody is the policy in force.
+// retentionBody is the effective policy.
 type retentionBody struct {
 	RetentionText
 	Set bool `json:"set" doc:"Whether anybody has said so; otherwise it is the default."`
 }
 
-// RetentionText is a policy with all its periods.
+// RetentionText is a policy with all its periods as text.
 type RetentionText struct {
 	Executions  string `json:"executions"`
 	Checkpoints string `json:"checkpoints"`
@@ -128,7 +128,7 @@ func (b pruneBody) request() (engine.PruneRequest, error) {
 	return r, nil
 }
 
-// parseAge reads an age: a period, or 0 for any.
+// parseAge parses an age: a period, or 0 for any age.
 func parseAge(text string) (time.Duration, error) {
 	if text == "0" || text == "0s" || text == "0d" {
 		return 0, nil

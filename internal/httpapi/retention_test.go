@@ -15,7 +15,7 @@ type policy struct {
 	Set                           bool
 }
 
-// A policy is the default until an admin sets it; clients may look.
+// The default policy applies until an admin sets one; clients may read it.
 func TestRetentionPolicy(t *testing.T) {
 	h := open(t)
 	admin := []string{"Authorization", "Bearer " + h.admin}
@@ -44,7 +44,7 @@ func TestADefinitionHasAPolicy(t *testing.T) {
 	h.call("POST", "/agent-definitions", `{"name":"n",`+models+`,"retention":{"logs":"x"}}`).problem(400, perdure.InvalidArgument, "retention.logs")
 }
 
-// Pruning is for admins, refuses to guess, counts first and deletes then.
+// Pruning is for admins, refuses ambiguous requests, and can count before it deletes.
 func TestPrune(t *testing.T) {
 	h := open(t)
 	admin := []string{"Authorization", "Bearer " + h.admin}
@@ -76,8 +76,7 @@ func TestPrune(t *testing.T) {
 	h.call("GET", h.path(x.ID, "/events"), "").problem(404, perdure.NotFound, "")
 }
 
-// A reader with a position in a log that was pruned is told, and is given what
-// is left.
+// A reader with a position in a pruned log gets a reset, and the rest of the log.
 func TestAPrunedLogResetsItsReaders(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -109,8 +108,8 @@ func TestAPrunedLogResetsItsReaders(t *testing.T) {
 	}
 }
 
-// A cache that holds a range of a log asks for it again once that was pruned, and
-// is never told that it is as it was.
+// A cached range of a log is fetched again after the log was pruned, and is never confirmed as
+// unchanged.
 func TestACachedRangeOfAPrunedLogIsGivenUp(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -131,7 +130,7 @@ func TestACachedRangeOfAPrunedLogIsGivenUp(t *testing.T) {
 	h.call("GET", durable(x.ID, "?offset="+fmt.Sprintf("%020d", 2)), "", "If-None-Match", all.header.Get("ETag")).want(410, nil)
 }
 
-// Content over the limit of bodies goes ahead and is named by the signal.
+// Content over the limit of bodies is uploaded first, and the signal refers to it.
 func TestASignalMayNameUploadedContent(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -159,8 +158,7 @@ func TestASignalMayNameUploadedContent(t *testing.T) {
 	h.call("PUT", h.path(x.ID, "/content"), "1", "Authorization", "Bearer "+h.wkey).problem(403, perdure.PermissionDenied, "")
 }
 
-// What is over the payload limit is refused before it is sent, with both
-// numbers.
+// Content over the payload limit is refused before it is sent, with both numbers.
 func TestContentOverTheLimitIsRefusedAtOnce(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -175,7 +173,7 @@ func TestContentOverTheLimitIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// unread is a body that nobody may ask for.
+// unread is a body that must not be read.
 type unread struct{ t *testing.T }
 
 func (u *unread) Read([]byte) (int, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// run is an execution that the worker holds.
+// run is an execution that the worker has claimed.
 type run struct {
 	h      *house
 	id     uuid.UUID
@@ -18,7 +18,7 @@ type run struct {
 	leaf   *uuid.UUID
 }
 
-// claim takes the one execution that is pending.
+// claim claims the only pending execution.
 func (h *house) claim() *run {
 	h.t.Helper()
 	claims, err := h.worker.PollAgents(h.t.Context(), perdure.Poll{
@@ -57,7 +57,7 @@ func (r *run) say(m perdure.Message) perdure.Entry {
 	return e
 }
 
-// stream appends text to the run's block of that number.
+// stream appends text to the run's block with that number.
 func (r *run) stream(block int64, offset int64, typ perdure.EventType, text string) {
 	r.h.t.Helper()
 	f := perdure.Frame{AgentLease: &r.lease, Block: block, Type: typ, Offset: offset, Text: text}
@@ -96,7 +96,7 @@ func (r *run) schedule(kind, instance string) perdure.TaskLease {
 	return reply.Claims[0].Lease
 }
 
-// fail ends an attempt so that it is tried again.
+// fail fails an attempt so that it is retried.
 func (r *run) fail(lease perdure.TaskLease) {
 	r.h.t.Helper()
 	r.finish(perdure.TaskFinish{Lease: lease, Error: &perdure.TaskError{Code: perdure.Unavailable, Message: "no answer"}})

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// h2Streams is how many requests one connection of HTTP/2 may have open at
-// once, streams of events included.
+// h2Streams is the largest number of concurrent requests on one HTTP/2 connection, event streams
+// included.
 const h2Streams = 1000
 
-// NewServer returns a server for the handler: HTTP/1.1, and HTTP/2 over TLS and,
-// by prior knowledge, in plain text.
+// NewServer creates a server for the handler: HTTP/1.1, and HTTP/2 over TLS and, by prior
+// knowledge, in plain text.
 func NewServer(h http.Handler, errors *log.Logger) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -20,7 +20,7 @@ func NewServer(h http.Handler, errors *log.Logger) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: errors,
 		Protocols: &protocols,
-		// A connection on which nothing comes is asked whether it is still there.
+		// The server pings a silent connection.
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: h2Streams, SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 	}
 }

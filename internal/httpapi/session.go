@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// sessionHeader carries the page's half of a session. Pages of other origins
-	// cannot send it: it takes a preflight, which is not answered for it.
+	// sessionHeader carries the page's half of a session. Pages of other origins cannot send it,
+	// because it requires a CORS preflight that does not allow it.
 	sessionHeader = "Perdure-Session"
-	// socketProtocol is the WebSocket subprotocol that the server selects. A page
-	// offers sessionProtocol with its half of the session beside it, since a browser
-	// adds no header to a WebSocket. That one is never selected, so the secret is not
-	// repeated in the answer.
+	// socketProtocol is the WebSocket subprotocol that the server selects. A browser cannot add
+	// headers to a WebSocket, so a page sends its half of the session as another subprotocol,
+	// sessionProtocol. The server never selects that one, so that the response does not repeat the
+	// secret.
 	socketProtocol  = "perdure"
 	sessionProtocol = "perdure.session."
 )
 
-// proof is what a request carries to show who makes it: the hash of a key's secret,
-// or the hashes of a session's halves.
+// proof identifies the sender of a request: the hash of a key's secret, or the hashes of a
+// session's halves.
 type proof struct {
 	key          perdure.Hash
 	session      bool
@@ -45,8 +45,8 @@ func (s *server) halvesOf(r *http.Request) (cookie, page string) {
 	return cookie, page
 }
 
-// offeredHalf returns the half of a session among the subprotocols of a WebSocket's
-// request, and "" without one.
+// offeredHalf returns the half of a session from the subprotocols of a WebSocket request; "" if
+// there is none.
 func offeredHalf(h http.Header) string {
 	for _, line := range h.Values("Sec-WebSocket-Protocol") {
 		for protocol := range strings.SplitSeq(line, ",") {
@@ -58,10 +58,9 @@ func offeredHalf(h http.Header) string {
 	return ""
 }
 
-// cookieFor returns the session's cookie, without a value, as the browser that sent
-// the request keeps it. Browsers send a host's cookies to all of its ports, so the
-// name says which one it is for. Over https the prefix __Host- keeps other hosts of
-// the domain, and pages without TLS, from setting it.
+// cookieFor returns the session cookie for the request's browser, without a value. Browsers send a
+// host's cookies to all of its ports, so the name contains the port. Over https, the prefix __Host-
+// prevents other hosts of the domain, and pages without TLS, from setting it.
 func (s *server) cookieFor(r *http.Request) http.Cookie {
 	at := url.URL{Scheme: "http", Host: r.Host}
 	if r.TLS != nil {
@@ -85,8 +84,8 @@ func (s *server) cookieFor(r *http.Request) http.Cookie {
 	return c
 }
 
-// vouch returns the key that a proof stands for, and the session if it is one.
-// Errors: unauthenticated; permission_denied if the key's org is disabled.
+// vouch returns the key of a proof, and the session if the proof is one. Errors: unauthenticated;
+// permission_denied if the key's org is disabled.
 func (s *server) vouch(ctx context.Context, p proof) (*perdure.APIKey, *perdure.Session, error) {
 	if !p.session {
 		key, err := s.Auth.KeyOf(ctx, p.key)
@@ -100,7 +99,7 @@ func (s *server) vouch(ctx context.Context, p proof) (*perdure.APIKey, *perdure.
 	return key, session, err
 }
 
-// browser is what a request for a sign-in, or its end, says beside its body.
+// browser describes the sender of a request that signs in or out.
 type browser struct {
 	cookie            http.Cookie
 	halves            proof
@@ -123,18 +122,18 @@ func (s *server) browserIn(w http.ResponseWriter, r *http.Request) browser {
 	return b
 }
 
-// actor is who signs in or out with a key, as the audit log names it.
+// actor returns the actor of a sign-in or sign-out as the audit log records it.
 func (b browser) actor(name string, id *uuid.UUID) perdure.Actor {
 	return perdure.Actor{KeyID: id, Name: name, RequestID: b.requestID, RemoteAddress: b.remote}
 }
 
-// hold returns the cookie with its half of a session.
+// hold returns the cookie that stores half of a session.
 func (b browser) hold(half string) *http.Cookie {
 	b.cookie.Value, b.cookie.MaxAge = half, int(perdure.SessionLife/time.Second)
 	return &b.cookie
 }
 
-// drop returns the cookie that makes the browser forget its half.
+// drop returns the cookie that makes the browser delete its half.
 func (b browser) drop() *http.Cookie {
 	b.cookie.MaxAge = -1
 	return &b.cookie

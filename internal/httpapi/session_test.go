@@ -20,14 +20,14 @@ type signed struct {
 	cookie, half string
 }
 
-// headers are those of its requests, in place of a key.
+// headers returns the headers of its requests, in place of a key.
 func (s signed) headers(more ...string) []string {
 	return append([]string{"Authorization", "", "Cookie", s.cookie, "Perdure-Session", s.half}, more...)
 }
 
 func (s signed) protocols() string { return "perdure, perdure.session." + s.half }
 
-// port is the server's.
+// port returns the server's port.
 func (h *house) port() string { return h.url[strings.LastIndex(h.url, ":")+1:] }
 
 func (h *house) signIn(key string, headers ...string) signed {
@@ -44,7 +44,7 @@ func (h *house) signIn(key string, headers ...string) signed {
 	return signed{reply.SessionID, cookie, reply.Session}
 }
 
-// sessions lists what the key sees.
+// sessions lists the sessions that the key may see.
 func (h *house) sessions(headers ...string) (all []perdure.Session) {
 	h.t.Helper()
 	var list struct{ Items []perdure.Session }
@@ -72,8 +72,8 @@ func TestLoginAnswersWithOneHalf(t *testing.T) {
 	}
 }
 
-// An admin's key lists and ends the sessions of its org but the operator's; a
-// client's key its own; an operator all. What is not seen is not found.
+// An admin's key lists and ends the sessions of its org except the operator's; a client's key lists
+// and ends its own; an operator all. A session that is not visible is not found.
 func TestSessionsAreListedAndRevoked(t *testing.T) {
 	h := open(t)
 	mine, other, admins := h.signIn(h.client), h.signIn(h.key("client")), h.signIn(h.admin)
@@ -132,7 +132,7 @@ func TestSessionsArePaged(t *testing.T) {
 	}
 }
 
-// Half of a session does not sign out either.
+// Half of a session cannot sign out either.
 func TestLogoutNeedsBothHalves(t *testing.T) {
 	h := open(t)
 	one, two := h.signIn(h.client), h.signIn(h.client)
@@ -145,7 +145,7 @@ func TestLogoutNeedsBothHalves(t *testing.T) {
 	h.call("GET", "/sessions", "", two.headers()...).want(200, nil)
 }
 
-// Streams and sockets of a session end with it, with its key and with its org.
+// Streams and sockets of a session end with the session, its key or its org.
 func TestStreamsEndWithTheirSession(t *testing.T) {
 	h := open(t, func(c *httpapi.Config) { c.RecheckEvery = time.Millisecond })
 	x := h.start("")
@@ -194,7 +194,7 @@ func TestStreamsEndWithTheirSession(t *testing.T) {
 	}
 }
 
-// The cookie is named for where browsers open the pages.
+// The cookie's name depends on the address under which browsers open the pages.
 func TestCookiesAreNamedForTheirAddress(t *testing.T) {
 	for public, want := range map[string]string{
 		"https://perdure.example.com": "__Host-perdure", "https://perdure.example.com:443": "__Host-perdure", "https://perdure.example.com:8443": "__Host-perdure_8443",
@@ -222,7 +222,7 @@ func TestCookiesAreNamedForTheirAddress(t *testing.T) {
 	}
 }
 
-// A session opens nothing at another port, whose cookie has another name.
+// A session is not valid at another port, because the cookie there has another name.
 func TestCookiesAreOfOnePort(t *testing.T) {
 	h := open(t)
 	s := h.signIn(h.client)

@@ -14,8 +14,8 @@ func (s *server) sessionRoutes() {
 	on(s, http.MethodDelete, "/sessions/{id}", "revokeSession", "End a session; it stops within 5 s, open streams too", s.revokeSession)
 }
 
-// sees reports whether the caller may know of a session of its org: a client's key
-// of its own sessions, an admin's of all but operators'.
+// sees reports whether the caller may see a session of its org. A client's key sees its own
+// sessions; an admin's key sees all except operators' sessions.
 func (c caller) sees(session *perdure.Session) bool {
 	switch {
 	case c.operator:

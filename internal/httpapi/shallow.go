@@ -1,12 +1,12 @@
 package httpapi
 
-// described is how deep the schemas of bodies go, and deeper. Below it there is nothing
-// but values of the client's own.
+// described is the depth to which body schemas may describe values. Deeper values belong to the
+// client and have no schema.
 const described = 32
 
-// shallow returns a JSON text with null in place of all arrays and objects that are
-// nested deeper than described. Decoding a value costs hundreds of times its bytes if it
-// is deep, and a check by a schema does not look there. The text has been checked.
+// shallow returns a JSON text in which null replaces all arrays and objects nested deeper than
+// described. Decoding a deep value costs hundreds of times its size in memory, and validation does
+// not look at that depth. The text must already be checked.
 func shallow(raw []byte) []byte {
 	var c cut
 	for i := 0; i < len(raw); i++ {
@@ -25,7 +25,7 @@ func shallow(raw []byte) []byte {
 	return append(c.out, raw[c.kept:]...)
 }
 
-// endOfText returns where the string that begins at i ends.
+// endOfText returns the end of the string that begins at i.
 func endOfText(raw []byte, i int) int {
 	for i++; raw[i] != '"'; i++ {
 		if raw[i] == '\\' {
@@ -35,10 +35,10 @@ func endOfText(raw []byte, i int) int {
 	return i
 }
 
-// cut is a text while parts are left out.
+// cut copies a text and omits parts of it.
 type cut struct {
-	out   []byte // nil until something is left out
-	kept  int    // what of the text is in out, or left out
+	out   []byte // nil until something is omitted
+	kept  int    // the end of the text that was copied or omitted
 	depth int
 }
 

@@ -28,7 +28,7 @@ func TestShallowLeavesOutWhatNoSchemaDescribes(t *testing.T) {
 	}
 }
 
-// A deep body of a megabyte is decoded in memory of its own size.
+// Decoding a deep body of one megabyte needs memory of about that size.
 func TestADeepBodyCostsLittleToCheck(t *testing.T) {
 	one := strings.Repeat(`[`, 900) + strings.Repeat(`]`, 900)
 	body := []byte(`{"kind":"k","input":[` + strings.Repeat(one+`,`, 500) + `1]}`)

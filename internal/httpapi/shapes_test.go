@@ -19,8 +19,7 @@ var (
 	cursors   = regexp.MustCompile(`"(cursor|nextCursor)":"[A-Za-z0-9_-]+"`)
 )
 
-// shape is a body with what differs from run to run replaced: ids by U1, U2 in
-// order of appearance, times by T.
+// shape normalises a body: it replaces ids by U1, U2 in order of appearance, and times by T.
 func shape(body []byte) string {
 	var b bytes.Buffer
 	if err := json.Compact(&b, body); err != nil {
@@ -234,7 +233,7 @@ func TestDefinitions(t *testing.T) {
 	}
 	h.call("POST", "/agent-definitions", `{"name":"x","slug":"my-agent",`+models+`}`).problem(409, "already_exists", "")
 
-	// What was read can be sent back.
+	// A body that was read can be sent back.
 	h.call("PUT", at, string(got.body), "If-Match", `"1"`).want(200, &d)
 	if d.Version != 2 || d.Slug != "my-agent" {
 		t.Errorf("stored %+v", d)

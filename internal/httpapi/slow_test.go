@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/httpapi"
 )
 
-// A body that trickles in is given up after its time by every operation that
-// takes one, and the connection with it.
+// A body that arrives too slowly is refused after its timeout by every operation with a body, and
+// the connection is closed.
 func TestBodiesThatTrickle(t *testing.T) {
 	h := open(t, func(c *httpapi.Config) { c.BodyTimeout = 200 * time.Millisecond })
 	x := h.start("")
@@ -31,7 +31,7 @@ func TestBodiesThatTrickle(t *testing.T) {
 			defer conn.Close()
 			fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{", line, h.client)
 			in := bufio.NewReader(conn)
-			res, err := http.ReadResponse(in, nil) // it comes without the rest being sent
+			res, err := http.ReadResponse(in, nil) // it arrives although the rest is not sent
 			if err != nil {
 				if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 					t.Fatal(err)
@@ -51,7 +51,7 @@ func TestBodiesThatTrickle(t *testing.T) {
 	}
 }
 
-// A stream that was asked for with a body outlives the body's time.
+// A stream whose request had a body outlives the body's timeout.
 func TestStreamsOutliveTheirBodies(t *testing.T) {
 	h := open(t, func(c *httpapi.Config) { c.BodyTimeout, c.PingEvery = 100*time.Millisecond, 300*time.Millisecond })
 	res, err := http.DefaultClient.Do(h.request("POST", "./v1/responses", `{"model":"scripted/m","input":"hi","stream":true}`))
@@ -70,7 +70,7 @@ func TestStreamsOutliveTheirBodies(t *testing.T) {
 	}
 }
 
-// Headers have their time, too.
+// Headers have a timeout, too.
 func TestHeadersHaveTheirTime(t *testing.T) {
 	s := httpapi.NewServer(http.NotFoundHandler(), nil)
 	if s.ReadHeaderTimeout <= 0 || s.ReadHeaderTimeout > 10*time.Second {
@@ -78,8 +78,7 @@ func TestHeadersHaveTheirTime(t *testing.T) {
 	}
 }
 
-// Bodies that are compressed, nested beyond reason or hold absurd numbers are
-// refused, and nothing is made of them.
+// Compressed, absurdly nested and absurdly numeric bodies are refused, and create nothing.
 func TestBodiesThatAreBombs(t *testing.T) {
 	h := open(t)
 	bomb := strings.Repeat("[", 4<<20)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// sse is one event as it came.
+// sse is one event as received.
 type sse struct {
 	id, event string
 	data      string
@@ -69,7 +69,7 @@ func (s *stream) next() (sse, error) {
 	}
 }
 
-// must returns the next event, which must come.
+// must returns the next event, and fails the test if there is none.
 func (s *stream) must() sse {
 	s.t.Helper()
 	e, err := s.next()

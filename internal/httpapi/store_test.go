@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// brittle is a store whose reading of executions can be made to fail.
+// brittle is a store whose reads of executions can be made to fail.
 type brittle struct {
 	store.Store
 	err atomic.Pointer[error]
@@ -18,7 +18,7 @@ type brittle struct {
 // Lazy implements [store.Reader].
 func (b *brittle) Lazy() store.Reader { return brittleRefs{b.Store.Lazy(), b} }
 
-// brittleRefs fails as its store does.
+// brittleRefs is a lazy reader that fails when its store does.
 type brittleRefs struct {
 	store.Reader
 	b *brittle

@@ -16,13 +16,13 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite"
 )
 
-// everyByte says to cut at every byte, and not only where chance wants it.
+// everyByte reports whether to cut at every byte instead of at random bytes.
 func everyByte() bool { return os.Getenv("PERDURE_LOG_CUTS") == "all" }
 
-// fewCuts is at how many bytes a reading is cut off otherwise.
+// fewCuts is the number of bytes at which a reading is cut otherwise.
 const fewCuts = 5
 
-// cutChance chooses the cuts.
+// cutChance returns the random source of the cuts.
 func cutChance(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed := rand.Uint64()
@@ -36,7 +36,7 @@ func cutChance(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// cutsOf are the places to cut an answer of that many bytes at.
+// cutsOf returns the places to cut a response of that many bytes.
 func cutsOf(chance *rand.Rand, bytes int64, few int) []int64 {
 	var cuts []int64
 	if everyByte() {
@@ -53,8 +53,8 @@ func cutsOf(chance *rand.Rand, bytes int64, few int) []int64 {
 
 func (h *house) address() string { return strings.TrimPrefix(h.url, "http://") }
 
-// whole lets the stranger read a log without a cut, and returns the bytes that it
-// was given.
+// whole lets the stranger read a log without a cut, and returns the number of bytes that it
+// received.
 func (s *stranger) whole(h *house, id uuid.UUID, w way, want heldLog, resets int) int64 {
 	s.t.Helper()
 	s.proxy.follow(func(int) (string, int64) { return h.address(), -1 })
@@ -64,8 +64,8 @@ func (s *stranger) whole(h *house, id uuid.UUID, w way, want heldLog, resets int
 	return s.proxy.given()
 }
 
-// cutOff lets the stranger read a log that is cut off first after that many
-// bytes, and then where chance wants it.
+// cutOff lets the stranger read a log. The connection is cut after that many bytes, and later at
+// random.
 func (s *stranger) cutOff(h *house, id uuid.UUID, w way, at int64, chance *rand.Rand) answer {
 	s.t.Helper()
 	second := chance.Int64N(2*at + 500)
@@ -73,8 +73,8 @@ func (s *stranger) cutOff(h *house, id uuid.UUID, w way, at int64, chance *rand.
 	return s.read(h, id, w)
 }
 
-// A client that knows the documentation alone holds the log as it is stored,
-// wherever its connection is cut off, whatever it reads by.
+// A client that is written only from the documentation builds the log as it is stored. Cuts at any
+// point of the connection, on every interface, change nothing.
 func TestAStrangerReadsEveryLog(t *testing.T) {
 	h := open(t)
 	s, chance := newStranger(t), cutChance(t)
@@ -99,8 +99,7 @@ func TestAStrangerReadsEveryLog(t *testing.T) {
 	}
 }
 
-// A log that grows while a client is connected, is cut off and comes back loses
-// nothing, either.
+// A client that is disconnected from a growing log and reconnects loses nothing either.
 func TestAStrangerReadsALogThatGrows(t *testing.T) {
 	h := open(t)
 	s, chance := newStranger(t), cutChance(t)
@@ -120,7 +119,7 @@ func TestAStrangerReadsALogThatGrows(t *testing.T) {
 			}()
 			step := newChance(r, chance)
 			for range cuts {
-				s.proxy.await(chance.Int64N(300)) // less than there is to give
+				s.proxy.await(chance.Int64N(300)) // less than will be sent
 				for range 1 + chance.IntN(6) {
 					step()
 				}
@@ -134,7 +133,7 @@ func TestAStrangerReadsALogThatGrows(t *testing.T) {
 	}
 }
 
-// A client of a pruned log is told once, and holds what is left.
+// A client of a pruned log gets one reset, and builds the rest of the log.
 func TestAStrangerReadsAPrunedLog(t *testing.T) {
 	h := open(t)
 	s, chance := newStranger(t), cutChance(t)
@@ -150,8 +149,8 @@ func TestAStrangerReadsAPrunedLog(t *testing.T) {
 	}
 }
 
-// A client that comes back to a log that was pruned meanwhile holds what is left,
-// or, if that was all it lacked, everything.
+// A client reconnects to a log that was pruned meanwhile. It builds the rest of the log, or
+// everything if it lacked only that.
 func TestAStrangerComesBackToAPrunedLog(t *testing.T) {
 	h := open(t)
 	s, chance := newStranger(t), cutChance(t)
@@ -185,8 +184,7 @@ func TestAStrangerComesBackToAPrunedLog(t *testing.T) {
 	}
 }
 
-// A client that continues by cursor drops what the store has lost that was put in
-// the place of the one before.
+// A client that continues by cursor drops the records that a restored store no longer has.
 func TestAStrangerComesBackToARestoredLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	h := openOver(t, opentest.At(path)(t, nil))
@@ -220,7 +218,7 @@ func TestAStrangerComesBackToARestoredLog(t *testing.T) {
 			})
 			got, want := s.read(h, x.ID, w), want
 			if got.Resets == 0 && s.proxy.connections() == 1 {
-				want = h.stored(x.ID, w) // it had all before it was cut off
+				want = h.stored(x.ID, w) // it had everything before it was cut off
 			}
 			if wrong := got.differs(want, got.Resets); wrong != "" || got.Resets > 1 {
 				t.Fatalf("%s, cut off after %d of %d bytes: %s", w, at, bytes, wrong)

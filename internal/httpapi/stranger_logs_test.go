@@ -34,7 +34,7 @@ func (s *source) frame(f frame) {
 	s.append(f)
 }
 
-// chunk adds a piece to a block, which it begins.
+// chunk adds a chunk to a block, and begins the block if necessary.
 func (s *source) chunk(block int64, typ perdure.EventType, text string) {
 	f := frame{Block: block, Type: typ, Offset: s.held[block], Text: text}
 	switch typ {
@@ -60,8 +60,8 @@ func (s *source) done() {
 	s.finish(perdure.TaskFinish{Lease: *s.lease, Result: perdure.Inline([]byte(`"ok"`))})
 }
 
-// recordings are runs as a client finds them later. Each is ended by the caller,
-// unless it has ended itself.
+// recordings are functions that create runs for a client to read. The caller ends each run that has
+// not ended itself.
 var recordings = map[string]func(h *house, r *run){
 	"nothing but its end": func(*house, *run) {},
 	"one text": func(_ *house, r *run) {
@@ -199,7 +199,7 @@ var recordings = map[string]func(h *house, r *run){
 	},
 }
 
-// newChance returns what makes a run do something, again and again.
+// newChance returns a function that makes a run perform a random step at each call.
 func newChance(r *run, chance *rand.Rand) func() {
 	var tasks []*source
 	agent, block, begun := r.source(nil), int64(0), 0
@@ -230,7 +230,7 @@ func newChance(r *run, chance *rand.Rand) func() {
 			end((*source).done)
 		case 3:
 			end(func(s *source) { r.fail(*s.lease) })
-		case 4: // those that are open are ended, and others begin
+		case 4: // end the open ones, and begin others
 			for n := block; n < block+3; n++ {
 				if agent.held[n] > 0 {
 					agent.close(n)

@@ -19,8 +19,8 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 )
 
-// stranger is a client that knows docs/reading-the-log.md and nothing else of the
-// server: e2e/logclient/client.py. It reads through a proxy that cuts it off.
+// stranger is a client that is written only from docs/reading-the-log.md: e2e/logclient/client.py.
+// It reads through a proxy that cuts its connections.
 type stranger struct {
 	t     *testing.T
 	in    *json.Encoder
@@ -67,7 +67,7 @@ func (w way) String() string {
 	return fmt.Sprintf("%s %s by %s %d %s", w.Transport, strings.ReplaceAll(w.Stream, "/", " "), w.By, w.Limit, w.Types)
 }
 
-// ways are all that a stranger is tried on.
+// ways are all ways that the stranger uses.
 var ways = []way{
 	{Transport: "sse", By: "cursor", Stream: "stream/consolidated"},
 	{Transport: "sse", By: "seq", Stream: "stream/consolidated"},
@@ -79,7 +79,7 @@ var ways = []way{
 	{Transport: "websocket", By: "seq", Limit: 1000},
 }
 
-// keeps reports whether a client that reads this way is given events of the type.
+// keeps reports whether a client that reads this way receives events of the type.
 func (w way) keeps(t perdure.EventType) bool {
 	switch {
 	case w.Types != "":
@@ -90,7 +90,7 @@ func (w way) keeps(t perdure.EventType) bool {
 	return true
 }
 
-// heldLog is what a client holds of a log.
+// heldLog is a client's copy of a log.
 type heldLog struct {
 	Events map[int64][]any // name and data
 	Blocks map[int64]heldBlock
@@ -98,7 +98,7 @@ type heldLog struct {
 
 type heldBlock struct{ Type, Text, State string }
 
-// answer is what the stranger says at the end of a log.
+// answer is the output of the stranger at the end of a log.
 type answer struct {
 	heldLog
 	Wrong   []int64
@@ -130,7 +130,7 @@ func (s *stranger) read(h *house, id uuid.UUID, w way) answer {
 	return a
 }
 
-// differs reports where the client is not what the log is; "" for nowhere.
+// differs returns the first difference between the client's copy and the log; "" for none.
 func (a answer) differs(want heldLog, resets int) string {
 	switch {
 	case a.Refused != "" || len(a.Gaps) > 0 || len(a.Wrong) > 0 || a.Resets != resets:
@@ -141,8 +141,8 @@ func (a answer) differs(want heldLog, resets int) string {
 	return ""
 }
 
-// stored is what a client holds that reads a log this way, by what the store has:
-// events as they are rendered one by one, blocks as they are kept whole.
+// stored returns what a client that reads this way must hold, from the store: events as they are
+// rendered one by one, and blocks as they are stored whole.
 func (h *house) stored(id uuid.UUID, w way) heldLog {
 	h.t.Helper()
 	want := heldLog{map[int64][]any{}, map[int64]heldBlock{}}
@@ -175,7 +175,7 @@ func (h *house) stored(id uuid.UUID, w way) heldLog {
 	return want
 }
 
-// add takes in an event of the log; chunks are in its blocks.
+// add adds an event of the log; chunks are part of its blocks.
 func (l heldLog) add(t *testing.T, item eventlog.Item, w way) {
 	t.Helper()
 	var data map[string]any
@@ -194,19 +194,19 @@ func (l heldLog) add(t *testing.T, item eventlog.Item, w way) {
 	}
 }
 
-// cutter is a proxy that cuts connections off.
+// cutter is a proxy that cuts connections.
 type cutter struct {
 	listener net.Listener
-	open     sync.WaitGroup // connections, and the loop that takes them
+	open     sync.WaitGroup // connections, and the loop that accepts them
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	plan  func(n int) (to string, bytes int64)
 	n     int        // connections so far
-	last  int64      // bytes that the last one was given
+	last  int64      // bytes sent to the last one
 	conn  net.Conn   // the last one; nil once it was cut
-	moved *sync.Cond // what is here has changed
+	moved *sync.Cond // signals a change of the fields
 
-	serving int // connections
+	serving int // open connections
 }
 
 func newCutter(t *testing.T) *cutter {
@@ -233,16 +233,15 @@ func newCutter(t *testing.T) *cutter {
 
 func (c *cutter) address() string { return c.listener.Addr().String() }
 
-// follow sets what becomes of the next connections, the first of which is number
-// 0: where they lead, and after how many bytes of the server they are cut off; -1
-// for never.
+// follow sets the plan for the next connections, numbered from 0. plan returns the target of a
+// connection, and the number of bytes from the server after which it is cut; -1 for never.
 func (c *cutter) follow(plan func(n int) (string, int64)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.plan, c.n, c.conn = plan, 0, nil
 }
 
-// given is how many bytes the last connection was given, when all are over.
+// given returns the number of bytes sent to the last connection, once all connections are closed.
 func (c *cutter) given() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -252,14 +251,14 @@ func (c *cutter) given() int64 {
 	return c.last
 }
 
-// connections is how many there were since follow.
+// connections returns the number of connections since follow.
 func (c *cutter) connections() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.n
 }
 
-// serves counts the connections that are open.
+// serves changes the count of open connections.
 func (c *cutter) serves(more int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -267,7 +266,7 @@ func (c *cutter) serves(more int) {
 	c.moved.Broadcast()
 }
 
-// Write counts what a connection is given.
+// Write counts the bytes sent to a connection.
 func (c *cutter) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -276,8 +275,7 @@ func (c *cutter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// await returns when the connection that follows the last cut was given so many
-// bytes.
+// await returns when the connection after the last cut has received that many bytes.
 func (c *cutter) await(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -286,7 +284,7 @@ func (c *cutter) await(bytes int64) {
 	}
 }
 
-// cut cuts the connection off.
+// cut cuts the connection.
 func (c *cutter) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,11 +16,11 @@ import (
 	"github.com/perdure/perdure/internal/openaiapi"
 )
 
-// agentEvents keeps what belongs to the agent: all but its tasks' own events
-// and what their terminals print.
+// agentEvents accepts the events of the agent: all except the events of its tasks and terminal
+// output.
 func agentEvents(t perdure.EventType) bool { return !t.IsTask() && t != perdure.EventTerminal }
 
-// from returns the position, and the name of the field that says it.
+// from returns the position, and the name of the field that specified it.
 func (in *streamInput) from() (eventlog.From, string, error) {
 	switch {
 	case in.LastEventID != "":
@@ -42,13 +42,12 @@ var (
 	errKeyOver  = openaiapi.ErrKeyOver
 )
 
-// stream writes the log as server-sent events. It ends cleanly only after the
-// log's end was written. Whatever else ends it resets the connection, because many
-// clients take a clean end for success; their cursor takes them on.
+// stream writes the log as server-sent events. The response ends cleanly only after the log's end
+// was written. Any other end resets the connection, because many clients take a clean end for
+// success; they resume with their cursor.
 //
-// Where it can have the connection for itself, it lets go of all that belongs to
-// a request, and continues after the handler has returned. leave is called at the
-// stream's end.
+// If possible, stream takes over the connection, releases everything that belongs to the request,
+// and continues after the handler has returned. leave is called at the end of the stream.
 func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From, v view, leave func()) {
 	r, w := humago.Unwrap(hc)
 	asEvents(w.Header())
@@ -74,13 +73,13 @@ func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From
 	}
 }
 
-// streamAlone is stream on a connection of its own.
+// streamAlone implements stream on a connection that was taken over.
 func (s *server) streamAlone(ctx context.Context, own *ownConn, execution uuid.UUID, from eventlog.From, v view) {
 	ctx, over := s.watch.enter(ctx)
 	defer over()
 	ctx, left := context.WithCancelCause(ctx)
 	defer left(nil)
-	// Whatever ends the context cuts the connection, a write that waits, too.
+	// The end of the context closes the connection, which also ends a blocked write.
 	cut := context.AfterFunc(ctx, own.close)
 	defer func() { cut(); own.close() }()
 	s.Streams.Go(func() { own.listen(left) })
@@ -96,8 +95,8 @@ func (s *server) streamAlone(ctx context.Context, own *ownConn, execution uuid.U
 	}
 }
 
-// wasReset notes why a stream ended. The reader will come again; damage that
-// would end that one, too, is for whoever keeps the server.
+// wasReset logs why a stream was reset. The reader will reconnect; damage would also end the next
+// stream, so it is logged as an error for the operator.
 func (s *server) wasReset(ctx context.Context, cause error) {
 	level := slog.LevelDebug
 	var coded *perdure.Error
@@ -107,21 +106,21 @@ func (s *server) wasReset(ctx context.Context, cause error) {
 	s.lines(ctx).Log(ctx, level, "stream reset", slog.Any("cause", cause))
 }
 
-// recoveredAlone keeps a panic from ending the process. The connection is reset.
+// recoveredAlone recovers from a panic of streamAlone and logs it. The connection is reset.
 func (s *server) recoveredAlone(ctx context.Context, execution uuid.UUID) {
 	if cause := recover(); cause != nil {
 		s.lines(ctx).ErrorContext(ctx, "panic in a stream", slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
 	}
 }
 
-// view is how a stream shows the log.
+// view selects how a stream shows the log.
 type view struct {
-	keep func(perdure.EventType) bool // nil keeps all
-	html bool                         // text as rendered parts
+	keep func(perdure.EventType) bool // nil keeps all events
+	html bool                         // show text as rendered parts
 }
 
 func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.UUID, from eventlog.From, v view) error {
-	var shown func(eventlog.Item) ([]eventlog.Item, error) // nil shows each item as it is
+	var shown func(eventlog.Item) ([]eventlog.Item, error) // nil shows each item unchanged
 	if v.html {
 		html := newHTMLView(execution)
 		html.at = func(pos int64) (perdure.Cursor, error) { return s.Log.CursorAt(ctx, execution, pos) }
@@ -149,8 +148,7 @@ func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.U
 	return out.flush()
 }
 
-// during returns what came after a text block began, up to a position, as the view
-// filters it.
+// during returns the events since a text block began, up to a position, as the view filters them.
 func (s *server) during(ctx context.Context, execution uuid.UUID, block, upTo int64, v view) ([]eventlog.Item, error) {
 	at, err := s.Log.BlockStart(ctx, execution, block, perdure.EventToken)
 	if err != nil || at.Pos == 0 || at.Pos >= upTo {
@@ -175,7 +173,7 @@ func (s *server) during(ctx context.Context, execution uuid.UUID, block, upTo in
 	return items, nil
 }
 
-// writeItem writes what the view shows of an item; without shown the item itself.
+// writeItem writes what shown returns for an item; if shown is nil, the item itself.
 func (s *server) writeItem(out *eventWriter, item eventlog.Item, shown func(eventlog.Item) ([]eventlog.Item, error)) error {
 	if shown == nil {
 		return out.item(item)

@@ -127,7 +127,7 @@ func TestStreamPositions(t *testing.T) {
 	if show(third) != show(whole[3:]) {
 		t.Errorf("after= gives\n%s", show(third))
 	}
-	// Last-Event-ID comes before after, and after before after_seq.
+	// Last-Event-ID takes precedence over after, and after over after_seq.
 	if got := h.follow(path+"?after="+whole[0].id, "Last-Event-ID", whole[2].id).all(); show(got) != show(third) {
 		t.Errorf("Last-Event-ID gives\n%s", show(got))
 	}
@@ -232,10 +232,10 @@ func TestRevokedKeyStopsOpenStreams(t *testing.T) {
 	h.call("GET", h.path(x.ID, ""), "", "Authorization", "Bearer "+secret).problem(401, "unauthenticated", "")
 }
 
-// maxSeq is what this test reads of an execution.
+// maxSeq is the part of an execution that this test reads.
 type maxSeq struct{ MaxSeq int64 }
 
-// A retried attempt takes back what it had shown; its seq stays.
+// A retried attempt withdraws what it had shown; its seq stays.
 func TestSupersededBlockKeepsItsSeq(t *testing.T) {
 	h := open(t)
 	h.start("")
@@ -264,8 +264,8 @@ func TestSupersededBlockKeepsItsSeq(t *testing.T) {
 	}
 }
 
-// What an attempt had closed before it failed is taken back by a further end.
-// Nothing of it is left for whoever comes later, in whatever way they read.
+// A block that an attempt had closed before it failed is withdrawn by another block.closed. Later
+// readers see nothing of it, on any interface.
 func TestBlockThatHadClosedIsTakenBack(t *testing.T) {
 	h := open(t)
 	h.start("")
@@ -303,7 +303,7 @@ func TestBlockThatHadClosedIsTakenBack(t *testing.T) {
 	}
 }
 
-// damaged is a store whose logs lack a record.
+// damaged is a store whose logs have a missing record.
 type damaged struct{ store.Reader }
 
 func (d damaged) Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
@@ -328,7 +328,7 @@ func TestDamageOfALogIsLogged(t *testing.T) {
 	if raw, err := io.ReadAll(res.Body); err == nil {
 		t.Errorf("the stream ended cleanly after %s", raw)
 	}
-	select { // it was written before the connection was reset
+	select { // written before the connection was reset
 	case said := <-logged:
 		if !strings.Contains(said, "level=ERROR") || !strings.Contains(said, "lacks its record 2") {
 			t.Errorf("the server logged %s", said)
@@ -338,7 +338,7 @@ func TestDamageOfALogIsLogged(t *testing.T) {
 	}
 }
 
-// lineWriter takes the lines of a log.
+// lineWriter receives the lines of a log.
 type lineWriter chan string
 
 func (w lineWriter) Write(line []byte) (int, error) {

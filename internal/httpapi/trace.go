@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traced begins the span of a request, under the one that its traceparent names.
-// Of a stream that outlives its request, it covers the beginning.
+// traced starts the span of a request, below the parent in its traceparent header. For a stream
+// that outlives its request, the span covers only the start.
 func (s *server) traced(r *http.Request, route string) (*http.Request, trace.Span) {
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	name := r.Method
@@ -24,7 +24,7 @@ func (s *server) traced(r *http.Request, route string) (*http.Request, trace.Spa
 	return r.WithContext(ctx), span
 }
 
-// ended ends the span of a request with its answer.
+// ended ends the span of a request with the status of its response.
 func ended(span trace.Span, status int) {
 	span.SetAttributes(semconv.HTTPResponseStatusCode(status))
 	if status >= http.StatusInternalServerError {

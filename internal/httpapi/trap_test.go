@@ -11,8 +11,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Two servers that append to one log at the same time give no seq and no
-// position twice, and leave none out.
+// Two servers append to one log at the same time. No seq and no position is used twice or skipped.
 func TestTrap25_TwoServersGiveNoSeqTwice(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -58,8 +57,8 @@ func TestTrap25_TwoServersGiveNoSeqTwice(t *testing.T) {
 	}
 }
 
-// What was accepted is seen at once, on every stream: that it is there, that it
-// has begun, what it waits for, all before the first word of the model.
+// Accepted input is visible at once on every stream: that the execution exists, that it has
+// started, and what it waits for, all before the model's first token.
 func TestTrap30_AcceptedIsSeenAtOnce(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -83,7 +82,7 @@ func TestTrap30_AcceptedIsSeenAtOnce(t *testing.T) {
 	}
 }
 
-// Readers come and go as they like: none cancels a run, none starts one.
+// Readers may connect and disconnect at any time. No reader cancels a run, and none starts one.
 func TestTrap31_ReadersNeitherCancelNorStart(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -117,7 +116,7 @@ func TestTrap31_ReadersNeitherCancelNorStart(t *testing.T) {
 	}
 }
 
-// Pages by cursor lead on over pieces that are no longer kept, however many.
+// Pages by cursor also pass pruned chunks, however many there are.
 func TestWebSocketPagesLeadOverASupersededBlock(t *testing.T) {
 	h := open(t)
 	x := h.start("")

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// forgedMessages are values that no client may send, with what the refusal names.
+// forgedMessages are values that no client may send, with the fields that the refusals name.
 var forgedMessages = map[string]string{
 	`{"text":"x","settings":{}}`:                                            "signalValue.settings",
 	`{"text":"x","Settings":{"models":[]}}`:                                 "signalValue.Settings",
@@ -22,8 +22,8 @@ var forgedMessages = map[string]string{
 	`7`:           "signalValue",
 }
 
-// What a message holds is checked the same whether it comes in place or was
-// uploaded before, and what is refused leaves nothing behind.
+// A message's content is checked in the same way, whether it is inline or was uploaded. A refusal
+// leaves nothing behind.
 func TestUserMessagesAreCheckedByValueAndByReference(t *testing.T) {
 	h := open(t)
 	x := h.start("")

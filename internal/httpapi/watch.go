@@ -8,17 +8,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// watch sees to all open streams with one goroutine: it ends them when the
-// server stops, and looks at each of their keys now and then, however many
-// streams were opened with it. It runs while there are streams.
+// watch monitors all open streams with one goroutine, which runs while there are streams. It ends
+// the streams when the server stops, and rechecks each of their keys at intervals.
 type watch struct {
 	s *server
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	open  map[*watched]bool
-	leave chan struct{} // ends the goroutine
-	over  chan struct{} // closed at its end
-	// stopped says that what is opened now is over at once.
+	leave chan struct{} // closed to end the goroutine
+	over  chan struct{} // closed at the end of the goroutine
+	// stopped is set when the server stops; streams opened later end at once.
 	stopped bool
 }
 
@@ -28,9 +27,9 @@ type watched struct {
 	cancel context.CancelCauseFunc
 }
 
-// enter returns the context of a stream that the request of ctx opens, and the
-// function that the stream calls at its end. The context's cause says what ended
-// it: errStopping or errKeyOver.
+// enter returns the context of a stream that the request of ctx opens, and the function that the
+// stream calls at its end. The context's cause is errStopping or errKeyOver if the server ends the
+// stream.
 func (w *watch) enter(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	one := &watched{callerOf(ctx), cancel}
@@ -48,7 +47,7 @@ func (w *watch) enter(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { w.exit(one) }
 }
 
-// exit waits, for the last stream, until the goroutine has ended.
+// exit removes a stream. For the last stream it waits until the goroutine has ended.
 func (w *watch) exit(one *watched) {
 	one.cancel(nil)
 	w.mu.Lock()
@@ -81,7 +80,7 @@ func (w *watch) run(leave, over chan struct{}) {
 	}
 }
 
-// stopping ends all streams, and those that still come, until there are none.
+// stopping ends all streams, including later ones, until none is left.
 func (w *watch) stopping(leave chan struct{}) {
 	w.mu.Lock()
 	w.stopped = true
@@ -100,7 +99,7 @@ func (w *watch) end(cause error, which func(caller) bool) {
 	}
 }
 
-// lookAgain ends the streams whose keys are over.
+// lookAgain ends the streams whose keys are no longer valid.
 func (w *watch) lookAgain() {
 	callers := map[caller]bool{}
 	w.mu.Lock()
@@ -123,10 +122,10 @@ func (w *watch) lookAgain() {
 	}
 }
 
-// recheck looks at the key of one request that takes long.
+// recheck rechecks the key of one long request.
 type recheck struct {
 	s  *server
-	at time.Time // of the last look
+	at time.Time // of the last check
 }
 
 func (k *recheck) still(ctx context.Context) error {
@@ -137,8 +136,8 @@ func (k *recheck) still(ctx context.Context) error {
 	return k.s.keyOver(ctx, callerOf(ctx))
 }
 
-// keyOver is errKeyOver if the key is no longer the caller's, or its session is over. A store that does
-// not answer says nothing about it.
+// keyOver returns errKeyOver if the key no longer belongs to the caller, or its session has ended.
+// It returns nil if the store does not answer.
 func (s *server) keyOver(ctx context.Context, c caller) error {
 	key, _, err := s.vouch(ctx, c.proof)
 	switch {

@@ -19,14 +19,14 @@ func names(object map[string]any) string {
 	return strings.Join(slices.Sorted(maps.Keys(object)), " ")
 }
 
-// sorted is a list of names as names gives it.
+// sorted sorts a list of names in the form that names returns.
 func sorted(list string) string {
 	words := strings.Fields(list)
 	slices.Sort(words)
 	return strings.Join(words, " ")
 }
 
-// object reads a body, or a member of one, as an object.
+// object decodes a body, or a member of it, as an object.
 func (r reply) object(status int) map[string]any {
 	r.t.Helper()
 	var o map[string]any
@@ -55,8 +55,7 @@ const (
 	eventHead       = "seq agentExecutionId createdAt"
 )
 
-// What is always there is always there, with null for what is not known yet, and
-// nothing else is.
+// Every object always has its defined members, null if a value is not known yet, and no others.
 func TestObjectsHaveTheirNames(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -93,7 +92,7 @@ func TestObjectsHaveTheirNames(t *testing.T) {
 
 var camelCase = regexp.MustCompile(`^[a-z][a-zA-Z0-9]*$`)
 
-// walk visits every member of what a body holds.
+// walk visits every member of a body, at every depth.
 func walk(v any, at string, visit func(at, name string, value any)) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -108,8 +107,8 @@ func walk(v any, at string, visit func(at, name string, value any)) {
 	}
 }
 
-// Names are camelCase, and moments are UTC with milliseconds, no more and no
-// less, whatever is read.
+// Names are camelCase, and times are UTC with exactly three decimals of a second, in every
+// response.
 func TestNamesAreCamelCaseAndTimesHaveMilliseconds(t *testing.T) {
 	h := open(t)
 	made := h.call("POST", "/agent-definitions", `{"name":"d",`+models+`,"config":{"maxTurns":3,"maxTokens":9}}`).object(201)
@@ -124,7 +123,7 @@ func TestNamesAreCamelCaseAndTimesHaveMilliseconds(t *testing.T) {
 		var body any
 		h.call("GET", path, "", headers...).want(200, &body)
 		walk(body, path, func(at, name string, value any) {
-			// What the metadata of checkpoints holds are names of their own.
+			// Names inside the metadata of checkpoints are the client's own.
 			if !camelCase.MatchString(name) && !strings.HasSuffix(at, ".items.metadata") {
 				t.Errorf("%s has %q", at, name)
 			}
@@ -146,7 +145,7 @@ func TestNamesAreCamelCaseAndTimesHaveMilliseconds(t *testing.T) {
 	}
 }
 
-// What is JSON goes in and comes out as the JSON that it is, whatever its type.
+// JSON contents are returned as the same JSON, whatever their type.
 func TestContentsAreInlineJSON(t *testing.T) {
 	h := open(t)
 	for _, value := range []string{`{"n":[1,2.50,"ü<&>",null,{"a":{}}]}`, `"text"`, `[1]`, `7`, `true`, `"aGVsbG8="`} {
@@ -187,7 +186,7 @@ func TestContentsAreInlineJSON(t *testing.T) {
 	}
 }
 
-// exact is JSON with its numbers as they are written, in one form.
+// exact returns JSON in a canonical form with its numbers unchanged.
 func exact(raw []byte) string {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -202,7 +201,7 @@ func exact(raw []byte) string {
 	return string(out)
 }
 
-// Each type of part has its members, also where they are empty.
+// Each type of part has its members, also if they are empty.
 func TestPartsHaveTheirNames(t *testing.T) {
 	h := open(t)
 	x := h.start("")

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Every list has one shape, one default and one bound; executions come newest
-// first, everything else oldest first. What is no cursor of the list is refused.
+// Every list has the same shape, default and bound. Executions are ordered newest first, everything
+// else oldest first. An invalid cursor is refused.
 func TestListsHaveOneShapeAndOneBound(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -82,7 +82,7 @@ func TestListsHaveOneShapeAndOneBound(t *testing.T) {
 	}
 }
 
-// Whatever may be said in any case is taken in any case, and shown in one.
+// Enums are accepted in any case, and returned in one.
 func TestEnumsAreTakenInAnyCase(t *testing.T) {
 	h := open(t)
 	for mode, want := range map[string]string{"remote": "REMOTE", "Remote": "REMOTE", "REMOTE": "REMOTE", "local": "LOCAL", "LoCaL": "LOCAL"} {
@@ -97,7 +97,7 @@ func TestEnumsAreTakenInAnyCase(t *testing.T) {
 	}
 }
 
-// What a body is said to be matters as little as it can; what it is, matters.
+// The Content-Type of a body matters as little as possible; its content decides.
 func TestBodiesOfOtherTypes(t *testing.T) {
 	h := open(t)
 	body := `{"userPrompt":"hi",` + models + `}`
@@ -133,8 +133,8 @@ func TestBodiesOfOtherTypes(t *testing.T) {
 	}
 }
 
-// A cancel of what runs is accepted and continues; of what has ended it changes
-// nothing.
+// A cancel of a running execution is accepted and takes effect later; a cancel of an ended one
+// changes nothing.
 func TestCancelOfEachStatus(t *testing.T) {
 	h := open(t)
 	running := h.start("")
@@ -156,7 +156,7 @@ func TestCancelOfEachStatus(t *testing.T) {
 	}
 }
 
-// The value of a userMessage is a text or parts; of another signal, any JSON.
+// The value of a userMessage is a text or parts; the value of another signal is any JSON.
 func TestValuesOfSignals(t *testing.T) {
 	h := open(t)
 	at := h.path(h.start("").ID, "/signal")
@@ -172,8 +172,7 @@ func TestValuesOfSignals(t *testing.T) {
 	}
 }
 
-// The server itself appends nothing when an execution begins: its first entry is
-// its worker's.
+// The server itself appends nothing when an execution starts: the first entry is from its worker.
 func TestNoEntryBeforeTheWorkers(t *testing.T) {
 	h := open(t)
 	at := h.path(h.start(`,"systemPrompt":"be kind"`).ID, "")
@@ -193,7 +192,7 @@ func TestNoEntryBeforeTheWorkers(t *testing.T) {
 	}
 }
 
-// What needs no key is there without one.
+// Paths that need no key are served without one.
 func TestWhatIsBesideTheOrgs(t *testing.T) {
 	h := open(t)
 	for path, contentType := range map[string]string{
@@ -209,8 +208,8 @@ func TestWhatIsBesideTheOrgs(t *testing.T) {
 	}
 }
 
-// A snapshot has the newest hundred entries unless asked otherwise, to a
-// thousand, and says how many come before.
+// A snapshot has the newest hundred entries by default, up to a thousand on request, and the number
+// of earlier entries.
 func TestSnapshotsHoldAHundredEntries(t *testing.T) {
 	h := open(t)
 	x := h.start("")

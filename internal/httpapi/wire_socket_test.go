@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// raw returns the next message as it came.
+// raw returns the next message as received.
 func (c *wsClient) raw() (kind string, data map[string]any) {
 	c.t.Helper()
 	_, raw, err := c.conn.Read(c.ctx)
@@ -30,8 +30,7 @@ func (c *wsClient) raw() (kind string, data map[string]any) {
 
 var snakeCase = regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
 
-// Every message is {type, data} with the members that it always has, in
-// snake_case, whatever is asked.
+// Every message is {type, data} with its defined members, in snake_case.
 func TestMessagesHaveTheirNames(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -76,8 +75,8 @@ func TestMessagesHaveTheirNames(t *testing.T) {
 	ask("", "", "event", "cursor data event")
 }
 
-// Nothing given asks for the newest fifty, and a page that was put before others
-// moves nothing on.
+// A request without members returns the newest fifty events. A page that is prepended does not
+// change where following begins.
 func TestPagesOfASocket(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -86,7 +85,7 @@ func TestPagesOfASocket(t *testing.T) {
 	for i := range events {
 		events[i] = perdure.NewEvent{Type: perdure.EventData, Fields: []byte(`{"data":{"type":"plan"}}`)}
 	}
-	r.commit(perdure.Commit{Events: events}) // 120 events, with those of the beginning
+	r.commit(perdure.Commit{Events: events}) // 120 events, including those of the start
 	c := h.socket(x.ID)
 	page := func(ask string, first, last int64, more, prepend, stale bool) {
 		t.Helper()
@@ -106,7 +105,7 @@ func TestPagesOfASocket(t *testing.T) {
 	page(`{"before_seq":71}`, 21, 70, true, true, false)
 	page(`{"before_seq":21}`, 1, 20, false, true, false)
 	h.call("POST", h.path(x.ID, "/signal"), `{"signalName":"go"}`).want(200, nil)
-	m := c.next() // after the newest page, whatever was put before it
+	m := c.next() // after the newest page, whatever was prepended
 	if m.Type != "event" || m.Data.Event != "signal.received" {
 		t.Errorf("then comes %+v", m)
 	}
@@ -118,7 +117,7 @@ func TestPagesOfASocket(t *testing.T) {
 	if !stale.Stale || stale.Prepend || stale.LastSeq != stale.MaxSeq || len(stale.Events) != 50 {
 		t.Errorf("a client that is ahead is given %d to %d of %d, stale %v", stale.FirstSeq, stale.LastSeq, stale.MaxSeq, stale.Stale)
 	}
-	c.toEnd() // it continues after that page
+	c.toEnd() // continues after that page
 	for _, ask := range []string{`{"after_seq":50}`, `{"after_seq":70,"limit":1000}`} {
 		c := h.socket(x.ID)
 		if d := c.load(ask).Data; d.Stale || d.Prepend || d.FirstSeq > d.LastSeq {
@@ -127,8 +126,7 @@ func TestPagesOfASocket(t *testing.T) {
 	}
 }
 
-// A prompt that is sent again under its id, at the same socket, at another or as
-// a signal, is one message.
+// A prompt that is repeated with its id, on any socket or as a signal, is one message.
 func TestPromptsAreSignals(t *testing.T) {
 	h := open(t)
 	x := h.start("")

@@ -8,8 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Each member of a new execution's body has its effect, and what is left out has
-// its default.
+// Each member of the body of a new execution has its effect, and an omitted member has its default.
 func TestWhatAnExecutionIsAskedFor(t *testing.T) {
 	h := open(t)
 	var x struct {
@@ -50,8 +49,8 @@ func TestWhatAnExecutionIsAskedFor(t *testing.T) {
 	}
 }
 
-// A kind that a worker has registered is remembered, in its org alone; another
-// is refused with those that there are.
+// A kind that a worker has registered is remembered, only in its org. Another kind is refused with
+// the list of known kinds.
 func TestKindsAreRememberedByOrg(t *testing.T) {
 	h := open(t)
 	_, secret, err := h.engine.CreateKey(t.Context(), "other", "k", "client")
@@ -68,12 +67,12 @@ func TestKindsAreRememberedByOrg(t *testing.T) {
 	if strings.Contains(other.Detail, "react-agent") {
 		t.Errorf("another org is told of ours: %q", other.Detail)
 	}
-	// No worker is connected to this one.
+	// No worker is connected to this server.
 	h.restarted().call("POST", "/agent-executions", `{"kind":"count","input":{"n":1}}`).want(201, nil)
 }
 
-// With a definition, config is merged member by member, and whatever else is
-// given replaces what the definition has.
+// With a definition, config is merged member by member, and any other given member replaces the
+// definition's.
 func TestDefinitionsAreMergedMemberByMember(t *testing.T) {
 	h := open(t)
 	d := h.call("POST", "/agent-definitions", `{"name":"d","systemPrompt":"s",`+models+
@@ -107,8 +106,7 @@ func TestDefinitionsAreMergedMemberByMember(t *testing.T) {
 	}
 }
 
-// A definition is replaced as a whole, at the version that was read if one is
-// named.
+// A definition is replaced as a whole, at the version in If-Match if there is one.
 func TestDefinitionsAreReplacedWhole(t *testing.T) {
 	h := open(t)
 	const full = `{"name":"d","slug":"own-slug","description":"about","systemPrompt":"s",` + models + `,"tools":["bash"],"config":{"maxTurns":3},"metadata":{"a":1}}`
@@ -127,7 +125,7 @@ func TestDefinitionsAreReplacedWhole(t *testing.T) {
 	put := h.call("PUT", at, `{"name":"e",`+models+`}`, "If-Match", "1")
 	put.shape(200, `{"id":"U1","name":"e","slug":"own-slug","description":"","systemPrompt":"","models":[{"provider":"scripted","modelId":"m"}],`+
 		`"tools":[],"config":{},"metadata":{},"createdAt":"T","updatedAt":"T","version":2}`)
-	h.call("PUT", at, full).want(200, nil) // without a version, whichever it is
+	h.call("PUT", at, full).want(200, nil) // without a version: any version
 	h.call("PUT", at, `{"name":"e"}`).problem(400, "invalid_argument", "models")
 	h.call("PUT", at, `{`+models+`}`).problem(400, "invalid_argument", "name")
 	h.call("PUT", at, `{"name":"e","second":"f",`+models+`}`).problem(400, "invalid_argument", "second")

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// ofType returns the events of one type, of data those of one type of data.
+// ofType returns the events of one type or, for data events, of one type of data.
 func ofType(events []sse, name string) []sse {
 	name, kind, _ := strings.Cut(name, " ")
 	var found []sse
@@ -30,7 +30,7 @@ func tell(h *house) *run {
 	x := h.start("")
 	r := h.claim()
 	r.say(userText("hi"))
-	r.say(userText(strings.Repeat("x", 256<<10))) // with what is around it, over the limit
+	r.say(userText(strings.Repeat("x", 256<<10))) // over the limit with its surrounding JSON
 	lease := r.schedule("bash", "one")
 	r.append(
 		frame{Lease: &lease, Type: perdure.EventTerminal, Stream: "stdout", Text: "out é"},
@@ -51,8 +51,7 @@ func tell(h *house) *run {
 	return r
 }
 
-// Each type of event has its own members after those that all have, and no
-// others.
+// Each type of event has the common members followed by its own, and no others.
 func TestEventsHaveTheirNames(t *testing.T) {
 	h := open(t)
 	r := tell(h)
@@ -74,7 +73,7 @@ func TestEventsHaveTheirNames(t *testing.T) {
 			continue
 		}
 		if kind == "block.closed" {
-			found = found[len(found)-1:] // of a call's arguments it names the call as well
+			found = found[len(found)-1:] // for a call's arguments it also names the call
 		}
 		if got := names(found[0].fields); got != sorted(eventHead+want) {
 			t.Errorf("%s has\n%s\nwant\n%s", kind, got, sorted(eventHead+want))
@@ -96,8 +95,8 @@ func TestEventsHaveTheirNames(t *testing.T) {
 	}
 }
 
-// What a block said, put together by offsets, is what its end says of it, each
-// stream of a terminal is its own, and seqs have no gap.
+// The chunks of a block, assembled by offset, match the hash at its end. Each stream of a terminal
+// is a block of its own, and seqs have no gap.
 func TestBlocksArePlacedByOffsetAndEndWithTheirHash(t *testing.T) {
 	h := open(t)
 	r := tell(h)
@@ -152,8 +151,7 @@ func TestBlocksArePlacedByOffsetAndEndWithTheirHash(t *testing.T) {
 	}
 }
 
-// A piece of a block never ends in the middle of a character: what would is
-// refused.
+// A chunk of a block never ends in the middle of a character; such a chunk is refused.
 func TestAPieceNeverSplitsACharacter(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -175,8 +173,8 @@ func TestAPieceNeverSplitsACharacter(t *testing.T) {
 	}
 }
 
-// Each of the three ways to say where to continue counts only where none of those
-// before it is given, also where they would lead to an error.
+// There are three ways to specify where to continue. Each is used only if none with a higher
+// precedence is given, even if that one would lead to an error.
 func TestPositionsHaveTheirPrecedence(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -214,14 +212,14 @@ func TestPositionsHaveTheirPrecedence(t *testing.T) {
 		}
 	}
 	h.call("GET", path, "", "Last-Event-ID", end).want(204, nil)
-	// One whose log continues is not at its end.
+	// A client whose log continues is not at its end.
 	x := h.start("")
 	first := h.follow(h.path(x.ID, "/stream")).must()
 	h.follow(h.path(x.ID, "/stream"), "Last-Event-ID", first.id) // 200
 }
 
-// Rendered text is events html in place of token, each with its part; of one
-// part the last is final and the others are not.
+// Rendered text has html events in place of token, each with its part. The last event of a part is
+// final, and the others are not.
 func TestRenderedTextHasItsNames(t *testing.T) {
 	h := open(t)
 	x := h.start("")

@@ -18,24 +18,23 @@ import (
 )
 
 const (
-	// wsFrame is the most bytes of one message of a client.
+	// wsFrame is the largest size of a client's message, in bytes.
 	wsFrame = 1 << 20
-	// wsLimit is how many events a page has unless the client says otherwise.
+	// wsLimit is the default number of events in a page.
 	wsLimit = 50
-	// wsMaxLimit is the most events of a page.
+	// wsMaxLimit is the largest number of events in a page.
 	wsMaxLimit = 1000
 )
 
-// envelope is a message of a WebSocket, either way.
+// envelope is a message of a WebSocket, in either direction.
 type envelope struct {
 	Type string          `json:"type"`
 	Data json.RawMessage `json:"data,omitempty"`
-	// refused is why a message of the client is not taken.
+	// refused is the reason why a client's message is refused; nil if it is not.
 	refused error
 }
 
-// webSocket follows one execution over a WebSocket. docs/api.md lists the
-// messages.
+// webSocket follows one execution over a WebSocket. docs/api.md lists the messages.
 func (s *server) webSocket(w http.ResponseWriter, r *http.Request) {
 	x, p := s.socketTarget(r)
 	if p == nil && r.ProtoMajor != 1 {
@@ -51,11 +50,11 @@ func (s *server) webSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	// The origin has been looked at, with all the origins that are ours.
+	// The origin has already been checked, against all accepted origins.
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{socketProtocol}})
 	if err != nil {
 		s.lines(r.Context()).DebugContext(r.Context(), "no websocket", slog.Any("cause", err))
-		return // Accept has answered
+		return // Accept has sent the response
 	}
 	conn.SetReadLimit(wsFrame)
 	ctx, over := s.watch.enter(r.Context())
@@ -65,7 +64,7 @@ func (s *server) webSocket(w http.ResponseWriter, r *http.Request) {
 	s.lines(ctx).DebugContext(ctx, "websocket closed", slog.Any("cause", err))
 }
 
-// socketTarget checks what the operations check of others.
+// socketTarget performs the checks that other operations do in middleware.
 func (s *server) socketTarget(r *http.Request) (*perdure.Execution, *problem) {
 	c := callerOf(r.Context())
 	if p := strange(c, r.PathValue("org")); p != nil {
@@ -84,8 +83,8 @@ func (s *server) socketTarget(r *http.Request) (*perdure.Execution, *problem) {
 	return nil, s.problemOf(r.Context(), err)
 }
 
-// foreignSocket refuses a WebSocket that a page of another origin makes a browser open
-// with its session.
+// foreignSocket refuses a WebSocket if a page of another origin makes a browser open it with its
+// session.
 func (s *server) foreignSocket(r *http.Request, c caller) *problem {
 	if c.proof.session && !s.ownOrigin(r) {
 		return newProblem(perdure.PermissionDenied, "a WebSocket with a session must come from this server's own pages (Origin)")
@@ -93,21 +92,21 @@ func (s *server) foreignSocket(r *http.Request, c caller) *problem {
 	return nil
 }
 
-// socket is one open WebSocket. One goroutine writes to it; the reader of its
-// messages and the reader of the log hand over to that one, so nothing is
-// gathered for a client that does not read.
+// socket is one open WebSocket. One goroutine writes to it. The readers of its messages and of the
+// log pass their items to that goroutine unbuffered, so nothing accumulates for a client that does
+// not read.
 type socket struct {
 	*server
 	conn      *websocket.Conn
 	org       string
 	execution uuid.UUID
 
-	items  chan eventlog.Item // of the log, once it is followed
+	items  chan eventlog.Item // items of the log, once it is followed
 	tail   sync.WaitGroup
 	failed chan error
 
-	// What follows belongs to the writing goroutine.
-	chain     *perdure.Cursor // where following begins: the first page of those that go forward
+	// The fields below are used only by the writing goroutine.
+	chain     *perdure.Cursor // where to start following: the position of the first forward page
 	following bool
 	given     pagesGiven
 }
@@ -124,8 +123,8 @@ func (k *socket) run(ctx context.Context, x *perdure.Execution) error {
 	return err
 }
 
-// fail ends the socket. It waits for nobody: one failure is enough, and nobody
-// may listen any more.
+// fail ends the socket. It does not block: the first failure is enough, and the receiver may be
+// gone.
 func (k *socket) fail(err error) {
 	select {
 	case k.failed <- err:
@@ -133,7 +132,7 @@ func (k *socket) fail(err error) {
 	}
 }
 
-// serve writes until the socket is over.
+// serve writes until the socket ends.
 func (k *socket) serve(ctx context.Context, x *perdure.Execution, commands <-chan envelope) error {
 	err := k.send(ctx, "connected", map[string]any{
 		"agent_execution_id": x.ID, "status": x.Status, "max_seq": x.MaxSeq,
@@ -156,8 +155,8 @@ func (k *socket) serve(ctx context.Context, x *perdure.Execution, commands <-cha
 	return err
 }
 
-// read hands over the client's messages. The context does not end its wait for
-// one: that would cut the connection before it can be said why it ends.
+// read passes the client's messages to commands. It reads without the context, because cancelling a
+// read closes the connection before the close frame is sent.
 func (k *socket) read(ctx context.Context, commands chan<- envelope) error {
 	for {
 		kind, raw, err := k.conn.Read(context.WithoutCancel(ctx))
@@ -181,7 +180,7 @@ func (k *socket) read(ctx context.Context, commands chan<- envelope) error {
 	}
 }
 
-// ping finds out in the background whether the client is still there.
+// ping checks in the background whether the client still answers.
 func (k *socket) ping(ctx context.Context) error {
 	k.tail.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, k.WriteTimeout)
@@ -195,7 +194,7 @@ func (k *socket) ping(ctx context.Context) error {
 
 var errNoAnswer = errors.New("the client does not answer")
 
-// follow begins to read the log from the position on.
+// follow starts to read the log from the position.
 func (k *socket) follow(ctx context.Context, from perdure.Cursor) {
 	if k.following {
 		return
@@ -216,7 +215,7 @@ func (k *socket) follow(ctx context.Context, from perdure.Cursor) {
 	})
 }
 
-// item sends what the log gives, but for what a page has shown.
+// item sends an item of the log, unless a page has shown it.
 func (k *socket) item(ctx context.Context, i eventlog.Item) error {
 	known := k.given.know(i)
 	k.given.passed(i.Cursor.Pos)
@@ -237,8 +236,7 @@ func wireEvent(i eventlog.Item) event {
 	return event{Cursor: i.Cursor.String(), Event: i.Event, Data: i.Data}
 }
 
-// send writes one message. A client that does not take the next piece of it in
-// time is cut off.
+// send writes one message. A client that does not take each piece of it in time is disconnected.
 func (k *socket) send(ctx context.Context, kind string, data any) error {
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -248,7 +246,7 @@ func (k *socket) send(ctx context.Context, kind string, data any) error {
 	if err != nil {
 		return err
 	}
-	whole = perdure.ValidJSON(whole) // a WebSocket ends for good at a text that is not UTF-8
+	whole = perdure.ValidJSON(whole) // clients close a WebSocket when a text is not UTF-8
 	defer fair.Wait(ctx)()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -271,8 +269,8 @@ func (k *socket) send(ctx context.Context, kind string, data any) error {
 	return out.Close()
 }
 
-// close ends the socket so that the client knows whether to come back: 1001 and
-// 1011 say so, 1008 that its key, org or session is over.
+// close closes the socket with a code that tells the client whether to reconnect. 1001 and 1011
+// mean yes; 1008 means that its key, org or session is no longer valid.
 func (k *socket) close(err error) {
 	switch {
 	case errors.Is(err, errStopping):

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A client that was cut off inside a block, and asks for what comes after the
-// newest seq that it has, is given the rest of the block, closed by then or not.
+// A client that is disconnected inside a block and asks for the events after its newest seq
+// receives the rest of the block, whether it was closed meanwhile or not.
 func TestWebSocketAfterACutInsideABlock(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		h := open(t)

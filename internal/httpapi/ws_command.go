@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/fair"
 )
 
-// command does what a message of the client asks for. Only what ends the socket
-// is an error; the rest is answered.
+// command executes a message of the client. It returns only errors that end the socket; other
+// errors are sent to the client.
 func (k *socket) command(ctx context.Context, c envelope) error {
 	ctx, done := fair.Part(ctx)
 	defer done()
@@ -42,7 +42,7 @@ type socketError struct {
 	PromptID string       `json:"prompt_id,omitempty"`
 }
 
-// answer tells the client of a coded error; a socket that has failed ends.
+// answer sends a coded error to the client. Any other error ends the socket and is returned.
 func (k *socket) answer(ctx context.Context, promptID string, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -55,7 +55,7 @@ func (k *socket) answer(ctx context.Context, promptID string, err error) error {
 	return k.send(ctx, "error", socketError{Code: p.Code, Message: p.Detail, PromptID: promptID})
 }
 
-// loadEvents asks for a page. Nothing given asks for the newest.
+// loadEvents requests a page; without members, the newest.
 type loadEvents struct {
 	AfterSeq  *int64 `json:"after_seq"`
 	BeforeSeq *int64 `json:"before_seq"`
@@ -88,7 +88,7 @@ type eventsLoaded struct {
 	HasMore  bool    `json:"has_more"`
 	Prepend  bool    `json:"prepend"`
 	Stale    bool    `json:"is_stale_client"`
-	// Reset says why the client is stale.
+	// Reset is the reason why the client's copy is stale.
 	Reset *eventlog.ResetData `json:"reset,omitempty"`
 }
 
@@ -122,10 +122,10 @@ func (k *socket) load(ctx context.Context, raw json.RawMessage) error {
 	return nil
 }
 
-// window sends a page that is counted in events, and notes what it has shown.
+// window sends a page that is counted in events, and records what it has shown.
 func (k *socket) window(ctx context.Context, w eventlog.Window, prepend bool) error {
 	if w.Reset != nil {
-		k.given, k.chain = nil, nil // the client begins again, with this page
+		k.given, k.chain = nil, nil // the client starts over with this page
 	}
 	out := eventsLoaded{
 		FirstSeq: w.First, LastSeq: w.Last, MaxSeq: w.Max, HasMore: w.More, Prepend: prepend, Stale: w.Reset != nil, Reset: w.Reset,
@@ -142,11 +142,11 @@ func (k *socket) window(ctx context.Context, w eventlog.Window, prepend bool) er
 	return nil
 }
 
-// loadAt returns the records after a cursor, which is exact to the byte.
+// loadAt sends the records after a cursor, which is exact to the byte.
 func (k *socket) loadAt(ctx context.Context, cursor string, limit int) error {
 	p, err := k.Log.Page(ctx, k.execution, cursor, limit)
-	// A page of what is no longer kept is empty, and would lead nowhere: its
-	// events have the cursors.
+	// A page of pruned text may be empty. Skip it, because the client takes its next cursor from
+	// events.
 	for err == nil && p.Reset == nil && len(p.Items) == 0 && !p.UpToDate {
 		p, err = k.Log.Page(ctx, k.execution, p.Next.String(), limit)
 	}
@@ -175,8 +175,8 @@ func (k *socket) loadAt(ctx context.Context, cursor string, limit int) error {
 	return nil
 }
 
-// loadStale answers a client whose position does not fit the log: the newest
-// page, and that the client drops what it has.
+// loadStale answers a client whose position does not fit the log. It sends the newest page, which
+// tells the client to drop what it has.
 func (k *socket) loadStale(ctx context.Context, limit int, why *eventlog.ResetData) error {
 	w, err := k.Log.Window(ctx, k.execution, eventlog.Span{Limit: limit})
 	if err != nil {
@@ -198,9 +198,8 @@ func (k *socket) loaded(ctx context.Context, out eventsLoaded, items []eventlog.
 	return k.send(ctx, "events_loaded", out)
 }
 
-// goOn follows the log once the client has loaded all there was: from where the
-// first page held, so that what came while the others were loaded is not
-// missed.
+// goOn follows the log once the client has loaded all pages. It starts at the position of the first
+// page, so that events committed while the others were loaded are not missed.
 func (k *socket) goOn(ctx context.Context, at perdure.Cursor, more bool) {
 	if k.chain == nil {
 		k.chain = &at
@@ -218,7 +217,7 @@ func (k *socket) keepalive(ctx context.Context) error {
 	return k.send(ctx, "keepalive_ack", map[string]any{"max_seq": head.LastSeq})
 }
 
-// promptID returns the id in a prompt that is refused, for the answer alone.
+// promptID returns the id of a refused prompt, for the error message.
 func promptID(data json.RawMessage) string {
 	var in struct {
 		ID string `json:"prompt_id"`
@@ -227,7 +226,7 @@ func promptID(data json.RawMessage) string {
 	return in.ID
 }
 
-// prompt sends a userMessage; its id makes a repeated prompt one message.
+// prompt sends a userMessage; its id makes a repeated prompt idempotent.
 func (k *socket) prompt(ctx context.Context, raw json.RawMessage) error {
 	var in struct {
 		ID   string  `json:"prompt_id"`

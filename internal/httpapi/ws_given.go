@@ -6,11 +6,12 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 )
 
-// covered is a page that was given: its events are known up to a position.
+// covered is a page that was sent: the client has its events from seq first to last, up to position
+// pos.
 type covered struct{ first, last, pos int64 }
 
-// pagesGiven are the pages of a socket that what follows may repeat. They are
-// never more than the log has events, however often a client asks.
+// pagesGiven are the pages of a socket whose events the log may repeat. There are never more pages
+// than the log has events, however often a client asks.
 type pagesGiven []covered
 
 // know reports whether a page has shown the item.
@@ -20,8 +21,8 @@ func (g pagesGiven) know(i eventlog.Item) bool {
 	})
 }
 
-// add notes a page. One that it holds, and shows no further, is not needed any
-// more; nor is the page itself if another is such a one to it.
+// add records a page. It drops pages that the new page covers, and ignores the new page if another
+// page covers it.
 func (g *pagesGiven) add(page covered) {
 	holds := func(outer, c covered) bool {
 		return outer.first <= c.first && c.last <= outer.last && c.pos <= outer.pos
@@ -32,7 +33,7 @@ func (g *pagesGiven) add(page covered) {
 	*g = append(slices.DeleteFunc(*g, func(c covered) bool { return holds(page, c) }), page)
 }
 
-// passed drops the pages that what comes after the position cannot repeat.
+// passed drops the pages whose events cannot repeat after the position.
 func (g *pagesGiven) passed(pos int64) {
 	if len(*g) > 0 {
 		*g = slices.DeleteFunc(*g, func(c covered) bool { return c.pos <= pos })

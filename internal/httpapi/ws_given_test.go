@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 )
 
-// A socket remembers of the pages that it gave what can still be repeated, and
-// not how often it was asked for them.
+// A socket remembers only the sent pages whose events can still repeat, however often it was asked
+// for them.
 func TestPagesGivenAreForgotten(t *testing.T) {
 	var g pagesGiven
 	item := func(seq, pos int64) eventlog.Item {

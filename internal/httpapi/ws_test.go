@@ -18,8 +18,8 @@ import (
 	"github.com/perdure/perdure/internal/httpapi"
 )
 
-// wsClient is a client of the WebSocket: it holds events by seq, and blocks as
-// the bytes that it was given.
+// wsClient is a client of the WebSocket. It stores events by seq, and blocks as the bytes that it
+// received.
 type wsClient struct {
 	t    *testing.T
 	ctx  context.Context
@@ -27,7 +27,7 @@ type wsClient struct {
 
 	events map[int64]string
 	text   map[int64]string
-	first  int64 // of what it holds; what grows before that is not shown
+	first  int64 // lowest seq; chunks of earlier blocks are ignored
 	ended  bool
 }
 
@@ -102,8 +102,7 @@ func (c *wsClient) next() wsMessage {
 	return m
 }
 
-// load asks for a page, takes it in, and returns it; events that come before it
-// are taken in, too.
+// load requests a page, applies it and all events that arrive before it, and returns it.
 func (c *wsClient) load(data string) wsMessage {
 	c.t.Helper()
 	c.send("load_events", data)
@@ -117,7 +116,7 @@ func (c *wsClient) load(data string) wsMessage {
 	}
 }
 
-// take folds a message.
+// take applies a message.
 func (c *wsClient) take(m wsMessage) {
 	c.t.Helper()
 	if m.Data.FirstSeq > 0 && (c.first == 0 || m.Data.FirstSeq < c.first) {
@@ -172,7 +171,7 @@ func (c *wsClient) fold(e wsEvent) {
 	c.events[d.Seq] = e.Event
 }
 
-// toEnd follows until the log is over.
+// toEnd follows until the log ends.
 func (c *wsClient) toEnd() {
 	c.t.Helper()
 	for !c.ended {
@@ -180,7 +179,7 @@ func (c *wsClient) toEnd() {
 	}
 }
 
-// picture is all that the client holds.
+// picture returns everything that the client holds, as text.
 func (c *wsClient) picture() string {
 	var b strings.Builder
 	all := maps.Clone(c.events)
@@ -202,8 +201,8 @@ func wantPicture(t *testing.T, h *house, id uuid.UUID) string {
 	return c.picture()
 }
 
-// However a client loads what there is, it comes to the same picture as one
-// that has followed all along.
+// Whichever pages a client loads, it ends with the same picture as a client that followed from the
+// start.
 func TestWebSocketPagesJoinedEqualTheStream(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -233,8 +232,7 @@ func TestWebSocketPagesJoinedEqualTheStream(t *testing.T) {
 	}
 }
 
-// Blocks that grow while a client loads page after page lose nothing and come
-// to nobody twice.
+// Blocks that grow while a client loads pages lose nothing, and nothing arrives twice.
 func TestWebSocketLoadsWhileTheRunIsLive(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -267,7 +265,7 @@ func TestWebSocketLoadsWhileTheRunIsLive(t *testing.T) {
 	}
 }
 
-// A cursor continues exactly, inside a block as well.
+// A cursor resumes exactly, also inside a block.
 func TestWebSocketGoesOnFromEveryCursor(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -290,8 +288,8 @@ func TestWebSocketGoesOnFromEveryCursor(t *testing.T) {
 	}
 }
 
-// The server is right: a client that is ahead, or of another log, is told
-// before it processes the page.
+// The server's log decides: a client that is ahead, or has another log, gets a reset with the page,
+// before its events.
 func TestStaleSeqSync(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -333,8 +331,7 @@ func TestMultipleClientsSeeSameEvents(t *testing.T) {
 	}
 }
 
-// A client whose connection breaks while an agent streams continues from the seq
-// that it holds.
+// A client whose connection breaks while an agent streams continues from its newest seq.
 func TestReconnectDuringAgentStreaming(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -402,7 +399,7 @@ func TestWebSocketCancel(t *testing.T) {
 	}
 }
 
-// What makes no sense is answered, and the socket continues.
+// Invalid input gets an error, and the socket continues.
 func TestWebSocketBadInput(t *testing.T) {
 	h := open(t)
 	x := h.start("")
@@ -467,7 +464,7 @@ func TestWebSocketAccess(t *testing.T) {
 	h.call("GET", h.path(x.ID, "/ws"), "").want(426, nil)
 }
 
-// A server that stops says so, and a revoked key ends the socket.
+// A stopping server and a revoked key close the socket with a reason.
 func TestWebSocketEndsAreTold(t *testing.T) {
 	h := open(t, func(c *httpapi.Config) { c.RecheckEvery = time.Millisecond })
 	x := h.start("")
@@ -487,7 +484,7 @@ func TestWebSocketEndsAreTold(t *testing.T) {
 	}
 }
 
-// A client that never reads is cut off, and nobody waits for it.
+// A client that never reads is disconnected, and delays nobody else.
 func TestWebSocketOfAClientThatNeverReads(t *testing.T) {
 	h := open(t, func(c *httpapi.Config) { c.WriteTimeout = time.Second })
 	x := h.start("")

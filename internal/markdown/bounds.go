@@ -7,45 +7,43 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// The bounds of rendering. A block that exceeds one of them is shown as it
-// stands, escaped. All but the length of the output are checked before the work
-// that they bound.
+// The bounds of rendering. A block that exceeds one of them is shown as escaped source. All bounds
+// except that of the output's length are checked before the work that they limit.
 const (
-	// cellsPerByte bounds the cells of a table: each row has as many as the head.
+	// cellsPerByte bounds the cells of a table: each row has as many cells as the head.
 	cellsPerByte = 20
 	// leastCell is the HTML of an empty cell: "<td></td>\n".
 	leastCell = 10
-	// maxNesting bounds how deep quotes, list items, emphasis and links stand in
-	// each other.
+	// maxNesting bounds the nesting of quotes, list items, emphasis and links.
 	maxNesting = 32
-	// openNesting bounds what looks like nesting before the text is parsed.
+	// openNesting bounds the apparent nesting before the text is parsed.
 	openNesting = 2 * maxNesting
-	// maxOpenLines bounds lines times nesting: every line is held against every
+	// maxOpenLines bounds lines times nesting, because the parser compares every line with every
 	// open block.
 	maxOpenLines = 1 << 20
-	// maxDelimiters bounds the runs of "*", "_" and "~" in a paragraph or cell,
-	// each of which is held against those before.
+	// maxDelimiters bounds the runs of "*", "_" and "~" in a paragraph or cell, because the parser
+	// compares each run with the earlier ones.
 	maxDelimiters = 4 << 10
-	// maxEscapedPipes bounds the pipes in code in a table's cells, each of which
-	// is held against all.
+	// maxEscapedPipes bounds the pipes in code in a table's cells, because the parser compares each
+	// of them with all others.
 	maxEscapedPipes = 1 << 10
-	// maxBracketWork bounds, in a paragraph or cell, what is read in search of the
-	// ends of links: brackets times open brackets, destinations times length.
+	// maxBracketWork bounds the work of finding the ends of links in a paragraph or cell: brackets
+	// times open brackets, and destinations times length.
 	maxBracketWork = 4 << 20
 )
 
-// outputLimit is the most HTML that a block of so many bytes may have.
+// outputLimit returns the largest size of the HTML of a block, given the size of its source in
+// bytes.
 func outputLimit(source int) int { return 32*source + 64<<10 }
 
-// exceedsText reports whether the text, before any parse, exceeds the bounds on
-// nesting and tables.
+// exceedsText reports whether the text exceeds the bounds on nesting and tables. It does not parse
+// the text.
 func exceedsText(source []byte) bool {
 	return exceedsNesting(source) || exceedsTables(source)
 }
 
-// exceedsNesting estimates how deep blocks stand in each other from the markers
-// at the beginning of lines. It errs by little, and bounds only what goldmark
-// may be given to parse.
+// exceedsNesting estimates the nesting of blocks from the markers at the start of lines. The
+// estimate is nearly exact. It decides only whether goldmark may parse the text.
 func exceedsNesting(source []byte) bool {
 	var items []int // the columns at which the content of open list items begins
 	deepest, lines := 1, 0
@@ -63,8 +61,8 @@ func exceedsNesting(source []byte) bool {
 	return deepest*lines > maxOpenLines
 }
 
-// openItems returns the list items that are open after the line, and how deep
-// the line stands in them and in quotes.
+// openItems returns the list items that are open after the line, and the line's depth in list items
+// and quotes.
 func openItems(items []int, line []byte) ([]int, int) {
 	quotes, column := 0, 0
 	for {
@@ -87,8 +85,8 @@ func openItems(items []int, line []byte) ([]int, int) {
 	}
 }
 
-// exceedsTables reports whether a run of lines that may be a table has more cells
-// than its bytes allow.
+// exceedsTables reports whether consecutive lines that may be a table have more cells than their
+// bytes allow.
 func exceedsTables(source []byte) bool {
 	if bytes.Count(source, []byte(`\|`)) > maxEscapedPipes && bytes.IndexByte(source, '`') >= 0 {
 		return true
@@ -110,7 +108,7 @@ func exceedsTables(source []byte) bool {
 	return false
 }
 
-// exceedsTable checks lines without a blank one: those from a table's head on.
+// exceedsTable checks consecutive non-blank lines, from a table's head on.
 func exceedsTable(lines [][]byte) bool {
 	length := 0
 	for i := len(lines) - 1; i >= 1; i-- {
@@ -128,7 +126,7 @@ func exceedsTable(lines [][]byte) bool {
 	return false
 }
 
-// columnsOf counts the columns that the delimiter row of a table sets out.
+// columnsOf returns the number of columns in the delimiter row of a table.
 func columnsOf(delimiter []byte) int {
 	delimiter = bytes.Trim(delimiter, " \t\r\n")
 	delimiter = bytes.TrimPrefix(bytes.TrimSuffix(delimiter, []byte("|")), []byte("|"))
@@ -142,9 +140,8 @@ func splitLine(source []byte) (line, rest []byte) {
 	return source, nil
 }
 
-// exceedsInlines reports whether a paragraph, heading or cell of the parsed
-// blocks has more of what inline parsing takes quadratic time for than is
-// allowed, or stands too deep.
+// exceedsInlines reports whether a paragraph, heading or cell of the parsed blocks exceeds the
+// bounds on nesting, or on syntax that inline parsing handles in quadratic time.
 func exceedsInlines(doc ast.Node, source []byte) bool {
 	return exceedsDepth(doc) || anyNode(doc, func(n ast.Node) bool {
 		if n.Type() != ast.TypeBlock || n.IsRaw() || n.Lines().Len() == 0 {
@@ -176,7 +173,7 @@ func delimiterRuns(text []byte) int {
 
 func isWord(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' || c >= 0x80 }
 
-// bracketWork is how many open brackets the closing ones are held against.
+// bracketWork returns the number of comparisons of closing brackets with open ones.
 func bracketWork(text []byte) int {
 	open, work := 0, 0
 	for _, c := range text {
@@ -191,14 +188,14 @@ func bracketWork(text []byte) int {
 	return work
 }
 
-// destinationWork is how much is read in search of the ends of destinations: the
-// rest of the word for each, or of the line for one in "<".
+// destinationWork returns the number of bytes read to find the ends of destinations: for each
+// destination the rest of the word, or of the line if it begins with "<".
 func destinationWork(text []byte) int {
 	words, lines := bytes.Count(text, []byte("](")), bytes.Count(text, []byte("](<"))
 	return words*longest(text, " \t\n") + lines*longest(text, "\n")
 }
 
-// longest returns the length of the longest run of text between the separators.
+// longest returns the length of the longest substring between the separators.
 func longest(text []byte, separators string) int {
 	most := 0
 	for len(text) > 0 {
@@ -223,8 +220,7 @@ func anyNode(doc ast.Node, is func(ast.Node) bool) bool {
 	return err != nil
 }
 
-// exceedsDepth reports whether quotes, list items, emphasis and links stand too
-// deep in each other.
+// exceedsDepth reports whether quotes, list items, emphasis and links are nested too deeply.
 func exceedsDepth(doc ast.Node) bool {
 	depth := 0
 	err := ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -243,8 +239,8 @@ func exceedsDepth(doc ast.Node) bool {
 	return err != nil
 }
 
-// linked adds up the destinations and titles of links: a definition stands once
-// in the text, and in the output wherever it is used.
+// linked returns the total length of link destinations and titles. A definition occurs once in the
+// source, but in the output at each use.
 func linked(doc ast.Node) int {
 	sum := 0
 	anyNode(doc, func(n ast.Node) bool {
@@ -269,7 +265,7 @@ func isLevel(n ast.Node) bool {
 	return n.Type() == ast.TypeInline && n.HasChildren()
 }
 
-// limitedBuffer takes so many bytes and then fails.
+// limitedBuffer is a buffer that fails when a limit of bytes is exceeded.
 type limitedBuffer struct {
 	bytes.Buffer
 	limit int

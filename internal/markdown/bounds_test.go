@@ -24,8 +24,8 @@ func steps(depth int) string {
 	return b.String()
 }
 
-// hostile are texts that take time or space out of proportion to their length,
-// and whether they are shown as they stand for it.
+// hostile returns texts whose rendering could take disproportionate time or space, and whether each
+// is shown as escaped source.
 func hostile() map[string]struct {
 	text  string
 	plain bool
@@ -70,7 +70,7 @@ func hostile() map[string]struct {
 	}
 }
 
-// Hostile text costs no more than a text of its length may.
+// The cost of hostile text is bounded by its length.
 func TestRenderingIsBounded(t *testing.T) {
 	for name, c := range hostile() {
 		var before, after runtime.MemStats
@@ -114,7 +114,7 @@ func count(out string) (nodes, deepest int) {
 	return nodes, deepest
 }
 
-// What is within the bounds is rendered.
+// Text within the bounds is rendered.
 func TestBoundsAreWhereTheyAreSaidToBe(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -137,8 +137,8 @@ func TestBoundsAreWhereTheyAreSaidToBe(t *testing.T) {
 	}
 }
 
-// A block over a bound is shown as it stands, and the parts around it are not
-// affected: joined they are the rendering of the whole.
+// A block over a bound is shown as escaped source, and other parts are not affected: joined parts
+// equal the rendering of the whole.
 func TestBlocksOverABoundJoinToTheWhole(t *testing.T) {
 	t.Parallel()
 	for name, c := range hostile() {
@@ -157,7 +157,7 @@ func TestBlocksOverABoundJoinToTheWhole(t *testing.T) {
 	}
 }
 
-// What is shown of a block while it grows is in proportion to the block.
+// The total provisional output of a growing block is proportional to the block.
 func TestProvisionalPartsAreBounded(t *testing.T) {
 	t.Parallel()
 	source, shown, parts := strings.Repeat("- item\n", 9000), 0, 0
@@ -175,8 +175,8 @@ func TestProvisionalPartsAreBounded(t *testing.T) {
 	}
 }
 
-// Text with many definitions of links costs what its length does, and keeps a
-// bounded number of them.
+// The cost of text with many link definitions is proportional to its length, and the number of
+// stored definitions is bounded.
 func TestLinksOfATextAreBounded(t *testing.T) {
 	t.Parallel()
 	b := NewBuffer(func(Part) {})

@@ -2,51 +2,49 @@ package markdown
 
 import "bytes"
 
-// HardLimit is the most bytes that wait for their block to end; a longer block is
+// HardLimit is the largest number of bytes that wait for the end of their block; a longer block is
 // cut there.
 const HardLimit = 64 << 10
 
-// Part is a piece of rendered text. A part that is not final is replaced by the
-// next one of the same seq and number. The final parts follow from the text
-// alone, however it was cut into chunks.
+// Part is a piece of rendered text. A part that is not final is replaced by the next part with the
+// same seq and number. The final parts depend only on the text, not on its division into chunks.
 type Part struct {
-	Seq    int64  `json:"seq"`  // of the first chunk that is in it
-	Number int    `json:"part"` // counts the parts of that seq, from 0
+	Seq    int64  `json:"seq"`  // seq of the first chunk in the part
+	Number int    `json:"part"` // number of the part among those with the same seq, from 0
 	HTML   string `json:"html"`
 	Final  bool   `json:"final"`
-	// Source is the markdown that the part was made of, for other renderings.
+	// Source is the markdown source of the part, for other renderings.
 	Source string `json:"-"`
-	// Plain reports that the source exceeds the bounds of rendering: it is shown
-	// as it stands.
+	// Plain reports that the source exceeds the bounds of rendering and is shown as escaped source.
 	Plain bool `json:"-"`
 }
 
-// Buffer renders text as it comes. It is used by one goroutine.
+// Buffer renders text while it arrives. It is used by one goroutine.
 type Buffer struct {
 	emit    func(Part)
 	pending []byte
 	marks   []mark // where the chunks of another event begin in pending; the first at 0
 	next    map[int64]int
-	links   *links // defined so far
+	links   *links // definitions so far
 	scan    scanner
-	scanned int // bytes of pending that scan has taken: whole lines
-	again   int // length of pending at which goldmark is asked, while scan is lost
-	shown   int // length of pending in the provisional part; 0 if there is none
+	scanned int // bytes of pending that were scanned: whole lines
+	again   int // length of pending at which goldmark is asked next, while scan is lost
+	shown   int // length of pending in the last provisional part; 0 if there is none
 }
 
-// mark says of which event the chunks from a place on are.
+// mark records which event the chunks from an offset on belong to.
 type mark struct {
 	at  int
 	seq int64
 }
 
-// NewBuffer creates a buffer that hands its parts to emit.
+// NewBuffer creates a buffer that passes its parts to emit.
 func NewBuffer(emit func(Part)) *Buffer {
 	return &Buffer{emit: emit, next: map[int64]int{}, links: newLinks()}
 }
 
-// Write adds a chunk of the event seq. Blocks that have ended come out as final
-// parts; Show gives what is still open.
+// Write adds a chunk of the event seq. Blocks that have ended are emitted as final parts; Show
+// emits the open text.
 func (b *Buffer) Write(seq int64, chunk string) {
 	if chunk == "" {
 		return
@@ -55,8 +53,8 @@ func (b *Buffer) Write(seq int64, chunk string) {
 		b.marks = append(b.marks, mark{len(b.pending), seq})
 	}
 	for chunk != "" {
-		// No more than one byte over the limit, so that the text is cut at the same
-		// places whatever the length of the chunks.
+		// Take at most one byte over the limit, so that the text is cut at the same places whatever
+		// the length of the chunks.
 		n := min(len(chunk), HardLimit+1-len(b.pending))
 		b.pending = append(b.pending, chunk[:n]...)
 		chunk = chunk[n:]
@@ -68,16 +66,15 @@ func (b *Buffer) Write(seq int64, chunk string) {
 	}
 }
 
-// keepMark restores the mark of the event at hand after a cut at the end of all
-// that was written.
+// keepMark adds the mark of the current event again if a cut at the end of pending has removed it.
 func (b *Buffer) keepMark(seq int64) {
 	if len(b.marks) == 0 {
 		b.marks = []mark{{0, seq}}
 	}
 }
 
-// advance hands the lines that are whole to the scanner, and finishes the parts
-// that it says have ended.
+// advance passes whole lines to the scanner, and finishes the parts that the scanner reports as
+// ended.
 func (b *Buffer) advance() {
 	for {
 		n := bytes.IndexByte(b.pending[b.scanned:], '\n') + 1
@@ -115,8 +112,8 @@ func (b *Buffer) cut(n int, next scanner) {
 	b.scanned = 0
 }
 
-// endsByNextLetter reports whether the line that has begun is a paragraph, after
-// a list or code that a blank line has ended: it need not be whole to tell.
+// endsByNextLetter reports whether an incomplete line already begins a paragraph. This is so if the
+// line begins with a letter after a list or code that a blank line has ended.
 func (b *Buffer) endsByNextLetter() bool {
 	if b.scanned == 0 || b.scanned == len(b.pending) || !b.scan.blank || !isLetter(b.pending[b.scanned]) {
 		return false
@@ -126,8 +123,8 @@ func (b *Buffer) endsByNextLetter() bool {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// find asks goldmark where the last block begins while the scanner is lost: each
-// time that the text has doubled, so that all of it costs as much as two parses.
+// find asks goldmark for the start of the last block while the scanner is lost. It asks each time
+// that the text has doubled, so that the total cost is that of two parses.
 func (b *Buffer) find() {
 	if b.again == 0 {
 		b.again = 2 * b.scanned
@@ -141,8 +138,8 @@ func (b *Buffer) find() {
 	}
 }
 
-// overflow cuts a block that has grown too long: at the end of a line, or else
-// before a character.
+// overflow cuts a block that is too long: at the end of a line, or otherwise between two
+// characters.
 func (b *Buffer) overflow() {
 	if at := lastStart(b.pending[:b.scanned]); at > 0 && b.scan.kind == lost {
 		b.cut(at, scanner{})
@@ -163,8 +160,8 @@ func hardCut(pending []byte) int {
 	return at
 }
 
-// finish gives the first n pending bytes as a final part, even if it shows
-// nothing: its number must not depend on what was shown before.
+// finish emits the first n pending bytes as a final part. It emits the part even if nothing is
+// visible, because the part's number must not depend on what was shown before.
 func (b *Buffer) finish(n int) {
 	source := b.pending[:n]
 	if len(b.pending) > 0 && !isAllBlank(source) {
@@ -193,9 +190,9 @@ func (b *Buffer) dropMarks(n int) {
 	}
 }
 
-// Show gives what is pending as a provisional part, if it has grown by enough
-// since it was shown: by anything while it is short, by a 16th of it when it is
-// long. So all that is shown of a block is in proportion to the block.
+// Show emits the pending text as a provisional part if it has grown enough since the last one: by
+// anything while it is short, by a 16th when it is long. The total output for a block is therefore
+// proportional to the block.
 func (b *Buffer) Show() {
 	grown := len(b.pending) - b.shown
 	if grown == 0 || b.shown > showAll && grown < len(b.pending)/16 {
@@ -210,21 +207,21 @@ func (b *Buffer) Show() {
 	b.emit(Part{Seq: seq, Number: b.next[seq], HTML: html, Source: string(b.pending), Plain: plain})
 }
 
-// showAll is the length up to which open text is shown with every chunk.
+// showAll is the length up to which open text is shown after every chunk.
 const showAll = 4 << 10
 
-// Pending is the source of what is still open.
+// Pending returns the source of the open text.
 func (b *Buffer) Pending() string { return string(b.pending) }
 
-// Flush ends what is pending where it stands.
+// Flush emits all pending text as a final part.
 func (b *Buffer) Flush() {
 	if len(b.pending) > 0 {
 		b.cut(len(b.pending), scanner{})
 	}
 }
 
-// SafeFlush is Flush, unless that would cut a block or open formatting; it
-// reports whether nothing is pending any more.
+// SafeFlush calls Flush, unless that would cut a block or open formatting. It reports whether
+// nothing is pending afterwards.
 func (b *Buffer) SafeFlush() bool {
 	if b.InBlock() || unmatched(b.pending) {
 		return false
@@ -233,8 +230,8 @@ func (b *Buffer) SafeFlush() bool {
 	return true
 }
 
-// InBlock reports whether the text stands inside a list, table or code block, or
-// at a line that may be the beginning of one: nothing may come into it.
+// InBlock reports whether the text is inside a list, table or code block, or at a line that may
+// begin one. Nothing may be inserted there.
 func (b *Buffer) InBlock() bool {
 	line := b.pending[b.scanned:]
 	if len(line) == 0 {
@@ -246,13 +243,12 @@ func (b *Buffer) InBlock() bool {
 	scan := b.scan
 	scan.step(line, func() last { return last{} })
 	if scan.kind == lost {
-		scan = b.scan // only the whole line would tell
+		scan = b.scan // only the whole line is decisive
 	}
 	return scan.holdsTogether() || scan.kind == paragraph && startsRow(line)
 }
 
-// inRow reports whether the last line is that of a paragraph and may be a row of
-// a table.
+// inRow reports whether the last line belongs to a paragraph and may be a row of a table.
 func (b *Buffer) inRow() bool {
 	if b.scan.kind != paragraph {
 		return false
@@ -265,8 +261,8 @@ func startsRow(line []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(line, " "), []byte("|"))
 }
 
-// mayOpen reports whether a line that has not ended has only what a list, table
-// or fence may begin with.
+// mayOpen reports whether an incomplete line contains only characters that a list, table or fence
+// may begin with.
 func mayOpen(line []byte) bool {
 	return len(line) < 12 && len(bytes.Trim(line, " `~*+-|0123456789.)")) == 0
 }

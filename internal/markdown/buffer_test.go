@@ -10,8 +10,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// joined writes the chunks and returns the final parts joined. Every provisional
-// part must be replaced, and parts are numbered without a gap.
+// joined writes the chunks and returns the joined final parts. It checks that every provisional
+// part is replaced, and that parts are numbered without gaps.
 func joined(t *testing.T, chunks []string, show bool) string {
 	t.Helper()
 	var out strings.Builder
@@ -60,7 +60,7 @@ var (
 	definition = regexp.MustCompile(`(?m)^[ >]*\[((?:[^\[\]\\]|\\.)+)\]:`)
 )
 
-// definesLate reports whether a link is used before it is defined, which is exempt.
+// definesLate reports whether a link is used before it is defined; such texts are exempt.
 func definesLate(source string) bool {
 	defined := map[string]int{}
 	for _, at := range definition.FindAllStringSubmatchIndex(source, -1) {
@@ -77,7 +77,7 @@ func definesLate(source string) bool {
 	return false
 }
 
-// Whatever the chunks, the final parts joined are the rendering of the whole.
+// The joined final parts equal the rendering of the whole, whatever the chunks.
 func TestAnyChunkingRendersAsTheWhole(t *testing.T) {
 	t.Parallel()
 	checked := 0
@@ -103,7 +103,7 @@ func TestAnyChunkingRendersAsTheWhole(t *testing.T) {
 	}
 }
 
-// Two texts one after the other, with a blank line between, are one text.
+// Two consecutive texts with a blank line between them are rendered as one text.
 func TestAnyTwoExamplesRenderAsTheWhole(t *testing.T) {
 	t.Parallel()
 	all := specExamples(t)
@@ -120,7 +120,7 @@ func TestAnyTwoExamplesRenderAsTheWhole(t *testing.T) {
 	}
 }
 
-// Text shows before its block has ended, and what has ended comes out at once.
+// Text is shown before its block has ended, and ended blocks are emitted at once.
 func TestTextShowsAtOnceAndEndedBlocksAreFinal(t *testing.T) {
 	t.Parallel()
 	var got []string
@@ -143,7 +143,7 @@ func TestTextShowsAtOnceAndEndedBlocksAreFinal(t *testing.T) {
 	}
 }
 
-// The seq of the first chunk is that of what comes out.
+// An emitted part has the seq of its first chunk.
 func TestCoalescingPreservesTheFirstSeq(t *testing.T) {
 	t.Parallel()
 	var got []int64
@@ -158,8 +158,7 @@ func TestCoalescingPreservesTheFirstSeq(t *testing.T) {
 	}
 }
 
-// Open formatting holds a safe flush back; the end of the response does not
-// care.
+// Open formatting delays a safe flush, but not the end of the response.
 func TestUnmatchedFormattingHoldsBack(t *testing.T) {
 	t.Parallel()
 	for source, held := range map[string]bool{
@@ -197,7 +196,7 @@ func TestHardLimitCutsABlock(t *testing.T) {
 	}
 }
 
-// Tags in a text are shown; nothing of it is obeyed.
+// HTML tags in a text are shown as text, and have no effect.
 func TestTagsAreShownNotObeyed(t *testing.T) {
 	t.Parallel()
 	for _, source := range []string{

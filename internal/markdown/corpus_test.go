@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// example is one of the CommonMark specification, or of the GFM extensions.
+// example is an example of the CommonMark specification, or of the GFM extensions.
 type example struct {
 	name     string
 	Markdown string `json:"markdown"`
@@ -40,8 +40,8 @@ func specExamples(t *testing.T) []example {
 	return all
 }
 
-// gfmExamples reads the examples of an extension: after a line of dashes the
-// markdown, up to the next line of dashes and dots.
+// gfmExamples reads the examples of an extension: after a line of dashes the markdown, up to the
+// next line of dashes and dots.
 func gfmExamples(t *testing.T, file string) []example {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -68,7 +68,7 @@ func gfmExamples(t *testing.T, file string) []example {
 	return all
 }
 
-// answers are long answers of models, as they come.
+// answers returns long answers of models, as recorded.
 func answers(t *testing.T) []example {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.md")

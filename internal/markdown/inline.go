@@ -2,15 +2,15 @@ package markdown
 
 import "bytes"
 
-// unmatched reports whether the text has a code span or strong emphasis that was
-// opened and not closed, so that what is shown now would look different once
-// the rest is there. It counts as a reader would, and errs towards waiting.
+// unmatched reports whether the text has an open code span or open strong emphasis, so that its
+// rendering would change when the rest arrives. It counts delimiters as a reader would; in doubt it
+// returns true.
 func unmatched(source []byte) bool {
 	outside, open := outsideCode(source)
 	return open || bytes.Count(outside, []byte("**"))%2 == 1
 }
 
-// outsideCode returns the text without its code spans, and whether one is open.
+// outsideCode returns the text without its code spans, and reports whether a code span is open.
 func outsideCode(source []byte) (outside []byte, open bool) {
 	for len(source) > 0 {
 		i := bytes.IndexAny(source, "`\\")
@@ -32,7 +32,7 @@ func outsideCode(source []byte) (outside []byte, open bool) {
 	return outside, false
 }
 
-// closing returns where the run of exactly n backticks ends, -1 if there is none.
+// closing returns the end of the first run of exactly n backticks; -1 if there is none.
 func closing(source []byte, n int) int {
 	for at := 0; ; {
 		i := bytes.IndexByte(source[at:], '`')

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// A line is blank if it holds spaces and tabs only (CommonMark, section 2.1). A
+// isBlank reports whether a line contains only spaces and tabs (CommonMark, section 2.1). A
 // no-break space is text.
 func isBlank(line []byte) bool {
 	return len(bytes.Trim(trimEnding(line), " \t")) == 0
@@ -16,15 +16,15 @@ func trimEnding(line []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 }
 
-// hasOddSpace reports whether the line holds a control character that goldmark
-// takes for a space and CommonMark does not, or a line ending that goldmark does
-// not know: what the line does to blocks is then left to goldmark.
+// hasOddSpace reports whether the line contains a control character that is a space in goldmark but
+// not in CommonMark, or a line ending that goldmark does not recognise. The effect of such a line
+// on blocks is left to goldmark.
 func hasOddSpace(line []byte) bool {
 	return bytes.ContainsAny(trimEnding(line), "\v\f\r")
 }
 
-// indentOf returns the columns that the line is indented by and the rest of the
-// line, which begins at column start (tabs stop at every fourth column).
+// indentOf returns the indent of the line in columns, and the rest of the line. The line begins at
+// column start; tabs stop at every fourth column.
 func indentOf(line []byte, start int) (columns int, rest []byte) {
 	at := start
 	for i, c := range line {
@@ -40,8 +40,7 @@ func indentOf(line []byte, start int) (columns int, rest []byte) {
 	return at - start, nil
 }
 
-// isThematicBreak reports whether the text, without its indent, is a thematic
-// break.
+// isThematicBreak reports whether the text, without its indent, is a thematic break.
 func isThematicBreak(text []byte) bool {
 	text = bytes.TrimRight(trimEnding(text), " \t")
 	if len(text) == 0 || text[0] != '-' && text[0] != '*' && text[0] != '_' {
@@ -51,23 +50,23 @@ func isThematicBreak(text []byte) bool {
 	return marks >= 3 && len(bytes.Trim(text, " \t"+string(text[0]))) == 0
 }
 
-// isATXHeading reports whether the text, without its indent, is a heading that
-// begins with number signs.
+// isATXHeading reports whether the text, without its indent, is a heading that begins with number
+// signs.
 func isATXHeading(text []byte) bool {
 	text = trimEnding(text)
 	n := len(text) - len(bytes.TrimLeft(text, "#"))
 	return n >= 1 && n <= 6 && (n == len(text) || text[n] == ' ' || text[n] == '\t')
 }
 
-// isSetextUnderline reports whether the text, without its indent, makes a heading
-// of the paragraph above it.
+// isSetextUnderline reports whether the text, without its indent, turns the paragraph above it into
+// a heading.
 func isSetextUnderline(text []byte) bool {
 	text = bytes.TrimRight(trimEnding(text), " \t")
 	return len(text) > 0 && (text[0] == '=' || text[0] == '-') && len(bytes.Trim(text, string(text[0]))) == 0
 }
 
-// isTableDelimiter reports whether the line may be the one between the head of a
-// table and its rows.
+// isTableDelimiter reports whether the line may be the delimiter row between the head of a table
+// and its rows.
 func isTableDelimiter(line []byte) bool {
 	line = trimEnding(line)
 	return bytes.IndexByte(line, '-') >= 0 && len(bytes.Trim(line, " \t|:-")) == 0
@@ -83,14 +82,15 @@ func openingFence(text []byte) (mark byte, length int) {
 	return mark, length
 }
 
-// closesFence reports whether the text, without its indent, closes such a fence.
+// closesFence reports whether the text, without its indent, closes a fence with that mark and
+// length.
 func closesFence(text []byte, mark byte, length int) bool {
 	got, n := fenceOf(text)
 	return got == mark && n >= length && isBlank(text[n:])
 }
 
-// fenceOf returns the character that the text begins with, if it is one that
-// fences are made of, and how often it stands there.
+// fenceOf returns the fence character that the text begins with, and the length of its run; 0 if it
+// begins with none.
 func fenceOf(text []byte) (mark byte, length int) {
 	if len(text) == 0 || text[0] != '`' && text[0] != '~' {
 		return 0, 0
@@ -101,14 +101,14 @@ func fenceOf(text []byte) (mark byte, length int) {
 	return text[0], length
 }
 
-// marker is what a list item begins with.
+// marker is the marker of a list item.
 type marker struct {
 	width int  // bytes, and columns, of the marker itself
 	first bool // a bullet, or the number 1: it may interrupt a paragraph
 }
 
-// listMarker returns the marker that the text, without its indent, begins with;
-// width 0 if there is none.
+// listMarker returns the list marker at the start of the text, without its indent; width 0 if there
+// is none.
 func listMarker(text []byte) marker {
 	text = trimEnding(text)
 	m := marker{}
@@ -131,8 +131,8 @@ func listMarker(text []byte) marker {
 	return m
 }
 
-// interrupts reports whether the text, without its indent of at most three
-// columns, begins another block even where a paragraph is open. HTML is left out.
+// interrupts reports whether the text begins another block even if a paragraph is open. The text
+// has no indent; the indent was at most three columns. HTML blocks are not considered.
 func interrupts(text []byte) bool {
 	if _, fence := openingFence(text); fence > 0 {
 		return true
@@ -143,8 +143,8 @@ func interrupts(text []byte) bool {
 	return text[0] == '>' || isATXHeading(text) || isThematicBreak(text)
 }
 
-// isPlain reports whether the text can only be that of a paragraph, inside
-// whatever quotes and list items it begins.
+// isPlain reports whether the text can only belong to a paragraph, possibly inside quotes and list
+// items that it begins.
 func isPlain(text []byte) bool {
 	for {
 		columns, rest := indentOf(text, 0)
@@ -162,8 +162,7 @@ func isPlain(text []byte) bool {
 	}
 }
 
-// hidesFence reports whether a fence may begin in the text, inside quotes and
-// list items.
+// hidesFence reports whether a fence may begin in the text, inside quotes and list items.
 func hidesFence(text []byte) bool {
 	inner := bytes.TrimLeft(text, " \t>-+*0123456789.)")
 	_, n := fenceOf(inner)

@@ -7,12 +7,11 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// linkBytes bounds the definitions of links that a text can have: their labels,
-// destinations and titles.
+// linkBytes bounds the link definitions of a text: their labels, destinations and titles.
 const linkBytes = 256 << 10
 
-// links are the definitions of links of a text, by label. The first definition
-// of a label holds, and those beyond linkBytes do not.
+// links are the link definitions of a text, by label. The first definition of a label is used.
+// Definitions beyond linkBytes are ignored.
 type links struct {
 	byLabel map[string]parser.Reference
 	bytes   int
@@ -30,8 +29,8 @@ func (l *links) add(ref parser.Reference) {
 	l.byLabel[key] = parser.NewReference(bytes.Clone(ref.Label()), bytes.Clone(ref.Destination()), bytes.Clone(ref.Title()))
 }
 
-// linkContext is the context of a parse that knows the links which were defined
-// before. Those that the parse finds go to found.
+// linkContext is a parse context with the links that were defined before. The parse appends new
+// definitions to found.
 type linkContext struct {
 	parser.Context
 	known *links

@@ -1,12 +1,11 @@
-// Package markdown renders text that is still coming as finished, sanitised
-// HTML: Buffer cuts it into parts where blocks end, StreamBuffer keeps other
-// events out of the middle of a list, table or code block. Raw markdown is what
-// is stored; this is one view of it.
+// Package markdown renders text that is still arriving as finished, sanitised HTML. Buffer cuts the
+// text into parts where blocks end. StreamBuffer keeps other events out of the middle of a list,
+// table or code block. Only raw markdown is stored; this rendering is one view of it.
 //
-// Final parts joined are the rendering of the whole text, however it was cut
-// into chunks, but for three things: definitions of links that come after their
-// use, blocks over HardLimit, and pieces that another event ended. What a block
-// may cost is bounded (bounds.go): one that exceeds a bound is shown as it stands.
+// Joined final parts equal the rendering of the whole text, whatever its division into chunks, with
+// three exceptions: link definitions after their use, blocks over HardLimit, and pieces that
+// another event ended. The cost of a block is bounded (bounds.go); a block that exceeds a bound is
+// shown as escaped source.
 package markdown
 
 import (
@@ -24,15 +23,15 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// machine is CommonMark with GitHub's extensions. Tags in the text are shown,
-// not obeyed: a model's answer is data, and a tag that opens in one part and
-// closes in another would tie the parts together.
+// machine renders CommonMark with GitHub's extensions. HTML tags in the text are shown as text: a
+// model's answer is data, and a tag that opens in one part and closes in another would make the
+// parts depend on each other.
 var machine = goldmark.New(
 	goldmark.WithExtensions(extension.GFM),
 	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(shownTags{}, 1))),
 )
 
-// policy is the second guard: what it removes should never have been made.
+// policy is a second safeguard; machine should never produce what it removes.
 var policy = func() *bluemonday.Policy {
 	p := bluemonday.UGCPolicy()
 	p.AllowAttrs("class").Matching(languageClass).OnElements("code")
@@ -45,8 +44,8 @@ var policy = func() *bluemonday.Policy {
 	return p
 }()
 
-// outliner parses blocks without what stands in them: it says where blocks begin
-// and end, at little cost.
+// outliner parses blocks without their inline content. It finds the starts and ends of blocks at
+// little cost.
 var outliner = parser.NewParser(
 	parser.WithBlockParsers(parser.DefaultBlockParsers()...),
 	parser.WithParagraphTransformers(append(parser.DefaultParagraphTransformers(),
@@ -73,7 +72,7 @@ func Render(source string) string {
 	return out.String()
 }
 
-// collect adds the links that a piece of text defines.
+// collect adds the links that a piece of text defines to known.
 func collect(source []byte, known *links) {
 	if bytes.Contains(source, []byte("]:")) && !exceedsText(source) {
 		pc := newLinkContext(known)
@@ -84,9 +83,9 @@ func collect(source []byte, known *links) {
 	}
 }
 
-// render renders a piece of text that was cut out as blocks. If it exceeds the
-// bounds it is shown as it stands, and plain is true. With define the links that
-// it defines are added to known.
+// render renders a piece of text that consists of whole blocks. If it exceeds the bounds, it is
+// shown as escaped source, and plain is true. With define, the links that it defines are added to
+// known.
 func render(source []byte, known *links, define bool) (html string, plain bool) {
 	if define {
 		collect(source, known)
@@ -113,7 +112,7 @@ func renderBounded(source []byte, known *links) (html string, exceeds bool) {
 	return html, len(html) > out.limit
 }
 
-// asItStands shows the source of a block.
+// asItStands returns the escaped source of a block.
 func asItStands(source []byte) string {
 	return policy.Sanitize("<pre>" + html.EscapeString(string(source)) + "</pre>\n")
 }
@@ -126,8 +125,7 @@ func outline(source []byte) ast.Node {
 	return outliner.Parse(text.NewReader(source))
 }
 
-// lastBlock returns the last block of the top level, and whether it begins with
-// the line at lineStart.
+// lastBlock returns the last top-level block, and whether it begins with the line at lineStart.
 func lastBlock(source []byte, lineStart int) last {
 	doc := outline(source)
 	if doc == nil || doc.LastChild() == nil {
@@ -136,8 +134,7 @@ func lastBlock(source []byte, lineStart int) last {
 	return last{node: doc.LastChild(), here: doc.LastChild().Pos() >= lineStart}
 }
 
-// lastStart returns where the line begins that the last block of the top level
-// begins in; 0 if that is not known.
+// lastStart returns the start of the line in which the last top-level block begins; 0 if unknown.
 func lastStart(source []byte) int {
 	doc := outline(source)
 	if doc == nil || doc.LastChild() == nil {
@@ -156,8 +153,8 @@ func (shownTags) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindImage, linkImage)
 }
 
-// linkImage creates an image a link: a page that fetched it would tell whoever the
-// text names that it is being read, and whatever the text put into the address.
+// linkImage renders an image as a link. If the page fetched the image, it would tell a server named
+// in the text that the text is being read, and anything that the text put into the address.
 func linkImage(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	for up := n.Parent(); up != nil; up = up.Parent() {
 		if up.Kind() == ast.KindLink || up.Kind() == ast.KindImage {

@@ -6,11 +6,11 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// maxAsks is how often the scanner may ask goldmark about one piece of text. Each
-// time costs a parse of the piece.
+// maxAsks is how often the scanner may ask goldmark about one piece of text. Each request parses
+// the piece.
 const maxAsks = 16
 
-// kind is that of the block of the top level that is open.
+// kind is the kind of the open top-level block.
 type kind int
 
 const (
@@ -21,56 +21,54 @@ const (
 	htmlBlock
 	quote
 	list
-	// lost means that it is not known. Nothing is cut before goldmark is asked.
+	// lost means that the kind is unknown. The text is not cut until goldmark has been asked.
 	lost
 )
 
-// scanner follows the blocks of a text's top level, line by line, in time linear
-// in the text. It decides where the text can be cut into pieces that render as
-// the whole does: after a block that has ended, or before one that begins. What
-// it decides depends on the lines alone. Where the rules of CommonMark need more
-// than it knows, it asks goldmark, and where that is too expensive it is lost: a
-// cut that is missing is harmless.
+// scanner tracks the top-level blocks of a text line by line, in time linear in the text. It
+// decides where the text can be cut into pieces that render like the whole: after a block that has
+// ended, or before a block that begins. Its decisions depend only on the lines. If the rules of
+// CommonMark need more information than it has, it asks goldmark. If that is too expensive, it is
+// lost: a missing cut is harmless.
 type scanner struct {
 	kind kind
-	// blank: the last line was blank.
+	// blank reports that the last line was blank.
 	blank bool
 
-	// Of a paragraph.
-	defines bool // it may begin with definitions of links
+	// Only for a paragraph.
+	defines bool // may begin with link definitions
 	lines   int
-	table   bool // a line may be that below a table's head
+	table   bool // a line may be the delimiter row of a table
 
-	// Of a fence.
+	// Only for a fence.
 	fence  byte
 	length int
 
 	html ast.HTMLBlockType
 
-	// Of a list: the column at which the content of its last item begins.
+	// Only for a list: the column at which the content of its last item begins.
 	column int
-	// empty: the item has no content yet.
+	// empty reports that the item has no content yet.
 	empty bool
-	// hidden: the item may have code or HTML in it that swallows blank lines.
+	// hidden reports that the item may contain code or HTML that includes blank lines.
 	hidden bool
 
-	// text: the innermost open block of a quote or list is a paragraph for sure,
-	// so that a line of text continues with it.
+	// text reports that the innermost open block of a quote or list is certainly a paragraph, so
+	// that a line of text continues it.
 	text bool
 
 	asks int
 }
 
-// last is what goldmark makes of the lines so far: the block of the top level
-// that is open.
+// last is goldmark's answer for the lines so far: the open top-level block.
 type last struct {
 	node ast.Node
-	// here: it begins with the newest line.
+	// here reports that the block begins with the newest line.
 	here bool
 }
 
-// step takes the next line, whole. ask is called at most once. before and after
-// say whether the text can be cut before and after the line.
+// step processes the next whole line. It calls ask at most once. before and after report whether
+// the text can be cut before and after the line.
 func (s *scanner) step(line []byte, ask func() last) (before, after bool) {
 	if s.kind == lost {
 		return false, false
@@ -114,8 +112,7 @@ func (s *scanner) close() bool {
 	return true
 }
 
-// open begins a block where none is open, and reports whether the line is all of
-// it.
+// open begins a block with the line, and reports whether the line is the whole block.
 func (s *scanner) open(line []byte, ask func() last) (whole bool) {
 	*s = scanner{asks: s.asks}
 	columns, text := indentOf(line, 0)
@@ -195,7 +192,7 @@ func (s *scanner) inParagraph(line []byte, columns int, text []byte, blank bool,
 	return false, false
 }
 
-// maybeTag takes a line of a paragraph that may begin a block of HTML.
+// maybeTag processes a line of a paragraph that may begin an HTML block.
 func (s *scanner) maybeTag(line []byte, ask func() last) (before, after bool) {
 	now := s.ask(ask)
 	switch node := now.node.(type) {
@@ -220,7 +217,7 @@ func (s *scanner) inQuote(line []byte, columns int, text []byte, blank bool, ask
 	case columns < 4 && interrupts(text):
 		return true, s.open(line, ask)
 	case s.text && (columns >= 4 || text[0] != '<' && listMarker(text).width == 0):
-		return false, false // the paragraph goes on
+		return false, false // the paragraph continues
 	}
 	return s.unsure(line, ask)
 }
@@ -245,25 +242,26 @@ func (s *scanner) inList(line []byte, columns int, text []byte, blank bool, ask 
 	case s.blank, columns < 4 && interrupts(text):
 		return true, s.open(line, ask)
 	case s.text && (columns >= 4 || text[0] != '<'):
-		return false, false // the paragraph goes on
+		return false, false // the paragraph continues
 	}
 	return s.unsure(line, ask)
 }
 
-// inItem takes a line of an item's content, so many columns into it.
+// inItem processes a line of an item's content, indented by columns within the item.
 func (s *scanner) inItem(text []byte, columns int) {
 	s.hidden = s.hidden || hidesFence(text) || bytes.IndexByte(text, '<') >= 0
 	switch {
 	case s.hidden:
 		s.text = false
 	case columns > 3:
-		// After a blank line it may be code, else it continues with the paragraph.
+		// After a blank line it may be code, otherwise it continues the paragraph.
 	default:
 		s.text = isPlain(text)
 	}
 }
 
-// unsure takes a line that continues with a quote or list, or begins another block.
+// unsure processes a line that either continues a quote or list, or begins another block. It asks
+// goldmark.
 func (s *scanner) unsure(line []byte, ask func() last) (before, after bool) {
 	now := s.ask(ask)
 	if now.node == nil {
@@ -283,7 +281,7 @@ func (s *scanner) unsure(line []byte, ask func() last) (before, after bool) {
 	return false, false
 }
 
-// goesOn takes over what goldmark knows of a quote or list.
+// goesOn copies goldmark's state of a quote or list that continues.
 func (s *scanner) goesOn(node ast.Node) {
 	if s.kind == list {
 		item := node.LastChild().(*ast.ListItem)
@@ -304,8 +302,7 @@ func (s *scanner) ask(ask func() last) last {
 	return ask()
 }
 
-// holdsTogether reports whether the block that is open is one that nothing may
-// come into the middle of.
+// holdsTogether reports whether nothing may be inserted into the open block.
 func (s *scanner) holdsTogether() bool {
 	switch s.kind {
 	case list, fencedCode, indentedCode, lost:
@@ -316,7 +313,7 @@ func (s *scanner) holdsTogether() bool {
 	return s.table
 }
 
-// htmlEnds are what ends a block of HTML that does not end with a blank line.
+// htmlEnds are the strings that end an HTML block of a type that does not end with a blank line.
 var htmlEnds = map[ast.HTMLBlockType][]string{
 	ast.HTMLBlockType1: {"</script>", "</pre>", "</style>", "</textarea>"},
 	ast.HTMLBlockType2: {"-->"},
@@ -325,7 +322,7 @@ var htmlEnds = map[ast.HTMLBlockType][]string{
 	ast.HTMLBlockType5: {"]]>"},
 }
 
-// closesHTML reports whether the line ends a block of HTML of that type.
+// closesHTML reports whether the line ends an HTML block of that type.
 func closesHTML(line []byte, typ ast.HTMLBlockType) bool {
 	if typ >= ast.HTMLBlockType6 {
 		return isBlank(line)

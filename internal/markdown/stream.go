@@ -1,23 +1,22 @@
 package markdown
 
-// Event is anything but text: a tool call, a thought, a plan.
+// Event is anything other than text: a tool call, a thought, a plan.
 type Event[T any] struct {
 	Seq   int64
 	Value T
 }
 
-// StreamBuffer is a Buffer that other events pass, too. One that arrives inside
-// a list, table or code block waits for its end; elsewhere it ends the
-// paragraph that is open. Nothing overtakes what was received before it, but
-// for the block that it would have broken.
+// StreamBuffer is a Buffer for text with other events in between. An event inside a list, table or
+// code block waits for the end of the block. Elsewhere it ends the open paragraph. Order is kept,
+// except that a waiting event comes after the block that it would have broken.
 type StreamBuffer[T any] struct {
 	text    *Buffer
 	event   func(Event[T])
 	waiting []Event[T]
 }
 
-// NewStreamBuffer makes one that hands parts and events out in the order in
-// which they are to be shown.
+// NewStreamBuffer creates a StreamBuffer that passes parts and events to the functions in the order
+// in which they are shown.
 func NewStreamBuffer[T any](part func(Part), event func(Event[T])) *StreamBuffer[T] {
 	s := &StreamBuffer[T]{event: event}
 	s.text = NewBuffer(func(p Part) {
@@ -43,10 +42,10 @@ func (s *StreamBuffer[T]) Event(seq int64, value T) {
 	s.event(e)
 }
 
-// Show gives the open text as a provisional part.
+// Show emits the open text as a provisional part.
 func (s *StreamBuffer[T]) Show() { s.text.Show() }
 
-// Flush ends the text and lets out what waits: the response is over.
+// Flush ends the text and emits the waiting events. It is called at the end of the response.
 func (s *StreamBuffer[T]) Flush() {
 	s.text.Flush()
 	s.release()

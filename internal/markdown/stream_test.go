@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// record writes down what a StreamBuffer lets out.
+// record records the output of a StreamBuffer.
 type record struct {
 	out  []string
 	html strings.Builder
@@ -29,8 +29,8 @@ func (r *record) want(t *testing.T, want ...string) {
 	}
 }
 
-// What came out of order of display keeps the seq that it was given at receipt,
-// and what waits comes out in the order received.
+// An event that is shown out of order keeps the seq that it was received with. Waiting events are
+// emitted in the order received.
 func TestEventBuffer_OutOfOrderSeqPreserved(t *testing.T) {
 	t.Parallel()
 	var r record
@@ -44,7 +44,7 @@ func TestEventBuffer_OutOfOrderSeqPreserved(t *testing.T) {
 	r.want(t, "1:<ul>\n<li>a</li>\n<li>b</li>\n</ul>\n", "2=call", "3=thought", "4:<p>text</p>\n", "5=result")
 }
 
-// Chunks that are shown together come out under the seq of the first.
+// Chunks that are shown together are emitted with the seq of the first.
 func TestEventBuffer_CoalescingPreservesFirstSeq(t *testing.T) {
 	t.Parallel()
 	var r record
@@ -94,9 +94,8 @@ func TestEventsWaitForTheEndOfABlock(t *testing.T) {
 	r.want(t, "1:<p>a paragraph</p>\n", "2=call", "1:<p>goes on</p>\n")
 }
 
-// A tool call in the middle of a list, table or code block of a long answer
-// changes nothing of how it renders; nothing is lost, and events keep their
-// order.
+// A tool call in the middle of a list, table or code block of a long answer does not change the
+// rendering. Nothing is lost, and events keep their order.
 func TestToolCallsInTheMiddleOfAnswers(t *testing.T) {
 	t.Parallel()
 	for i, e := range answers(t) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// unbounded renders a whole text with goldmark alone: no parts and no bounds.
+// unbounded renders a whole text with goldmark only, without parts and bounds.
 func unbounded(t *testing.T, source string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -20,8 +20,7 @@ func unbounded(t *testing.T, source string) string {
 	return policy.Sanitize(out.String())
 }
 
-// pieces are lines, and beginnings of lines, that matter to where blocks begin
-// and end.
+// pieces are lines, and starts of lines, that affect where blocks begin and end.
 var pieces = []string{
 	"\n", "\n", "\n", "\n\n", "\n\n\n", " \n", "\t\n", "\u00a0\n", "\u0085\n", "text", "more **bold", "text", "T", "a | b\n--|--\n", "|a|\n|-|\n", "|a|b|\n|-|-|\n|1|2|\n", "| c |\n", "--|--\n",
 	"- a", "- ", "-", "* b", "+ c", "1. one", "2. two", "1) x", "10. ten", "-\n", "1.\n", "-   wide", "-     code", "- - nested", "- > q", "- # h",
@@ -41,14 +40,14 @@ func assembled(r *rand.Rand) string {
 	return b.String()
 }
 
-// itemDefines matches a definition of a link in a list item. Whether goldmark
-// takes such a list for a loose one depends on the line before the list.
+// itemDefines matches a link definition in a list item. Whether goldmark treats such a list as
+// loose depends on the line before the list.
 var itemDefines = regexp.MustCompile(`(?m)^[ \t>]*([-+*]|[0-9]+[.)])[^\n]*\[[^\]]*\]:`)
 
-// fragments is how many random texts a test renders.
+// fragments is the number of random texts that a test renders.
 const fragments = 3000
 
-// The rendering in parts is that of goldmark, whatever the blocks are.
+// The rendering in parts equals goldmark's, whatever the blocks are.
 func TestPartsRenderAsGoldmarkDoes(t *testing.T) {
 	t.Parallel()
 	texts := []string{}
@@ -69,8 +68,8 @@ func TestPartsRenderAsGoldmarkDoes(t *testing.T) {
 	}
 }
 
-// finals writes the chunks and returns the final parts, with provisional ones in
-// between where r says so.
+// finals writes the chunks and returns the final parts, with provisional parts in between at
+// random.
 func finals(chunks []string, r *rand.Rand) []string {
 	var got []string
 	b := NewBuffer(func(p Part) {
@@ -88,8 +87,8 @@ func finals(chunks []string, r *rand.Rand) []string {
 	return got
 }
 
-// Numbers and contents of the final parts follow from the text alone: however it
-// is cut into chunks, and whatever was shown before its end.
+// Numbers and contents of the final parts depend only on the text, not on its chunks or on
+// provisional parts.
 func TestPartsFollowFromTheTextAlone(t *testing.T) {
 	t.Parallel()
 	texts := []string{

@@ -1,6 +1,5 @@
-// Package notify carries hints: content-free notifications that say "look at
-// the store". A hint may be lost or come twice; everything works, slower, with
-// all of them lost.
+// Package notify carries hints: notifications without content that mean "look at the store". A hint
+// may be lost or arrive twice. Everything also works, more slowly, if all hints are lost.
 package notify
 
 import (
@@ -11,80 +10,77 @@ import (
 	"github.com/google/uuid"
 )
 
-// Notifier carries hints by topic, inside this process and to the other servers
-// of the same store.
+// Notifier carries hints by topic, inside this process and to the other servers of the same store.
 type Notifier interface {
-	// Publish sends a hint to whoever has subscribed, in whichever process. It
-	// never blocks and never fails.
+	// Publish sends a hint to the subscribers in all processes. It never blocks and never fails.
 	Publish(topic string)
-	// PublishAway is Publish for what those in this process know already.
+	// PublishAway sends a hint only to other processes, because the subscribers in this one already
+	// know.
 	PublishAway(topic string)
-	// Subscribe returns a channel that holds one hint when any came since it was
-	// last read, and a function that ends the subscription.
+	// Subscribe returns a channel that holds one hint if any arrived since the last receive, and a
+	// function that ends the subscription.
 	Subscribe(topics ...string) (<-chan struct{}, func())
 }
 
-// Agents is the topic of executions that became PENDING on a queue.
+// Agents returns the topic of executions that became PENDING on a queue.
 func Agents(org, queue string) string { return "agents." + org + "." + queue }
 
-// Tasks is the topic of tasks that became claimable on a queue.
+// Tasks returns the topic of tasks that became claimable on a queue.
 func Tasks(org, queue string) string { return "tasks." + org + "." + queue }
 
-// Freed is the topic of an org's task having given a place under a limit back.
+// Freed returns the topic for a task of an org that released a place under a limit.
 func Freed(org string) string { return "freed." + org }
 
-// Log is the topic of an execution's log having grown.
+// Log returns the topic for growth of an execution's log.
 func Log(execution uuid.UUID) string { return "log." + execution.String() }
 
-// Stream is the topic of a general stream that has grown, was closed or deleted.
+// Stream returns the topic for a general stream that has grown, or was closed or deleted.
 func Stream(id uuid.UUID) string { return "stream." + id.String() }
 
 const (
-	// Due is the topic of a timer that is set earlier than any before.
+	// Due is the topic for a timer that is set earlier than all others.
 	Due = "due"
-	// Recheck is the topic of something that was put off having come due.
+	// Recheck is the topic for postponed work that has become due.
 	Recheck = "recheck"
 )
 
-// Inside reports whether a topic is of no use to other servers: each of them looks
-// for what is due by itself.
+// Inside reports whether a topic is useless to other servers, because each of them looks for due
+// work itself.
 func Inside(topic string) bool { return topic == Due || topic == Recheck }
 
-// Sure reports whether no hint of n is ever lost: those inside one process, if
-// no other writes to the store. Nobody
-// then has to look without one.
+// Sure reports whether n never loses a hint. This holds for hints inside one process if no other
+// process writes to the store. Readers then need not poll.
 func Sure(n Notifier) bool {
 	inside, ok := n.(*Local)
 	return ok && !inside.Shared
 }
 
-// Mark stands for a topic, and says nothing of it. Two topics may have the same
-// mark: one is then hinted at with the other.
+// Mark is a hash of a topic that does not reveal the topic. Two topics may have the same mark; a
+// hint for one then also wakes the subscribers of the other.
 type Mark uint64
 
-// MarkOf returns the mark of a topic, the same in every process.
+// MarkOf returns the mark of a topic, which is the same in every process.
 func MarkOf(topic string) Mark {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(topic)) // never fails
 	return Mark(h.Sum64())
 }
 
-// Counted is implemented by a Notifier that counts, since it was made, the hints
-// that were published, and of those the ones that it knows to be lost.
+// Counted is implemented by a Notifier that counts published hints, and the published hints that it
+// knows to be lost. The counts begin when it is created.
 type Counted interface {
 	Counts() (sent, lost int64)
 }
 
-// Checked is implemented by a Notifier that depends on something which may be
-// away. Check gives what is wrong now; it does not wait.
+// Checked is implemented by a Notifier that depends on a service which may be unavailable. Check
+// returns the current problems; it does not wait.
 type Checked interface {
 	Check() error
 }
 
 // Local carries hints inside one process. The zero value is ready.
 type Local struct {
-	// Shared says that other processes write to the store, too, and their hints do
-	// not come here.
+	// Shared is set if other processes write to the same store, whose hints do not arrive here.
 	Shared bool
 
 	sent atomic.Int64
@@ -102,8 +98,7 @@ func (l *Local) Publish(topic string) {
 // PublishAway implements Notifier.
 func (l *Local) PublishAway(string) {}
 
-// Hint gives a hint to those who have subscribed to a topic of that mark. It
-// never blocks.
+// Hint sends a hint to the subscribers of topics with that mark. It never blocks.
 func (l *Local) Hint(m Mark) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

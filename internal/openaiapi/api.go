@@ -12,36 +12,37 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 )
 
-// Config says how the API runs. All fields are needed, but Recheck, Stop and those of
+// Config configures the API. All fields are required except Recheck, Stop and the fields for
 // WebSockets.
 type Config struct {
 	Engine *engine.Engine
 	Log    *eventlog.Log
 	Logger *slog.Logger
-	// Stop, once closed, resets open streams.
+	// Stop, when closed, resets open streams.
 	Stop <-chan struct{}
-	// PingEvery is the pause between comments on a stream that is silent,
-	// WriteTimeout how long its reader may take for a piece of 64 KiB.
+	// PingEvery is the interval of comments on an idle stream. WriteTimeout is the time that a
+	// stream's reader has for each piece of 64 KiB.
 	PingEvery, WriteTimeout time.Duration
-	// Recheck tells, about once a second of an open stream, whether its caller
-	// still may read. An error resets the stream.
+	// Recheck returns a function that is called about once a second while a stream is open. It
+	// checks whether the caller may still read; an error resets the stream.
 	Recheck func(r *http.Request) func() error
-	// Read lets a caller open a stream, or wait for a response's end; leave ends that.
-	// Nil lets all.
+	// Read admits a caller that opens a stream or waits for the end of a response; leave ends that.
+	// Nil admits every caller.
 	Read func(r *http.Request) (leave func(), refused *Error)
 
-	// Admit lets a request open a WebSocket; default: every one.
+	// Admit decides whether a request may open a WebSocket; nil admits every request.
 	Admit func(r *http.Request) (Admission, *Error)
-	// Subprotocol is the one that is selected where a WebSocket's request offers it.
+	// Subprotocol is selected if a WebSocket request offers it.
 	Subprotocol string
-	// FrameTimeout is how long a frame of a WebSocket may take to come, from its
-	// first bytes on; default one minute.
+	// FrameTimeout is the time within which a frame of a WebSocket must arrive, counted from its
+	// first bytes; default one minute.
 	FrameTimeout time.Duration
 	// After is the clock of WebSockets; default time.After.
 	After func(time.Duration) <-chan time.Time
 }
 
-// API serves /v1/responses, /v1/conversations and /v1/models to callers that are known already.
+// API serves /v1/responses, /v1/conversations and /v1/models to callers that are already
+// authenticated.
 type API struct {
 	Config
 	mux *http.ServeMux
@@ -52,7 +53,7 @@ const (
 	modelsPath    = "/v1/models"
 )
 
-// Owns reports whether a path is this API's.
+// Owns reports whether a path belongs to this API.
 func Owns(path string) bool {
 	for _, own := range []string{responsesPath, conversationsPath, modelsPath} {
 		if path == own || strings.HasPrefix(path, own+"/") {
@@ -62,7 +63,7 @@ func Owns(path string) bool {
 	return false
 }
 
-// New makes the API.
+// New creates the API.
 func New(c Config) *API {
 	a := &API{Config: c.normal(), mux: http.NewServeMux()}
 	a.mux.HandleFunc("GET "+responsesPath, a.socket)
@@ -92,7 +93,7 @@ func (c Config) normal() Config {
 
 type orgKey struct{}
 
-// WithOrg says whose request it is.
+// WithOrg returns a context with the org of the request.
 func WithOrg(ctx context.Context, org string) context.Context {
 	return context.WithValue(ctx, orgKey{}, org)
 }
@@ -102,13 +103,13 @@ func orgOf(r *http.Request) string {
 	return org
 }
 
-// Route is the pattern that a request matches, without the method; "" if none.
+// Route returns the pattern that a request matches, without the method; "" if none matches.
 func (a *API) Route(r *http.Request) string {
 	_, pattern := a.mux.Handler(r)
 	return WithoutMethod(pattern)
 }
 
-// WithoutMethod is the path of a pattern of a ServeMux.
+// WithoutMethod returns the path of a ServeMux pattern.
 func WithoutMethod(pattern string) string {
 	if _, path, found := strings.Cut(pattern, " "); found {
 		return path

@@ -8,9 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// serverLabel names Perdure in calls of the tools that run here. OpenAI's clients
-// run each function_call themselves, so that such a call is shown as one that
-// another server makes: an mcp_call.
+// serverLabel names Perdure in calls of tools that run on workers. OpenAI's clients run each
+// function_call themselves, so such a call is shown as an mcp_call, a call that a server runs.
 const serverLabel = "perdure"
 
 // open returns the calls that the response leaves to the client, in call order.
@@ -21,7 +20,8 @@ func (f *fold) open() []string {
 	})
 }
 
-// called takes in a call, whole: only a call that is stored may be run.
+// called shows a complete call. Incomplete calls are never shown, because only a stored call may be
+// run.
 func (f *fold) called(r record, p perdure.Part) {
 	arguments := p.RawArguments
 	if arguments == "" {
@@ -47,8 +47,7 @@ func (f *fold) callOfClient(p perdure.Part, arguments string) *growing {
 	return g
 }
 
-// callHere shows a call of a tool that runs at Perdure. The item is done when the
-// result is stored.
+// callHere shows a call of a tool that runs at Perdure. The item is done when the result is stored.
 func (f *fold) callHere(p perdure.Part, arguments string) *growing {
 	g := f.add(Item{Type: itemToolCall, Status: statusInProgress, Name: p.Name}, "")
 	f.emitAt(g, "response.mcp_call.in_progress")
@@ -57,7 +56,7 @@ func (f *fold) callHere(p perdure.Part, arguments string) *growing {
 	return g
 }
 
-// argumentsOf shows the arguments of a call.
+// argumentsOf emits the events with the arguments of a call.
 func (f *fold) argumentsOf(g *growing, event, arguments string) {
 	f.emit(event+".delta", func(h head) any {
 		return struct {
@@ -67,7 +66,7 @@ func (f *fold) argumentsOf(g *growing, event, arguments string) {
 	})
 	name := ""
 	if g.Type == itemCall {
-		name = g.Name // the event of a tool that runs here has no name
+		name = g.Name // the event of an mcp_call has no name
 	}
 	f.emit(event+".done", func(h head) any {
 		return struct {
@@ -78,13 +77,13 @@ func (f *fold) argumentsOf(g *growing, event, arguments string) {
 	})
 }
 
-// emitAt adds an event that says no more than which item it is of.
+// emitAt emits an event that contains only the place of its item.
 func (f *fold) emitAt(g *growing, kind string) {
 	f.emit(kind, func(h head) any { return g.at(h) })
 }
 
-// answeredCalls takes in the results of calls that were made in this response.
-// Those of calls that were made before it are its input.
+// answeredCalls applies the results of calls made in this response. Results of earlier calls are
+// input of the response.
 func (f *fold) answeredCalls(c perdure.Content) {
 	for _, p := range c.Parts {
 		g := f.calls[p.ToolCallID]
@@ -110,8 +109,8 @@ func (f *fold) resulted(g *growing, p perdure.Part) {
 	f.itemDone(g)
 }
 
-// resultText is a tool's result as a client is shown it, who can be given no more
-// than text. The model gets all of it.
+// resultText returns a tool's result as text, which is all that this API can show to a client. The
+// model gets the whole result.
 func resultText(parts []perdure.Part) string {
 	var texts []string
 	for _, p := range parts {
@@ -125,7 +124,7 @@ func resultText(parts []perdure.Part) string {
 	return strings.Join(texts, "\n")
 }
 
-// toolError is why a tool failed, as OpenAI's clients have it.
+// toolError is the error of a failed tool in OpenAI's shape.
 type toolError struct {
 	Type    string    `json:"type"`
 	Content []Content `json:"content"`

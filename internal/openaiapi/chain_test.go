@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// prompt is what the model was given at its last call, a line a message.
+// prompt returns the messages of the model's last call, one per line.
 func (s *stage) prompt() string {
 	s.t.Helper()
 	all := s.model.asked()
@@ -37,7 +37,7 @@ func (s *stage) prompt() string {
 	return strings.Join(lines, "\n")
 }
 
-// executions counts them.
+// executions returns the number of executions.
 func (s *stage) executions() int {
 	s.t.Helper()
 	page, err := s.store.Executions(s.t.Context(), "default", store.ExecutionFilter{Limit: 100})
@@ -71,17 +71,17 @@ func TestAChainGoesOnInOneExecution(t *testing.T) {
 	}
 }
 
-// From the middle of a chain a new execution continues, whose path is copied under
-// new ids in its first commit; the chain stays as it is.
+// A create from the middle of a chain starts a new execution. Its path is copied with new ids in
+// its first commit; the chain stays unchanged.
 func TestABranchIsANewExecution(t *testing.T) {
 	s := newStage(t, thinks("hm", says("one")), says("two"), says("three"))
 	a := s.create(`"input":"a"`).object()
 	b := s.create(after(a.ID) + `"input":"b"`).object()
 	c := s.create(after(a.ID) + `"input":"c"`).object()
 	s.wantPrompt("user: a\nassistant: one\nuser: c")
-	d := s.create(after(c.ID) + `"input":"d"`).object() // continues with the branch
+	d := s.create(after(c.ID) + `"input":"d"`).object() // continues the branch
 	s.wantPrompt("user: a\nassistant: one\nuser: c\nassistant: two\nuser: d")
-	e := s.create(after(b.ID) + `"input":"e"`).object() // and with the chain
+	e := s.create(after(b.ID) + `"input":"e"`).object() // continues the chain
 	s.wantPrompt("user: a\nassistant: one\nuser: b\nassistant: two\nuser: e")
 	if s.executions() != 2 || d.Status != "completed" || e.Status != "completed" {
 		t.Errorf("%d executions", s.executions())
@@ -112,8 +112,8 @@ func TestABranchIsANewExecution(t *testing.T) {
 	}
 }
 
-// While a chain is busy, going on from its head makes a new execution, too; the
-// response that runs is left alone.
+// A create from the head of a busy chain also starts a new execution; the running response is not
+// affected.
 func TestABusyChainIsBranched(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	slow := false
@@ -146,7 +146,7 @@ func (s *stage) untilEnd(id string) object {
 	return responseOf(s.t, all[len(all)-1])
 }
 
-// Two creates that continue from one response at once never share one.
+// Two concurrent creates from one response never share a response.
 func TestTwoAtOnceNeverShareAResponse(t *testing.T) {
 	s := newStage(t, says("one"))
 	a := s.create(`"input":"a"`).object()
@@ -172,8 +172,8 @@ func TestTwoAtOnceNeverShareAResponse(t *testing.T) {
 	}
 }
 
-// A message that steers joins the response that runs: the id that it was given
-// is another name of that one.
+// A steering message joins the running response: the id that it was assigned is an alias of that
+// response.
 func TestASteeringInputIsAnAlias(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(calls("I look.", "gone", "{}"), said, open), says("Done."))
@@ -215,8 +215,8 @@ func TestASteeringInputIsAnAlias(t *testing.T) {
 	}
 }
 
-// The streams of messages that an agent makes nothing of end when it waits for
-// the next, as does that of what it was begun with.
+// If an agent produces nothing from its messages, their streams end when it waits for the next
+// message. The stream of its initial input ends, too.
 func TestStreamsOfWhatNobodyAnswersEnd(t *testing.T) {
 	s := newStage(t)
 	x, err := s.engine.Start(t.Context(), "default", engine.StartRequest{Kind: "deaf", Input: json.RawMessage("{}")})
@@ -240,8 +240,8 @@ func TestStreamsOfWhatNobodyAnswersEnd(t *testing.T) {
 
 const result = `{"type":"function_call_output","call_id":"%s","output":"%s"}`
 
-// The calls of a client's tools end the response, and the next create brings all
-// their outputs, in any order.
+// Calls of a client's tools end the response, and the next create sends all their outputs, in any
+// order.
 func TestClientToolsAreAnsweredByTheNextCreate(t *testing.T) {
 	s := newStage(t, calls("I ask.", "gone", "{}", "ask", `{"n":1}`, "ask", `{"n":2}`), says("Both are 7."))
 	a := s.create(`"input":"a",` + tools).object()
@@ -261,15 +261,15 @@ func TestClientToolsAreAnsweredByTheNextCreate(t *testing.T) {
 	}
 	s.wantPrompt("user: a\nassistant: I ask.(gone)(ask)(ask)\ntool_result: there is no tool \"gone\"; the tools are: []\ntool_result: 8\ntool_result: 7\nuser: and?")
 
-	// The outputs can be given again from there, in a branch.
+	// The outputs can be sent again from that response, in a branch.
 	c := s.create(after(a.ID) + `"input":[` + one + `,` + two + `],` + tools).object()
 	if c.text() != "Both are 7." || s.executions() != 2 {
 		t.Errorf("got %s", c.raw)
 	}
 }
 
-// A message that comes by another way while calls of a client's tools are open
-// is taken up, and the calls have a result.
+// A message that arrives by another interface while calls of a client's tools are open is accepted,
+// and the calls get a result.
 func TestOpenCallsAreAnsweredWhenTheUserSpeaks(t *testing.T) {
 	s := newStage(t, calls("I ask.", "ask", `{}`), says("Fine."))
 	a := s.create(`"input":"a",` + tools).object()
@@ -287,7 +287,7 @@ func TestOpenCallsAreAnsweredWhenTheUserSpeaks(t *testing.T) {
 	s.wantPrompt("user: a\nassistant: I ask.(ask)\ntool_result: skipped: the user sent a message\nuser: never mind")
 }
 
-// What a create asks for holds for its own response: the next one has its own.
+// The settings of a create apply only to its own response; the next one has its own.
 func TestSettingsAreThoseOfTheResponse(t *testing.T) {
 	s := newStage(t)
 	_, err := s.engine.CreateDefinition(t.Context(), "default", perdure.Definition{
@@ -321,8 +321,7 @@ func TestSettingsAreThoseOfTheResponse(t *testing.T) {
 	}
 }
 
-// Items are messages: images, what was said elsewhere, and calls with their
-// results.
+// Items become messages: images, earlier messages, and calls with their results.
 func TestInputItemsBecomeMessages(t *testing.T) {
 	s := newStage(t)
 	o := s.create(`"input":[
@@ -373,8 +372,8 @@ func TestInputItemsBecomeMessages(t *testing.T) {
 	s.call("GET", "/v1/responses/"+o.ID+"/input_items?order=x", "").refused(400, "order", "invalid_value")
 }
 
-// A result that a client brings names the tool of its call, whether the model made
-// the call, the same input brings it, or a branch begins at it.
+// A result that a client sends gets the tool name of its call. The call may be from the model, in
+// the same input, or at the start of a branch.
 func TestGivenResultsNameTheirTools(t *testing.T) {
 	s := newStage(t, calls("I ask.", "ask", `{}`), says("Fine."), says("Fine."))
 	a := s.create(`"input":"a",` + tools).object()
@@ -390,7 +389,7 @@ func TestGivenResultsNameTheirTools(t *testing.T) {
 	}
 }
 
-// resultNames are the tools that the stored results of a response's run name.
+// resultNames returns the tool names in the stored results of a response's execution.
 func (s *stage) resultNames(response string) (names []string) {
 	s.t.Helper()
 	row, err := s.store.Response(s.t.Context(), "default", response)

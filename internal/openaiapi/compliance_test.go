@@ -5,15 +5,15 @@ import (
 	"testing"
 )
 
-// The cases of the public compliance suite of Open Responses that go over HTTP. Those
-// over a WebSocket are the TestSocket... of the same names.
+// The HTTP cases of the public compliance suite of Open Responses. The WebSocket cases are the
+// TestSocket... tests of the same names.
 func TestComplianceOverHTTP(t *testing.T) {
 	const weather = `"tools":[{"type":"function","name":"weather","description":"The weather at a place.",
 		"parameters":{"type":"object","properties":{"place":{"type":"string"}},"required":["place"]}}]`
 	for name, c := range map[string]struct {
 		answer  answer
 		members string
-		prompt  string // what the model is given
+		prompt  string // the input of the model
 		output  string // types of the items
 	}{
 		"basic-response": {says("Hello."), `"input":[{"type":"message","role":"user","content":"Greet me."}]`, "user: Greet me.", "message"},

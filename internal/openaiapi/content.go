@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// givenContent is a part of a given item.
+// givenContent is a content part of an input item.
 type givenContent struct {
 	Type     string  `json:"type"`
 	Text     string  `json:"text"`
@@ -23,7 +23,7 @@ type givenContent struct {
 	Filename string  `json:"filename"`
 }
 
-// contentParts reads a string or a list of content.
+// contentParts parses a string or a list of content parts.
 func contentParts(raw json.RawMessage, at string) ([]perdure.Part, error) {
 	var text string
 	if !given(raw) {
@@ -61,14 +61,14 @@ func (c givenContent) part(at string) (perdure.Part, error) {
 	return perdure.Part{}, unsupportedValue(at+".type", "'%s' is none of input_text, input_image, input_file, output_text, refusal.", c.Type)
 }
 
-// image reads a URL, or the data in one: the server fetches nothing for a client.
+// image parses a URL or a data URL. The server fetches nothing for a client.
 func (c givenContent) image(at string) (perdure.Part, error) {
 	p := perdure.Part{Type: perdure.PartImage, Detail: c.Detail}
 	if err := oneOf(at+".detail", c.Detail, "", "auto", "low", "high", "original"); err != nil {
 		return p, err
 	}
 	if c.Detail == "auto" {
-		p.Detail = "" // as if it were not given
+		p.Detail = "" // auto is the default
 	}
 	if c.FileID != "" {
 		return p, unsupported(at+".file_id", "give the image's data or its URL in 'image_url'")
@@ -91,7 +91,7 @@ func (c givenContent) image(at string) (perdure.Part, error) {
 	return p, checkMedium(p, at, ".image_url", "invalid_image")
 }
 
-// file reads a file that is given by data, URL or id.
+// file parses a file with data, a URL or an id.
 func (c givenContent) file(at string) (perdure.Part, error) {
 	p := perdure.Part{Type: perdure.PartFile, URL: c.FileURL, FileID: c.FileID, Filename: c.Filename}
 	if err := oneOf(at+".detail", c.Detail, "", "auto", "low", "high"); err != nil {
@@ -111,7 +111,7 @@ func (c givenContent) file(at string) (perdure.Part, error) {
 	return p, checkMedium(p, at, ".file_id", "invalid_value")
 }
 
-// fileData reads a data URL, or base64 alone, whose type is then that of its name.
+// fileData parses a data URL, or plain base64, whose type is derived from the file name.
 func fileData(c givenContent) (mime, data string) {
 	if mime, data, ok := dataOf(c.FileData); ok {
 		return mime, data
@@ -123,12 +123,12 @@ func fileData(c givenContent) (mime, data string) {
 	return mime, c.FileData
 }
 
-// fileTypes are the media types of files by the ending of their names.
+// fileTypes are the media types by file extension.
 var fileTypes = map[string]string{
 	"pdf": "application/pdf", "txt": "text/plain", "md": "text/markdown", "csv": "text/csv", "html": "text/html", "json": "application/json",
 }
 
-// dataOf reads a data URL in base64 (RFC 2397). Parameters of its type are left out.
+// dataOf parses a base64 data URL (RFC 2397). Parameters of its type are dropped.
 func dataOf(url string) (mime, data string, ok bool) {
 	head, data, found := strings.Cut(url, ",")
 	head, isData := strings.CutPrefix(head, "data:")
@@ -137,8 +137,8 @@ func dataOf(url string) (mime, data string, ok bool) {
 	return strings.ToLower(mime), data, found && isData && isBase64
 }
 
-// checkMedium checks an image or a file as on every transport. A name is the member
-// that is at fault where it is its own.
+// checkMedium checks an image or a file by the same rules as every transport. The error names
+// member, unless the file name is wrong.
 func checkMedium(p perdure.Part, at, member, code string) error {
 	var bad *perdure.Error
 	if !errors.As(perdure.CheckParts(perdure.RoleUser, "part", []perdure.Part{p}), &bad) {

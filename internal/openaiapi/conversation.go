@@ -19,7 +19,7 @@ const (
 	conversationPrefix = "conv_"
 )
 
-// Conversation is the object of a conversation.
+// Conversation is the conversation object of the API.
 type Conversation struct {
 	ID        string          `json:"id"`
 	Object    string          `json:"object"`
@@ -40,10 +40,10 @@ func (a *API) handleConversations() {
 
 func noConversation(id string) *Error { return notFound("Conversation with id '%s' not found.", id) }
 
-// conversation reads a conversation. Error: an *Error 404.
+// conversation reads a conversation. Errors: an *Error with status 404.
 func (a *API) conversation(ctx context.Context, org, id string) (*store.Conversation, error) {
 	if perdure.CheckText("id", id) != nil {
-		return nil, noConversation(id) // no store can hold it
+		return nil, noConversation(id) // no store can hold such an id
 	}
 	c, err := a.Engine.Store.Conversation(ctx, org, id)
 	if perdure.IsCode(err, perdure.NotFound) {
@@ -63,7 +63,7 @@ func (a *API) answerConversation(w http.ResponseWriter, r *http.Request, c *stor
 	writeJSON(w, http.StatusOK, Conversation{ID: c.ID, Object: "conversation", CreatedAt: c.CreatedAt.Unix(), Metadata: c.Metadata})
 }
 
-// createConversation stores a conversation with its first items.
+// createConversation creates a conversation with its first items.
 func (a *API) createConversation(w http.ResponseWriter, r *http.Request) {
 	ctx, org := r.Context(), orgOf(r)
 	body, err := readConversation(w, r, "items", "metadata")
@@ -106,7 +106,7 @@ func (a *API) changeConversation(w http.ResponseWriter, r *http.Request) {
 	a.answerConversation(w, r, c, err)
 }
 
-// deleteConversation lets a conversation not be found any more. Its responses stay.
+// deleteConversation deletes a conversation. Its responses remain.
 func (a *API) deleteConversation(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	_, err := a.conversation(r.Context(), orgOf(r), id)
@@ -123,22 +123,22 @@ func (a *API) deleteConversation(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"id": id, "object": "conversation.deleted", "deleted": true})
 }
 
-// conversationBody is what a client sends of a conversation.
+// conversationBody is the request body of a conversation.
 type conversationBody struct {
 	items       []readItem
 	metadata    json.RawMessage
 	hasMetadata bool
 }
 
-// addedAtOnce is the most items that one request adds, as OpenAI has it.
+// addedAtOnce is the largest number of items in one request, as in OpenAI's API.
 const addedAtOnce = 20
 
-// conversationRules are those of a body with items.
+// conversationRules are the limits of a body with items.
 var conversationRules = perdure.DocumentRules{Values: 1_000_000, Arrays: map[string]int{
 	"items": addedAtOnce, "items[].content": perdure.MaxParts, "items[].output": perdure.MaxParts, "items[].summary": perdure.MaxParts,
 }}
 
-// readConversation reads a body that has these members. An empty one has none.
+// readConversation parses a body, which may have only the named members. An empty body has none.
 func readConversation(w http.ResponseWriter, r *http.Request, names ...string) (conversationBody, error) {
 	b := conversationBody{metadata: json.RawMessage("{}")}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
@@ -170,7 +170,7 @@ func readConversation(w http.ResponseWriter, r *http.Request, names ...string) (
 	return b, nil
 }
 
-// metadataOf checks metadata, and returns it as it is stored.
+// metadataOf checks metadata, and returns it in the form in which it is stored.
 func metadataOf(raw json.RawMessage) (json.RawMessage, error) {
 	r := request{Metadata: map[string]string{}}
 	if given(raw) {
@@ -181,7 +181,7 @@ func metadataOf(raw json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(r.Metadata)
 }
 
-// conversationError is an error of a conversation's store as a client is told it.
+// conversationError converts an error of the store to the error that a client receives.
 func conversationError(id string, err error) error {
 	var coded *perdure.Error
 	switch {

@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// A create in a conversation whose server dies before the commit, or between it and
-// the answer, or whose command runs twice, is one once it is sent again: the first one,
-// which begins the execution, and one that continues with it.
+// A create in a conversation that is repeated is stored once. This holds if its server dies before
+// the commit, or between the commit and the response, or if its command runs twice. It applies to
+// the create that starts the execution, and to one that continues it.
 func TestACreateInAConversationIsStoredOnce(t *testing.T) {
 	for name, fault := range map[string]storetest.Fault{"before": storetest.FailBefore, "after": storetest.LoseAnswer, "twice": storetest.Twice} {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestACreateInAConversationIsStoredOnce(t *testing.T) {
 	}
 }
 
-// What changes a conversation changes it once though its command runs twice.
+// A change of a conversation is stored once, although its command runs twice.
 func TestChangesOfAConversationThatRunTwice(t *testing.T) {
 	f := &storetest.Faults{Store: opentest.Store(t), Plan: func(_ int, c store.Command) storetest.Fault {
 		switch c.Name {

@@ -11,12 +11,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// pendingItem is an item that a client added to a conversation, as it is stored: what
-// it referred to is found already.
+// pendingItem is an item that a client added to a conversation, as it is stored. Its references are
+// already resolved.
 type pendingItem struct {
 	Messages []perdure.InputMessage `json:"messages"`
 	Entry    uuid.UUID              `json:"entry,omitzero"`
-	// Here and Lost are those of a resolvedItem.
+	// Here and Lost are the fields of a resolvedItem.
 	Here bool `json:"here,omitempty"`
 	Lost bool `json:"lost,omitempty"`
 }
@@ -25,8 +25,8 @@ func (p pendingItem) resolved() resolvedItem {
 	return resolvedItem{entry: p.Entry, messages: p.Messages, here: p.Here, lost: p.Lost}
 }
 
-// pendingItems finds what items refer to, and checks them as the input of a create is
-// checked, behind those that are pending and the calls that are open.
+// pendingItems resolves the items' references and checks the items as input of a create, after the
+// pending items and with the given open calls.
 func (a *API) pendingItems(ctx context.Context, org string, items []readItem, pending []pendingItem, open []string) ([]pendingItem, error) {
 	resolved, err := a.resolveItems(ctx, org, items)
 	if err != nil {
@@ -53,8 +53,8 @@ func messagesOf(items []pendingItem) []perdure.InputMessage {
 	return join(all)
 }
 
-// checkAdded checks that a create could take the items. The calls among them have
-// their results; results beside are of calls that are open and have none yet.
+// checkAdded checks that a create could take the items. Each added call must have its result, and
+// any other result must answer an open call that has no result yet.
 func checkAdded(added, pending []perdure.InputMessage, open []string) error {
 	results := func(messages []perdure.InputMessage) (ids []string) {
 		for _, m := range messages {
@@ -93,7 +93,7 @@ func encodeItems(items []pendingItem) ([]json.RawMessage, error) {
 	return all, nil
 }
 
-// pending reads pending items from an index on.
+// pending reads at most limit pending items, starting at an index.
 func (a *API) pending(ctx context.Context, c *store.Conversation, from, limit int) ([]pendingItem, error) {
 	stored, err := a.Engine.Store.ConversationItems(ctx, c.ID, from, limit)
 	if err != nil {
@@ -108,21 +108,21 @@ func (a *API) pending(ctx context.Context, c *store.Conversation, from, limit in
 	return items, nil
 }
 
-// pendingID returns the id of a pending item. It has it for ever: the response that
-// takes the item has the id that the conversation's next response gets.
+// pendingID returns the id of a pending item. The id never changes, because the response that takes
+// the item gets the id that is reserved for the conversation's next response.
 func pendingID(response string, p pendingItem, index int) string {
 	return itemID(prefixOf(itemOfMessages(p.Messages).Type), response, sidePending, index)
 }
 
-// shownPending returns a pending item as an item.
+// shownPending converts a pending item to an Item.
 func shownPending(c *store.Conversation, p pendingItem, index int) Item {
 	i := itemOfMessages(p.Messages)
 	i.ID = pendingID(c.Response, p, index)
 	return i
 }
 
-// itemOfMessages shows what one item was made to: a message, or a call of a tool that
-// ran here with its result.
+// itemOfMessages converts the messages of one item back to it: a message, or a call of a tool that
+// ran at Perdure with its result.
 func itemOfMessages(messages []perdure.InputMessage) Item {
 	if len(messages) < 2 {
 		return itemOf(messages[0])
@@ -139,17 +139,17 @@ func itemOfMessages(messages []perdure.InputMessage) Item {
 	return i
 }
 
-// inputItem is an item of a response's input, with what it was made to.
+// inputItem is an item of a response's input, with its messages.
 type inputItem struct {
 	Item
 	messages []perdure.InputMessage
 }
 
-// inputItems makes items of the parts of the response's input. Those that were one
-// item of a conversation are that item.
+// inputItems converts the parts of the response's input to items. Parts of the same conversation
+// item become one item.
 func (f *found) inputItems(parts []perdure.InputMessage) []inputItem {
 	var all []inputItem
-	at := map[string]int{} // by the ids of items of a conversation
+	at := map[string]int{} // index in all by the id of the conversation item
 	for i, m := range parts {
 		id := ""
 		if i < len(f.request.InputIDs) {
@@ -184,10 +184,10 @@ func (i *inputItem) add(m perdure.InputMessage) {
 	first.Parts = slices.Concat(first.Parts, m.Parts)
 }
 
-// inputIDs returns, for each part of the messages that a create made of pending items
-// and its own, the id of the pending item that it is of, or "".
+// inputIDs returns an id for each part of the messages that a create assembled from pending items
+// and its own input. It is the id of the part's pending item, or "" for the create's own input.
 func inputIDs(response string, pending []pendingItem, messages []perdure.InputMessage) []string {
-	var said []string // ids of parts in their order, but for results
+	var said []string // ids of the parts in order, without results
 	results := map[string][]string{}
 	for n, p := range pending {
 		id := pendingID(response, p, n)

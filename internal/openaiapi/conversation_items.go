@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// addItems appends items to the conversation, which its next response takes.
+// addItems appends items to the conversation; its next response takes them as input.
 func (a *API) addItems(w http.ResponseWriter, r *http.Request) {
 	body, err := readConversation(w, r, "items")
 	if err == nil {
@@ -32,7 +32,7 @@ func (a *API) addItems(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, newItemPage(added, false))
 }
 
-// add tries until the conversation does not change meanwhile.
+// add appends items. It retries if the conversation changes meanwhile.
 func (a *API) add(ctx context.Context, org, id string, items []readItem) ([]Item, error) {
 	for range turnTries {
 		added, err := a.tryAdd(ctx, org, id, items)
@@ -71,8 +71,8 @@ func (a *API) tryAdd(ctx context.Context, org, id string, items []readItem) ([]I
 	return shown, nil
 }
 
-// answerable returns the calls that are open, and the pending items, which may have
-// results of them. It reads neither where no result is added.
+// answerable returns the open calls, and the pending items, which may contain results of these
+// calls. It reads neither if no result is added.
 func (a *API) answerable(ctx context.Context, c *store.Conversation, items []readItem) ([]pendingItem, []string, error) {
 	result := func(m perdure.InputMessage) bool { return m.Role == perdure.RoleToolResult }
 	if !slices.ContainsFunc(items, func(i readItem) bool { return i.refers || slices.ContainsFunc(i.messages, result) }) {
@@ -97,7 +97,7 @@ func (a *API) keepItem(w http.ResponseWriter, _ *http.Request) {
 	e.WriteTo(w)
 }
 
-// getItem answers with one item.
+// getItem responds with one item.
 func (a *API) getItem(w http.ResponseWriter, r *http.Request) {
 	ctx, org, id := r.Context(), orgOf(r), r.PathValue("item")
 	err := checkInclude(r.URL.Query())
@@ -116,7 +116,7 @@ func (a *API) getItem(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, at.items[at.index])
 }
 
-// listItems answers with a page of items, the newest first unless asked otherwise.
+// listItems responds with a page of items, newest first by default.
 func (a *API) listItems(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	err := checkInclude(query)
@@ -139,10 +139,10 @@ func (a *API) listItems(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, page)
 }
 
-// shownAnyway is the value of include that asks for what is shown anyway.
+// shownAnyway is a value of include for content that is always shown.
 const shownAnyway = "message.input_image.image_url"
 
-// checkInclude refuses what asks for more than items have.
+// checkInclude refuses values of include that items do not support.
 func checkInclude(query url.Values) error {
 	for name, values := range query {
 		if name != "include" && name != "include[]" {
@@ -173,8 +173,8 @@ func (r *references) pendingItem(ctx context.Context, place itemPlace, id string
 	return pending[0].resolved(), true, nil
 }
 
-// belongs reports whether the response is part of a conversation that is there: then
-// its items are found, whatever the client wanted of the response itself.
+// belongs reports whether the response is part of an existing conversation. The items of such a
+// response can be referred to, even if the client did not want the response itself stored.
 func (r *references) belongs(ctx context.Context, f *found) (bool, error) {
 	if f.request.Conversation == "" {
 		return false, nil

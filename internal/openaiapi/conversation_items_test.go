@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// The items are listed in pages from either end, each is found by its id, and stands for
-// itself in a create.
+// The items are listed in pages from either end, each is found by its id, and a create can refer to
+// each.
 func TestItemsOfAConversation(t *testing.T) {
 	s := newStage(t, says("-"), calls("I look.", "grep", `{"pattern":"a"}`), says("Done."), says("More."))
 	s.asAgent("grep")
@@ -70,8 +70,8 @@ func TestItemsOfAConversation(t *testing.T) {
 	s.wantItems(copied, append(slices.Clone(want.lines), "user: end", "assistant: More.")...)
 }
 
-// A call of a tool that ran here is one item of the conversation in whichever form it
-// was added, and keeps its id when a response takes it.
+// A call of a tool that ran at Perdure is one item of the conversation in whichever form it was
+// added. It keeps its id when a response takes it.
 func TestCallsOfToolsThatRanHereAreAdded(t *testing.T) {
 	s := newStage(t, calls("I look.", "grep", `{"pattern":"a"}`, "gone", `{}`), says("Done."), says("More."))
 	s.asAgent("grep")
@@ -96,7 +96,7 @@ func TestCallsOfToolsThatRanHereAreAdded(t *testing.T) {
 	}
 }
 
-// A client answers its calls in the create or before it; one answer is taken once.
+// A client answers its calls in the create or before it; one answer is used once.
 func TestCallsInAConversation(t *testing.T) {
 	tool := `"tools":[{"type":"function","name":"f","parameters":{"type":"object"}}],`
 	output := func(call, text string) string {
@@ -125,8 +125,8 @@ func TestCallsInAConversation(t *testing.T) {
 	}
 }
 
-// A result that waits in the conversation while its call is answered otherwise is left
-// out, and does not hold up what comes.
+// A pending result whose call is answered by another result is omitted, and does not block later
+// input.
 func TestAnAnswerThatCameTooLateIsLeftOut(t *testing.T) {
 	s := newStage(t, calls("", "f", `{}`), says("ok"))
 	id := s.conversationOf(`{}`)
@@ -147,8 +147,8 @@ func TestAnAnswerThatCameTooLateIsLeftOut(t *testing.T) {
 	}
 }
 
-// A response that its client did not want stored, or deleted, is not found by its id;
-// its items are part of the conversation all the same.
+// A response that its client did not want stored, or deleted, is not found by its id, but its items
+// remain part of the conversation.
 func TestWhatIsNotStoredIsPartOfItsConversation(t *testing.T) {
 	s := newStage(t, says("one"), says("two"))
 	id := s.conversationOf(`{}`)
@@ -182,7 +182,7 @@ func (c *counted) Signal(ctx context.Context, execution uuid.UUID, id string) (*
 
 func (c *counted) Unwrap() store.Store { return c.Store }
 
-// A page reads the responses that it needs, not the conversation.
+// A page reads only the responses that it needs, not the whole conversation.
 func TestAPageReadsWhatItNeeds(t *testing.T) {
 	c := &counted{Store: opentest.Store(t)}
 	s := newStageOn(t, c)

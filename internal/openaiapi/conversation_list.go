@@ -15,7 +15,7 @@ type itemList struct {
 	*API
 	c          *store.Conversation
 	executions []uuid.UUID
-	loaded     *perdure.Execution // the one that was read last
+	loaded     *perdure.Execution // the execution that was read last
 }
 
 func (a *API) itemsOf(ctx context.Context, org, id string) (*itemList, error) {
@@ -27,8 +27,8 @@ func (a *API) itemsOf(ctx context.Context, org, id string) (*itemList, error) {
 	return &itemList{API: a, c: c, executions: executions}, err
 }
 
-// itemAt is the place of an item: in a response of one of the executions, or, where
-// row is nil, among the pending items.
+// itemAt is the place of an item: in a response of one of the executions or, if row is nil, among
+// the pending items.
 type itemAt struct {
 	execution int
 	row       *store.Response
@@ -36,7 +36,7 @@ type itemAt struct {
 	index     int
 }
 
-// find looks an item up by its id. Error: an *Error 404.
+// find returns the place of an item by its id. Errors: an *Error with status 404.
 func (l *itemList) find(ctx context.Context, id string) (itemAt, error) {
 	none := notFound("Item with id '%s' not found in conversation '%s'.", id, l.c.ID)
 	place, ok := placeOf(id)
@@ -71,7 +71,7 @@ func (l *itemList) locate(ctx context.Context, place itemPlace) (at itemAt, err 
 	return at, err
 }
 
-// page reads no more responses than it needs.
+// page returns a page of items. It reads no more responses than it needs.
 func (l *itemList) page(ctx context.Context, q pageQuery) (itemPage, error) {
 	at := itemAt{execution: -1}
 	if q.after != "" {
@@ -95,7 +95,7 @@ func (l *itemList) page(ctx context.Context, q pageQuery) (itemPage, error) {
 	return newItemPage(items, false), nil
 }
 
-// from returns the items behind a place, or all: a response's at once.
+// from yields the items after a place, or all items, one response at a time.
 func (l *itemList) from(ctx context.Context, at itemAt, newest bool) iter.Seq2[[]Item, error] {
 	if newest {
 		return l.backward(ctx, at)
@@ -159,13 +159,13 @@ func (l *itemList) backward(ctx context.Context, at itemAt) iter.Seq2[[]Item, er
 }
 
 const (
-	// pendingStep and responsesStep are how much is read at once.
+	// pendingStep and responsesStep are the numbers of rows read at once.
 	pendingStep   = 100
 	responsesStep = 10
 )
 
-// responses returns the items of an execution's responses, and reports whether more is
-// wanted.
+// responses yields the items of an execution's responses, and reports whether the caller wants
+// more.
 func (l *itemList) responses(ctx context.Context, execution uuid.UUID, q store.ResponseQuery, yield func([]Item, error) bool) bool {
 	for q.Limit = responsesStep; ; {
 		rows, err := l.Engine.Store.ResponsesOf(ctx, execution, q)
@@ -176,7 +176,7 @@ func (l *itemList) responses(ctx context.Context, execution uuid.UUID, q store.R
 		for i := range rows {
 			items, err := l.ofResponse(ctx, &rows[i])
 			if isNotFound(err) {
-				continue // its log is kept no longer
+				continue // its log was pruned
 			}
 			if !yield(items, err) || err != nil {
 				return false
@@ -190,15 +190,15 @@ func (l *itemList) responses(ctx context.Context, execution uuid.UUID, q store.R
 	}
 }
 
-// ofResponse returns the items of a response: its input, and, once it is over, what was
-// said in it that the model will read.
+// ofResponse returns the items of a response: its input and, once the response has ended, the
+// output that the model will read.
 func (l *itemList) ofResponse(ctx context.Context, row *store.Response) ([]Item, error) {
 	f, err := l.foldOf(ctx, row)
 	if err != nil {
 		return nil, err
 	}
 	if f.ended() && !f.begun() {
-		return []Item{}, nil // nobody has read it
+		return []Item{}, nil // the agent never took the input
 	}
 	parts, err := l.inputParts(ctx, f)
 	if err != nil {

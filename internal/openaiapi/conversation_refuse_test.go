@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A conversation that is deleted while it runs is gone everywhere; its response continues.
+// A conversation that is deleted during a response is no longer found anywhere; the response
+// continues.
 func TestADeletedConversation(t *testing.T) {
 	said, on := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("slow"), said, on))
@@ -30,7 +31,7 @@ func TestADeletedConversation(t *testing.T) {
 	s.wantItems(stays, "user: q")
 }
 
-// unknown checks that an org finds nothing of a conversation.
+// unknown checks that an org does not find a conversation or its item.
 func (s *stage) unknown(org, id, item string) {
 	s.t.Helper()
 	at := "/v1/conversations/" + id
@@ -47,7 +48,7 @@ func (s *stage) unknown(org, id, item string) {
 	s.callAs(org, "POST", "/v1/responses", `{"model":"test/m","conversation":"`+id+`","input":"x"}`).refused(404, "conversation", "not_found")
 }
 
-// An org finds no conversation of another, nor an item of it.
+// An org finds neither another org's conversations nor their items.
 func TestConversationsOfOtherOrgs(t *testing.T) {
 	s := newStage(t, says("one"))
 	s.work("other")
@@ -73,7 +74,7 @@ func TestConversationsOfOtherOrgs(t *testing.T) {
 	}
 }
 
-// What a client sends of a conversation is checked, and what is refused changes nothing.
+// A client's request about a conversation is checked, and a refusal changes nothing.
 func TestConversationsThatAreRefused(t *testing.T) {
 	s := newStage(t)
 	id := s.conversationOf(`{"metadata":{"k":"v"}}`)
@@ -125,7 +126,7 @@ func TestConversationsThatAreRefused(t *testing.T) {
 	}
 }
 
-// What may be pending is bounded, and the next response takes all of it.
+// The number of pending items is bounded, and the next response takes all of them.
 func TestPendingItemsAreBounded(t *testing.T) {
 	s := newStage(t)
 	id := s.conversationOf(`{}`)

@@ -7,13 +7,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// maxRepeated is how many of a conversation's newest messages are looked at for what an
-// input repeats.
+// maxRepeated is the number of newest messages of a conversation that are compared with an input.
 const maxRepeated = 1_000
 
-// fresh leaves out of an input that answers the open calls what it repeats: some clients
-// send, in each round of a loop of tools, the user's message and the results of the
-// rounds before again.
+// fresh removes repeated items from an input that answers the open calls. In each round of a tool
+// loop, some clients send the user's message and the results of earlier rounds again.
 func (b *beginning) fresh(ctx context.Context, head conversationHead, items []resolvedItem) ([]resolvedItem, error) {
 	if len(head.open) == 0 || !answersAll(items, head.open) {
 		return items, nil
@@ -30,8 +28,8 @@ func (b *beginning) fresh(ctx context.Context, head conversationHead, items []re
 	}), nil
 }
 
-// clientSaid is what the client said last: its messages, and behind them the results of
-// the calls that it ran, by call.
+// clientSaid is the latest input of the client: its messages, and the results of the calls that it
+// ran since, by call id.
 type clientSaid struct {
 	messages []perdure.InputMessage
 	results  map[string]perdure.InputMessage
@@ -68,14 +66,15 @@ func (b *beginning) lastSaid(ctx context.Context, x *perdure.Execution) (clientS
 	return said, nil
 }
 
-// answersAll reports whether each of the calls has its result among the items.
+// answersAll reports whether the items include a result for each of the calls.
 func answersAll(items []resolvedItem, calls []string) bool {
 	return !slices.ContainsFunc(calls, func(id string) bool {
 		return !slices.ContainsFunc(items, func(i resolvedItem) bool { return resultOf(i) == id })
 	})
 }
 
-// resultOf returns the call of which a client's item is the result, or "".
+// resultOf returns the id of the call that a client's item is the result of; "" if it is not a
+// result.
 func resultOf(i resolvedItem) string {
 	if len(i.messages) != 1 || i.messages[0].Role != perdure.RoleToolResult {
 		return ""
@@ -83,8 +82,8 @@ func resultOf(i resolvedItem) string {
 	return i.messages[0].Parts[0].ToolCallID
 }
 
-// says reports whether the item is that message, but for ids and names that the client
-// does not give.
+// says reports whether the item equals the message, apart from ids and names that clients do not
+// send.
 func (i resolvedItem) says(m perdure.InputMessage) bool {
 	return len(i.messages) == 1 && len(m.Parts) > 0 && string(asSaid(i.messages[0])) == string(asSaid(m))
 }

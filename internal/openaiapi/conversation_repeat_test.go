@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A client that sends the user's message and the results of its tools again in each
-// round of a loop has said them once.
+// A client sends the user's message and its tools' results again in each round of a loop. The model
+// sees each of them once.
 func TestARoundOfAConversationRepeatsNothing(t *testing.T) {
 	s := newStage(t, calls("", "ask", `{"a":1}`), calls("", "ask", `{"a":2}`, "ask", `{"a":3}`), calls("", "ask", `{"a":4}`), says("Done."), says("More."))
 	conversation := `"conversation":"` + s.conversationOf(`{}`) + `",` + tools + `,`
@@ -26,11 +26,11 @@ func TestARoundOfAConversationRepeatsNothing(t *testing.T) {
 			want = append(want, "tool_result: "+text)
 		}
 	}
-	s.create(conversation + `"input":"go"`).object() // said once more
+	s.create(conversation + `"input":"go"`).object() // repeated
 	s.wantPrompt(strings.Join(append(want, "assistant: Done.", "user: go"), "\n"))
 }
 
-// What is not the same is new.
+// Input that differs is new.
 func TestAnInputThatAnswersCallsMaySayMore(t *testing.T) {
 	s := newStage(t, calls("", "ask", `{"a":1}`), says("Done."))
 	conversation := `"conversation":"` + s.conversationOf(`{}`) + `",` + tools + `,`

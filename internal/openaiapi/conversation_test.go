@@ -23,8 +23,8 @@ func (s *stage) conversationOf(body string) string {
 	return s.call("POST", "/v1/conversations", body).conversation()
 }
 
-// conversation reads the object of a conversation, which has the official shape, and
-// returns its id.
+// conversation decodes a conversation object, checks that it has the official shape, and returns
+// its id.
 func (r reply) conversation() string {
 	r.t.Helper()
 	if r.status != 200 {
@@ -48,7 +48,7 @@ type list struct {
 	LastID  *string `json:"last_id"`
 	HasMore bool    `json:"has_more"`
 	typed   conversations.ConversationItemList
-	lines   []string // the items in short
+	lines   []string // a summary line per item
 	ids     []string
 	idOf    map[string]string // by line
 	rawData []map[string]any
@@ -80,7 +80,7 @@ func (r reply) list() list {
 	return l
 }
 
-// line is an item in short.
+// line returns a summary of an item.
 func (i item) line() string {
 	text := ""
 	for _, c := range slices.Concat(i.Content, i.Summary) {
@@ -114,7 +114,7 @@ func (s *stage) wantItems(conversation string, want ...string) list {
 	return l
 }
 
-// givenParts are the parts that the model was given last.
+// givenParts returns the message parts of the model's last call.
 func (s *stage) givenParts() string {
 	s.t.Helper()
 	all := s.model.asked()
@@ -143,8 +143,8 @@ func conversationOf(t *testing.T, o object) string {
 	return v.Conversation.ID
 }
 
-// A conversation is one execution: each create continues from its head, behind the items
-// that were added meanwhile, which keep their ids.
+// A conversation is one execution: each create continues from its head, after the items that were
+// added meanwhile, which keep their ids.
 func TestAConversationIsOneExecution(t *testing.T) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		s := newStageOn(t, open(t, nil), thinks("hm", says("one")), says("two"), says("three"))
@@ -180,8 +180,8 @@ func TestAConversationIsOneExecution(t *testing.T) {
 	})
 }
 
-// Of creates at once in one conversation each is a response of its own, in turn, or a
-// 409 that clients send again.
+// Concurrent creates in one conversation either become responses of their own, one after the other,
+// or get a 409, which clients retry.
 func TestCreatesAtOnceInAConversation(t *testing.T) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		said, on := make(chan struct{}, 1), make(chan struct{})
@@ -227,8 +227,8 @@ func TestCreatesAtOnceInAConversation(t *testing.T) {
 	})
 }
 
-// A conversation continues in a new execution where its own has ended, from the end of
-// that, and belongs to the new one from then on.
+// If a conversation's execution has ended, the conversation continues in a new execution, from the
+// end of the old one. From then on it belongs to the new execution.
 func TestAConversationOutlivesItsExecution(t *testing.T) {
 	said, on := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, says("one"), holds(says("slow"), said, on), says("three"), says("four"))
@@ -258,8 +258,8 @@ func TestAConversationOutlivesItsExecution(t *testing.T) {
 	}
 }
 
-// What retention or a client deletes of executions is no longer in the conversation,
-// which stays; its logs alone leave what the model reads.
+// Executions that retention or a client deletes disappear from the conversation, which remains. If
+// only their logs are pruned, the content that the model reads remains.
 func TestAConversationOfDeletedExecutions(t *testing.T) {
 	for _, what := range []string{"execution", "log"} {
 		t.Run(what, func(t *testing.T) {
@@ -298,9 +298,9 @@ func TestAConversationOfDeletedExecutions(t *testing.T) {
 	}
 }
 
-// A create that was stored and not answered gives, sent again under its key, the same
-// response: its server may have been killed in between. So it does once the
-// conversation is further, in another execution, or deleted.
+// A create that was stored but not answered, because its server was killed, returns the same
+// response when it is repeated with its key. This also holds after the conversation has continued,
+// in another execution, or was deleted.
 func TestAConversationsCreateIsRepeated(t *testing.T) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		s := newStageOn(t, open(t, nil), says("one"), says("two"), says("three"))
@@ -338,7 +338,7 @@ func TestAConversationsCreateIsRepeated(t *testing.T) {
 	})
 }
 
-// Two creates at once under one key are one.
+// Two concurrent creates with one key are one.
 func TestOneKeyAtOnceInAConversation(t *testing.T) {
 	s := newStage(t, says("one"), says("two"))
 	id := s.conversationOf(`{}`)
@@ -357,8 +357,8 @@ func TestOneKeyAtOnceInAConversation(t *testing.T) {
 	}
 }
 
-// A response of a conversation can be gone on from by its id: that is another run, and
-// the conversation stays as it is.
+// A create may continue from a response of a conversation by its id. This starts another execution,
+// and the conversation stays unchanged.
 func TestAResponseOfAConversationIsBranched(t *testing.T) {
 	s := newStage(t, says("one"), says("two"), says("three"))
 	id := s.conversationOf(`{}`)

@@ -14,16 +14,16 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// conversationField is the conversation of a response's object.
+// conversationField is the conversation member of a response object.
 type conversationField struct {
 	ID string `json:"id"`
 }
 
-// inConversation is what is kept of a request in a conversation beside.
+// inConversation is the part of a stored request that exists only in a conversation.
 type inConversation struct {
 	Conversation string `json:"conversation,omitempty"`
-	// InputIDs are the ids of the parts of the input that were pending items, and ""
-	// for parts between them.
+	// InputIDs has an id for each part of the input: the id of the pending item that the part
+	// belongs to, or "" for other parts.
 	InputIDs []string `json:"input_ids,omitempty"`
 }
 
@@ -34,7 +34,7 @@ func (c *inConversation) field() *conversationField {
 	return &conversationField{c.Conversation}
 }
 
-// parseConversation reads an id, or an object with one.
+// parseConversation parses an id, or an object with an id.
 func parseConversation(r *request, raw json.RawMessage) error {
 	if json.Unmarshal(raw, &r.Conversation) != nil {
 		var v map[string]json.RawMessage
@@ -57,16 +57,16 @@ func parseConversation(r *request, raw json.RawMessage) error {
 }
 
 const (
-	// turnTries is how often a create is tried in a conversation that changes.
+	// turnTries is the number of attempts to create a response in a conversation that changes.
 	turnTries = 5
-	// lockedPause is the pause that a client is asked for whose conversation is busy.
+	// lockedPause is the Retry-After of a busy conversation.
 	lockedPause = time.Second
 )
 
-// errBusy says that a response of the conversation runs.
+// errBusy reports that a response of the conversation is running.
 var errBusy = errors.New("the conversation is busy")
 
-// conversationLocked is a 409, which the official clients send again.
+// conversationLocked returns a 409 error, which the official clients retry.
 func conversationLocked() *Error {
 	e := invalid("conversation", "conversation_locked", "Another process is operating on this conversation. Please retry in a few seconds.")
 	e.Status = http.StatusConflict
@@ -88,12 +88,13 @@ func (b *beginning) turn(ctx context.Context) (string, error) {
 		}
 	}
 	if id, err := b.repeated(ctx); id != "" || err != nil {
-		return id, err // what it is busy with may be the same create
+		return id, err // the running response may belong to the same create
 	}
 	return "", conversationLocked()
 }
 
-// repeated returns the response that the same create began before.
+// repeated returns the response that an earlier attempt of the same create began; "" if there is
+// none.
 func (b *beginning) repeated(ctx context.Context) (string, error) {
 	if b.idem.key == "" {
 		return "", nil
@@ -115,8 +116,8 @@ func (b *beginning) repeated(ctx context.Context) (string, error) {
 	return s.ResponseID, nil
 }
 
-// tryTurn reads the conversation and begins its next response. Errors: conflict,
-// execution_ended and not_found if the conversation changed meanwhile.
+// tryTurn reads the conversation and begins its next response. Errors: conflict, execution_ended
+// and not_found if the conversation changed meanwhile.
 func (b *beginning) tryTurn(ctx context.Context) (string, error) {
 	c, err := b.conversation(ctx, b.org, b.req.Conversation)
 	if err != nil {
@@ -148,8 +149,8 @@ func (b *beginning) tryTurn(ctx context.Context) (string, error) {
 	return b.beginTurn(ctx, c, head, messages)
 }
 
-// turnInput puts the pending items in front of what is new in the create's input. A
-// result among them whose call was answered otherwise since is left out.
+// turnInput returns the pending items followed by the new items of the create's input. It omits a
+// pending result if its call is no longer open.
 func (b *beginning) turnInput(ctx context.Context, c *store.Conversation, pending []pendingItem, head conversationHead) ([]perdure.InputMessage, error) {
 	var items []resolvedItem
 	answerable := slices.Clone(head.open)
@@ -202,12 +203,12 @@ func (b *beginning) beginTurn(ctx context.Context, c *store.Conversation, head c
 	return b.first(ctx, x.ID)
 }
 
-// conversationHead is where a conversation continues.
+// conversationHead is the place where a conversation continues.
 type conversationHead struct {
-	execution *perdure.Execution // nil if it has none
-	busy      bool               // a response runs, or is to run
-	waits     string             // the last response of an execution that waits
-	leaf      *uuid.UUID         // the end of one that has ended; nil if nothing was said
+	execution *perdure.Execution // nil if it has no execution
+	busy      bool               // a response runs, or is about to run
+	waits     string             // the id of the last response, if the execution waits
+	leaf      *uuid.UUID         // the leaf of an ended execution; nil if it has no entry
 	open      []string           // calls that the client has to answer
 }
 
@@ -218,8 +219,7 @@ func (h conversationHead) from() *perdure.EntryRef {
 	return &perdure.EntryRef{ExecutionID: h.execution.ID, EntryID: *h.leaf}
 }
 
-// headOf finds where the conversation continues: at the end of its newest execution that
-// is not deleted.
+// headOf returns the head of the conversation: the end of its newest execution that is not deleted.
 func (a *API) headOf(ctx context.Context, c *store.Conversation) (conversationHead, error) {
 	executions, err := a.Engine.Store.ConversationExecutions(ctx, c.ID)
 	if err != nil || len(executions) == 0 {
@@ -236,7 +236,7 @@ func (a *API) headOf(ctx context.Context, c *store.Conversation) (conversationHe
 	}
 	switch {
 	case isNotFound(err) && x.Status.Terminal():
-		h.leaf = x.Leaf // the log is kept no longer
+		h.leaf = x.Leaf // the log was pruned
 		return h, nil
 	case err != nil:
 		return h, err
@@ -252,8 +252,8 @@ func (a *API) headOf(ctx context.Context, c *store.Conversation) (conversationHe
 	return h, nil
 }
 
-// isStale reports whether an item is a result of a call that is open no longer, and
-// takes the calls of the item, and the call that it answers, into account.
+// isStale reports whether an item is a result of a call that is no longer open. It adds the calls
+// of the item to open, and removes the call that the item answers.
 func isStale(p pendingItem, open *[]string) bool {
 	for _, m := range p.Messages {
 		for _, part := range m.Parts {

@@ -17,11 +17,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// bodyLimit is the most bytes of a request's body.
+// bodyLimit is the largest size of a request body, in bytes.
 const bodyLimit = 8 << 20
 
-// create makes a response: it begins an execution, or continues with one that
-// waits at the end of the previous response.
+// create creates a response: it starts an execution, or continues one that waits at the end of the
+// previous response.
 func (a *API) create(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
 	if err != nil {
@@ -56,7 +56,7 @@ func (a *API) create(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer writes the response as it stands.
+// answer writes the current state of the response.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, f *fold, err error) {
 	if err != nil {
 		a.fail(w, r, err)
@@ -76,13 +76,13 @@ func bodyError(err error) error {
 	return invalid("", "invalid_body", "The body of the request could not be read.")
 }
 
-// idempotency lets a create that is repeated give the response of the first.
+// idempotency lets a repeated create return the response of the first one.
 type idempotency struct {
 	key  string
 	hash perdure.Hash
 }
 
-// signalID is that of the message that the create becomes; "" for any.
+// signalID returns the id of the message that the create sends; "" lets the engine choose one.
 func (i idempotency) signalID() string {
 	if i.key == "" {
 		return ""
@@ -91,7 +91,7 @@ func (i idempotency) signalID() string {
 	return "idempotency:" + sum.String()
 }
 
-// begin stores the input.
+// begin stores the input, and returns the response that it begins.
 func (a *API) begin(ctx context.Context, org string, req *request, idem idempotency) (*found, error) {
 	b, err := a.prepare(ctx, org, req, idem)
 	if err != nil {
@@ -108,7 +108,7 @@ func (a *API) begin(ctx context.Context, org string, req *request, idem idempote
 	return a.find(ctx, org, id, true)
 }
 
-// prepare checks a create, and stores nothing.
+// prepare checks a create and resolves its input. It stores nothing.
 func (a *API) prepare(ctx context.Context, org string, req *request, idem idempotency) (*beginning, error) {
 	who, err := a.agent(ctx, org, req.Model)
 	if err != nil {
@@ -139,8 +139,8 @@ func (a *API) prepare(ctx context.Context, org string, req *request, idem idempo
 	return b, nil
 }
 
-// checkTools refuses a client's tool with the name of one that the agent runs, or
-// that a provider of the agent does not take.
+// checkTools refuses a client's tool whose name equals a tool that the agent runs, or whose name a
+// provider of the agent does not accept.
 func checkTools(settings perdure.ReactInput, agent string) error {
 	var names []string
 	for _, t := range settings.ClientTools {
@@ -157,7 +157,7 @@ func checkTools(settings perdure.ReactInput, agent string) error {
 	return nil
 }
 
-// beginning is a create under way.
+// beginning is a create in progress.
 type beginning struct {
 	*API
 	org      string
@@ -166,12 +166,12 @@ type beginning struct {
 	who      agent
 	settings perdure.ReactInput
 	asked    *engine.ResponseRequest
-	previous *found   // nil where the create names none
-	prefixes []prefix // of the input, that may be conversations of runs
+	previous *found   // nil if the create names none
+	prefixes []prefix // prefixes of the input that may be conversations of existing executions
 }
 
-// know finds the response that this one continues from, if it names one, and what its
-// client knows of the conversation.
+// know finds the previous response, if the create names one, and computes the history that the
+// client knows.
 func (b *beginning) know(ctx context.Context) error {
 	h := newHistory(b.org, b.req)
 	if b.req.origin().id != "" {
@@ -181,7 +181,7 @@ func (b *beginning) know(ctx context.Context) error {
 		}
 		end := b.previous.end()
 		if end == (store.History{}) {
-			return nil // it began otherwise, and is known by its id alone
+			return nil // its history is unknown; it is found only by its id
 		}
 		h = historyAfter(end)
 	}
@@ -191,7 +191,7 @@ func (b *beginning) know(ctx context.Context) error {
 	return nil
 }
 
-// store returns the id of the response that the input begins.
+// store begins a response with the input and returns its id.
 func (b *beginning) store(ctx context.Context) (string, error) {
 	if id, err := b.recognise(ctx); id != "" || err != nil {
 		return id, err
@@ -206,7 +206,7 @@ func (b *beginning) store(ctx context.Context) (string, error) {
 	return id, err
 }
 
-// findPrevious finds the response that this one continues from.
+// findPrevious returns the response that the create continues from.
 func (b *beginning) findPrevious(ctx context.Context) (*found, error) {
 	const param = "previous_response_id"
 	from := b.req.origin()
@@ -227,9 +227,9 @@ func (b *beginning) findPrevious(ctx context.Context) (*found, error) {
 	return f, nil
 }
 
-// goOn sends input to the execution that waits at the end of the previous response.
-// Errors: conflict, also for a response of a conversation, which continues by itself;
-// execution_ended.
+// goOn sends input to the execution that waits at the end of the previous response. Errors:
+// execution_ended; conflict, also if the execution belongs to a conversation, which continues only
+// as such.
 func (b *beginning) goOn(ctx context.Context, previous *found, input []perdure.InputMessage) (string, error) {
 	if id := previous.request.Conversation; id != "" {
 		return "", perdure.Errorf(perdure.Conflict, "the execution is that of conversation %s", id)
@@ -245,7 +245,7 @@ func (b *beginning) goOn(ctx context.Context, previous *found, input []perdure.I
 	return reply.ResponseID, err
 }
 
-// execution starts one, from the end of the previous response if there is one.
+// execution starts an execution, from the end of the previous response if there is one.
 func (b *beginning) execution(ctx context.Context, previous *found, open []string) (string, error) {
 	messages, err := answering(open, b.req.input)
 	if err != nil {
@@ -282,8 +282,9 @@ func (b *beginning) startRequest(messages []perdure.InputMessage) (engine.StartR
 	return start, nil
 }
 
-// first is the response of an execution's own input, by its first event: a create
-// that is repeated finds an execution that may be further by now.
+// first returns the response of an execution's own input, from its first event. It does not use the
+// execution's current response, because a repeated create may find an execution that has continued
+// since.
 func (b *beginning) first(ctx context.Context, execution uuid.UUID) (string, error) {
 	page, err := b.Log.Page(ctx, execution, "", 1)
 	if err != nil {
@@ -299,7 +300,7 @@ func (b *beginning) first(ctx context.Context, execution uuid.UUID) (string, err
 	return created.ResponseID, nil
 }
 
-// agent is who answers.
+// agent is the configuration that answers a create.
 type agent struct {
 	definition *uuid.UUID
 	settings   perdure.ReactInput
@@ -309,8 +310,7 @@ func noModel(model string) *Error {
 	return invalid("model", "model_not_found", "The requested model '%s' does not exist.", model)
 }
 
-// agent finds the definition, by slug or id, or the configured model of that
-// name.
+// agent returns the definition with that slug or id, or the configured model of that name.
 func (a *API) agent(ctx context.Context, org, name string) (agent, error) {
 	d, err := a.definition(ctx, org, name)
 	if err != nil {
@@ -329,19 +329,19 @@ func (a *API) agent(ctx context.Context, org, name string) (agent, error) {
 	}
 	if !slices.Contains(providers, provider) {
 		if err := a.Engine.HasWorkers(ctx, org); err != nil {
-			return agent{}, err // which providers there are is not known yet
+			return agent{}, err // the providers are not known yet
 		}
 		return agent{}, noModel(name)
 	}
 	return agent{nil, perdure.ReactInput{Models: []perdure.ModelConfig{{Provider: provider, ModelID: model}}, Tools: []string{}}}, nil
 }
 
-// definition returns nil where there is none of that name.
+// definition returns a definition by slug or id; nil if there is none.
 func (a *API) definition(ctx context.Context, org, name string) (*perdure.Definition, error) {
 	var d *perdure.Definition
 	var err error
 	if perdure.CheckText("model", name) != nil {
-		return nil, nil // no store can hold it
+		return nil, nil // no store can hold such a name
 	}
 	if id, bad := uuid.Parse(name); bad == nil && len(name) == 36 {
 		d, err = a.Engine.Store.Definition(ctx, org, id)
@@ -354,7 +354,7 @@ func (a *API) definition(ctx context.Context, org, name string) (*perdure.Defini
 	return d, err
 }
 
-// providers are those that the org's workers can call.
+// providers returns the model providers that the org's workers can call.
 func (a *API) providers(ctx context.Context, org string) ([]string, error) {
 	known, err := a.Engine.AgentKind(ctx, org, perdure.ReactKind)
 	if perdure.IsCode(err, perdure.NotFound) {

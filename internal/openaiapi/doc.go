@@ -1,8 +1,7 @@
-// Package openaiapi serves the OpenAI-compatible face of executions: responses
-// (/v1/responses), conversations (/v1/conversations) and models (/v1/models).
+// Package openaiapi implements the OpenAI-compatible API of executions: responses (/v1/responses),
+// conversations (/v1/conversations) and models (/v1/models).
 //
-// A response is a projection of an execution's log. Every record gives the same
-// events each time it is read, and they are numbered in their order, so that a
-// stream can be read again from any event, through a restart of the server and
-// after the response has ended.
+// A response is a projection of an execution's log. A record produces the same numbered events each
+// time it is read. A stream can therefore be resumed from any event, also after a restart of the
+// server and after the end of the response.
 package openaiapi

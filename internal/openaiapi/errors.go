@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Error is an error as OpenAI's clients read it.
+// Error is an error in the shape of OpenAI's API.
 type Error struct {
 	Status  int     `json:"-"`
 	Message string  `json:"message"`
@@ -22,10 +22,10 @@ type Error struct {
 	Param   *string `json:"param"`
 	Code    *string `json:"code"`
 
-	retryAfter time.Duration // 0 says nothing of it
+	retryAfter time.Duration // 0 omits Retry-After
 }
 
-// After sets the pause after which the request may be made again, and returns e.
+// After sets the pause after which the request may be repeated, and returns e.
 func (e *Error) After(pause time.Duration) *Error {
 	e.retryAfter = pause
 	return e
@@ -33,7 +33,7 @@ func (e *Error) After(pause time.Duration) *Error {
 
 func (e *Error) Error() string { return e.Message }
 
-// WriteTo answers a request with the error.
+// WriteTo responds to a request with the error.
 func (e *Error) WriteTo(w http.ResponseWriter) {
 	if e.retryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt(int64((e.retryAfter+time.Second-1)/time.Second), 10))
@@ -41,7 +41,7 @@ func (e *Error) WriteTo(w http.ResponseWriter) {
 	writeJSON(w, e.Status, map[string]*Error{"error": e})
 }
 
-// The types of errors.
+// Types of errors.
 const (
 	typeInvalid    = "invalid_request_error"
 	typeServer     = "server_error"
@@ -50,7 +50,7 @@ const (
 	typePermission = "permission_error"
 )
 
-// invalid is a 400 about a parameter.
+// invalid returns a 400 error about a parameter.
 func invalid(param, code, format string, args ...any) *Error {
 	return &Error{Status: http.StatusBadRequest, Type: typeInvalid, Param: &param, Code: &code, Message: fmt.Sprintf(format, args...)}
 }
@@ -62,8 +62,8 @@ func notFound(format string, args ...any) *Error {
 
 func noResponse(id string) *Error { return notFound("Response with id '%s' not found.", id) }
 
-// codes is the table of what the engine's errors are here. Conflicts that
-// another try does not mend are no 409: the official clients repeat those.
+// codes maps the engine's errors to this API's. A conflict that a retry does not solve is not
+// mapped to 409, because the official clients retry 409.
 var codes = map[perdure.Code]struct {
 	status int
 	typ    string
@@ -82,8 +82,8 @@ var codes = map[perdure.Code]struct {
 	perdure.Unavailable:          {http.StatusServiceUnavailable, typeServer},
 }
 
-// ErrorOf creates an Error of a coded error; status is of codes that the table
-// does not have.
+// ErrorOf creates an Error for a coded error. status is used for codes that the table does not
+// contain.
 func ErrorOf(code perdure.Code, status int, message string, fields ...perdure.FieldError) *Error {
 	e := &Error{Status: status, Type: typeServer, Message: message}
 	name := string(code)
@@ -105,21 +105,21 @@ func ErrorOf(code perdure.Code, status int, message string, fields ...perdure.Fi
 	return e
 }
 
-// params are the parameters that the engine knows by other names.
+// params maps the engine's field names to parameters.
 var params = map[string]string{
 	"config.maxTokens": "max_output_tokens", "config.temperature": "temperature", "config.thinking": "reasoning.effort",
 	"models.provider": "model", "models.modelId": "model", "messages": "input", "signalValue.messages": "input",
 	"kind": "model", "Idempotency-Key": "Idempotency-Key",
 }
 
-// paramOf returns the parameter of a field, also of one inside of it.
+// paramOf returns the parameter of a field, or of a field inside it.
 func paramOf(field string) string {
 	field, _, _ = strings.Cut(field, "[")
 	return params[field]
 }
 
-// fail answers a request with an error. The text of an internal one stays
-// inside: the client gets an id by which it is found in the log.
+// fail responds to a request with an error. The text of an internal error is not sent to the
+// client; the client gets an id that identifies the error in the server's log.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	a.errorOf(r, err).WriteTo(w)
 }
@@ -147,7 +147,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.WriteHeader(status)
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // the client has gone
+	_ = e.Encode(v) // fails only if the client has disconnected
 }
 
 // isNotFound reports whether an error is this API's 404.

@@ -15,28 +15,27 @@ type Event struct {
 	Body   json.RawMessage
 }
 
-// growing is an item of the output, while it grows and after.
+// growing is an item of the output, during and after its growth.
 type growing struct {
 	Item
 	index   int
-	message string // id of the message that it is a part of
-	task    string // that makes it
+	message string // id of the message that contains it
+	task    string // the task that creates it
 	text    strings.Builder
-	closed  bool // its text is whole
+	closed  bool // its text is complete
 	over    bool // the item is done
 
-	// What the item was made of: the entry, and its part; for a tool that runs at
-	// Perdure the result, too.
+	// Origin of the item: the entry and its part; for a tool that runs at Perdure, also the result.
 	entry  uuid.UUID
 	part   perdure.Part
 	result *perdure.Part
 }
 
-// emit adds an event. Body is a struct that begins with its head.
+// emit appends an event. The struct that body returns must begin with its head.
 func (f *fold) emit(kind string, body func(head) any) {
 	raw, err := json.Marshal(body(head{kind, f.next}))
 	if err != nil {
-		panic(err) // all bodies are of this package's own types
+		panic(err) // all bodies are types of this package
 	}
 	f.emitted = append(f.emitted, Event{Type: kind, Number: f.next, Body: raw})
 	f.next++
@@ -62,12 +61,12 @@ type itemEvent struct {
 	Item  Item `json:"item"`
 }
 
-// at is where in the output an event of a part is.
+// at is the place in the output that an event belongs to.
 type at struct {
 	head
 	ItemID string `json:"item_id"`
 	Index  int    `json:"output_index"`
-	// One of them: messages have content, reasoning a summary.
+	// At most one of these is set: messages have content, reasoning has a summary.
 	Content *int `json:"content_index,omitempty"`
 	Summary *int `json:"summary_index,omitempty"`
 }
@@ -85,10 +84,10 @@ func (g *growing) at(h head) at {
 	return a
 }
 
-// isText reports whether the item's text grows: that of a message or of reasoning.
+// isText reports whether the item has text that grows: a message or reasoning.
 func (g *growing) isText() bool { return g.Type == itemMessage || g.Type == itemReasoning }
 
-// names are those of the events of text that grows.
+// names are the event names of growing text.
 type names struct{ partAdded, delta, textDone, partDone, content string }
 
 var textNames = map[string]names{
@@ -115,7 +114,7 @@ func (f *fold) itemDone(g *growing) {
 	f.emit("response.output_item.done", func(h head) any { return itemEvent{h, g.index, g.Item} })
 }
 
-// show begins an item of text.
+// show begins a text item.
 func (f *fold) show(kind, message string) *growing {
 	g := f.add(Item{Type: kind, Status: statusInProgress, Role: "assistant"}, message)
 	f.part(g, textNames[kind].partAdded, "")
@@ -170,7 +169,7 @@ func (f *fold) close(g *growing, text string) {
 	f.part(g, textNames[g.Type].partDone, text)
 }
 
-// done ends an item of text.
+// done ends a text item.
 func (f *fold) done(g *growing, text, status string) {
 	f.close(g, text)
 	g.Status = status
@@ -183,7 +182,7 @@ func (f *fold) done(g *growing, text, status string) {
 	f.itemDone(g)
 }
 
-// grow takes in a piece of a block.
+// grow applies a chunk of a block.
 func (f *fold) grow(r record) {
 	var text string
 	if json.Unmarshal(r.Data, &text) != nil && len(r.Data) > 0 {
@@ -215,9 +214,8 @@ func (f *fold) blockClosed(r record) {
 	f.close(g, g.text.String())
 }
 
-// withdraw takes back items that came to nothing, as those of a model call that
-// is made again. They stay in the output, incomplete and empty, so that no index
-// moves.
+// withdraw withdraws items that were superseded, for example those of a model call that is retried.
+// They stay in the output, incomplete and empty, so that no index changes.
 func (f *fold) withdraw(which func(*growing) bool) {
 	for _, g := range f.items {
 		if g.over || !which(g) {

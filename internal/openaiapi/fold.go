@@ -10,71 +10,68 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// fold makes a response, and the events that tell of it, out of the records of
-// its execution's log. The same records make the same events.
+// fold builds a response and its events from the records of its execution's log. The same records
+// always produce the same events.
 type fold struct {
 	of      response.Identity
-	first   int64 // position of the input's event
+	first   int64 // position of the event of the input
 	request request
 	source
 
 	into string // the response that the input has joined
 
 	emitted    []Event // since the last take
-	next       int64   // sequence number
+	next       int64   // next sequence number
 	created    perdure.Time
 	completed  *perdure.Time
 	status     string
 	failure    *responseError
 	incomplete string
-	told       *response.Merger // what is said of the response as a whole: usage, finish reasons
+	told       *response.Merger // collects usage and finish reasons of the whole response
 	items      []*growing
-	blocks     map[int64]*growing            // open ones, by their seq
-	calls      map[string]*growing           // made in this response, by call id
-	order      []string                      // of the calls
+	blocks     map[int64]*growing            // open blocks by seq
+	calls      map[string]*growing           // calls made in this response, by call id
+	order      []string                      // ids of calls in call order
 	leaf       *uuid.UUID                    // the last entry of the response
-	makers     map[uuid.UUID]perdure.Content // Provider and Model of the answers
+	makers     map[uuid.UUID]perdure.Content // provider and model by entry
 }
 
-// source is where a fold finds what the log does not hold.
+// source provides what the log does not contain.
 type source struct {
-	// entry reads an entry whose event does not hold its content.
+	// entry reads an entry whose event does not contain its content.
 	entry func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error)
-	// joined returns the response that the input has joined, "" for none.
+	// joined returns the response that the input has joined; "" if none.
 	joined func(ctx context.Context) (string, error)
 	// other begins the fold of that response.
 	other func(ctx context.Context, id string) (*fold, error)
-	// seal creates a text that only the response's org can give back; nil where no
-	// block is shown.
+	// seal encrypts data so that only the response's org can open it; nil if no block is shown.
 	seal func(plain []byte) string
-	// noteEnd is called once the fold has come to the response's end, before anybody is
-	// shown it.
+	// noteEnd is called when the fold reaches the response's end, before any client sees the end.
 	noteEnd func(ctx context.Context, f *fold)
-	// steers tells of an input that no client has made a response of its own for:
-	// it may join another.
+	// steers is set if no client created a response for the input, so that the input may join
+	// another response.
 	steers bool
-	// takesMessages tells of an agent whose input can hold messages of an assistant.
+	// takesMessages is set if the agent's input can contain assistant messages.
 	takesMessages bool
 }
 
-// newFold begins the response whose input's event is at first.
+// newFold creates the fold of the response whose input event is at position first.
 func newFold(of response.Identity, first int64, asked request, from source) *fold {
 	return &fold{of: of, first: first, request: asked, source: from, told: response.NewMerger(of)}
 }
 
-// id is the response's.
+// id returns the id of the response.
 func (f *fold) id() string { return f.of.Response }
 
 func (f *fold) ended() bool {
 	return f.status != "" && f.status != statusQueued && f.status != statusInProgress
 }
 
-// begun reports whether the agent has taken the input up.
+// begun reports whether the agent has taken the input.
 func (f *fold) begun() bool { return f.leaf != nil }
 
-// take returns the events since it was called last. Those of an input that may
-// join another response are held back until it is known which response has it:
-// then, and whenever it is read again, the stream is the same.
+// take returns the events since the last call. Events of an input that may join another response
+// are held back until its response is known, so that the stream is the same whenever it is read.
 func (f *fold) take() []Event {
 	if f.steers && !f.begun() && !f.ended() {
 		return nil
@@ -84,14 +81,14 @@ func (f *fold) take() []Event {
 	return events
 }
 
-// apply takes a record in. What comes after the response's end changes nothing.
+// apply applies a record. Records after the response's end change nothing.
 func (f *fold) apply(ctx context.Context, r record) error {
 	if f.ended() {
 		return nil
 	}
 	if r.event == "" {
 		if g := f.blocks[r.Seq]; g != nil {
-			f.delta(g, "") // so that no number moves
+			f.delta(g, "") // keeps the event numbers stable
 		}
 		return nil
 	}
@@ -107,8 +104,8 @@ func (f *fold) apply(ctx context.Context, r record) error {
 	}
 	switch {
 	case r.waitsForInput():
-		// An agent that does not say so has ended it, or has made nothing of the input:
-		// it would not wait with a message before it.
+		// An agent that waits without an end event has ended the response, or produced nothing from
+		// the input. It would not wait with an unread message.
 		f.finish(r, statusCompleted)
 		return nil
 	case r.ResponseID == f.id():
@@ -119,14 +116,13 @@ func (f *fold) apply(ctx context.Context, r record) error {
 	return nil
 }
 
-// join looks whether an input that was just taken up is this response's, which
-// is then a part of the one that runs.
+// join sets into if the input was taken as part of another response.
 func (f *fold) join(ctx context.Context) (err error) {
 	f.into, err = f.joined(ctx)
 	return err
 }
 
-// own takes in a record of the response.
+// own applies a record of the response.
 func (f *fold) own(ctx context.Context, r record) error {
 	switch r.event {
 	case perdure.EventToken, perdure.EventThinking:
@@ -157,8 +153,7 @@ func (f *fold) begin(r record) {
 	}
 }
 
-// entryAppended takes in an entry: the input, an answer of the model, the result
-// of a tool.
+// entryAppended applies an entry: the input, an answer of the model, or the result of a tool.
 func (f *fold) entryAppended(ctx context.Context, r record) error {
 	if r.EntryType == perdure.EntryLLMCall {
 		return nil
@@ -185,10 +180,9 @@ func (f *fold) entryAppended(ctx context.Context, r record) error {
 	return nil
 }
 
-// said reports whether the agent said an assistant's message, rather than stored
-// one that a client gave it, which is input. The react agent stores both: what a
-// model said has the usage of the call or says how it stopped, and a client can
-// give neither. Other agents take no messages of an assistant.
+// said reports whether an assistant message was produced by the agent, and is not input from a
+// client. The react agent stores both kinds. A message of the model has the usage or the stop
+// reason of its call, which a client cannot send. Other agents accept no assistant messages.
 func (f *fold) said(c perdure.Content) bool {
 	return !f.takesMessages || c.StopReason != "" || c.Usage != nil
 }
@@ -204,7 +198,7 @@ func (f *fold) contentOf(ctx context.Context, r record) (perdure.Content, error)
 		raw = e.Content
 	}
 	if len(raw) == 0 || raw[0] != '{' {
-		return c, nil // it is kept by the execution's worker
+		return c, nil // the execution's worker stores it
 	}
 	if err := json.Unmarshal(raw, &c); err != nil {
 		return c, &perdure.Error{Code: perdure.Internal, Message: "entry " + r.EntryID.String() + " does not decode", Err: err}
@@ -212,8 +206,8 @@ func (f *fold) contentOf(ctx context.Context, r record) (perdure.Content, error)
 	return c, nil
 }
 
-// answered takes in what the model said: what was shown of it while it grew is
-// done, and the rest is shown at once.
+// answered applies an answer of the model. Items that were shown while they grew are done, and the
+// rest is shown at once.
 func (f *fold) answered(r record, c perdure.Content) {
 	f.told.Add(response.Update{ResponseID: f.id(), FinishReason: c.StopReason, Usage: c.Usage})
 	f.makers[r.EntryID] = perdure.Content{Provider: c.Provider, Model: c.Model}
@@ -240,8 +234,8 @@ func (f *fold) answered(r record, c perdure.Content) {
 	f.withdraw(func(g *growing) bool { return slices.Contains(shown, g) })
 }
 
-// lastText returns the index of the part that an answer breaks off in, -1 for one
-// that is whole.
+// lastText returns the index of the part in which an answer was cut off; -1 if the answer is
+// complete.
 func lastText(c perdure.Content) int {
 	if _, broken := stops[c.StopReason]; !broken {
 		return -1
@@ -253,7 +247,7 @@ func lastText(c perdure.Content) int {
 	return last
 }
 
-// complete finishes the first item of a kind that was shown, or shows it.
+// complete finishes the first shown item of a kind, or shows a new one.
 func (f *fold) complete(shown *[]*growing, kind string, r record, p perdure.Part, status, encrypted string) {
 	text := p.Text
 	if kind == itemReasoning {
@@ -271,8 +265,7 @@ func (f *fold) complete(shown *[]*growing, kind string, r record, p perdure.Part
 	f.done(g, text, status)
 }
 
-// stops are the statuses of responses by how they stopped, and why those that
-// are incomplete are.
+// stops maps stop reasons to the status of a response, and to the reason why it is incomplete.
 var stops = map[perdure.StopReason]struct{ status, why string }{
 	perdure.StopMaxTokens: {statusIncomplete, "max_output_tokens"},
 	perdure.StopTurnLimit: {statusIncomplete, "max_turns"},
@@ -309,14 +302,14 @@ func (f *fold) executionEnded(r record) {
 	}
 }
 
-// terminal are the events that end a response. The published events have none
-// for one that was cancelled: it is incomplete, and its status says why.
+// terminal maps statuses to the events that end a response. OpenAI publishes no event for a
+// cancelled response: the event says incomplete, and the response has status cancelled.
 var terminal = map[string]string{
 	statusCompleted: "response.completed", statusIncomplete: "response.incomplete",
 	statusFailed: "response.failed", statusCancelled: "response.incomplete",
 }
 
-// finish ends the response. What was growing stays as far as it came.
+// finish ends the response. Growing items keep the text that they have.
 func (f *fold) finish(r record, status string) {
 	for _, g := range f.items {
 		switch {
@@ -334,7 +327,7 @@ func (f *fold) finish(r record, status string) {
 	f.emitResponse(terminal[status])
 }
 
-// object is the response as it stands.
+// object returns the current response object.
 func (f *fold) object() Response {
 	o := f.request.object()
 	o.ID, o.Object, o.Status = f.id(), "response", f.status

@@ -9,14 +9,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The most characters of what identifies an end user, or a prompt. The bounds are
-// OpenAI's and, of user, Anthropic's.
+// The longest identifiers of end users and prompts, in characters. The bounds are OpenAI's and, for
+// user, Anthropic's.
 const (
 	mostUser       = 256
 	mostIdentifier = 64
 )
 
-// checkHints checks what is passed on to the provider, and the bound of calls.
+// checkHints checks the members that are passed on to the provider, and the limit of tool calls.
 func (r *request) checkHints() error {
 	if r.TopP != nil && (*r.TopP < 0 || *r.TopP > 1) {
 		return invalid("top_p", "invalid_value", "Invalid 'top_p': must be from 0 to 1.")
@@ -38,7 +38,7 @@ func (r *request) checkHints() error {
 	return nil
 }
 
-// hints are what goes to the provider as it is.
+// hints returns the members that are passed on to the provider unchanged.
 func (r *request) hints() perdure.Hints {
 	return perdure.Hints{
 		TopP: r.TopP, User: orEmpty(r.User), SafetyIdentifier: orEmpty(r.SafetyIdentifier), PromptCacheKey: orEmpty(r.PromptCacheKey),
@@ -53,8 +53,8 @@ func orEmpty(s *string) string {
 	return *s
 }
 
-// parseTruncation reads how a conversation is shortened that is too long for the
-// model. Nothing is shortened yet, so that both values do the same.
+// parseTruncation parses truncation. A conversation is never truncated yet, so both values have the
+// same effect.
 func parseTruncation(r *request, raw json.RawMessage) error {
 	if err := decode(raw, "truncation", &r.Truncation, "a string"); err != nil {
 		return err
@@ -62,7 +62,7 @@ func parseTruncation(r *request, raw json.RawMessage) error {
 	return oneOf("truncation", r.Truncation, "auto", "disabled")
 }
 
-// efforts are the levels of reasoning, by what OpenAI calls them.
+// efforts maps OpenAI's names of reasoning levels to Perdure's.
 var efforts = map[string]string{
 	"none": "off", "minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh",
 }
@@ -118,7 +118,7 @@ func parseText(r *request, raw json.RawMessage) error {
 	return nil
 }
 
-// givenMembers returns the members of an object that are given.
+// givenMembers returns the members of an object that are not null.
 func givenMembers(raw json.RawMessage, param string) (map[string]json.RawMessage, error) {
 	var all map[string]json.RawMessage
 	if err := decode(raw, param, &all, "an object"); err != nil {

@@ -9,31 +9,31 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// history is a conversation as its client knows it, hashed turn by turn, so that a
-// client that sends all of it is recognised. Reasoning is left out, ids of items too,
-// and how texts are cut into items: clients differ in what they keep of these. Calls
-// of tools that ran here are in one of the two hashes, since some clients drop them.
+// history is a conversation as its client knows it, hashed turn by turn. It identifies the
+// conversation of a client that sends all of it. Reasoning, item ids and the division of text into
+// items are not hashed, because clients differ in what they keep of them. Calls of tools that ran
+// at Perdure are in only one of the two hashes, because some clients drop them.
 type history struct {
 	store.History
 	turn turn
 }
 
-// turn is what the other side said at once, until the client speaks again.
+// turn is the output of the agent between two inputs of the client.
 type turn struct {
 	Text  []byte
 	Calls []knownCall
 	ran   []knownCall
 }
 
-// knownCall is a call as a client gives it back. Those of its own tools have an ID, the
-// others how they ended.
+// knownCall is a call as a client sends it back. Calls of the client's tools have an ID, other
+// calls have an outcome.
 type knownCall struct {
 	ID, Name, Arguments, Outcome string
 	Failed                       bool
 }
 
-// newHistory begins a conversation with an agent. Users of one client that are told
-// apart by it never share one.
+// newHistory begins a conversation with an agent. The org, the agent and the end user are hashed,
+// so that different end users of one client never share a history.
 func newHistory(org string, r *request) history {
 	seed := perdure.Hash(sha256.Sum256(encoded("history", org, r.Model, r.User, r.SafetyIdentifier)))
 	return history{History: store.History{Said: seed, SaidAndRun: seed}}
@@ -42,11 +42,10 @@ func newHistory(org string, r *request) history {
 // historyAfter continues from the end of a response.
 func historyAfter(end store.History) history { return history{History: end} }
 
-// add takes in an item of the input. Before one that is the client's, the turn of the
-// other side is to be ended.
+// add adds an item of the input. The caller ends the turn before an item of the client.
 func (h *history) add(i resolvedItem) {
 	if i.messages == nil || i.lost {
-		return // withdrawn, or not known
+		return // withdrawn or unknown
 	}
 	m := i.messages[0]
 	if i.clients() {
@@ -66,7 +65,7 @@ func (h *history) add(i resolvedItem) {
 	}
 }
 
-// clients reports whether the client said the item.
+// clients reports whether the item is the client's, not the agent's.
 func (i resolvedItem) clients() bool {
 	return len(i.messages) > 0 && i.messages[0].Role != perdure.RoleAssistant
 }
@@ -79,7 +78,7 @@ func (t *turn) ranHere(call, result perdure.Part) {
 	t.ran = append(t.ran, knownCall{Name: call.Name, Arguments: sameArguments(call.RawArguments), Outcome: resultText(result.Parts), Failed: result.IsError})
 }
 
-// sameArguments writes arguments in one way: clients decode and encode them.
+// sameArguments returns arguments in a canonical form, because clients decode and encode them.
 func sameArguments(raw string) string {
 	var v any
 	if strings.TrimSpace(raw) == "" {
@@ -91,10 +90,10 @@ func sameArguments(raw string) string {
 	return string(encoded(v))
 }
 
-// client takes in what the client said, or the result of a call that it ran.
+// client adds a message of the client, or the result of a call that it ran.
 func (h *history) client(m perdure.InputMessage) { h.step(asSaid(m), nil) }
 
-// asSaid writes a message without what only one of the sides has.
+// asSaid encodes a message without the ids and names that only one side knows.
 func asSaid(m perdure.InputMessage) []byte {
 	said := []any{string(m.Role)}
 	for _, p := range m.Parts {
@@ -104,7 +103,7 @@ func asSaid(m perdure.InputMessage) []byte {
 	return encoded(said...)
 }
 
-// endTurn ends what the other side says. A turn without anything is none.
+// endTurn hashes the agent's turn. An empty turn is skipped.
 func (h *history) endTurn() {
 	t := h.turn
 	h.turn = turn{}
@@ -126,13 +125,13 @@ func after(h perdure.Hash, said []byte) perdure.Hash {
 func encoded(v ...any) []byte {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // all of it was decoded from JSON
+		panic(err) // all values were decoded from JSON
 	}
 	return raw
 }
 
-// end returns the history up to the end of a response whose client knows its input;
-// zero for one that its client cannot continue from.
+// end returns the history up to the end of a response whose client knows its input. It is zero if
+// the client cannot continue from the response.
 func (f *fold) end() store.History {
 	known := f.request.History
 	if known == nil || f.status != statusCompleted && f.status != statusIncomplete {
@@ -155,8 +154,7 @@ func (f *fold) end() store.History {
 	return h.History
 }
 
-// keptHistory is how a history is kept with the request: that up to the end of the
-// response's input.
+// keptHistory is the history up to the end of the response's input, as stored with the request.
 type keptHistory struct {
 	Said       perdure.Hash `json:"said"`
 	SaidAndRun perdure.Hash `json:"saidAndRun"`

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// chatter is a client that keeps the conversation itself.
+// chatter is a client that stores the conversation itself.
 type chatter struct {
 	s       *stage
 	members string
@@ -21,8 +21,8 @@ type chatter struct {
 	history []map[string]any
 }
 
-// says adds messages, asks with all of the history, and keeps the answer and the
-// results of its own tools until there are none to run.
+// says adds messages and sends creates with the whole history. It stores the answers and the
+// results of its own tools until there are no more calls.
 func (c *chatter) says(text string) object {
 	c.s.t.Helper()
 	c.history = append(c.history, map[string]any{"role": "user", "content": text})
@@ -45,7 +45,7 @@ func (c *chatter) says(text string) object {
 	}
 }
 
-// keeping are the ways in which stock clients keep what they were given.
+// keeping are the ways in which existing clients store the items that they receive.
 var keeping = map[string]func(i map[string]any) []map[string]any{
 	"whole": func(i map[string]any) []map[string]any { return []map[string]any{i} },
 	"references, and calls without id": func(i map[string]any) []map[string]any {
@@ -86,7 +86,7 @@ func without(i map[string]any, names ...string) []map[string]any {
 	return []map[string]any{i}
 }
 
-// busyTurns are answers with everything that a turn can have.
+// busyTurns returns answers with everything that a turn can contain.
 func busyTurns(n int) []answer {
 	var all []answer
 	for range n {
@@ -98,13 +98,13 @@ func busyTurns(n int) []answer {
 	return all
 }
 
-// A client that sends its whole history with each create continues with the run that
-// holds it, in place: what a turn costs does not grow with the conversation.
+// A client that sends its whole history with each create continues the execution with that history.
+// The cost of a turn does not grow with the conversation.
 func TestAWholeHistoryGoesOnInPlace(t *testing.T) {
 	for name, keeps := range keeping {
 		for _, store := range []string{"true", "false"} {
 			if store == "false" && strings.HasPrefix(name, "references") {
-				continue // what is not stored is not referred to
+				continue // an item that is not stored is not referred to
 			}
 			t.Run(name+", store "+store, func(t *testing.T) {
 				s := newStage(t, busyTurns(4)...)
@@ -138,8 +138,7 @@ func TestAWholeHistoryGoesOnInPlace(t *testing.T) {
 	}
 }
 
-// A call without an id, in a history that no run has, is a call whose result is what
-// the client says of it.
+// A call without an id, in a history that no execution has, gets the result that the client sends.
 func TestACallWithoutAnID(t *testing.T) {
 	s := newStage(t, says("On."), says("On."))
 	for output, want := range map[string]string{
@@ -151,7 +150,7 @@ func TestACallWithoutAnID(t *testing.T) {
 	}
 }
 
-// path returns the conversation that a response ends, a line for each message.
+// path returns the conversation up to the end of a response, one line per message.
 func (s *stage) path(id string) []string {
 	s.t.Helper()
 	s.lastResponse = id
@@ -183,8 +182,8 @@ func roles(messages []perdure.Message) []string {
 	return lines
 }
 
-// A create that names a response in the middle of a chain, and repeats what was said
-// since, continues at the chain's end.
+// A create from a response in the middle of a chain that repeats the later messages continues at
+// the chain's end.
 func TestWhatIsRepeatedSinceAResponseGoesOnInPlace(t *testing.T) {
 	s := newStage(t, says("Hello."), thinks("hm", calls("I look.", "grep", `{"pattern":"a"}`)), calls("I ask.", "ask", `{"a":1}`), says("Done."))
 	s.asAgent("grep")
@@ -193,7 +192,7 @@ func TestWhatIsRepeatedSinceAResponseGoesOnInPlace(t *testing.T) {
 	var since []string
 	for _, i := range itemsAsRaw(t, second) {
 		if i["type"] == "reasoning" {
-			continue // this client leaves it out
+			continue // this client omits it
 		}
 		reference := []map[string]any{{"type": "item_reference", "id": i["id"]}}
 		if i["type"] == "function_call" {
@@ -215,7 +214,7 @@ func TestWhatIsRepeatedSinceAResponseGoesOnInPlace(t *testing.T) {
 	}
 }
 
-// Where a history is not that of an idle run, a new one begins with it.
+// If a history matches no idle execution, a new execution begins with it.
 func TestAnotherHistoryIsAnotherRun(t *testing.T) {
 	greet := `{"role":"user","content":"hi"},{"role":"assistant","content":"Hello."}`
 	ask := func(input string) string { return `"input":[` + input + `,{"role":"user","content":"more"}]` }
@@ -272,7 +271,7 @@ func TestAnotherHistoryIsAnotherRun(t *testing.T) {
 		s := newStage(t, says("Hello."), says("On."))
 		s.create(`"input":"hi"`).object()
 		s.create(ask(greet)).object()
-		s.create(ask(greet)).object() // as one who wants another answer
+		s.create(ask(greet)).object() // like a client that wants another answer
 		if n := s.executions(); n != 2 {
 			t.Errorf("%d runs", n)
 		}
@@ -313,7 +312,7 @@ func (s *stage) executionOf(id string) uuid.UUID {
 	return row.Execution
 }
 
-// Two creates at once with one history are two runs, and both are answered.
+// Two concurrent creates with one history become two executions, and both are answered.
 func TestTwoAtOnceWithOneHistory(t *testing.T) {
 	s := newStage(t, says("Hello."), says("On."))
 	s.create(`"input":"hi"`).object()

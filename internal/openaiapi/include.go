@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// includeReasoning asks for the providers' signed blocks in items of reasoning.
+// includeReasoning requests the providers' signed blocks in reasoning items.
 const includeReasoning = "reasoning.encrypted_content"
 
-// included are the values of include that are taken. All but the first ask for
-// nothing: an image of the input is always shown with its URL, and the others are of
-// tools that there are none of.
+// included are the accepted values of include. All but the first have no effect: an input image is
+// always shown with its URL, and the others belong to tools that do not exist here.
 var included = []string{
 	includeReasoning, "message.input_image.image_url", "file_search_call.results", "web_search_call.results",
 	"web_search_call.action.sources", "code_interpreter_call.outputs", "computer_call_output.output.image_url",
@@ -30,5 +29,5 @@ func parseInclude(r *request, raw json.RawMessage) error {
 	return nil
 }
 
-// wants reports whether the create asked for something by include.
+// wants reports whether the create requested a value by include.
 func (r *request) wants(value string) bool { return slices.Contains(r.Include, value) }

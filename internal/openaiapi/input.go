@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// given item of a create's input.
+// givenItem is an item of a create's input.
 type givenItem struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
@@ -24,19 +24,19 @@ type givenItem struct {
 	Encrypted string          `json:"encrypted_content"`
 }
 
-// readItem is an item of a create's input that has been read. What it says stands in
-// messages, but for one that refers to another item by its id.
+// readItem is a parsed item of a create's input. Its content is in messages, unless it refers to
+// another item by id.
 type readItem struct {
 	at       string
 	refers   bool
-	whole    bool // an mcp_call: it refers, though all of it may be given
+	whole    bool // an mcp_call: it refers to an item, even if it is complete
 	lost     bool // an mcp_call without an id
 	id       string
 	sealed   string // encrypted_content of reasoning
 	messages []perdure.InputMessage
 }
 
-// parseInput reads text or items. What an item refers to is found later.
+// parseInput parses a text or items. References are resolved later.
 func parseInput(r *request, raw json.RawMessage) error {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -87,8 +87,8 @@ func (i givenItem) read(at string) (readItem, error) {
 	return one, err
 }
 
-// lostCall reads a call of a tool that ran here from which the client has taken the id:
-// what it says of the result holds, and mostly it says nothing.
+// lostCall parses a call of a tool that ran at Perdure whose id the client has removed. The output
+// of the item is used as the result if there is one; usually there is none.
 func (i givenItem) lostCall(at string) ([]perdure.InputMessage, error) {
 	i.CallID = "call_" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	call, err := i.call(at)
@@ -110,7 +110,7 @@ func (i givenItem) lostCall(at string) ([]perdure.InputMessage, error) {
 	}, nil
 }
 
-// message creates a message of an item.
+// message converts an item to a message.
 func (i givenItem) message(at string) (perdure.InputMessage, error) {
 	m := perdure.InputMessage{Role: perdure.RoleAssistant}
 	var err error
@@ -130,7 +130,7 @@ func (i givenItem) message(at string) (perdure.InputMessage, error) {
 	return m, err
 }
 
-// roles are who speaks in a message item.
+// roles maps the roles of message items.
 var roles = map[string]perdure.Role{
 	"user": perdure.RoleUser, "assistant": perdure.RoleAssistant, "system": perdure.RoleSystem, "developer": perdure.RoleSystem,
 }
@@ -174,8 +174,8 @@ func (i givenItem) output(at string) ([]perdure.Part, error) {
 	return []perdure.Part{{Type: perdure.PartToolResult, ToolCallID: i.CallID, Parts: parts}}, err
 }
 
-// reasoning keeps what a model thought for people to read. Providers take it back
-// only from where it was made.
+// reasoning converts the readable text of a reasoning item. Providers accept signed reasoning only
+// from where it was made.
 func (i givenItem) reasoning(at string) ([]perdure.Part, error) {
 	var texts []string
 	for _, of := range []struct {
@@ -202,8 +202,8 @@ func missing(param string) *Error {
 	return invalid(param, "missing_required_parameter", "Missing required parameter: '%s'.", param)
 }
 
-// answering orders the input so that the results of the calls that are open come
-// first, and checks that each call has its result, and each result its call.
+// answering orders the input so that the results of the open calls come first. It checks that each
+// call has a result, and each result a call.
 func answering(open []string, input []perdure.InputMessage) ([]perdure.InputMessage, error) {
 	var first, rest []perdure.InputMessage
 	waiting, own := map[string]bool{}, map[string]bool{}

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// prefixToolCall begins the ids of calls of tools that run at Perdure.
+// prefixToolCall is the id prefix of calls of tools that run at Perdure.
 const prefixToolCall = "mcp_"
 
-// side says to which list of a response an item belongs.
+// side identifies the list of a response that an item belongs to.
 type side byte
 
 const (
@@ -20,21 +20,21 @@ const (
 
 const responsePrefix = "resp_"
 
-// itemID returns the id of an item: the prefix of its type, what the response's id
-// has after its own, and where in the response the item is. So an item is found
-// by its id alone, and keeps it whenever the response is read again.
+// itemID returns the id of an item: the prefix of its type, the response's id without its prefix,
+// and the place in the response. An item is therefore found by its id alone, and its id never
+// changes.
 func itemID(prefix, response string, of side, index int) string {
 	return prefix + strings.TrimPrefix(response, responsePrefix) + string(of) + strconv.Itoa(index)
 }
 
-// itemPlace is where an item is.
+// itemPlace is the place of an item.
 type itemPlace struct {
 	prefix, response string
 	side             side
 	index            int
 }
 
-// placeOf reads the id of an item.
+// placeOf parses the id of an item.
 func placeOf(id string) (itemPlace, bool) {
 	prefix, rest, found := strings.Cut(id, "_")
 	at := strings.LastIndexAny(rest, "iop")

@@ -8,35 +8,35 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// Item is an item of a response's input or output. Type says which of the other
-// members it has.
+// Item is an item of a response's input or output. Type determines which of the other members it
+// has.
 type Item struct {
 	Type, ID, Status string
 
-	// A message.
+	// Members of a message.
 	Role    string
 	Content []Content
 
-	// A call of a client's tool, and its output.
+	// Members of a call of a client's tool, and of its output.
 	CallID, Name, Arguments string
-	Output                  []Content // one input_text is written as a string
+	Output                  []Content // a single input_text is encoded as a string
 
-	// Result is what a tool that ran at Perdure returned, Failure why it failed; nil
-	// while it runs. Such a call has Name and Arguments, too.
+	// Result is the result of a tool that ran at Perdure, and Failure its error. Both are nil while
+	// it runs. Such a call also has Name and Arguments.
 	Result, Failure *string
 
-	// Reasoning. Encrypted is what a client gives back without knowing it.
+	// Members of reasoning. Encrypted is opaque to the client, which sends it back.
 	Summary   []Content
 	Encrypted string
 }
 
-// The types of items.
+// Types of items.
 const (
 	itemMessage   = "message"
 	itemCall      = "function_call"
 	itemOutput    = "function_call_output"
 	itemReasoning = "reasoning"
-	itemToolCall  = "mcp_call" // of a tool that runs at Perdure
+	itemToolCall  = "mcp_call" // call of a tool that runs at Perdure
 	itemReference = "item_reference"
 )
 
@@ -51,7 +51,7 @@ type Content struct {
 	FileData, FileURL, FileID, Filename string
 }
 
-// The types of content.
+// Types of content.
 const (
 	contentInput   = "input_text"
 	contentOutput  = "output_text"
@@ -60,7 +60,7 @@ const (
 	contentSummary = "summary_text"
 )
 
-// MarshalJSON writes the members that the type has.
+// MarshalJSON encodes the members of the content's type.
 func (c Content) MarshalJSON() ([]byte, error) {
 	switch c.Type {
 	case contentOutput:
@@ -91,7 +91,7 @@ func (c Content) MarshalJSON() ([]byte, error) {
 	}{c.Type, c.Text})
 }
 
-// MarshalJSON writes the members that the type has.
+// MarshalJSON encodes the members of the item's type.
 func (i Item) MarshalJSON() ([]byte, error) {
 	switch i.Type {
 	case itemCall:
@@ -141,7 +141,8 @@ func list(c []Content) []Content {
 	return c
 }
 
-// plain returns the text of content that is one text, or none.
+// plain returns the text of content that consists of one text, or of nothing. It reports false for
+// other content.
 func plain(content []Content) (string, bool) {
 	switch {
 	case len(content) == 0:
@@ -152,7 +153,7 @@ func plain(content []Content) (string, bool) {
 	return "", false
 }
 
-// contentOf shows parts of a message or of a tool's result.
+// contentOf converts parts of a message or of a tool's result.
 func contentOf(parts []perdure.Part, text string) []Content {
 	var all []Content
 	for _, p := range parts {
@@ -174,8 +175,8 @@ func contentOf(parts []perdure.Part, text string) []Content {
 
 func dataURL(p perdure.Part) string { return "data:" + p.MimeType + ";base64," + p.Data }
 
-// split cuts a message into what makes one item each: the parts of an assistant and
-// results of tools are items of their own.
+// split splits a message into the parts that become one item each. Parts of an assistant and
+// results of tools are separate items.
 func split(m perdure.InputMessage) []perdure.InputMessage {
 	if m.Role != perdure.RoleAssistant && m.Role != perdure.RoleToolResult {
 		return []perdure.InputMessage{m}
@@ -187,7 +188,7 @@ func split(m perdure.InputMessage) []perdure.InputMessage {
 	return all
 }
 
-// itemOf shows a message that split made.
+// itemOf converts a message that split returned.
 func itemOf(m perdure.InputMessage) Item {
 	const done = statusCompleted
 	switch m.Role {
@@ -207,7 +208,7 @@ func itemOf(m perdure.InputMessage) Item {
 	return Item{Type: itemMessage, Status: done, Role: string(m.Role), Content: contentOf(m.Parts, contentInput)}
 }
 
-// prefixOf is how the ids of items of a type begin.
+// prefixOf returns the id prefix of items of a type.
 func prefixOf(itemType string) string {
 	switch itemType {
 	case itemCall:

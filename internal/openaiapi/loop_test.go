@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// turn runs a response of a loop and checks that the answer, the streams and a
-// retrieve agree on its output. It returns the items, as they came.
+// turn runs a response of a loop and checks that the response, the streams and a retrieve agree on
+// its output. It returns the items as received.
 func (s *stage) turn(members string, stream bool) (string, []json.RawMessage) {
 	s.t.Helper()
 	var o object
@@ -49,7 +49,7 @@ func outputOf(t *testing.T, o object) []json.RawMessage {
 	return all.Output
 }
 
-// resultsOf answers the calls among the items.
+// resultsOf returns results for the calls among the items.
 func resultsOf(t *testing.T, items []json.RawMessage) []string {
 	t.Helper()
 	var results []string
@@ -90,8 +90,8 @@ func typesOf(t *testing.T, items []json.RawMessage) string {
 	return strings.Join(types, " ")
 }
 
-// A client that keeps the conversation itself sends back all that it was given:
-// that is input, and never output again.
+// A client that stores the conversation itself sends back all items that it received. They are
+// input, and never output again.
 func TestAStatelessLoopGetsTheSameItemsEachTurn(t *testing.T) {
 	for name, stream := range map[string]bool{"plain": false, "streamed": true} {
 		t.Run(name, func(t *testing.T) {
@@ -111,9 +111,8 @@ func TestAStatelessLoopGetsTheSameItemsEachTurn(t *testing.T) {
 	}
 }
 
-// A client that continues by previous_response_id gives the results alone, or with
-// messages of an assistant: neither is output. So it is in a branch, whose path
-// is copied.
+// A client that continues by previous_response_id sends only the results, or the results with
+// messages of an assistant. Neither becomes output, also not in a branch, whose path is copied.
 func TestAStatefulLoopGetsTheSameItemsEachTurn(t *testing.T) {
 	for name, stream := range map[string]bool{"plain": false, "streamed": true} {
 		t.Run(name, func(t *testing.T) {

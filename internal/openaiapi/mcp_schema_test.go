@@ -8,9 +8,9 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 )
 
-// withoutMCP checks the calls of Perdure's tools, which the schema of Open Responses
-// does not have, against the types of the official client, and returns the value
-// with a call of a function in the place of each.
+// withoutMCP checks calls of Perdure's tools against the types of the official client, because the
+// schema of Open Responses has no such calls. It returns the value with each of them replaced by a
+// function call.
 func withoutMCP(t *testing.T, v any) any {
 	t.Helper()
 	switch v := v.(type) {

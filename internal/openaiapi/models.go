@@ -58,8 +58,8 @@ func (a *API) allModels(ctx context.Context, org string) ([]Model, error) {
 	return definitions, nil
 }
 
-// model gives a definition, by slug or id, or a model of a provider that can be
-// called. Providers' models are not checked against a list.
+// model responds with a definition, by slug or id, or with a model of a provider that can be
+// called. A provider's model names are not checked.
 func (a *API) model(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("id")
 	d, err := a.definition(r.Context(), orgOf(r), name)

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// object is what the request makes of the response's object; what was not given
-// is the default.
+// object returns the response object's members that come from the request. Omitted parameters have
+// their defaults.
 func (r *request) object() Response {
 	o := Response{
 		Model: r.Model, Background: r.Background, Instructions: r.Instructions, MaxOutputTokens: r.MaxOutputTokens,
@@ -42,7 +42,8 @@ func (r *request) object() Response {
 	return o
 }
 
-// shownEffort is the level that is worked with: the least above none is low.
+// shownEffort returns the effective effort: minimal is shown as low, the lowest supported level
+// above none.
 func shownEffort(effort *string) *string {
 	if effort != nil && *effort == "minimal" {
 		low := "low"
@@ -51,7 +52,7 @@ func shownEffort(effort *string) *string {
 	return effort
 }
 
-// kept makes what is kept of the request with the response.
+// kept encodes the part of the request that is stored with the response.
 func (r *request) kept() (json.RawMessage, error) {
 	raw, err := json.Marshal(r)
 	if err != nil {
@@ -60,8 +61,7 @@ func (r *request) kept() (json.RawMessage, error) {
 	return raw, nil
 }
 
-// requestOf reads what was kept. A response that began otherwise has the model of
-// its execution.
+// requestOf decodes a stored request. A response without one has the model of its execution.
 func requestOf(raw json.RawMessage, x *perdure.Execution) (request, error) {
 	var r request
 	if raw == nil {
@@ -87,7 +87,7 @@ func requestOf(raw json.RawMessage, x *perdure.Execution) (request, error) {
 	return r, nil
 }
 
-// toolsOf shows tools that the client runs.
+// toolsOf converts tools that the client runs.
 func toolsOf(clients []perdure.ClientTool) []functionTool {
 	var all []functionTool
 	for _, t := range clients {
@@ -96,7 +96,7 @@ func toolsOf(clients []perdure.ClientTool) []functionTool {
 	return all
 }
 
-// settings are the agent's, changed by the request.
+// settings returns the agent's settings with the changes of the request.
 func (r *request) settings(base perdure.ReactInput) perdure.ReactInput {
 	if r.Instructions != nil {
 		base.SystemPrompt = *r.Instructions

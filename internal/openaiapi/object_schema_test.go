@@ -1,9 +1,8 @@
 package openaiapi_test
 
-// withoutExceptions returns a value without the two members of a response's object
-// in which the published shape has less than a create may ask for: it has null in the
-// place of the schema of text.format, which OpenAI repeats and its clients read, and
-// allowed tools of type function only.
+// withoutExceptions replaces the two members of a response object for which the published shape
+// allows less than a create may request. The schema of text.format must be null there, although
+// OpenAI repeats it and its clients read it. Allowed tools may only have type function.
 func withoutExceptions(v any) any {
 	object, isObject := v.(map[string]any)
 	if !isObject {

@@ -2,8 +2,8 @@ package openaiapi_test
 
 import "strings"
 
-// The models that parameters go to: of each provider one that reasons when it is told
-// to, and of those that treat it otherwise a second.
+// The models that receive the parameters: one model per provider that reasons on request, and a
+// second one if some of a provider's models differ.
 const (
 	claude     = "anthropic/claude-sonnet-4-5"
 	claude40   = "anthropic/claude-sonnet-4-0"
@@ -18,7 +18,7 @@ const (
 	googleNew  = "gemini/gemini-3-pro-preview"
 )
 
-// sent is what a provider gets, by path.
+// sent is the request that a provider receives, by path.
 type sent = map[string]any
 
 // onePixel is a PNG image.
@@ -201,7 +201,7 @@ var parameterCases = map[string]func(w *wired){
 	"frequency_penalty":      neutralCase("frequency_penalty", `0.5`, `0`),
 }
 
-// neutralCase is a parameter that is refused but for values that ask for nothing.
+// neutralCase returns the case of a parameter that is refused except for values without effect.
 func neutralCase(name, refused string, taken ...string) func(w *wired) {
 	return func(w *wired) {
 		w.refuses(name, `"`+name+`":`+refused)
@@ -295,7 +295,7 @@ func includeCase(w *wired) {
 	input := string(w.call("GET", "/v1/responses/"+o.ID+"/input_items", "").body)
 	w.here(strings.Contains(input, onePixel), "the input is shown as %s", input)
 	block := w.sends(claude, `"input":"a","include":["reasoning.encrypted_content"]`, nil)
-	w.here(!strings.Contains(string(block.raw), "encrypted_content"), "nothing was signed, and is shown: %s", block.raw) // else TestBlocksAreShownWhereTheyAreAskedFor
+	w.here(!strings.Contains(string(block.raw), "encrypted_content"), "nothing was signed, and is shown: %s", block.raw) // for other models see TestBlocksAreShownWhereTheyAreAskedFor
 	w.takes(`"include":[]`)
 	w.refuses("include", `"include":["message.output_text.logprobs"]`)
 	w.refuses("include", `"include":["colour"]`)

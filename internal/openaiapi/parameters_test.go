@@ -21,7 +21,7 @@ import (
 	"github.com/perdure/perdure/llm/openairesponses"
 )
 
-// remotes are the wires that a create's parameters go out on.
+// remotes are the provider protocols that a create's parameters are sent with.
 var remotes = map[string]llmtest.Remote{
 	"anthropic": {
 		Wire: llmtest.Anthropic, BaseEnv: "ANTHROPIC_BASE_URL", KeyEnv: "ANTHROPIC_API_KEY",
@@ -49,7 +49,7 @@ var remotes = map[string]llmtest.Remote{
 	},
 }
 
-// wired is a stage whose agents call the real providers, which call fake servers.
+// wired is a stage whose agents use the real provider clients, which call fake servers.
 type wired struct {
 	*stage
 	servers map[string]*llmtest.Server
@@ -72,7 +72,7 @@ func newWired(t *testing.T, answers ...llmtest.Answer) *wired {
 	return w
 }
 
-// last is the body of the newest request that a provider got.
+// last returns the body of the newest request to a provider.
 func (w *wired) last(provider string) map[string]any {
 	w.t.Helper()
 	all := w.servers[provider].Requests()
@@ -82,7 +82,7 @@ func (w *wired) last(provider string) map[string]any {
 	return all[len(all)-1].Body
 }
 
-// at returns what stands at a path such as a.0.b, nil where nothing does.
+// at returns the value at a path such as a.0.b; nil if there is none.
 func at(v any, path string) any {
 	for _, name := range strings.Split(path, ".") {
 		switch in := v.(type) {
@@ -101,8 +101,8 @@ func at(v any, path string) any {
 	return v
 }
 
-// sends creates a response with a model and checks what the provider was sent, by
-// path. The value nil is nothing.
+// sends creates a response with a model and checks the provider's request, by path. The value nil
+// means absent.
 func (w *wired) sends(model, members string, want map[string]any) object {
 	w.t.Helper()
 	o := w.call("POST", "/v1/responses", `{"model":"`+model+`",`+members+`}`).object()
@@ -120,7 +120,7 @@ func (w *wired) sends(model, members string, want map[string]any) object {
 	return o
 }
 
-// passes sends the same to a model of each provider that is named.
+// passes checks one create with a model of each named provider.
 func (w *wired) passes(members string, want map[string]map[string]any) {
 	w.t.Helper()
 	for model, sent := range want {
@@ -128,7 +128,7 @@ func (w *wired) passes(members string, want map[string]map[string]any) {
 	}
 }
 
-// echoes checks what the object of a response shows.
+// echoes checks members of the response object.
 func (w *wired) echoes(members string, want map[string]any) object {
 	w.t.Helper()
 	o := w.create(members).object()
@@ -150,7 +150,7 @@ func (w *wired) shown(o object) any {
 	return v
 }
 
-// refuses checks that a value is a 400 which names the parameter.
+// refuses checks that a value gets a 400 that names the parameter.
 func (w *wired) refuses(param, members string) {
 	w.t.Helper()
 	r := w.create(`"input":"a",` + members)
@@ -161,7 +161,7 @@ func (w *wired) refuses(param, members string) {
 	w.done["refused"] = true
 }
 
-// takes checks that a value that asks for nothing is taken.
+// takes checks that a value without effect is accepted.
 func (w *wired) takes(members string) {
 	w.t.Helper()
 	if r := w.create(`"input":"a",` + members); r.status != 200 {
@@ -169,7 +169,7 @@ func (w *wired) takes(members string) {
 	}
 }
 
-// here marks that what Perdure does itself was checked.
+// here records a check of something that Perdure does itself.
 func (w *wired) here(ok bool, format string, args ...any) {
 	w.t.Helper()
 	if !ok {
@@ -180,7 +180,7 @@ func (w *wired) here(ok bool, format string, args ...any) {
 
 var parameterRow = regexp.MustCompile("(?m)^\\| `([a-z_.]+)` \\| ([a-z ]+) \\|")
 
-// documented reads the table of parameters: how each is handled, by its name.
+// documented reads the table of parameters, and returns how each parameter is handled, by its name.
 func documented(t *testing.T) map[string]string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/responses-endpoint.md")
@@ -194,9 +194,9 @@ func documented(t *testing.T) map[string]string {
 	return rows
 }
 
-// Each row of the table of parameters is true: what is passed on arrives at each
-// provider that has it, and is left out where it is not taken; what is refused is a
-// 400 that names the parameter. No row is without its case.
+// Each row of the table of parameters is true. A parameter that is passed on reaches each provider
+// that supports it, and is omitted for the others. A refused parameter gets a 400 that names it.
+// Each row has a case.
 func TestParametersAreHandledAsTheTableSays(t *testing.T) {
 	rows := documented(t)
 	for name := range parameterCases {
@@ -223,7 +223,7 @@ func TestParametersAreHandledAsTheTableSays(t *testing.T) {
 	}
 }
 
-// Reasoning tokens are those that the provider tells of, and a part of the output.
+// Reasoning tokens are as reported by the provider, and part of the output tokens.
 func TestReasoningTokensAreTheProviders(t *testing.T) {
 	const thought = 7
 	w := newWired(t, llmtest.Answer{Text: []string{"ok"}, Usage: perdure.Usage{Input: 3, Output: 20, Reasoning: new(int64(thought))}})

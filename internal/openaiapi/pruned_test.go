@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// A response whose log is no longer kept is not found, however it is asked for:
-// nothing half of it is given, and no other response in its place.
+// A response whose log was pruned is not found by any request. No partial response is returned, and
+// no other response in its place.
 func TestAResponseOfAPrunedLogIsNotFound(t *testing.T) {
 	s := newStage(t, says("one"), says("two"))
 	body := `{"model":"test/m","input":"a"}`

@@ -11,15 +11,15 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// found is a response that exists.
+// found is an existing response.
 type found struct {
 	row       *store.Response
 	execution *perdure.Execution
 	*fold
 }
 
-// find looks a response up by its id, or by that of an input that has joined it.
-// One that is hidden is found only if that is asked for. Errors: an *Error 404.
+// find returns a response by its id, or by the id of an input that has joined it. A hidden response
+// is found only if hidden is true. Errors: an *Error with status 404.
 func (a *API) find(ctx context.Context, org, id string, hidden bool) (*found, error) {
 	row, err := a.row(ctx, org, id, hidden)
 	if err == nil && row.Joined != "" {
@@ -30,7 +30,7 @@ func (a *API) find(ctx context.Context, org, id string, hidden bool) (*found, er
 	}
 	x, err := a.Engine.Store.Execution(ctx, org, row.Execution)
 	if perdure.IsCode(err, perdure.NotFound) || err == nil && x.PersistenceMode == perdure.Local {
-		return nil, noResponse(id) // of a LOCAL one, the content is on its worker
+		return nil, noResponse(id) // the worker of a LOCAL execution stores the content
 	}
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (a *API) find(ctx context.Context, org, id string, hidden bool) (*found, er
 	return a.foundIn(ctx, org, row, x, hidden)
 }
 
-// foundIn begins the fold of a response of an execution.
+// foundIn creates the fold of a response of an execution.
 func (a *API) foundIn(ctx context.Context, org string, row *store.Response, x *perdure.Execution, hidden bool) (*found, error) {
 	r, err := requestOf(row.Request, x)
 	if err != nil {
@@ -83,7 +83,7 @@ func (a *API) sourceOf(org string, row *store.Response, kind string, hidden bool
 
 func (a *API) row(ctx context.Context, org, id string, hidden bool) (*store.Response, error) {
 	if perdure.CheckText("id", id) != nil {
-		return nil, noResponse(id) // no store can hold it
+		return nil, noResponse(id) // no store can hold such an id
 	}
 	row, err := a.Engine.Store.Response(ctx, org, id)
 	if perdure.IsCode(err, perdure.NotFound) || err == nil && row.Hidden && !hidden {
@@ -92,7 +92,7 @@ func (a *API) row(ctx context.Context, org, id string, hidden bool) (*store.Resp
 	return row, err
 }
 
-// start is the cursor before the response's first record.
+// start returns the cursor before the response's first record.
 func (a *API) start(ctx context.Context, f *fold) (string, error) {
 	c, err := a.Log.CursorAt(ctx, f.of.Execution, f.first-1)
 	if err != nil {
@@ -104,7 +104,7 @@ func (a *API) start(ctx context.Context, f *fold) (string, error) {
 // pageRecords bounds one read of the log.
 const pageRecords = 500
 
-// current takes in what the log holds of the response by now.
+// current applies all records of the response that the log holds now.
 func (a *API) current(ctx context.Context, f *fold) error {
 	at, err := a.start(ctx, f)
 	if err != nil {
@@ -116,7 +116,7 @@ func (a *API) current(ctx context.Context, f *fold) error {
 			return err
 		}
 		if p.Reset != nil {
-			return noResponse(f.id()) // its log is kept no longer
+			return noResponse(f.id()) // its log was pruned
 		}
 		for _, item := range p.Items {
 			if err := f.take1(ctx, item); err != nil {
@@ -125,7 +125,7 @@ func (a *API) current(ctx context.Context, f *fold) error {
 		}
 		f.take()
 		if p.UpToDate && f.status == "" {
-			return noResponse(f.id()) // its input's event is not there
+			return noResponse(f.id()) // the event of its input is missing
 		}
 		if f.ended() || p.UpToDate {
 			return nil
@@ -134,7 +134,7 @@ func (a *API) current(ctx context.Context, f *fold) error {
 	}
 }
 
-// take1 takes in one item of the log.
+// take1 applies one item of the log.
 func (f *fold) take1(ctx context.Context, item eventlog.Item) error {
 	r, err := recordOf(item)
 	if err != nil {
@@ -150,15 +150,15 @@ func (f *fold) take1(ctx context.Context, item eventlog.Item) error {
 	return nil
 }
 
-// step is what one record of the log makes of a response: its events, if any.
+// step is the result of one record of the log: the events of the response, if any.
 type step struct {
 	events []Event
-	more   bool // another follows at once
+	more   bool // another step follows at once
 }
 
-// follow returns the response's events from its first on, as they come, to its
-// end. About once a second there is a step without events. If the input joins
-// another response, f becomes that one, and the events are all of its.
+// follow returns the response's events from the first to the last, as they occur. About once a
+// second it yields a step without events. If the input joins another response, f becomes that
+// response, and all events are from it.
 func (a *API) follow(ctx context.Context, f *fold) iter.Seq2[step, error] {
 	return func(yield func(step, error) bool) {
 		for {
@@ -180,8 +180,7 @@ func (a *API) follow(ctx context.Context, f *fold) iter.Seq2[step, error] {
 	}
 }
 
-// followOne is follow until the end of f, or until its input has joined another
-// response.
+// followOne implements follow until the end of f, or until its input has joined another response.
 func (a *API) followOne(ctx context.Context, f *fold) iter.Seq2[step, error] {
 	return func(yield func(step, error) bool) {
 		at, err := a.start(ctx, f)

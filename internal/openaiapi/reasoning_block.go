@@ -11,16 +11,16 @@ import (
 	"github.com/perdure/perdure/internal/sealed"
 )
 
-// reasoningBlock is what encrypted_content holds: what a provider has signed of an
-// answer, or hidden in it, as it is stored. A client that keeps the conversation itself
-// gives it back, so that the provider gets its answer as it made it.
+// reasoningBlock is the content of encrypted_content: the parts of an answer that a provider signed
+// or encrypted, as stored. A client that stores the conversation itself sends the block back, so
+// that the provider gets its answer unchanged.
 type reasoningBlock struct {
-	Answer   uuid.UUID `json:"answer"` // the entry; blocks of one answer belong together
+	Answer   uuid.UUID `json:"answer"` // the id of the entry; blocks of one answer have the same
 	Provider string    `json:"provider"`
 	Model    string    `json:"model"`
-	// Parts are those that no other item shows in whole, with their places.
+	// Parts are the parts that no other item shows in full, with their places.
 	Parts []placedPart `json:"parts,omitempty"`
-	// Signatures are of parts that other items show.
+	// Signatures are the signatures of parts that other items show.
 	Signatures []signature `json:"signatures,omitempty"`
 }
 
@@ -29,17 +29,17 @@ type placedPart struct {
 	Part perdure.Part `json:"part"`
 }
 
-// signature is of a call, by its id, or of a text, by its hash.
+// signature is the signature of a call, identified by its id, or of a text, identified by its hash.
 type signature struct {
 	Call      string `json:"call,omitempty"`
 	Text      string `json:"text,omitempty"`
 	Signature string `json:"signature"`
 }
 
-// sealPurpose keeps blocks from being taken for something else that is sealed.
+// sealPurpose prevents blocks from being confused with other sealed data.
 const sealPurpose = "reasoning"
 
-// box seals for an org.
+// box returns the box that seals data for an org.
 func (a *API) box(ctx context.Context, org string) (*sealed.Box, error) {
 	secret, err := a.Engine.SealingSecret(ctx)
 	if err != nil {
@@ -48,14 +48,14 @@ func (a *API) box(ctx context.Context, org string) (*sealed.Box, error) {
 	return sealed.New(secret, org, sealPurpose)
 }
 
-// sealedBlocks are the texts of an answer's blocks: of its parts of reasoning, by their
-// index, and one more where no part of reasoning is shown that could have it.
+// sealedBlocks are the sealed blocks of an answer: one for each reasoning part by its index, and an
+// extra block if the answer shows no reasoning part that could hold it.
 type sealedBlocks struct {
 	of    map[int]string
 	extra string
 }
 
-// sealedBlocks seals what a provider has signed or hidden in an answer.
+// sealedBlocks seals the parts of an answer that a provider signed or encrypted.
 func (f *fold) sealedBlocks(r record, c perdure.Content) sealedBlocks {
 	if f.seal == nil || c.Provider == "" {
 		return sealedBlocks{}
@@ -78,7 +78,7 @@ func (f *fold) sealedBlocks(r record, c perdure.Content) sealedBlocks {
 		case p.Type == perdure.PartToolCall && p.ThinkingSignature != "":
 			rest.Signatures = append(rest.Signatures, signature{Call: p.ID, Signature: p.ThinkingSignature})
 		case p.Type == perdure.PartText && p.Text == "":
-			continue // it is not shown, and nothing is lost
+			continue // it is not shown and contains nothing
 		}
 		at++
 	}
@@ -96,7 +96,7 @@ func (f *fold) sealedBlocks(r record, c perdure.Content) sealedBlocks {
 	return b
 }
 
-// hidden reports whether a part says nothing to people and something to its provider.
+// hidden reports whether a part has no readable text but a signature for its provider.
 func hidden(p perdure.Part) bool {
 	return p.Type == perdure.PartThinking && p.Thinking == "" && p.ThinkingSignature != "" ||
 		p.Type == perdure.PartText && p.Text == "" && p.TextSignature != ""
@@ -110,12 +110,12 @@ func textSum(text string) string {
 func (f *fold) sealBlock(b reasoningBlock) string {
 	raw, err := json.Marshal(b)
 	if err != nil {
-		panic(err) // it was read from JSON
+		panic(err) // it was decoded from JSON
 	}
 	return f.seal(raw)
 }
 
-// reasoningBlock shows a block that no reasoning goes with.
+// reasoningBlock shows a block without a reasoning text.
 func (f *fold) reasoningBlock(r record, encrypted string) {
 	g := f.add(Item{Type: itemReasoning, Status: statusInProgress}, r.MessageID)
 	g.entry, g.closed, g.Encrypted, g.Status = r.EntryID, true, encrypted, statusCompleted

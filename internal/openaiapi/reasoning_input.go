@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/sealed"
 )
 
-// partBlock is the type of a part that stands for a block until its message is whole.
+// partBlock is the type of a placeholder part for a block, until its message is complete.
 const partBlock perdure.PartType = "block"
 
 // opener opens the blocks of one input.
@@ -20,7 +20,7 @@ type opener struct {
 	box *sealed.Box
 }
 
-// open puts the block in the place of the words of an item that has one.
+// open replaces the text of an item by the item's block, if it has one.
 func (o *opener) open(ctx context.Context, i *readItem) (err error) {
 	if i.sealed == "" {
 		return nil
@@ -37,14 +37,14 @@ func (o *opener) open(ctx context.Context, i *readItem) (err error) {
 	}
 	block := perdure.Part{Type: partBlock, Native: raw}
 	for _, m := range i.messages {
-		block.Thinking += m.Parts[0].Thinking // to show
+		block.Thinking += m.Parts[0].Thinking // for display
 	}
 	i.messages = []perdure.InputMessage{{Role: perdure.RoleAssistant, Parts: []perdure.Part{block}}}
 	return nil
 }
 
-// restored returns messages with the blocks in them as the parts that they hold, under
-// the model that made them.
+// restored returns the messages with each block replaced by its parts, and with the provider and
+// model of the block.
 func restored(messages []perdure.InputMessage) []perdure.InputMessage {
 	var all []perdure.InputMessage
 	for _, m := range messages {
@@ -61,14 +61,13 @@ func restored(messages []perdure.InputMessage) []perdure.InputMessage {
 	return all
 }
 
-// givenAnswer is an answer of a model as a client gives it back.
+// givenAnswer is an answer of a model as a client sends it back.
 type givenAnswer struct {
 	blocks []reasoningBlock
 	others []perdure.Part
 }
 
-// answersOf parts what neighbours an assistant said by the answers that their blocks
-// are of.
+// answersOf splits adjacent parts of an assistant by the answers that their blocks belong to.
 func answersOf(parts []perdure.Part) []givenAnswer {
 	all := []givenAnswer{{}}
 	for _, p := range parts {
@@ -79,7 +78,7 @@ func answersOf(parts []perdure.Part) []givenAnswer {
 		}
 		var b reasoningBlock
 		if json.Unmarshal(p.Native, &b) != nil {
-			continue // it is of a later build
+			continue // written by a later version
 		}
 		if len(last.blocks) > 0 && last.blocks[0].Answer != b.Answer {
 			all = append(all, givenAnswer{})
@@ -90,7 +89,7 @@ func answersOf(parts []perdure.Part) []givenAnswer {
 	return all
 }
 
-// message puts the parts in the places that they had.
+// message inserts the parts of the blocks at their original places.
 func (a givenAnswer) message() perdure.InputMessage {
 	m := perdure.InputMessage{Role: perdure.RoleAssistant, Parts: slices.Clone(a.others)}
 	var placed []placedPart
@@ -108,7 +107,7 @@ func (a givenAnswer) message() perdure.InputMessage {
 	return m
 }
 
-// sign gives a signature back to its part, if that is there and unchanged.
+// sign restores a signature on its part, if that part exists unchanged.
 func (s signature) sign(parts []perdure.Part) {
 	for i := range parts {
 		p := &parts[i]

@@ -13,8 +13,8 @@ import (
 
 const asksForBlocks = `"include":["reasoning.encrypted_content"],"reasoning":{"effort":"high"},` + oneTool
 
-// thoughtful are answers of a model that thinks before it calls a tool, as each wire
-// can say it.
+// thoughtful are answers of a model that thinks before it calls a tool, in the form of each
+// provider protocol.
 var thoughtful = map[string]llmtest.Answer{
 	claude:                          {Thinking: "Let me see.", Signature: "c2ln", Redacted: "cmVk", Text: []string{"I ask."}},
 	"anthropic/claude-opus-4-6":     {Redacted: "cmVk", Text: []string{"I ask."}},
@@ -25,15 +25,15 @@ var thoughtful = map[string]llmtest.Answer{
 	"gemini/gemini-3-flash-preview": {Thinking: "Let me see.", CallSignature: "c2ln"},
 }
 
-// How a client continues with a conversation.
+// Ways in which a client continues a conversation.
 const (
 	byPrevious   = "by previous_response_id"
 	byItems      = "with all items"
 	byReferences = "with references to all items"
 )
 
-// rounds runs a loop of three rounds with the client's tool and returns the bodies of
-// the requests that the provider got.
+// rounds runs a loop of three rounds with the client's tool, and returns the bodies of the
+// provider's requests.
 func (w *wired) rounds(model, how string) []string {
 	w.t.Helper()
 	provider, _, _ := strings.Cut(model, "/")
@@ -66,7 +66,7 @@ func (w *wired) rounds(model, how string) []string {
 	var bodies []string
 	for _, r := range w.servers[provider].Requests() {
 		body := string(r.Raw)
-		for i, id := range ids { // a client gives no id of the provider's back
+		for i, id := range ids { // a client sends none of the provider's ids back
 			body = strings.ReplaceAll(body, id, fmt.Sprint("call ", i))
 		}
 		body = strings.NewReplacer(`"c1"`, `"call 0"`, `"c1_2"`, `"call 1"`).Replace(body)
@@ -75,8 +75,8 @@ func (w *wired) rounds(model, how string) []string {
 	return bodies
 }
 
-// A client that keeps the conversation itself gives back what a provider has signed:
-// the provider is asked with the same bytes as where Perdure keeps it.
+// A client that stores the conversation itself sends signed blocks back. The provider receives the
+// same bytes as when Perdure stores the conversation.
 func TestStatelessLoopsKeepTheProvidersSignatures(t *testing.T) {
 	for model, a := range thoughtful {
 		t.Run(model, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestStatelessLoopsKeepTheProvidersSignatures(t *testing.T) {
 					t.Errorf("request %d of the stateless loop is\n%s\nwant\n%s", i, given[i], kept[i])
 				}
 			}
-			if a.Redacted == "" { // what no item shows is not referred to
+			if a.Redacted == "" { // content that no item shows is not referred to
 				if referred := newWired(t, a).rounds(model, byReferences); referred[2] != kept[2] {
 					t.Errorf("the third request by references is\n%s\nwant\n%s", referred[2], kept[2])
 				}
@@ -103,8 +103,8 @@ func TestStatelessLoopsKeepTheProvidersSignatures(t *testing.T) {
 	}
 }
 
-// The block is shown where it is asked for, whole and streamed, now and read again,
-// and nowhere else.
+// The block is shown if include requests it, in whole and streamed responses, at once and when read
+// again. Otherwise it is never shown.
 func TestBlocksAreShownWhereTheyAreAskedFor(t *testing.T) {
 	a := thoughtful[directGPT5]
 	w := newWired(t, a)
@@ -133,8 +133,8 @@ func TestBlocksAreShownWhereTheyAreAskedFor(t *testing.T) {
 	}
 }
 
-// A block that was changed, or that another org was given, is refused, and the item
-// is named; nothing is begun.
+// A modified block, or a block of another org, is refused. The error names the item, and nothing is
+// started.
 func TestForeignBlocksAreRefused(t *testing.T) {
 	w := newWired(t, thoughtful[directGPT5])
 	w.work("other")

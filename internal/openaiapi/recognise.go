@@ -11,25 +11,24 @@ import (
 )
 
 const (
-	// maxPrefixes is how many beginnings of an input are looked for, the longest first.
+	// maxPrefixes is the number of prefixes of an input that are looked up, longest first.
 	maxPrefixes = 64
-	// maxAlike is how many runs with the same conversation are tried.
+	// maxAlike is the number of executions with the same conversation that are tried.
 	maxAlike = 4
 )
 
-// prefix is a beginning of the input that may be the conversation of a run: the items
-// before the index.
+// prefix is a prefix of the input that may be the conversation of an execution: the first items.
 type prefix struct {
 	items   int
 	history store.History
-	calls   bool // it has calls of tools that ran here
+	calls   bool // includes calls of tools that ran at Perdure
 }
 
-// prefixes hashes the input, on from a history, and returns the beginnings after which
-// the client speaks, the longest first, and the history of all of it.
+// prefixes hashes the input, continuing from a history. It returns the prefixes that are followed
+// by a message of the client, longest first, and the history of the whole input.
 func prefixes(h history, items []resolvedItem) ([]prefix, store.History) {
 	var all []prefix
-	calls, theirs := false, false // whose turn it was
+	calls, theirs := false, false // theirs: the previous item is the agent's
 	for i, item := range items {
 		if item.clients() {
 			h.endTurn()
@@ -46,12 +45,11 @@ func prefixes(h history, items []resolvedItem) ([]prefix, store.History) {
 	return all[:min(len(all), maxPrefixes)], h.History
 }
 
-// recognise looks for a run whose conversation is the longest beginning of the input,
-// and continues with it in place. It returns "" where there is none, or where the run is
-// not idle at that end.
+// recognise looks for an execution whose conversation is the longest known prefix of the input, and
+// continues it. It returns "" if there is none, or if the execution is not idle at that end.
 //
-// A create under an idempotency key is not looked at: which run it would continue with
-// may change until it is repeated.
+// It skips a create with an idempotency key, because the execution found could change before the
+// create is repeated.
 func (b *beginning) recognise(ctx context.Context) (string, error) {
 	if b.idem.key != "" {
 		return "", nil
@@ -71,14 +69,14 @@ func (b *beginning) recognise(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// deleted reports whether the client deleted the response, rather than never wanted
-// it stored.
+// deleted reports whether the client deleted the response. A response that the client did not want
+// stored is hidden, too, but is not deleted.
 func deleted(r store.Response) bool {
 	var asked request
 	return r.Hidden && json.Unmarshal(r.Request, &asked) == nil && asked.stored()
 }
 
-// goOnWithOne continues with the first of the runs that is idle at that response.
+// goOnWithOne continues the first of the executions that is idle at the end of its response.
 func (b *beginning) goOnWithOne(ctx context.Context, rows []store.Response, p prefix) (string, error) {
 	input := join(b.req.resolved[p.items:])
 	for _, row := range rows {
@@ -100,8 +98,8 @@ func (b *beginning) goOnWithOne(ctx context.Context, rows []store.Response, p pr
 	return "", nil
 }
 
-// noteEnd keeps the history up to a response's end, before its client is given it. One
-// that cannot be kept is not recognised, and nothing else.
+// noteEnd stores the history up to a response's end, before the client receives the response. If it
+// fails, the conversation is not recognised later; nothing else is affected.
 func (a *API) noteEnd(ctx context.Context, org string, row *store.Response, f *fold) {
 	end := f.end()
 	if end == (store.History{}) || row.History != (store.History{}) {

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 )
 
-// record is what a response needs of a record of the log.
+// record is the part of a log record that a response needs.
 type record struct {
 	event     perdure.EventType
 	pos       int64
@@ -18,22 +18,22 @@ type record struct {
 	TaskID  string `json:"taskExecutionId"`
 	Attempt int    `json:"attempt"`
 
-	// A piece of a block, or an event of type data.
+	// In a chunk of a block, or an event of type data.
 	Data json.RawMessage `json:"data"`
 
-	BlockSeq int64  `json:"blockSeq"` // block.closed
-	Reason   string `json:"reason"`   // block.closed, agent.waiting
+	BlockSeq int64  `json:"blockSeq"` // in block.closed
+	Reason   string `json:"reason"`   // in block.closed and agent.waiting
 
-	Wait *perdure.Wait `json:"wait"` // agent.waiting
+	Wait *perdure.Wait `json:"wait"` // in agent.waiting
 
-	// entry.appended
+	// In entry.appended.
 	EntryID      uuid.UUID         `json:"id"`
 	EntryType    perdure.EntryType `json:"entryType"`
 	Role         perdure.Role      `json:"role"`
 	Content      json.RawMessage   `json:"content"`
 	ContentBytes int64             `json:"contentBytes"`
 
-	// agent.failed
+	// In agent.failed.
 	Error string `json:"error"`
 	Code  string `json:"code"`
 }
@@ -41,7 +41,7 @@ type record struct {
 func recordOf(i eventlog.Item) (record, error) {
 	r := record{event: i.Event, pos: i.Cursor.Pos}
 	if i.Event == "" {
-		r.Seq = i.Seq // not 0: a later piece of a block whose content is kept no longer
+		r.Seq = i.Seq // if not 0: a later chunk of a superseded block
 		return r, nil
 	}
 	if err := json.Unmarshal(i.Data, &r); err != nil {
@@ -50,12 +50,12 @@ func recordOf(i eventlog.Item) (record, error) {
 	return r, nil
 }
 
-// waitsForInput tells of a wait by which responses are over.
+// waitsForInput reports whether the record is a wait that ends a response.
 func (r record) waitsForInput() bool {
 	return r.event == perdure.EventWaiting && r.Reason == "signal" && r.Wait != nil && r.Wait.TakesSignal(perdure.UserMessage)
 }
 
-// end is what an agent says of the end of a response.
+// end is the data event with which an agent ends a response.
 type end struct {
 	Type       string             `json:"type"`
 	StopReason perdure.StopReason `json:"stopReason"`

@@ -7,13 +7,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// maxReferred is the most responses whose items one input may refer to: each is read
+// maxReferred is the largest number of responses that one input may refer to. Each of them is read
 // from its log.
 const maxReferred = 1_000
 
-// resolve makes messages of the input's items. Those that refer to items of stored
-// responses become what these were made of, with what a client never sees: signatures,
-// and all of a tool's result.
+// resolve converts the input's items to messages. An item that refers to a stored response is
+// replaced by its original content, including parts that clients never see: signatures and whole
+// tool results.
 func (a *API) resolve(ctx context.Context, org string, r *request) (err error) {
 	r.resolved, err = a.resolveItems(ctx, org, r.items)
 	r.input = join(r.resolved)
@@ -43,16 +43,16 @@ func (a *API) resolveItems(ctx context.Context, org string, items []readItem) ([
 	return all, nil
 }
 
-// resolvedItem is an item of the input as messages: one, and the result behind it for
-// a call of a tool that ran here. Entry is what the item was made of, where that is
-// known. A call that is lost came without an id: which one it was is not known.
+// resolvedItem is an item of the input as messages. It has one message; a call of a tool that ran
+// at Perdure also has its result. The field entry is the entry that the item was made of, if known.
+// The field lost marks a call without an id, whose original call is unknown.
 type resolvedItem struct {
 	entry      uuid.UUID
 	messages   []perdure.InputMessage
 	here, lost bool
 }
 
-// join makes messages of items.
+// join combines items to messages.
 func join(items []resolvedItem) []perdure.InputMessage {
 	var t transcript
 	for _, i := range items {
@@ -61,13 +61,13 @@ func join(items []resolvedItem) []perdure.InputMessage {
 	return restored(t.end())
 }
 
-// transcript puts items together into messages: neighbours that an assistant said,
-// its calls among them, are one message. The results of Perdure's tools come in the
-// items of their calls; they go behind the message that has the calls.
+// transcript combines items to messages. Adjacent items of an assistant, including calls, become
+// one message. The results of Perdure's tools, which come in the items of their calls, follow the
+// message with the calls.
 type transcript struct {
 	messages []perdure.InputMessage
 	results  []perdure.InputMessage // of calls in the last message
-	entry    uuid.UUID              // that made the calls
+	entry    uuid.UUID              // the entry of the calls
 }
 
 func (t *transcript) add(i resolvedItem) {
@@ -99,13 +99,13 @@ func (t *transcript) end() []perdure.InputMessage {
 	return all
 }
 
-// references finds items by their ids, among the responses of one org.
+// references resolves items by their ids among the responses of one org.
 type references struct {
 	*API
 	org       string
 	responses map[string]*found
 
-	// A response's input is read once, and only the items that are wanted are kept.
+	// A response's input is read once, and only the wanted items are kept.
 	wanted map[string]bool
 	inputs map[string]map[string]resolvedItem
 
@@ -123,8 +123,8 @@ func newReferences(a *API, org string, items []readItem) *references {
 	return r
 }
 
-// budget bounds the bytes of what one input refers to: an id is short, and its item
-// may be large. What is over it would be refused as a whole anyway.
+// budget bounds the bytes that one input refers to, because an id is short while its item may be
+// large. An input over the budget would be refused as a whole anyway.
 type budget struct{ left int64 }
 
 func (b *budget) add(i resolvedItem) error {
@@ -141,7 +141,7 @@ func noItem(i readItem) *Error {
 	return invalid(i.at+".id", "item_not_found", "Item with id '%s' not found.", i.id)
 }
 
-// item finds what an item refers to.
+// item resolves the item that an item refers to.
 func (r *references) item(ctx context.Context, i readItem) (resolvedItem, error) {
 	place, ok := placeOf(i.id)
 	if !ok || i.whole && place.prefix != prefixToolCall {
@@ -169,8 +169,8 @@ func (r *references) item(ctx context.Context, i readItem) (resolvedItem, error)
 	return item, err
 }
 
-// origin returns the entry that an item was made of, where the input refers to another
-// item of its response: what the model said at once stays one message.
+// origin returns the entry of the item with the same id, if the input also refers to its response.
+// It allows join to keep the items of one model answer in one message.
 func (r *references) origin(i readItem) uuid.UUID {
 	place, ok := placeOf(i.id)
 	f := r.responses[place.response]
@@ -180,9 +180,9 @@ func (r *references) origin(i readItem) uuid.UUID {
 	return f.items[place.index].entry
 }
 
-// response reads a response once. One that its client deleted is not found; one that
-// it did not want stored, only for calls of tools that ran here, whose results no
-// client has in whole.
+// response reads a response once. A response that its client deleted is not found. A response that
+// the client did not want stored is found only for calls of tools that ran at Perdure, because no
+// client has their whole results.
 func (r *references) response(ctx context.Context, id string, i readItem) (*found, error) {
 	if f := r.responses[id]; f != nil {
 		return f, nil
@@ -192,7 +192,7 @@ func (r *references) response(ctx context.Context, id string, i readItem) (*foun
 	}
 	f, err := r.find(ctx, r.org, id, true)
 	if err == nil && f.id() != id {
-		err = noItem(i) // an alias has no items
+		err = noItem(i) // the id of a joined input has no items
 	}
 	if err == nil && f.row.Hidden && (f.request.stored() || !i.whole) {
 		var belongs bool
@@ -235,7 +235,7 @@ func (r *references) ofInput(ctx context.Context, f *found, id string) (resolved
 	return item, there, nil
 }
 
-// ofOutput returns nothing for an item that was withdrawn.
+// ofOutput returns an item of the output; it has no messages if it was withdrawn.
 func ofOutput(f *found, place itemPlace) (resolvedItem, bool) {
 	if place.index >= len(f.items) {
 		return resolvedItem{}, false
@@ -257,7 +257,7 @@ func ofOutput(f *found, place itemPlace) (resolvedItem, bool) {
 	return item, true
 }
 
-// answer is the result of a call, also where the response ended before the tool.
+// answer returns the result of a call, also if the response ended before the tool.
 func (g *growing) answer() perdure.Part {
 	if g.result != nil {
 		return *g.result

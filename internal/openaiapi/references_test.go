@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// asAgent makes a definition, agent, whose tools run here.
+// asAgent creates a definition with the slug agent, whose tools run at Perdure.
 func (s *stage) asAgent(tools ...string) {
 	s.t.Helper()
 	if _, err := s.engine.CreateDefinition(s.t.Context(), "default", perdure.Definition{
@@ -27,7 +27,7 @@ func (s *stage) ask(members string) reply {
 	return s.call("POST", "/v1/responses", `{"model":"agent",`+members+`}`)
 }
 
-// itemsAsRaw returns the items of a response's output as they came.
+// itemsAsRaw returns the items of a response's output as received.
 func itemsAsRaw(t *testing.T, o object) []map[string]any {
 	t.Helper()
 	var v struct{ Output []map[string]any }
@@ -50,7 +50,7 @@ func asInput(t *testing.T, before string, items []map[string]any, after string) 
 	return `"input":[` + strings.Join(append(all, after), ",") + `]`
 }
 
-// forms are the ways in which clients give back the items that they got.
+// forms returns the forms in which clients send back the items that they received.
 func forms(items []map[string]any) map[string][]map[string]any {
 	forms := map[string][]map[string]any{"whole": items}
 	for _, i := range items {
@@ -73,8 +73,8 @@ const (
 	more  = `{"role":"user","content":"more"}`
 )
 
-// Calls of tools that ran here are items of their own, and in each form in which a
-// client gives them back the model gets the same calls and the same results.
+// Calls of tools that ran at Perdure are separate items. In each form in which a client sends them
+// back, the model receives the same calls and results.
 func TestCallsOfToolsThatRanHereComeBack(t *testing.T) {
 	for _, store := range []string{"true", "false"} {
 		t.Run("store "+store, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestCallsOfToolsThatRanHereComeBack(t *testing.T) {
 			}
 			for name, form := range forms(itemsAsRaw(t, first)) {
 				if store == "false" && name != "whole" && name != "without output" {
-					continue // what is not stored cannot be referred to
+					continue // an item that is not stored cannot be referred to
 				}
 				t.Run(name, func(t *testing.T) {
 					o := s.ask(`"store":` + store + `,` + asInput(t, asked, form, more)).object()
@@ -137,8 +137,8 @@ func TestCallsOfToolsThatRanHereComeBack(t *testing.T) {
 	}
 }
 
-// An item is found only by who may see it: the org whose it is, and not once its
-// response was deleted, or was not to be stored.
+// An item is found only in its own org. It is not found if its response was deleted, or was not to
+// be stored.
 func TestItemsThatAreNotFound(t *testing.T) {
 	s := newStage(t, calls("I look.", "grep", `{"pattern":"a"}`), says("Done."))
 	s.asAgent("grep")
@@ -179,7 +179,7 @@ func TestItemsThatAreNotFound(t *testing.T) {
 	}
 }
 
-// A cut answer is an incomplete item of an incomplete response.
+// An answer that is cut off becomes an incomplete item of an incomplete response.
 func TestACutItemIsIncomplete(t *testing.T) {
 	s := newStage(t, stops(thinks("hm", says("Hel")), perdure.StopMaxTokens))
 	o := s.create(`"input":"hi"`).object()
@@ -195,8 +195,8 @@ func TestACutItemIsIncomplete(t *testing.T) {
 	}
 }
 
-// An id is short, and its item may be large: what one input refers to is bounded before
-// it is put together, and the input of a response is read once for all of its items.
+// An id is short, but its item may be large. The total size of the items of one input is bounded
+// before they are assembled, and a response's input is read once for all of its items.
 func TestItemsThatAnInputRefersToAreBounded(t *testing.T) {
 	s := newStage(t, says(strings.Repeat("y", 1<<20)))
 	first := s.create(`"input":"` + strings.Repeat("x", 1<<20) + `"`).object()
@@ -213,8 +213,7 @@ func TestItemsThatAnInputRefersToAreBounded(t *testing.T) {
 	}
 }
 
-// No item is at an index under 0: an id with one is not known, as any id that was not
-// given out.
+// An id with a negative index is unknown, like any id that was never issued.
 func TestItemIDsWithANegativeIndexAreUnknown(t *testing.T) {
 	s := newStage(t, says("Hi."))
 	known := s.create(`"input":"x"`).object().Output[0].ID
@@ -223,7 +222,7 @@ func TestItemIDsWithANegativeIndexAreUnknown(t *testing.T) {
 	s.create(`"input":[`+reference(known)+`,`+reference(forged)+`]`).refused(400, "input[1].id", "item_not_found")
 	s.create(`"input":[{"type":"mcp_call","id":"`+strings.Replace(forged, "msg_", "mcp_", 1)+`"}]`).refused(400, "input[0].id", "item_not_found")
 
-	// An id of a whole message refers to nothing, and only tells what it is part of.
+	// The id of a complete message is not a reference; it only names the response of the message.
 	s.create(`"input":[` + reference(known) + `,{"type":"message","role":"assistant","content":"b","id":"` + forged + `"},` + asked + `]`).object()
 
 	conversation := s.conversationOf(`{"items":[` + asked + `]}`)

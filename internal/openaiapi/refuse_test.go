@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// What is wrong with a create is answered with its parameter, in OpenAI's shape.
+// An error of a create names its parameter, in OpenAI's shape.
 func TestBadCreatesNameTheParameter(t *testing.T) {
 	s := newStage(t)
 	if _, err := s.engine.CreateDefinition(t.Context(), "default", perdure.Definition{
@@ -90,7 +90,7 @@ func TestBadCreatesNameTheParameter(t *testing.T) {
 	if s.executions() != 0 {
 		t.Errorf("%d executions were begun", s.executions())
 	}
-	// What asks for nothing that is not done anyway is taken.
+	// Parameters without effect are accepted.
 	o := s.create(`"input":"a","top_p":1,"truncation":"disabled","include":[],"user":null,"service_tier":"auto","stream_options":null,"text":{"format":{"type":"text"}}`).object()
 	if o.Status != "completed" {
 		t.Errorf("got %s", o.raw)
@@ -101,8 +101,7 @@ func with(members string) string { return `{"model":"test/m","input":"a",` + mem
 
 func input(items string) string { return `{"model":"test/m","input":[` + items + `]}` }
 
-// A response that is not there, not the caller's or not to be found any more is
-// 404, also as a stream.
+// A response that does not exist, belongs to another org or was deleted gets 404, also as a stream.
 func TestUnknownResponsesAre404(t *testing.T) {
 	s := newStage(t)
 	o := s.create(`"input":"a"`).object()
@@ -135,8 +134,7 @@ func TestUnknownResponsesAre404(t *testing.T) {
 	s.call("POST", "/v1/responses/compact", "{}").refused(404, "", "not_found")
 }
 
-// A response in progress is not deleted, and one that was cancelled can be gone
-// on from.
+// A response in progress cannot be deleted, and a create may continue from a cancelled one.
 func TestCancelAndDelete(t *testing.T) {
 	said := make(chan struct{}, 1)
 	s := newStage(t, says("one"), holds(says("two"), said, nil))
@@ -161,7 +159,7 @@ func TestCancelAndDelete(t *testing.T) {
 	}
 }
 
-// A create that is repeated with its key gives the response of the first.
+// A create that is repeated with its key returns the response of the first.
 func TestARepeatedCreateIsOne(t *testing.T) {
 	s := newStage(t)
 	send := func(key, body string) object {
@@ -188,8 +186,8 @@ func TestARepeatedCreateIsOne(t *testing.T) {
 	}
 }
 
-// Models are the org's definitions and the models that they name; any model of a
-// provider can be asked for.
+// The list of models has the org's definitions and the models that they name; any model of a
+// provider can be retrieved.
 func TestModels(t *testing.T) {
 	s := newStage(t)
 	d, err := s.engine.CreateDefinition(t.Context(), "default", perdure.Definition{
@@ -224,7 +222,7 @@ func TestModels(t *testing.T) {
 	s.callAs("other", "GET", "/v1/models/agent", "").refused(404, "model", "model_not_found")
 }
 
-// What the engine refuses inside of a message names the parameter, too.
+// The engine's errors inside a message name the parameter, too.
 func TestAnAnswerOfTooManyItemsNamesTheInput(t *testing.T) {
 	s := newStage(t)
 	answer := `{"role":"assistant","content":"a"},`

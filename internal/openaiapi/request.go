@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/schema"
 )
 
-// request is what a create asks for besides its input. It is kept with the
-// response, whose object repeats it.
+// request holds the parameters of a create other than its input. It is stored with the response,
+// whose object repeats it.
 type request struct {
 	Model              string            `json:"model"`
 	Instructions       *string           `json:"instructions,omitempty"`
@@ -41,24 +41,24 @@ type request struct {
 	Background         bool              `json:"background,omitempty"`
 	PreviousResponseID string            `json:"previous_response_id,omitempty"`
 
-	// History is what the client knows of the conversation up to the end of the input.
+	// History is the conversation that the client knows, up to the end of the input.
 	History *keptHistory `json:"history,omitempty"`
 
 	inConversation
 
 	Stream     bool                   `json:"-"`
-	items      []readItem             // of the input
-	resolved   []resolvedItem         // the same, with what they refer to
-	input      []perdure.InputMessage // the same as messages, results where they were given
+	items      []readItem             // items of the input
+	resolved   []resolvedItem         // the items with their references resolved
+	input      []perdure.InputMessage // the input as messages, in the given order of results
 	toolChoice toolChoice
 
-	// Of a create over a WebSocket:
-	warmUp bool    // its input is only kept for the next create
-	from   *origin // in place of PreviousResponseID
+	// Only of a create over a WebSocket:
+	warmUp bool    // the input is only stored for the next create
+	from   *origin // replaces PreviousResponseID
 }
 
-// origin is the response that a create continues from, "" for none. A local one is not
-// stored, and belongs to the connection of the create.
+// origin is the response that a create continues from; "" for none. A local response is not stored,
+// and belongs to the connection of the create.
 type origin struct {
 	id    string
 	local bool
@@ -73,10 +73,10 @@ func (r *request) origin() origin {
 
 func (r *request) stored() bool { return r.Store == nil || *r.Store }
 
-// parser reads one parameter into the request.
+// parser parses one parameter into the request.
 type parser func(r *request, raw json.RawMessage) error
 
-// parsers are the parameters that a create has.
+// parsers are the supported parameters of a create.
 var parsers = map[string]parser{
 	"model":                into("model", func(r *request) any { return &r.Model }, "a string"),
 	"instructions":         into("instructions", func(r *request) any { return &r.Instructions }, "a string"),
@@ -103,8 +103,8 @@ var parsers = map[string]parser{
 	"conversation":         parseConversation,
 }
 
-// neutral are parameters that are not supported, and the values that ask for
-// nothing beyond what is done anyway. null is always one.
+// neutral maps unsupported parameters to the values that have no effect, which are accepted. null
+// is always accepted.
 var neutral = map[string][]string{
 	"presence_penalty": {"0", "0.0"}, "frequency_penalty": {"0", "0.0"}, "top_logprobs": {"0"},
 	"service_tier":           {`"auto"`, `"default"`},
@@ -112,8 +112,7 @@ var neutral = map[string][]string{
 	"prompt_cache_retention": nil, "prompt": nil, "context_management": nil,
 }
 
-// parse reads the body of a create. A parameter that is unknown, or that is not
-// supported, is refused.
+// parse parses the body of a create. An unknown or unsupported parameter is refused.
 func parse(body []byte) (*request, error) {
 	members, err := membersOf(body)
 	if err != nil {
@@ -157,12 +156,12 @@ func parseMembers(r *request, members map[string]json.RawMessage) (*request, err
 	return r, r.check()
 }
 
-// bodyRules are those of a create's body, which is decoded as a whole.
+// bodyRules are the limits of a create's body, which is decoded as a whole.
 var bodyRules = perdure.DocumentRules{Values: 1_000_000, Arrays: map[string]int{
 	"input": perdure.MaxMessages, "input[].content": perdure.MaxParts, "input[].output": perdure.MaxParts, "input[].summary": perdure.MaxParts,
 }}
 
-// checkBody checks the text before anything of it is decoded.
+// checkBody checks the text before it is decoded.
 func checkBody(body []byte, rules perdure.DocumentRules) error {
 	var refused *perdure.Error
 	if !errors.As(perdure.CheckDocumentBytes("", body, rules), &refused) {
@@ -180,7 +179,7 @@ func checkBody(body []byte, rules perdure.DocumentRules) error {
 	return invalid(at.Location, "invalid_value", "Invalid '%s': it %s.", at.Location, at.Message)
 }
 
-// given reports whether a member is there and not null.
+// given reports whether a member is present and not null.
 func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 func checkNeutral(name string, raw json.RawMessage) error {
@@ -209,7 +208,7 @@ func into(name string, field func(*request) any, kind string) parser {
 	return func(r *request, raw json.RawMessage) error { return decode(raw, name, field(r), kind) }
 }
 
-// decode reads a parameter that must be of a kind.
+// decode decodes a parameter; the error names the expected kind.
 func decode(raw json.RawMessage, param string, v any, kind string) error {
 	var unknown *perdure.Error
 	if errors.As(perdure.CheckExactNames(param, raw, v), &unknown) {
@@ -222,7 +221,7 @@ func decode(raw json.RawMessage, param string, v any, kind string) error {
 	return nil
 }
 
-// check checks what the parameters are to each other.
+// check checks the combination of parameters.
 func (r *request) check() error {
 	switch {
 	case r.Model == "":
@@ -290,8 +289,8 @@ func isObject(raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &v) == nil && v != nil
 }
 
-// checkSchema bounds a schema that goes to the model's provider as it is. It is not
-// compiled here: what a provider takes of JSON Schema is the provider's to say.
+// checkSchema bounds a schema that is passed to the model's provider unchanged. It does not compile
+// the schema, because each provider supports its own subset of JSON Schema.
 func checkSchema(param string, raw json.RawMessage) error {
 	if !given(raw) {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The values of Response.Status.
+// Values of Response.Status.
 const (
 	statusQueued     = "queued"
 	statusInProgress = "in_progress"
@@ -16,7 +16,7 @@ const (
 	statusCancelled  = "cancelled"
 )
 
-// Response is the object of a response.
+// Response is the response object of the API.
 type Response struct {
 	ID                 string             `json:"id"`
 	Object             string             `json:"object"`
@@ -81,7 +81,7 @@ type formatField struct {
 	Strict      *bool           `json:"strict,omitempty"`
 }
 
-// MarshalJSON writes the members that the type has.
+// MarshalJSON encodes the members of the format's type.
 func (f formatField) MarshalJSON() ([]byte, error) {
 	if f.Type != "json_schema" {
 		return json.Marshal(map[string]string{"type": f.Type})
@@ -119,8 +119,8 @@ type outputTokenDetails struct {
 	ReasoningTokens int64 `json:"reasoning_tokens"`
 }
 
-// usageOf returns tokens as OpenAI counts them: what is read from a cache or
-// written to one is input.
+// usageOf returns usage as OpenAI counts it: tokens read from or written to a cache are input
+// tokens.
 func usageOf(u perdure.Usage) *usageField {
 	in := u.Input + u.CacheRead + u.CacheWrite
 	f := &usageField{

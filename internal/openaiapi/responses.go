@@ -12,8 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// cancel cancels a response that runs, and waits for its end. One that has ended
-// stays as it is.
+// cancel cancels a running response, and waits for its end. An ended response stays unchanged.
 func (a *API) cancel(w http.ResponseWriter, r *http.Request) {
 	ctx, org := r.Context(), orgOf(r)
 	f, err := a.find(ctx, org, r.PathValue("id"), false)
@@ -26,7 +25,7 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request) {
 	}
 	accepted, err := a.Engine.CancelResponse(ctx, org, f.row.Execution, f.id())
 	if err == nil {
-		f, err = a.find(ctx, org, f.id(), false) // folded again, to the end
+		f, err = a.find(ctx, org, f.id(), false) // build the response again, to its end
 	}
 	if err == nil && accepted {
 		err = a.wait(ctx, f.fold)
@@ -47,7 +46,7 @@ func (a *API) answerFound(w http.ResponseWriter, r *http.Request, f *found, err 
 	a.answer(w, r, f.fold, nil)
 }
 
-// delete lets a response that has ended not be found any more.
+// delete hides an ended response, so that it is no longer found.
 func (a *API) delete(w http.ResponseWriter, r *http.Request) {
 	ctx, org := r.Context(), orgOf(r)
 	f, err := a.find(ctx, org, r.PathValue("id"), false)
@@ -67,8 +66,7 @@ func (a *API) delete(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"id": r.PathValue("id"), "object": "response", "deleted": true})
 }
 
-// inputItems lists what the response was given, the newest first unless asked
-// otherwise.
+// inputItems lists the input of a response, newest first by default.
 func (a *API) inputItems(w http.ResponseWriter, r *http.Request) {
 	f, err := a.find(r.Context(), orgOf(r), r.PathValue("id"), false)
 	var items []Item
@@ -86,7 +84,7 @@ func (a *API) inputItems(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, page)
 }
 
-// inputOf makes items of the response's input.
+// inputOf returns the items of the response's input.
 func (a *API) inputOf(r *http.Request, f *found) ([]Item, error) {
 	given, err := a.inputParts(r.Context(), f)
 	if err != nil {
@@ -99,8 +97,8 @@ func (a *API) inputOf(r *http.Request, f *found) ([]Item, error) {
 	return items, nil
 }
 
-// inputParts returns the execution's own input, or the message that began the
-// response, in what makes an item each.
+// inputParts returns the execution's own input, or the message that began the response, split into
+// one part per item.
 func (a *API) inputParts(ctx context.Context, f *found) ([]perdure.InputMessage, error) {
 	messages := inputMessages(f.execution.Input)
 	if f.row.SignalID != "" {
@@ -120,7 +118,7 @@ func (a *API) inputParts(ctx context.Context, f *found) ([]perdure.InputMessage,
 func inputMessages(input json.RawMessage) []perdure.InputMessage {
 	var in perdure.ReactInput
 	if json.Unmarshal(input, &in) != nil {
-		return nil // another kind's input, which is no message
+		return nil // the input of another kind, which is not a message
 	}
 	return orParts(in.Messages, in.Parts, in.UserPrompt)
 }
@@ -157,7 +155,7 @@ type itemPage struct {
 	HasMore bool    `json:"has_more"`
 }
 
-// pageQuery is what a page is asked for.
+// pageQuery is the query of a list.
 type pageQuery struct {
 	after  string
 	limit  int
@@ -182,7 +180,7 @@ func pageQueryOf(q url.Values) (pageQuery, error) {
 	return asked, nil
 }
 
-// pageOf cuts a page out of all items.
+// pageOf returns a page of the items.
 func pageOf(items []Item, q url.Values) (itemPage, error) {
 	asked, err := pageQueryOf(q)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// retrieve writes a response as it is now, or streams its events from any of them on.
+// retrieve writes the current response, or streams its events, optionally after a sequence number.
 func (a *API) retrieve(w http.ResponseWriter, r *http.Request) {
 	query, err := retrieveQuery(r)
 	var asked retrieval
@@ -41,7 +41,7 @@ func (a *API) retrieve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// includeMore has a response show what a retrieve includes and its create did not.
+// includeMore adds to a response what the retrieve includes and its create did not.
 func (a *API) includeMore(ctx context.Context, org string, f *found, include []string) error {
 	asked := request{Include: include}
 	if !asked.wants(includeReasoning) {
@@ -54,8 +54,8 @@ func (a *API) includeMore(ctx context.Context, org string, f *found, include []s
 	return err
 }
 
-// retrieveQuery returns the query and the members of the body, if there is one: the
-// official Go client asks for a stream in the body of its GET.
+// retrieveQuery returns the query, with the members of the body if there is one: the official Go
+// client asks for a stream in the body of its GET.
 func retrieveQuery(r *http.Request) (url.Values, error) {
 	q := r.URL.Query()
 	raw, err := io.ReadAll(io.LimitReader(r.Body, 4096))
@@ -72,8 +72,8 @@ func retrieveQuery(r *http.Request) (url.Values, error) {
 	return q, nil
 }
 
-// textsOf returns a JSON value as a query has it: each element of an array, a string
-// without its quotes, and any other value as it is.
+// textsOf returns a JSON value as query values: each element of an array, a string without its
+// quotes, and any other value unchanged.
 func textsOf(value json.RawMessage) []string {
 	var all []json.RawMessage
 	if json.Unmarshal(value, &all) != nil {
@@ -88,7 +88,7 @@ func textsOf(value json.RawMessage) []string {
 	return texts
 }
 
-// retrieval is what a retrieve asks for.
+// retrieval holds the parameters of a retrieve.
 type retrieval struct {
 	stream  bool
 	after   int64 // the sequence number before the first event; -1 for all
@@ -126,7 +126,7 @@ func (asked *retrieval) set(name string, values []string) (err error) {
 		if value != "false" {
 			return unsupported(name, "leave it out")
 		}
-	case "include", "include[]": // clients differ in how they write an array
+	case "include", "include[]": // clients differ in how they encode an array
 		for _, v := range values {
 			if err := oneOf("include", v, included...); err != nil {
 				return err

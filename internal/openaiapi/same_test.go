@@ -17,10 +17,9 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// What a client folds from the deltas, what the stream ends with, what a retrieve
-// gives, what Merge makes of the same pieces, wherever they are cut, and what is
-// stored are the same items; each has an id of its own, which follows from its
-// place.
+// The same items result from the deltas of a stream, the end of the stream, a retrieve, Merge of
+// the same pieces however they are cut, and the stored entries. Each item has a unique id that
+// depends on its place.
 func TestStreamRetrieveMergeAndEntriesAreTheSame(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -35,8 +34,8 @@ func TestStreamRetrieveMergeAndEntriesAreTheSame(t *testing.T) {
 	}
 }
 
-// conversation is what a model says: turns of reasoning and text, with calls of
-// tools that run here and of the client's, the last without calls.
+// conversation returns answers of a model: turns of reasoning and text, with calls of the client's
+// tools and of tools that run at Perdure. The last turn has no calls.
 func conversation(r *rand.Rand) []answer {
 	var all []answer
 	for range 3 + r.IntN(4) {
@@ -57,7 +56,7 @@ func turn(seed uint64, count int) answer {
 		if _, err := says(strings.SplitAfter("  Some words ,\n and more \n", " ")[:2+r.IntN(6)]...)(ctx, req, b); err != nil {
 			return "", err
 		}
-		if r.IntN(2) == 0 { // a signature of nothing, and one of a text
+		if r.IntN(2) == 0 { // a signature without text, and one of a text
 			if err := b.SignedText("", "sig"); err != nil {
 				return "", err
 			}
@@ -76,7 +75,7 @@ func turn(seed uint64, count int) answer {
 	}
 }
 
-// outputs are the results of the client's calls; "" where there are none.
+// outputs returns the results of the client's calls; "" if there are none.
 func outputs(o object) string {
 	var all []string
 	for _, c := range o.calls() {
@@ -88,7 +87,7 @@ func outputs(o object) string {
 	return "[" + strings.Join(all, ",") + "]"
 }
 
-// same creates a response and compares all ways to it.
+// same creates a response and compares all ways to read it.
 func (s *stage) same(r *rand.Rand, ids map[string]bool, body string) object {
 	s.t.Helper()
 	events := s.all("POST", "/v1/responses", body)
@@ -138,7 +137,7 @@ func (s *stage) same(r *rand.Rand, ids map[string]bool, body string) object {
 	return end
 }
 
-// stored returns the messages of a response, without what the user said.
+// stored returns the messages of a response, without the user's.
 func (s *stage) stored(execution uuid.UUID, id string) []response.Update {
 	s.t.Helper()
 	x, err := s.store.Execution(s.t.Context(), "default", execution)
@@ -170,7 +169,7 @@ func (s *stage) stored(execution uuid.UUID, id string) []response.Update {
 	return all
 }
 
-// cut gives the same in pieces: unsigned text, and arguments, cut anywhere.
+// cut cuts unsigned text and arguments at random places.
 func cut(r *rand.Rand, updates []response.Update) []response.Update {
 	var all []response.Update
 	for _, u := range updates {
@@ -227,7 +226,7 @@ func mergedParts(r response.Response) [][]perdure.Part {
 	return all
 }
 
-// plain is a line for each item that is whole.
+// plain returns a line for each complete item.
 func plain(items []item) []string {
 	var lines []string
 	for _, i := range items {
@@ -243,10 +242,10 @@ func plain(items []item) []string {
 	return lines
 }
 
-// itemsOf says which items messages are.
+// itemsOf returns the items of messages, one line each.
 func itemsOf(messages [][]perdure.Part) []string {
 	var items []item
-	at := map[string]int{} // of calls of tools that run here, by call id
+	at := map[string]int{} // index of calls of tools that run at Perdure, by call id
 	text := func(s string) []struct{ Type, Text string } { return []struct{ Type, Text string }{{Text: s}} }
 	for _, p := range slices.Concat(messages...) {
 		switch {
@@ -271,8 +270,8 @@ func itemsOf(messages [][]perdure.Part) []string {
 	return plain(items)
 }
 
-// folded is what a client makes of a stream that looks at what is added and at
-// the deltas only.
+// folded returns the items that a client builds from a stream using only the events for added items
+// and deltas.
 func folded(events []event) []string {
 	var items []item
 	at := map[string]int{}
@@ -282,14 +281,14 @@ func folded(events []event) []string {
 			ItemID string `json:"item_id"`
 			Delta  string
 		}
-		_ = json.Unmarshal([]byte(e.Raw), &v) // read once already
+		_ = json.Unmarshal([]byte(e.Raw), &v) // already decoded once
 		switch {
 		case e.Type == "response.output_item.added":
 			at[v.Item.ID] = len(items)
 			items = append(items, v.Item)
 		case e.Type == "response.output_item.done" && v.Item.Type == "mcp_call":
 			i := &items[at[v.Item.ID]]
-			i.Output, i.Error = v.Item.Output, v.Item.Error // no delta has it
+			i.Output, i.Error = v.Item.Output, v.Item.Error // no delta contains it
 		case v.Delta == "":
 		case strings.HasSuffix(e.Type, "call_arguments.delta"):
 			items[at[v.ItemID]].Arguments += v.Delta

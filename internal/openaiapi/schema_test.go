@@ -11,7 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// shapes are the published shapes of responses and events.
+// shapes are the published schemas of responses and events.
 type shapes struct {
 	response *jsonschema.Schema
 	events   map[string]*jsonschema.Schema // by type
@@ -57,7 +57,7 @@ var published = sync.OnceValues(func() (*shapes, error) {
 	return s, nil
 })
 
-// checkResponse checks the object of a response.
+// checkResponse checks a response object.
 func checkResponse(t *testing.T, raw []byte) {
 	t.Helper()
 	s, err := published()

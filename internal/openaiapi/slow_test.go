@@ -14,10 +14,10 @@ import (
 	"github.com/perdure/perdure/internal/openaiapi"
 )
 
-// A reader of a response that takes nothing is cut off, and what it has got does
-// not look like the whole. Nobody waits for it: the response ends, and is there.
+// A reader of a response that takes nothing is disconnected, and its partial response does not look
+// complete. Nothing waits for the reader: the response ends, and can be retrieved.
 func TestReaderOfAResponseThatNeverReadsIsCutOff(t *testing.T) {
-	text := strings.Repeat("a word, ", 1<<19) // with what repeats it, more than the kernel holds
+	text := strings.Repeat("a word, ", 1<<19) // together with its repetitions, more than the kernel buffers
 	s := newStage(t, says(text))
 	host := strings.TrimPrefix(s.url, "http://")
 	conn, err := net.Dial("tcp", host)
@@ -30,12 +30,12 @@ func TestReaderOfAResponseThatNeverReadsIsCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := http.ReadResponse(bufio.NewReaderSize(conn, 16), nil) // the head, and no more
+	res, err := http.ReadResponse(bufio.NewReaderSize(conn, 16), nil) // only the head
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	s.open.Wait() // for ever, if it is waited for
+	s.open.Wait() // blocks forever if the server waits for the reader
 	got, err := io.ReadAll(res.Body)
 	if err == nil {
 		t.Error("what a reader that was cut off has got looks like the whole")
@@ -48,7 +48,7 @@ func TestReaderOfAResponseThatNeverReadsIsCutOff(t *testing.T) {
 
 var responseID = regexp.MustCompile(`resp_[A-Za-z0-9]+`)
 
-// A reader for whom there is no room is told so, and begins nothing.
+// A reader over the limit gets an error, and starts nothing.
 func TestReadersAreLetIn(t *testing.T) {
 	s := newStageWith(t, func(c *openaiapi.Config) {
 		c.Read = func(*http.Request) (func(), *openaiapi.Error) {

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// socketLife is how long a WebSocket may be open, as OpenAI's.
+	// socketLife is how long a WebSocket may be open, as in OpenAI's API.
 	socketLife = 60 * time.Minute
-	// maxWaiting is the most frames of a client that wait for the response before them.
+	// maxWaiting is the largest number of a client's frames that wait for an earlier response.
 	// Together they have at most bodyLimit bytes.
 	maxWaiting = 16
 )
 
-// What ends a WebSocket, as the cause of its context.
+// Causes of a WebSocket's end, as the cause of its context.
 var (
 	ErrStopping = errors.New("the server is stopping")
 	ErrKeyOver  = errors.New("the key is revoked, its org is disabled, or the session has ended")
@@ -36,12 +36,11 @@ var (
 	errNotSent     = errors.New("a frame could not be sent")
 )
 
-// Admission is what a WebSocket is opened with.
+// Admission describes the admitted caller of a WebSocket.
 type Admission struct {
-	// Context is the socket's. Its cause says what ends it.
+	// Context is the context of the socket. Its cause is the reason of the socket's end.
 	Context context.Context
-	// Count counts a create as a request of its own, and refuses it with an error; may
-	// be nil.
+	// Count counts a create as a request, and returns an error to refuse it; may be nil.
 	Count func() error
 	// Leave is called at the socket's end; may be nil.
 	Leave func()
@@ -68,21 +67,21 @@ func (a *API) socket(w http.ResponseWriter, r *http.Request) {
 	if m.Leave != nil {
 		defer m.Leave()
 	}
-	options := &websocket.AcceptOptions{InsecureSkipVerify: true} // Admit has looked at the origin
+	options := &websocket.AcceptOptions{InsecureSkipVerify: true} // Admit has checked the origin
 	if a.Subprotocol != "" {
 		options.Subprotocols = []string{a.Subprotocol}
 	}
 	conn, err := websocket.Accept(w, r, options)
 	if err != nil {
 		a.Logger.DebugContext(r.Context(), "no websocket", slog.Any("cause", err))
-		return // Accept has answered
+		return // Accept has sent the response
 	}
 	k := &socket{API: a, r: r, conn: conn, admission: m, org: orgOf(r), waiting: make(chan frame, maxWaiting)}
 	err = k.run(m.Context)
 	a.Logger.DebugContext(r.Context(), "websocket closed", slog.Any("cause", err))
 }
 
-// notUpgrade refuses a request that does not ask for a WebSocket.
+// notUpgrade refuses a request that is not a WebSocket upgrade.
 func notUpgrade(w http.ResponseWriter, r *http.Request) *Error {
 	switch {
 	case r.ProtoMajor != 1:
@@ -96,8 +95,8 @@ func notUpgrade(w http.ResponseWriter, r *http.Request) *Error {
 	return nil
 }
 
-// socket is one open WebSocket. One goroutine answers its frames in the order in
-// which they come, and writes; another reads them.
+// socket is one open WebSocket. One goroutine answers its frames in order and writes; another reads
+// them.
 type socket struct {
 	*API
 	r         *http.Request
@@ -106,14 +105,14 @@ type socket struct {
 	org       string
 
 	waiting chan frame
-	held    atomic.Int64 // bytes of the frames that wait
+	held    atomic.Int64 // bytes of the waiting frames
 
-	chain chain // of the answering goroutine
+	chain chain // used only by the answering goroutine
 }
 
 func (k *socket) run(ctx context.Context) error {
 	ctx, end := context.WithCancelCause(ctx)
-	defer func() { // also after a panic: the HTTP server does not close what it gave away
+	defer func() { // also after a panic: the HTTP server does not close a hijacked connection
 		end(errStreamBroke)
 		_ = k.conn.CloseNow()
 	}()
@@ -128,7 +127,7 @@ func (k *socket) run(ctx context.Context) error {
 	return err
 }
 
-// serve answers frames until the socket is over.
+// serve answers frames until the socket ends.
 func (k *socket) serve(ctx context.Context) error {
 	for {
 		select {
@@ -143,7 +142,7 @@ func (k *socket) serve(ctx context.Context) error {
 	}
 }
 
-// attend waits for what ends the socket from without: its age, and the server's end.
+// attend waits for external reasons to end the socket: its age, and the stop of the server.
 func (k *socket) attend(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -155,7 +154,7 @@ func (k *socket) attend(ctx context.Context) error {
 	}
 }
 
-// ping finds out whether the client is still there.
+// ping checks whether the client still answers.
 func (k *socket) ping(ctx context.Context) error {
 	next := time.NewTicker(k.PingEvery)
 	defer next.Stop()
@@ -165,7 +164,7 @@ func (k *socket) ping(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-next.C:
 		}
-		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.WriteTimeout) // the socket's end ends it, too
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.WriteTimeout) // the end of the socket also ends the ping
 		err := k.conn.Ping(within)
 		cancel()
 		if err != nil {
@@ -174,8 +173,8 @@ func (k *socket) ping(ctx context.Context) error {
 	}
 }
 
-// close ends the socket so that the client knows whether to come back: 1001 and 1011
-// say so, 1008 that it must change something first.
+// close closes the socket with a code that tells the client whether to reconnect. 1001 and 1011
+// mean yes; 1008 means that the client must change something first.
 func (k *socket) close(ctx context.Context, err error) {
 	code, reason := websocket.StatusCode(0), ""
 	switch {

@@ -8,20 +8,20 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// chain is what a connection knows of responses that are not stored: its newest one,
-// which the next create may continue. No other connection can.
+// chain holds the newest response of a connection if it is not stored. The next create on the same
+// connection may continue from it; no other connection can.
 type chain struct {
 	id string
-	// Of a warm-up, which has no execution: what its input continues from, the input, and
-	// the bytes of its frames.
+	// Only of a warm-up, which has no execution: the origin of its input, the input, and the bytes
+	// of its frames.
 	warm  bool
 	from  origin
 	items []readItem
 	bytes int
 }
 
-// continues finds out where a create continues from. One that continues a warm-up begins
-// with the warm-up's input.
+// continues determines the origin of a create. A create that continues a warm-up begins with the
+// warm-up's input.
 func (n *chain) continues(c *creation) error {
 	if c.previous == "" || c.previous != n.id {
 		return nil
@@ -39,8 +39,8 @@ func (n *chain) continues(c *creation) error {
 	return nil
 }
 
-// ended takes in a response that has ended. One that has failed continues nothing, and
-// nothing continues it.
+// ended updates the chain after a response. After a failed response, the response that it continued
+// from is forgotten.
 func (n *chain) ended(c creation, f *fold) {
 	switch {
 	case f.status == statusFailed:
@@ -57,8 +57,8 @@ func (n *chain) failed(previous string) {
 	}
 }
 
-// warm checks a create whose input is for the next one. It makes a response without
-// output that this connection alone knows.
+// warm checks a create whose input is stored for the next one. It sends a response without output
+// that only this connection knows.
 func (k *socket) warm(ctx context.Context, c creation) error {
 	part, done := fair.Part(ctx)
 	_, err := k.prepare(part, k.org, c.request, idempotency{})

@@ -8,8 +8,8 @@ import (
 
 const notStored = `"store":false,`
 
-// A chain of responses that are not stored continues over its connection, and the model
-// gets all of it.
+// A chain of responses that are not stored continues over its connection, and the model receives
+// all of it.
 func TestSocketContinuation(t *testing.T) {
 	s := newStage(t, says("OK."), calls("", "ask", `{}`), says("copper"))
 	k := s.dial()
@@ -31,8 +31,8 @@ func TestSocketContinuation(t *testing.T) {
 	}
 }
 
-// A chain that is not stored lives in its connection alone: another connection, also
-// one of another org, and REST do not find it. They can begin another.
+// A chain that is not stored exists only in its connection. Other connections, also of another org,
+// and REST do not find it. They can start another chain.
 func TestSocketReconnectStoreFalseRecovery(t *testing.T) {
 	s := newStage(t, says("OK."))
 	s.work("other")
@@ -63,7 +63,7 @@ func TestSocketPreviousResponseNotFound(t *testing.T) {
 	k.create(notStored + `"input":"a"`)
 }
 
-// A connection remembers the newest response that is not stored, and no other.
+// A connection remembers only the newest response that is not stored.
 func TestSocketRemembersTheNewest(t *testing.T) {
 	s := newStage(t)
 	k := s.dial()
@@ -75,8 +75,8 @@ func TestSocketRemembersTheNewest(t *testing.T) {
 	k.create(notStored + after(b.ID) + `"input":"c"`)
 }
 
-// A continuation that fails ends the chain: the response is not found any more. The
-// connection continues.
+// A continuation that fails ends the chain: the response is no longer found. The connection
+// continues.
 func TestSocketFailedContinuationEndsTheChain(t *testing.T) {
 	for name, c := range map[string]struct {
 		frame string
@@ -114,7 +114,7 @@ func TestSocketFailedContinuationEndsTheChain(t *testing.T) {
 	}
 }
 
-// A create that refers to another response, or to none, leaves the chain as it is.
+// A failed create that refers to another response, or to none, does not change the chain.
 func TestSocketOtherFailuresLeaveTheChain(t *testing.T) {
 	s := newStage(t)
 	k := s.dial()
@@ -128,8 +128,7 @@ func TestSocketOtherFailuresLeaveTheChain(t *testing.T) {
 	k.create(notStored + after(a.ID) + `"input":"b"`)
 }
 
-// Responses that are stored are continued from anywhere, also after a continuation
-// that failed.
+// Stored responses can be continued from anywhere, also after a continuation that failed.
 func TestSocketStoredChains(t *testing.T) {
 	s := newStage(t, says("one"), says("two"), says("three"), says("four"))
 	k, other := s.dial(), s.dial()
@@ -176,7 +175,7 @@ func TestSocketWarmUp(t *testing.T) {
 	}
 }
 
-// A warm-up is checked like a create, and lives in its connection alone.
+// A warm-up is checked like a create, and exists only in its connection.
 func TestSocketWarmUpsAreChecked(t *testing.T) {
 	s := newStage(t)
 	k, other := s.dial(), s.dial()

@@ -22,8 +22,7 @@ type talk struct {
 	conn *websocket.Conn
 }
 
-// dial opens a WebSocket for the default org; headers are given as name and value in
-// turn.
+// dial opens a WebSocket for the default org; headers are alternating names and values.
 func (s *stage) dial(headers ...string) *talk {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
@@ -48,7 +47,7 @@ func (k *talk) send(frame string) {
 	}
 }
 
-// next reads a frame, which has a published shape.
+// next reads a frame, and checks that it has a published shape.
 func (k *talk) next() event {
 	k.t.Helper()
 	kind, raw, err := k.conn.Read(k.ctx)
@@ -69,7 +68,7 @@ func (k *talk) next() event {
 
 var ends = map[string]bool{"response.completed": true, "response.incomplete": true, "response.failed": true, "error": true}
 
-// turn reads frames until a response ends, or an error.
+// turn reads frames until the end of a response, or an error.
 func (k *talk) turn() []event {
 	k.t.Helper()
 	var all []event
@@ -82,13 +81,13 @@ func (k *talk) turn() []event {
 	}
 }
 
-// turnOnceRead reads a turn, and calls release when the server has read all that was
-// sent before.
+// turnOnceRead reads a turn, and calls release when the server has read everything that was sent
+// before.
 func (k *talk) turnOnceRead(release func()) []event {
 	k.t.Helper()
 	answered := make(chan error, 1)
 	go func() {
-		err := k.conn.Ping(k.ctx) // its answer comes behind them
+		err := k.conn.Ping(k.ctx) // the pong comes after earlier frames were read
 		release()
 		answered <- err
 	}()
@@ -111,14 +110,14 @@ func (k *talk) ask(members string) {
 	k.send(`{"type":"response.create","model":"test/m",` + members + `}`)
 }
 
-// end reads a response until its end.
+// end reads a response to its end, and returns it.
 func (k *talk) end() object {
 	k.t.Helper()
 	all := k.turn()
 	return responseOf(k.t, all[len(all)-1])
 }
 
-// refused reads an error.
+// refused reads an error, checks it, and returns its message.
 func (k *talk) refused(status int, param, code string) string {
 	k.t.Helper()
 	e := k.next()

@@ -12,8 +12,8 @@ import (
 // createFrame is the type of the frames that a client sends.
 const createFrame = "response.create"
 
-// answer does what a frame asks for. Only what ends the socket is an error; the rest
-// is told the client.
+// answer processes a frame. It returns only errors that end the socket; other errors are sent to
+// the client.
 func (k *socket) answer(ctx context.Context, f frame) error {
 	done := fair.Compute(ctx)
 	c, err := k.parse(f)
@@ -36,14 +36,14 @@ func (k *socket) answer(ctx context.Context, f frame) error {
 	return k.refuse(ctx, k.errorOf(k.r, err))
 }
 
-// creation is a frame that has been read.
+// creation is a parsed frame.
 type creation struct {
 	*request
-	previous string // previous_response_id, also where the rest is refused
+	previous string // previous_response_id, also if the rest of the frame is refused
 	bytes    int
 }
 
-// parse reads the members of a create, which stand beside the frame's type.
+// parse parses the members of a create, which are beside the frame's type.
 func (k *socket) parse(f frame) (c creation, err error) {
 	c.bytes, err = len(f.raw), f.refused
 	if err != nil {
@@ -57,15 +57,14 @@ func (k *socket) parse(f frame) (c creation, err error) {
 	if json.Unmarshal(members["type"], &kind) != nil || kind != createFrame {
 		return c, invalid("type", "invalid_value", "Invalid 'type': a frame is {\"type\": \"response.create\", ...}, with the parameters of a create beside 'type'.")
 	}
-	_ = json.Unmarshal(members["previous_response_id"], &c.previous) // parseMembers refuses what is no string
+	_ = json.Unmarshal(members["previous_response_id"], &c.previous) // parseMembers refuses a value that is not a string
 	if c.request, err = fromFrame(members); err == nil {
 		err = k.chain.continues(&c)
 	}
 	return c, err
 }
 
-// fromFrame reads the parameters of a create over a WebSocket, where all responses are
-// streamed.
+// fromFrame parses the parameters of a create over a WebSocket, where every response is streamed.
 func fromFrame(members map[string]json.RawMessage) (*request, error) {
 	generate := true
 	if raw := members["generate"]; given(raw) {
@@ -86,7 +85,7 @@ func fromFrame(members map[string]json.RawMessage) (*request, error) {
 	return r, err
 }
 
-// notHere refuses members that have no meaning over a WebSocket, or not here.
+// notHere refuses members that have no meaning over a WebSocket, or that are not supported here.
 func notHere(members map[string]json.RawMessage, warmUp bool) error {
 	_, nested := members["response"]
 	switch {

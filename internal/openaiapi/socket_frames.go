@@ -12,16 +12,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// frame is what a client sent.
+// frame is a message of the client.
 type frame struct {
 	raw     []byte
-	refused error // why it was not read
+	refused error // the reason why it was refused; nil if it was not
 }
 
-// read hands over the client's frames. It continues reading while a response runs, for
-// the answers to pings come the same way.
+// read passes the client's frames to the answering goroutine. It continues reading while a response
+// runs, because pongs arrive on the same connection.
 func (k *socket) read(ctx context.Context) error {
-	k.conn.SetReadLimit(8 * bodyLimit) // the rest of a frame over bodyLimit is read away
+	k.conn.SetReadLimit(8 * bodyLimit) // the rest of a frame over bodyLimit is read and discarded
 	for {
 		f, err := k.next(ctx)
 		if err != nil {
@@ -39,8 +39,8 @@ func (k *socket) read(ctx context.Context) error {
 	}
 }
 
-// next reads a frame. The context does not end its wait for one: that would cut the
-// connection before it can be said why it ends.
+// next reads a frame. It reads without the context, because cancelling a read closes the connection
+// before the close frame is sent.
 func (k *socket) next(ctx context.Context) (frame, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -88,19 +88,19 @@ func (k *socket) refuse(ctx context.Context, e *Error) error {
 	return k.send(ctx, raw)
 }
 
-// send writes a frame. Error: errNotSent.
+// send writes a frame. Errors: errNotSent.
 func (k *socket) send(ctx context.Context, whole []byte) error {
-	if err := k.write(ctx, perdure.ValidJSON(whole)); err != nil { // a WebSocket ends for good at a text that is not UTF-8
+	if err := k.write(ctx, perdure.ValidJSON(whole)); err != nil { // clients close a WebSocket when a text is not UTF-8
 		return fmt.Errorf("%w: %w", errNotSent, err)
 	}
 	return nil
 }
 
-// overTime is what a client has for the rest of a piece when the socket is over. Without
-// it the connection would be cut before it is said why.
+// overTime is the time that a client has for the rest of a message after the end of the socket.
+// Without it, the connection would be closed before the reason is sent.
 const overTime = time.Second
 
-// write cuts off a client that does not take the next piece in time.
+// write disconnects a client that does not take the next piece in time.
 func (k *socket) write(ctx context.Context, whole []byte) error {
 	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
@@ -120,9 +120,9 @@ func (k *socket) write(ctx context.Context, whole []byte) error {
 			return err
 		}
 		if ctx.Err() != nil {
-			continue // all pieces that are left have overTime together
+			continue // all remaining pieces together have overTime
 		}
-		if limit.Reset(k.WriteTimeout); ctx.Err() != nil { // hurry's reset may have been the earlier one
+		if limit.Reset(k.WriteTimeout); ctx.Err() != nil { // hurry may have reset limit before this reset
 			limit.Reset(min(k.WriteTimeout, overTime))
 		}
 	}

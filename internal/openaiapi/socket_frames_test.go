@@ -9,8 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/openaiapi"
 )
 
-// What makes no sense is answered with an error that says what to do, and the
-// connection continues.
+// An invalid frame gets an error that says what to do, and the connection continues.
 func TestSocketBadFrames(t *testing.T) {
 	s := newStage(t, says("Hello"))
 	k := s.dial()
@@ -63,8 +62,8 @@ func TestSocketBadFrames(t *testing.T) {
 	}
 }
 
-// A frame has 8 MiB, as a body has. A larger one is refused, one beyond all reason ends
-// the connection.
+// The limit of a frame is 8 MiB, like that of a body. A larger frame is refused, and an absurdly
+// large one ends the connection.
 func TestSocketFramesHaveABound(t *testing.T) {
 	s := newStage(t, says("Hello"))
 	k := s.dial()
@@ -81,13 +80,13 @@ func TestSocketFramesHaveABound(t *testing.T) {
 		t.Errorf("a frame of 8 MiB: %s", e[0].Raw)
 	}
 	k.create(`"input":"hi"`)
-	_ = k.conn.Write(k.ctx, websocket.MessageText, []byte(strings.Repeat(" ", 64<<20+8))) // it may be cut off in the middle
+	_ = k.conn.Write(k.ctx, websocket.MessageText, []byte(strings.Repeat(" ", 64<<20+8))) // the connection may be closed in the middle
 	if _, _, err := k.conn.Read(k.ctx); err == nil || k.ctx.Err() != nil {
 		t.Errorf("a frame over 64 MiB: %v", err)
 	}
 }
 
-// A frame that trickles in is given up, and the connection with it.
+// A frame that arrives too slowly is refused, and the connection is closed.
 func TestSocketFramesThatTrickle(t *testing.T) {
 	s := newStageWith(t, func(c *openaiapi.Config) { c.FrameTimeout = 50 * time.Millisecond })
 	k := s.dial()

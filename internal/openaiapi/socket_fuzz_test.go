@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzSocketFrames reads frames of any content: each is a create that has all it needs,
-// or is refused with a code and a message.
+// FuzzSocketFrames parses arbitrary frames. Each is a complete create, or is refused with a code
+// and a message.
 func FuzzSocketFrames(f *testing.F) {
 	for _, seed := range []string{
 		``, `{}`, `[]`, `null`, `{"type":"response.create"}`, `{"type":"response.create","model":"m","input":"hi"}`,

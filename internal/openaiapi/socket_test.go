@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/openaiapi"
 )
 
-// A response over a WebSocket is the frames of its stream, byte for byte.
+// The frames of a response over a WebSocket equal the events of its stream, byte for byte.
 func TestSocketResponse(t *testing.T) {
 	s := newStage(t, thinks("hm", calls("I ask.", "ask", `{"a":1}`)))
 	k := s.dial()
@@ -29,8 +29,8 @@ func TestSocketResponse(t *testing.T) {
 	}
 }
 
-// One response after the other comes over one connection; other parameters are those
-// of each create alone.
+// Several responses come one after the other over one connection. The parameters of a create apply
+// only to it.
 func TestSocketSequentialResponses(t *testing.T) {
 	s := newStage(t, says("Hello"))
 	k := s.dial()
@@ -44,8 +44,8 @@ func TestSocketSequentialResponses(t *testing.T) {
 	}
 }
 
-// Creates that come while a response runs wait for it, and so does what is refused:
-// an error is never among the frames of another response.
+// Creates and errors wait for the running response: an error is never among the frames of another
+// response.
 func TestSocketAnswersInTurn(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("slow"), said, open))
@@ -64,7 +64,7 @@ func TestSocketAnswersInTurn(t *testing.T) {
 	}
 }
 
-// Who sends more frames than may wait is disconnected. The response that runs continues.
+// A client that sends more frames than may wait is disconnected. The running response continues.
 func TestSocketFlooded(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("slow"), said, open))
@@ -82,7 +82,7 @@ func TestSocketFlooded(t *testing.T) {
 	}
 }
 
-// Frames that wait have 8 MiB together. One over that is refused in its turn.
+// Waiting frames have a limit of 8 MiB together. A frame over the limit is refused in order.
 func TestSocketFramesThatWaitHaveABound(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("slow"), said, open))
@@ -100,8 +100,8 @@ func TestSocketFramesThatWaitHaveABound(t *testing.T) {
 	k.create(`"input":"b"`)
 }
 
-// A connection that is cut in the middle stops no response: its client reads it on
-// from the number of the last frame.
+// A broken connection stops no response: the client reads the rest after the number of the last
+// frame.
 func TestSocketCutInTheMiddle(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("one ", "two"), said, open))
@@ -119,7 +119,7 @@ func TestSocketCutInTheMiddle(t *testing.T) {
 	s.sameFromEveryEvent(id, got)
 }
 
-// After 60 minutes a connection is told to begin again, also while a response runs,
+// After 60 minutes the client of a connection is told to reconnect, also while a response runs,
 // which continues.
 func TestSocketHasItsTime(t *testing.T) {
 	clock := make(chan time.Time)
@@ -157,7 +157,7 @@ func TestSocketHasItsTime(t *testing.T) {
 	}
 }
 
-// A server that stops says so, also while a response runs.
+// A stopping server closes the socket with a reason, also while a response runs.
 func TestSocketOfAServerThatStops(t *testing.T) {
 	stop := make(chan struct{})
 	said, open := make(chan struct{}, 1), make(chan struct{})
@@ -171,7 +171,7 @@ func TestSocketOfAServerThatStops(t *testing.T) {
 	busy.closed(websocket.StatusGoingAway)
 }
 
-// A client that takes nothing is cut off, and the response ends without it.
+// A client that takes nothing is disconnected, and the response ends without it.
 func TestSocketOfAClientThatNeverReads(t *testing.T) {
 	text := strings.Repeat("a word, ", 1<<19)
 	left := make(chan struct{})
@@ -183,13 +183,13 @@ func TestSocketOfAClientThatNeverReads(t *testing.T) {
 	k := s.dial(impatientHeader, "yes")
 	k.ask(`"input":"hi"`)
 	id := responseOf(t, k.next()).ID
-	<-left // for ever, if it is waited for
+	<-left // blocks forever if the server waits for the client
 	if o := s.untilEnd(id); o.Status != "completed" || o.text() != text {
 		t.Errorf("the response is %s", o.Status)
 	}
 }
 
-// What is no upgrade is told how to do it.
+// A request that is not an upgrade gets an error that explains the upgrade.
 func TestSocketNeedsAnUpgrade(t *testing.T) {
 	s := newStage(t)
 	resp := s.request("GET", "/v1/responses", "", "default")
@@ -200,8 +200,8 @@ func TestSocketNeedsAnUpgrade(t *testing.T) {
 	s.call("GET", "/v1/responses", "").refused(426, "", "websocket_upgrade_required")
 }
 
-// A create that panics ends its connection: the client is not left waiting, and
-// nothing of the connection is left behind.
+// A create that panics ends its connection: the client does not wait, and all resources of the
+// connection are released.
 func TestASocketEndsWithAPanic(t *testing.T) {
 	s := newStageWith(t, func(c *openaiapi.Config) {
 		c.Admit = func(r *http.Request) (openaiapi.Admission, *openaiapi.Error) {

@@ -32,11 +32,11 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(opentest.Main(m)) }
 
-// answer is what a model says to a request. It gives why it stops.
+// answer produces a model's answer to a request, and returns its stop reason.
 type answer func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error)
 
-// model is a provider whose answers a test gives, by the number of answers that
-// the conversation holds. What is not there says "ok".
+// model is a provider with scripted answers, selected by the number of answers in the conversation.
+// After the last one it answers "ok".
 type model struct {
 	mu       sync.Mutex // guards requests
 	requests []llm.Request
@@ -77,7 +77,7 @@ func (m *model) asked() []llm.Request {
 	return slices.Clone(m.requests)
 }
 
-// says is an answer of words.
+// says returns an answer with the words.
 func says(words ...string) answer {
 	return func(_ context.Context, _ llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		for _, w := range words {
@@ -89,7 +89,7 @@ func says(words ...string) answer {
 	}
 }
 
-// thinks reasons before it answers.
+// thinks returns an answer that reasons first.
 func thinks(thought string, then answer) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		if err := b.Thinking(thought); err != nil {
@@ -99,7 +99,7 @@ func thinks(thought string, then answer) answer {
 	}
 }
 
-// calls says some text and calls tools, given as name and arguments in turn.
+// calls returns an answer with a text and tool calls, as alternating names and arguments.
 func calls(text string, nameAndArguments ...string) answer {
 	return func(_ context.Context, _ llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		if err := b.Text(text); err != nil {
@@ -121,7 +121,7 @@ func calls(text string, nameAndArguments ...string) answer {
 	}
 }
 
-// stops ends an answer otherwise.
+// stops returns the answer with another stop reason.
 func stops(a answer, why perdure.StopReason) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		_, err := a(ctx, req, b)
@@ -129,7 +129,7 @@ func stops(a answer, why perdure.StopReason) answer {
 	}
 }
 
-// fails breaks off after an answer.
+// fails returns an answer that fails after its text.
 func fails(a answer, retryable bool) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		if _, err := a(ctx, req, b); err != nil {
@@ -139,7 +139,7 @@ func fails(a answer, retryable bool) answer {
 	}
 }
 
-// holds says its words and then waits until open is closed, or the call given up.
+// holds returns an answer that waits after its text, until open is closed or the call is cancelled.
 func holds(a answer, said chan<- struct{}, open <-chan struct{}) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		stop, err := a(ctx, req, b)
@@ -159,9 +159,8 @@ func holds(a answer, said chan<- struct{}, open <-chan struct{}) answer {
 	}
 }
 
-// A request with the header impatientHeader is served by a server that waits only
-// this long for its reader. All other requests have time, so that a slow machine
-// does not cut off the readers that a test checks with.
+// A request with the header impatientHeader gets a server with this short write timeout. All other
+// requests have a long one, so that a slow machine does not disconnect a test's readers.
 const (
 	impatientHeader = "Test-Impatient"
 	impatience      = 200 * time.Millisecond
@@ -176,12 +175,12 @@ type stage struct {
 	store  store.Store
 	url    string
 	http   *http.Client
-	open   sync.WaitGroup // streams
+	open   sync.WaitGroup // open streams
 
-	lastResponse string // that path looked at
+	lastResponse string // the last argument of path
 }
 
-// reading counts the streams that are open.
+// reading counts the open streams.
 func (s *stage) reading(*http.Request) (leave func(), refused *openaiapi.Error) {
 	s.open.Add(1)
 	return s.open.Done, nil
@@ -192,19 +191,19 @@ func newStage(t *testing.T, answers ...answer) *stage {
 	return newStageOf(t, opentest.Store(t), func(*openaiapi.Config) {}, nil, answers)
 }
 
-// newStageOn is newStage on a store.
+// newStageOn creates a stage on a store.
 func newStageOn(t *testing.T, on store.Store, answers ...answer) *stage {
 	t.Helper()
 	return newStageOf(t, on, func(*openaiapi.Config) {}, nil, answers)
 }
 
-// newStageWith is newStage with a changed configuration.
+// newStageWith creates a stage with a changed configuration.
 func newStageWith(t *testing.T, change func(*openaiapi.Config), answers ...answer) *stage {
 	t.Helper()
 	return newStageOf(t, opentest.Store(t), change, nil, answers)
 }
 
-// newStageBeside has other providers, too.
+// newStageBeside creates a stage with additional providers.
 func newStageBeside(t *testing.T, others []llm.Provider, answers ...answer) *stage {
 	t.Helper()
 	return newStageOf(t, opentest.Store(t), func(*openaiapi.Config) {}, others, answers)
@@ -248,7 +247,7 @@ func newStageOf(t *testing.T, on store.Store, change func(*openaiapi.Config), ot
 	return s
 }
 
-// work starts a worker of an org, that ends with the test.
+// work starts a worker of an org, which ends with the test.
 func (s *stage) work(org string) {
 	s.t.Helper()
 	folder := s.t.TempDir()
@@ -276,8 +275,8 @@ func (s *stage) work(org string) {
 	<-w.Registered()
 }
 
-// deaf is an agent that reads messages, makes nothing of them, and says of no
-// response that it has ended.
+// deaf returns an agent that reads messages, produces nothing from them, and reports no end of a
+// response.
 func deaf() agent.Definition {
 	return agent.DefineFunc("deaf", func(ctx agent.Context, _ struct{}) (struct{}, error) {
 		for {
@@ -288,7 +287,7 @@ func deaf() agent.Definition {
 	})
 }
 
-// object is the JSON of a response, as far as tests look at it.
+// object is the part of a response's JSON that tests read.
 type object struct {
 	ID, Status, Model string
 	CreatedAt         int64  `json:"created_at"`
@@ -317,10 +316,10 @@ type item struct {
 	Error                                   *itemError
 }
 
-// itemError is why a tool that ran here failed.
+// itemError is the error of a tool that ran at Perdure.
 type itemError struct{ Content []struct{ Text string } }
 
-// outcome is how a call of a tool that ran here ended.
+// outcome returns the result or error of a call of a tool that ran at Perdure.
 func (i item) outcome() string {
 	if i.Error != nil {
 		return "failed: " + i.Error.Content[0].Text
@@ -377,7 +376,7 @@ func (s *stage) callAs(org, method, path, body string) reply {
 	return reply{s.t, resp.StatusCode, raw}
 }
 
-// object reads a response, which has the published shape.
+// object decodes a response, and checks that it has the published shape.
 func (r reply) object() object {
 	r.t.Helper()
 	if r.status != http.StatusOK {
@@ -391,7 +390,7 @@ func (r reply) object() object {
 	return o
 }
 
-// refused checks an error.
+// refused checks an error and returns its message.
 func (r reply) refused(status int, param, code string) string {
 	r.t.Helper()
 	var e struct {
@@ -415,13 +414,13 @@ func (r reply) refused(status int, param, code string) string {
 	return e.Error.Message
 }
 
-// create creates a response of members of the request's JSON.
+// create creates a response; members are members of the request's JSON.
 func (s *stage) create(members string) reply {
 	s.t.Helper()
 	return s.call("POST", "/v1/responses", `{"model":"test/m",`+members+`}`)
 }
 
-// keyed creates a response under an idempotency key.
+// keyed creates a response with an idempotency key.
 func (s *stage) keyed(key, body string) reply {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+"/v1/responses", strings.NewReader(body))
@@ -441,15 +440,15 @@ func (s *stage) keyed(key, body string) reply {
 	return reply{s.t, resp.StatusCode, raw}
 }
 
-// event is an event of a stream as it came.
+// event is an event of a stream as received.
 type event struct {
 	Type   string
 	Number int64 `json:"sequence_number"`
 	Raw    string
 }
 
-// streamed opens a stream. The events come until its end; one that does not end
-// with the mark of the end is an error.
+// streamed opens a stream, and sends its events until the end. The returned function reports an
+// error if the stream ended without the end mark.
 func (s *stage) streamed(method, path, body string) (<-chan event, func() error) {
 	s.t.Helper()
 	resp := s.request(method, path, body, "default")
@@ -486,7 +485,7 @@ func readEvents(body io.Reader, events chan<- event) error {
 	return fmt.Errorf("the stream broke off: %w", lines.Err())
 }
 
-// all reads a stream to its end, checking each event.
+// all reads a stream to its end, and checks each event.
 func (s *stage) all(method, path, body string) []event {
 	s.t.Helper()
 	events, end := s.streamed(method, path, body)
@@ -501,7 +500,7 @@ func (s *stage) all(method, path, body string) []event {
 	return all
 }
 
-// responseOf returns the response that an event holds.
+// responseOf returns the response that an event contains.
 func responseOf(t *testing.T, e event) object {
 	t.Helper()
 	var v struct{ Response json.RawMessage }

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// stream writes the response's events whose numbers are over after. Once it has
-// begun, whatever ends it but the response's own end resets the connection:
-// clients take a clean end for success.
+// stream writes the response's events with numbers greater than after. If it ends before the
+// response's end, it resets the connection, because clients take a clean end for success.
 func (a *API) stream(w http.ResponseWriter, r *http.Request, f *fold, after int64) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stopped := a.cancelOnStop(ctx, cancel)
@@ -28,7 +27,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, f *fold, after int6
 	}
 }
 
-// read counts a caller in that reads a response until its end.
+// read admits a caller that reads a response until its end.
 func (a *API) read(r *http.Request) (leave func(), err error) {
 	if a.Read == nil {
 		return func() {}, nil
@@ -84,14 +83,13 @@ func (a *API) copyEvents(ctx context.Context, s *sse, r *http.Request, f *fold, 
 }
 
 const (
-	// flushAt is how many bytes are gathered while there is more to write.
+	// flushAt is the number of bytes that are buffered while there is more to write.
 	flushAt = 16 << 10
-	// pieceBytes is what a reader has to take within the time for one write.
+	// pieceBytes is the number of bytes that a reader has to take within the write timeout.
 	pieceBytes = 64 << 10
 )
 
-// sse writes server-sent events. A write fails of which the reader does not take
-// the next piece in time.
+// sse writes server-sent events. A write fails if the reader does not take the next piece in time.
 type sse struct {
 	w       http.ResponseWriter
 	c       *http.ResponseController
@@ -103,8 +101,8 @@ type sse struct {
 
 func (s *sse) event(e Event) { fmt.Fprintf(&s.buf, "event: %s\ndata: %s\n\n", e.Type, e.Body) }
 
-// flush writes what is gathered. The first time, also with nothing gathered, the
-// reader is answered.
+// flush writes the buffered events. The first flush also sends the headers, even if the buffer is
+// empty.
 func (s *sse) flush() error {
 	if !s.begun {
 		s.begun = true

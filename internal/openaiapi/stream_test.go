@@ -14,8 +14,8 @@ import (
 
 const tools = `"tools":[{"type":"function","name":"ask","parameters":{"type":"object"}}]`
 
-// sameFromEveryEvent checks that the events of a response are numbered from 0 and
-// that a stream that begins after any of them has the rest.
+// sameFromEveryEvent checks that the events of a response are numbered from 0, and that a stream
+// after any event contains the rest.
 func (s *stage) sameFromEveryEvent(id string, whole []event) {
 	s.t.Helper()
 	for i, e := range whole {
@@ -35,8 +35,8 @@ func (s *stage) sameFromEveryEvent(id string, whole []event) {
 	}
 }
 
-// A stream read again from any event is the rest of the stream as it was, and its
-// last event holds the response that a retrieve gives.
+// A stream that is read again after any event equals the rest of the first stream. Its last event
+// contains the response that a retrieve returns.
 func TestStreamsAreReadAgainFromEveryEvent(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers []answer
@@ -82,7 +82,7 @@ func TestStreamsAreReadAgainFromEveryEvent(t *testing.T) {
 	}
 }
 
-// What was said before a cancel is still there after it.
+// Output from before a cancel remains after it.
 func TestCancelledStreamsAreReadAgain(t *testing.T) {
 	said := make(chan struct{}, 1)
 	s := newStage(t, holds(thinks("hm", says("Hel", "lo")), said, nil))
@@ -114,9 +114,8 @@ func TestCancelledStreamsAreReadAgain(t *testing.T) {
 	}
 }
 
-// A model call that is made again leaves what it had shown as an item that is
-// incomplete and empty, so that no index moves; the numbers stay, although the
-// log keeps nothing of the pieces.
+// A retried model call leaves its earlier output as an incomplete, empty item, so that no index
+// changes. Event numbers stay the same, although the log keeps none of the chunks.
 func TestWhatARetryWithdrawsIsEmpty(t *testing.T) {
 	failed, seen := false, make(chan struct{})
 	s := newStage(t, func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
@@ -127,7 +126,7 @@ func TestWhatARetryWithdrawsIsEmpty(t *testing.T) {
 		if _, err := says("Hel")(ctx, req, b); err != nil {
 			return "", err
 		}
-		<-seen // so that the next is a piece of its own
+		<-seen // so that the next text is a separate chunk
 		return fails(says("l"), true)(ctx, req, b)
 	})
 	events, over := s.streamed("POST", "/v1/responses", `{"model":"test/m","input":"hi","stream":true}`)

@@ -7,22 +7,22 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// toolChoice says which tools a model may, or has to, call.
+// toolChoice selects the tools that a model may or must call.
 type toolChoice struct {
 	mode, name string
-	// allowed are the only tools that are offered; nil is all.
+	// allowed are the only tools that are offered; nil offers all.
 	allowed []allowedTool
 }
 
-// allowedTool is a tool of the client, of type function, or one or all of those that
-// run at Perdure, of type mcp.
+// allowedTool is a client's tool, of type function, or one or all of the tools that run at Perdure,
+// of type mcp.
 type allowedTool struct {
 	Type   string `json:"type"`
 	Name   string `json:"name,omitempty"`
 	Server string `json:"server_label,omitempty"`
 }
 
-// mostAllowed is the most tools of allowed_tools, which is the published bound.
+// mostAllowed is the largest number of allowed_tools, OpenAI's published limit.
 const mostAllowed = 128
 
 func parseToolChoice(r *request, raw json.RawMessage) error {
@@ -50,7 +50,8 @@ func parseToolChoice(r *request, raw json.RawMessage) error {
 	return nil
 }
 
-// allow takes a choice of allowed tools in, and shows its mode where none was given.
+// allow applies a choice of allowed tools, and sets the shown mode to the default if none was
+// given.
 func (r *request) allow(mode string, tools []allowedTool) error {
 	if mode == "" {
 		mode = perdure.ToolChoiceAuto
@@ -77,7 +78,7 @@ func (r *request) allow(mode string, tools []allowedTool) error {
 	return err
 }
 
-// checkChoice checks that the tools of the client that the choice names are there.
+// checkChoice checks that the request contains the client's tools that the choice names.
 func (r *request) checkChoice() error {
 	names := []string{r.toolChoice.name}
 	for _, t := range r.toolChoice.allowed {
@@ -97,8 +98,8 @@ func notOffered(name string) *Error {
 	return invalid("tool_choice", "invalid_value", "Tool choice '%s' not found in 'tools' parameter.", name)
 }
 
-// narrow leaves the tools that the choice allows. Which tools run here is known with
-// the agent only, so that the rest of the choice is checked now.
+// narrow removes the tools that the choice does not allow. It also checks the names of tools that
+// run at Perdure, because these are known only once the agent is.
 func (c toolChoice) narrow(settings *perdure.ReactInput, agent string) error {
 	if c.allowed != nil {
 		for _, t := range c.allowed {

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// offered are the names of the tools that the model was given in a call, and how it
-// was to choose.
+// offered returns the tool names and the tool choice of a call of the model.
 func (s *stage) offered(call int) (names []string, choice string) {
 	s.t.Helper()
 	all := s.model.asked()
@@ -20,8 +19,8 @@ func (s *stage) offered(call int) (names []string, choice string) {
 	return names, all[call].ToolChoice
 }
 
-// After max_tool_calls calls the model is told to call none; where the client has
-// tools of its own these can still be called, and those that run here are not offered.
+// After max_tool_calls calls, the model is told to call none. If the client has tools of its own,
+// they can still be called, and the tools that run at Perdure are not offered.
 func TestMaxToolCalls(t *testing.T) {
 	find := []string{"find", `{"pattern":"*"}`}
 	for name, c := range map[string]struct{ members, offered, choice string }{
@@ -55,8 +54,8 @@ func TestMaxToolCalls(t *testing.T) {
 	}
 }
 
-// allowed_tools narrows what is offered in all turns of the response, of the client's
-// tools and of Perdure's; a call of another one is neither run nor the client's.
+// allowed_tools limits the offered tools in all turns of the response, for the client's tools and
+// for Perdure's. A call of another tool is neither run nor passed to the client.
 func TestAllowedToolsNarrowWhatIsOffered(t *testing.T) {
 	allowed := func(mode, list string) string {
 		return `"input":"a",` + oneTool + `,"tool_choice":{"type":"allowed_tools","mode":"` + mode + `","tools":[` + list + `]}`

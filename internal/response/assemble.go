@@ -2,47 +2,47 @@ package response
 
 import "github.com/perdure/perdure"
 
-// assembler gives each content the message that it belongs to.
+// assembler assigns each content to the message that it belongs to.
 type assembler struct {
 	of       Identity
-	made     int             // messages so far: the ordinal of the newest
-	used     map[string]bool // their ids
+	made     int             // the ordinal of the newest message
+	used     map[string]bool // ids of messages
 	talks    map[talkKey]*talk
-	order    []*talk // as they were first seen
+	order    []*talk // in order of their first update
 	calls    map[string][]*call
-	messages []*message // as they began
-	keep     bool       // the contents, too
+	messages []*message // in the order in which they began
+	keep     bool       // store contents, too
 }
 
 func newAssembler(of Identity, keep bool) *assembler {
 	return &assembler{of: of, used: map[string]bool{}, talks: map[talkKey]*talk{}, calls: map[string][]*call{}, keep: keep}
 }
 
-// talkKey names what one agent says in one response.
+// talkKey identifies the output of one agent invocation in one response.
 type talkKey struct {
 	response, invocation string
-	round                int // of a host: its model call
+	round                int // the model call; only in a Host
 }
 
-// talk is what one invocation of an agent says in one response.
+// talk is the output of one agent invocation in one response.
 type talk struct {
 	talkKey
-	open  map[string]*message // by the id that updates carry
-	last  map[string]*message // the same, also those that are closed
-	run   *message            // of neighbours without an id
-	fake  *message            // of neighbours with a placeholder
+	open  map[string]*message // open messages by the id of their updates
+	last  map[string]*message // the newest message by that id, open or closed
+	run   *message            // the message of consecutive updates without an id
+	fake  *message            // the message of consecutive updates with a placeholder
 	calls []*call
 }
 
-// message is a message that is being put together.
+// message is a message that is being assembled.
 type message struct {
 	Message
 	talk    *talk
-	raw     string // the id that its updates carry
+	raw     string // the id of its updates
 	pieces  []*piece
 	result  bool
-	answers string // the id of the call that it is the result of
-	call    *call  // that call, where it came before
+	answers string // the call id of the result
+	call    *call  // that call, if it came before the result
 }
 
 func invocationOf(u Update) string {
@@ -52,7 +52,7 @@ func invocationOf(u Update) string {
 	return "agent " + u.AgentID
 }
 
-// talkOf finds what an update belongs to.
+// talkOf returns the talk for a key.
 func (a *assembler) talkOf(key talkKey) *talk {
 	t := a.talks[key]
 	if t == nil {
@@ -63,7 +63,7 @@ func (a *assembler) talkOf(key talkKey) *talk {
 	return t
 }
 
-// put returns a content of an update its message.
+// put adds a content of an update to its message, and returns the message.
 func (a *assembler) put(t *talk, u Update, c Content) *message {
 	if t.fake != nil && t.fake.raw != u.MessageID {
 		t.fake = nil
@@ -81,8 +81,8 @@ func (a *assembler) put(t *talk, u Update, c Content) *message {
 	return m
 }
 
-// putResult creates a result a message of its own. No message of its talk, and of
-// that of its call, continues after it.
+// putResult creates a new message for a result. It closes all messages of its talk, and of the talk
+// of its call.
 func (a *assembler) putResult(t *talk, u Update, c Content) *message {
 	m := a.begin(t, u)
 	m.result, m.answers = true, c.Part.ToolCallID
@@ -101,8 +101,8 @@ func (a *assembler) putResult(t *talk, u Update, c Content) *message {
 	return m
 }
 
-// answer finds the call of a result among those that are here: the oldest that
-// has none, of its own talk if there is one, else of its response.
+// answer finds the call of a result among the calls so far. It prefers calls of the same talk, then
+// of the same response, and takes the oldest call without a result.
 func (a *assembler) answer(m *message) {
 	var best *call
 	nearest := 0
@@ -145,7 +145,7 @@ func (a *assembler) putCall(t *talk, u Update, c Content) *message {
 	return m
 }
 
-// identify notes a call's id once it is known.
+// identify records a call's id once it is known.
 func (a *assembler) identify(k *call, id string) {
 	if k.id == "" && id != "" {
 		k.id = id
@@ -153,7 +153,7 @@ func (a *assembler) identify(k *call, id string) {
 	}
 }
 
-// find returns the message that an update continues with, or begins one.
+// find returns the message that an update continues, or begins a new one.
 func (a *assembler) find(t *talk, u Update) *message {
 	m := t.current(u.MessageID)
 	if m == nil || m.differs(u) || t.response == "" && a.isOld(m, u) {
@@ -163,8 +163,8 @@ func (a *assembler) find(t *talk, u Update) *message {
 	return m
 }
 
-// isOld tells of a message without an id, outside every response, after which
-// another began: arrival order is all that there is for those.
+// isOld reports whether another message began after m. It applies to messages without an id outside
+// every response, for which only the order of arrival is known.
 func (a *assembler) isOld(m *message, u Update) bool {
 	return u.MessageID == "" && a.messages[len(a.messages)-1] != m
 }
@@ -188,8 +188,8 @@ func (t *talk) close() {
 
 func (t *talk) isOpen(m *message) bool { return t.current(m.raw) == m }
 
-// differs reports whether an update is somebody else's. Where no id says that it
-// belongs to the message, role and author must be those that the message has.
+// differs reports whether an update belongs to another message. Without an id, the update must have
+// the role and author of the message.
 func (m *message) differs(u Update) bool {
 	if u.MessageID == "" && (m.Role == "" && u.Role != "" || m.Author == "" && u.Author != "") {
 		return true
@@ -197,11 +197,10 @@ func (m *message) differs(u Update) bool {
 	return differs(m.Role, u.Role) || differs(m.Author, u.Author)
 }
 
-// differs reports whether both are given and not the same.
+// differs reports whether both values are set and different.
 func differs[T ~string](have, got T) bool { return have != "" && got != "" && have != got }
 
-// begin starts a message. It keeps the update's id if that is real and nothing
-// else has it.
+// begin starts a message. It keeps the update's id if that is real and unused.
 func (a *assembler) begin(t *talk, u Update) *message {
 	a.made++
 	m := &message{talk: t, raw: u.MessageID}
@@ -224,7 +223,7 @@ func (a *assembler) begin(t *talk, u Update) *message {
 	return m
 }
 
-// learn takes in what an update says about its message.
+// learn copies the message's properties from an update.
 func (m *message) learn(u Update) {
 	if m.Role == "" {
 		m.Role = u.Role
@@ -237,8 +236,8 @@ func (m *message) learn(u Update) {
 	}
 }
 
-// about returns the message that an update without contents is about: its newest
-// one of that id, also if it is closed.
+// about returns the message that an update without contents refers to: the newest one with its id,
+// open or closed.
 func (a *assembler) about(t *talk, u Update) *message {
 	m := t.last[u.MessageID]
 	if m == nil {

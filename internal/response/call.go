@@ -6,11 +6,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// call is a tool call whose fragments may still come.
+// call is a tool call, which may still get fragments.
 type call struct {
 	talk     *talk
 	message  *message
-	piece    *piece // of the message; nil where contents are not kept
+	piece    *piece // in the message; nil if contents are not stored
 	raw      string // the message id of its updates
 	id, name string
 	index    *int
@@ -18,10 +18,10 @@ type call struct {
 	answered bool
 }
 
-// continues finds the call that a content is a fragment of, if it is one: that
-// of the same id, or of the same index where there is no id, or else the last.
-// A call whose arguments are whole, or that has its result, has no more
-// fragments: what comes under its id then is another call.
+// continues returns the call that a content is a fragment of; nil if none. It is the call with the
+// same id or, without an id, the call with the same index, or else the last call. A call with
+// complete arguments or with a result gets no more fragments; a later content with its id is
+// another call.
 func (t *talk) continues(u Update, c Content) *call {
 	for i := len(t.calls) - 1; i >= 0; i-- {
 		if k := t.calls[i]; k.raw == u.MessageID && k.takes(t, c.Part, c.Index) {
@@ -47,7 +47,7 @@ func (k *call) takes(t *talk, p perdure.Part, index *int) bool {
 	return p.ID == "" && index == nil && t.calls[len(t.calls)-1] == k
 }
 
-// grow takes a fragment in.
+// grow appends a fragment.
 func (k *call) grow(p perdure.Part) {
 	k.nesting.feed(p.RawArguments)
 	k.name = first(k.name, p.Name)
@@ -69,7 +69,7 @@ func first(a, b string) string {
 	return b
 }
 
-// nesting follows a JSON object through its pieces, to know where it is over.
+// nesting tracks a JSON object across its fragments, to detect its end.
 type nesting struct {
 	depth                 int
 	quoted, escaped, over bool

@@ -8,23 +8,22 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// piece is a content that may still grow: its text, its thinking or its
-// arguments are in grown.
+// piece is a content that may still grow: grown holds its text, thinking or arguments.
 type piece struct {
 	Content
 	grown strings.Builder
 }
 
-// newPiece keeps nothing of the caller's that could change.
+// newPiece creates a piece that shares no mutable data with the caller.
 func newPiece(c Content) *piece {
 	p := &piece{Content: c}
 	p.Annotations = slices.Clone(c.Annotations)
-	p.Index = nil // it tells fragments apart, and has
+	p.Index = nil // only needed to match fragments, which has been done
 	p.grown.WriteString(*p.text())
 	return p
 }
 
-// text is where the text of a content goes.
+// text returns a pointer to the growing text of a content.
 func (c *Content) text() *string {
 	switch c.Part.Type {
 	case perdure.PartThinking:
@@ -35,7 +34,7 @@ func (c *Content) text() *string {
 	return &c.Part.Text
 }
 
-// finished is the content as it stands.
+// finished returns the content as it is now.
 func (p *piece) finished() Content {
 	c := p.Content
 	*c.text() = p.grown.String()
@@ -43,9 +42,8 @@ func (p *piece) finished() Content {
 	return c
 }
 
-// add puts a content at the end of the message, joined with what it continues.
-// What holds nothing adds nothing, so that it does not matter where a text was
-// cut.
+// add appends a content to the message, or joins it with the last piece. An empty content adds
+// nothing, so that the division of a text into updates does not matter.
 func (m *message) add(c Content) {
 	if isNothing(c) {
 		return
@@ -59,7 +57,7 @@ func (m *message) add(c Content) {
 	m.pieces = append(m.pieces, newPiece(c))
 }
 
-// isNothing tells of a content without anything in it.
+// isNothing reports whether a content is empty.
 func isNothing(c Content) bool {
 	switch c.Part.Type {
 	case perdure.PartText, perdure.PartThinking:
@@ -70,14 +68,14 @@ func isNothing(c Content) bool {
 	return false
 }
 
-// isWhole reports whether a text is annotated, or a thinking is closed by its
-// protected data: nothing joins it.
+// isWhole reports whether a text is annotated, or a thinking is closed by its protected data. No
+// other content is joined with it.
 func (c *Content) isWhole() bool {
 	p := c.Part
 	return len(c.Annotations) > 0 || p.TextSignature != "" || p.Native != nil || p.ThinkingSignature != "" || p.Redacted
 }
 
-// takes reports whether c continues with the piece.
+// takes reports whether c continues the piece.
 func (p *piece) takes(c Content) bool {
 	if p.Part.Type != c.Part.Type || p.isWhole() {
 		return false
@@ -91,7 +89,7 @@ func (p *piece) takes(c Content) bool {
 	return false
 }
 
-// isBlank reports whether the message holds nothing but whitespace.
+// isBlank reports whether the message contains nothing but white space.
 func (m *message) isBlank() bool {
 	return !slices.ContainsFunc(m.pieces, func(p *piece) bool {
 		switch p.Part.Type {
@@ -102,8 +100,7 @@ func (m *message) isBlank() bool {
 	})
 }
 
-// once leaves out calls that were delivered twice: same id, name and argument
-// bytes.
+// once removes calls that were delivered twice, with the same id, name and argument bytes.
 func once(contents []Content) []Content {
 	type key struct{ id, name, arguments string }
 	seen := map[key]bool{}

@@ -1,8 +1,8 @@
-// Package response says what a response is made of, and under which ids: Host
-// stamps what providers and inner agents say with the ids of one response, Merge
-// makes one response of its pieces, Remap gives every item of a stream an id of
-// its own, and ToolIDs says under which ids tool calls are known to providers.
+// Package response defines what a response consists of, and its ids. Host replaces the ids of
+// providers and inner agents by those of one response. Merge assembles a response from its updates.
+// Remap assigns each item of a stream a unique id. ToolIDs selects the ids of tool calls that
+// providers see.
 //
-// It is pure: same input, same output, and no input is changed. Both the
-// worker's and the server's side use it.
+// The package is pure: the same input has the same output, and no input is changed. Workers and
+// servers use it.
 package response

@@ -2,16 +2,14 @@ package response
 
 import "github.com/perdure/perdure"
 
-// Host puts the ids of one response on all that is said in it. The code that
-// runs a response stamps what its providers and inner agents give, before
-// anything is merged, stored or shown.
+// Host sets the ids of one response on all its updates. The code that runs a response stamps the
+// updates of its providers and inner agents before they are merged, stored or shown.
 type Host struct {
 	a      *assembler
 	rounds map[string]*round // by invocation
 }
 
-// round is what an invocation says under one response id of its own: one model
-// call, as a rule.
+// round is the output of an invocation with one response id, usually one model call.
 type round struct {
 	number   int
 	response string
@@ -22,11 +20,10 @@ func NewHost(of Identity) *Host {
 	return &Host{a: newAssembler(of, false), rounds: map[string]*round{}}
 }
 
-// Stamp returns the update under the host's response id, and under a message id
-// that belongs to one message alone; an update whose contents are of several
-// messages becomes several. Ids of the provider's that are no placeholders are
-// kept as ProviderResponseID. Another response id of the same invocation is
-// another model call: what comes under it continues with no message from before.
+// Stamp returns the update with the host's response id, and with a message id that belongs to only
+// one message. An update with contents of several messages becomes several updates. The provider's
+// response id is kept as ProviderResponseID unless it is a placeholder. A different response id in
+// the same invocation is another model call, whose updates continue no earlier message.
 func (h *Host) Stamp(u Update) []Update {
 	own := Real(u.ResponseID)
 	if own == h.a.of.Response {
@@ -59,7 +56,7 @@ func (h *Host) Stamp(u Update) []Update {
 	return out
 }
 
-// piecesOf is u with one content, of the message with that id.
+// piecesOf returns u with one content, for the message with that id.
 func piecesOf(u Update, id string, c Content) Update {
 	u.MessageID, u.Contents = id, []Content{c}
 	u.FinishReason, u.Usage, u.Properties = "", nil, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// stamped is what the host makes of updates; every one of them has its id.
+// stamped returns the updates that a host stamped, and checks that each has its id.
 func stamped(t *testing.T, updates ...response.Update) []response.Update {
 	t.Helper()
 	h := response.NewHost(host)
@@ -94,7 +94,7 @@ func TestHostSplitsAnUpdateOfSeveralMessages(t *testing.T) {
 	}
 }
 
-// What is said of a message that is over is still said of that one.
+// An update without contents about a closed message keeps that message's id.
 func TestHostStampsWhatIsSaidOfAMessage(t *testing.T) {
 	all := stamped(t, said("p", "__fake_id__", "a"), response.Update{ResponseID: "p", MessageID: "__fake_id__", FinishReason: perdure.StopEndTurn}, response.Update{FinishReason: perdure.StopEndTurn})
 	if all[0].MessageID == "" || all[1].MessageID != all[0].MessageID || all[2].MessageID != "" {
@@ -102,7 +102,7 @@ func TestHostStampsWhatIsSaidOfAMessage(t *testing.T) {
 	}
 }
 
-// What is stamped may be stamped again, and keeps what it says.
+// An update may be stamped again without a change.
 func TestHostStampsOnce(t *testing.T) {
 	u := said("p", fake, "a", func(u *response.Update) { u.Properties = map[string]json.RawMessage{"k": json.RawMessage("1")} })
 	u.FinishReason = perdure.StopEndTurn

@@ -6,13 +6,13 @@ import (
 	"encoding/hex"
 )
 
-// Identity names a response: all ids that are made for it follow from this.
+// Identity identifies a response. All ids that are created for the response are derived from it.
 type Identity struct {
-	Execution [16]byte // its id
+	Execution [16]byte // the execution's id
 	Response  string   // resp_...
 }
 
-// The prefixes of the ids that are made, by what they name.
+// Prefixes of created ids.
 const (
 	PrefixMessage   = "msg_"
 	PrefixCall      = "fc_"
@@ -21,12 +21,11 @@ const (
 	PrefixOther     = "item_"
 )
 
-// ID makes the id of the item with that ordinal: the prefix and 128 bits in
-// hex, the same whenever the response is played again. Ordinals of the items of
-// one response differ.
+// ID returns the id of the item with that ordinal: the prefix and 128 bits in hex. It is the same
+// whenever the response is replayed. Items of one response have different ordinals.
 func (i Identity) ID(prefix string, ordinal int) string { return i.again(prefix, ordinal, 0) }
 
-// again is ID for an ordinal whose id is taken; try counts from 0.
+// again implements ID for an ordinal whose id is already in use; try counts from 0.
 func (i Identity) again(prefix string, ordinal, try int) string {
 	sum := sha256.New()
 	sum.Write(i.Execution[:])
@@ -38,15 +37,14 @@ func (i Identity) again(prefix string, ordinal, try int) string {
 	return prefix + hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// placeholder is what some client libraries give as the id of whatever has
-// none.
+// placeholder is the id that some client libraries use for items without an id.
 const placeholder = "__fake_id__"
 
-// IsPlaceholder reports whether id stands for a missing one. Such an id names
-// many things at once, so that it is never stored and never shown.
+// IsPlaceholder reports whether id is a placeholder for a missing one. A placeholder names many
+// items at once, so it is never stored and never shown.
 func IsPlaceholder(id string) bool { return id == placeholder }
 
-// Real returns the id, or "" in place of a placeholder.
+// Real returns the id, or "" if it is a placeholder.
 func Real(id string) string {
 	if IsPlaceholder(id) {
 		return ""

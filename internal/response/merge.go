@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Merge makes one response of its updates, in the order in which they arrived.
-// It is pure, and does not change the updates. docs/responses.md has the rules.
+// Merge assembles one response from its updates, in order of arrival. It is pure, and does not
+// change the updates. docs/responses.md describes the rules.
 func Merge(of Identity, updates []Update) Response {
 	m := NewMerger(of)
 	for _, u := range updates {
@@ -19,7 +19,7 @@ func Merge(of Identity, updates []Update) Response {
 	return m.Response()
 }
 
-// Merger is Merge for updates that come one by one.
+// Merger implements Merge for updates that arrive one by one.
 type Merger struct {
 	a *assembler
 	r Response
@@ -30,7 +30,7 @@ func NewMerger(of Identity) *Merger {
 	return &Merger{a: newAssembler(of, true), r: Response{ID: of.Response}}
 }
 
-// Add takes in the update that arrived next.
+// Add adds the next update.
 func (g *Merger) Add(u Update) {
 	g.learn(u)
 	t := g.a.talkOf(talkKey{response: u.ResponseID, invocation: invocationOf(u)})
@@ -58,8 +58,7 @@ func (g *Merger) Add(u Update) {
 	about.Properties = joined(about.Properties, u.Properties)
 }
 
-// learn takes in what an update says about the response, whichever response it
-// names.
+// learn copies the response's properties from an update, whichever response it names.
 func (g *Merger) learn(u Update) {
 	r := &g.r
 	for _, id := range []string{Real(u.ResponseID), Real(u.ProviderResponseID)} {
@@ -77,7 +76,7 @@ func (g *Merger) learn(u Update) {
 	r.Usage = sum(r.Usage, u.Usage)
 }
 
-// Response is what the updates so far make.
+// Response returns the response of the updates so far.
 func (g *Merger) Response() Response {
 	r := g.r
 	r.Properties, r.Usage = joined(nil, r.Properties), sum(nil, r.Usage)
@@ -91,7 +90,7 @@ func (g *Merger) Response() Response {
 	return r
 }
 
-// finished is the message as it goes out, with nothing of it shared.
+// finished returns a copy of the message that shares no data with it.
 func (m *message) finished() Message {
 	out := m.Message
 	for _, p := range m.pieces {
@@ -105,9 +104,8 @@ func (m *message) finished() Message {
 	return out
 }
 
-// ordered gives the messages in their places: responses, in them invocations,
-// in them what has an id before what has none; results after their calls; what
-// is of no response last.
+// ordered returns the messages in order: by response, then by invocation, then messages with an id
+// before those without. Results follow their calls, and messages outside every response come last.
 func (a *assembler) ordered() []*message {
 	after := a.results()
 	var out []*message
@@ -146,8 +144,8 @@ func (a *assembler) results() map[*message][]*message {
 	return after
 }
 
-// callOf finds the call of a result, which may have come after it: the nearest,
-// and of these one without a result.
+// callOf returns the call of a result, which may have come after the result. It takes the nearest
+// call, and prefers a call without a result.
 func (a *assembler) callOf(m *message, answered map[*call]bool) *call {
 	if m.call != nil {
 		return m.call
@@ -175,8 +173,8 @@ func distance(k *call, m *message, answered map[*call]bool) int {
 	return d
 }
 
-// places says where each message stands that is not the result of a call: the
-// response's place, the invocation's, and whether it has no id.
+// places returns the sort key of each message that is not the result of a call: the position of its
+// response, the position of its invocation, and 1 if it has no id.
 func (a *assembler) places(after map[*message][]*message) map[*message][]int {
 	moved := map[*message]bool{}
 	for _, results := range after {
@@ -206,7 +204,7 @@ func (a *assembler) places(after map[*message][]*message) map[*message][]int {
 	return place
 }
 
-// sum adds usages of which any may be unknown.
+// sum adds usages; nil means unknown.
 func sum(a, b *perdure.Usage) *perdure.Usage {
 	switch {
 	case a == nil && b == nil:
@@ -220,7 +218,7 @@ func sum(a, b *perdure.Usage) *perdure.Usage {
 	return &total
 }
 
-// joined adds properties to others, in a map of its own.
+// joined returns a new map with the properties of both; more takes precedence.
 func joined(have, more map[string]json.RawMessage) map[string]json.RawMessage {
 	if len(have)+len(more) == 0 {
 		return nil

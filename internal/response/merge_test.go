@@ -15,7 +15,7 @@ import (
 
 var host = response.Identity{Execution: [16]byte{1}, Response: "resp_host"}
 
-// said is an update of an assistant's text.
+// said returns an update with an assistant's text.
 func said(responseID, messageID, text string, change ...func(*response.Update)) response.Update {
 	u := response.Update{
 		ResponseID: responseID, MessageID: messageID, Role: perdure.RoleAssistant,
@@ -54,7 +54,7 @@ func result(responseID, messageID, callID, text string) response.Update {
 	}
 }
 
-// lines says what each message holds.
+// lines returns a line with the contents of each message.
 func lines(r response.Response) []string {
 	var all []string
 	for _, m := range r.Messages {
@@ -378,8 +378,8 @@ func TestMergeDropsMessagesOfWhitespace(t *testing.T) {
 	wantLines(t, r, "  x\n", "( |sig)")
 }
 
-// A signature is content: the text that it closes stays, whether empty, as a part of
-// its own, and so does its message; stamped by a host, too.
+// A signature is content: the text that it closes is kept as a separate part, even if it is empty,
+// and so is its message. This also holds after a host's stamp.
 func TestMergeKeepsSignedWhitespace(t *testing.T) {
 	signed := func(text, signature string) response.Content {
 		return response.Content{Part: perdure.Part{Type: perdure.PartText, Text: text, TextSignature: signature}}
@@ -454,8 +454,8 @@ func TestMergePutsPropertiesWhereTheyBelong(t *testing.T) {
 	}
 }
 
-// What is said of a message that is over is still said of it, and what is said
-// with several is said of the first.
+// Properties for a closed message are still added to it. The properties of an update with contents
+// of several messages belong to the first.
 func TestMergePutsPropertiesOnTheirMessage(t *testing.T) {
 	one := map[string]json.RawMessage{"k": json.RawMessage("1")}
 	r := merge(
@@ -468,7 +468,7 @@ func TestMergePutsPropertiesOnTheirMessage(t *testing.T) {
 	}
 }
 
-// A merger shares nothing: neither with the updates nor with what it gives.
+// A merger shares no data, neither with the updates nor with its results.
 func TestMergerSharesNothing(t *testing.T) {
 	make := func() response.Update {
 		c := response.Text("noted")

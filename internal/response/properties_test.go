@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// anyUpdate draws an update that may say anything under few ids.
+// anyUpdate draws an update with arbitrary members and few different ids.
 func anyUpdate(t *rapid.T) response.Update {
 	ids := func(label string, all ...string) string { return rapid.SampledFrom(all).Draw(t, label) }
 	u := response.Update{
@@ -63,7 +63,7 @@ func anyUpdates(t *rapid.T) []response.Update {
 	return rapid.SliceOfN(rapid.Custom(anyUpdate), 0, 12).Draw(t, "updates")
 }
 
-// deepCopy is a copy that shares nothing.
+// deepCopy returns a copy that shares no data.
 func deepCopy(t *rapid.T, all []response.Update) []response.Update {
 	raw, err := json.Marshal(all)
 	if err != nil {
@@ -129,7 +129,7 @@ func TestMergeIsPure(t *testing.T) {
 		if diff := cmp.Diff(before, deepCopy(t, updates)); diff != "" {
 			t.Fatalf("the updates changed:\n%s", diff)
 		}
-		for _, m := range first.Messages { // what comes out shares nothing that changes
+		for _, m := range first.Messages { // the result shares no data with the updates
 			for k := range m.Properties {
 				m.Properties[k] = nil
 			}
@@ -143,8 +143,8 @@ func TestMergeIsPure(t *testing.T) {
 	})
 }
 
-// What is merged has ids of its own, no placeholder, and merges to itself; and
-// every result stands after its call.
+// A merged response has unique ids and no placeholder, and merges to itself. Every result follows
+// its call.
 func TestMergedMessagesAreInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := response.Merge(host, anyUpdates(t))
@@ -172,7 +172,7 @@ func TestMergedMessagesAreInOrder(t *testing.T) {
 	})
 }
 
-// conversation draws what an agent says in a response, message by message.
+// conversation draws the output of an agent in a response, message by message.
 func conversation(t *rapid.T, agent string) []response.Update {
 	var all []response.Update
 	for round := range rapid.IntRange(1, 4).Draw(t, "rounds") {
@@ -199,7 +199,7 @@ func streamed(t *rapid.T, messages []response.Update) []response.Update {
 	for _, m := range messages {
 		for _, c := range m.Contents {
 			if c.Part.Type == perdure.PartToolResult {
-				all = append(all, m) // results come whole
+				all = append(all, m) // results arrive whole
 				continue
 			}
 			for i, piece := range cuts(t, textOf(c)) {
@@ -239,7 +239,7 @@ func textOf(c response.Content) string {
 	return ""
 }
 
-// interleave draws an order of the streams' updates; each stream keeps its own.
+// interleave draws an order of the streams' updates; each stream keeps its own order.
 func interleave(t *rapid.T, streams ...[]response.Update) []response.Update {
 	var all []response.Update
 	for {
@@ -258,8 +258,8 @@ func interleave(t *rapid.T, streams ...[]response.Update) []response.Update {
 	}
 }
 
-// What comes in pieces merges to what comes whole, also where two agents speak
-// at once, and the host's stamp changes nothing but the response's id.
+// Pieces merge to the same response as whole messages, also for two concurrent agents. The host's
+// stamp changes only the response's id.
 func TestStreamingEqualsNonStreaming(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := conversation(t, "a"), conversation(t, "b")
@@ -286,8 +286,8 @@ func TestStreamingEqualsNonStreaming(t *testing.T) {
 	})
 }
 
-// Any order of calls and results, in which calls of one message keep theirs,
-// puts each result right after the message of its call.
+// Calls and results arrive in any order that keeps the order of one message's calls. Each result is
+// placed directly after the message of its call.
 func TestResultsFollowTheirCallsInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.Permutation(conversation(t, "a")).Draw(t, "order")

@@ -6,20 +6,19 @@ import (
 	"slices"
 )
 
-// Event says that an item of a response changed. Its kind is one of those
-// below; others pass.
+// Event is a change of a response's item. Events of unknown kinds pass unchanged.
 type Event struct {
 	Kind EventKind
 	Item Item
-	// Payload is what else the event holds. It is passed on as it is: ids of
-	// calls, components and files in it are not this layer's.
+	// Payload is the rest of the event, which is passed on unchanged. Ids of calls, components and
+	// files in it are not remapped.
 	Payload any
 }
 
-// EventKind tells the changes of an item apart.
+// EventKind is the kind of an item's change.
 type EventKind string
 
-// The kinds that a Remap knows.
+// Kinds that a Remap knows.
 const (
 	ItemAdded    EventKind = "added"
 	ItemUpdated  EventKind = "updated"
@@ -28,21 +27,20 @@ const (
 	ItemReplaced EventKind = "replaced"
 )
 
-// Item names an item: its id, and what tells it apart from others that share a
-// placeholder.
+// Item identifies an item: its id, and members that distinguish items with the same placeholder.
 type Item struct {
 	ID   string
 	Type ItemType
-	// OutputIndex is its place in the response, nil if it is not known, and
-	// CallID the call that it is, or answers; "" for none.
+	// OutputIndex is the item's place in the response; nil if unknown. CallID is the id of the call
+	// that the item is or answers; "" for none.
 	OutputIndex *int
 	CallID      string
 }
 
-// ItemType gives an item's id its prefix.
+// ItemType determines the prefix of an item's id.
 type ItemType string
 
-// The types whose ids have a prefix of their own.
+// Types whose ids have their own prefix.
 const (
 	MessageItem   ItemType = "message"
 	CallItem      ItemType = "function_call"
@@ -64,11 +62,10 @@ func (t ItemType) prefix() string {
 	return PrefixOther
 }
 
-// Remap gives every item of one response an id of its own. Ids that are real
-// and were not seen before pass; a placeholder, no id at all, and an id that
-// another item has or had become new ones, which follow from the identity and
-// the order of the events alone. It is for one goroutine, and holds about 40
-// bytes an item.
+// Remap assigns every item of one response a unique id. A real id that was not seen before passes
+// unchanged. A placeholder, a missing id and an id that another item has or had are replaced by new
+// ids. New ids are derived only from the identity and the order of events. A Remap is for one
+// goroutine, and uses about 40 bytes per item.
 type Remap struct {
 	of      Identity
 	seed    maphash.Seed
@@ -76,33 +73,33 @@ type Remap struct {
 	unknown int
 }
 
-// item is what is kept of an item. Its place among the others is its ordinal,
-// of which a new id is made again whenever it is needed.
+// item is the stored state of an item. Its index is its ordinal, from which a new id is computed
+// whenever it is needed.
 type item struct {
-	old    [12]byte // hash of the id that events name it by
-	fresh  uint64   // hash of the id that it has outside
-	call   uint64   // hash of its call id, 0 for none
-	index  int32    // -1 if it is not known
+	old    [12]byte // hash of the id in incoming events
+	fresh  uint64   // hash of the id in outgoing events
+	call   uint64   // hash of its call id; 0 for none
+	index  int32    // -1 if unknown
 	try    uint8
 	flags  uint8
 	prefix uint8
 }
 
 const (
-	mapped  = 1 << iota // its id is a new one
-	done                // no update follows it
-	removed             // it is no more
+	mapped  = 1 << iota // it has a new id
+	done                // no more updates follow
+	removed             // the item was removed
 )
 
 // NewRemap begins a response.
 func NewRemap(of Identity) *Remap { return &Remap{of: of, seed: maphash.MakeSeed()} }
 
-// Unknown counts the events whose kind is not known.
+// Unknown returns the number of events of unknown kinds.
 func (r *Remap) Unknown() int { return r.unknown }
 
-// Event returns the events that go out for one that came in: one as a rule,
-// several where an id is removed that stands for several items, none where what
-// is removed has no id and was never there. e itself is left as it is.
+// Event returns the outgoing events for an incoming one, usually one. The removal of an id that
+// names several items becomes several events. The removal of an unknown item without an id becomes
+// none. Event does not change e.
 func (r *Remap) Event(e Event) []Event {
 	switch e.Kind {
 	case ItemAdded:
@@ -122,7 +119,7 @@ func (r *Remap) Event(e Event) []Event {
 	return []Event{e}
 }
 
-// as returns the event under the id of the item at i.
+// as returns the event with the id of the item at i.
 func (r *Remap) as(e Event, i int) []Event {
 	e.Item.ID = r.idOf(i, e.Item.ID)
 	return []Event{e}
@@ -136,7 +133,7 @@ func (r *Remap) idOf(i int, old string) string {
 	return r.of.again(prefixes[it.prefix], i+1, int(it.try))
 }
 
-// prefixes by their number in an item.
+// prefixes are indexed by the prefix number of an item.
 var prefixes = []string{messages: PrefixMessage, reasonings: PrefixReasoning, calls: PrefixCall, outputs: PrefixOutput, untyped: PrefixOther}
 
 const (
@@ -147,7 +144,7 @@ const (
 	untyped
 )
 
-// add creates an item.
+// add creates an item and returns its index.
 func (r *Remap) add(i Item) int {
 	at := len(r.items)
 	it := item{old: oldHash(i.ID), call: r.hash(i.CallID), index: indexOf(i), prefix: prefixOf(i.Type)}
@@ -157,7 +154,7 @@ func (r *Remap) add(i Item) int {
 			it.try++
 		}
 	}
-	if len(r.items) == cap(r.items) { // by a quarter: doubling would take twice the memory
+	if len(r.items) == cap(r.items) { // by a quarter: doubling would need twice the memory
 		r.items = append(make([]item, 0, at+at/4+8), r.items...)
 	}
 	r.items = append(r.items, it)
@@ -165,13 +162,13 @@ func (r *Remap) add(i Item) int {
 	return at
 }
 
-// isTaken reports whether an item has the id outside, or is named by it.
+// isTaken reports whether an item has the id in incoming or outgoing events.
 func (r *Remap) isTaken(id string) bool {
 	fresh, old := r.hash(id), oldHash(id)
 	return slices.ContainsFunc(r.items, func(it item) bool { return it.fresh == fresh || it.old == old })
 }
 
-// follow finds the open item that an event names, or makes one.
+// follow returns the open item that an event names, or creates one.
 func (r *Remap) follow(i Item) int {
 	if at := r.find(i, func(it item) bool { return it.flags&(done|removed) == 0 }); at >= 0 {
 		return at
@@ -179,7 +176,7 @@ func (r *Remap) follow(i Item) int {
 	return r.add(i)
 }
 
-// replace finds the item that is replaced, which may be done.
+// replace returns the item that is replaced, which may be done.
 func (r *Remap) replace(i Item) int {
 	if at := r.find(i, func(it item) bool { return it.flags&(done|removed) == 0 }); at >= 0 {
 		return at
@@ -190,9 +187,9 @@ func (r *Remap) replace(i Item) int {
 	return r.add(i)
 }
 
-// find returns the newest item of the id that counts and is the one meant; -1 if
-// there is none. What shares a placeholder is told apart by call id, else by
-// output index, else not; a real id means its newest item where nothing fits.
+// find returns the newest matching item with the id for which counts is true; -1 if there is none.
+// Items with the same placeholder are distinguished by call id, otherwise by output index. For a
+// real id, the newest item with the id is returned if none matches.
 func (r *Remap) find(i Item, counts func(item) bool) int {
 	old, newest := oldHash(i.ID), -1
 	like := item{call: r.hash(i.CallID), index: indexOf(i), prefix: prefixOf(i.Type)}
@@ -215,7 +212,7 @@ func (r *Remap) find(i Item, counts func(item) bool) int {
 	return newest
 }
 
-// means reports whether what an event says of an item fits this one.
+// means reports whether this item matches the identifying members of an event.
 func (it *item) means(like item) bool {
 	switch {
 	case it.prefix != like.prefix && it.prefix != untyped && like.prefix != untyped:
@@ -228,7 +225,7 @@ func (it *item) means(like item) bool {
 	return like.index < 0 || it.index < 0 || like.index == it.index
 }
 
-// learn keeps what an item was not known by before.
+// learn stores identifying members that were unknown before.
 func (it *item) learn(like item) {
 	if it.call == 0 {
 		it.call = like.call
@@ -238,7 +235,7 @@ func (it *item) learn(like item) {
 	}
 }
 
-// remove removes every item that the id stands for.
+// remove removes every item that has the id.
 func (r *Remap) remove(e Event) []Event {
 	var out []Event
 	old := oldHash(e.Item.ID)
@@ -248,7 +245,7 @@ func (r *Remap) remove(e Event) []Event {
 			out = append(out, r.as(e, at)...)
 		}
 	}
-	if out == nil && Real(e.Item.ID) != "" && !r.isTaken(e.Item.ID) { // of an earlier response
+	if out == nil && Real(e.Item.ID) != "" && !r.isTaken(e.Item.ID) { // an item of an earlier response
 		at := r.add(e.Item)
 		r.items[at].flags |= removed
 		return []Event{e}

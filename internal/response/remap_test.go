@@ -16,7 +16,7 @@ import (
 
 const fake = "__fake_id__"
 
-// item is what an event names; an index below 0 is none.
+// item returns an item that an event names; an index below 0 means none.
 func item(id string, kind response.ItemType, index int, callID string) response.Item {
 	i := response.Item{ID: id, Type: kind, CallID: callID}
 	if index >= 0 {
@@ -43,7 +43,7 @@ func replaced(i response.Item) response.Event {
 	return response.Event{Kind: response.ItemReplaced, Item: i}
 }
 
-// ids are those under which the events go out.
+// ids returns the ids of the outgoing events.
 func ids(r *response.Remap, events ...response.Event) []string {
 	var all []string
 	for _, e := range events {
@@ -54,7 +54,7 @@ func ids(r *response.Remap, events ...response.Event) []string {
 	return all
 }
 
-// letters calls equal ids by equal letters, in order of appearance.
+// letters replaces equal ids by equal letters, in order of appearance.
 func letters(all []string) string {
 	names := map[string]string{}
 	var text strings.Builder
@@ -117,7 +117,7 @@ func TestRemapKeepsRealIDs(t *testing.T) {
 	}
 }
 
-// A placeholder that reasoning, message and calls share.
+// Reasoning, a message and calls share a placeholder.
 func TestRemapPrefixesByType(t *testing.T) {
 	got := ids(response.NewRemap(host),
 		added(item(fake, response.ReasoningItem, 0, "")), added(item(fake, response.MessageItem, 1, "")),
@@ -153,8 +153,7 @@ func TestRemapLeavesTheRest(t *testing.T) {
 	}
 }
 
-// The removal of an id that stands for several items removes all of them, under
-// their own ids, and only once.
+// The removal of an id of several items removes all of them, with their own ids, and only once.
 func TestRemapRemovesEveryItemOfAnID(t *testing.T) {
 	r := response.NewRemap(host)
 	first := ids(r, added(item(fake, response.MessageItem, 0, "")), added(item(fake, response.CallItem, 1, "call_1")),
@@ -173,7 +172,7 @@ func TestRemapRemovesEveryItemOfAnID(t *testing.T) {
 	}
 }
 
-// Ids that were made before are real ids when they come again.
+// Created ids are real ids when they arrive again.
 func TestRemapOfWhatWasRemapped(t *testing.T) {
 	m := item(fake, response.MessageItem, -1, "")
 	first := ids(response.NewRemap(host), added(m), done(m), added(m), done(m))
@@ -213,8 +212,7 @@ func TestConcurrentRequests(t *testing.T) {
 	}
 }
 
-// Five messages one after the other are five messages, though they come under
-// one id.
+// Five consecutive messages with one id are five messages.
 func TestConversationFlow(t *testing.T) {
 	seen := map[string]bool{}
 	for n := range 5 {
@@ -272,7 +270,7 @@ func TestRemapGivesNoIDTwice(t *testing.T) {
 	})
 }
 
-// A Remap holds at most 1 KiB and 64 bytes an item.
+// A Remap uses at most 1 KiB, and 64 bytes per item.
 func TestRemapHoldsLittle(t *testing.T) {
 	for _, items := range []int{0, 1, 9, 100, 3000} {
 		copies := max(3, 5_000/(items+1))
@@ -321,8 +319,8 @@ func BenchmarkRemap(b *testing.B) {
 	}
 }
 
-// One placeholder for a reasoning, a message and two calls, in two model calls
-// of a response: eight items, none of which takes another's text.
+// One placeholder is used for a reasoning, a message and two calls, in two model calls of a
+// response. The result is eight items, and no item gets another's text.
 func TestTrap37PlaceholderSharedByReasoningMessageAndCalls(t *testing.T) {
 	r := response.NewRemap(host)
 	text, kinds := map[string]string{}, map[string]response.ItemType{}

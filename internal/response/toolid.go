@@ -8,26 +8,25 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// IDRule is what a provider takes as the id of a tool call: ASCII letters and
-// digits, and "_" and "-" unless Alphanumeric, of Min to Max bytes (Max 0: any
-// length).
+// IDRule defines the ids of tool calls that a provider accepts: ASCII letters and digits, and "_"
+// and "-" unless Alphanumeric, of Min to Max bytes (Max 0: any length).
 type IDRule struct {
 	Min, Max     int
 	Alphanumeric bool
-	// Verbatim gives the ids that the provider itself made back to it as they came,
-	// whatever the rule says of others. They are bounded by mostVerbatim.
+	// Verbatim reports that the provider accepts its own ids unchanged, even if they break the rule,
+	// up to mostVerbatim bytes.
 	Verbatim bool
 }
 
-// mostVerbatim is the most bytes of an id that goes back as it came.
+// mostVerbatim is the longest id that is sent back unchanged, in bytes.
 const mostVerbatim = 256
 
-// takesBack reports whether a provider takes an id that it made.
+// takesBack reports whether a provider accepts an id that it created.
 func (r IDRule) takesBack(id string) bool {
 	return r.Valid(id) || r.Verbatim && id != "" && len(id) <= mostVerbatim
 }
 
-// Valid reports whether the rule takes id.
+// Valid reports whether id satisfies the rule.
 func (r IDRule) Valid(id string) bool {
 	if len(id) < r.Min || r.Max > 0 && len(id) > r.Max {
 		return false
@@ -43,8 +42,7 @@ func (r IDRule) Valid(id string) bool {
 	return true
 }
 
-// derive creates an id that the rule takes, by hash: try tells apart those that
-// would collide.
+// derive derives a valid id by hash; try distinguishes ids that would collide.
 func (r IDRule) derive(id string, try int) string {
 	sum := sha256.Sum256([]byte(id + "\x00" + strconv.Itoa(try)))
 	made := "call_" + hex.EncodeToString(sum[:])[:32]
@@ -57,11 +55,11 @@ func (r IDRule) derive(id string, try int) string {
 	return made
 }
 
-// ToolIDs returns the outward id of each tool call in messages, by our own id,
-// for both the call and its result. A call that provider made keeps the id the
-// provider gave it; another call keeps ours; where that is not valid, or taken
-// by an earlier call, it gets one derived from ours. An id depends on the calls
-// before it only, so it stays the same from turn to turn and prompt caches hit.
+// ToolIDs returns the outgoing id of each tool call in messages, keyed by Perdure's id. It applies
+// to the call and its result. A call from provider keeps the provider's id; another call keeps
+// Perdure's id. If that id is invalid, or an earlier call has it, the call gets an id derived from
+// Perdure's. An id depends only on earlier calls, so it stays the same from turn to turn, and
+// prompt caches hit.
 func ToolIDs(messages []perdure.Message, provider string, rule IDRule) map[string]string {
 	ids, taken := map[string]string{}, map[string]bool{}
 	for _, m := range messages {

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// Ten thousand calls of one conversation, which providers have given few ids,
-// are known by ten thousand ids, each of which its provider takes.
+// Ten thousand calls of one conversation, to which providers gave few ids, get ten thousand ids
+// that their provider accepts.
 func TestToolIDsAreInjectiveOverManyCalls(t *testing.T) {
 	const calls = 10_000
 	var messages []perdure.Message
@@ -48,7 +48,7 @@ func TestToolIDsAreInjectiveOverManyCalls(t *testing.T) {
 	}
 }
 
-// Ids that collide where they are derived are told apart.
+// Derived ids that collide become different.
 func TestToolIDsOfAShortRule(t *testing.T) {
 	rule := response.IDRule{Min: 3, Max: 3, Alphanumeric: true}
 	var messages []perdure.Message

@@ -6,60 +6,59 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Update is a piece of a response as it arrives: contents of one message, or
-// what is said of the message or of the response. "" and nil mean absent.
+// Update is a piece of a response: contents of one message, or properties of the message or of the
+// response. "" and nil mean absent.
 type Update struct {
 	ResponseID string
-	// ProviderResponseID is what a provider, or an agent inside, calls the
-	// response, once a host has put its own id in the place.
+	// ProviderResponseID is the response id of a provider or inner agent, after a Host has set its
+	// own id.
 	ProviderResponseID string
 	MessageID          string
 	AgentID            string
-	// InvocationID is one run of an agent; a hand-off back begins another.
+	// InvocationID identifies one run of an agent; a hand-off back begins another run.
 	InvocationID string
 	Author       string
 	Role         perdure.Role
-	// CreatedAt counts if it is after the Unix epoch.
+	// CreatedAt is used if it is after the Unix epoch.
 	CreatedAt    perdure.Time
 	Contents     []Content
 	FinishReason perdure.StopReason
 	Usage        *perdure.Usage
-	// Properties go to the message if there is a message id, else to the
-	// response.
+	// Properties belong to the message if there is a message id, otherwise to the response.
 	Properties map[string]json.RawMessage
 }
 
-// Content is one piece of content: a part of a message, or a usage, or an
-// error. A part that arrives in pieces is several contents.
+// Content is a part of a message, a usage or an error. A part that arrives in fragments is several
+// contents.
 type Content struct {
-	// Part is text, thinking, an image, a tool call (RawArguments is a fragment
-	// of its arguments) or a tool result; its type is "" in the other cases.
+	// Part is text, thinking, an image, a tool call or a tool result. RawArguments of a tool call
+	// is a fragment of its arguments. The type is "" for a usage or an error.
 	Part perdure.Part
-	// Annotations stand by a text, which is never joined with another then.
+	// Annotations belong to a text. An annotated text is never joined with another.
 	Annotations []json.RawMessage
-	// Index is the place of a call among those of its model call, where the
-	// provider tells fragments apart by it; nil if it gives none.
+	// Index is the position of a call in its model call. Some providers use it to match fragments;
+	// nil if unknown.
 	Index *int
-	// Usage is lifted out of the contents into the response.
+	// Usage is added to the response's usage, and is not part of a message.
 	Usage *perdure.Usage
-	// Failure is an error that the model, or the agent, reported.
+	// Failure is an error that the model or the agent reported.
 	Failure *perdure.TaskError
 }
 
-// Text is a content of plain text.
+// Text returns a content of plain text.
 func Text(s string) Content { return Content{Part: perdure.Text(s)} }
 
-// Thinking is a content of reasoning; the signature, if there is one, closes it.
+// Thinking returns a content of reasoning. The signature, if not "", closes it.
 func Thinking(s, signature string) Content {
 	return Content{Part: perdure.Part{Type: perdure.PartThinking, Thinking: s, ThinkingSignature: signature}}
 }
 
-// Call is a tool call, or a fragment of one.
+// Call returns a tool call, or a fragment of one.
 func Call(id, name, arguments string) Content {
 	return Content{Part: perdure.Part{Type: perdure.PartToolCall, ID: id, Name: name, RawArguments: arguments}}
 }
 
-// Result is what a tool said.
+// Result returns the result of a tool.
 func Result(callID, text string) Content {
 	return Content{Part: perdure.Part{Type: perdure.PartToolResult, ToolCallID: callID, Parts: []perdure.Part{perdure.Text(text)}}}
 }
@@ -68,31 +67,31 @@ func Result(callID, text string) Content {
 type Message struct {
 	ID                                                string
 	ProviderResponseID, AgentID, InvocationID, Author string
-	// Role is assistant where none was given, and tool_result of a result.
+	// Role is the given role; by default assistant, or tool_result for a result.
 	Role perdure.Role
-	// CreatedAt is the first valid one that the message was given.
+	// CreatedAt is the first valid time of its updates.
 	CreatedAt  perdure.Time
 	Contents   []Content
 	Properties map[string]json.RawMessage
 }
 
-// Response is what Merge makes.
+// Response is a merged response.
 type Response struct {
-	ID string // the host's
-	// ProviderResponseIDs are those of the updates, in order of arrival.
+	ID string // the host's response id
+	// ProviderResponseIDs are the providers' response ids, in order of arrival.
 	ProviderResponseIDs []string
-	AgentID             string // the first that was given
-	// CreatedAt is the first valid one of all updates. It replaces that of no
+	AgentID             string // the first AgentID of the updates
+	// CreatedAt is the first valid time of all updates. It does not replace the time of any
 	// message.
 	CreatedAt perdure.Time
 	Messages  []Message
-	// FinishReason is the last one given, Usage the sum: nil if none was given.
+	// FinishReason is the last given reason. Usage is the sum; nil if no usage was given.
 	FinishReason perdure.StopReason
 	Usage        *perdure.Usage
 	Properties   map[string]json.RawMessage
 }
 
-// Parts are the message's contents as they are stored: errors are none.
+// Parts returns the message's contents as they are stored; errors are not stored.
 func (m Message) Parts() []perdure.Part {
 	parts := []perdure.Part{}
 	for _, c := range m.Contents {

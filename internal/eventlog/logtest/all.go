@@ -2,7 +2,7 @@ package logtest
 
 import "fmt"
 
-// Projections are all there are of an execution's log, by name.
+// Projections returns all projections of an execution's log, by name.
 func Projections(a API) map[string]Projection {
 	const (
 		all      = "/stream/consolidated"

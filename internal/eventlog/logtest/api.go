@@ -16,21 +16,20 @@ import (
 
 // API is the log of one execution on a server.
 type API struct {
-	// URL is where the server is now: it may come back at another address.
+	// URL returns the server's current address, which may change after a restart.
 	URL func() string
-	// Org and Key are the caller's.
+	// Org and Key belong to the caller.
 	Org, Key  string
 	Execution uuid.UUID
 	Client    *http.Client
 }
 
-// path is a path below the execution.
+// path returns a path below the execution.
 func (a API) path(rest string) string {
 	return fmt.Sprintf("/api/orgs/%s/agent-executions/%s%s", a.Org, a.Execution, rest)
 }
 
-// get asks; the caller closes the body. Every status that is not one of these is
-// an error.
+// get sends a GET request; the caller closes the body. A status not in statuses is an error.
 func (a API) get(ctx context.Context, path string, header http.Header, statuses ...int) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL()+path, http.NoBody)
 	if err != nil {
@@ -53,7 +52,7 @@ func (a API) get(ctx context.Context, path string, header http.Header, statuses 
 	return nil, errors.Join(fmt.Errorf("GET %s: %s: %s", path, res.Status, raw), err, res.Body.Close())
 }
 
-// getJSON decodes an answer.
+// getJSON decodes a response.
 func (a API) getJSON(ctx context.Context, path string, v any) (http.Header, error) {
 	res, err := a.get(ctx, path, nil, http.StatusOK)
 	if err != nil {
@@ -63,8 +62,8 @@ func (a API) getJSON(ctx context.Context, path string, v any) (http.Header, erro
 	return res.Header, json.NewDecoder(res.Body).Decode(v)
 }
 
-// messages reads server-sent events until the stream closes. One that is cut
-// off in the middle is an error.
+// messages reads server-sent events until the stream closes. An event that is cut off in the middle
+// is an error.
 func messages(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		lines := bufio.NewReader(r)
@@ -103,8 +102,7 @@ func messages(r io.Reader) iter.Seq2[Event, error] {
 	}
 }
 
-// await returns when the log continues after the cursor, for projections that
-// have to ask again.
+// await returns when the log continues after the cursor. Projections that poll use it.
 func (a API) await(ctx context.Context, cursor string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -119,7 +117,7 @@ func (a API) await(ctx context.Context, cursor string) error {
 	return nil
 }
 
-// ends are the events after which a log has no more.
+// ends reports whether no event follows an event of that name.
 func ends(name string) bool {
 	return name == "agent.completed" || name == "agent.failed" || name == "agent.cancelled"
 }

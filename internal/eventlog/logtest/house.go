@@ -25,8 +25,8 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// house is a server over a real store with a worker that runs the react agent.
-// All of it can be stopped and started again, at another address.
+// house is a server over a real store with a worker that runs the react agent. The server can be
+// stopped and started again at another address.
 type house struct {
 	t       testing.TB
 	open    opentest.Reopener
@@ -36,11 +36,11 @@ type house struct {
 	run     *recorded
 	client  *http.Client
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	url    string
 	up     chan struct{} // closed while the server runs
 	engine *engine.Engine
-	stop   []func() // what ends what runs, the last one first
+	stop   []func() // functions that stop the running parts, called last to first
 	worker func()
 }
 
@@ -63,7 +63,7 @@ func newHouse(t testing.TB, open opentest.Reopener) *house {
 	return h
 }
 
-// start opens the store and serves what is in it.
+// start opens the store and serves it.
 func (h *house) start() {
 	h.t.Helper()
 	h.mu.Lock()
@@ -78,7 +78,7 @@ func (h *house) start() {
 	halt := make(chan struct{})
 	handler, err := httpapi.New(httpapi.Config{
 		Engine: h.engine, Log: eventlog.New(h.engine.Read(), store.Epoch(), hints), Stop: halt, Logger: quiet,
-		PingEvery: time.Second, // so that whatever is left out of a stream is a ping
+		PingEvery: time.Second, // so that each omitted item causes a ping
 	})
 	if err != nil {
 		h.t.Fatal(err)
@@ -99,8 +99,8 @@ func (h *house) start() {
 	close(h.up)
 }
 
-// work starts a worker, and returns what stops it: it lets go of what it does at
-// once, so that another continues.
+// work starts a worker and returns the function that stops it. A stopped worker releases its work
+// at once, so that another worker continues.
 func (h *house) work() (stop func()) {
 	h.t.Helper()
 	c := react.Config{
@@ -129,7 +129,7 @@ func (h *house) work() (stop func()) {
 	}
 }
 
-// close stops all that runs, the worker first.
+// close stops everything, the worker first.
 func (h *house) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -149,7 +149,7 @@ func (h *house) restart() {
 	h.start()
 }
 
-// replaceWorker takes what runs from its worker and gives it to another.
+// replaceWorker replaces the worker; another one continues its work.
 func (h *house) replaceWorker() {
 	h.t.Helper()
 	h.mu.Lock()

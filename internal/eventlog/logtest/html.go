@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// page is what a client of rendered text holds: parts by block and number, and
-// the other events by seq.
+// page returns the copy that a client of rendered text builds: parts by block and number, and the
+// other events by seq.
 func page(given []Event) string {
 	parts, events, gone := map[string]string{}, map[string]string{}, superseded(given)
 	var wrong []string
@@ -19,7 +19,7 @@ func page(given []Event) string {
 			Seq, Part int64
 			Final     bool
 		}
-		_ = json.Unmarshal([]byte(e.Data), &p) // what has no seq is none of ours
+		_ = json.Unmarshal([]byte(e.Data), &p) // data without a seq is ignored
 		name := fmt.Sprintf("%08d", p.Seq)
 		switch {
 		case e.Name == "ping" || e.Name == "end":

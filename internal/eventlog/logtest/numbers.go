@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// checkDense reports whether seqs count what the stream of everything gives: each
-// is the one after the last, or that of a block that is open.
+// checkDense checks the seqs of the unfiltered stream: each is the next one, or belongs to an open
+// block.
 func checkDense(all []Event) error {
 	last := int64(0)
 	for _, e := range all {
@@ -25,8 +25,8 @@ func checkDense(all []Event) error {
 	return nil
 }
 
-// checkPositions reports whether every event that has a cursor, pings as well, is
-// further than the one before it; end is where the last one was.
+// checkPositions checks that the cursor of every event, pings included, is after the previous one.
+// end is the last position.
 func checkPositions(events []Event) error {
 	last := int64(-1)
 	for _, e := range events {
@@ -42,8 +42,8 @@ func checkPositions(events []Event) error {
 	return nil
 }
 
-// checkFiltered reports whether a filtered stream is a part of all, and each event
-// of it says what was left out and what was given before.
+// checkFiltered checks that a filtered stream is a part of all. It also checks that each event
+// names the last omitted and the last shown seq.
 func checkFiltered(all, some []Event) error {
 	some = unpinged(some)
 	spared, shown := int64(0), int64(0)

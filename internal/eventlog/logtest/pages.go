@@ -20,8 +20,8 @@ type record struct {
 
 func (r record) wire() Event { return Event{ID: r.Cursor, Name: r.Event, Data: string(r.Data)} }
 
-// give hands records on. It reports whether the reader wants more, and whether
-// the log is over.
+// give hands records to yield. It reports whether the reader wants more, and whether the log has
+// ended.
 func give(records []record, yield func(Event, error) bool) (more, over bool) {
 	for _, r := range records {
 		if !yield(r.wire(), nil) {
@@ -32,7 +32,7 @@ func give(records []record, yield func(Event, error) bool) (more, over bool) {
 	return true, over
 }
 
-// isOver reports whether the client holds the end already.
+// isOver reports whether the client already has the end.
 func isOver(held []Event) bool {
 	for i := len(held) - 1; i >= 0; i-- {
 		if held[i].Name == "end" || ends(held[i].Name) {
@@ -49,7 +49,7 @@ func lastID(held []Event) string {
 	return held[len(held)-1].ID
 }
 
-// pages are those of GET events, read on from the cursor of the last item.
+// pages reads pages of GET events, and continues from the cursor of the last item.
 type pages struct {
 	API
 	limit int
@@ -97,7 +97,7 @@ func (p pages) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] {
 	}
 }
 
-// durable is the log as a durable stream; live is "", "long-poll" or "sse".
+// durable reads the log as a durable stream; live is "", "long-poll" or "sse".
 type durable struct {
 	API
 	live string
@@ -106,15 +106,15 @@ type durable struct {
 // Show implements Projection.
 func (d durable) Show(given []Event) string { return lines(given) }
 
-// batch is what follows an offset.
+// batch is the content after an offset.
 type batch struct {
 	records          []record
 	next             string
 	upToDate, closed bool
 }
 
-// Read implements Projection. An offset is a position in the log, so one can be
-// made of each record's cursor: a reader of the protocol holds no others.
+// Read implements Projection. An offset is a position in the log, so it can be derived from a
+// record's cursor. Readers of the protocol themselves store only offsets.
 func (d durable) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		offset, err := offsetOf(lastID(held))
@@ -142,7 +142,7 @@ func (d durable) Read(ctx context.Context, held []Event) iter.Seq2[Event, error]
 	}
 }
 
-// offsetOf creates an offset of a cursor.
+// offsetOf derives an offset from a cursor.
 func offsetOf(cursor string) (string, error) {
 	if cursor == "" {
 		return "-1", nil
@@ -151,7 +151,7 @@ func offsetOf(cursor string) (string, error) {
 	return fmt.Sprintf("%020d", c.Pos), err
 }
 
-// batches returns what one request gives.
+// batches yields the batches of one request.
 func (d durable) batches(ctx context.Context, offset string) iter.Seq2[batch, error] {
 	path := "/v1/stream/executions/" + d.Execution.String() + "?offset=" + offset
 	if d.live == "sse" {
@@ -166,7 +166,7 @@ func (d durable) batches(ctx context.Context, offset string) iter.Seq2[batch, er
 	}
 }
 
-// ask is a catch-up read or a long poll.
+// ask sends a catch-up read or a long poll.
 func (d durable) ask(ctx context.Context, path string) (batch, error) {
 	if d.live == "long-poll" && !strings.Contains(path, "live=") {
 		path += "&live=long-poll"
@@ -186,8 +186,8 @@ func (d durable) ask(ctx context.Context, path string) (batch, error) {
 	return b, json.NewDecoder(res.Body).Decode(&b.records)
 }
 
-// events is an event stream: batches, each with a control that says where it
-// leads. The server closes it now and then.
+// events reads an event stream: batches, each with a control event that contains the next offset.
+// The server closes the stream from time to time.
 func (d durable) events(ctx context.Context, path string) iter.Seq2[batch, error] {
 	return func(yield func(batch, error) bool) {
 		res, err := d.get(ctx, path, nil, http.StatusOK)

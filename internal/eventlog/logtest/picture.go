@@ -13,7 +13,7 @@ import (
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
-// piece is what a client reads of an event's data.
+// piece is the part of an event's data that a client reads.
 type piece struct {
 	Seq      int64           `json:"seq"`
 	Offset   int64           `json:"offset"`
@@ -40,23 +40,23 @@ func pieceOf(e Event) piece {
 	return p
 }
 
-// isChunk tells the pieces of blocks from events: they have an offset.
+// isChunk reports whether the event is a chunk of a block: chunks have an offset.
 func (p piece) isChunk() bool { return p.chunk }
 
-// text is the piece's text; of a tool call's arguments, their next piece.
+// text returns the chunk's text or, for a tool call's arguments, the next part of them.
 func (p piece) text() string {
 	var call struct {
 		Delta string `json:"delta"`
 	}
 	var text string
 	if json.Unmarshal(p.Data, &text) != nil {
-		_ = json.Unmarshal(p.Data, &call) // what is neither has no text
+		_ = json.Unmarshal(p.Data, &call) // other data has no text
 		return call.Delta
 	}
 	return text
 }
 
-// emptied is the data of a chunk without its text.
+// emptied returns the data of a chunk without its text.
 func (p piece) emptied(data string) string {
 	empty := `""`
 	if before, _, call := strings.Cut(string(p.Data), `"delta":`); call && p.Data[0] == '{' {
@@ -65,7 +65,7 @@ func (p piece) emptied(data string) string {
 	return strings.Replace(data, `"data":`+string(p.Data), `"data":`+empty, 1)
 }
 
-// superseded lists the blocks that were taken back.
+// superseded lists the superseded blocks.
 func superseded(given []Event) []int64 {
 	var all []int64
 	for _, e := range given {
@@ -76,20 +76,20 @@ func superseded(given []Event) []int64 {
 	return all
 }
 
-// picture is what a client holds that keeps events by seq, and blocks as the
-// bytes that it was given.
+// picture is the copy of a client that stores events by seq, and blocks as the bytes that it
+// received.
 type picture struct {
 	events map[int64]string
 	blocks map[int64]*held
 	newest int64 // seq
-	first  int64 // seqs before it are not looked for
+	first  int64 // earlier seqs are not expected
 	wrong  []string
 }
 
-// held is what a client has of a block.
+// held is a client's copy of a block.
 type held struct {
 	kind, text string
-	end        *Event // the block.closed that came last
+	end        *Event // the latest block.closed
 }
 
 func newPicture() *picture {
@@ -108,8 +108,8 @@ func (p *picture) fault(e Event, format string, args ...any) {
 	p.wrong = append(p.wrong, fmt.Sprintf(format, args...)+": "+e.String())
 }
 
-// add takes an event as a client does that trusts nobody: what is missing,
-// doubled or out of order is a fault, which shows.
+// add applies an event like a client that checks everything. A missing, doubled or misplaced event
+// is recorded as a fault.
 func (p *picture) add(e Event) {
 	if e.Name == "ping" || e.Name == "end" {
 		return
@@ -144,7 +144,7 @@ func (p *picture) grow(e Event, c piece) {
 	}
 	if b == nil {
 		if c.Seq < p.first {
-			return // it began before what the client holds
+			return // it began before the client's first seq
 		}
 		b = &held{kind: e.Name}
 		p.blocks[c.Seq] = b
@@ -160,8 +160,8 @@ func (p *picture) grow(e Event, c piece) {
 	}
 }
 
-// close notes the end of a block. One that had closed can be superseded later:
-// what was shown of it is dropped, too.
+// close applies the end of a block. A closed block can be superseded later; its content is then
+// dropped, too.
 func (p *picture) close(e Event, c piece) {
 	if b := p.blocks[c.BlockSeq]; b != nil {
 		b.end = &e
@@ -171,7 +171,7 @@ func (p *picture) close(e Event, c piece) {
 	}
 }
 
-// check holds a block against what the server says of it.
+// check compares a block with the length and hash in its end event.
 func (b *held) check() string {
 	if b.end == nil {
 		return ""
@@ -184,7 +184,7 @@ func (b *held) check() string {
 	return fmt.Sprintf("%d bytes are held, %q: %s", len(b.text), b.text, b.end)
 }
 
-// faults is what is wrong with what the client was given.
+// faults returns everything that is wrong with the received events.
 func (p *picture) faults() []string {
 	all := slices.Clone(p.wrong)
 	for _, seq := range slices.Sorted(maps.Keys(p.blocks)) {
@@ -195,7 +195,7 @@ func (p *picture) faults() []string {
 	return all
 }
 
-// String is all that the client holds, in order.
+// String returns the client's whole copy, in order.
 func (p *picture) String() string {
 	all := maps.Clone(p.events)
 	for seq, b := range p.blocks {
@@ -211,7 +211,7 @@ func (p *picture) String() string {
 	return out.String()
 }
 
-// oldestOpen is the seq of the oldest block that may still grow; 0 for none.
+// oldestOpen returns the seq of the oldest block that may still grow; 0 for none.
 func (p *picture) oldestOpen() int64 {
 	oldest := int64(0)
 	for seq, b := range p.blocks {

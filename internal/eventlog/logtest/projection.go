@@ -1,7 +1,7 @@
-// Package logtest holds every projection of a log to one property: cut anywhere
-// and read on from what the client then holds, the parts joined show what the
-// whole shows. The projections are clients that know the wire alone, so they
-// read a server of any make; the suite runs them over every store.
+// Package logtest tests one property of every projection of a log: if a reading is cut anywhere and
+// resumed, the joined parts equal an uncut reading. The projections are clients that use only the
+// wire protocol, so they can read any implementation of the server. The suite runs them over every
+// store.
 package logtest
 
 import (
@@ -15,9 +15,9 @@ import (
 	"testing"
 )
 
-// Event is one thing that a client was given, as it came.
+// Event is one event as a client received it.
 type Event struct {
-	// ID resumes after it; "" where the projection gives none.
+	// ID resumes after the event; "" if the projection has none.
 	ID   string
 	Name string
 	Data string
@@ -27,27 +27,26 @@ func (e Event) String() string { return e.ID + " " + e.Name + " " + e.Data }
 
 // Projection is one way of reading a log.
 type Projection interface {
-	// Read returns what follows for a client that holds these events, in the order
-	// in which it was given them, until the log is over. A client that holds
-	// nothing is given the whole. What breaks it off is an error.
+	// Read returns the events after those that the client holds, in order, until the log ends. A
+	// client without events receives all. An interruption is an error.
 	Read(ctx context.Context, held []Event) iter.Seq2[Event, error]
-	// Show is what a client that was given these events has, byte for byte.
+	// Show returns the content that a client builds from the events, for a byte-for-byte
+	// comparison.
 	Show(given []Event) string
 }
 
-// fault is what a server must never answer, and no cut explains.
+// fault is an error of the server that no cut explains.
 type fault struct{ error }
 
 func faultf(format string, args ...any) error { return fault{fmt.Errorf(format, args...)} }
 
-// IsFault reports whether an error of a reader is the server's fault: it is of no
-// use to try again.
+// IsFault reports whether an error of a reader is the server's fault, so that a retry is useless.
 func IsFault(err error) bool { return errors.As(err, &fault{}) }
 
 // Whole reads all of a log.
 func Whole(ctx context.Context, p Projection) ([]Event, error) { return readOn(ctx, p, nil) }
 
-// readOn returns all that follows.
+// readOn returns all events after held.
 func readOn(ctx context.Context, p Projection, held []Event) ([]Event, error) {
 	var rest []Event
 	for e, err := range p.Read(ctx, held) {
@@ -59,9 +58,9 @@ func readOn(ctx context.Context, p Projection, held []Event) ([]Event, error) {
 	return rest, nil
 }
 
-// CutEverywhere cuts the whole before all events, after the last, and after every
-// step-th from the event with the number first on, and reads on: what is read on
-// may come from another server. With 1 and 1 it cuts everywhere.
+// CutEverywhere cuts the whole before all events, after the last, and after every step-th event,
+// starting with the event number first. It then resumes, possibly from another server. With first
+// and step 1 it cuts everywhere.
 func CutEverywhere(t *testing.T, p Projection, whole []Event, first, step int) {
 	t.Helper()
 	want := p.Show(whole)
@@ -74,7 +73,7 @@ func CutEverywhere(t *testing.T, p Projection, whole []Event, first, step int) {
 			t.Fatalf("cut after %d of %d events: %v", n, len(whole), err)
 		}
 		if slices.Equal(unpinged(rest), unpinged(whole[n:])) {
-			continue // what came is the same, so what it shows is
+			continue // equal events have equal content
 		}
 		if got := p.Show(append(whole[:n:n], rest...)); got != want {
 			t.Fatalf("cut after %d of %d events, at %s:\n%s", n, len(whole), lineOf(whole, n-1), difference(got, want))
@@ -82,9 +81,8 @@ func CutEverywhere(t *testing.T, p Projection, whole []Event, first, step int) {
 	}
 }
 
-// Wander reads a log to its end as a client does whose connection breaks again
-// and again, wherever chance wants it, and returns all that it was given. again
-// is called before it continues after an error, and decides whether to.
+// Wander reads a log to its end as a client whose connection breaks at random moments, and returns
+// all received events. again is called after an error; if it returns an error, Wander stops.
 func Wander(ctx context.Context, p Projection, chance *rand.Rand, again func(error) error) ([]Event, error) {
 	var held []Event
 	for {
@@ -120,7 +118,7 @@ func lineOf(events []Event, n int) string {
 	return events[n].String()
 }
 
-// difference shows where two texts part.
+// difference shows where two texts first differ.
 func difference(got, want string) string {
 	have, wanted := strings.Split(got, "\n"), strings.Split(want, "\n")
 	n := 0

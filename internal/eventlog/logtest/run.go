@@ -17,9 +17,9 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// script is what the model says in a recorded run: thoughts, texts with lists,
-// tables and code, calls that run side by side, one whose worker is lost, one
-// that fails, a message of the user in the middle, and an end.
+// script is the model's output in a recorded run. It has thoughts, texts with lists, tables and
+// code, and parallel calls, one of which loses its worker while another fails. A user message
+// arrives in the middle, and the run ends.
 const script = `
 pace 1ms
 turn
@@ -57,7 +57,7 @@ Done:
 END
 `
 
-// recorded is what a run does once, however often its code is entered.
+// recorded is state of a run that must exist only once, however often its code is entered.
 type recorded struct {
 	stumbled, held atomic.Bool
 	holds          chan struct{} // closed when the stubborn tool waits for the end of its worker
@@ -71,7 +71,7 @@ func newRecorded() *recorded {
 	return r
 }
 
-// stumbling breaks one model call off in the middle of a table.
+// stumbling interrupts one model call in the middle of a table.
 type stumbling struct {
 	llm.Provider
 	run *recorded
@@ -147,8 +147,8 @@ func (h *house) hail(ctx context.Context, call *tool.Call, _ struct{}) (tool.Res
 	return tool.Text("heard"), err
 }
 
-// begin starts the run. Its worker is replaced when the stubborn tool waits for
-// that; done reports when that is over.
+// begin starts the run. Its worker is replaced when the stubborn tool waits for that; done is
+// closed after the replacement.
 func (h *house) begin() (id uuid.UUID, done <-chan struct{}) {
 	h.t.Helper()
 	body, err := json.Marshal(map[string]any{

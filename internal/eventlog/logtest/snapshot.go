@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// snapshot is a client that takes a snapshot and reads on from its cursor. It
-// holds the entries, and the blocks that were open then.
+// snapshot is a client that reads a snapshot and continues from its cursor. It holds the entries,
+// and the blocks that were open in the snapshot.
 type snapshot struct{ stream }
 
-// snapshotName is that of the first event that such a client holds.
+// snapshotName is the name of the first event of such a client.
 const snapshotName = "whole"
 
 // Read implements Projection.
@@ -42,8 +42,8 @@ func (s snapshot) Read(ctx context.Context, held []Event) iter.Seq2[Event, error
 	}
 }
 
-// Show implements Projection: the entries, whichever way they came, and what is
-// wrong with what came after.
+// Show implements Projection. It returns the entries, whichever way they arrived, and the faults of
+// the later events.
 func (s snapshot) Show(given []Event) string {
 	entries, seqs, p := []string{}, map[string]bool{}, newPicture()
 	add := func(raw []byte) {
@@ -78,7 +78,7 @@ func (s snapshot) Show(given []Event) string {
 	return strings.Join(append(entries, p.faults()...), "\n")
 }
 
-// begin takes a snapshot in, and returns its entries.
+// begin applies a snapshot, and returns its entries.
 func (p *picture) begin(e Event) []json.RawMessage {
 	var s struct {
 		Execution  struct{ MaxSeq int64 }

@@ -10,15 +10,14 @@ import (
 	"github.com/coder/websocket"
 )
 
-// socket is a WebSocket on which pages are asked for, and what comes after them
-// is followed. seqs pages are counted in events and a block is whole in them;
-// the others continue from a cursor, to the byte.
+// socket is a WebSocket on which a client requests pages and then follows the log. With seqs, pages
+// are counted in events and contain whole blocks. Otherwise pages continue exactly from a cursor.
 type socket struct {
 	API
 	limit int
 	seqs  bool
-	// newest asks, by seq, for what comes after the newest that is held: the blocks
-	// that are open come first then, whole.
+	// newest requests, by seq, the events after the newest one that the client holds. The open
+	// blocks then come first, as full snapshots.
 	newest bool
 }
 
@@ -30,7 +29,7 @@ func (s socket) Show(given []Event) string {
 	return lines(given)
 }
 
-// message is what the server sends.
+// message is a message of the server.
 type message struct {
 	Type string
 	Data struct {
@@ -47,7 +46,7 @@ type message struct {
 func (s socket) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if n := len(held); n > 0 && held[n-1].Name == "end" {
-			return // a socket stays open after the end, for what the client may ask
+			return // a socket stays open after the end, for further requests
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -63,7 +62,7 @@ func (s socket) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] 
 	}
 }
 
-// errLeft says that the reader wants no more.
+// errLeft reports that the reader wants no more events.
 var errLeft = errors.New("the reader has left")
 
 func (s socket) dial(ctx context.Context) (*websocket.Conn, error) {
@@ -79,7 +78,7 @@ func (s socket) dial(ctx context.Context) (*websocket.Conn, error) {
 	return conn, nil
 }
 
-// talk loads page after page, and then takes what comes.
+// talk loads all pages, and then follows the log.
 func (s socket) talk(ctx context.Context, conn *websocket.Conn, held []Event, yield func(Event, error) bool) error {
 	ask := s.first(held)
 	if err := s.load(ctx, conn, ask); err != nil {
@@ -123,9 +122,9 @@ func (s socket) talk(ctx context.Context, conn *websocket.Conn, held []Event, yi
 	}
 }
 
-// first is what a client asks for that holds these events: by seq from before
-// its oldest block that may have grown, by cursor exactly. The beginning has no
-// cursor, so a reader by cursor begins with the first event by its seq.
+// first returns the first request of a client that holds these events. By seq it starts before the
+// client's oldest block that may have grown; by cursor it is exact. The start of the log has no
+// cursor, so a client by cursor then requests the first event by seq.
 func (s socket) first(held []Event) map[string]any {
 	if !s.seqs && len(held) > 0 {
 		return map[string]any{"cursor": lastID(held), "limit": s.limit}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// stream is an SSE stream, read on by Last-Event-ID. What the client has is
-// what came.
+// stream is an SSE stream that is resumed by Last-Event-ID. The client's content is the list of
+// received events.
 type stream struct {
 	API
 	path string
@@ -33,11 +33,11 @@ func (s stream) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] 
 	return s.from(ctx, s.path, header, held)
 }
 
-// errNoEnd says what a clean end without the event end is taken for.
+// errNoEnd is the error for a clean end without the event end.
 var errNoEnd = faultf("the stream ended cleanly, and without end")
 
-// from reads to the end, which must come once, and last. A client to whom there
-// is nothing more to give is told so by 204, for it the end.
+// from reads to the end event, which must come exactly once, and last. If nothing is left to send,
+// the server answers 204, which is treated as the end.
 func (s stream) from(ctx context.Context, path string, header http.Header, held []Event) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		res, err := s.get(ctx, s.API.path(path), header, http.StatusOK, http.StatusNoContent)
@@ -71,8 +71,8 @@ func (s stream) from(ctx context.Context, path string, header http.Header, held 
 	}
 }
 
-// lines is what came, all but pings, and as a late reader is given blocks that
-// were superseded: their first piece, empty.
+// lines returns the events without pings. Superseded blocks have the form that a late reader
+// receives: only the first chunk, empty.
 func lines(given []Event) string {
 	gone := superseded(given)
 	var b strings.Builder
@@ -91,8 +91,8 @@ func lines(given []Event) string {
 	return b.String()
 }
 
-// bySeq is an SSE stream read on by after_seq: the client holds events and
-// blocks, and a snapshot replaces its block.
+// bySeq is an SSE stream that is resumed by after_seq. The client stores events and blocks, and a
+// snapshot replaces its block.
 type bySeq struct{ stream }
 
 // Show implements Projection.
@@ -106,7 +106,7 @@ func (s bySeq) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] {
 	return s.from(ctx, with(s.path, "after_seq="+number(pictureOf(held).newest)), nil, held)
 }
 
-// with adds a parameter.
+// with adds a query parameter.
 func with(path, query string) string {
 	if strings.Contains(path, "?") {
 		return path + "&" + query

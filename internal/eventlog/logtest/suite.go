@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// patience bounds what never comes.
+// patience bounds the wait for an event.
 const patience = 2 * time.Minute
 
 // finished creates a run and waits for its end.
@@ -33,11 +33,10 @@ func finished(t *testing.T, open opentest.Reopener) (*house, uuid.UUID) {
 	return h, id
 }
 
-// CutAndResume cuts every projection of a run that has ended after every event:
-// the parts joined equal the whole. The whole is read from one server, and what
-// follows a cut from the next, which has opened the same store. On PostgreSQL it
-// is every seventh event, from one on that chance chooses: what is read on comes
-// by the same statements, and takes longer.
+// CutAndResume cuts every projection of an ended run after every event, and compares the joined
+// parts with the whole. The whole is read from one server, and the rest after a cut from the next
+// one, which has opened the same store. On PostgreSQL it cuts after every seventh event, from a
+// random start, because reads are slower there and use the same statements.
 func CutAndResume(t *testing.T, open opentest.Reopener) {
 	h, id := finished(t, open)
 	projections, wholes := Projections(h.api(id)), map[string][]Event{}
@@ -63,7 +62,7 @@ func CutAndResume(t *testing.T, open opentest.Reopener) {
 	}
 }
 
-// checkNumbers looks at the seqs and cursors of the streams.
+// checkNumbers checks the seqs and cursors of the streams.
 func checkNumbers(t *testing.T, given map[string][]Event) {
 	t.Helper()
 	all := given["consolidated"]
@@ -82,10 +81,9 @@ func checkNumbers(t *testing.T, given map[string][]Event) {
 	}
 }
 
-// Live reads every projection while the run is under way, with connections that
-// break at random moments, while the server is stopped and started again
-// restarts times: what each reader was given shows what one that comes later is
-// given, when blocks have been compacted.
+// Live reads every projection during the run, with connections that break at random moments, while
+// the server is restarted restarts times. Each reader's content must equal that of a later reader,
+// after blocks have been compacted.
 func Live(t *testing.T, open opentest.Reopener, restarts int) {
 	h := newHouse(t, open)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -97,7 +95,7 @@ func Live(t *testing.T, open opentest.Reopener, restarts int) {
 	<-done
 }
 
-// Readers read every projection of a log at once.
+// Readers read every projection of a log concurrently.
 type Readers struct {
 	t           *testing.T
 	projections map[string]Projection
@@ -107,8 +105,8 @@ type Readers struct {
 	given map[string][]Event
 }
 
-// Attach starts a reader of every projection, whose connection breaks at random
-// moments. again is called before one continues after an error.
+// Attach starts a reader of every projection, whose connection breaks at random moments. again is
+// called before a reader continues after an error.
 func Attach(ctx context.Context, t *testing.T, a API, seed uint64, again func(error) error) *Readers {
 	r := &Readers{t: t, projections: Projections(a), given: map[string][]Event{}}
 	for n, name := range slices.Sorted(maps.Keys(r.projections)) {
@@ -131,8 +129,8 @@ func Attach(ctx context.Context, t *testing.T, a API, seed uint64, again func(er
 	return r
 }
 
-// Compare waits for the end of the log. What each reader has must be what one
-// has that reads it now.
+// Compare waits for the end of the log. Each reader's content must equal that of a reader that
+// starts now.
 func (r *Readers) Compare(ctx context.Context) {
 	r.t.Helper()
 	r.reading.Wait()
@@ -149,7 +147,7 @@ func (r *Readers) Compare(ctx context.Context) {
 	}
 }
 
-// restartAfter restarts the server that often, each time after some events.
+// restartAfter restarts the server that many times, each time after some events.
 func (h *house) restartAfter(ctx context.Context, p Projection, times int) {
 	h.t.Helper()
 	var held []Event
@@ -169,7 +167,7 @@ func (h *house) restartAfter(ctx context.Context, p Projection, times int) {
 	}
 }
 
-// Seed chooses what chance does in a test.
+// Seed returns the seed of a test's random choices.
 func Seed(t *testing.T) uint64 {
 	t.Helper()
 	seed := rand.Uint64()

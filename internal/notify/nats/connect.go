@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// dialWithin is how long one server may take to answer; the start of ours
+	// dialWithin is the time in which one NATS server must answer. The start of Perdure's server
 	// waits as long, for each address.
 	dialWithin = 2 * time.Second
-	// pingEvery and pings notice a connection that is dead without a word.
+	// pingEvery and pings determine how soon a silently broken connection is detected.
 	pingEvery = 5 * time.Second
 	pings     = 2
 	mostPause = 5 * time.Second
 )
 
-// check finds what cannot work, before NATS is asked. A URL is not repeated: it
-// may hold a password.
+// check returns an error for options that cannot work, before NATS is contacted. Errors do not
+// contain the URL, because it may hold a password.
 func (o Options) check() error {
 	if o.Cluster == "" || strings.ContainsAny(o.Cluster, " .*>\t\r\n") {
 		return perdure.FieldErrorf("cluster", "%q is no part of a subject", o.Cluster)
@@ -58,8 +58,8 @@ func (h *Hints) options(o Options) []nats.Option {
 		nats.Name("perdure"), nats.NoEcho(),
 		nats.Timeout(dialWithin), nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(pings),
 		nats.FlusherTimeout(dialWithin), nats.ReconnectOnFlusherError(),
-		// It is looked for without an end, also where it was not there at the start
-		// or did not take the credentials.
+		// Reconnect without a limit, also if NATS was unavailable at the start or refused the
+		// credentials.
 		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort(),
 		nats.CustomReconnectDelay(pauseAfter), nats.ReconnectBufSize(-1),
 		nats.ConnectHandler(h.found), nats.ReconnectHandler(h.found),
@@ -77,7 +77,7 @@ func (h *Hints) options(o Options) []nats.Option {
 	return all
 }
 
-// pauseAfter is how long to wait after so many rounds over all addresses.
+// pauseAfter returns the pause after that many attempts on all addresses.
 func pauseAfter(rounds int) time.Duration {
 	pause := min(100*time.Millisecond<<min(rounds, 10), mostPause)
 	return pause/2 + rand.N(pause)/2
@@ -95,8 +95,8 @@ func (h *Hints) found(conn *nats.Conn) {
 	h.logger.Info(foundText, "nats", conn.ConnectedUrlRedacted())
 }
 
-// lost is told of each connection that ended, and of each one that failed; the
-// log hears when the reason is another one.
+// lost handles the end or failure of a connection. It logs err only if it differs from the last
+// reason.
 func (h *Hints) lost(err error) {
 	if err == nil {
 		err = errors.New("the connection was closed")
@@ -108,7 +108,7 @@ func (h *Hints) lost(err error) {
 	h.troubled(why)
 }
 
-// failed is told what NATS complains about while the connection stands.
+// failed handles errors that NATS reports while connected.
 func (h *Hints) failed(_ *nats.Conn, _ *nats.Subscription, err error) {
 	if errors.Is(err, nats.ErrSlowConsumer) {
 		h.logger.Warn("hints of other servers came faster than this one took them; some are lost")

@@ -1,7 +1,6 @@
-// Package nats carries hints between the servers of one store, over NATS. It
-// promises nothing beyond what package notify asks for: where NATS is away, or
-// loses messages, hints continue inside the process, and other servers look at the
-// store by themselves.
+// Package nats carries hints between the servers of one store over NATS. It guarantees no more than
+// package notify requires. If NATS is unavailable or loses messages, hints still work inside the
+// process, and other servers poll the store.
 package nats
 
 import (
@@ -22,37 +21,37 @@ import (
 )
 
 const (
-	// pace is the least time between two messages: what is hinted at meanwhile
-	// goes into the next one, each topic once.
+	// pace is the shortest time between two messages. Hints in between are collected for the next
+	// message, each topic once.
 	pace = time.Millisecond
-	// mostMarks is how many topics one message names, at eight bytes each.
+	// mostMarks is the largest number of topics in one message, at eight bytes each.
 	mostMarks = 8192
-	// mostPending is how many topics wait to be sent, at most; what comes on top
-	// is lost, as a hint may be.
+	// mostPending is the largest number of topics that wait to be sent. More topics are lost, as
+	// any hint may be.
 	mostPending = 8 * mostMarks
-	// format is the first byte of a message. What begins otherwise is of another
-	// version, and passed over.
+	// format is the first byte of a message. Messages with another first byte are from another
+	// version, and are ignored.
 	format = 1
 )
 
-// Options say where NATS is. The zero value of every field but URL and Cluster
+// Options configure the connection to NATS. The zero value of every field except URL and Cluster
 // works.
 type Options struct {
-	// URL is nats://, tls://, ws:// or wss://[user[:password]@]host[:port], or
-	// several, separated by commas. A user alone is a token.
+	// URL is nats://, tls://, ws:// or wss://[user[:password]@]host[:port], or several, separated
+	// by commas. A user without a password is a token.
 	URL string
-	// Creds is a file with a JWT and its seed, as nsc makes it.
+	// Creds is a file with a JWT and its seed, in the format of nsc.
 	Creds string
-	// CA is a file with the certificates (PEM) that the server's is checked by.
+	// CA is a file with the certificates (PEM) that verify the server's certificate.
 	CA string
-	// Cluster tells servers of one store from all others on the same NATS; it is
-	// a part of the subject.
+	// Cluster distinguishes the servers of one store from all others on the same NATS. It is a part
+	// of the subject.
 	Cluster string
-	// Logger hears when the connection is lost and found.
+	// Logger logs the loss and recovery of the connection.
 	Logger *slog.Logger
 }
 
-// Subject is what hints are sent under.
+// Subject returns the subject of hints.
 func (o Options) Subject() string { return "perdure." + o.Cluster + ".hints" }
 
 // Hints is a notify.Notifier over NATS.
@@ -61,13 +60,12 @@ type Hints struct {
 	logger  *slog.Logger
 	subject string
 	conn    *nats.Conn
-	trouble atomic.Pointer[string] // why other servers get no hints; nil if they do
-	// sent and lostHints count: all that were published, and those of them that are
-	// known not to have left.
+	trouble atomic.Pointer[string] // the reason why other servers get no hints; nil if they do
+	// sent counts published hints; lostHints counts those that are known not to have been sent.
 	sent, lostHints atomic.Int64
-	closed          chan struct{} // by the connection, once its callbacks are over
+	closed          chan struct{} // closed by the connection after its last callback
 
-	more    chan struct{} // holds one when there is something to send
+	more    chan struct{} // holds one value when there is something to send
 	sending context.Context
 	end     context.CancelFunc
 	ended   chan struct{}
@@ -78,8 +76,8 @@ type Hints struct {
 
 var _ notify.Notifier = (*Hints)(nil)
 
-// Open connects, and comes back whether NATS is there or not: it is looked for
-// until Close. Errors: invalid_argument.
+// Open creates a Hints that connects in the background. It returns even if NATS is unavailable, and
+// retries until Close. Errors: invalid_argument.
 func Open(o Options) (*Hints, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -104,12 +102,12 @@ func Open(o Options) (*Hints, error) {
 	return h, nil
 }
 
-// subscribe asks for the hints of others. It is repeated by each connection that
-// follows.
+// subscribe subscribes to the hints of other servers. Each new connection repeats the subscription.
 func (h *Hints) subscribe() error {
 	sub, err := h.conn.Subscribe(h.subject, func(m *nats.Msg) { h.receive(m.Data) })
 	if err == nil {
-		// What a process that is stopped cannot take is lost; a hint holds for long.
+		// Messages over this limit are lost if a stopped process cannot receive them; a hint covers
+		// many changes.
 		err = sub.SetPendingLimits(1024, 8<<20)
 	}
 	if err != nil {
@@ -117,14 +115,15 @@ func (h *Hints) subscribe() error {
 	}
 	if h.conn.IsConnected() {
 		h.trouble.Store(nil)
-		// So that no hint is missed from here on; that it fails is told by the
-		// connection's own handlers.
+		// Flush, so that no hint is missed from now on. The connection's own handlers report a
+		// failure.
 		_ = h.conn.FlushTimeout(time.Second)
 	}
 	return nil
 }
 
-// Trouble says why hints do not reach other servers, or "". It does not block.
+// Trouble returns the reason why hints do not reach other servers; "" if they do. It does not
+// block.
 func (h *Hints) Trouble() string {
 	if why := h.trouble.Load(); why != nil {
 		return *why
@@ -140,10 +139,10 @@ func (h *Hints) Check() error {
 	return nil
 }
 
-// Counts implements notify.Counted. What NATS loses on its way nobody can count.
+// Counts implements notify.Counted. Hints that NATS itself loses cannot be counted.
 func (h *Hints) Counts() (sent, lost int64) { return h.sent.Load(), h.lostHints.Load() }
 
-// Close ends the connection. Hints continue inside the process.
+// Close ends the connection. Hints still work inside the process.
 func (h *Hints) Close() {
 	h.end()
 	<-h.ended
@@ -167,7 +166,7 @@ func (h *Hints) PublishAway(topic string) {
 	h.away(notify.MarkOf(topic))
 }
 
-// away leaves a hint to be sent.
+// away queues a hint to be sent.
 func (h *Hints) away(m notify.Mark) {
 	h.mu.Lock()
 	if len(h.pending) < mostPending {
@@ -182,8 +181,8 @@ func (h *Hints) away(m notify.Mark) {
 	}
 }
 
-// send is the one that speaks to NATS, so that nobody else waits where that is
-// slow. The first hint goes at once, and those of the next millisecond together.
+// send is the only goroutine that publishes to NATS, so that no caller waits if NATS is slow. It
+// sends the first hint at once, and collects those of the next millisecond.
 func (h *Hints) send() {
 	defer close(h.ended)
 	rest := time.NewTimer(0)
@@ -195,7 +194,7 @@ func (h *Hints) send() {
 			return
 		}
 		for batch := range slices.Chunk(h.take(), mostMarks) {
-			// Without a connection they are lost: nothing is kept for later.
+			// Without a connection the hints are lost: nothing is stored for later.
 			if h.conn.Publish(h.subject, encode(batch)) != nil {
 				h.lostHints.Add(int64(len(batch)))
 			}
@@ -226,7 +225,7 @@ func encode(marks []notify.Mark) []byte {
 	return data
 }
 
-// receive gives the hints of another server to those who wait here.
+// receive passes the hints of another server to the subscribers in this process.
 func (h *Hints) receive(data []byte) {
 	if len(data) == 0 || data[0] != format {
 		return

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// join connects one more process.
+// join connects another process.
 func join(t testing.TB, url, cluster string) *Hints {
 	t.Helper()
 	h, err := Open(Options{URL: url, Cluster: cluster, Logger: slog.New(slog.DiscardHandler)})
@@ -39,7 +39,7 @@ func TestHints(t *testing.T) {
 	notifytest.Between(t, opener(server.URL))
 }
 
-// Every message comes a second time.
+// Every message arrives twice.
 func TestHintsThatComeTwice(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	repeated := repeat(t, server)
@@ -49,7 +49,7 @@ func TestHintsThatComeTwice(t *testing.T) {
 	}
 }
 
-// repeat publishes again what it hears, once, and counts that.
+// repeat publishes every received message once more, and counts the messages.
 func repeat(t *testing.T, server *notifytest.NATS) *atomic.Int64 {
 	t.Helper()
 	echo, err := nats.Connect(server.URL(), nats.NoEcho())
@@ -70,7 +70,7 @@ func repeat(t *testing.T, server *notifytest.NATS) *atomic.Int64 {
 	return &n
 }
 
-// All that is sent is lost.
+// All messages are lost.
 func TestHintsThatAreLost(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	notifytest.Inside(t, opener(server.MuteURL))
@@ -79,7 +79,7 @@ func TestHintsThatAreLost(t *testing.T) {
 	until(t, "the refusal is known", func() bool { return strings.Contains(a.Trouble(), "Permissions Violation") })
 }
 
-// There is no NATS.
+// NATS is unavailable.
 func TestHintsWithoutNATS(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	server.Stop()
@@ -91,12 +91,12 @@ func TestHintsWithoutNATS(t *testing.T) {
 	}
 }
 
-// Two deployments on one NATS do not hear each other.
+// Two deployments on one NATS do not receive each other's hints.
 func TestDeploymentsAreApart(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	a, b := join(t, server.URL(), "one"), join(t, server.URL(), "two")
 	notifytest.Apart(t, a, b)
-	// Nor later: what the same connection has sent afterwards has come.
+	// Nothing arrives later either: a later message of the same connection has arrived.
 	other := join(t, server.URL(), "two")
 	topic := notify.Log(uuid.New())
 	there, end := b.Subscribe(topic, notify.Freed("acme"))
@@ -111,7 +111,7 @@ func TestDeploymentsAreApart(t *testing.T) {
 	}
 }
 
-// NATS that comes, goes and comes again is used by itself.
+// NATS is used again without a restart after it was unavailable.
 func TestHintsOutliveNATS(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	server.Stop()
@@ -132,7 +132,7 @@ func TestHintsOutliveNATS(t *testing.T) {
 	}
 }
 
-// What a server sends does not come back to it.
+// A server does not receive its own messages.
 func TestHintsDoNotComeBack(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	a, b := join(t, server.URL(), "one"), join(t, server.URL(), "one")
@@ -146,13 +146,13 @@ func TestHintsDoNotComeBack(t *testing.T) {
 	a.PublishAway(topic)
 	<-there
 	b.PublishAway(fence)
-	<-after // it would have come before this
+	<-after // it would have arrived before this
 	if received(back) {
 		t.Error("a hint for others came back")
 	}
 }
 
-// A wrong password is no reason to give up: somebody may set it right.
+// A wrong password does not end the attempts, because it may be corrected.
 func TestHintsAreRefused(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	h := join(t, server.RefusedURL(), "one")
@@ -162,8 +162,8 @@ func TestHintsAreRefused(t *testing.T) {
 	}
 }
 
-// A busy server sends a message a millisecond, not one for each commit, and
-// nobody can read in it what it is about.
+// A busy server sends one message per millisecond, not one per commit, and a message does not
+// reveal its topics.
 func TestHintsTravelTogether(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	listener, err := nats.Connect(server.URL())
@@ -205,7 +205,7 @@ func TestHintsTravelTogether(t *testing.T) {
 	}
 }
 
-// What is hinted at faster than NATS takes it costs bounded memory.
+// If hints are published faster than NATS accepts them, their memory is bounded.
 func TestHintsThatWaitAreBounded(t *testing.T) {
 	h := &Hints{pending: map[notify.Mark]struct{}{}, more: make(chan struct{}, 1)}
 	for i := range 2 * mostPending {
@@ -219,7 +219,7 @@ func TestHintsThatWaitAreBounded(t *testing.T) {
 	}
 }
 
-// What is no message of ours is passed over.
+// Messages in an unknown format are ignored.
 func TestStrangeMessages(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	a, b := join(t, server.URL(), "one"), join(t, server.URL(), "one")
@@ -282,7 +282,7 @@ func received(hints <-chan struct{}) bool {
 	}
 }
 
-// until tries again and again.
+// until retries until done returns true.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

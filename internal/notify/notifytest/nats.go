@@ -9,8 +9,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// NATS is a NATS server inside the test, on loopback. It wants the password of
-// one of its users.
+// NATS is a NATS server inside the test, on loopback. It requires the password of one of its users.
 type NATS struct {
 	t    testing.TB
 	port int
@@ -34,7 +33,7 @@ func NewNATS(t testing.TB) *NATS {
 	return n
 }
 
-// Start starts it again, where it was.
+// Start starts the server again at the same address.
 func (n *NATS) Start() {
 	n.t.Helper()
 	n.mu.Lock()
@@ -59,7 +58,7 @@ func (n *NATS) Start() {
 	n.running, n.port = s, s.Addr().(*net.TCPAddr).Port
 }
 
-// Stop ends it, with all connections.
+// Stop ends the server and all connections.
 func (n *NATS) Stop() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -71,13 +70,14 @@ func (n *NATS) Stop() {
 	n.running = nil
 }
 
-// URL is what servers are given.
+// URL returns the address for servers.
 func (n *NATS) URL() string { return n.url(speaking, secret) }
 
-// MuteURL is for who may publish nothing: all that it sends is lost.
+// MuteURL returns the address for a user without permission to publish: all of its messages are
+// lost.
 func (n *NATS) MuteURL() string { return n.url(mute, secret) }
 
-// RefusedURL has a wrong password.
+// RefusedURL returns an address with a wrong password.
 func (n *NATS) RefusedURL() string { return n.url(speaking, "another") }
 
 func (n *NATS) url(user, password string) string {

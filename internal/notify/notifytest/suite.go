@@ -1,5 +1,5 @@
-// Package notifytest holds every notify.Notifier to its contract, and runs a
-// NATS for tests.
+// Package notifytest tests any notify.Notifier against its contract, and runs a NATS server for
+// tests.
 package notifytest
 
 import (
@@ -11,16 +11,15 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 )
 
-// Open gives the Notifier of one more process of one deployment, which ends with
-// the test.
+// Open opens the Notifier of another process of one deployment. The Notifier is closed at the end
+// of the test.
 type Open func(t testing.TB) notify.Notifier
 
-// patience bounds what never comes.
+// patience bounds the wait for a hint.
 const patience = 30 * time.Second
 
-// Inside is what holds inside one process whatever becomes of the messages
-// between processes: no hint is lost, none is blocked by, and none goes
-// elsewhere.
+// Inside tests the properties inside one process that hold whatever happens to messages between
+// processes. No hint is lost, none blocks the publisher, and none reaches other topics.
 func Inside(t *testing.T, open Open) {
 	t.Run("a hint reaches who has subscribed", func(t *testing.T) { reaches(t, open(t)) })
 	t.Run("a hint is of its topic", func(t *testing.T) { ofItsTopic(t, open(t)) })
@@ -100,7 +99,7 @@ func endsWithItsSubscription(t *testing.T, n notify.Notifier) {
 	stays, endOther := n.Subscribe(topic)
 	defer endOther()
 	end()
-	end() // once more is nothing
+	end() // a second call has no effect
 	n.Publish(topic)
 	n.Publish(notify.Freed("acme"))
 	if waits(over) || !waits(stays) {
@@ -138,7 +137,7 @@ func atOnce(t *testing.T, n notify.Notifier) {
 	wg.Wait()
 }
 
-// Between is what holds between processes where messages arrive, once or twice.
+// Between tests processes whose messages arrive, once or twice.
 func Between(t *testing.T, open Open) {
 	t.Run("a hint reaches every other process", func(t *testing.T) { reachesOthers(t, open) })
 	t.Run("so does one for others alone", func(t *testing.T) { reachesAway(t, open) })
@@ -221,9 +220,8 @@ func staysInside(t *testing.T, open Open) {
 	}
 }
 
-// Apart is what holds between processes that no message reaches, whether that
-// they are lost or that they are of another deployment: nothing comes, and
-// nobody waits for it.
+// Apart tests processes that receive none of each other's messages, because messages are lost or
+// because they belong to different deployments. No hint arrives, and nothing blocks.
 func Apart(t *testing.T, a, b notify.Notifier) {
 	topic := notify.Log(uuid.New())
 	there, end := b.Subscribe(topic)
