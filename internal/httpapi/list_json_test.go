@@ -28,8 +28,10 @@ func someExecutions() []*perdure.Execution {
 func TestPagesEncodeAsOthers(t *testing.T) {
 	next := `a"b`
 	for _, l := range []any{
-		list[perdure.Entry]{Items: []perdure.Entry{}}, list[perdure.Entry]{Items: someEntries()[:1], NextCursor: &next},
-		list[perdure.Entry]{Items: someEntries()}, list[*perdure.Execution]{Items: someExecutions(), NextCursor: &next},
+		list[perdure.Entry]{Items: []perdure.Entry{}},
+		list[perdure.Entry]{Items: someEntries()[:1], NextCursor: &next},
+		list[perdure.Entry]{Items: someEntries()},
+		list[*perdure.Execution]{Items: someExecutions(), NextCursor: &next},
 	} {
 		var got, want bytes.Buffer
 		for range 2 { // the second time into a buffer that was used
