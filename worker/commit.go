@@ -40,7 +40,7 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 		})
 	}
 	if err != nil {
-		return reply, r.refused(err)
+		return reply, r.refused(err, c.Blocks)
 	}
 	r.committed(c, reply)
 	for _, claim := range reply.Claims {
@@ -66,8 +66,8 @@ func (r *run) leaseContext() (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// refused decides about a commit that was not made.
-func (r *run) refused(err error) error {
+// refused decides about a commit that was not made, and that was to close blocks.
+func (r *run) refused(err error, ends []perdure.BlockEnd) error {
 	if perdure.IsCode(err, perdure.LeaseLost) || r.over() {
 		r.exit(agent.ErrLeaseLost)
 	}
@@ -80,7 +80,12 @@ func (r *run) refused(err error) error {
 		r.exit(errNotStored)
 	}
 	r.forget()
-	if perdure.IsCode(err, perdure.Conflict) && r.cancelRequested() {
+	conflict := perdure.IsCode(err, perdure.Conflict)
+	cancelled := conflict && r.cancelRequested()
+	if cancelled || !conflict { // another conflict says that the server lacks some of a block
+		r.stream.leave(ends)
+	}
+	if cancelled {
 		r.drop(agent.ErrCancelled)
 		return agent.ErrCancelled
 	}

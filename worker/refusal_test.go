@@ -127,6 +127,31 @@ func TestAResultIsStoredWithoutWhatWasShown(t *testing.T) {
 	})
 }
 
+// What a commit was to close is closed by the next one, if that commit is refused.
+func TestARefusedCommitLeavesItsBlocksToTheNext(t *testing.T) {
+	b := newBench(t, time.Minute)
+	b.e.PayloadLimit = 1 << 20
+	b.agent("a", func(ctx agent.Context) (string, error) {
+		ctx.Stream().Text("says")
+		_, err := agent.Step(ctx, "large", func(context.Context) (string, error) { return strings.Repeat("x", 2<<20), nil })
+		if !perdure.IsCode(err, perdure.PayloadTooLarge) {
+			t.Errorf("the step's error is %v", err)
+		}
+		if _, err := ctx.WaitSignal("go", 0); err != nil {
+			return "", err
+		}
+		return "fine", nil
+	})
+	b.work()
+	id := b.start("a")
+	b.waiting(id, "signal")
+	if n := b.count(id, perdure.EventBlockClosed); n != 1 {
+		t.Errorf("%d blocks are closed while the execution waits", n)
+	}
+	b.signal(id, "go", "null")
+	b.output(id, "fine")
+}
+
 // What a worker gives up is what is not its own any more, at once, and, with a key
 // that is refused, what its own clock says is over.
 func TestAWorkerGivesUpWhatItHasLost(t *testing.T) {

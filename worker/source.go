@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/perdure/perdure"
@@ -284,6 +285,14 @@ func (st *stream) flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	ends := st.ends
 	st.ends = nil
 	return ends, st.failed
+}
+
+// leave leaves ends that flush has returned to the next flush: the commit that they went
+// with was not made.
+func (st *stream) leave(ends []perdure.BlockEnd) {
+	st.owner.mu.Lock()
+	defer st.owner.mu.Unlock()
+	st.ends = slices.Concat(ends, st.ends)
 }
 
 // endAll ends every block that grows; the owner's mu is held.
