@@ -2,7 +2,7 @@
 
 GO ?= go
 BIN := bin/perdure
-TESTFLAGS ?= -race -timeout 20m $(SQLITEFLAGS)
+TESTFLAGS ?= -race -timeout 30m $(SQLITEFLAGS)
 
 # The race detector watches Perdure and its libraries, and not SQLite itself: C
 # turned into Go, whose own locks order it, and which takes three times as long
