@@ -13,9 +13,8 @@ import (
 // agent that repeats "checkpoint, then break" makes no progress.
 //
 // A claim ends well when it suspends or ends the execution. An agent whose goroutine stays parked
-// in its worker ends one claim at each suspend; its next wake-up is another claim. A suspend that
-// does not suspend, because its wait is met already, ends no claim. A claim that is given back
-// changes no score.
+// in its worker ends one claim at each suspend; its next wake-up is another claim. A suspend whose
+// wait is met already ends no claim. A claim that is given back changes no score.
 const (
 	// badEnd is added to one score at a bad end of a claim. goodEnd is subtracted from all scores
 	// at a good end.

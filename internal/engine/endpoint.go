@@ -100,7 +100,7 @@ func endpointAllowed(m perdure.ModelConfig, known, defaults []perdure.ModelEndpo
 	return allowed(origin, "") || slices.ContainsFunc(defaults, func(d perdure.ModelEndpoint) bool { return allowed(origin, d.APIKeyEnv) })
 }
 
-// pairOf names what a model asks for.
+// pairOf returns text that names the origin and the key variable of a model.
 func pairOf(m perdure.ModelConfig) string {
 	origin, key := "the provider's own endpoint", "the provider's own key variable"
 	if m.BaseURL != "" {
@@ -121,7 +121,7 @@ func ofQueue(queue string) string {
 	return fmt.Sprintf(" of the queue %q", queue)
 }
 
-// nameEndpoints lists pairs, each once.
+// nameEndpoints returns text that lists the pairs of origin and key variable, each once.
 func nameEndpoints(known []perdure.ModelEndpoint) string {
 	var names []string
 	for _, e := range known {

@@ -137,8 +137,8 @@ func (e *Engine) tell(all []*decided) {
 	}
 }
 
-// publish sends a decision's hints. It also sends a hint for a freed place of a limited queue or
-// key, because a waiting task of another queue may be able to use it.
+// publish sends a decision's hints. For a freed place of a limited queue or key it also sends the
+// hint Freed, because no other hint reaches the tasks that wait for the place.
 func (e *Engine) publish(d *decided) {
 	e.observed(d)
 	tell := e.Hints.Publish

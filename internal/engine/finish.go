@@ -157,7 +157,7 @@ func (d *draft) mayRetry(t *perdure.Task, pause time.Duration) bool {
 	return whole == 0 || d.s.Now.Add(pause).Before(t.CreatedAt.Add(whole).Time)
 }
 
-// retry makes the task claimable again after the pause, and marks the blocks of its attempt as
+// retry lets the task be claimed again after the pause, and marks the blocks of its attempt as
 // superseded. If the execution is being cancelled, retry cancels the task instead.
 func (d *draft) retry(t *perdure.Task, pause time.Duration, why string) error {
 	if d.x.Status == perdure.StatusCancelling {

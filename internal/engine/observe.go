@@ -40,7 +40,7 @@ func (d *draft) lostLease(work Work, queue string) {
 	d.observe(func(o Observer) { o.LeaseLost(work, queue) })
 }
 
-// observed makes the observer calls of a decision.
+// observed calls the observer with the events of a decision.
 func (e *Engine) observed(d *decided) {
 	if e.Observer == nil {
 		return

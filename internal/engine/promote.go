@@ -88,9 +88,9 @@ func promotable(x *perdure.Execution) error {
 	return nil
 }
 
-// decidePromote makes the execution REMOTE if all contents are copied; otherwise it returns the
-// next contents to copy. Blocks that are open are closed first, because another worker may write
-// what follows.
+// decidePromote sets the mode to REMOTE if all contents are copied; otherwise it returns the next
+// contents to copy. Blocks that are open are closed first, because another worker may write what
+// follows.
 func decidePromote(s *store.State) (*store.Changes, error) {
 	if err := promotable(s.Execution); err != nil {
 		return nil, err

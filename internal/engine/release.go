@@ -63,7 +63,7 @@ func decideRelease(s *store.State, r perdure.AgentRelease) (*store.Changes, erro
 	return d.giveBack(perdure.WokeReturned)
 }
 
-// giveBack makes a held execution claimable again, or ends it if it is being cancelled.
+// giveBack sets a held execution to PENDING, or ends it if it is being cancelled.
 func (d *draft) giveBack(why perdure.Woke) (*store.Changes, error) {
 	if d.x.Status == perdure.StatusCancelling {
 		if err := d.end(ending{status: perdure.StatusCancelled}); err != nil {

@@ -67,7 +67,7 @@ func (s *sources) makeRoom() {
 
 func (h *home) connected() bool { return len(h.served) > 0 || h.polls > 0 }
 
-// serve makes the worker's contents available until ctx ends, and returns the cause. If a worker
+// serve offers the worker's contents to readers until ctx ends, and returns the cause. If a worker
 // connects again before its old connection is known to be broken, the new connection is used.
 func (e *Engine) serve(ctx context.Context, org string, worker uuid.UUID, source perdure.ContentSource) error {
 	defer e.ServeContents(org, worker, source)()
@@ -75,7 +75,7 @@ func (e *Engine) serve(ctx context.Context, org string, worker uuid.UUID, source
 	return context.Cause(ctx)
 }
 
-// ServeContents makes the worker's contents available until end is called.
+// ServeContents offers the worker's contents to readers until end is called.
 func (e *Engine) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
 	key, mine := workerKey{org, worker}, &served{source}
 	e.sources.at(key, e.Store.Now(), func(h *home) { h.served = append(h.served, mine) })

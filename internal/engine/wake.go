@@ -34,7 +34,7 @@ func (f facts) TaskStatus(id uuid.UUID) perdure.TaskStatus {
 	return perdure.TaskPending
 }
 
-// wake makes a waiting execution PENDING if the facts meet its wait, and reports whether they do.
+// wake sets a waiting execution to PENDING if the facts meet its wait, and reports whether they do.
 // Otherwise it marks the met conditions in the wait.
 func (d *draft) wake(f facts, why perdure.Woke) bool {
 	if d.x.Status != perdure.StatusWaiting || d.x.Wait == nil {
@@ -50,7 +50,7 @@ func (d *draft) wake(f facts, why perdure.Woke) bool {
 	return true
 }
 
-// pend makes the execution PENDING; it can be claimed at once.
+// pend sets the execution to PENDING; it can be claimed at once.
 func (d *draft) pend(why perdure.Woke) {
 	d.x.Status, d.x.Woke = perdure.StatusPending, why
 	d.x.WaitReason = ""
