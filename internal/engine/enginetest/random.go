@@ -64,7 +64,6 @@ func Random(t *testing.T, open opentest.Opener) {
 
 // possible returns the commands that can run now. A command is in the list as often as its
 // frequency requires.
-// wanted.
 func (m *machine) possible() []func(*rapid.T) {
 	all := []func(*rapid.T){m.pollAgents, m.pollAgents, m.pollAgents, m.pollTasks, m.pollTasks, m.signal, m.signal, m.signal, m.cancel, m.timePasses, m.timePasses}
 	if len(m.xs) < 4 && !slices.ContainsFunc(m.xs, func(x *execution) bool { return x.status == perdure.StatusPending }) {
