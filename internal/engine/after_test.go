@@ -69,7 +69,8 @@ func TestMetTimerIsTold(t *testing.T) {
 }
 
 // TestOutcomesAreKeptUntilTheCheckpoint checks that the outcome of a wait is stored until the next
-// checkpoint, and its due time no longer than the wait. The first recorded outcome is not replaced.
+// checkpoint, and that the due times of this wait are dropped. The first recorded outcome is not
+// replaced.
 func TestOutcomesAreKeptUntilTheCheckpoint(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

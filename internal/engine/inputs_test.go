@@ -99,7 +99,7 @@ func TestMessagesForTheHeadAreRefusedElsewhere(t *testing.T) {
 }
 
 // TestMessagesHaveToFitTheConversation checks that results of calls are accepted only if the
-// execution waits with these calls open, and that a message must contain complete conversations.
+// execution waits with these calls open, and that the messages must form a valid conversation.
 func TestMessagesHaveToFitTheConversation(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
