@@ -110,8 +110,8 @@ type NewConversation struct {
 	Items        []json.RawMessage
 }
 
-// CreateConversation stores a new conversation. Errors: rate_limited,
-// payload_too_large.
+// CreateConversation stores a new conversation. Errors: rate_limited, payload_too_large,
+// invalid_argument (too many items).
 func (e *Engine) CreateConversation(ctx context.Context, org string, c NewConversation) (*store.Conversation, error) {
 	row := store.Conversation{
 		ID: c.ID, Org: org, KeyID: store.KeyOf(ctx), Response: c.Response, Metadata: c.Metadata,

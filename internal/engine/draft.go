@@ -183,8 +183,8 @@ func (d *draft) closeBlock(b *store.Block, reason perdure.BlockReason) error {
 }
 
 // takeBack marks the closed blocks of an attempt as superseded, because the attempt is repeated or
-// its worker is lost. Blocks that an entry refers to are not changed. The state must hold the
-// attempt's blocks.
+// its worker is lost. Blocks that an entry refers to are not changed, nor is terminal output if
+// keepTerminal is set. The state must hold the attempt's blocks.
 func (d *draft) takeBack(t *perdure.Task, keepTerminal bool) {
 	for _, b := range sortedBlocks(d.s.Blocks) {
 		if b.Key.TaskID != t.ID || b.Open || b.Event || b.Named || b.Reason == perdure.BlockSuperseded {

@@ -65,9 +65,9 @@ func (e *Engine) EndResponse(ctx context.Context, org string, execution uuid.UUI
 	return err
 }
 
-// CancelResponse cancels the execution if the response is its current one. It reports whether it
-// did. If the execution has passed the response, or has not reached it, nothing changes. Error:
-// not_found.
+// CancelResponse cancels the execution if the response is its current one, including the first
+// response of an execution that has not started. It reports whether it did. If the execution has
+// passed the response, or has not reached it, nothing changes. Error: not_found.
 func (e *Engine) CancelResponse(ctx context.Context, org string, execution uuid.UUID, id string) (bool, error) {
 	d, err := e.one(ctx, store.Command{
 		Name: "cancel response", Lane: store.LaneCommits, Org: org, Execution: execution,

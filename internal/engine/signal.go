@@ -36,7 +36,7 @@ type SignalRequest struct {
 type SignalReply struct {
 	SignalID string         `json:"signalId"`
 	Status   perdure.Status `json:"status"`
-	// ResponseID is the id that the signal's response has.
+	// ResponseID is the response id that the signal has.
 	ResponseID string `json:"-"`
 }
 

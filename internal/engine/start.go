@@ -37,8 +37,8 @@ type StartRequest struct {
 	PersistenceMode perdure.PersistenceMode
 	Traceparent     string
 	// Messages, From and Turns are for the react agent. Messages replaces UserPrompt and Parts.
-	// From is the place in another execution where the conversation begins. Turns is the input of
-	// the model calls.
+	// From is the place in another execution where the conversation begins. Turns are the settings
+	// of the model calls.
 	Messages []perdure.InputMessage
 	From     *perdure.EntryRef
 	Turns    perdure.Turns

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// largeContent is the length above which the contents of an org are checked one at a time.
+// largeContent is the length in bytes above which the contents of an org are checked one at a time.
 const largeContent = 4 << 20
 
 // uploadedCheck describes how an uploaded content is checked.

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/encoding/gzip" // as the program has it, which exports traces
+	"google.golang.org/grpc/encoding/gzip" // the program registers it, too, because it exports traces
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 )

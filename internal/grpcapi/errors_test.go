@@ -61,7 +61,7 @@ func TestErrorsArriveExactly(t *testing.T) {
 	}
 }
 
-// call makes a call that the client does not repeat after an error with this code.
+// call sends a request that the client does not repeat after an error with this code.
 func call(ctx context.Context, c *remote.Client, code perdure.Code) error {
 	if code == perdure.RateLimited {
 		return c.Release(ctx, perdure.Release{})

@@ -39,9 +39,9 @@ func same(t *testing.T, what string, sent, arrived any) {
 	}
 }
 
-// exchange makes a call in which every field of request and answer is set. asServed edits the
-// request to the form that the server must see, and asGiven edits the answer to the form that the
-// client must get.
+// exchange sends a request with all fields set and gets an answer with all fields set. asServed
+// edits the request to the form that the server must see, and asGiven edits the answer to the form
+// that the client must get.
 func exchange[Q, R any](t *testing.T, w *world, call func(Q) (R, error), asServed func(*Q), asGiven func(*R)) {
 	t.Helper()
 	request, reply := pbconvtest.Fill[Q](full), pbconvtest.Fill[R](full)
