@@ -244,8 +244,9 @@ func (s *blind) Lazy() store.Reader { return s }
 
 func (s *blind) Together(_ context.Context, read func(store.Reader) error) error { return read(s) }
 
-// TestCommandThatIsMadeIsNeverRefused checks that a commit whose answer cannot be read is reported
-// as unknown, not as refused. Otherwise the worker would use its number for another commit.
+// TestCommandThatIsMadeIsNeverRefused checks that a stored command whose answer cannot be read is
+// reported as unavailable, so that the worker repeats it. If it were reported as refused, the
+// worker would use its number for another commit.
 func TestCommandThatIsMadeIsNeverRefused(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -207,7 +207,7 @@ func decidePrune(s *store.State, q store.PruneQuery) (*store.Changes, error) {
 	return &store.Changes{Prune: prune, Answer: &decided{hints: []string{notify.Log(x.ID)}}}, nil
 }
 
-// decidePruneCheckpoints deletes old checkpoints; the newest one is kept.
+// decidePruneCheckpoints deletes old checkpoints that have a later one; the newest is kept.
 func decidePruneCheckpoints(s *store.State) (*store.Changes, error) {
 	period := s.Retention.Checkpoints
 	if s.Execution == nil || period == nil || *period == perdure.Forever {

@@ -40,8 +40,8 @@ func same(t *testing.T, what string, sent, arrived any) {
 }
 
 // exchange sends a request with all fields set and gets an answer with all fields set. asServed
-// edits the request to the form that the server must see, and asGiven edits the answer to the form
-// that the client must get.
+// edits the request to the form that the server must see. asGiven edits the answer to the form that
+// the client must get.
 func exchange[Q, R any](t *testing.T, w *world, call func(Q) (R, error), asServed func(*Q), asGiven func(*R)) {
 	t.Helper()
 	request, reply := pbconvtest.Fill[Q](full), pbconvtest.Fill[R](full)
