@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/bubble"
 )
 
-// A worker of another org reaches nothing with leases and ids that are right.
+// TestAnotherOrgsWorkerReachesNothing checks that a worker of another org cannot read or write
+// anything, even with correct leases and ids.
 func TestAnotherOrgsWorkerReachesNothing(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -63,7 +64,7 @@ func TestAnotherOrgsWorkerReachesNothing(t *testing.T) {
 	}
 }
 
-// A stolen database opens no door: it holds no key that can be used.
+// TestKeysAreStoredHashed checks that the database files do not contain the secret of a key.
 func TestKeysAreStoredHashed(t *testing.T) {
 	b := newBench(t)
 	_, secret, err := b.e.CreateKey(t.Context(), org, "ci", perdure.KeyWorker)
@@ -82,7 +83,8 @@ func TestKeysAreStoredHashed(t *testing.T) {
 	}
 }
 
-// A task goes to its execution's queue, and finds its folder there.
+// TestTasksGoToTheirExecutionsQueue checks that a task runs on its execution's queue and in its
+// workspace.
 func TestTasksGoToTheirExecutionsQueue(t *testing.T) {
 	b := newBench(t)
 	x, err := b.e.Start(t.Context(), org, StartRequest{Kind: "agent", Queue: "gpu", Workspace: "a/./b"})
@@ -105,8 +107,8 @@ func TestTasksGoToTheirExecutionsQueue(t *testing.T) {
 	}
 }
 
-// A key that is revoked on one server stops on every other within five seconds,
-// although each believes a key that it has seen for a while.
+// TestRevokedKeyStopsOnEveryServer checks that a key that was revoked on one server is refused on
+// every other server within five seconds, although each server caches keys.
 func TestRevokedKeyStopsOnEveryServer(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

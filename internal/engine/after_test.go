@@ -17,8 +17,8 @@ func dueOf(t *testing.T, x *perdure.Execution) perdure.Time {
 	return due
 }
 
-// A timer that is asked for by its duration is due by the store's clock, and
-// counted from the first time that it was asked for.
+// TestTimerByDuration checks that a timer given by its duration is due by the store's clock,
+// counted from the first time that the agent asked for it.
 func TestTimerByDuration(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -28,9 +28,9 @@ func TestTimerByDuration(t *testing.T) {
 	if due := dueOf(t, x); !due.Equal(asked.Add(time.Hour).Time) || x.Wait.Any[1].After != 0 || x.Wait.Any[1].Name != "" {
 		t.Fatalf("it is due at %s, asked for at %s; the wait is %+v", due, asked, x.Wait)
 	}
-	// It is woken, and its function entered again half an hour later: the same
-	// name is the same moment, another one is not, and neither is forgotten by a
-	// wait in between.
+	// The execution is woken, and its function is entered again half an hour later. The same timer
+	// name is due at the same time as before; another name is due later. A wait in between changes
+	// neither.
 	b.clock.advance(30 * time.Minute)
 	b.signal(h.id, "s", "s1")
 	h = b.claim()
@@ -50,7 +50,8 @@ func TestTimerByDuration(t *testing.T) {
 	b.wantStatus(h.id, perdure.StatusPending)
 }
 
-// The answer to a suspend that is met already says by what.
+// TestMetTimerIsTold checks that the answer to a suspend whose wait is met already reports the met
+// condition.
 func TestMetTimerIsTold(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -67,8 +68,9 @@ func TestMetTimerIsTold(t *testing.T) {
 	}
 }
 
-// What a wait came to is kept until the checkpoint, and its due time is not kept
-// any longer. What is recorded first stays.
+// TestOutcomesAreKeptUntilTheCheckpoint checks that the outcome of a wait is stored until the next
+// checkpoint, and that the due times of this wait are dropped. The first recorded outcome is not
+// replaced.
 func TestOutcomesAreKeptUntilTheCheckpoint(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -89,7 +91,7 @@ func TestOutcomesAreKeptUntilTheCheckpoint(t *testing.T) {
 	if left := x.Asked.Dues; len(left) != 1 || left[0].Name != "w#11.0" {
 		t.Errorf("due times kept: %+v", left)
 	}
-	// A choice in the commit of a checkpoint was made after it.
+	// A choice in the same commit as a checkpoint counts as made after the checkpoint.
 	h.commit(func(c *perdure.Commit) {
 		choose("w", 1, 2)(c)
 		c.Checkpoint = &perdure.NewCheckpoint{State: perdure.Inline([]byte(`{"plain":1}`)), StateVersion: 7}
@@ -110,8 +112,8 @@ func TestOutcomesAreKeptUntilTheCheckpoint(t *testing.T) {
 	}
 }
 
-// A worker that is not fit to continue with an execution gives it back for others;
-// it is put off longer and longer, and fails with what the worker said.
+// TestUnfitWorkerGivesBack checks that an execution which an unfit worker gives back waits longer
+// each time, and fails with the worker's message.
 func TestUnfitWorkerGivesBack(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// A commit whose answer was lost, and that is delivered again when the attempt that
-// it claimed has been lost meanwhile, brings that no more: its tool would run after
-// the model has read that it was interrupted.
+// TestRepeatedCommitBringsNoClaimThatIsLost checks that the repeat of a commit returns no claim of
+// an attempt that was lost since. Otherwise its tool would run after the model has read that it was
+// interrupted.
 func TestRepeatedCommitBringsNoClaimThatIsLost(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -42,7 +42,8 @@ func TestRepeatedCommitBringsNoClaimThatIsLost(t *testing.T) {
 	}
 }
 
-// So it is with the claim that the end of an attempt brought.
+// TestRepeatedFinishTellsWhatIsLeftOfTheLease checks that the repeat of a finish returns the claim
+// with the remaining time of its lease.
 func TestRepeatedFinishTellsWhatIsLeftOfTheLease(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -61,8 +62,8 @@ func TestRepeatedFinishTellsWhatIsLeftOfTheLease(t *testing.T) {
 	}
 }
 
-// A start whose outcome was unknown to the store, and that it runs again, is the
-// same start.
+// TestStartThatIsRunTwiceIsOne checks that a start is stored once if the store repeats it because
+// its outcome was unknown.
 func TestStartThatIsRunTwiceIsOne(t *testing.T) {
 	b := newBench(t)
 	b.e.Store = &storetest.Faults{Store: b.s, Plan: func(_ int, c store.Command) storetest.Fault {

@@ -9,36 +9,36 @@ import (
 )
 
 const (
-	// alonePatience is how long an execution that has to be alone waits for a
-	// worker to be idle by chance.
+	// alonePatience is the time that an execution which must be alone waits for a worker that
+	// happens to be idle.
 	alonePatience = 3 * time.Second
-	// drainPatience is how long a worker that is chosen to get idle may poll no
-	// more before another is chosen.
+	// drainPatience is the time after its last poll for which a chosen worker stays chosen. After
+	// that, another worker may be chosen.
 	drainPatience = 30 * time.Second
 )
 
-// aloneWait is the answer of a claim that found an execution which has to be
-// alone, for a worker that holds others.
+// aloneWait is the answer of a claim to a worker that already holds executions, if the claim found
+// an execution that must be alone.
 type aloneWait struct {
 	execution uuid.UUID
 	since     perdure.Time
 }
 
-// aloneBoard chooses, for each execution that has waited for long to be alone,
-// one worker that gets nothing else until it is idle. It is a server's own
-// memory: the store sees to it that nobody is ever beside.
+// aloneBoard chooses one worker for each execution that has waited longer than alonePatience to be
+// alone. A chosen worker is assigned nothing else until it is idle. The board is in the memory of
+// one server. The store ensures that no other execution runs beside one that must be alone.
 type aloneBoard struct {
 	mu     sync.Mutex // guards chosen
 	chosen map[uuid.UUID]drain
 }
 
-// drain is a worker that gets nothing until it is idle.
+// drain is a worker that is assigned nothing until it is idle, with the time of its last poll.
 type drain struct {
 	worker uuid.UUID
 	polled perdure.Time
 }
 
-// drains reports whether the worker is chosen.
+// drains reports whether the worker is chosen, and records the time of its poll.
 func (b *aloneBoard) drains(worker uuid.UUID, now perdure.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,7 +51,7 @@ func (b *aloneBoard) drains(worker uuid.UUID, now perdure.Time) bool {
 	return false
 }
 
-// polled takes in what a poll of the worker found.
+// polled updates the board with the result of a worker's poll.
 func (b *aloneBoard) polled(worker uuid.UUID, claimed []*perdure.Execution, waits *aloneWait, now perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,7 +59,8 @@ func (b *aloneBoard) polled(worker uuid.UUID, claimed []*perdure.Execution, wait
 		delete(b.chosen, x.ID)
 	}
 	if waits == nil {
-		// What this worker was chosen for has gone to another, or ended.
+		// Another worker claimed the execution that this worker was chosen for, or the execution
+		// ended.
 		for id, d := range b.chosen {
 			if d.worker == worker {
 				delete(b.chosen, id)

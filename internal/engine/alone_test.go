@@ -23,8 +23,7 @@ func (b *bench) pollOf(worker uuid.UUID, slots int) []*holder {
 	return held
 }
 
-// dangerous creates an execution that has taken three workers down and may be
-// claimed.
+// dangerous creates an execution whose workers were lost three times, and that can be claimed.
 func (b *bench) dangerous() uuid.UUID {
 	b.Helper()
 	h := b.started()
@@ -33,14 +32,14 @@ func (b *bench) dangerous() uuid.UUID {
 	return h.id
 }
 
-// From the third expired lease on an execution goes only to a worker that holds
-// nothing else, and while it is there that worker gets nothing else.
+// TestCrashingExecutionIsAlone checks that from the third lost lease on, an execution is claimed
+// only by a worker that holds nothing else, and that this worker gets nothing else meanwhile.
 func TestCrashingExecutionIsAlone(t *testing.T) {
 	b := newBench(t)
 	id := b.dangerous()
 	busy, idle := uuid.New(), uuid.New()
 	other := b.start()
-	// The older one goes first; it is the dangerous one, so nothing goes with it.
+	// The dangerous execution is the older one, so it is claimed first, and nothing else with it.
 	if got := b.pollOf(idle, 8); len(got) != 1 || got[0].id != id {
 		t.Fatalf("an idle worker got %d executions", len(got))
 	} else {
@@ -61,11 +60,11 @@ func TestCrashingExecutionIsAlone(t *testing.T) {
 	if got := b.pollOf(busy, 8); len(got) != 1 || got[0].id != other {
 		t.Errorf("another worker got %d executions", len(got))
 	}
-	b.start() // for the worker once it is not alone any more
+	b.start() // for the worker once it is no longer alone
 }
 
-// Workers that give an execution back because they cannot run it were in no
-// danger of it: it needs no worker of its own.
+// TestUnfitExecutionNeedNotBeAlone checks that an execution that unfit workers gave back is not
+// claimed alone, because it was no danger to them.
 func TestUnfitExecutionNeedNotBeAlone(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -106,7 +105,7 @@ func TestBusyWorkerDoesNotGetACrashingExecution(t *testing.T) {
 	id := b.dangerous()
 	worker := uuid.New()
 	b.must(b.d.Release(t.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: b.pollOf(worker, 1)[0].claim.Lease}}}))
-	// Given back it is still dangerous.
+	// After a release it is still dangerous.
 	b.clock.advance(time.Millisecond)
 	fresh := b.start()
 	held := b.pollOf(worker, 1)
@@ -128,8 +127,8 @@ func TestBusyWorkerDoesNotGetACrashingExecution(t *testing.T) {
 	}
 }
 
-// It does not starve: after some seconds one of the workers that are never idle
-// gets nothing else until it is.
+// TestCrashingExecutionIsNotStarved checks that an execution that must be alone is claimed in the
+// end: after some seconds one of the busy workers gets nothing else until it is idle.
 func TestCrashingExecutionIsNotStarved(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -160,11 +159,11 @@ func TestCrashingExecutionIsNotStarved(t *testing.T) {
 			b.claim()
 		}
 	}
-	alive(20 * time.Second) // the guard's pause, and the patience after it
+	alive(20 * time.Second) // the pause of the crash guard, and alonePatience after it
 	if x := b.execution(h.id); x.Status != perdure.StatusPending || x.Crashes != 6 {
 		t.Fatalf("it is %s with a score of %d", x.Status, x.Crashes)
 	}
-	// The first poll chooses the worker, which gets nothing from then on.
+	// The first poll chooses its worker, which gets nothing from then on.
 	if got := b.pollOf(worker, 8); len(got) != 0 {
 		t.Fatalf("it was given to a worker that holds another")
 	}
@@ -172,7 +171,7 @@ func TestCrashingExecutionIsNotStarved(t *testing.T) {
 	if got := b.pollOf(worker, 8); len(got) != 0 {
 		t.Fatal("the worker that is to get idle got more")
 	}
-	// Nor does the end of a task bring it what it woke.
+	// The end of a task does not bring the worker the execution that it woke, either.
 	ids := one.schedule("1")
 	one.suspend(perdure.WaitTask(ids[0]))
 	f := done(b.taskClaim(), "1")
@@ -191,8 +190,8 @@ func TestCrashingExecutionIsNotStarved(t *testing.T) {
 	}
 }
 
-// A worker that was chosen goes back to work once there is nothing to be alone
-// for.
+// TestDrainingEndsWithItsReason checks that a chosen worker gets executions again once no execution
+// waits to be alone.
 func TestDrainingEndsWithItsReason(t *testing.T) {
 	b := newBench(t)
 	id := b.dangerous()
@@ -239,7 +238,8 @@ func TestCrashLoopSaysWhat(t *testing.T) {
 	}
 }
 
-// A worker that is killed is taken over from within its lease and two seconds.
+// TestTakeoverWithinLeaseAndTwoSeconds checks that the executions of a killed worker can be claimed
+// within the time of its lease and two seconds.
 func TestTakeoverWithinLeaseAndTwoSeconds(t *testing.T) {
 	b := newBench(t)
 	if sweep > 2*time.Second || b.e.until(perdure.Time{}) > 2*time.Second {

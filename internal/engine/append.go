@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// append adds an entry to the tree. The state must hold the parent, and what is
-// stored under the entry's id and key.
+// append adds an entry to the tree. The state must hold the parent, and any entry that is stored
+// under the new entry's id or key.
 func (d *draft) append(e perdure.NewEntry) error {
 	if known, ok := d.s.Entries[e.ID]; ok {
 		return d.repeated(e, known)
@@ -48,14 +48,13 @@ func (d *draft) append(e perdure.NewEntry) error {
 		d.x.Leaf = &id
 	}
 	place := perdure.Place{ResponseID: e.ResponseID, TurnID: e.TurnID, MessageID: e.MessageID, ToolCallID: e.Answers}
-	// The event names the entry; readers join its content in, so that no text
-	// rests twice.
+	// The event names the entry. Readers join its content, so that no text is stored twice.
 	d.event(perdure.EventEntry, place, map[string]any{"entryId": e.ID})
 	return nil
 }
 
-// repeated lets the same entry pass a second time and refuses another one under
-// its id.
+// repeated returns nil if the entry equals the stored one with the same id. Error: already_exists,
+// if they differ.
 func (d *draft) repeated(e perdure.NewEntry, known perdure.EntryHead) error {
 	if known.Hash == contentHash(e) && known.Role == e.Role && known.Type == e.Type {
 		return nil
@@ -77,8 +76,9 @@ func (d *draft) parentOf(e perdure.NewEntry) (*perdure.EntryHead, error) {
 	return &parent, nil
 }
 
-// useBlob takes an uploaded blob into the commit. What stands for a content of a
-// LOCAL execution was never uploaded.
+// useBlob takes an uploaded blob into the commit. A content of a LOCAL execution is not uploaded;
+// its reference is withheld. Error: conflict, if the upload is incomplete or differs from the
+// reference.
 func (d *draft) useBlob(ref *perdure.BlobRef) error {
 	if ref == nil {
 		return nil
@@ -105,8 +105,8 @@ func contentHash(e perdure.NewEntry) perdure.Hash {
 	return sha256.Sum256(e.Content)
 }
 
-// sortedBlocks returns the blocks by seq, so that a decision does the same each
-// time it runs.
+// sortedBlocks returns the blocks in the order of their seqs, so that repeated runs of a decision
+// have the same result.
 func sortedBlocks(blocks map[perdure.BlockKey]*store.Block) []*store.Block {
 	all := make([]*store.Block, 0, len(blocks))
 	for _, b := range blocks {
@@ -116,7 +116,8 @@ func sortedBlocks(blocks map[perdure.BlockKey]*store.Block) []*store.Block {
 	return all
 }
 
-// sortedTasks returns the tasks oldest first, for the same reason.
+// sortedTasks returns the tasks, oldest first, so that repeated runs of a decision have the same
+// result.
 func sortedTasks(tasks map[uuid.UUID]*perdure.Task) []*perdure.Task {
 	all := make([]*perdure.Task, 0, len(tasks))
 	for _, t := range tasks {

@@ -33,7 +33,7 @@ func TestRetriesBackOffAndEnd(t *testing.T) {
 		t.Errorf("the task is %s: %v", task.Status, task.Error)
 	}
 	b.claim()
-	// What ended does not change.
+	// A task that has ended does not change.
 	_, err := b.d.FinishTask(t.Context(), done(c, `1`))
 	b.must(err)
 	if task := b.task(h.id, id); task.Status != perdure.TaskFailed || task.Result != nil {
@@ -95,7 +95,7 @@ func TestScheduleToCloseBoundsTheWhole(t *testing.T) {
 	})
 }
 
-// lose lets the lease of a task run out, not that of its execution.
+// lose lets the lease of a task end, but not the lease of its execution.
 func (h *holder) lose() {
 	h.Helper()
 	h.clock.advance(testLease / 2)
@@ -116,13 +116,14 @@ func TestLostAttemptIsRetriedAndDoesNotCount(t *testing.T) {
 		}
 	}
 	h.lose()
-	b.finish(failed(b.taskClaim(), false)) // its one try that counts
+	b.finish(failed(b.taskClaim(), false)) // its only counted try
 	if got := b.task(h.id, id).Status; got != perdure.TaskFailed {
 		t.Errorf("it is %s", got)
 	}
 }
 
-// Trap 55: a tool that may have taken effect does not run a second time.
+// TestLostAttemptIsReported checks trap 55: a tool that may have taken effect does not run a second
+// time.
 func TestLostAttemptIsReported(t *testing.T) {
 	for name, lose := range map[string]func(*holder, perdure.TaskClaim){
 		"lost": func(h *holder, _ perdure.TaskClaim) { h.clock.advance(testLease); h.sweep() },
@@ -169,7 +170,7 @@ func TestTaskThatTakesItsWorkersDown(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
 	id, c := h.scheduled("1")
-	// Given back before it starts is no loss, however often.
+	// A return before the start is not a loss, however often it occurs.
 	for range 11 {
 		b.must(b.d.Release(t.Context(), perdure.Release{Tasks: []perdure.TaskRelease{{Lease: c.Lease}}}))
 		c = b.taskClaim()
@@ -188,7 +189,7 @@ func TestTaskThatTakesItsWorkersDown(t *testing.T) {
 	}
 }
 
-// A lost attempt takes none of the tries away.
+// TestLostAttemptLeavesTheOtherTries checks that a lost attempt does not use up a try.
 func TestLostAttemptLeavesTheOtherTries(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -205,8 +206,8 @@ func TestLostAttemptLeavesTheOtherTries(t *testing.T) {
 	}
 }
 
-// Heartbeats keep an attempt for as long as they come, whether it says anything
-// or not.
+// TestSilentAttemptIsKeptByHeartbeats checks that heartbeats keep an attempt whose code shows no
+// sign of life.
 func TestSilentAttemptIsKeptByHeartbeats(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -8,8 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// changed is a change that is about to be made: what the audit log says of it
-// beside the thing itself.
+// changed describes a change for its audit record: who changes what in which org.
 type changed struct {
 	actor  perdure.Actor
 	org    string
@@ -20,8 +19,8 @@ func (c changed) record(now perdure.Time) *perdure.AuditRecord {
 	return &perdure.AuditRecord{At: now, Actor: c.actor, Action: c.action, Org: c.org}
 }
 
-// key is the record of a key's change; before is nil for a new one. The hash of
-// the secret is not part of what is hashed.
+// key returns the audit record of a change of an API key; before is nil for a new key. The hash of
+// the secret is not part of the sums.
 func (c changed) key(now perdure.Time, before, after *perdure.APIKey) *perdure.AuditRecord {
 	r := c.record(now)
 	r.SubjectID, r.SubjectName, r.After = idOf(after.ID), after.Name, sumOf(after)
@@ -31,8 +30,8 @@ func (c changed) key(now perdure.Time, before, after *perdure.APIKey) *perdure.A
 	return r
 }
 
-// session is the record of a session's begin or end; before is nil for a new one,
-// after for one that ends. The hashes of its secrets are not part of what is hashed.
+// session returns the audit record of the begin or the end of a session; before is nil at the
+// begin, after is nil at the end. The hashes of the session's secrets are not part of the sums.
 func (c changed) session(now perdure.Time, before, after *perdure.Session) *perdure.AuditRecord {
 	r := c.record(now)
 	for _, one := range []struct {
@@ -46,7 +45,7 @@ func (c changed) session(now perdure.Time, before, after *perdure.Session) *perd
 	return r
 }
 
-// orgRow is the record of an org's change; before is nil for a new one.
+// orgRow returns the audit record of an org's change; before is nil for a new org.
 func (c changed) orgRow(now perdure.Time, before, after *perdure.Org) *perdure.AuditRecord {
 	r := c.record(now)
 	r.SubjectName, r.After = after.ID, sumOf(after)
@@ -56,8 +55,8 @@ func (c changed) orgRow(now perdure.Time, before, after *perdure.Org) *perdure.A
 	return r
 }
 
-// definition is the record of a definition's change; before is nil for a new
-// one, after for one that is deleted.
+// definition returns the audit record of a definition's change; before is nil for a new definition,
+// after is nil for a deleted one.
 func (c changed) definition(now perdure.Time, before, after *perdure.Definition) *perdure.AuditRecord {
 	r := c.record(now)
 	for _, one := range []struct {
@@ -71,7 +70,7 @@ func (c changed) definition(now perdure.Time, before, after *perdure.Definition)
 	return r
 }
 
-// policy is the record of a change of the org's retention.
+// policy returns the audit record of a change of the org's retention.
 func (c changed) policy(now perdure.Time, after *perdure.Retention) *perdure.AuditRecord {
 	r := c.record(now)
 	r.After = sumOf(after)
@@ -80,11 +79,11 @@ func (c changed) policy(now perdure.Time, after *perdure.Retention) *perdure.Aud
 
 func idOf(id uuid.UUID) *uuid.UUID { return &id }
 
-// sumOf returns the SHA-256 of a row as JSON.
+// sumOf returns the SHA-256 of the row's JSON in text form, "" if the row cannot be encoded.
 func sumOf(row any) string {
 	raw, err := json.Marshal(row)
 	if err != nil {
-		return "" // the rows came as JSON
+		return "" // unreachable: the rows were decoded from JSON
 	}
 	return perdure.Hash(sha256.Sum256(raw)).String()
 }

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { os.Exit(opentest.Main(m)) }
 
 const org = "acme"
 
-// clock is the store's time, moved by hand.
+// clock is the store's clock; tests advance it.
 type clock struct {
 	mu  sync.Mutex // guards now
 	now time.Time
@@ -39,8 +39,8 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// bench is an engine on a store of its own whose time stands still. After each
-// test the store's invariants are checked.
+// bench is an engine on its own store, with a clock that tests advance. After each test it checks
+// the store's invariants.
 type bench struct {
 	*testing.T
 	e      *Engine
@@ -140,7 +140,7 @@ func (b *bench) poll(slots int) perdure.Poll {
 	return perdure.Poll{WorkerID: b.worker, Queues: []string{"default"}, Kinds: []string{"agent", "work"}, Slots: slots}
 }
 
-// claims claims what is pending now.
+// claims claims the executions that are pending now.
 func (b *bench) claims() []perdure.AgentClaim {
 	b.Helper()
 	claims, err := b.d.PollAgents(b.Context(), b.poll(8))
@@ -148,7 +148,7 @@ func (b *bench) claims() []perdure.AgentClaim {
 	return claims
 }
 
-// claim claims the one execution that is pending.
+// claim claims the only pending execution.
 func (b *bench) claim() *holder {
 	b.Helper()
 	claims := b.claims()
@@ -198,7 +198,7 @@ func (b *bench) signal(id uuid.UUID, name, signal string) {
 	b.must(err)
 }
 
-// sweep does what the engine's loop does in one round.
+// sweep runs one round of the engine's loop.
 func (b *bench) sweep() {
 	b.Helper()
 	b.must(b.e.Sweep(b.Context()))
@@ -245,7 +245,7 @@ func (b *bench) pathOf(leaf *uuid.UUID, execution uuid.UUID) []perdure.Entry {
 	return entries
 }
 
-// snapshot is all that is stored of an execution, to compare.
+// snapshot returns all stored data of an execution as text, for comparisons.
 func (b *bench) snapshot(id uuid.UUID) string {
 	b.Helper()
 	entries, err := b.s.AllEntries(b.Context(), id, "", 1000)

@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// putBlob stores content in small transactions of their own. The server holds one
-// piece of it at a time. It notes whether the content is JSON as workers may send it,
-// so that the commit that names it need not read it again.
+// putBlob stores content in small transactions of its own; the server holds one piece of it at a
+// time. It records whether the content is JSON that workers may send, so that the commit that
+// refers to it need not read it again.
 func (e *Engine) putBlob(ctx context.Context, org string, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
 	if err := e.checkSize("the content", length); err != nil {
 		return perdure.BlobRef{}, err
@@ -32,7 +32,7 @@ func (e *Engine) putBlob(ctx context.Context, org string, owner perdure.BlobOwne
 	return u.ref, nil
 }
 
-// checkSize refuses a payload over the limit, before any of it is taken in.
+// checkSize refuses a payload over the limit, before any of it is read.
 func (e *Engine) checkSize(what string, size int64) error {
 	if size <= e.PayloadLimit {
 		return nil
@@ -40,7 +40,7 @@ func (e *Engine) checkSize(what string, size int64) error {
 	return perdure.Errorf(perdure.PayloadTooLarge, "%s has %d bytes; the limit is %d", what, size, e.PayloadLimit)
 }
 
-// checkSizes does so for all of a commit.
+// checkSizes checks each payload of a commit against the size limit.
 func (e *Engine) checkSizes(c perdure.Commit) error {
 	sizes := []error{e.checkSize("the output", c.Outcome.Output.Size())}
 	for _, n := range c.Entries {
@@ -58,10 +58,9 @@ func (e *Engine) checkSizes(c perdure.Commit) error {
 	return cmp.Or(sizes...)
 }
 
-// PutContent takes content in for an execution, ahead of the signal that names
-// it. It belongs to nobody yet; what nothing names within an hour is deleted.
-// Errors: not_found, execution_ended, payload_too_large, invalid_argument,
-// rate_limited.
+// PutContent stores content for an execution, ahead of the signal that refers to it. A content that
+// nothing refers to within an hour is deleted. Errors: not_found, execution_ended,
+// payload_too_large, invalid_argument, rate_limited.
 func (e *Engine) PutContent(ctx context.Context, org string, execution uuid.UUID, length int64, content io.Reader) (perdure.BlobRef, error) {
 	return e.putBlob(ctx, org, perdure.BlobOwner{ExecutionID: execution}, length, content)
 }
@@ -126,7 +125,7 @@ func checkOwner(s *store.State, owner perdure.BlobOwner) error {
 	return leaseLost(owner.ExecutionID)
 }
 
-// takesContent lets clients upload for an execution that has not ended.
+// takesContent checks that clients may upload for the execution: it exists and has not ended.
 func takesContent(s *store.State, id uuid.UUID) error {
 	if s.Execution == nil {
 		return notFound(id)

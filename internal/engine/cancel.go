@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// endNeeds is the state that an end decides on.
+// endNeeds returns the state that is needed to decide the end of an execution.
 func endNeeds(x *perdure.Execution) store.Needs {
 	needs := store.Needs{OpenTasks: true, OpenBlocks: true, Taken: true, CallNames: true, Blobs: inputBlobs(x)}
 	if x != nil && x.Leaf != nil {
@@ -17,11 +17,10 @@ func endNeeds(x *perdure.Execution) store.Needs {
 	return needs
 }
 
-// Cancel ends a PENDING or WAITING execution at once; a RUNNING one becomes
-// CANCELLING, and its worker has the grace to end it; of its tasks none is begun
-// any more. It reports whether it
-// changed anything: a terminal or cancelling execution stays as it is. Large
-// contents of what it gives are references.
+// Cancel ends a PENDING or WAITING execution at once. A RUNNING one becomes CANCELLING: its worker
+// has CancelGrace to end it, and none of its tasks is started any more. Cancel reports whether it
+// accepted the request; an execution that has ended stays as it is. Large contents of the returned
+// execution are references.
 func (e *Engine) Cancel(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, bool, error) {
 	d, err := e.one(ctx, store.Command{
 		Name: "cancel", Lane: store.LaneCommits, Org: org, Execution: id, Needs: endNeeds,
@@ -40,8 +39,8 @@ func (e *Engine) Cancel(ctx context.Context, org string, id uuid.UUID) (*perdure
 	return x, accepted, err
 }
 
-// notBegun is why a task ends whose execution is being cancelled before an attempt
-// of it has begun, or could begin again: nobody waits for what it would cost.
+// notBegun is the error of a task that is cancelled with its execution before an attempt has begun,
+// or before the next attempt. Its result is not needed, so its cost is avoided.
 const notBegun = "cancelled: the execution is being cancelled"
 
 func (e *Engine) decideCancel(s *store.State) (*store.Changes, error) {

@@ -48,7 +48,7 @@ func TestCancelWhileItWaits(t *testing.T) {
 			t.Errorf("task %s is %s", id, got.Status)
 		}
 	}
-	// The worker of the running one hears of it, and its outcome is refused.
+	// The worker of the running task is informed, and its result is refused.
 	beat, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskBeat{{Lease: running[0].Lease}}})
 	b.must(err)
 	if !beat.Tasks[0].CancelRequested {
@@ -69,7 +69,7 @@ func TestCancelWhileItRuns(t *testing.T) {
 	if x := h.cancel(); x.Status != perdure.StatusCancelling {
 		t.Fatalf("it is %s", x.Status)
 	}
-	h.cancel() // once more is as good
+	h.cancel() // a second cancel changes nothing
 	if n := b.count(h.id, perdure.EventCancelling); n != 1 {
 		t.Errorf("%d agent.cancelling events", n)
 	}
@@ -118,7 +118,8 @@ func TestFailWhileCancelling(t *testing.T) {
 	}
 }
 
-// A worker that never answers keeps an execution for the grace at most.
+// TestCancelGraceRunsOut checks that an execution whose worker never answers is cancelled after the
+// grace.
 func TestCancelGraceRunsOut(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -147,7 +148,8 @@ func TestCancelGraceRunsOut(t *testing.T) {
 	b.wantCode(err, perdure.LeaseLost)
 }
 
-// The worker of a cancelling execution gives it back, or is lost: it ends.
+// TestCancellingEndsWithItsLease checks that a cancelling execution ends when its worker gives it
+// back or is lost.
 func TestCancellingEndsWithItsLease(t *testing.T) {
 	for name, end := range map[string]func(*holder){
 		"given back": func(h *holder) {
@@ -165,8 +167,8 @@ func TestCancellingEndsWithItsLease(t *testing.T) {
 	}
 }
 
-// Of the tasks of an execution that is being cancelled none is begun any more, nor
-// begun again: what they would cost nobody waits for. Those of others are.
+// TestNothingIsBegunForACancellingExecution checks that no task of a cancelling execution is
+// started or retried, because its result is not needed. Tasks of other executions are.
 func TestNothingIsBegunForACancellingExecution(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -193,7 +195,7 @@ func TestNothingIsBegunForACancellingExecution(t *testing.T) {
 	}
 	other := b.started()
 	want := other.schedule("5")
-	b.clock.advance(time.Minute / 10) // past every pause, within the leases
+	b.clock.advance(time.Minute / 10) // after every pause, before the leases end
 	if got := b.taskClaims(); len(got) != 1 || got[0].Lease.TaskID != want[0] {
 		t.Errorf("%d tasks can be claimed, want the other's", len(got))
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// inlineSignals is about how many bytes of signals a claim carries.
+// inlineSignals is the approximate number of bytes of signals that a claim carries.
 const inlineSignals = 1 << 20
 
-// claimAgents claims up to p.Slots pending executions, waiting for them.
+// claimAgents claims up to p.Slots pending executions. It waits up to p.Wait until there is one.
 func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	if err := checkPoll(&p); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 	})
 }
 
-// sortClaims tells claims from the answer that one waits to be alone.
+// sortClaims separates the claims from the answer that an execution waits to be alone.
 func sortClaims(decisions []*decided) (claimed []*perdure.Execution, waits *aloneWait) {
 	for _, d := range decisions {
 		switch v := d.value.(type) {
@@ -84,8 +84,8 @@ func (e *Engine) decideClaim(s *store.State, p perdure.Poll, request uuid.UUID) 
 	return changes, nil
 }
 
-// agentClaim gathers what a resume needs. It costs the same however long the
-// conversation is: the path of entries is not in it.
+// agentClaim reads the data that a worker needs to resume an execution. Its cost does not depend on
+// the length of the conversation, because it does not read the path of entries.
 func (e *Engine) agentClaim(ctx context.Context, claimed *perdure.Execution, ended bool) (claim *perdure.AgentClaim, err error) {
 	err = e.refs.Together(ctx, func(refs store.Reader) error {
 		claim, err = e.claimRead(ctx, refs, claimed)
@@ -97,7 +97,7 @@ func (e *Engine) agentClaim(ctx context.Context, claimed *perdure.Execution, end
 	return claim, err
 }
 
-// claimRead is agentClaim, from one moment.
+// claimRead is agentClaim with all reads from one snapshot.
 func (e *Engine) claimRead(ctx context.Context, refs store.Reader, claimed *perdure.Execution) (*perdure.AgentClaim, error) {
 	x, err := refs.Execution(ctx, claimed.Org, claimed.ID)
 	if err != nil {
@@ -137,8 +137,8 @@ func tasksOf(ctx context.Context, refs store.Reader, execution uuid.UUID, ids []
 	return tasks, nil
 }
 
-// pendingSignals returns the oldest pending signals after an order up to about a
-// mebibyte, and whether there are more.
+// pendingSignals returns the oldest pending signals after an order, up to about a mebibyte, and
+// reports whether there are more.
 func pendingSignals(ctx context.Context, refs store.Reader, execution uuid.UUID, patterns []string, after int64) ([]perdure.Signal, bool, error) {
 	const most = 200
 	signals, err := refs.PendingSignals(ctx, execution, patterns, after, most+1)
@@ -154,7 +154,7 @@ func pendingSignals(ctx context.Context, refs store.Reader, execution uuid.UUID,
 	return signals, false, nil
 }
 
-// claimTasks claims up to p.Slots pending tasks, waiting for them.
+// claimTasks claims up to p.Slots pending tasks. It waits up to p.Wait until there is one.
 func (e *Engine) claimTasks(ctx context.Context, org string, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	if err := checkPoll(&p); err != nil {
 		return nil, err
@@ -188,13 +188,13 @@ func (e *Engine) claimTasks(ctx context.Context, org string, p perdure.Poll) ([]
 	})
 }
 
-// claimedTask is what a claim of a task needs beside the task itself.
+// claimedTask is a claim of a task, with the data of the execution that its worker needs.
 type claimedTask struct {
 	Lease       perdure.TaskLease
 	Workspace   string
 	Traceparent string
-	// task is the one that was made and claimed by the same decision: what is
-	// stored is what it holds. Otherwise, or when the answer is repeated, nil.
+	// task is set if the same decision created and claimed the task; it then equals the stored row.
+	// Otherwise, and in a repeated answer, it is nil.
 	task *perdure.Task
 }
 
@@ -210,7 +210,7 @@ func (e *Engine) decideTaskClaim(s *store.State, p perdure.Poll, request uuid.UU
 	return d.done(d.claimTask(t, p.WorkerID, derive(request, t.ID.String()), p.Embedded, s.Now.Add(e.Lease))), nil
 }
 
-// claimTask returns a task to a worker.
+// claimTask assigns a pending task to a worker as its next attempt.
 func (d *draft) claimTask(t *perdure.Task, worker, claim uuid.UUID, embedded bool, lease perdure.Time) claimedTask {
 	queue, waited := t.Queue, d.s.Now.Sub(later(t.CreatedAt, t.NotBefore).Time)
 	d.observe(func(o Observer) { o.Claimed(WorkTask, queue, waited) })
@@ -248,7 +248,7 @@ func (e *Engine) taskClaim(ctx context.Context, c claimedTask) (*perdure.TaskCla
 	}, nil
 }
 
-// checkPoll refuses a poll before anything is looked for, and bounds what it claims.
+// checkPoll checks a poll before anything is read, and bounds the number of its claims.
 func checkPoll(p *perdure.Poll) error {
 	if err := p.Check(); err != nil {
 		return err
@@ -265,10 +265,9 @@ func topicsOf(org string, p perdure.Poll, topic func(org, queue string) string) 
 	return topics
 }
 
-// poll tries to claim until it has something, p.Wait is over or ctx ends. It
-// subscribes before it looks, so that no hint falls between. A try may say how
-// soon the next one is worth it; 0 says nothing of it. It tries, too, when other
-// holds a token.
+// poll tries to claim until it has a claim, p.Wait is over or ctx ends. It subscribes before the
+// first try, so that it misses no hint. A try may return the time after which another try is
+// useful; 0 means unknown. poll tries again, too, when it receives from other.
 func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string, other <-chan struct{}, try func(context.Context) ([]T, time.Duration, error)) ([]T, error) {
 	hints, unsubscribe := e.Hints.Subscribe(topics...)
 	defer unsubscribe()
@@ -277,8 +276,8 @@ func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string
 	tick := time.NewTicker(e.Tick)
 	defer tick.Stop()
 	for {
-		// A claim that is under way is not cut off: its answer would be lost,
-		// and the lease with it.
+		// A claim in progress is not cancelled: its answer would be lost, and the claim with it
+		// until the lease ends.
 		claims, soon, err := try(context.WithoutCancel(ctx))
 		if err != nil || len(claims) > 0 {
 			return claims, err

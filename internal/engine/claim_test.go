@@ -93,7 +93,7 @@ func TestLongestPendingFirst(t *testing.T) {
 	if h.id != first {
 		t.Fatal("the execution that was made last was claimed first")
 	}
-	// Suspended and woken, it stands behind the other.
+	// Suspended and woken, it comes after the other execution.
 	h.suspend(perdure.WaitSignal("go"))
 	b.clock.advance(time.Millisecond)
 	b.signal(first, "go", "s1")
@@ -192,8 +192,8 @@ func TestClaimCarriesAMebibyteOfSignals(t *testing.T) {
 	}
 }
 
-// A poll that waits is answered by what comes meanwhile, without a look in
-// between (Tick is an hour).
+// TestWaitingPollIsWoken checks that a waiting poll is answered by new work without another look at
+// the store (Tick is an hour).
 func TestWaitingPollIsWoken(t *testing.T) {
 	b := newBench(t)
 	got := make(chan []perdure.AgentClaim, 1)

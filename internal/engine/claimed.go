@@ -8,12 +8,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// What is claimed is durable before what it needs is read. A claim that cannot
-// be read is given back: until its lease had run out nobody else could have it,
-// and that would count as a crash.
+// A claim is durable before its data is read. A claim whose data cannot be read is given back.
+// Otherwise nobody else could claim it until the lease ended, and that would count as a crash.
 
-// readable returns those of the claims that could be read; the error, where there
-// are none.
+// readable returns the claims that could be read. If there is none, it returns the last error.
 func readable[C, T any](claimed []C, read func(C) (*T, error)) (claims []T, err error) {
 	for _, c := range claimed {
 		claim, failed := read(c)
@@ -29,8 +27,8 @@ func readable[C, T any](claimed []C, read func(C) (*T, error)) (claims []T, err 
 	return claims, err
 }
 
-// giveBackWithin bounds how long a claim is tried to be given back. If that
-// fails, too, it comes back with the end of its lease.
+// giveBackWithin bounds the time in which a claim is given back. If that fails, the claim ends with
+// its lease.
 const giveBackWithin = 5 * time.Second
 
 func (e *Engine) giveBack(ctx context.Context, org string, r perdure.Release) {
@@ -49,8 +47,8 @@ func taskBack(worker uuid.UUID, l perdure.TaskLease) perdure.Release {
 	return perdure.Release{WorkerID: worker, Tasks: []perdure.TaskRelease{{Lease: l}}}
 }
 
-// heldClaim is taskClaim for an answer that is given again: nil if the attempt
-// has ended or was lost meanwhile, since its code must not begin any more.
+// heldClaim is taskClaim for a repeated answer. It returns nil if the attempt has ended or was lost
+// since: its code must not start then.
 func (e *Engine) heldClaim(ctx context.Context, c claimedTask) (*perdure.TaskClaim, error) {
 	tasks, err := e.refs.Tasks(ctx, c.Lease.ExecutionID, []uuid.UUID{c.Lease.TaskID}, false)
 	if err != nil || !taskHeldBy(tasks[0], c.Lease) {
@@ -64,12 +62,12 @@ func (e *Engine) heldClaim(ctx context.Context, c claimedTask) (*perdure.TaskCla
 	return claim, err
 }
 
-// left is how long a lease lasts from now on.
+// left returns the time until a lease ends.
 func (e *Engine) left(until perdure.Time) time.Duration {
 	return max(0, min(e.Lease, until.Sub(e.Store.Now().Time)))
 }
 
-// since is how long a poll has waited, a little less rather than more.
+// since returns how long a poll has waited, rounded down to waitedStep.
 func since(began time.Time) time.Duration { return time.Since(began).Truncate(waitedStep) }
 
 const waitedStep = 100 * time.Millisecond

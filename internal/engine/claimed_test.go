@@ -15,8 +15,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// A claim reports how long its poll had waited, so that a worker can count the lease
-// from when it sent it, however long the answer takes.
+// TestClaimTellsHowLongItsPollWaited checks that a claim reports how long its poll had waited, so
+// that a worker can compute the start of the lease from the time it sent the poll, however long the
+// answer takes.
 func TestClaimTellsHowLongItsPollWaited(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -43,10 +44,10 @@ func TestClaimTellsHowLongItsPollWaited(t *testing.T) {
 	})
 }
 
-// refusing is a store that cannot be read.
+// refusing is a store whose blobs cannot be read after some reads.
 type refusing struct {
 	store.Store
-	reads atomic.Int32 // until it cannot
+	reads atomic.Int32 // number of reads that succeed
 }
 
 func (r *refusing) Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCloser, error) {
@@ -56,8 +57,8 @@ func (r *refusing) Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCl
 	return r.Store.Blob(ctx, execution, id)
 }
 
-// A claim whose contents cannot be read is given back, and never handed to code
-// without them; the others continue.
+// TestClaimsThatCannotBeFilledAreGivenBack checks that a claim whose contents cannot be read is
+// given back, and that the other claims are returned.
 func TestClaimsThatCannotBeFilledAreGivenBack(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -92,10 +93,10 @@ func TestClaimsThatCannotBeFilledAreGivenBack(t *testing.T) {
 	}
 }
 
-// unread is a store from which claims cannot be read.
+// unread is a store from which claims cannot be read after some reads.
 type unread struct {
 	store.Store
-	together atomic.Int32 // until it cannot
+	together atomic.Int32 // number of reads that succeed
 }
 
 func (u *unread) Lazy() store.Reader { return unreadRefs{u.Store.Lazy(), u} }
@@ -112,8 +113,8 @@ func (r unreadRefs) Together(ctx context.Context, read func(store.Reader) error)
 	return r.Reader.Together(ctx, read)
 }
 
-// Executions that were claimed and whose claims cannot be read do not wait for
-// their leases to run out, which would count as crashes.
+// TestClaimsThatCannotBeReadAreGivenBack checks that executions whose claims cannot be read are
+// given back at once, because leases that run out would count as crashes.
 func TestClaimsThatCannotBeReadAreGivenBack(t *testing.T) {
 	b := newBench(t)
 	var ids []uuid.UUID

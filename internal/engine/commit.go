@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// commit writes what an agent did since its last commit, all of it or nothing.
+// commit writes an agent's work since its last commit in one transaction.
 func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perdure.CommitReply, error) {
 	if err := e.checkCommit(c); err != nil {
 		return perdure.CommitReply{}, err
@@ -44,10 +44,10 @@ func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perd
 	return reply, perdure.Unanswered(err)
 }
 
-// commitAnswer is what a commit was answered, by reference: it is stored with
-// the execution, so that the same commit delivered again gets the same.
+// commitAnswer is the answer to a commit, with ids instead of contents. It is stored with the
+// execution, so that a repeat of the commit gets the same answer.
 type commitAnswer struct {
-	// Claim is the first: lastCommit reads it without the rest.
+	// Claim is the first field: lastCommit reads it without decoding the rest.
 	Claim      uuid.UUID               `json:"claim"`
 	Ended      perdure.Status          `json:"ended,omitempty"`
 	Suspended  bool                    `json:"suspended,omitempty"`
@@ -58,10 +58,10 @@ type commitAnswer struct {
 	Adopted    map[uuid.UUID]uuid.UUID `json:"adopted,omitempty"`
 	At         perdure.Time            `json:"at"`
 	Wait       *perdure.Wait           `json:"wait,omitempty"`
-	// again says that the commit is delivered again: what it claimed may be lost.
+	// again reports that this answers a repeat of the commit: the claims in it may be lost by now.
 	again bool
 
-	holder uuid.UUID // the worker that had the lease; not of a repeated answer
+	holder uuid.UUID // the worker that had the lease; Nil in a repeated answer
 }
 
 func (e *Engine) commitReply(ctx context.Context, c perdure.Commit, a commitAnswer) (perdure.CommitReply, error) {
@@ -92,7 +92,8 @@ func (e *Engine) commitReply(ctx context.Context, c perdure.Commit, a commitAnsw
 	return r, nil
 }
 
-// commitNeeds says what a commit decides on: what it names, and the leaf.
+// commitNeeds returns the state that a commit is decided on: the leaf, and the rows that the commit
+// names.
 func commitNeeds(x *perdure.Execution, c perdure.Commit) store.Needs {
 	var n store.Needs
 	if c.Outcome.Kind == perdure.OutcomeComplete || c.Outcome.Kind == perdure.OutcomeFail || c.Outcome.Kind == perdure.OutcomeCancelled {
@@ -142,7 +143,7 @@ func commitNeeds(x *perdure.Execution, c perdure.Commit) store.Needs {
 	return n
 }
 
-// decideCommit is the rule of a commit.
+// decideCommit decides a commit. It returns the stored answer if the commit is a repeat.
 func (e *Engine) decideCommit(s *store.State, c perdure.Commit, refs checkedRefs) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil {
@@ -159,7 +160,7 @@ func (e *Engine) decideCommit(s *store.State, c perdure.Commit, refs checkedRefs
 	}
 	d := begin(s)
 	d.refs = refs
-	d.eraseInput() // what a worker commits for, it has
+	d.eraseInput() // the worker of a commit has the input
 	a := commitAnswer{Claim: c.Lease.ClaimID, Adopted: map[uuid.UUID]uuid.UUID{}}
 	if x.WorkerID != nil {
 		a.holder = *x.WorkerID
@@ -179,7 +180,7 @@ func (e *Engine) decideCommit(s *store.State, c perdure.Commit, refs checkedRefs
 	return d.done(a), nil
 }
 
-// lastCommit is the execution's newest commit, with its claim's id.
+// lastCommit returns the number of the execution's newest commit, with the id of its claim.
 func lastCommit(x *perdure.Execution) perdure.CommitNumber {
 	n := x.LastCommit
 	if n == (perdure.CommitNumber{}) {
@@ -187,16 +188,17 @@ func lastCommit(x *perdure.Execution) perdure.CommitNumber {
 	}
 	const length = len(answerClaim) + 36
 	if a := string(x.Answer[:min(len(x.Answer), length)]); len(a) == length && a[:len(answerClaim)] == answerClaim {
-		n.ClaimID, _ = uuid.Parse(a[len(answerClaim):]) // Nil is any
+		n.ClaimID, _ = uuid.Parse(a[len(answerClaim):]) // uuid.Nil matches any claim
 	}
 	return n
 }
 
-// answerClaim is what a commit's answer begins with, before the claim; what follows
-// may be large.
+// answerClaim is the prefix of a stored commit's answer, before the claim id. The rest may be
+// large.
 const answerClaim = `{"claim":"`
 
-// answerBegins is what the answer to a commit begins with; "" for any.
+// answerBegins returns the first bytes of the answer to a commit. It returns "", which matches any
+// answer, if the claim id is unknown.
 func answerBegins(n perdure.CommitNumber) string {
 	if n.ClaimID == uuid.Nil {
 		return ""
@@ -204,10 +206,10 @@ func answerBegins(n perdure.CommitNumber) string {
 	return answerClaim + n.ClaimID.String()
 }
 
-// repeatedAnswer returns the answer that the same commit got before. It comes
-// ahead of the fence, so that a worker whose lease is over still learns what
-// became of its last commit. The claim id tells it from a commit of another
-// claim that was given the same fence, as after a restore.
+// repeatedAnswer returns the stored answer to the same commit. It is called before the fence is
+// checked, so that a worker whose lease has ended still learns the outcome of its last commit. The
+// claim id distinguishes the commit from one of another claim with the same fence, as after a
+// restore. Error: lease_lost, if the claim ids differ.
 func repeatedAnswer(x *perdure.Execution, l perdure.Lease) (*store.Changes, error) {
 	var a commitAnswer
 	if err := json.Unmarshal(x.Answer, &a); err != nil {
@@ -220,7 +222,8 @@ func repeatedAnswer(x *perdure.Execution, l perdure.Lease) (*store.Changes, erro
 	return answerOf(a), nil
 }
 
-// checkTurn checks lease, number, and what a cancelling execution still takes.
+// checkTurn checks the commit's lease and number. A cancelling execution accepts only a commit that
+// ends it.
 func checkTurn(x *perdure.Execution, c perdure.Commit) error {
 	if !heldBy(x, c.Lease) {
 		return leaseLost(x.ID)
@@ -239,8 +242,8 @@ func checkTurn(x *perdure.Execution, c perdure.Commit) error {
 	return nil
 }
 
-// apply writes everything but the outcome, in a fixed order: what readers see
-// of a commit is entries, then tasks, then what came of them.
+// apply writes everything but the outcome, in a fixed order: readers see a commit's entries, then
+// its tasks, then the results.
 func (e *Engine) apply(d *draft, c perdure.Commit, a *commitAnswer) error {
 	if err := d.endBlocks(c.Blocks); err != nil {
 		return err
@@ -272,14 +275,14 @@ func (e *Engine) apply(d *draft, c perdure.Commit, a *commitAnswer) error {
 	if err := d.checkpoint(c.Checkpoint); err != nil {
 		return err
 	}
-	for _, choice := range c.Chose { // counted from the checkpoint on
+	for _, choice := range c.Chose { // counted since the checkpoint
 		d.x.Asked = d.x.Asked.With(choice)
 	}
 	return nil
 }
 
-// appendAll appends entries; one whose key is known stands for the stored one,
-// also as a parent of those after it.
+// appendAll appends entries. An entry whose key is stored is replaced with the stored entry, also
+// as the parent of later entries.
 func (d *draft) appendAll(entries []perdure.NewEntry, a *commitAnswer) error {
 	for _, e := range entries {
 		if e.ParentID != nil {
@@ -295,7 +298,7 @@ func (d *draft) appendAll(entries []perdure.NewEntry, a *commitAnswer) error {
 				continue
 			}
 			a.Adopted[e.ID] = known.ID
-			d.s.Entries[known.ID] = known // the next entry may hang on it
+			d.s.Entries[known.ID] = known // the next entry may have it as its parent
 			continue
 		}
 		if err := d.append(e); err != nil {
@@ -305,8 +308,8 @@ func (d *draft) appendAll(entries []perdure.NewEntry, a *commitAnswer) error {
 	return nil
 }
 
-// take marks signals as taken. One that was taken before is taken again by an
-// agent that was entered again; that changes nothing.
+// take marks signals as taken. An agent that was entered again may take the same signal again; that
+// changes nothing.
 func (d *draft) take(ids []string) error {
 	for _, id := range ids {
 		s, ok := d.s.Signals[id]
@@ -321,7 +324,7 @@ func (d *draft) take(ids []string) error {
 	return nil
 }
 
-// step records a step's outcome as an ended task.
+// step records the outcome of a step as an ended task.
 func (d *draft) step(s perdure.StepRecord) error {
 	id := perdure.TaskID(s.Key)
 	if _, known := d.s.Tasks[id]; known {
@@ -344,7 +347,7 @@ func (d *draft) step(s perdure.StepRecord) error {
 	return nil
 }
 
-// checkpoint writes a position; what was taken is consumed by it.
+// checkpoint writes a checkpoint. It consumes the taken signals.
 func (d *draft) checkpoint(c *perdure.NewCheckpoint) error {
 	if c == nil {
 		return nil
@@ -354,7 +357,7 @@ func (d *draft) checkpoint(c *perdure.NewCheckpoint) error {
 	}
 	d.x.CheckpointSeq++
 	d.x.CheckpointAt, d.x.RecordsSinceCheckpoint = d.s.Now, 0
-	d.x.Asked = perdure.Asked{} // the scores of the crash guard stay
+	d.x.Asked = perdure.Asked{} // the scores of the crash guard are not reset
 	state := c.State.Bytes
 	if state == nil && c.State.Blob == nil {
 		state = json.RawMessage("null")
@@ -375,8 +378,8 @@ func (d *draft) checkpoint(c *perdure.NewCheckpoint) error {
 	return nil
 }
 
-// endBlocks closes blocks with the lengths that their source gave; one that is
-// not all there is a conflict, and the source sends the rest.
+// endBlocks closes blocks at the lengths that their source reports. Error: conflict, if the stored
+// length differs; the source then sends the rest.
 func (d *draft) endBlocks(ends []perdure.BlockEnd) error {
 	for _, end := range ends {
 		b, ok := d.s.Blocks[end.Key]
@@ -399,7 +402,7 @@ func (d *draft) endBlocks(ends []perdure.BlockEnd) error {
 	return nil
 }
 
-// sizeOf is about how much a commit carries.
+// sizeOf returns the approximate number of content bytes of a commit.
 func sizeOf(c perdure.Commit) int {
 	size := 0
 	for _, e := range c.Entries {
@@ -419,10 +422,10 @@ var outcomes = map[perdure.OutcomeKind]bool{
 	perdure.OutcomeFail: true, perdure.OutcomeCancelled: true,
 }
 
-// emitted are the events that agent and task code may emit themselves.
+// emitted are the types of the events that agent code and task code may emit.
 var emitted = map[perdure.EventType]bool{perdure.EventData: true, perdure.EventError: true}
 
-// checkCommit checks what needs no state.
+// checkCommit checks the parts of a commit that need no stored state.
 func (e *Engine) checkCommit(c perdure.Commit) error {
 	if err := checkTexts("", c); err != nil {
 		return err

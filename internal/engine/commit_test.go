@@ -41,8 +41,8 @@ func TestCommitDeliveredTwiceAnswersTheSame(t *testing.T) {
 	if after := b.snapshot(h.id); after != before {
 		t.Errorf("delivered again it wrote:\n%s\n%s", before, after)
 	}
-	// Another worker continues; the first still learns what became of its commit, and
-	// which of its claims it still has.
+	// Another worker continues. The first worker still learns the outcome of its commit, and which
+	// of its claims it still has.
 	b.finish(done(first.Claims[0], `1`))
 	next := b.claim()
 	again, err := b.d.Commit(t.Context(), c)
@@ -67,8 +67,8 @@ func TestCommitNumbersHaveNoGap(t *testing.T) {
 	h.commit(func(*perdure.Commit) {})
 }
 
-// One refused command in the middle leaves nothing of the others (trap 7's
-// other half).
+// TestCommitIsAllOrNothing checks that a commit with one refused command stores nothing of the
+// others (second half of trap 7).
 func TestCommitIsAllOrNothing(t *testing.T) {
 	missing := uuid.New()
 	bad := map[string]struct {
@@ -122,14 +122,14 @@ func TestCommitIsAllOrNothing(t *testing.T) {
 			if after := b.snapshot(h.id); after != before {
 				t.Errorf("something was written:\n%s\n%s", before, after)
 			}
-			// The number was not used up, and the claim is as good as before.
+			// The number was not used up, and the claim is still valid.
 			h.commit(completing())
 		})
 	}
 }
 
-// What a commit says of the execution's end is stored with its entries: an end
-// that fails to store them is no end (trap 7).
+// TestEndCarriesTheLastBatch checks that the end of an execution is stored in the same transaction
+// as the last entries (trap 7).
 func TestEndCarriesTheLastBatch(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -169,8 +169,8 @@ func TestTerminalStatusNeverChanges(t *testing.T) {
 	}
 }
 
-// Crash at the commit: whether the process died before it or after it, the
-// commit sent again leads to the same.
+// TestCommitSurvivesFaults checks that a commit that is repeated after a crash has the same result,
+// whether the crash came before or after the transaction.
 func TestCommitSurvivesFaults(t *testing.T) {
 	for name, fault := range map[string]storetest.Fault{
 		"before": storetest.FailBefore, "after": storetest.LoseAnswer, "twice": storetest.Twice,
@@ -211,7 +211,8 @@ func TestCommitSurvivesFaults(t *testing.T) {
 	}
 }
 
-// A command that panics in its rule, or is refused, does not disturb others.
+// TestRefusalLeavesNeighboursAlone checks that a command that panics in its rule, or is refused,
+// does not affect other commands of the batch.
 func TestRefusalLeavesNeighboursAlone(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -225,7 +226,7 @@ func TestRefusalLeavesNeighboursAlone(t *testing.T) {
 	h.commit(completing())
 }
 
-// blind is a store that cannot be read for a while.
+// blind is a store that cannot be read while away is set.
 type blind struct {
 	store.Store
 	away bool
@@ -238,13 +239,14 @@ func (s *blind) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID,
 	return s.Store.Tasks(ctx, execution, ids, lazy)
 }
 
-// Lazy is as blind: it gives contents whole.
+// Lazy returns s, so that its reads fail, too. Its contents are whole.
 func (s *blind) Lazy() store.Reader { return s }
 
 func (s *blind) Together(_ context.Context, read func(store.Reader) error) error { return read(s) }
 
-// A command that is made and whose answer cannot be read is asked again: a
-// worker that took it for refused would give its number to another commit.
+// TestCommandThatIsMadeIsNeverRefused checks that a stored command whose answer cannot be read is
+// reported as unavailable, so that the worker repeats it. If it were reported as refused, the
+// worker would use its number for another commit.
 func TestCommandThatIsMadeIsNeverRefused(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -9,14 +9,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// content is one content of a commit or of a result, with the field that it is in.
+// content is one content of a commit or of a result, with the field that holds it.
 type content struct {
 	field string
 	perdure.Payload
-	entry *perdure.Entry // whose content it is, if it is one's
+	entry *perdure.Entry // set if the content is an entry's
 }
 
-// check checks the content's bytes.
+// check checks the bytes of a content that is in place.
 func (c content) check(raw json.RawMessage) error {
 	if c.entry == nil {
 		return checkJSON(c.field, raw)
@@ -26,7 +26,7 @@ func (c content) check(raw json.RawMessage) error {
 	return perdure.CheckContent(e)
 }
 
-// uploaded is check for a content by reference.
+// uploaded returns the check for a content by reference.
 func (c content) uploaded() uploadedCheck {
 	if c.entry == nil {
 		return uploadedCheck{what: "the content", workersJSON: true, scan: func(text io.Reader) error {
@@ -37,7 +37,7 @@ func (c content) uploaded() uploadedCheck {
 	return uploadedCheck{what: "the content", scan: scan, whole: c.check}
 }
 
-// contentsOf are the contents of a commit.
+// contentsOf returns the contents of a commit.
 func contentsOf(c perdure.Commit) []content {
 	var all []content
 	for i := range c.Entries {
@@ -56,24 +56,24 @@ func contentsOf(c perdure.Commit) []content {
 	return append(all, content{field: "outcome.output", Payload: c.Outcome.Output})
 }
 
-// checkedRef is an uploaded content in one use: as an entry's, or with no entry as
+// checkedRef is one use of an uploaded content: as the content of an entry or, if entry is Nil, as
 // any JSON.
 type checkedRef struct{ blob, entry uuid.UUID }
 
-// checkedRefs are the uploaded contents that were read ahead of a decision, each
-// with the error that it is refused with, or nil.
+// checkedRefs are the uploaded contents that were checked before a decision, each with the error
+// that refuses it, or nil.
 type checkedRefs map[checkedRef]error
 
-// checkContents checks contents in place, and reads those that come by reference,
-// one at a time, to check them the same. It returns the error of a content in place;
-// those by reference are the decision's to refuse, because the request may be a
-// repeat. A content that is not there whole is left out.
+// checkContents checks contents in place, and reads uploaded contents, one at a time, to check them
+// in the same way. It returns the error of a content in place. The error of an uploaded content is
+// in the result, and the decision returns it, because the request may be a repeat. A content whose
+// upload is incomplete is not in the result.
 func (e *Engine) checkContents(ctx context.Context, org string, execution uuid.UUID, all []content) (checkedRefs, error) {
 	refs := checkedRefs{}
 	for _, c := range all {
 		if c.Blob == nil {
 			if c.entry != nil {
-				continue // append checks it, unless the entry is a repeat
+				continue // append checks the content, unless the entry is a repeat
 			}
 			if err := c.check(c.Bytes); err != nil {
 				return nil, err
@@ -107,8 +107,9 @@ func (e *Engine) checkRef(ctx context.Context, org string, execution uuid.UUID, 
 	return err
 }
 
-// useContent takes an uploaded content into the commit, if it passed its check. The
-// entry is the one whose content it is, or Nil.
+// useContent takes an uploaded content into the commit if it passed its check. The entry is the one
+// that holds the content, or Nil. Error: conflict, if the upload was incomplete when the contents
+// were checked.
 func (d *draft) useContent(ref *perdure.BlobRef, entry uuid.UUID) error {
 	if ref == nil || d.local() {
 		return d.useBlob(ref)

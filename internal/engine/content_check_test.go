@@ -26,7 +26,7 @@ func (h *holder) owner() perdure.BlobOwner {
 	return perdure.BlobOwner{ExecutionID: h.id, Lease: &h.claim.Lease}
 }
 
-// badEntries are contents of entries that CheckContent refuses.
+// badEntries returns entries with contents that CheckContent refuses.
 func badEntries() map[string]perdure.Entry {
 	of := func(role perdure.Role, content string) perdure.Entry {
 		return perdure.Entry{ID: uuid.Must(uuid.NewV7()), Type: perdure.EntryMessage, Role: role, Content: json.RawMessage(content)}
@@ -47,8 +47,9 @@ func badEntries() map[string]perdure.Entry {
 	}
 }
 
-// An entry's content is checked the same in place and as an uploaded blob, and is
-// refused with the same error; a refused commit stores nothing.
+// TestEntryContentIsCheckedInPlaceAndByReference checks that an entry's content in place and the
+// same content as an uploaded blob are refused with the same error, and that a refused commit
+// stores nothing.
 func TestEntryContentIsCheckedInPlaceAndByReference(t *testing.T) {
 	for name, bad := range badEntries() {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +67,8 @@ func TestEntryContentIsCheckedInPlaceAndByReference(t *testing.T) {
 	}
 }
 
-// What a model has written as arguments is stored as it is.
+// TestArgumentsOfAModelMayRepeatAKey checks that the arguments that a model wrote are stored
+// unchanged.
 func TestArgumentsOfAModelMayRepeatAKey(t *testing.T) {
 	h := newBench(t).started()
 	e := perdure.Entry{
@@ -89,13 +91,13 @@ func wantSameRefusal(t *testing.T, code perdure.Code, inPlace, byReference error
 	}
 }
 
-// payload is a content of a commit that is any JSON.
+// payload is a content of a commit that may be any JSON.
 type payload struct {
 	field string
 	put   func(c *perdure.Commit, p perdure.Payload)
 }
 
-// payloads are those of a commit, the one that ends the execution last.
+// payloads returns the payloads of a commit. The last one ends the execution.
 func payloads(h *holder) []payload {
 	task, step := h.newTask("1"), perdure.CallerTaskKey(h.id, "s", "k")
 	return []payload{
@@ -113,8 +115,8 @@ func payloads(h *holder) []payload {
 	}
 }
 
-// Inputs, states, outputs and results of workers are JSON, in place and by
-// reference; what is not is refused, with its field.
+// TestPayloadsAreJSONInPlaceAndByReference checks that inputs, states, outputs and results of
+// workers must be JSON, in place and by reference. The error names the field.
 func TestPayloadsAreJSONInPlaceAndByReference(t *testing.T) {
 	for _, bad := range []string{"{", `{"a":1} 2`, "\"\xff\"", "nil"} {
 		h := newBench(t).started()
@@ -143,8 +145,8 @@ func wantField(t *testing.T, err error, field string) {
 	}
 }
 
-// The result of a task is JSON, in place and by reference, and a refused one leaves
-// the attempt running.
+// TestResultsAreJSONInPlaceAndByReference checks that the result of a task must be JSON, in place
+// and by reference. A refused result leaves the attempt running.
 func TestResultsAreJSONInPlaceAndByReference(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -159,7 +161,7 @@ func TestResultsAreJSONInPlaceAndByReference(t *testing.T) {
 	b.finish(done(claim, `{"ok":true}`))
 }
 
-// counted counts how many contents are open to be read at once.
+// counted counts the contents that are open at the same time.
 type counted struct {
 	store.Store
 	open, most int
@@ -182,14 +184,14 @@ type countedContent struct {
 
 func (r *countedContent) Close() error { r.c.open--; return r.ReadCloser.Close() }
 
-// The contents of a commit are read one at a time, so that a commit of many large
-// ones costs the memory of the largest.
+// TestContentsByReferenceAreReadOneAtATime checks that the contents of a commit are read one at a
+// time, so that the memory for many large contents is that of the largest one.
 func TestContentsByReferenceAreReadOneAtATime(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
 	spy := &counted{Store: b.s}
 	b.use(spy)
-	b.e.PayloadLimit, b.e.Plain = 2*largeContent, true // else they are checked as they come
+	b.e.PayloadLimit, b.e.Plain = 2*largeContent, true // otherwise uploads are checked while they arrive
 	large := []byte(`"` + strings.Repeat("x", largeContent) + `"`)
 	var steps []perdure.StepRecord
 	for _, name := range []string{"a", "b", "c"} {

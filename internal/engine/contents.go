@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// shownWithin is how long a worker is waited for to show what is withheld.
+	// shownWithin bounds the wait for a worker that is to pass on withheld content.
 	shownWithin = 5 * time.Second
-	// checkedFirst is up to which length a content is checked before any of it
-	// is handed on.
+	// checkedFirst is the maximum length of a content that is checked as a whole before any of it
+	// is passed on.
 	checkedFirst = 4 << 20
-	// fetches is how many contents are asked for side by side.
+	// fetches is the maximum number of contents that are fetched at the same time.
 	fetches = 8
 )
 
-// Content returns a content of an execution by its hash, with its length: the
-// server's own if it has it, else that of the worker it is on. The reader fails
-// in place of its end where the bytes are not those of the hash; a short content
-// is checked before any of it is given. Errors: not_found, unavailable (the
-// worker is away), internal (the worker sent something else).
+// Content returns a content of an execution by its hash, and its length. It reads the server's copy
+// if there is one, otherwise the copy of the execution's worker. If the bytes do not match the
+// hash, the reader returns an error instead of io.EOF. A content of up to 4 MiB is checked before
+// any of it is returned. Errors: not_found, unavailable (the worker is away), internal (the worker
+// sent other bytes).
 func (e *Engine) Content(ctx context.Context, org string, id uuid.UUID, sum perdure.Hash) (io.ReadCloser, int64, error) {
 	x, err := e.refs.Execution(ctx, org, id)
 	if err != nil {
@@ -56,7 +56,7 @@ func (e *Engine) Content(ctx context.Context, org string, id uuid.UUID, sum perd
 	return content, b.Length, err
 }
 
-// fetch asks the execution's worker for a content.
+// fetch requests a content from the execution's worker. Errors: unavailable, not_found.
 func (e *Engine) fetch(ctx context.Context, x *perdure.Execution, ref perdure.BlobRef) (io.ReadCloser, error) {
 	if x.HomeID == nil {
 		return nil, perdure.Errorf(perdure.Unavailable, "the content %s is on no worker that is known", ref.SHA256)
@@ -88,9 +88,8 @@ func (e *Engine) fetchWhole(ctx context.Context, x *perdure.Execution, ref perdu
 	return whole.Bytes(), nil
 }
 
-// checked reads a content. In place of its end it gives an error where the bytes
-// are not those that the reference stands for; more than its length is never
-// given.
+// checked reads a content from a worker. If the bytes do not match the reference, Read returns an
+// error instead of io.EOF. It never returns more bytes than the reference's length.
 type checked struct {
 	io.ReadCloser
 	ref    perdure.BlobRef

@@ -9,28 +9,29 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// The bounds of what a client may add to a conversation before its next response.
+// MaxPendingItems and maxPendingBytes bound the items that a client may add to a conversation
+// before its next response.
 const (
 	MaxPendingItems = 1_000
 	maxPendingBytes = 8 << 20
 )
 
-// ConversationPlace is a conversation as it was read. What is decided on it is a
-// conflict once another response has begun in the conversation, or items were added.
+// ConversationPlace is the state of a conversation when it was read. A decision on it is a conflict
+// if another response has begun since, or items were added.
 type ConversationPlace struct {
 	ID string
-	// Response is the id of its next response, and Items the number of pending items.
+	// Response is the id of the conversation's next response; Items is the number of pending items.
 	Response string
 	Items    int
 }
 
-// ConversationTurn lets a start or a signal begin the next response of a
-// conversation. It takes the pending items: the input has to hold them.
+// ConversationTurn lets a start or a signal begin the next response of a conversation. It removes
+// the pending items, so the input must contain them.
 type ConversationTurn struct {
 	ConversationPlace
 }
 
-// response returns the id of the response that is to begin.
+// response returns the id of the response to begin, a new one if t is nil.
 func (t *ConversationTurn) response() string {
 	if t == nil {
 		return NewResponseID()
@@ -44,8 +45,8 @@ func (t *ConversationTurn) needs(n *store.Needs) {
 	}
 }
 
-// begin records that the response has begun in the conversation, in a new execution
-// if one is given.
+// begin records that the response has begun in the conversation. With an execution, it also records
+// that execution as a new one of the conversation.
 func (t *ConversationTurn) begin(d *draft, execution *uuid.UUID) error {
 	if t == nil {
 		return nil
@@ -62,7 +63,8 @@ func (t *ConversationTurn) begin(d *draft, execution *uuid.UUID) error {
 	return nil
 }
 
-// standing returns the conversation if it is still as it was read.
+// standing returns the conversation if it is unchanged since it was read. Errors: not_found,
+// conflict.
 func (p ConversationPlace) standing(s *store.State) (*store.Conversation, error) {
 	row := s.Conversation
 	if row == nil {
@@ -78,8 +80,8 @@ func noConversation(id string) error {
 	return perdure.Errorf(perdure.NotFound, "there is no conversation %q", id)
 }
 
-// KeyedExecution returns the execution that an idempotency key names, nil if there is
-// none. Error: idempotency_key_reused.
+// KeyedExecution returns the execution that an idempotency key names, nil if there is none. Error:
+// idempotency_key_reused.
 func (e *Engine) KeyedExecution(ctx context.Context, org, key string, hash perdure.Hash) (*uuid.UUID, error) {
 	d, err := e.one(ctx, store.Command{
 		Name: "look up idempotency key", Lane: store.LaneCommits, Org: org,
@@ -101,15 +103,15 @@ func (e *Engine) KeyedExecution(ctx context.Context, org, key string, hash perdu
 	return d.value.(*uuid.UUID), nil
 }
 
-// NewConversation asks for a conversation.
+// NewConversation is a request to create a conversation.
 type NewConversation struct {
 	ID, Response string
 	Metadata     json.RawMessage
 	Items        []json.RawMessage
 }
 
-// CreateConversation stores a new conversation. Errors: rate_limited,
-// payload_too_large.
+// CreateConversation stores a new conversation. Errors: rate_limited, payload_too_large,
+// invalid_argument (too many items).
 func (e *Engine) CreateConversation(ctx context.Context, org string, c NewConversation) (*store.Conversation, error) {
 	row := store.Conversation{
 		ID: c.ID, Org: org, KeyID: store.KeyOf(ctx), Response: c.Response, Metadata: c.Metadata,
@@ -123,7 +125,7 @@ func (e *Engine) CreateConversation(ctx context.Context, org string, c NewConver
 		Needs: func(*perdure.Execution) store.Needs { return store.Needs{Conversation: row.ID, UseOf: row.KeyID} },
 		Decide: func(s *store.State) (*store.Changes, error) {
 			if s.Conversation != nil {
-				return conversationAnswer(s.Conversation), nil // the store runs it again whose outcome it did not know
+				return conversationAnswer(s.Conversation), nil // the store repeats a decision whose outcome is unknown
 			}
 			if err := roomToStore(s, row.Bytes); err != nil {
 				return nil, err
@@ -137,7 +139,7 @@ func (e *Engine) CreateConversation(ctx context.Context, org string, c NewConver
 	})
 }
 
-// SetConversationMetadata replaces the metadata. Errors: not_found, rate_limited.
+// SetConversationMetadata replaces the metadata of a conversation. Errors: not_found, rate_limited.
 func (e *Engine) SetConversationMetadata(ctx context.Context, org, id string, metadata json.RawMessage) (*store.Conversation, error) {
 	c, err := e.Store.Conversation(ctx, org, id)
 	if err != nil {
@@ -163,8 +165,8 @@ func (e *Engine) SetConversationMetadata(ctx context.Context, org, id string, me
 	})
 }
 
-// AddToConversation appends pending items. Errors: not_found, conflict (the
-// conversation is not as it was read), rate_limited, payload_too_large.
+// AddToConversation appends pending items. Errors: not_found, conflict (the conversation has
+// changed since it was read), rate_limited, payload_too_large, invalid_argument (too many items).
 func (e *Engine) AddToConversation(ctx context.Context, org string, at ConversationPlace, items []json.RawMessage) error {
 	c, err := e.Store.Conversation(ctx, org, at.ID)
 	if err != nil {
@@ -198,8 +200,8 @@ func (e *Engine) AddToConversation(ctx context.Context, org string, at Conversat
 	return err
 }
 
-// DeleteConversation deletes a conversation with its pending items. Its executions
-// stay. Error: not_found.
+// DeleteConversation deletes a conversation with its pending items. Its executions are not deleted.
+// Error: not_found.
 func (e *Engine) DeleteConversation(ctx context.Context, org, id string) error {
 	_, err := e.conversation(ctx, store.Command{
 		Name: "delete conversation", Lane: store.LaneCommits, Org: org, Frees: true,
@@ -226,7 +228,8 @@ func (e *Engine) conversation(ctx context.Context, c store.Command) (*store.Conv
 
 func conversationAnswer(row *store.Conversation) *store.Changes { return answerOf(row) }
 
-// boundPending refuses more pending items than the input of a response may hold.
+// boundPending refuses more pending items than the input of a response may hold. Errors:
+// invalid_argument, payload_too_large.
 func (e *Engine) boundPending(c *store.Conversation) error {
 	if c.Items > MaxPendingItems {
 		return perdure.FieldErrorf("items", "are %d with those that no response has taken; the limit is %d", c.Items, MaxPendingItems)

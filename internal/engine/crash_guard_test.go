@@ -8,13 +8,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// panics gives the claim back as one whose code panicked.
+// panics gives the claim back as after a panic of the agent's code.
 func (h *holder) panics() {
 	h.Helper()
 	h.must(h.d.Release(h.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease, Panic: "panic: boom\nstack"}}}))
 }
 
-// unfit gives the claim back as one that the worker cannot run.
+// unfit gives the claim back as a worker does that cannot run the execution.
 func (h *holder) unfit() {
 	h.Helper()
 	h.must(h.d.Release(h.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease, Unfit: "too old"}}}))
@@ -35,7 +35,7 @@ func (h *holder) sleeps() *holder {
 	return h.bench.claim()
 }
 
-// pause returns how long the execution has to wait for its next claim.
+// pause returns how long the execution must wait for its next claim.
 func (h *holder) pause() time.Duration {
 	h.Helper()
 	h.wantStatus(h.id, perdure.StatusPending)
@@ -45,8 +45,8 @@ func (h *holder) pause() time.Duration {
 	return 0
 }
 
-// rests waits for the pause to be over, and claims the execution again. Until then
-// nobody can.
+// rests waits until the pause is over, and claims the execution again. It checks that nobody can
+// claim it earlier.
 func (h *holder) rests() *holder {
 	h.Helper()
 	if pause := h.pause(); pause > 0 {
@@ -59,8 +59,7 @@ func (h *holder) rests() *holder {
 	return h.bench.claim()
 }
 
-// untilFailed repeats a claim until the execution has failed, and returns how many
-// claims that were.
+// untilFailed calls claim until the execution has failed, and returns the number of claims.
 func (h *holder) untilFailed(code perdure.Code, claim func(*holder)) int {
 	h.Helper()
 	for n := 1; n <= 100; n++ {
@@ -78,8 +77,8 @@ func (h *holder) untilFailed(code perdure.Code, claim func(*holder)) int {
 	return 0
 }
 
-// Trap 16: an execution that takes its worker down does so ever more rarely,
-// and ten times at most.
+// TestCrashGuard checks trap 16: an execution whose workers are lost is claimed after longer and
+// longer pauses, and at most ten times.
 func TestCrashGuard(t *testing.T) {
 	h := newBench(t).started()
 	for n, want := range []int{0, 2, 4, 8, 16, 32, 60, 60, 60} {
@@ -111,8 +110,8 @@ func TestThreePanicsFail(t *testing.T) {
 	}
 }
 
-// An agent that makes a checkpoint and then breaks has not become any better: no
-// checkpoint touches the scores.
+// TestCheckpointForgivesNothing checks that checkpoints do not change the scores, because an agent
+// that repeats "checkpoint, then break" makes no progress.
 func TestCheckpointForgivesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		code  perdure.Code
@@ -120,7 +119,7 @@ func TestCheckpointForgivesNothing(t *testing.T) {
 		want  int
 	}{
 		"checkpoint, panic": {"panic", func(h *holder) { h.checkpoints(); h.panics() }, 3},
-		// 2, 1, 3, 2, 4, 3, 5, 4, 6
+		// The scores are 2, 1, 3, 2, 4, 3, 5, 4, 6.
 		"checkpoint, sleep, panic":     {"panic", func(h *holder) { h.checkpoints(); h.sleeps().panics() }, 5},
 		"checkpoint, worker lost":      {"crash_loop", func(h *holder) { h.checkpoints(); h.crash(1) }, 10},
 		"each checkpoint, worker lost": {"crash_loop", func(h *holder) { h.checkpoints(); h.checkpoints(); h.crash(1) }, 10},
@@ -136,8 +135,8 @@ func TestCheckpointForgivesNothing(t *testing.T) {
 	}
 }
 
-// A claim that ends well takes 1 from each score, and one that is given back
-// nothing: one that crashes now and then never fails.
+// TestGoodClaimsAreForgiving checks that a good end of a claim subtracts 1 from each score, and
+// that a release changes none. An execution with occasional crashes never fails.
 func TestGoodClaimsAreForgiving(t *testing.T) {
 	for name, bad := range map[string]func(*holder){
 		"a kill": func(h *holder) { h.crash(1) }, "a panic": (*holder).panics, "an unfit worker": (*holder).unfit,
@@ -182,7 +181,7 @@ func TestScoresFollowTheEndsOfClaims(t *testing.T) {
 	if reply := h.commit(suspending(perdure.WaitSignal("m"))); reply.Suspended {
 		t.Fatal("it is suspended though its wait is met")
 	}
-	scores(2, 2, 2) // the claim goes on
+	scores(2, 2, 2) // the claim is still held
 	if reply := h.commit(completing("m")); reply.Ended != "" {
 		t.Fatal("it ended though it has signals")
 	}
@@ -203,7 +202,8 @@ func TestScoresFollowTheEndsOfClaims(t *testing.T) {
 	scores(2, 2, 0)
 }
 
-// An execution that is being cancelled ends as that, however its claim ends.
+// TestBadEndsOfACancelledExecution checks that an execution that is being cancelled ends as
+// CANCELLED, however its claim ends.
 func TestBadEndsOfACancelledExecution(t *testing.T) {
 	for name, test := range map[string]struct {
 		most int

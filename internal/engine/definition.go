@@ -15,8 +15,7 @@ func noDefinition(id uuid.UUID) error {
 	return perdure.Errorf(perdure.NotFound, "there is no agent definition %s", id)
 }
 
-// CreateDefinition stores a definition. Errors: invalid_argument,
-// already_exists (slug).
+// CreateDefinition stores a new definition. Errors: invalid_argument, already_exists (slug).
 func (e *Engine) CreateDefinition(ctx context.Context, org string, d perdure.Definition) (*perdure.Definition, error) {
 	d.ID, d.Org, d.Version = uuid.Must(uuid.NewV7()), org, 1
 	if err := e.checkDefinition(ctx, org, &d); err != nil {
@@ -28,9 +27,9 @@ func (e *Engine) CreateDefinition(ctx context.Context, org string, d perdure.Def
 	}, &d)
 }
 
-// UpdateDefinition replaces a definition. ifVersion, unless 0, must be the
-// stored version. Executions keep the copy that they started with. Errors:
-// invalid_argument, not_found, already_exists (slug), conflict (version).
+// UpdateDefinition replaces a definition. Unless ifVersion is 0, it must equal the stored version.
+// Executions keep the copy that they started with. Errors: invalid_argument, not_found,
+// already_exists (slug), conflict (version).
 func (e *Engine) UpdateDefinition(ctx context.Context, org string, d perdure.Definition, ifVersion int64) (*perdure.Definition, error) {
 	d.Org = org
 	if err := e.checkDefinition(ctx, org, &d); err != nil {
@@ -48,7 +47,7 @@ func (e *Engine) UpdateDefinition(ctx context.Context, org string, d perdure.Def
 	}, &d)
 }
 
-// putDefinition stores *d once check, which may fill it in, agrees.
+// putDefinition stores *d if check succeeds; check may set fields of *d.
 func (e *Engine) putDefinition(ctx context.Context, action perdure.AuditAction, want perdure.Definition, check func(*store.State) error, d *perdure.Definition) (*perdure.Definition, error) {
 	by := changed{actor: store.ActorOf(ctx), org: want.Org, action: action}
 	_, err := e.one(ctx, store.Command{
@@ -74,7 +73,7 @@ func (e *Engine) putDefinition(ctx context.Context, action perdure.AuditAction, 
 	return e.Store.Definition(ctx, want.Org, want.ID)
 }
 
-// DeleteDefinition removes a definition. Executions keep their copy.
+// DeleteDefinition deletes a definition. Executions keep their copy. Error: not_found.
 func (e *Engine) DeleteDefinition(ctx context.Context, org string, id uuid.UUID) error {
 	by := changed{actor: store.ActorOf(ctx), org: org, action: perdure.AuditDefinitionDeleted}
 	_, err := e.one(ctx, store.Command{

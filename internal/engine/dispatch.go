@@ -10,30 +10,28 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Dispatch returns what workers of an org speak to, in this process. With
-// embedded, their leases are returned by the next process that owns the data
-// directory.
+// Dispatch returns the interface for workers of an org in this process. If embedded is set, the
+// leases of these workers are returned by the next process that owns the data directory.
 func (e *Engine) Dispatch(org string, embedded bool) perdure.Dispatch {
 	return dispatch{e: e, org: org, embedded: embedded}
 }
 
-// Remote returns what workers elsewhere speak to, through a transport: contents
-// that rest in blobs are given by reference, for the transport to send piece by
-// piece, so that the server never holds one whole.
+// Remote returns the interface for workers of an org that are connected by a transport. Contents
+// that are stored in blobs are references; the transport sends them piece by piece, so that the
+// server never holds a whole one.
 func (e *Engine) Remote(org string) perdure.Dispatch {
 	return dispatch{e: e, org: org, byRef: true}
 }
 
-// ReturnEmbedded takes back the leases of the embedded workers of the process
-// that owned the data directory before. Call it once the lock is held, before
-// any worker starts.
+// ReturnEmbedded ends the leases of the embedded workers of the process that owned the data
+// directory before. It must be called after the directory is locked and before any worker starts.
 func (e *Engine) ReturnEmbedded(ctx context.Context) error { return e.returnEmbedded(ctx) }
 
 type dispatch struct {
 	e        *Engine
 	org      string
 	embedded bool
-	byRef    bool // contents that rest in blobs are given by reference
+	byRef    bool // contents that are stored in blobs are passed by reference
 }
 
 func (d dispatch) Register(ctx context.Context, r perdure.Registration) (perdure.Settings, error) {
@@ -51,7 +49,7 @@ func (d dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Age
 	if err != nil || d.byRef {
 		return claims, err
 	}
-	ctx = context.WithoutCancel(ctx) // what is claimed is handed on whole, or given back
+	ctx = context.WithoutCancel(ctx) // each claim is passed on complete, or given back
 	return readable(claims, func(c perdure.AgentClaim) (*perdure.AgentClaim, error) {
 		err := d.fillAgent(ctx, &c)
 		if err != nil {
@@ -176,7 +174,8 @@ func (d dispatch) ServeContents(ctx context.Context, worker uuid.UUID, source pe
 	return d.e.serve(ctx, d.org, worker, source)
 }
 
-// own checks that the execution is the org's. Rows below it carry no org.
+// own checks that the execution belongs to the org, because the rows of its tasks, entries and
+// contents have no org. Error: not_found.
 func (d dispatch) own(ctx context.Context, id uuid.UUID) error {
 	_, err := d.e.refs.Execution(ctx, d.org, id)
 	return err

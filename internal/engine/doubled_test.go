@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// JSON of a worker that the server reads itself has each key once: a signal's value
-// and a kind's schema.
+// TestDoubledKeysOfWorkersAreRefused checks that JSON from workers which the server reads itself
+// must not repeat a key: the value of a signal and the schema of a kind.
 func TestDoubledKeysOfWorkersAreRefused(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -11,25 +11,25 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// draft gathers what one decision changes.
+// draft collects the changes of one decision.
 type draft struct {
 	s     *store.State
 	x     *perdure.Execution
 	c     store.Changes
 	hints []string
 	freed []freed
-	shown []shown            // to live readers
-	seen  []func(Observer)   // to tell the observer
-	tasks map[uuid.UUID]bool // already in c.Tasks
-	refs  checkedRefs        // of the contents that come by reference
-	woken *woken             // set where the decision makes a claim; done adds the execution
+	shown []shown            // for live readers
+	seen  []func(Observer)   // calls of the observer, made after the commit
+	tasks map[uuid.UUID]bool // the tasks that are in c.Tasks already
+	refs  checkedRefs        // the contents by reference that were checked
+	woken *woken             // set if the decision makes a claim; done sets its execution
 }
 
 func begin(s *store.State) *draft {
 	return &draft{s: s, x: s.Execution, tasks: map[uuid.UUID]bool{}}
 }
 
-// done closes the draft: the execution's row, the log's head and the hints.
+// done completes the draft with the execution's row, the log's head and the hints.
 func (d *draft) done(value any) *store.Changes {
 	if len(d.c.Records) > 0 {
 		head := d.s.Head
@@ -47,7 +47,7 @@ func (d *draft) done(value any) *store.Changes {
 	return &d.c
 }
 
-// doneLog closes a draft that touched the log alone, not the execution's row.
+// doneLog completes a draft that changed the log only, not the execution's row.
 func (d *draft) doneLog(value any) *store.Changes {
 	answer := &decided{value: value, shown: d.shown}
 	if len(d.c.Records) > 0 {
@@ -61,8 +61,8 @@ func (d *draft) doneLog(value any) *store.Changes {
 	return &d.c
 }
 
-// growth is what the draft adds to the log, if that is pieces of text alone, which
-// a reader of the store is given just as they are here.
+// growth returns the additions to the log if they are only pieces of text that a reader of the
+// store would get in the same form. Otherwise it returns nil.
 func (d *draft) growth() *Growth {
 	if d.local() {
 		return nil
@@ -77,12 +77,12 @@ func (d *draft) growth() *Growth {
 
 func (d *draft) hint(topic string) { d.hints = append(d.hints, topic) }
 
-// event appends an event of the execution.
+// event appends an event of the execution to the log.
 func (d *draft) event(t perdure.EventType, place perdure.Place, members map[string]any) {
 	d.record(perdure.Record{Type: t, Place: place, Fields: fields(members)})
 }
 
-// taskEvent appends an event of a task's attempt.
+// taskEvent appends an event of a task's attempt to the log.
 func (d *draft) taskEvent(t perdure.EventType, task *perdure.Task, members map[string]any) {
 	all := map[string]any{"kind": task.Kind}
 	for k, v := range members {
@@ -92,7 +92,7 @@ func (d *draft) taskEvent(t perdure.EventType, task *perdure.Task, members map[s
 	d.record(perdure.Record{Type: t, Place: task.Place, TaskID: &id, Attempt: task.Attempt, Fields: fields(all)})
 }
 
-// record returns an event its seq and pos.
+// record assigns the next seq and pos to an event and appends it to the log.
 func (d *draft) record(r perdure.Record) int64 {
 	d.s.Head.LastSeq++
 	d.s.Head.LastPos++
@@ -102,7 +102,7 @@ func (d *draft) record(r perdure.Record) int64 {
 	return r.Seq
 }
 
-// task puts a task's row among the changes, once.
+// task adds a task's row to the changes, once.
 func (d *draft) task(t *perdure.Task) {
 	if !d.tasks[t.ID] {
 		d.tasks[t.ID] = true
@@ -111,7 +111,7 @@ func (d *draft) task(t *perdure.Task) {
 	d.s.Tasks[t.ID] = t
 }
 
-// chunk appends text to an open block, as a record that shares its seq.
+// chunk appends text to an open block, as a record that has the block's seq.
 func (d *draft) chunk(b *store.Block, text, toolCallID string, sum perdure.Hash) error {
 	d.s.Head.LastPos++
 	d.s.Head.Nonce = d.s.Nonce
@@ -135,8 +135,8 @@ func (d *draft) chunk(b *store.Block, text, toolCallID string, sum perdure.Hash)
 	return d.hash(b, text, sum)
 }
 
-// hash takes a block's text into its digest. A running SHA-256 holds the last
-// bytes as they are: of a LOCAL execution's block, the worker's own sum is kept.
+// hash adds a block's text to its digest. A running SHA-256 contains the last bytes in clear text.
+// For a block of a LOCAL execution, the sum that the worker reported is therefore stored instead.
 func (d *draft) hash(b *store.Block, text string, sum perdure.Hash) error {
 	if d.local() {
 		b.Digest = sum[:]
@@ -151,7 +151,7 @@ func (d *draft) hash(b *store.Block, text string, sum perdure.Hash) error {
 	return err
 }
 
-// sumOf is the SHA-256 of a block.
+// sumOf returns the SHA-256 of a block.
 func (d *draft) sumOf(b *store.Block) (sum perdure.Hash, err error) {
 	if d.local() {
 		copy(sum[:], b.Digest)
@@ -164,7 +164,7 @@ func (d *draft) sumOf(b *store.Block) (sum perdure.Hash, err error) {
 	return sum, err
 }
 
-// closeBlock closes an open block and says so in the log.
+// closeBlock closes an open block and records that in the log.
 func (d *draft) closeBlock(b *store.Block, reason perdure.BlockReason) error {
 	if !b.Open {
 		return nil
@@ -182,9 +182,9 @@ func (d *draft) closeBlock(b *store.Block, reason perdure.BlockReason) error {
 	return nil
 }
 
-// takeBack supersedes what an attempt had closed, once more and for good, unless
-// an entry stands for it: the attempt is made again, or its worker is lost. The
-// state must hold the attempt's blocks.
+// takeBack marks the closed blocks of an attempt as superseded, because the attempt is repeated or
+// its worker is lost. Blocks that an entry refers to are not changed, nor is terminal output if
+// keepTerminal is set. The state must hold the attempt's blocks.
 func (d *draft) takeBack(t *perdure.Task, keepTerminal bool) {
 	for _, b := range sortedBlocks(d.s.Blocks) {
 		if b.Key.TaskID != t.ID || b.Open || b.Event || b.Named || b.Reason == perdure.BlockSuperseded {
@@ -198,7 +198,7 @@ func (d *draft) takeBack(t *perdure.Task, keepTerminal bool) {
 	}
 }
 
-// sayClosed puts a closed block's row and its block.closed among the changes.
+// sayClosed adds a closed block's row and its block.closed event to the changes.
 func (d *draft) sayClosed(b *store.Block) {
 	id, attempt := blockSource(b.Key)
 	d.record(perdure.Record{
@@ -208,7 +208,7 @@ func (d *draft) sayClosed(b *store.Block) {
 	d.putBlock(b)
 }
 
-// putBlock puts a block's row among the changes, once.
+// putBlock adds a block's row to the changes, once.
 func (d *draft) putBlock(b *store.Block) {
 	for i := range d.c.Blocks {
 		if d.c.Blocks[i].Key == b.Key {
@@ -219,7 +219,7 @@ func (d *draft) putBlock(b *store.Block) {
 	d.c.Blocks = append(d.c.Blocks, *b)
 }
 
-// digest restores a running SHA-256.
+// digest restores a running SHA-256 from its stored state.
 func digest(state []byte) (hash.Hash, error) {
 	h := sha256.New()
 	if state == nil {
@@ -231,7 +231,8 @@ func digest(state []byte) (hash.Hash, error) {
 	return h, nil
 }
 
-// blockSource says which task's attempt a block comes from, if any.
+// blockSource returns the task and the attempt that a block comes from, nil and 0 if it comes from
+// the agent.
 func blockSource(key perdure.BlockKey) (*uuid.UUID, int) {
 	if key.TaskID == uuid.Nil {
 		return nil, 0
@@ -240,6 +241,6 @@ func blockSource(key perdure.BlockKey) (*uuid.UUID, int) {
 	return &id, int(key.Attempt)
 }
 
-// derive returns an id that follows from another, so that a decision that runs
-// again, or a request that is repeated, comes to the same.
+// derive returns an id that depends only on another id and a label, so that a repeated decision or
+// request returns the same id.
 func derive(from uuid.UUID, label string) uuid.UUID { return uuid.NewSHA1(from, []byte(label)) }

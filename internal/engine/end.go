@@ -6,16 +6,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// ending is how an execution ends.
+// ending describes how an execution ends.
 type ending struct {
 	status perdure.Status
 	err    *perdure.TaskError
 }
 
-// end is the one way to a terminal status: it cancels open tasks, answers open
-// tool calls, closes blocks, consumes what was taken, and writes the lifecycle
-// event last, all in the transaction that it is part of. The state must hold
-// the open tasks, the open blocks and the leaf.
+// end brings the execution to a terminal status; nothing else does. In one transaction it cancels
+// open tasks, answers open tool calls, closes blocks, consumes taken signals, and writes the
+// lifecycle event last. The state must hold the open tasks, the open blocks and the leaf.
 func (d *draft) end(e ending) error {
 	why := "failed: the run ended before this call was answered"
 	if e.status == perdure.StatusCancelled {
@@ -35,7 +34,7 @@ func (d *draft) end(e ending) error {
 	d.c.ConsumeTaken = true
 	if d.local() {
 		d.c.EraseSignals = true
-		if d.x.HomeID != nil { // else nobody but the server has it
+		if d.x.HomeID != nil { // otherwise only the server has it
 			d.eraseInput()
 		}
 	}
@@ -73,8 +72,8 @@ func (d *draft) cancelTask(t *perdure.Task, why string) {
 	d.taskEvent(perdure.EventTaskCancelled, t, nil)
 }
 
-// closeOpenBlocks closes what is still open: that of tasks as truncated, for what
-// clients were shown stays, and no more comes; the agent's own as done.
+// closeOpenBlocks closes all open blocks. Those of tasks are truncated: clients keep the text that
+// they have received, and no more follows. Those of the agent, and terminal output, are done.
 func (d *draft) closeOpenBlocks() error {
 	for _, b := range sortedBlocks(d.s.Blocks) {
 		reason := perdure.BlockTruncated
@@ -88,7 +87,7 @@ func (d *draft) closeOpenBlocks() error {
 	return nil
 }
 
-// closeCalls answers the calls that are open at the leaf.
+// closeCalls answers the tool calls that are open at the leaf.
 func (d *draft) closeCalls(why string) error {
 	if d.x.Leaf == nil {
 		return nil
@@ -117,9 +116,9 @@ func (d *draft) closeCalls(why string) error {
 	return nil
 }
 
-// callNames returns the tools of the calls that are open, by call id: those of
-// stored entries, and those of entries that this draft appends. Of a LOCAL execution
-// the tasks tell what is known here: a call's task is of its tool's kind.
+// callNames returns the tools of the open calls, by call id. It reads stored entries and the
+// entries that this draft appends. For a LOCAL execution the tasks supply the names, because the
+// kind of a call's task is the name of its tool.
 func (d *draft) callNames() (map[string]string, error) {
 	names := map[string]string{}
 	for _, t := range d.s.Tasks {
@@ -141,8 +140,8 @@ func (d *draft) callNames() (map[string]string, error) {
 	return names, nil
 }
 
-// callEnded tells who follows the log, and reads no entries, that a call has its
-// result, as the agent does of those that it answers itself.
+// callEnded emits the event that a call has its result, for clients that follow the log and read no
+// entries. The agent emits the same event for the calls that it answers itself.
 func (d *draft) callEnded(result perdure.Entry, tool, text string) {
 	place := perdure.Place{ResponseID: result.ResponseID, TurnID: result.TurnID, ToolCallID: result.Answers}
 	call := map[string]any{"id": result.Answers}

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// firstEnded returns the first page of what a function that is entered again may ask
-// for: it does what it did since the newest checkpoint. An execution that no worker
-// has written to has nothing.
+// firstEnded returns the first page of the ended tasks and steps that an agent's function may ask
+// for when it is entered again: those since the newest checkpoint. It returns nil for an execution
+// that no worker has written to.
 func firstEnded(ctx context.Context, refs store.Reader, x *perdure.Execution, newest *perdure.Checkpoint) (*perdure.EndedPage, error) {
 	if lastCommit(x) == (perdure.CommitNumber{}) {
 		return nil, nil
@@ -31,7 +31,8 @@ func endedPage(ctx context.Context, refs store.Reader, execution uuid.UUID, afte
 	return refs.Ended(ctx, execution, after, perdure.EndedPageHeads, perdure.EndedPageBytes)
 }
 
-// ended returns a later page, to the worker that has the lease.
+// ended returns a later page of ended tasks and steps to the worker that has the lease. Error:
+// lease_lost, for any other worker.
 func (e *Engine) ended(ctx context.Context, org string, q perdure.EndedQuery) (page perdure.EndedPage, err error) {
 	if q.After < 0 {
 		return page, perdure.FieldErrorf("after", "must not be negative; give the next of the page before")

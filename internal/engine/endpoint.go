@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// maxKnownEndpoints is how many endpoints are kept of all workers of a kind.
+	// maxKnownEndpoints bounds the stored endpoints of a kind, for all its workers together.
 	maxKnownEndpoints = 2000
-	// maxNamedEndpoints is how many of them a refusal names.
+	// maxNamedEndpoints bounds the endpoints that an error message names.
 	maxNamedEndpoints = 20
-	// anyQueue is the queue of what may run on each.
+	// anyQueue is the queue of work that may run on every queue.
 	anyQueue = ""
 )
 
-// checkAllowed checks the endpoints that a worker registers: none of them may hold
-// a password or a key.
+// checkAllowed checks the endpoints that a worker registers. None of them may contain a password or
+// a key.
 func checkAllowed(field string, all []perdure.ModelEndpoint) error {
 	if len(all) > perdure.MaxEndpoints {
 		return perdure.FieldErrorf(field, "are %d; a worker names %d at most", len(all), perdure.MaxEndpoints)
@@ -42,8 +42,8 @@ func checkAllowed(field string, all []perdure.ModelEndpoint) error {
 	return nil
 }
 
-// knownEndpoints adds what a worker of these queues allows to what is known of
-// others before. Of too many the oldest are forgotten.
+// knownEndpoints returns the endpoints that a worker of these queues allows, followed by those
+// already known. If there are more than maxKnownEndpoints, the oldest are dropped.
 func knownEndpoints(allowed []perdure.ModelEndpoint, queues []string, before []perdure.ModelEndpoint) (all []perdure.ModelEndpoint) {
 	for _, queue := range queues {
 		for _, e := range allowed {
@@ -59,10 +59,9 @@ func knownEndpoints(allowed []perdure.ModelEndpoint, queues []string, before []p
 	return all[:min(len(all), maxKnownEndpoints)]
 }
 
-// checkEndpoints refuses a model whose endpoint or key variable no worker of the
-// queue allows, by the rule that the workers have ([llm.Endpoints.Resolve]). Where
-// nothing is known of the queue, or of the provider's endpoints there, it is for the
-// worker to refuse.
+// checkEndpoints refuses a model whose endpoint or key variable is not allowed by any worker of the
+// queue. The rule is that of the workers ([llm.Endpoints.Resolve]). If nothing is known about the
+// queue, or about the provider's endpoints there, the check is left to the worker.
 func checkEndpoints(models []perdure.ModelConfig, known []perdure.ModelEndpoint, queue string) error {
 	if queue != anyQueue {
 		known = slices.DeleteFunc(slices.Clone(known), func(e perdure.ModelEndpoint) bool { return e.Queue != queue })
@@ -101,7 +100,7 @@ func endpointAllowed(m perdure.ModelConfig, known, defaults []perdure.ModelEndpo
 	return allowed(origin, "") || slices.ContainsFunc(defaults, func(d perdure.ModelEndpoint) bool { return allowed(origin, d.APIKeyEnv) })
 }
 
-// pairOf names what a model asks for.
+// pairOf returns text that names the origin and the key variable of a model.
 func pairOf(m perdure.ModelConfig) string {
 	origin, key := "the provider's own endpoint", "the provider's own key variable"
 	if m.BaseURL != "" {
@@ -122,7 +121,7 @@ func ofQueue(queue string) string {
 	return fmt.Sprintf(" of the queue %q", queue)
 }
 
-// nameEndpoints lists pairs, each once.
+// nameEndpoints returns text that lists the pairs of origin and key variable, each once.
 func nameEndpoints(known []perdure.ModelEndpoint) string {
 	var names []string
 	for _, e := range known {

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-// endpointsOf are a worker's endpoints, as its operator's environment and flags say.
+// endpointsOf returns a worker's endpoints with this environment and these flags.
 func endpointsOf(t *testing.T, env map[string]string, pairs ...llm.Endpoint) *llm.Endpoints {
 	t.Helper()
 	e, err := llm.NewEndpoints(func(name string) string { return env[name] }, pairs...)
@@ -41,8 +41,8 @@ var (
 	triedKeys = []string{"", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "EXAMPLE_API_KEY", "HOME"}
 )
 
-// What the only worker of a queue would refuse to call is refused by starts and
-// definitions, and nothing else is: the server's rule is the worker's.
+// TestEndpointsAreRefusedAsTheWorkerWould checks that the server refuses exactly the models that
+// the only worker of a queue would refuse, in starts and in definitions.
 func TestEndpointsAreRefusedAsTheWorkerWould(t *testing.T) {
 	for name, e := range map[string]*llm.Endpoints{
 		"defaults": endpointsOf(t, nil),
@@ -76,8 +76,9 @@ func TestEndpointsAreRefusedAsTheWorkerWould(t *testing.T) {
 	}
 }
 
-// A refusal names the field and the pairs that are allowed, and changes nothing; it
-// goes by the queue of a start, and by any queue for a definition.
+// TestEndpointsGoByTheQueue checks that the error of a refused start names the field and the
+// allowed pairs, and that nothing is stored. A start is checked for its queue, a definition for all
+// queues.
 func TestEndpointsGoByTheQueue(t *testing.T) {
 	b := newBench(t)
 	b.join("default", endpointsOf(t, nil))
@@ -119,11 +120,11 @@ func wantRefused(t *testing.T, err error, field string, texts ...string) {
 	}
 }
 
-// A worker that continues allows what it did, beside another's, and one that says
-// nothing of endpoints, as of a build before, makes nothing refused.
+// TestEndpointsOfAllWorkersCount checks that the endpoints of all workers are allowed together. If
+// a worker registers none, as older builds do, nothing is refused because of it.
 func TestEndpointsOfAllWorkersCount(t *testing.T) {
 	b := newBench(t)
-	b.register() // says nothing
+	b.register() // registers no endpoints
 	m := []perdure.ModelConfig{{Provider: "anthropic", ModelID: "m", BaseURL: "https://one.example"}}
 	start := func() error {
 		_, err := b.e.Start(t.Context(), org, StartRequest{Models: m, UserPrompt: "hi"})
@@ -140,7 +141,8 @@ func TestEndpointsOfAllWorkersCount(t *testing.T) {
 	wantRefused(t, start(), "models[0].baseUrl", "https://one.example:443 with no key", "https://two.example:443 with no key")
 }
 
-// What is registered holds neither a password nor a key, and is bounded.
+// TestRegisteredEndpointsHoldNoSecret checks that registered endpoints contain neither a password
+// nor a key, and that their number is bounded.
 func TestRegisteredEndpointsHoldNoSecret(t *testing.T) {
 	b := newBench(t)
 	register := func(queues []string, all ...perdure.ModelEndpoint) error {

@@ -7,9 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Where a model's endpoint and key variable are named there is neither a password
-// nor a key: not in a run's models, not in a definition's, and the refusal does
-// not repeat them.
+// TestEndpointsHoldNoSecret checks that a model's endpoint and key variable must not contain a
+// password or a key, in starts and in definitions. The error does not repeat the secret.
 func TestEndpointsHoldNoSecret(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []struct{ base, key, location string }{

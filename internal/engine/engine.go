@@ -1,8 +1,7 @@
-// Package engine holds the rules of executions, a file a verb: start, claim,
-// commit, finish, signal, cancel, renew, release, reap. Each rule is a pure
-// decision over the state of one execution; the store's committer makes it
-// durable, and only then are hints given. docs/architecture.md walks the way of
-// the data.
+// Package engine implements the rules of executions, one file for each verb: start, claim, commit,
+// finish, signal, cancel, renew, release, reap. Each rule is a pure decision on the state of one
+// execution. The store's committer makes the decision durable; hints are sent only after that.
+// docs/architecture.md describes the data flow.
 package engine
 
 import (
@@ -17,44 +16,42 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Config says how an engine runs. The zero value of every field but Store
-// works.
+// Config configures an engine. Store is required. The zero value of every other field selects its
+// default.
 type Config struct {
 	Store store.Store
-	Hints notify.Notifier // default: inside this process
-	// Grown, if set, is given what a commit has added to a log, where that is
-	// pieces of text alone, and reports whether it could use it: readers inside this
-	// process are spared the hint of the log then. It is set before the engine is
-	// used.
+	Hints notify.Notifier // default: within this process
+	// Grown, if set, receives the additions of a commit to a log if they are only pieces of text.
+	// It reports whether it could use them; if so, readers in this process do not get the hint of
+	// the log. It must be set before the engine is used.
 	Grown func(Growth) bool
-	// Observer is told what happens; may be nil.
+	// Observer receives what happens to executions and tasks; it may be nil.
 	Observer Observer
-	// Plain turns off what is there for speed alone: each uploaded content is read again
-	// by the commit that names it.
+	// Plain turns off optimizations: the commit that refers to an uploaded content always reads it
+	// again.
 	Plain  bool
 	Logger *slog.Logger
-	// Lease is how long a claim lasts without a renewal; default 15 s.
+	// Lease is the duration of a claim without a renewal; default 15 s.
 	Lease time.Duration
-	// GoneAfter is how long a worker whose connection was lost has to show that it
-	// lives, before its executions go to others; default 0.5 s.
+	// GoneAfter is the time in which a worker whose connection was lost must connect or renew its
+	// leases. After it, other workers may claim its executions; default 0.5 s.
 	GoneAfter time.Duration
-	// CancelGrace is how long a cancelled execution's worker may take to end
-	// it; default 30 s.
+	// CancelGrace is the time in which the worker of a cancelled execution must end it; default 30
+	// s.
 	CancelGrace time.Duration
-	// PayloadLimit is the most bytes of one payload; default 64 MiB.
+	// PayloadLimit is the maximum size of one payload in bytes; default 64 MiB.
 	PayloadLimit int64
-	// QueueLimits bounds, by queue, how many tasks of one org run at once on it,
-	// however many workers there are; a queue that is not named has no bound.
+	// QueueLimits maps a queue to the maximum number of tasks of one org that run on it at the same
+	// time, on all workers together. A queue that is not in the map has no limit.
 	QueueLimits map[string]int
-	// Tick is how often pollers and sweeps look at the store without a hint;
-	// default 1 s.
+	// Tick is the interval at which pollers and sweeps read the store without a hint; default 1 s.
 	Tick time.Duration
-	// RetentionEvery is how often what is kept no longer is looked for; default
-	// one minute.
+	// RetentionEvery is the interval at which the engine looks for data whose retention has ended;
+	// default one minute.
 	RetentionEvery time.Duration
 }
 
-// Engine applies the rules to a store.
+// Engine applies the rules to a store. [New] creates one.
 type Engine struct {
 	Config
 	keys       keyCache
@@ -71,15 +68,15 @@ type Engine struct {
 	passed     passedContents
 	schemas    inputSchemas
 	agentKinds sharedReads[kindName, *store.Kind]
-	// refusedRenewal says that the store has refused to renew a lease, or to take
-	// one back, since the loop looked last.
+	// refusedRenewal reports whether the store has refused to renew or to end a lease since the
+	// sweep loop last checked.
 	refusedRenewal atomic.Bool
-	// refs reads like Store, and leaves contents that rest in blobs there: the
-	// server never holds them whole.
+	// refs reads like Store, but returns references to contents that are stored in blobs, so that
+	// the server never holds a whole one.
 	refs store.Reader
 }
 
-// New creates an engine.
+// New creates an engine and sets the defaults of c.
 func New(c Config) *Engine {
 	if c.Hints == nil {
 		c.Hints = &notify.Local{}
@@ -133,15 +130,15 @@ func (e *Engine) write(ctx context.Context, c store.Command) ([]*decided, error)
 	return all, nil
 }
 
-// tell gives the hints.
+// tell sends the hints of the decisions.
 func (e *Engine) tell(all []*decided) {
 	for _, d := range all {
 		e.publish(d)
 	}
 }
 
-// publish gives a decision's hints. A place that is free again may let a task
-// continue whose queue nothing else tells of.
+// publish sends a decision's hints. For a freed place of a limited queue or key it also sends the
+// hint Freed, because no other hint reaches the tasks that wait for the place.
 func (e *Engine) publish(d *decided) {
 	e.observed(d)
 	tell := e.Hints.Publish
@@ -158,7 +155,7 @@ func (e *Engine) publish(d *decided) {
 	}
 }
 
-// one is do for a command that names its execution.
+// one runs a command that names its execution, like do, and returns its only answer.
 func (e *Engine) one(ctx context.Context, c store.Command) (*decided, error) {
 	all, err := e.do(ctx, c)
 	if err != nil {
@@ -170,8 +167,8 @@ func (e *Engine) one(ctx context.Context, c store.Command) (*decided, error) {
 	return all[0], nil
 }
 
-// oneShown is one for a command that may show something to live readers which
-// the log does not keep. They have it before they are told of it.
+// oneShown is one for a command whose content may go to live readers without being stored in the
+// log. Live readers can read the content before they receive the hint.
 func (e *Engine) oneShown(ctx context.Context, c store.Command) (*decided, error) {
 	over := e.live.writing(c.Execution)
 	all, err := e.write(ctx, c)
@@ -187,27 +184,27 @@ func (e *Engine) oneShown(ctx context.Context, c store.Command) (*decided, error
 	return all[0], nil
 }
 
-// decided is what a decision answers: a value for the caller, and the hints to
-// give after the commit.
+// decided is the answer of a decision: a value for the caller, and the hints to send after the
+// commit.
 type decided struct {
 	value any
 	hints []string
 	freed []freed
-	shown []shown          // to live readers
-	seen  []func(Observer) // to tell the observer
-	// growth is all that hints tells of, unless nil.
+	shown []shown          // for live readers
+	seen  []func(Observer) // calls of the observer
+	// growth, unless nil, contains all that the hints report.
 	growth *Growth
-	woken  *woken // the claim that was made beside what was asked for
+	woken  *woken // the claim that the decision made for a handover or a reply
 }
 
-// Growth is what a commit has added to a log.
+// Growth is the addition of a commit to a log.
 type Growth struct {
 	Execution uuid.UUID
-	Head      store.Head       // after it
-	Records   []perdure.Record // as the store gives them
+	Head      store.Head       // after the addition
+	Records   []perdure.Record // as the store returns them
 }
 
-// freed is the place of an attempt that runs no more.
+// freed is the queue place of an attempt that has stopped running.
 type freed struct {
 	org, queue string
 	keyed      bool

@@ -32,8 +32,8 @@ func TestEntryKeyIsAppendedOnce(t *testing.T) {
 	first := user(nil, "hello")
 	first.Key = "signal:s1"
 	h.append(first)
-	// The function is entered again and appends again (trap 4): the known key
-	// stands for the stored entry, also as the parent of what follows.
+	// The function is entered again and appends the same message (trap 4). The stored entry with
+	// the key is used instead, also as the parent of the next entry.
 	again := user(&first.ID, "hello")
 	again.Key = "signal:s1"
 	next := calling(&again.ID)
@@ -45,7 +45,7 @@ func TestEntryKeyIsAppendedOnce(t *testing.T) {
 	if len(path) != 2 || path[0].ID != first.ID || path[1].ID != next.ID {
 		t.Errorf("the path is %+v", path)
 	}
-	// Within one commit, too.
+	// The same applies within one commit.
 	one, two := user(&next.ID, "x"), user(&next.ID, "x")
 	one.Key, two.Key = "k", "k"
 	if reply = h.append(one, two); reply.Adopted[two.ID] != one.ID {
@@ -86,7 +86,7 @@ func TestParentMustBeInTheExecution(t *testing.T) {
 	if err := h.refuse(perdure.InvalidArgument, user(&foreign.ID, "hello")); len(err.Fields) != 1 || !strings.HasSuffix(err.Fields[0].Location, ".parentId") {
 		t.Errorf("the error names %+v", err.Fields)
 	}
-	// A parent may come earlier in the same commit, not later.
+	// A parent may come earlier in the same commit, but not later.
 	one, self := user(nil, "one"), user(nil, "self")
 	two := calling(&one.ID)
 	h.refuse(perdure.InvalidArgument, two, one)
@@ -130,11 +130,11 @@ func TestTranscriptIsAlwaysValid(t *testing.T) {
 			t.Errorf("%s: the error does not name the entry %s: %+v", name, culprit, err)
 		}
 	}
-	// Answers may come in any order, records beside the path.
+	// Results may come in any order. Records are not on the path.
 	a2 := answering(&calls.ID, "c2")
 	a1 := answering(&a2.ID, "c1")
 	h.append(record, a2, a1, user(&a1.ID, "thanks"))
-	// A branch from before the calls is judged by its own path.
+	// A branch from before the calls is checked on its own path.
 	h.append(user(&hello.ID, "another way"))
 }
 
@@ -147,7 +147,8 @@ func contentOf(t *testing.T, e perdure.NewEntry) perdure.Content {
 	return m.Content
 }
 
-// Every end answers the calls that are open, in call order (trap 45).
+// TestEveryEndClosesTheTranscript checks that every end of an execution answers the open calls in
+// order (trap 45).
 func TestEveryEndClosesTheTranscript(t *testing.T) {
 	ends := map[string]struct {
 		end    func(*holder)
@@ -225,7 +226,7 @@ func TestEveryEndClosesTheTranscript(t *testing.T) {
 			if !bytes.Contains(path[len(path)-1].Content, []byte(test.says)) {
 				t.Errorf("the last answer is %s, want it to say %q", path[len(path)-1].Content, test.says)
 			}
-			// Who follows the log is told of each, in the commit that stores it.
+			// Clients that follow the log get an event for each, in the commit that stores it.
 			var told []string
 			for _, r := range b.log(h.id) {
 				if r.Type == perdure.EventData && r.CreatedAt == *x.CompletedAt && strings.Contains(string(r.Fields), `"type":"tool_call_end"`) {
@@ -239,8 +240,8 @@ func TestEveryEndClosesTheTranscript(t *testing.T) {
 	}
 }
 
-// Ids and keys of entries, and ids of signals, belong to their execution: in
-// another one the same stand for something else.
+// TestIDsBelongToTheirExecution checks that ids and keys of entries, and ids of signals, are scoped
+// to their execution.
 func TestIDsBelongToTheirExecution(t *testing.T) {
 	b := newBench(t)
 	one, two := b.started(), b.started()
@@ -267,8 +268,8 @@ func TestIDsBelongToTheirExecution(t *testing.T) {
 	wantIDs(t, "the second's signals", signals, "s1")
 }
 
-// An entry whose key is known stands for the stored one also as a parent,
-// wherever that is in the tree by now.
+// TestEntryHangsOnAnAdoptedOneThatIsNoLeaf checks that an entry whose key is stored is replaced
+// with the stored one also as a parent, even if that is not the leaf any more.
 func TestEntryHangsOnAnAdoptedOneThatIsNoLeaf(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -9,29 +9,30 @@ import (
 
 // The tests of this file run on every store.
 
-// Whatever several workers and clients do, and however the clock jumps, the
-// engine does what the model of the rules does.
+// TestRandomCommandsFollowTheRules checks that the engine follows the model of the rules, for
+// random commands of several workers and clients with jumps of the clock.
 func TestRandomCommandsFollowTheRules(t *testing.T) { opentest.Each(t, enginetest.Random) }
 
-// Claims, commits, signals and reads that continue at once are answered as if they
-// had come one after the other.
+// TestHistoriesAreLinearizable checks that concurrent claims, commits, signals and reads are
+// answered as in some sequential order.
 func TestHistoriesAreLinearizable(t *testing.T) { opentest.Each(t, enginetest.Linearizable) }
 
-// Ten workers poll at once, and exactly one gets the execution.
+// TestTenWorkersClaimOneAgent checks that exactly one of ten concurrent polls claims an execution.
 func TestTenWorkersClaimOneAgent(t *testing.T) {
 	opentest.Each(t, enginetest.TenWorkersClaimOneAgent)
 }
 
-// Ten workers take five signals of one execution: each signal is taken once.
+// TestTenConsumersFiveSignals checks that each of five signals of an execution is taken once by ten
+// workers.
 func TestTenConsumersFiveSignals(t *testing.T) {
 	opentest.Each(t, enginetest.TenConsumersFiveSignals)
 }
 
-// Two servers share a database and nothing else: what is given to one is taken on
-// the other, once and in order, and nothing is claimed twice.
+// TestTwoServersShareADatabase checks two servers that share a database and nothing else: signals
+// that are sent to one are taken at the other, once and in order, and nothing is claimed twice.
 func TestTwoServersShareADatabase(t *testing.T) { enginetest.Servers(t, opentest.Servers(t, 2)) }
 
-// A task is cancelled by its own execution alone.
+// TestCancelTaskOfAnotherAgentIsRefused checks that only a task's own execution can cancel it.
 func TestCancelTaskOfAnotherAgentIsRefused(t *testing.T) {
 	opentest.Each(t, enginetest.CancelTaskOfAnotherAgentIsRefused)
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// takeover lets the lease of h run out and has another worker claim.
+// takeover lets the lease of h end, and claims the execution for another worker.
 func takeover(h *holder) *holder {
 	h.Helper()
 	h.clock.advance(testLease + time.Second)
 	h.sweep()
-	h.clock.advance(time.Minute) // the crash guard's pause
+	h.clock.advance(time.Minute) // the pause of the crash guard
 	return h.bench.claim()
 }
 
@@ -22,7 +22,8 @@ func agentFrame(l perdure.Lease, text string) perdure.Frame {
 	return perdure.Frame{AgentLease: &l, Type: perdure.EventToken, Text: text}
 }
 
-// A worker that lost its lease writes nothing, whatever it tries (trap 15).
+// TestZombieAgentWritesNothing checks that a worker which has lost its lease cannot write anything
+// (trap 15).
 func TestZombieAgentWritesNothing(t *testing.T) {
 	stale := map[string]func(*perdure.Lease){
 		"lease of before": func(*perdure.Lease) {},
@@ -119,8 +120,8 @@ func TestZombieTaskWritesNothing(t *testing.T) {
 	}
 }
 
-// A claim id that is not the claim's is refused although fence or attempt
-// agree: after a failover two claims may carry the same number (trap 56).
+// TestClaimIDIsCheckedBesideTheFence checks that a request with a wrong claim id is refused
+// although fence or attempt agree. After a failover two claims may have the same number (trap 56).
 func TestClaimIDIsCheckedBesideTheFence(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -131,7 +132,7 @@ func TestClaimIDIsCheckedBesideTheFence(t *testing.T) {
 	other.claim.Lease.ClaimID = uuid.New()
 	_, err := other.try(completing())
 	b.wantCode(err, perdure.LeaseLost)
-	// Also where the number is that of a commit which was made.
+	// It is refused also if the number is that of a stored commit.
 	other.number--
 	_, err = other.try(completing())
 	b.wantCode(err, perdure.LeaseLost)

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// What an event adds is encoded as encoding/json would, whatever it is.
+// TestFieldsAreJSON checks that fields encodes members like encoding/json.
 func TestFieldsAreJSON(t *testing.T) {
 	task := uuid.New()
 	for name, members := range map[string]map[string]any{

@@ -10,10 +10,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Claims and answers name large contents by reference. A worker in this process
-// gets them filled in.
+// Claims and answers refer to large contents. For a worker in this process, the methods of this
+// file replace the references with the contents.
 
-// read returns the reader that gives contents the way this side wants them.
+// read returns the reader that returns contents in the form that the worker needs: whole, or by
+// reference.
 func (d dispatch) read() store.Reader {
 	if d.byRef {
 		return d.e.refs
@@ -21,8 +22,8 @@ func (d dispatch) read() store.Reader {
 	return d.e.Store
 }
 
-// fill loads a content, unless this side takes references. One that its worker
-// keeps stays a reference.
+// fill replaces a reference with the content, unless the worker takes references. A content that is
+// on its worker only stays a reference.
 func (d dispatch) fill(ctx context.Context, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
 	if d.byRef || *ref == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// finishTask ends an attempt, and wakes the execution if it waited for that. If
-// another worker keeps its goroutine, that worker's poll is answered with it.
+// finishTask ends an attempt, and wakes the execution if it waits for the task. If another worker
+// keeps the execution's goroutine, the claim goes to an open poll of that worker.
 func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	if err := e.checkSize("the result", f.Result.Size()); err != nil {
 		return perdure.FinishReply{}, err
@@ -102,18 +102,18 @@ func (e *Engine) decideFinish(s *store.State, f perdure.TaskFinish, refs checked
 		return d.done(nil), nil
 	}
 	d.claimFor(f.WorkerID, wakeClaim(f.Lease), f.Embedded, s.Now.Add(e.Lease))
-	ended := *t // its worker has the contents
+	ended := *t // the worker already has the contents
 	ended.Input, ended.InputBlob, ended.Result, ended.ResultBlob = nil, nil, nil, nil
 	d.woken = &woken{kept: f.Kept, task: &ended}
 	return d.done(nil), nil
 }
 
-// wakeClaim is the claim id of the execution that the end of an attempt woke.
-// It follows from the attempt's own, so that a repeat can be told.
+// wakeClaim returns the id of the claim that the end of an attempt makes for the execution that it
+// wakes. The id is derived from the attempt's claim id, so that a repeat is recognized.
 func wakeClaim(l perdure.TaskLease) uuid.UUID { return derive(l.ClaimID, "wake") }
 
-// repeatedFinish answers an end that was delivered before the same way,
-// together with the claim that it brought, while that still holds.
+// repeatedFinish answers a repeated request like the first one. The answer contains the claim of
+// the first one as long as the worker still holds it.
 func (e *Engine) repeatedFinish(s *store.State, f perdure.TaskFinish, t *perdure.Task) (*store.Changes, error) {
 	if t.Status == perdure.TaskCancelled || t.Status == perdure.TaskInterrupted {
 		return nil, taskLeaseLost(t.ID)
@@ -121,12 +121,12 @@ func (e *Engine) repeatedFinish(s *store.State, f perdure.TaskFinish, t *perdure
 	x := s.Execution
 	changes := answerOf(nil)
 	if f.Parked && x.Status.Held() && x.ClaimID == wakeClaim(f.Lease) {
-		changes.Answer.(*decided).woken = &woken{execution: *x, again: true} // what it held may be another by now
+		changes.Answer.(*decided).woken = &woken{execution: *x, again: true} // the execution's wait may be another by now
 	}
 	return changes, nil
 }
 
-// endAttempt decides what becomes of a task whose attempt has ended.
+// endAttempt decides the state of a task whose attempt has ended.
 func (d *draft) endAttempt(t *perdure.Task, f perdure.TaskFinish, jitter float64) error {
 	if f.Error == nil {
 		if err := d.useContent(f.Result.Blob, uuid.Nil); err != nil {
@@ -138,7 +138,7 @@ func (d *draft) endAttempt(t *perdure.Task, f perdure.TaskFinish, jitter float64
 	return d.failAttempt(t, f.Error, jitter)
 }
 
-// failAttempt tries again after a pause, or ends the task.
+// failAttempt schedules the next attempt after a pause, or ends the task as failed.
 func (d *draft) failAttempt(t *perdure.Task, failure *perdure.TaskError, jitter float64) error {
 	t.Error = d.quiet(failure)
 	pause := t.Options.Backoff(t.Tries())
@@ -157,8 +157,8 @@ func (d *draft) mayRetry(t *perdure.Task, pause time.Duration) bool {
 	return whole == 0 || d.s.Now.Add(pause).Before(t.CreatedAt.Add(whole).Time)
 }
 
-// retry makes the task claimable again after the pause. What its attempt had
-// shown is superseded. While the execution is being cancelled it ends instead.
+// retry lets the task be claimed again after the pause, and marks the blocks of its attempt as
+// superseded. If the execution is being cancelled, retry cancels the task instead.
 func (d *draft) retry(t *perdure.Task, pause time.Duration, why string) error {
 	if d.x.Status == perdure.StatusCancelling {
 		d.cancelTask(t, notBegun)
@@ -185,7 +185,7 @@ func (d *draft) retry(t *perdure.Task, pause time.Duration, why string) error {
 	return nil
 }
 
-// endTask ends a task for good.
+// endTask brings a task to a terminal status.
 func (d *draft) endTask(t *perdure.Task, status perdure.TaskStatus, event perdure.EventType, blocks perdure.BlockReason) error {
 	d.free(t)
 	now := d.s.Now

@@ -12,12 +12,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// appending is how many executions of one batch of frames are written side by
-// side: twice what a transaction takes, so that one waits while another commits.
+// appending is the maximum number of executions of one batch that are written at the same time. It
+// is twice the capacity of a transaction, so that one transaction fills while another commits.
 const appending = 512
 
-// appendFrames stores pieces of blocks and events. The frames of one execution
-// go into one command, in order; those of many share transactions.
+// appendFrames stores pieces of blocks, and events. The frames of one execution form one command,
+// in order. The commands of many executions share transactions.
 func (e *Engine) appendFrames(ctx context.Context, org string, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 	replies := make([]perdure.FrameReply, len(frames))
 	byExecution := map[uuid.UUID][]int{}
@@ -42,16 +42,15 @@ func (e *Engine) appendFrames(ctx context.Context, org string, frames []perdure.
 			return nil
 		})
 	}
-	_ = group.Wait() // each execution has its own error
+	_ = group.Wait() // each execution's error is in failed
 	if all := errors.Join(failed...); all != nil && (ctx.Err() != nil || !slices.Contains(failed, nil)) {
 		return nil, all
 	}
 	return replies, nil
 }
 
-// appendSome stores those of the frames, and puts their replies where they
-// belong. An error is the reply to each of them: those of other executions are
-// stored all the same.
+// appendSome stores the frames of one execution and sets their replies. An error is the reply to
+// each of these frames; it does not affect the frames of other executions.
 func (e *Engine) appendSome(ctx context.Context, org string, id uuid.UUID, frames []perdure.Frame, replies []perdure.FrameReply, which []int) error {
 	mine := make([]perdure.Frame, len(which))
 	for i, at := range which {
@@ -68,7 +67,7 @@ func (e *Engine) appendSome(ctx context.Context, org string, id uuid.UUID, frame
 	return err
 }
 
-// refusalOf is the error as a reply has it.
+// refusalOf returns the error in the form of a reply.
 func refusalOf(err error) *perdure.Error {
 	var coded *perdure.Error
 	if errors.As(err, &coded) {
@@ -138,8 +137,8 @@ func decideFrames(s *store.State, frames []perdure.Frame) (*store.Changes, error
 	return d.doneLog(replies), nil
 }
 
-// frame stores one frame: known bytes are skipped, a hole is answered with the
-// length that is held, a repeated event changes nothing.
+// frame stores one frame. Bytes that are stored already are skipped, and a repeated event changes
+// nothing. After a gap, the frame is not stored. The result is the stored length of the block.
 func (d *draft) frame(f perdure.Frame) (int64, error) {
 	if f.Lease != nil && !taskHeldBy(d.s.Tasks[f.Lease.TaskID], *f.Lease) {
 		return 0, taskLeaseLost(f.Lease.TaskID)
@@ -167,8 +166,8 @@ func (d *draft) frame(f perdure.Frame) (int64, error) {
 	return d.grow(b, f)
 }
 
-// checkFrame refuses what cannot be kept. The text of a block is a content: it
-// may hold zero bytes, as terminals show them.
+// checkFrame refuses a frame that cannot be stored. The text of a block may contain zero bytes, as
+// terminal output does.
 func checkFrame(f perdure.Frame) error {
 	if !utf8.ValidString(f.Text) {
 		return perdure.FieldErrorf("text", "is not valid UTF-8")
@@ -197,7 +196,7 @@ func (d *draft) grow(b *store.Block, f perdure.Frame) (int64, error) {
 		return b.Length, nil
 	}
 	if b.FirstPos == 0 {
-		delete(d.s.Blocks, b.Key) // a block that never held anything is none
+		delete(d.s.Blocks, b.Key) // an empty block is not stored
 		return 0, nil
 	}
 	reason := f.Reason

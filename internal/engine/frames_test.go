@@ -10,8 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// gathering is a store that writes no pieces before so many executions have
-// some to write.
+// gathering is a store that blocks appends until want executions have one.
 type gathering struct {
 	store.Store
 	want int
@@ -32,8 +31,8 @@ func (g *gathering) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return g.Store.Do(ctx, c)
 }
 
-// The pieces of many executions that come in one batch are written side by side,
-// so that they share transactions: none waits for the commit of another.
+// TestABatchOfFramesIsWrittenSideBySide checks that the pieces of many executions in one batch are
+// written concurrently, so that they share transactions.
 func TestABatchOfFramesIsWrittenSideBySide(t *testing.T) {
 	const executions = 100
 	b := newBench(t)
@@ -54,9 +53,8 @@ func TestABatchOfFramesIsWrittenSideBySide(t *testing.T) {
 	}
 }
 
-// What cannot be stored for one execution is refused for now to its own frames
-// alone; those of others in the same batch are stored. A batch of which nothing
-// could be stored is refused as a whole.
+// TestFramesThatFailCostOthersNothing checks that a failure of one execution's frames affects only
+// those frames. The frames of other executions are stored. If none can be stored, the batch fails.
 func TestFramesThatFailCostOthersNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		failure error

@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// FuzzFrames sends a text in pieces that are cut anywhere, overlap, come again
-// and leave holes, as plan says: what is held is always a beginning of the text,
-// and sending on from where the server stands completes it.
+// FuzzFrames sends a text in pieces that are cut anywhere, overlap, repeat and leave gaps, as plan
+// describes. The stored text must always be a prefix of the text, and the rest can be sent from its
+// end.
 func FuzzFrames(f *testing.F) {
 	f.Add("hello world", []byte{0, 5, 3, 9, 20, 1})
 	f.Add("é€😀 and more", []byte{0, 1, 1, 4, 0, 255, 7, 7})
@@ -21,7 +21,7 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, plan []byte) {
 		text = strings.ToValidUTF8(text, "")
 		if text == "" {
-			return // nothing is no block
+			return // an empty block is not stored
 		}
 		a := newAssembly(t)
 		held := int64(0)
@@ -50,7 +50,7 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// assembly puts a block together from what is decided about its frames.
+// assembly builds a block from the decisions about its frames.
 type assembly struct {
 	*testing.T
 	s     *store.State
@@ -67,7 +67,7 @@ func newAssembly(t *testing.T) *assembly {
 	}}
 }
 
-// send decides about a frame, and returns how much is held then.
+// send decides about a frame, and returns the stored length after it.
 func (a *assembly) send(offset int64, text string, last bool) int64 {
 	a.Helper()
 	changes, err := decideFrames(a.s, []perdure.Frame{
@@ -92,7 +92,7 @@ func (a *assembly) send(offset int64, text string, last bool) int64 {
 	if reply.Err != nil {
 		a.Fatal(reply.Err)
 	}
-	if a.text == "" { // a store keeps no block that holds nothing
+	if a.text == "" { // a store does not keep empty blocks
 		clear(a.s.Blocks)
 	}
 	return reply.Held

@@ -11,20 +11,20 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// goneAfter is the default of Config.GoneAfter. A worker that lives connects again,
-// here or to another server, and renews its leases first.
+// goneAfter is the default of Config.GoneAfter. A live worker connects again in that time, to this
+// server or another, and renews its leases first.
 const goneAfter = 500 * time.Millisecond
 
-// goneBoard knows workers whose last connection to this server was lost. It is a
-// server's own memory: without it leases run out.
+// goneBoard records the workers whose last connection to this server was lost. It is in the memory
+// of one server; if it is lost, the leases of these workers end by themselves.
 type goneBoard struct {
 	mu    sync.Mutex // guards since
 	since map[workerKey]perdure.Time
 }
 
-// WorkerGone says that the last connection of a worker to this server was lost.
-// Its executions are claimable soon, unless it renews their leases; its tasks
-// are left to their leases, for what they do outside may continue.
+// WorkerGone reports that the last connection of a worker to this server was lost. Its executions
+// become claimable after Config.GoneAfter, unless the worker renews their leases. Its tasks keep
+// their leases, because their work outside may continue.
 func (e *Engine) WorkerGone(org string, worker uuid.UUID) {
 	e.gone.mu.Lock()
 	defer e.gone.mu.Unlock()
@@ -34,14 +34,14 @@ func (e *Engine) WorkerGone(org string, worker uuid.UUID) {
 	e.gone.since[workerKey{org, worker}] = e.Store.Now()
 }
 
-// back says that the worker was heard of.
+// back removes a worker that has connected again.
 func (b *goneBoard) back(org string, worker uuid.UUID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.since, workerKey{org, worker})
 }
 
-// due takes those off that have been gone for so long.
+// due removes and returns the workers whose connection was lost at least that long ago.
 func (b *goneBoard) due(after time.Duration, now perdure.Time) map[workerKey]perdure.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,7 +55,7 @@ func (b *goneBoard) due(after time.Duration, now perdure.Time) map[workerKey]per
 	return due
 }
 
-// takeFromGone takes back what workers that are gone have not renewed since.
+// takeFromGone ends the leases of executions that lost workers have not renewed since.
 func (e *Engine) takeFromGone(ctx context.Context, now perdure.Time) error {
 	for key, since := range e.gone.due(e.GoneAfter, now) {
 		held, err := e.Store.HeldBy(ctx, key.org, key.worker)
@@ -75,8 +75,8 @@ func (e *Engine) takeFromGone(ctx context.Context, now perdure.Time) error {
 	return nil
 }
 
-// decideGone is decideReap for a lease that has not run out: it counts as a
-// crash, too.
+// decideGone ends a lease of a lost worker before its time. It counts as a crash, like a lease that
+// has run out.
 func (e *Engine) decideGone(s *store.State, worker uuid.UUID, since perdure.Time) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil || !x.Status.Held() || x.WorkerID == nil || *x.WorkerID != worker || !x.LeaseUntil.Before(since.Add(e.Lease).Time) {

@@ -8,12 +8,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestWhatAWorkerThatIsGoneHeldIsTakenBack checks that executions are claimable
-// half a second after their worker's connection was lost, and no earlier.
+// TestWhatAWorkerThatIsGoneHeldIsTakenBack checks that executions are claimable half a second after
+// their worker's connection was lost, and not earlier.
 func TestWhatAWorkerThatIsGoneHeldIsTakenBack(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
-	b.e.WorkerGone(org, uuid.New()) // another's
+	b.e.WorkerGone(org, uuid.New()) // another worker
 	b.e.WorkerGone("other", b.worker)
 	b.clock.advance(goneAfter)
 	b.sweep()
@@ -35,9 +35,9 @@ func TestWhatAWorkerThatIsGoneHeldIsTakenBack(t *testing.T) {
 	b.wantCode(err, perdure.LeaseLost)
 }
 
-// TestAWorkerThatIsBackKeepsWhatItHolds checks that a worker which connects
-// again keeps its executions: here, where it polls or beats, or at another
-// server, where it renews its leases.
+// TestAWorkerThatIsBackKeepsWhatItHolds checks that a worker which connects again keeps its
+// executions: on this server, where it polls or sends a heartbeat, or on another server, where it
+// renews its leases.
 func TestAWorkerThatIsBackKeepsWhatItHolds(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

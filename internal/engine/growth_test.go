@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 )
 
-// What is handed over of a commit is, record by record, what the store gives of
-// it: readers cannot tell one from the other.
+// TestGrowthIsWhatTheStoreGives checks that the records of a Growth equal the records that the
+// store returns.
 func TestGrowthIsWhatTheStoreGives(t *testing.T) {
 	b := newBench(t)
 	var grown []perdure.Record
@@ -53,7 +53,8 @@ func TestGrowthIsWhatTheStoreGives(t *testing.T) {
 	}
 }
 
-// A hint is spared only where what it tells of was taken.
+// TestHintIsSparedWhereGrowthIsTaken checks that the local hint of a log is omitted only if the
+// Growth was used.
 func TestHintIsSparedWhereGrowthIsTaken(t *testing.T) {
 	for _, taken := range []bool{true, false} {
 		b := newBench(t)

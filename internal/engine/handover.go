@@ -10,26 +10,25 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// An execution whose goroutine a worker keeps is claimed for that worker by the
-// very decision that wakes it, if the worker has a poll open on this server: the
-// poll is answered with it. Otherwise it becomes PENDING, and polls find it.
+// If a worker keeps the goroutine of a suspended execution, the decision that wakes the execution
+// can claim it for that worker. This needs an open poll of the worker on this server; the poll
+// returns the claim. Otherwise the execution becomes PENDING, and polls claim it.
 //
-// A place in the poll's answer is reserved before the decision is made, and a
-// poll does not end while one is: so a claim that is made has somebody to go to,
-// as one that a poll makes itself, and is lost by the same accidents only.
+// A place in the poll's answer is reserved before the decision is made, and a poll does not end
+// while it has a reserved place. A claim by handover is therefore as safe as a claim by the poll
+// itself.
 
-// openPoll is a poll for executions. What follows after p is guarded by the
-// board's mu.
+// openPoll is an open poll for executions. The mutex of parkedBoard guards the fields after began.
 type openPoll struct {
 	org   string
 	p     perdure.Poll
 	began time.Time
 
-	resting  bool // waits for hints: its slots are free for what others hand over
+	resting  bool // waits for hints: its slots are free for handovers
 	reserved int
 	given    []perdure.AgentClaim
-	handed   chan struct{} // holds a token if something may be given
-	settled  chan struct{} // holds a token if nothing may be reserved any more
+	handed   chan struct{} // holds a token if given may have claims
+	settled  chan struct{} // holds a token if no place is reserved
 }
 
 // handover is a reserved place in a poll's answer.
@@ -37,13 +36,13 @@ type handover struct {
 	to    *openPoll
 	claim uuid.UUID // id of the claim, if it is made
 	kept  perdure.Kept
-	// waited is how long the poll had waited when the place was taken.
+	// waited is how long the poll had waited when the place was reserved.
 	waited time.Duration
-	whole  bool // kept is not known in full: the claim has to bring everything
+	whole  bool // kept is not completely known: the claim must contain everything
 }
 
-// reserve takes a place in the answer of a poll of the worker that keeps the
-// execution's goroutine; nil if there is none. It must be settled.
+// reserve reserves a place in a poll's answer of the worker that keeps the execution's goroutine.
+// It returns nil if there is none. The caller must call settle with the result.
 func (e *Engine) reserve(ctx context.Context, org string, execution uuid.UUID) *handover {
 	if !e.claims(ctx, org) {
 		return nil
@@ -66,15 +65,15 @@ func (e *Engine) reserve(ctx context.Context, org string, execution uuid.UUID) *
 	return nil
 }
 
-// needs adds what decides whether the handover can be.
+// needs adds the state that the handover is decided on.
 func (h *handover) needs(n *store.Needs) {
 	if h != nil {
 		n.Worker = &h.to.p.WorkerID
 	}
 }
 
-// take claims the execution that the draft has woken, if the poll may have it:
-// the rules are those of decideClaim.
+// take claims the execution that the draft has woken, if the poll may claim it. The rules are those
+// of decideClaim.
 func (h *handover) take(e *Engine, d *draft, signal *perdure.Signal) {
 	if h == nil {
 		return
@@ -91,8 +90,8 @@ func (h *handover) take(e *Engine, d *draft, signal *perdure.Signal) {
 	}
 }
 
-// settle gives the reserved place back, filled if the decision has made a claim.
-// One that cannot be answered is given back to the store.
+// settle ends the reservation. If the decision has made a claim, the poll returns it. A claim that
+// cannot be read is given back to the store.
 func (e *Engine) settle(ctx context.Context, h *handover, w *woken) {
 	if h == nil {
 		return
@@ -124,18 +123,19 @@ func (e *Engine) settle(ctx context.Context, h *handover, w *woken) {
 func nudge(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:
-	default: // one token waits already
+	default: // there is a token already
 	}
 }
 
-// rest lets others hand executions over to the poll.
+// rest marks the poll as waiting, so that executions can be handed over to it.
 func (b *parkedBoard) rest(o *openPoll) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	o.resting = true
 }
 
-// rise ends that, and returns what was handed over meanwhile.
+// rise ends the waiting, waits until no place is reserved, and returns the claims that were handed
+// over.
 func (b *parkedBoard) rise(o *openPoll) []perdure.AgentClaim {
 	b.mu.Lock()
 	o.resting = false
@@ -150,8 +150,8 @@ func (b *parkedBoard) rise(o *openPoll) []perdure.AgentClaim {
 	return given
 }
 
-// untilClaimed waits for executions, looking when it is hinted to, until p.Wait is
-// over or ctx ends. It subscribes before it looks, so that no hint falls between.
+// untilClaimed polls for executions until it has a claim, p.Wait is over or ctx ends. It also
+// returns claims that are handed over.
 func (e *Engine) untilClaimed(ctx context.Context, o *openPoll, topics []string, try func(context.Context) ([]perdure.AgentClaim, time.Duration, error)) ([]perdure.AgentClaim, error) {
 	look := func(ctx context.Context) ([]perdure.AgentClaim, time.Duration, error) {
 		if given := e.parked.rise(o); len(given) > 0 {

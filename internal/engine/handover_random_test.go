@@ -12,14 +12,14 @@ import (
 	"github.com/perdure/perdure/internal/bubble"
 )
 
-// crowd is some workers that poll, are cut off, suspend what they got and keep its
-// goroutine, while signals come.
+// crowd is a group of workers that poll, cancel polls, and suspend what they have claimed with the
+// goroutine kept, while signals arrive.
 type crowd struct {
 	*bench
 	rnd     *rand.Rand
 	workers []uuid.UUID
 	polls   []openedPoll
-	held    map[uuid.UUID]*holder // what a worker was given, by execution
+	held    map[uuid.UUID]*holder // the claims of the workers, by execution
 	fences  map[uuid.UUID]int64
 }
 
@@ -28,8 +28,9 @@ type openedPoll struct {
 	p perdure.Poll
 }
 
-// Whoever polls, is cut off, gets idle for another or comes back: a claim that is
-// made goes to one poll, of the worker that it is made for; none is made for nobody.
+// TestClaimsThatAreHandedOverGoToOnePoll checks that each claim goes to exactly one poll of the
+// worker that it was made for, while polls are cancelled and workers drain and return. No claim is
+// made without a poll.
 func TestClaimsThatAreHandedOverGoToOnePoll(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -65,7 +66,7 @@ func (c *crowd) step(n int) {
 		c.polls = append(c.polls, openedPoll{c.waits(c.d, p), p})
 	case 2:
 		if len(c.polls) > 0 {
-			go c.signalOne(n) // while it is cut off
+			go c.signalOne(n) // while the poll is cancelled
 			c.polls[c.rnd.IntN(len(c.polls))].leave()
 		}
 	case 3:
@@ -95,7 +96,7 @@ func (c *crowd) signalOne(n int) {
 	c.signal(ids[n%len(ids)], "go", fmt.Sprint(n))
 }
 
-// parked takes what is pending and suspends, saying what its worker keeps.
+// parked takes the pending signals and suspends with the goroutine kept.
 func (c *crowd) parked(h *holder) bool {
 	pending, err := c.s.PendingSignals(c.Context(), h.id, []string{"**"}, 0, 100)
 	c.must(err)
@@ -108,7 +109,7 @@ func (c *crowd) parked(h *holder) bool {
 	}).Suspended
 }
 
-// collect takes in what polls were given; all waits for every poll.
+// collect reads the answers of the polls; with all, it waits for every poll.
 func (c *crowd) collect(all bool) {
 	c.Helper()
 	open := c.polls
@@ -143,7 +144,7 @@ func (c *crowd) collect(all bool) {
 	}
 }
 
-// check looks for claims that nobody was given.
+// check looks for claims that no worker received.
 func (c *crowd) check() {
 	c.Helper()
 	for _, id := range c.claimable() {

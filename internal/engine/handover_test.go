@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// parks suspends for a signal, and says what the worker keeps.
+// parks suspends for a signal, and reports that the worker keeps the goroutine.
 func (h *holder) parks(seen int64) {
 	h.Helper()
 	reply := h.commit(func(c *perdure.Commit) {
@@ -32,8 +32,8 @@ type waiting struct {
 	leave  context.CancelFunc
 }
 
-// waits polls in the background, and returns once the poll has looked in vain. Run
-// it in a bubble.
+// waits polls in the background, and returns once the poll has found nothing and waits. It must run
+// in a bubble.
 func (b *bench) waits(d perdure.Dispatch, p perdure.Poll) *waiting {
 	ctx, leave := context.WithCancel(b.Context())
 	w := &waiting{make(chan []perdure.AgentClaim, 1), leave}
@@ -49,8 +49,8 @@ func (b *bench) waits(d perdure.Dispatch, p perdure.Poll) *waiting {
 	return w
 }
 
-// A signal that wakes an execution whose goroutine a worker keeps is answered to
-// that worker's poll by the commit that stores the signal, with what is new.
+// TestSignalIsHandedToTheWorkerThatKeepsTheGoroutine checks that the commit of a signal answers the
+// poll of the worker that keeps the goroutine, with only the new data.
 func TestSignalIsHandedToTheWorkerThatKeepsTheGoroutine(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -79,7 +79,8 @@ func TestSignalIsHandedToTheWorkerThatKeepsTheGoroutine(t *testing.T) {
 	})
 }
 
-// What a poll may not claim is not handed to it: it stays PENDING for others.
+// TestHandoverKeepsToTheRulesOfClaims checks that an execution which a poll may not claim is not
+// handed to it, and becomes PENDING.
 func TestHandoverKeepsToTheRulesOfClaims(t *testing.T) {
 	for name, change := range map[string]func(b *bench, h *holder, p *perdure.Poll){
 		"another queue":  func(_ *bench, _ *holder, p *perdure.Poll) { p.Queues = []string{"other"} },
@@ -88,7 +89,7 @@ func TestHandoverKeepsToTheRulesOfClaims(t *testing.T) {
 		"another commit": func(b *bench, h *holder, _ *perdure.Poll) {
 			b.e.parked.keeps(h.id, perdure.Kept{WorkerID: b.worker, At: perdure.CommitNumber{Fence: 1, Number: 7}}, b.s.Now())
 		},
-		"its worker gets idle for another": func(*bench, *holder, *perdure.Poll) {}, // chosen below, once it waits
+		"its worker gets idle for another": func(*bench, *holder, *perdure.Poll) {}, // chosen below, once the poll waits
 		"discarded": func(b *bench, h *holder, _ *perdure.Poll) {
 			b.must(b.d.Release(b.Context(), perdure.Release{WorkerID: b.worker, Discarded: []uuid.UUID{h.id}}))
 		},
@@ -117,8 +118,8 @@ func TestHandoverKeepsToTheRulesOfClaims(t *testing.T) {
 	}
 }
 
-// An execution that has to be alone, and a worker that holds one, are left to
-// polls, which know what to do.
+// TestNothingIsHandedBesideOneThatIsAlone checks that nothing is handed over if the execution must
+// be alone, or the worker holds one that must be alone. Polls handle these.
 func TestNothingIsHandedBesideOneThatIsAlone(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -138,7 +139,8 @@ func TestNothingIsHandedBesideOneThatIsAlone(t *testing.T) {
 	})
 }
 
-// A poll is handed no more than it has slots; what is over is there for the next.
+// TestHandoverIsBoundByThePollsSlots checks that a poll gets no more handovers than it has slots.
+// The rest is left to the next poll.
 func TestHandoverIsBoundByThePollsSlots(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -160,7 +162,7 @@ func TestHandoverIsBoundByThePollsSlots(t *testing.T) {
 	})
 }
 
-// claimable lists all executions.
+// claimable returns the ids of all executions.
 func (b *bench) claimable() []uuid.UUID {
 	b.Helper()
 	page, err := b.s.Executions(b.Context(), org, store.ExecutionFilter{Limit: 100})
@@ -172,12 +174,12 @@ func (b *bench) claimable() []uuid.UUID {
 	return ids
 }
 
-// gated holds up the commands of a name, and fails as many reads as it is told.
+// gated is a store that blocks the commands of one name, and fails some reads.
 type gated struct {
 	store.Store
 	name   string
 	gate   chan struct{}
-	broken atomic.Int32 // reads that will fail
+	broken atomic.Int32 // number of reads that fail
 }
 
 func (g *gated) Do(ctx context.Context, c store.Command) ([]any, error) {
@@ -196,8 +198,9 @@ func (g *gated) Together(ctx context.Context, read func(store.Reader) error) err
 	return g.Store.Lazy().Together(ctx, read)
 }
 
-// A poll that ends while a claim is made for it waits for the claim and takes it
-// along: whoever polls gives it back, or is dead, and then its lease runs out.
+// TestPollThatEndsTakesAlongWhatIsHandedOver checks that a poll that ends while a claim is made for
+// it waits for that claim and returns it. The worker gives the claim back; if the worker is dead,
+// the lease ends.
 func TestPollThatEndsTakesAlongWhatIsHandedOver(t *testing.T) {
 	for name, wakes := range map[string]bool{"woken": true, "not woken": false} {
 		t.Run(name, func(t *testing.T) {
@@ -222,7 +225,7 @@ func TestPollThatEndsTakesAlongWhatIsHandedOver(t *testing.T) {
 				if got := <-poll.claims; (len(got) == 1) != wakes {
 					t.Errorf("the poll ended with %d claims", len(got))
 				}
-				if wakes { // nobody takes it up
+				if wakes { // no worker uses the claim
 					b.clock.advance(testLease + time.Second)
 					b.sweep()
 					b.wantStatus(h.id, perdure.StatusPending)
@@ -232,7 +235,8 @@ func TestPollThatEndsTakesAlongWhatIsHandedOver(t *testing.T) {
 	}
 }
 
-// A place that was not needed is given back: the next signal is handed over.
+// TestHandoverThatWasNotNeededLeavesThePoll checks that a reserved place that was not needed is
+// free again: the next signal is handed over.
 func TestHandoverThatWasNotNeededLeavesThePoll(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -248,14 +252,15 @@ func TestHandoverThatWasNotNeededLeavesThePoll(t *testing.T) {
 	})
 }
 
-// A claim that cannot be read is given back at once.
+// TestHandoverThatCannotBeReadIsGivenBack checks that a claim that cannot be read is given back at
+// once.
 func TestHandoverThatCannotBeReadIsGivenBack(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		g := &gated{Store: b.s}
 		b.use(g)
 		h := b.started()
-		b.signal(h.id, "before", "s0") // which the worker does not know
+		b.signal(h.id, "before", "s0") // unknown to the worker
 		h.parks(0)
 		poll := b.waits(b.d, b.poll(1))
 		g.broken.Store(1)
@@ -266,8 +271,8 @@ func TestHandoverThatCannotBeReadIsGivenBack(t *testing.T) {
 	})
 }
 
-// The answer to the end of a task that a kept goroutine waited for brings what is
-// new; without Kept, or at another commit, everything.
+// TestEndOfATaskBringsWhatIsNew checks that the answer to the end of a task contains only new data
+// if the worker keeps the goroutine, and everything if it does not, or keeps it at another commit.
 func TestEndOfATaskBringsWhatIsNew(t *testing.T) {
 	for name, c := range map[string]struct {
 		kept  func(h *holder) *perdure.Kept
@@ -310,7 +315,7 @@ func TestEndOfATaskBringsWhatIsNew(t *testing.T) {
 			if got.Kept == c.whole || (got.Execution.Input == nil) == c.whole || len(got.Signals) != signals || got.SignalsTo != 2 {
 				t.Errorf("the claim is %+v, with %d signals", got, len(got.Signals))
 			}
-			// Delivered again, it is the same claim.
+			// The answer to a repeat contains the same claim.
 			if again := b.finish(f).Claim; again == nil || again.Lease != got.Lease || again.Kept || len(again.Results) != 2 {
 				t.Errorf("the same end delivered again brings %+v", again)
 			}
@@ -318,8 +323,8 @@ func TestEndOfATaskBringsWhatIsNew(t *testing.T) {
 	}
 }
 
-// What only a poll claims is no more than the worker lacks, once: a worker that
-// does not keep it any more gives it back, and gets everything.
+// TestPollBringsWhatIsNew checks that a poll's claim of a kept goroutine contains only new data. If
+// the worker has discarded the goroutine, it gives the claim back and then gets everything.
 func TestPollBringsWhatIsNew(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -335,8 +340,8 @@ func TestPollBringsWhatIsNew(t *testing.T) {
 	}
 }
 
-// The end of a task that another worker ran goes to the poll of the worker that
-// keeps the goroutine, with the task's input and result.
+// TestEndOfATaskElsewhereIsHandedToTheKeeper checks that the end of a task that another worker ran
+// goes to the poll of the worker that keeps the goroutine, with the task's input and result.
 func TestEndOfATaskElsewhereIsHandedToTheKeeper(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -349,7 +354,7 @@ func TestEndOfATaskElsewhereIsHandedToTheKeeper(t *testing.T) {
 		poll := b.waits(b.d, b.poll(1))
 		f := done(claim, `"out"`)
 		f.WorkerID = uuid.New()
-		for range 2 { // delivered again it claims nothing more
+		for range 2 { // a repeat claims nothing more
 			reply, err := b.d.FinishTask(t.Context(), f)
 			b.must(err)
 			if reply.Claim != nil {
@@ -366,8 +371,8 @@ func TestEndOfATaskElsewhereIsHandedToTheKeeper(t *testing.T) {
 	})
 }
 
-// A LOCAL execution is handed to its home, where that polls with a store of its
-// own, and to nobody else.
+// TestLocalIsHandedToItsHome checks that a LOCAL execution is handed only to its home, and only if
+// that polls with its own store.
 func TestLocalIsHandedToItsHome(t *testing.T) {
 	for name, c := range map[string]struct {
 		poll func(b *bench) perdure.Poll
@@ -383,7 +388,7 @@ func TestLocalIsHandedToItsHome(t *testing.T) {
 				k.parks(0)
 				p := c.poll(k.bench)
 				poll := k.waits(k.d, p)
-				// The board keeps to what the worker says; the rule is the claim's.
+				// The board believes the worker; the claim applies the rule.
 				k.e.parked.keeps(k.id, perdure.Kept{WorkerID: p.WorkerID, At: lastCommit(k.execution(k.id))}, k.s.Now())
 				reply, err := k.e.Signal(t.Context(), org, k.id, SignalRequest{Name: "go"})
 				k.must(err)
@@ -403,8 +408,8 @@ func TestLocalIsHandedToItsHome(t *testing.T) {
 	}
 }
 
-// A limit of its queue bounds tasks: an execution is handed over while the queue
-// is full, and what it schedules then waits for a place.
+// TestHandoverBesideAFullQueue checks that an execution is handed over although its queue's limit
+// of tasks is reached. Its new tasks wait for a place.
 func TestHandoverBesideAFullQueue(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

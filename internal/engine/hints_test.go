@@ -15,9 +15,9 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// A poll at one server is answered when another server has something for it, and
-// a log that grows at one is hinted at on the other, though readers of the first
-// were handed what is new: nobody looks here without a hint.
+// TestHintsReachOtherServers checks that a poll at one server is answered when another server has
+// work for it. A log that grows at one server causes a hint at the other, also if local readers got
+// the growth directly. Nothing in this test is found without a hint.
 func TestHintsReachOtherServers(t *testing.T) {
 	const org, forEver = "acme", 1000 * time.Hour
 	store, server := opentest.Store(t), notifytest.NewNATS(t)
@@ -55,7 +55,7 @@ func TestHintsReachOtherServers(t *testing.T) {
 		if len(got) != 1 || got[0].Lease.ExecutionID != x.ID {
 			t.Fatalf("the poll at the other server gave %+v", got)
 		}
-		// What has been hinted at before has come when this has.
+		// All earlier hints have arrived when this one has.
 		before, endBefore := engines[1].Hints.Subscribe(notify.Freed("a fence"))
 		here.Hints.PublishAway(notify.Freed("a fence"))
 		<-before

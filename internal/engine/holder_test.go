@@ -16,7 +16,7 @@ type holder struct {
 	number int64
 }
 
-// try sends the next commit, filled in by edit.
+// try sends the next commit; edit sets its contents.
 func (h *holder) try(edit func(c *perdure.Commit)) (perdure.CommitReply, error) {
 	h.Helper()
 	c := perdure.Commit{Lease: h.claim.Lease, Number: h.number + 1}
@@ -53,7 +53,7 @@ func completing(unless ...string) func(*perdure.Commit) {
 	}
 }
 
-// newTask is a task of the claim's execution, told apart by its input.
+// newTask returns a task of the claim's execution; different inputs are different tasks.
 func (h *holder) newTask(input string, edit ...func(*perdure.TaskOptions)) perdure.NewTask {
 	h.Helper()
 	t := perdure.NewTask{Kind: "work", Input: perdure.Inline([]byte(input)), InputHash: sha256.Sum256([]byte(input))}
@@ -98,7 +98,7 @@ func (b *bench) finish(f perdure.TaskFinish) perdure.FinishReply {
 	return reply
 }
 
-// message creates an entry.
+// message returns a new entry with the message.
 func message(parent *uuid.UUID, m perdure.Message) perdure.NewEntry {
 	e, err := perdure.NewMessageEntry(m)
 	if err != nil {
@@ -112,7 +112,7 @@ func user(parent *uuid.UUID, text string) perdure.NewEntry {
 	return message(parent, perdure.UserText(text))
 }
 
-// calling is an assistant's message with tool calls of these ids.
+// calling returns an entry with an assistant's message that calls tools with these call ids.
 func calling(parent *uuid.UUID, calls ...string) perdure.NewEntry {
 	m := perdure.Message{Role: perdure.RoleAssistant, Content: perdure.Content{Parts: []perdure.Part{perdure.Text("let me see")}}}
 	for _, id := range calls {

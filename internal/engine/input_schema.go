@@ -11,14 +11,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// inputSchemas are the schemas of kinds, compiled. Workers of any org write them, and
-// a validation cannot be stopped: what is over the limits of the schema package never
-// runs.
+// inputSchemas compiles and caches the input schemas of kinds. Workers of any org register schemas,
+// and a validation cannot be stopped. A schema over the limits of the schema package is therefore
+// never run.
 type inputSchemas struct {
 	cache schema.Cache
 }
 
-// checkRegistered refuses a schema that is none, or over a limit.
+// checkRegistered refuses an input schema that is invalid or over a limit. Error: invalid_argument.
 func (s *inputSchemas) checkRegistered(field string, spec perdure.KindSpec) error {
 	if len(spec.InputSchema) == 0 {
 		return nil
@@ -33,9 +33,9 @@ func (s *inputSchemas) checkRegistered(field string, spec perdure.KindSpec) erro
 	return nil
 }
 
-// check checks content by the schema of a kind; the error names the member at fault.
-// A schema over a limit has been stored by an older server: it is not run, and the
-// kind takes no input until a worker registers another.
+// check validates content with the input schema of a kind. The error names the member at fault. A
+// schema over a limit can only come from an older server; it is not run, and the kind cannot be
+// started until a worker registers a smaller one.
 func (s *inputSchemas) check(field string, spec perdure.KindSpec, content json.RawMessage) error {
 	if len(spec.InputSchema) == 0 {
 		return nil
@@ -71,10 +71,10 @@ func schemaError(field string, err error) error {
 	return perdure.FieldErrorf(brief(at), "%s", brief(invalid.BasicOutput().Error.String()))
 }
 
-// maxSaid bounds what an error repeats of a schema or a value.
+// maxSaid is the maximum number of bytes that an error repeats of a schema or a value.
 const maxSaid = 500
 
-// brief shortens a text that others chose.
+// brief shortens a text to maxSaid bytes, because its author may not be trusted.
 func brief(text string) string {
 	if len(text) <= maxSaid {
 		return text

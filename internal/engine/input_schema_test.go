@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// hostileSchemas are schemas whose compilation or validation would not end in a lifetime.
+// hostileSchemas returns schemas whose compilation or validation would practically never end.
 func hostileSchemas() map[string]string {
 	var doubled strings.Builder
 	for i := range 32 {
@@ -46,7 +46,8 @@ func TestASchemaOverALimitIsRefusedAtRegistration(t *testing.T) {
 	}
 }
 
-// A schema that a server without limits has stored is never run.
+// TestAStoredSchemaOverALimitIsNotRun checks that a schema which a server without limits has stored
+// is never run.
 func TestAStoredSchemaOverALimitIsNotRun(t *testing.T) {
 	b := newBench(t)
 	for name, raw := range hostileSchemas() {
@@ -68,7 +69,8 @@ func TestAStoredSchemaOverALimitIsNotRun(t *testing.T) {
 	}
 }
 
-// What a schema allows to be costly by the input alone is refused by counting.
+// TestAnInputThatTakesTooManyStepsIsRefused checks that a validation that is expensive only because
+// of the input is refused when its steps exceed the limit.
 func TestAnInputThatTakesTooManyStepsIsRefused(t *testing.T) {
 	b := newBench(t)
 	specs := []perdure.KindSpec{
@@ -92,7 +94,7 @@ func TestAnInputThatTakesTooManyStepsIsRefused(t *testing.T) {
 	}
 }
 
-// What an error repeats of a client's text is short.
+// TestAnErrorOfASchemaIsShort checks that an error repeats only a short part of a client's text.
 func TestAnErrorOfASchemaIsShort(t *testing.T) {
 	b := newBench(t)
 	_, err := b.d.Register(t.Context(), perdure.Registration{Agents: []perdure.KindSpec{{Kind: "k", InputSchema: json.RawMessage(`{"pattern":"^b"}`)}}})

@@ -24,7 +24,8 @@ func (h *holder) say(m perdure.Message, response, key string) uuid.UUID {
 	return e.ID
 }
 
-// Every input has a response by whose id it is found, with what was asked for.
+// TestEveryInputHasAResponse checks that every input has a response that can be found by its id,
+// with its request.
 func TestEveryInputHasAResponse(t *testing.T) {
 	b := newBench(t)
 	x, err := b.e.Start(t.Context(), org, StartRequest{Kind: "agent", Response: &ResponseRequest{Request: json.RawMessage(`{"a":1}`), Hidden: true}})
@@ -53,8 +54,8 @@ func TestEveryInputHasAResponse(t *testing.T) {
 	b.wantCode(b.e.HideResponse(t.Context(), "other", x.ID, reply.ResponseID), perdure.NotFound)
 }
 
-// An input that is taken up by a response that runs joins it; one that begins its
-// own does not.
+// TestSteeringInputsJoinTheRunningResponse checks that an input that is taken during a response
+// joins it, and that one which begins its own response does not.
 func TestSteeringInputsJoinTheRunningResponse(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -76,8 +77,8 @@ func TestSteeringInputsJoinTheRunningResponse(t *testing.T) {
 	}
 }
 
-// A message for the head of a chain is taken only while the execution waits for
-// its user at the end of that very response.
+// TestMessagesForTheHeadAreRefusedElsewhere checks that a message with a Head is accepted only
+// while the execution waits for its user at the end of exactly that response.
 func TestMessagesForTheHeadAreRefusedElsewhere(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -97,8 +98,8 @@ func TestMessagesForTheHeadAreRefusedElsewhere(t *testing.T) {
 	}
 }
 
-// Results of calls are taken only where the execution waits with those calls
-// open, and a conversation that a message brings has to be whole.
+// TestMessagesHaveToFitTheConversation checks that results of calls are accepted only if the
+// execution waits with these calls open, and that the messages must form a valid conversation.
 func TestMessagesHaveToFitTheConversation(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -117,7 +118,7 @@ func TestMessagesHaveToFitTheConversation(t *testing.T) {
 		_, err := b.e.Signal(t.Context(), org, h.id, SignalRequest{Name: perdure.UserMessage, Turn: turn})
 		return err
 	}
-	b.wantCode(send(result("c1")), perdure.InvalidArgument) // it runs
+	b.wantCode(send(result("c1")), perdure.InvalidArgument) // it is RUNNING
 	h.suspend(perdure.WaitSignal(perdure.UserMessage))
 	for _, bad := range []string{
 		result("c3"), result("c1") + "," + result("c1"), user + "," + result("c1"), assistant, assistant + "," + user,
@@ -130,7 +131,8 @@ func TestMessagesHaveToFitTheConversation(t *testing.T) {
 	b.must(send(result("c2") + "," + result("c1") + "," + user + "," + assistant + "," + result("n")))
 }
 
-// An execution continues from where another stands, of its own org only.
+// TestAnExecutionGoesOnFromAnother checks that an execution can continue from an entry of another
+// execution, but only of its own org.
 func TestAnExecutionGoesOnFromAnother(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -147,7 +149,8 @@ func TestAnExecutionGoesOnFromAnother(t *testing.T) {
 	b.wantCode(start(org, perdure.EntryRef{ExecutionID: uuid.New(), EntryID: at}), perdure.NotFound)
 }
 
-// A response is cancelled while it runs, and what comes after it is not.
+// TestCancelOfAResponseIsForThatOne checks that a cancel ends the current response only, not a
+// later one.
 func TestCancelOfAResponseIsForThatOne(t *testing.T) {
 	for name, taken := range map[string]func(h *holder){
 		"nobody has taken the message":           func(*holder) {},
@@ -165,14 +168,14 @@ func TestCancelOfAResponseIsForThatOne(t *testing.T) {
 			first := h.execution(h.id).ResponseID
 			h.say(perdure.UserText("a"), first, "")
 			h.suspend(perdure.WaitSignal(perdure.UserMessage))
-			b.cancelResponse(h.id, first, false) // it is over
+			b.cancelResponse(h.id, first, false) // it has ended
 			next, err := b.message(h.id, SignalRequest{ID: "s"}, "b")
 			b.must(err)
 			later, err := b.message(h.id, SignalRequest{ID: "t"}, "c")
 			b.must(err)
 			taken(h)
 			b.cancelResponse(h.id, first, false)
-			b.cancelResponse(h.id, later.ResponseID, false) // it waits behind the next
+			b.cancelResponse(h.id, later.ResponseID, false) // it waits behind the next one
 			b.cancelResponse(h.id, next.ResponseID, true)
 		})
 	}
@@ -185,8 +188,8 @@ func (b *bench) cancelResponse(execution uuid.UUID, id string, want bool) {
 	}
 }
 
-// A message that came while a response ran, and did not join it, begins the next
-// one as soon as the agent would wait for it.
+// TestAWaitForAMessageThatIsThereBeginsItsResponse checks that a message that arrived during a
+// response and did not join it begins the next response as soon as the agent waits for one.
 func TestAWaitForAMessageThatIsThereBeginsItsResponse(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -14,19 +14,18 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// keeper is a worker's side of a LOCAL execution: it keeps what it sends by
-// reference.
+// keeper is a worker's side of a LOCAL execution: it keeps the contents that it sends by reference.
 type keeper struct {
 	*holder
 	*shelf
 }
 
-// shelf is the contents that a worker keeps.
+// shelf is the store of contents of a worker.
 type shelf struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	all    map[perdure.Hash][]byte
 	asked  int
-	change func([]byte) []byte // what it sends in their place
+	change func([]byte) []byte // changes the content that is sent
 }
 
 func (s *shelf) put(content []byte) perdure.Hash {
@@ -71,7 +70,7 @@ func (b *bench) localPoll(worker uuid.UUID) perdure.Poll {
 	return p
 }
 
-// claimLocal claims the one LOCAL execution that is pending.
+// claimLocal claims the only pending LOCAL execution.
 func (b *bench) claimLocal() *keeper {
 	b.Helper()
 	claims, err := b.d.PollAgents(b.Context(), b.localPoll(b.worker))
@@ -97,14 +96,14 @@ func (k *keeper) again() {
 	k.claim, k.number = k.claimLocal().claim, 0
 }
 
-// ref keeps a content and returns its reference.
+// ref stores a content at the worker and returns its reference.
 func (k *keeper) ref(content []byte) perdure.Payload {
 	k.put(content)
 	ref := perdure.ContentRef(k.id, content)
 	return perdure.Payload{Blob: &ref}
 }
 
-// entry keeps an entry's content.
+// entry stores an entry's content at the worker.
 func (k *keeper) entry(e perdure.NewEntry) perdure.NewEntry {
 	e.Blob = k.ref(e.Content).Blob
 	e.Content = nil
@@ -117,7 +116,7 @@ func (k *keeper) task(input []byte) perdure.NewTask {
 	return t
 }
 
-// taskClaimed claims the one task that is pending.
+// taskClaimed claims the only pending task.
 func (k *keeper) taskClaimed() perdure.TaskClaim {
 	k.Helper()
 	claims, err := k.d.PollTasks(k.Context(), k.localPoll(k.worker))
@@ -128,7 +127,7 @@ func (k *keeper) taskClaimed() perdure.TaskClaim {
 	return claims[0]
 }
 
-// serve connects the keeper until the test ends, or disconnect is called.
+// serve connects the keeper until the test ends or disconnect is called.
 func (k *keeper) serve() (disconnect func()) {
 	k.Helper()
 	ctx, cancel := context.WithCancel(k.Context())
@@ -175,7 +174,7 @@ func (k *keeper) agentFrames(pieces ...string) {
 	}
 }
 
-// live is the log as readers of this server have it.
+// liveLog returns the log as readers of this server see it.
 func (b *bench) liveLog(id uuid.UUID) []perdure.Record {
 	b.Helper()
 	records, _, err := b.e.Read().Log(b.Context(), id, 0, 1000)
@@ -183,7 +182,7 @@ func (b *bench) liveLog(id uuid.UUID) []perdure.Record {
 	return records
 }
 
-// atRest fails if the mark is in the store's files.
+// atRest fails the test if the store's files contain the mark.
 func (b *bench) atRest(when string) {
 	b.Helper()
 	for _, path := range []string{b.path, b.path + "-wal"} {
@@ -200,7 +199,7 @@ func (b *bench) atRest(when string) {
 
 var listAll store.ExecutionFilter
 
-// withheldBlobs are what a promotion has to copy.
+// withheldBlobs returns the contents that a promotion must copy.
 func withheldBlobs(k *keeper) []store.Blob {
 	k.Helper()
 	var blobs []store.Blob

@@ -10,21 +10,21 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// woken is a claim that a decision has made, with what the decision knows of it.
+// woken is a claim that a decision has made, with data that the decision already holds.
 type woken struct {
 	execution perdure.Execution
-	// kept is what the worker keeps that it was made for; nil if that is not known,
-	// and the claim then brings everything.
+	// kept is the state of the goroutine that the worker keeps. If it is not known, kept is nil,
+	// and the claim must contain everything.
 	kept   *perdure.Kept
-	task   *perdure.Task   // that the worker itself ended by the decision, without contents; may be nil
-	signal *perdure.Signal // that came by it, with its value; may be nil
-	waited time.Duration   // how long the poll had waited that is answered with it
-	again  bool            // it was made before, and the answer is given again
-	ended  bool            // the poll asked for what has ended
+	task   *perdure.Task   // the task whose end by this worker made the claim, without contents; may be nil
+	signal *perdure.Signal // the signal that made the claim, with its value; may be nil
+	waited time.Duration   // how long the poll that returns the claim had waited
+	again  bool            // the claim was made before, and its answer is repeated
+	ended  bool            // the poll asked for the ended tasks and steps
 }
 
-// claimOf returns the claim to hand out. For a goroutine that is kept and has been
-// told everything but what the decision brings, nothing is read.
+// claimOf returns the claim for a worker. If the worker keeps the goroutine, and the decision holds
+// everything that is new to it, claimOf reads nothing.
 func (e *Engine) claimOf(ctx context.Context, w *woken) (*perdure.AgentClaim, error) {
 	x := w.execution
 	if w.kept == nil || !lastCommit(&x).Same(w.kept.At) || x.PersistenceMode == perdure.Local {
@@ -67,7 +67,7 @@ func (e *Engine) claimOf(ctx context.Context, w *woken) (*perdure.AgentClaim, er
 	return claim, nil
 }
 
-// laterSignals puts the pending signals after seen into the claim.
+// laterSignals adds the pending signals after seen to the claim.
 func laterSignals(ctx context.Context, refs store.Reader, claim *perdure.AgentClaim, seen int64) (err error) {
 	claim.Signals, claim.MoreSignals, err = pendingSignals(ctx, refs, claim.Execution.ID, nil, seen)
 	if n := len(claim.Signals); n > 0 {
@@ -79,7 +79,7 @@ func laterSignals(ctx context.Context, refs store.Reader, claim *perdure.AgentCl
 	return err
 }
 
-// claimFor returns a claim's bare bones.
+// claimFor returns a claim with lease and position only.
 func (e *Engine) claimFor(claimed *perdure.Execution) *perdure.AgentClaim {
 	return &perdure.AgentClaim{
 		Lease:    perdure.Lease{ExecutionID: claimed.ID, Fence: claimed.Fence, ClaimID: claimed.ClaimID},
@@ -87,7 +87,7 @@ func (e *Engine) claimFor(claimed *perdure.Execution) *perdure.AgentClaim {
 	}
 }
 
-// waitedFor are the tasks that the execution waited for.
+// waitedFor returns the tasks in the execution's wait.
 func waitedFor(x *perdure.Execution) []uuid.UUID {
 	if x.Wait == nil {
 		return nil

@@ -13,14 +13,14 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// keyTTL is how long a key is believed without a look at the store; a revoked
-// one stops within it, everywhere.
+// keyTTL is how long a cached key is used without reading the store. A revoked key is refused on
+// every server after this time.
 const keyTTL = 2 * time.Second
 
-// keyCache remembers keys that were looked up lately, and those that were not
-// found, so that a flood of wrong keys costs no queries.
+// keyCache caches keys that were looked up lately, and hashes that were not found, so that many
+// requests with wrong keys cause few queries.
 type keyCache struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	known   map[perdure.Hash]cachedKey
 	buckets map[uuid.UUID]*bucket
 }
@@ -30,13 +30,14 @@ type cachedKey struct {
 	until time.Time
 }
 
-// Authenticate returns the key that the secret is. Errors: unauthenticated;
-// permission_denied if the key's org is disabled.
+// Authenticate returns the key with this secret. Errors: unauthenticated; permission_denied if the
+// key's org is disabled.
 func (e *Engine) Authenticate(ctx context.Context, secret string) (*perdure.APIKey, error) {
 	return e.KeyOf(ctx, sha256.Sum256([]byte(secret)))
 }
 
-// KeyOf returns the key whose secret has the hash. Errors: those of Authenticate.
+// KeyOf returns the key whose secret has the hash. Errors: unauthenticated; permission_denied if
+// the key's org is disabled.
 func (e *Engine) KeyOf(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error) {
 	now := time.Now()
 	e.keys.mu.Lock()
@@ -73,20 +74,20 @@ func (c *keyCache) remember(hash perdure.Hash, k cachedKey) {
 	c.known[hash] = k
 }
 
-// KeyRequest asks for a new key.
+// KeyRequest is a request to create a key.
 type KeyRequest struct {
 	Name   string
 	Role   perdure.KeyRole
 	Limits perdure.KeyLimits
 }
 
-// CreateKey creates a key without limits and returns its secret, which is not
-// stored. Error: invalid_argument.
+// CreateKey creates a key without limits and returns it with its secret, which is not stored.
+// Error: invalid_argument.
 func (e *Engine) CreateKey(ctx context.Context, org, name string, role perdure.KeyRole) (*perdure.APIKey, string, error) {
 	return e.NewKey(ctx, org, KeyRequest{Name: name, Role: role})
 }
 
-// NewKey creates a key and returns its secret, which is not stored. Error:
+// NewKey creates a key and returns it with its secret, which is not stored. Error:
 // invalid_argument.
 func (e *Engine) NewKey(ctx context.Context, org string, r KeyRequest) (*perdure.APIKey, string, error) {
 	if err := checkKey(r); err != nil {
@@ -128,8 +129,8 @@ func checkKey(r KeyRequest) error {
 	return r.Limits.Check()
 }
 
-// SetKeyLimits replaces the limits of a key; it holds within five seconds on
-// every server. Errors: invalid_argument, not_found, conflict (revoked).
+// SetKeyLimits changes the limits of a key. They apply on every server within five seconds. Errors:
+// invalid_argument, not_found, conflict (revoked).
 func (e *Engine) SetKeyLimits(ctx context.Context, org string, id uuid.UUID, change func(*perdure.KeyLimits)) (*perdure.APIKey, error) {
 	key, err := e.changeKey(ctx, org, id, perdure.AuditKeyChanged, func(_ perdure.Time, k *perdure.APIKey) error {
 		if k.RevokedAt != nil {
@@ -145,7 +146,7 @@ func (e *Engine) SetKeyLimits(ctx context.Context, org string, id uuid.UUID, cha
 	return key, nil
 }
 
-// RevokeKey ends a key. It stops within five seconds on every server.
+// RevokeKey revokes a key. It is refused on every server within five seconds. Error: not_found.
 func (e *Engine) RevokeKey(ctx context.Context, org string, id uuid.UUID) (*perdure.APIKey, error) {
 	key, err := e.changeKey(ctx, org, id, perdure.AuditKeyRevoked, func(now perdure.Time, k *perdure.APIKey) error {
 		if k.RevokedAt == nil {
@@ -160,7 +161,8 @@ func (e *Engine) RevokeKey(ctx context.Context, org string, id uuid.UUID) (*perd
 	return key, nil
 }
 
-// changeKey changes a key's row, and notes it if anything is different.
+// changeKey changes a key's row. It writes the row and an audit record if anything differs. Error:
+// not_found.
 func (e *Engine) changeKey(ctx context.Context, org string, id uuid.UUID, action perdure.AuditAction, change func(now perdure.Time, k *perdure.APIKey) error) (*perdure.APIKey, error) {
 	by := changed{actor: store.ActorOf(ctx), org: org, action: action}
 	d, err := e.one(ctx, store.Command{

@@ -14,7 +14,7 @@ func (h *holder) checkpointed() {
 	h.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{} })
 }
 
-// alive lets d pass for a holder that is heard of.
+// alive advances the clock while the holder sends a heartbeat.
 func (h *holder) alive(d time.Duration) {
 	h.Helper()
 	h.clock.advance(d)
@@ -22,9 +22,9 @@ func (h *holder) alive(d time.Duration) {
 	h.must(err)
 }
 
-// A key that lives for a time stands for its task until a checkpoint is made
-// that much after its end; asked for then, it is a new task under the same id,
-// with its own tries, and nothing of the old attempts reaches it.
+// TestKeyStandsForItsTaskForATime checks that a key with a TTL identifies its task until a
+// checkpoint that is at least the TTL after the task's end. After that, the key creates a new task
+// under the same id, with its own tries. Old attempts do not affect it.
 func TestKeyStandsForItsTaskForATime(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -45,7 +45,7 @@ func TestKeyStandsForItsTaskForATime(t *testing.T) {
 
 	h.checkpointed()
 	reply := h.commit(func(c *perdure.Commit) {
-		c.Tasks = []perdure.NewTask{h.newTask("2", lasting)} // another input, too
+		c.Tasks = []perdure.NewTask{h.newTask("2", lasting)} // with another input, too
 		suspending(perdure.WaitTask(id))(c)
 	})
 	if !reply.Suspended || len(reply.Tasks) != 0 {
@@ -70,8 +70,8 @@ func TestKeyStandsForItsTaskForATime(t *testing.T) {
 	}
 }
 
-// An agent that is entered again comes to the task that it had before, however
-// late that is: only a checkpoint lets a key go.
+// TestKeyOutlivesItsTimeUntilACheckpoint checks that an agent that is entered again finds its task
+// under the key, however late: only a checkpoint frees a key.
 func TestKeyOutlivesItsTimeUntilACheckpoint(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -79,7 +79,7 @@ func TestKeyOutlivesItsTimeUntilACheckpoint(t *testing.T) {
 	_, c := h.scheduled("1", lasting)
 	b.finish(done(c, `"paid for"`))
 	b.clock.advance(48 * time.Hour)
-	b.sweep() // the worker is lost, and another goes on
+	b.sweep() // the worker is lost, and another continues
 	again := b.claim()
 	reply := again.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{again.newTask("1", lasting)} })
 	if len(reply.Tasks) != 1 || string(reply.Tasks[0].Result) != `"paid for"` {
@@ -90,7 +90,8 @@ func TestKeyOutlivesItsTimeUntilACheckpoint(t *testing.T) {
 	}
 }
 
-// Keys without a time live as long as the execution.
+// TestKeysLiveAsLongAsTheExecution checks that keys without a TTL are kept as long as the
+// execution.
 func TestKeysLiveAsLongAsTheExecution(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

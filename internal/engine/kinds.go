@@ -12,11 +12,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// noWorkerYet is how soon a client may ask again that was here before any worker.
+// noWorkerYet is the time after which a client should try again if no worker has registered yet.
 const noWorkerYet = time.Second
 
-// errNoWorker is the answer until a worker of the org has registered an agent. It is
-// no fault of the client's, and nothing has been stored.
+// errNoWorker returns the error for requests before a worker of the org has registered an agent.
+// The request is not at fault, and nothing has been stored.
 func errNoWorker() error {
 	const what = "no worker of this org has registered yet; start one with perdure worker, or ask again"
 	return &perdure.Error{
@@ -25,8 +25,7 @@ func errNoWorker() error {
 	}
 }
 
-// HasWorkers returns unavailable until a worker of the org has ever registered an
-// agent.
+// HasWorkers returns nil if a worker of the org has ever registered an agent. Error: unavailable.
 func (e *Engine) HasWorkers(ctx context.Context, org string) error {
 	kinds, err := e.Store.Kinds(ctx, org)
 	if err == nil && !slices.ContainsFunc(kinds, func(k store.Kind) bool { return k.Agent }) {
@@ -35,13 +34,12 @@ func (e *Engine) HasWorkers(ctx context.Context, org string) error {
 	return err
 }
 
-// kindName names a kind of an org.
+// kindName identifies a kind of an org.
 type kindName struct{ org, kind string }
 
-// AgentKind returns what workers of the org have registered of a kind of agents; the
-// caller changes nothing in it. Calls at the same time share a read, which never began
-// before the call: what any server has committed until then is in it. Errors:
-// not_found.
+// AgentKind returns the registration of an agent kind of the org; callers must not modify it.
+// Concurrent calls share a read, but a read never begins before the call: the result contains
+// everything that any server had committed before the call. Error: not_found.
 func (e *Engine) AgentKind(ctx context.Context, org, kind string) (*perdure.KindSpec, error) {
 	found, err := e.agentKinds.get(ctx, kindName{org, kind}, func(ctx context.Context) (*store.Kind, error) {
 		return e.Store.AgentKind(ctx, org, kind)
@@ -52,12 +50,12 @@ func (e *Engine) AgentKind(ctx context.Context, org, kind string) (*perdure.Kind
 	return &found.Spec, nil
 }
 
-// kind returns what is known of an agent kind, or an error that names the known
-// ones. A kind is known once any worker of the org has registered it; until there is
-// one, the error is unavailable.
+// kind returns the registration of an agent kind. A kind is known once any worker of the org has
+// registered it. Errors: invalid_argument, which names the known kinds; unavailable, if no kind is
+// known.
 func (e *Engine) kind(ctx context.Context, org, kind string) (perdure.KindSpec, error) {
 	if perdure.CheckText("kind", kind) != nil {
-		return perdure.KindSpec{}, e.unknownKind(ctx, org, kind) // no store can hold it
+		return perdure.KindSpec{}, e.unknownKind(ctx, org, kind) // no store can hold such a name
 	}
 	known, err := e.AgentKind(ctx, org, kind)
 	if perdure.IsCode(err, perdure.NotFound) {
@@ -88,8 +86,8 @@ func (e *Engine) unknownKind(ctx context.Context, org, kind string) error {
 	return perdure.FieldErrorf("kind", "%q is not known; known kinds are: %s", kind, strings.Join(known, ", "))
 }
 
-// register remembers what a worker can run, beside what others have registered
-// before: a kind has the providers and endpoints of all of them.
+// register stores the kinds that a worker can run. The providers and endpoints of a kind are those
+// of all its workers together.
 func (e *Engine) register(ctx context.Context, org string, r perdure.Registration) error {
 	if err := e.checkRegistration(r); err != nil {
 		return err

@@ -14,8 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// together is a store that decides nothing under a name before so many commands
-// of it have come.
+// together is a store that blocks commands of one name until a number of them have arrived.
 type together struct {
 	store.Store
 	name string
@@ -30,8 +29,8 @@ func (t *together) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return t.Store.Do(ctx, c)
 }
 
-// Workers that register a kind at once keep the providers of all: none decides on
-// what was known before another.
+// TestRegistrationsAtOnceKeepTheProvidersOfAll checks that concurrent registrations of a kind keep
+// the providers of all workers.
 func TestRegistrationsAtOnceKeepTheProvidersOfAll(t *testing.T) {
 	const workers = 8
 	b := newBench(t)
@@ -61,8 +60,8 @@ func TestRegistrationsAtOnceKeepTheProvidersOfAll(t *testing.T) {
 	}
 }
 
-// A schema refers to itself and to the drafts of JSON Schema alone: what a worker
-// registers reads no file of the server's.
+// TestSchemasReadNoFiles checks that a schema can refer only to itself and to the drafts of JSON
+// Schema, so that a worker cannot read files of the server.
 func TestSchemasReadNoFiles(t *testing.T) {
 	b := newBench(t)
 	file := filepath.Join(t.TempDir(), "any.json")
@@ -96,7 +95,7 @@ func TestSchemasReadNoFiles(t *testing.T) {
 			}
 		}
 	}
-	// One that was registered before it was checked, by an older server.
+	// An older server registered this schema without the check.
 	err := new(inputSchemas).check("input", perdure.KindSpec{InputSchema: json.RawMessage(`{"$ref":"file://` + file + `"}`)}, json.RawMessage(`1`))
 	b.wantCode(err, perdure.Internal)
 }

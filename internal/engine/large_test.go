@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// endless gives so many bytes, and counts how many were read.
+// endless returns so many bytes, and counts the bytes that were read.
 type endless struct{ left, read int64 }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -24,9 +24,9 @@ func (e *endless) Read(p []byte) (int, error) {
 	return int(n), nil
 }
 
-// An upload is never read further ahead of what is stored than one piece, and
-// no command carries more: whatever its length, the server holds a piece of it. There
-// are as few commands as that allows, since each waits for a flush.
+// TestAnUploadIsStoredPieceByPiece checks that an upload is read at most one piece ahead of what is
+// stored, and that no command contains more than a piece. The number of commands is minimal,
+// because each waits for a flush.
 func TestAnUploadIsStoredPieceByPiece(t *testing.T) {
 	b := newBench(t)
 	id := b.start()
@@ -56,8 +56,7 @@ func TestAnUploadIsStoredPieceByPiece(t *testing.T) {
 	}
 }
 
-// large is a store that counts
-// reads that load contents whole.
+// large is a store that counts the reads that load whole contents.
 type large struct {
 	store.Store
 	whole int
@@ -83,8 +82,8 @@ func (l *large) PendingSignals(ctx context.Context, execution uuid.UUID, pattern
 	return l.Store.PendingSignals(ctx, execution, patterns, after, limit)
 }
 
-// What workers elsewhere are given names large contents; the server loads none
-// of them. The same worker in this process is given them whole.
+// TestWorkersElsewhereAreGivenReferences checks that remote workers get references to large
+// contents, and that the server loads none of them. A worker in this process gets the contents.
 func TestWorkersElsewhereAreGivenReferences(t *testing.T) {
 	b := newBench(t)
 	id := b.start()
@@ -119,7 +118,7 @@ func TestWorkersElsewhereAreGivenReferences(t *testing.T) {
 	}
 }
 
-// A payload over the limit is refused whichever way it comes.
+// TestEveryPayloadHasALimit checks that a payload over the limit is refused in every request.
 func TestEveryPayloadHasALimit(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

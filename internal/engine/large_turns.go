@@ -7,21 +7,21 @@ import (
 	"github.com/perdure/perdure/internal/fair"
 )
 
-// largeTurns gives the checks of large contents their turns: one of an org, so that
-// an org that sends many keeps the others waiting for one of them at most, and one
-// of all in memory. Who waits longest comes first.
+// largeTurns limits the checks of large contents: one at a time for each org, and one at a time in
+// memory for all orgs. An org that sends many contents therefore delays the others by one check at
+// most. Waiters are served in order.
 type largeTurns struct {
 	all turn
 	mu  sync.Mutex
 	of  map[string]*orgTurn
 }
 
-// turn has room for the one whose turn it is.
+// turn is a lock that is held by sending to it.
 type turn chan struct{}
 
 type orgTurn struct {
 	turn
-	users int // that have it or wait for it
+	users int // number of holders and waiters
 }
 
 func newLargeTurns() *largeTurns {
@@ -38,7 +38,7 @@ func (t turn) take(ctx context.Context) error {
 	}
 }
 
-// ofAll takes the turn among all contents that are in memory.
+// ofAll waits until no other content is checked in memory. The caller must call done.
 func (l *largeTurns) ofAll(ctx context.Context) (done func(), err error) {
 	if err := l.all.take(ctx); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (l *largeTurns) ofAll(ctx context.Context) (done func(), err error) {
 	return func() { <-l.all }, nil
 }
 
-// ofOrg takes the org's turn.
+// ofOrg waits until no other content of the org is checked. The caller must call done.
 func (l *largeTurns) ofOrg(ctx context.Context, org string) (done func(), err error) {
 	t := l.enter(org)
 	if err := t.take(ctx); err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 )
 
-// Contents of one org wait for one another, and keep those of another org waiting for
-// none but the one that is in memory.
+// TestLargeContentsOfAnOrgKeepNoOtherWaiting checks that large contents of one org wait for each
+// other, and delay another org only by the one content in memory.
 func TestLargeContentsOfAnOrgKeepNoOtherWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLargeTurns()

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// crash lets the worker of h, and of those who claim after it, be lost n times.
+// crash loses the worker of h, and those of the next claims, n times.
 func (h *holder) crash(n int) {
 	h.Helper()
 	for i := range n {
@@ -36,7 +36,7 @@ func TestExpiredLeaseIsTakenBack(t *testing.T) {
 	if reply.Agents[0] != (perdure.AgentBeat{}) {
 		t.Fatalf("the heartbeat says %+v", reply.Agents[0])
 	}
-	b.clock.advance(testLease - time.Second) // renewed, it lasts on
+	b.clock.advance(testLease - time.Second) // renewed, the lease is still valid
 	b.sweep()
 	b.wantStatus(h.id, perdure.StatusRunning)
 	b.signal(h.id, "m", "s1")
@@ -76,7 +76,7 @@ func TestEmbeddedLeasesAreReturnedAtOnce(t *testing.T) {
 	ids := waiting.schedule("3")
 	b.taskClaims()
 	waiting.suspend(perdure.WaitTask(ids[0]))
-	// A worker beside it keeps what it has.
+	// Another worker keeps its leases.
 	b.d = b.e.Dispatch(org, false)
 	other := b.started()
 
@@ -95,13 +95,13 @@ func TestEmbeddedLeasesAreReturnedAtOnce(t *testing.T) {
 	}
 }
 
-// Trap 54: after its start, and after its own loop has stood still, a server
-// takes no lease back for a whole lease.
+// TestServerIsQuietAfterAnOutage checks trap 54: after a start, and after a stall of its loop, a
+// server ends no leases for the duration of a lease.
 func TestServerIsQuietAfterAnOutage(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		h := b.started()
-		b.clock.advance(time.Hour) // the servers were away
+		b.clock.advance(time.Hour) // the servers were stopped
 		ctx, stop := context.WithCancel(t.Context())
 		over := make(chan error, 1)
 		go func() { over <- b.e.Run(ctx) }()
@@ -120,7 +120,7 @@ func TestServerIsQuietAfterAnOutage(t *testing.T) {
 			}
 		}
 		quiet("at the start")
-		for range 40 { // it is over with the quiet, and leases are renewed again
+		for range 40 { // the quiet time ends, and leases are renewed again
 			time.Sleep(testLease / 20)
 			b.clock.advance(testLease / 20)
 			_, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Agents: []perdure.Lease{h.claim.Lease}})
@@ -168,7 +168,7 @@ func TestParkedGoroutinesAreToldOf(t *testing.T) {
 	}
 }
 
-// looks is a store that counts looks at leases.
+// looks is a store that counts checks of leases.
 type looks struct {
 	store.Store
 	n atomic.Int64
@@ -181,8 +181,8 @@ func (l *looks) Due(ctx context.Context, q store.DueQuery) (store.Due, error) {
 	return l.Store.Due(ctx, q)
 }
 
-// Leases are looked at when the first of them may be over, and not all the time; one
-// that is over is found all the same as soon as it is.
+// TestLeasesAreLookedAtWhenTheFirstIsOver checks that leases are checked when the first may end,
+// not all the time, and that an ended lease is still found at once.
 func TestLeasesAreLookedAtWhenTheFirstIsOver(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

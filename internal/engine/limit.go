@@ -5,8 +5,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// fits reports whether the limits of the task's key and queue have room for it.
-// The state must hold both loads.
+// fits reports whether the limits of the task's key and queue allow one more running task. The
+// state must hold the loads of both.
 func (e *Engine) fits(s *store.State, t *perdure.Task) bool {
 	if limit, limited := e.QueueLimits[t.Queue]; limited && s.Queues[t.Queue].Running >= limit {
 		return false
@@ -15,8 +15,8 @@ func (e *Engine) fits(s *store.State, t *perdure.Task) bool {
 	return key == "" || s.Keys[key].Running < t.Options.ConcurrencyLimit
 }
 
-// fitsAtOnce reports whether a new task may be claimed in the commit that makes
-// it: not ahead of those that wait for a place already.
+// fitsAtOnce reports whether the commit that creates a task may claim it at once. It may not if
+// other tasks already wait for a place of the queue or the key.
 func (e *Engine) fitsAtOnce(s *store.State, t *perdure.Task) bool {
 	if _, limited := e.QueueLimits[t.Queue]; limited && s.Queues[t.Queue].Waiting {
 		return false
@@ -27,7 +27,7 @@ func (e *Engine) fitsAtOnce(s *store.State, t *perdure.Task) bool {
 	return e.fits(s, t)
 }
 
-// occupy counts a task that this decision has claimed.
+// occupy counts a task that this decision has claimed as running.
 func (d *draft) occupy(t *perdure.Task) {
 	count := func(loads map[string]store.Load, name string) {
 		l := loads[name]
@@ -42,7 +42,7 @@ func (d *draft) occupy(t *perdure.Task) {
 	}
 }
 
-// queueUp counts a task that this decision leaves to be claimed by a poll.
+// queueUp marks the key and queue of a task that polls are to claim as having a waiting task.
 func (d *draft) queueUp(t *perdure.Task) {
 	mark := func(loads map[string]store.Load, name string) {
 		l := loads[name]
@@ -57,12 +57,12 @@ func (d *draft) queueUp(t *perdure.Task) {
 	}
 }
 
-// free says that the task gives its place back; it ran or stood before others.
+// free records that the task has freed its place: it ended, or no longer waits before other tasks.
 func (d *draft) free(t *perdure.Task) {
 	d.freed = append(d.freed, freed{org: t.Org, queue: t.Queue, keyed: t.Options.ConcurrencyKey != ""})
 }
 
-// limitNeeds asks for the loads that the new tasks of a commit are decided on.
+// limitNeeds adds the loads that the new tasks of a commit are decided on.
 func (e *Engine) limitNeeds(n *store.Needs, x *perdure.Execution, c perdure.Commit) {
 	if x == nil || c.Eager.Slots == 0 {
 		return

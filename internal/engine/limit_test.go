@@ -31,9 +31,8 @@ func claimedIDs(claims []perdure.TaskClaim) []uuid.UUID {
 	return ids
 }
 
-// waitingPoll polls for a task of the queue in the background, and returns once
-// the poll has looked in vain. Run it in a bubble: nothing but a hint lets it
-// look again within its minute.
+// waitingPoll polls for a task of the queue in the background, and returns once the poll has found
+// nothing and waits. It must run in a bubble: within its minute, only a hint causes another try.
 func (b *bench) waitingPoll(queue string) <-chan []perdure.TaskClaim {
 	got := make(chan []perdure.TaskClaim, 1)
 	p := b.poll(1)
@@ -49,8 +48,9 @@ func (b *bench) waitingPoll(queue string) <-chan []perdure.TaskClaim {
 	return got
 }
 
-// Tasks of an equal concurrency key run one at a time, whether a poll claims
-// them or the commit that schedules them, in whatever execution.
+// TestConcurrencyKeyBoundsPollsAndEagerClaims checks that tasks with the same concurrency key run
+// one at a time, whether a poll or the commit that schedules them claims them, and in all
+// executions together.
 func TestConcurrencyKeyBoundsPollsAndEagerClaims(t *testing.T) {
 	b := newBench(t)
 	one, two := b.started(), b.started()
@@ -69,15 +69,15 @@ func TestConcurrencyKeyBoundsPollsAndEagerClaims(t *testing.T) {
 	if next.Lease.TaskID != perdure.TaskID(one.newTask("2").Key) {
 		t.Error("the place went to another than the oldest")
 	}
-	// Who schedules may not pass those who wait.
+	// A new task may not be claimed before tasks that wait already.
 	b.finish(done(next, "1"))
 	if got := one.eagerly(one.newTask("5", under("db", 0))); len(got) != 0 {
 		t.Error("a new task passed one that waits for the key")
 	}
 }
 
-// Every way in which an attempt ends lets the next one go at once, although
-// nobody looks without a hint (Tick is an hour).
+// TestFreedPlaceIsToldOf checks that every end of an attempt lets the next task start at once, by a
+// hint (Tick is an hour).
 func TestFreedPlaceIsToldOf(t *testing.T) {
 	for name, end := range map[string]func(h *holder, c perdure.TaskClaim){
 		"completed":         func(h *holder, c perdure.TaskClaim) { h.finish(done(c, "1")) },
@@ -92,8 +92,7 @@ func TestFreedPlaceIsToldOf(t *testing.T) {
 	}
 }
 
-// freedPlace has a task wait for a place under a key, on another queue than the
-// one that has it.
+// freedPlace lets a task wait for a place of a key that a task on another queue has.
 func freedPlace(b *bench, end func(h *holder, c perdure.TaskClaim)) {
 	one, two := b.started(), b.started()
 	one.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{one.newTask("1", under("key", 1))} })
@@ -134,7 +133,8 @@ func TestQueueLimitBoundsAnOrg(t *testing.T) {
 	})
 }
 
-// By priority, then by age, also among those that waited for a place.
+// TestPriorityThenAge checks that tasks are claimed by priority, then by age, also if they waited
+// for a place.
 func TestPriorityThenAge(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -10,36 +10,36 @@ import (
 )
 
 const (
-	// liveBytes bounds what is kept of LOCAL executions for live readers,
-	// liveBytesEach what is kept of one; the oldest goes first. A record counts
-	// liveOverhead beside its content.
+	// liveBytes bounds the content of LOCAL executions that is in memory for live readers.
+	// liveBytesEach bounds that of one execution. The oldest content is dropped first. Each record
+	// counts liveOverhead in addition to its content.
 	liveBytes     = 16 << 20
 	liveBytesEach = 4 << 20
 	liveOverhead  = 128
 )
 
-// shown is the content of a record, by its position, that the log does not keep.
+// shown is the content of a record that the log does not store, with the position of the record.
 type shown struct {
 	pos     int64
 	content []byte
 }
 
-// live holds what LOCAL executions showed last, in memory alone.
+// live holds the newest content of LOCAL executions in memory; it is not stored.
 type live struct {
-	total, each int // bounds; the constants, unless a test sets others
+	total, each int // limits; 0 means the constants, tests set others
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	bytes int
 	order list.List // of *held, oldest first
 	logs  map[uuid.UUID]*liveLog
 }
 
-// liveLog is the part of one execution.
+// liveLog is the content of one execution.
 type liveLog struct {
 	bytes int
 	order []*list.Element
 	at    map[int64]*held
-	busy  map[chan struct{}]bool // writes whose records may be durable and not here yet
+	busy  map[chan struct{}]bool // writes whose records may be durable while their content is not here yet
 }
 
 type held struct {
@@ -61,8 +61,8 @@ func (l *live) log(execution uuid.UUID) *liveLog {
 	return log
 }
 
-// writing notes a write that may show something. The caller calls what it gives
-// when the write is over, with what it showed.
+// writing records the start of a write that may show content. The caller calls over with that
+// content when the write has ended.
 func (l *live) writing(execution uuid.UUID) (over func([]shown)) {
 	done := make(chan struct{})
 	l.mu.Lock()
@@ -102,7 +102,7 @@ func (l *live) most(set, constant int) int {
 	return constant
 }
 
-// forget lets go of an element, which is the oldest of its execution.
+// forget drops an element, which must be the oldest of its execution.
 func (l *live) forget(e *list.Element) {
 	h := l.order.Remove(e).(*held)
 	log := l.logs[h.execution]
@@ -116,14 +116,14 @@ func (l *live) forget(e *list.Element) {
 	l.drop(h.execution, log)
 }
 
-// drop lets go of an execution of which there is nothing.
+// drop deletes the log of an execution if it is empty and no write is in progress.
 func (l *live) drop(execution uuid.UUID, log *liveLog) {
 	if len(log.order) == 0 && len(log.busy) == 0 {
 		delete(l.logs, execution)
 	}
 }
 
-// get returns the content of a record, if it is still here.
+// get returns the content of a record, and reports whether it is still in memory.
 func (l *live) get(execution uuid.UUID, pos int64) ([]byte, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,8 +135,8 @@ func (l *live) get(execution uuid.UUID, pos int64) ([]byte, bool) {
 	return nil, false
 }
 
-// settled waits for the writes under way: of what a reader finds durable, what
-// was shown is here then.
+// settled waits for the writes in progress. After that, the content of every record that the reader
+// knows to be durable is in memory, unless it has been dropped.
 func (l *live) settled(ctx context.Context, execution uuid.UUID) error {
 	busy := l.underWay(execution)
 	if len(busy) == 0 {

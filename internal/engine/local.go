@@ -8,13 +8,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// What is other for LOCAL executions. The server decides about their skeleton
-// by the same rules; the content stays on the worker that claimed it first, and
-// a reference, which follows from its hash, stands for it here.
+// local reports whether the execution is LOCAL. The server applies the same rules to the structure
+// of such an execution. Its contents stay on the worker that claimed it first; the server stores
+// references, whose ids are derived from the hashes.
 
 func (d *draft) local() bool { return d.x.PersistenceMode == perdure.Local }
 
-// homeOf is what a pick must know of a worker that polls.
+// homeOf returns the id of a polling worker if it can run LOCAL executions, nil otherwise.
 func homeOf(p perdure.Poll) *uuid.UUID {
 	if !p.Local {
 		return nil
@@ -22,21 +22,20 @@ func homeOf(p perdure.Poll) *uuid.UUID {
 	return &p.WorkerID
 }
 
-// mayClaim reports whether that worker may run the execution.
+// mayClaim reports whether the worker may run the execution.
 func mayClaim(x *perdure.Execution, worker uuid.UUID, local bool) bool {
 	return x.PersistenceMode != perdure.Local || local && (x.HomeID == nil || *x.HomeID == worker)
 }
 
-// settle makes the worker that claims a LOCAL execution first its home.
+// settle records the first worker that claims a LOCAL execution as the execution's home.
 func (d *draft) settle(worker uuid.UUID) {
 	if d.local() && d.x.HomeID == nil {
 		d.x.HomeID = &worker
 	}
 }
 
-// kept checks contents of an execution. Those of a LOCAL one come as references
-// that follow from execution and hash; those of others are checked as they are
-// used.
+// kept checks the contents of a LOCAL execution: they must be references whose ids are derived from
+// the execution and the hash. The contents of other executions are checked where they are used.
 type kept struct {
 	execution uuid.UUID
 	local     bool
@@ -67,7 +66,7 @@ func (e *Engine) keptOf(x *perdure.Execution) *kept {
 	return &kept{execution: x.ID, local: x.PersistenceMode == perdure.Local, limit: e.PayloadLimit}
 }
 
-// checkKept checks that a commit of a LOCAL execution carries no content.
+// checkKept checks that a commit of a LOCAL execution contains references only.
 func (e *Engine) checkKept(x *perdure.Execution, c perdure.Commit) error {
 	k := e.keptOf(x)
 	for _, n := range c.Entries {
@@ -91,8 +90,8 @@ func (e *Engine) checkKept(x *perdure.Execution, c perdure.Commit) error {
 	return k.err
 }
 
-// withhold keeps a reference of a LOCAL execution. Two contents of one hash and
-// different lengths are none.
+// withhold records a reference of a LOCAL execution. Error: invalid_argument, if the same hash is
+// stored with another length.
 func (d *draft) withhold(ref perdure.BlobRef) error {
 	if known, ok := d.s.Blobs[ref.ID]; ok && known.Length != ref.Length {
 		return perdure.FieldErrorf("blob.length", "the content %s has %d bytes, not %d", ref.SHA256, known.Length, ref.Length)
@@ -101,8 +100,8 @@ func (d *draft) withhold(ref perdure.BlobRef) error {
 	return nil
 }
 
-// quiet is an error as it is kept: in words that every store can hold, and in a
-// LOCAL execution without what it says.
+// quiet returns the error in the form that is stored: with text that every store can hold and, in a
+// LOCAL execution, without its message.
 func (d *draft) quiet(e *perdure.TaskError) *perdure.TaskError {
 	q := mended(e)
 	if q != nil && d.local() {
@@ -111,8 +110,8 @@ func (d *draft) quiet(e *perdure.TaskError) *perdure.TaskError {
 	return q
 }
 
-// emit appends an event that the execution's code emits. Of one of a LOCAL
-// execution the log keeps length and hash; live readers are shown it all.
+// emit appends an event that the execution's code emits. For a LOCAL execution, the log stores only
+// length and hash of the event's fields; live readers get the fields.
 func (d *draft) emit(r perdure.Record) {
 	if !d.local() || r.Fields == nil {
 		d.record(r)
@@ -126,14 +125,13 @@ func (d *draft) emit(r perdure.Record) {
 	d.show(live)
 }
 
-// show hands the content of the record before to live readers, once the record
-// is durable.
+// show passes the content of the last record to live readers, once the record is durable.
 func (d *draft) show(content []byte) {
 	d.shown = append(d.shown, shown{pos: d.s.Head.LastPos, content: content})
 }
 
-// eraseInput deletes the input here, once its worker has it. The state must hold
-// its blob.
+// eraseInput deletes the server's copy of a LOCAL execution's input, once the worker has it. The
+// state must hold its blob.
 func (d *draft) eraseInput() {
 	ref := d.x.InputBlob
 	if !d.local() || ref == nil || slices.Contains(d.c.Erase, ref.ID) {
@@ -144,8 +142,7 @@ func (d *draft) eraseInput() {
 	}
 }
 
-// inputBlobs names the blob of a LOCAL execution's input, for decisions that may
-// erase it.
+// inputBlobs returns the blob of a LOCAL execution's input, for decisions that may erase it.
 func inputBlobs(x *perdure.Execution) []uuid.UUID {
 	if x == nil || x.PersistenceMode != perdure.Local || x.InputBlob == nil {
 		return nil
@@ -153,8 +150,9 @@ func inputBlobs(x *perdure.Execution) []uuid.UUID {
 	return []uuid.UUID{x.InputBlob.ID}
 }
 
-// place gives a task of a LOCAL execution to the worker that has its content.
-// What the caller named it by is in its key's hash.
+// place assigns a task of a LOCAL execution to the queue of the worker that has its content. The
+// task key is cleared, because the caller's name of the task may be content; the key's hash
+// identifies the task.
 func (d *draft) place(o *perdure.TaskOptions) {
 	if d.local() && d.x.HomeID != nil {
 		o.Queue, o.Instance, o.Key = perdure.LocalQueue(*d.x.HomeID), "", ""

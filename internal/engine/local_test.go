@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// A LOCAL execution goes to a worker with a store of its own, then to that one
-// alone.
+// TestLocalStaysWithItsHome checks that a LOCAL execution is claimed first by a worker with its own
+// store, and after that only by the same worker.
 func TestLocalStaysWithItsHome(t *testing.T) {
 	b := newBench(t)
 	id := b.startLocal()
@@ -38,8 +38,8 @@ func TestLocalStaysWithItsHome(t *testing.T) {
 	b.wantCode(err, perdure.InvalidArgument)
 }
 
-// The end of a task wakes a LOCAL execution for its home and nobody else,
-// whoever finishes.
+// TestLocalIsWokenForItsHome checks that the end of a task wakes a LOCAL execution for its home
+// only, whichever worker finishes the task.
 func TestLocalIsWokenForItsHome(t *testing.T) {
 	for _, home := range []bool{true, false} {
 		k := newKeeper(t)
@@ -59,8 +59,8 @@ func TestLocalIsWokenForItsHome(t *testing.T) {
 	}
 }
 
-// Tasks of a LOCAL execution are its home's, whatever queue was asked for, and
-// are claimed eagerly by it alone.
+// TestLocalTasksStayHome checks that tasks of a LOCAL execution go to its home, whatever queue was
+// requested, and that only the home can claim them eagerly.
 func TestLocalTasksStayHome(t *testing.T) {
 	k := newKeeper(t)
 	eager := perdure.Eager{WorkerID: k.worker, Kinds: []string{"work"}, Queues: []string{perdure.LocalQueue(k.worker)}, Slots: 1}
@@ -84,8 +84,8 @@ func TestLocalTasksStayHome(t *testing.T) {
 	}
 }
 
-// What a LOCAL execution's worker sends in place of a reference is refused, and
-// the error names the field.
+// TestLocalContentIsRefused checks that content from a LOCAL execution's worker is refused where a
+// reference is required, and that the error names the field.
 func TestLocalContentIsRefused(t *testing.T) {
 	k := newKeeper(t)
 	with := k.entry(user(nil, "x"))
@@ -121,7 +121,7 @@ func TestLocalContentIsRefused(t *testing.T) {
 	k.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{k.task([]byte("1"))} })
 	_, err := k.d.FinishTask(t.Context(), done(k.taskClaimed(), "1"))
 	k.wantCode(err, perdure.InvalidArgument)
-	// The same length is part of what a hash stands for.
+	// The length belongs to a hash: another length is refused.
 	k.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: k.ref([]byte("1"))} })
 	longer := perdure.ContentRef(k.id, []byte("1"))
 	longer.Length++
@@ -129,8 +129,8 @@ func TestLocalContentIsRefused(t *testing.T) {
 	k.wantCode(err, perdure.InvalidArgument)
 }
 
-// What is said by errors, progress and events is not stored; codes, hashes and
-// lengths are.
+// TestLocalSaysNothingToTheStore checks that the texts of errors, progress and events of a LOCAL
+// execution are not stored, but codes, hashes and lengths are.
 func TestLocalSaysNothingToTheStore(t *testing.T) {
 	k := newKeeper(t)
 	said := &perdure.TaskError{Code: "went_wrong", Message: mark, Permanent: true}
@@ -171,7 +171,7 @@ func quotedObject(what string) []byte {
 	return []byte(`{"type":"x","said":"` + mark + " " + what + `"}`)
 }
 
-// What an agent that panicked said is content, too.
+// TestLocalPanicIsNotStored checks that the text of a panic in a LOCAL execution is not stored.
 func TestLocalPanicIsNotStored(t *testing.T) {
 	k := newKeeper(t)
 	for range maxPanicScore / badEnd {
@@ -186,9 +186,9 @@ func TestLocalPanicIsNotStored(t *testing.T) {
 	}
 }
 
-// Live readers have every byte of blocks and events of LOCAL executions, and
-// nobody finds one in the store. Seq, pos, offsets, lengths and hashes are as
-// those of any execution.
+// TestLocalBlocksPassThrough checks that live readers get every byte of blocks and events of LOCAL
+// executions, and that the store contains none. Seq, pos, offsets, lengths and hashes are the same
+// as for other executions.
 func TestLocalBlocksPassThrough(t *testing.T) {
 	k := newKeeper(t)
 	k.agentFrames(mark, " and more")
@@ -241,7 +241,8 @@ func TestLocalBlocksPassThrough(t *testing.T) {
 	}
 }
 
-// Another server, or this one later, has places and lengths.
+// TestLocalBlocksAreForgotten checks that readers get positions and lengths when the content is no
+// longer in memory, as on another server.
 func TestLocalBlocksAreForgotten(t *testing.T) {
 	k := newKeeper(t)
 	k.e.live.each = 2 * (liveOverhead + 10)
@@ -263,8 +264,8 @@ func TestLocalBlocksAreForgotten(t *testing.T) {
 	}
 }
 
-// No byte of a LOCAL execution's content is in the store's files: not while the
-// server runs, once it has swept, and not after it.
+// TestLocalContentIsNeverAtRest checks that the store's files contain no byte of a LOCAL
+// execution's content: while the server runs, after a sweep, and after the end.
 func TestLocalContentIsNeverAtRest(t *testing.T) {
 	k := newKeeper(t)
 	large := append(append([]byte(`"`+mark), bytes.Repeat([]byte(" large"+mark), 20_000)...), '"')
@@ -297,7 +298,7 @@ func TestLocalContentIsNeverAtRest(t *testing.T) {
 	k.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: k.ref(quoted("state 2"))} })
 	k.sweep()
 	k.atRest("after a sweep")
-	// What waits at the end is never read, and goes with it.
+	// A signal that is pending at the end is never read, and is erased with it.
 	_, err = k.e.Signal(t.Context(), org, k.id, SignalRequest{Name: "late", Value: large})
 	k.must(err)
 	k.commit(func(c *perdure.Commit) {
@@ -310,7 +311,8 @@ func TestLocalContentIsNeverAtRest(t *testing.T) {
 	k.open()
 }
 
-// An input that no worker has taken up stays: there is no other copy.
+// TestLocalInputIsErasedOnceItIsKept checks that an input is not erased before a worker has it,
+// because there is no other copy.
 func TestLocalInputIsErasedOnceItIsKept(t *testing.T) {
 	k := newKeeper(t)
 	k.must(k.d.Release(t.Context(), perdure.Release{WorkerID: k.worker, Agents: []perdure.AgentRelease{{Lease: k.claim.Lease}}}))
@@ -332,8 +334,8 @@ func TestLocalInputIsErasedOnceItIsKept(t *testing.T) {
 	}
 }
 
-// A block's running hash would hold the last bytes as they are, so the worker
-// sends the hash.
+// TestLocalBlockComesWithItsHash checks that the worker must send the hash of a LOCAL block,
+// because a running hash on the server would contain the last bytes in clear text.
 func TestLocalBlockComesWithItsHash(t *testing.T) {
 	k := newKeeper(t)
 	replies, err := k.d.Append(t.Context(), []perdure.Frame{agentFrame(k.claim.Lease, "text")})
@@ -344,8 +346,8 @@ func TestLocalBlockComesWithItsHash(t *testing.T) {
 	k.agentFrames("text")
 }
 
-// A block continues after a restart of the server, which has forgotten its text:
-// its length and hash at the end are those of all of it.
+// TestLocalBlockOutlivesTheServer checks that a block continues after a restart of the server,
+// which has lost the text. Length and hash at the end are those of the whole text.
 func TestLocalBlockOutlivesTheServer(t *testing.T) {
 	k := newKeeper(t)
 	k.agentFrames("before ")

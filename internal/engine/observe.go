@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Work is what workers claim.
+// Work is what a worker claims: an execution or a task.
 type Work string
 
 // The two kinds of Work.
@@ -17,32 +17,30 @@ const (
 	WorkTask      Work = "task"
 )
 
-// Observer is told what becomes of executions and tasks, once it is durable. Its
-// methods are called by many goroutines at once and must not block.
+// Observer observes executions and tasks. Its methods are called after a change is durable, by many
+// goroutines at once, and must not block.
 type Observer interface {
-	// Claimed says that a worker has it, and how long it was ready before; 0 for
-	// one that was claimed in the commit that made it.
+	// Claimed reports that a worker claimed an execution or a task, and how long it was ready
+	// before. The time is 0 for a task that was claimed in the commit that created it.
 	Claimed(work Work, queue string, waited time.Duration)
-	// LeaseLost says that the worker that held it was silent for too long, or
-	// ended with it.
+	// LeaseLost reports that the holder of a lease did not renew it in time, or was lost.
 	LeaseLost(work Work, queue string)
-	// TakenOver says that a worker continues with an execution whose worker was
-	// lost.
+	// TakenOver reports that a worker claimed an execution whose last worker was lost.
 	TakenOver(queue string)
-	// Ended says that an execution of the kind has come to a terminal status.
+	// Ended reports that an execution of the kind has reached a terminal status.
 	Ended(kind string, status perdure.Status)
-	// Refused says that a command was refused with the code.
+	// Refused reports that a command was refused with the code.
 	Refused(command string, code perdure.Code)
 }
 
-// observe has something told to the observer once the draft is durable.
+// observe records a call of the observer that is made once the draft is durable.
 func (d *draft) observe(tell func(Observer)) { d.seen = append(d.seen, tell) }
 
 func (d *draft) lostLease(work Work, queue string) {
 	d.observe(func(o Observer) { o.LeaseLost(work, queue) })
 }
 
-// observed tells the observer what a decision came to.
+// observed calls the observer with the events of a decision.
 func (e *Engine) observed(d *decided) {
 	if e.Observer == nil {
 		return
@@ -52,8 +50,8 @@ func (e *Engine) observed(d *decided) {
 	}
 }
 
-// refused tells the observer of a command that was refused. A caller that left
-// was not.
+// refused reports a refused command to the observer. A command whose caller cancelled it is not
+// reported.
 func (e *Engine) refused(c store.Command, err error) {
 	var coded *perdure.Error
 	if e.Observer != nil && errors.As(err, &coded) {

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// orgReads counts reads of orgs; each takes a moment.
+// orgReads is a store that counts reads of orgs, each of which takes some time.
 type orgReads struct {
 	store.Store
 	mu sync.Mutex
@@ -27,8 +27,8 @@ func (o *orgReads) OrgByID(ctx context.Context, id string) (*perdure.Org, error)
 	return o.Store.OrgByID(ctx, id)
 }
 
-// All that an org does looks at its row. When what is remembered of it is too old, the
-// requests of that moment share a read.
+// TestAnOrgIsReadOnceForAllItsRequests checks that concurrent requests of an org share a read of
+// its row when the cached row is too old.
 func TestAnOrgIsReadOnceForAllItsRequests(t *testing.T) {
 	b := newBench(t)
 	bubble.Test(t, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestAnOrgIsReadOnceForAllItsRequests(t *testing.T) {
 			}
 			time.Sleep(2 * orgTTL)
 			synctest.Wait()
-			// One runs when the others come; the next has all of those.
+			// One read runs when the others arrive; the next read serves all of these.
 			if reads.n > 2*(round+1) {
 				t.Fatalf("%d rounds of 100 requests read the org %d times", round+1, reads.n)
 			}

@@ -9,15 +9,15 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// orgTTL is how long an org's row is believed without a look at the store. With
-// keyTTL and the time between two looks at an open stream, a disabled org is
-// refused everywhere within five seconds.
+// orgTTL is how long a cached org is used without reading the store. With keyTTL and the interval
+// between two checks of an open stream, it ensures that a disabled org is refused everywhere within
+// five seconds.
 const orgTTL = time.Second
 
-// maxCachedOrgs bounds the cache; it is emptied when it is full.
+// maxCachedOrgs bounds the cache; a full cache is emptied.
 const maxCachedOrgs = 10_000
 
-// orgCache remembers the orgs that were looked up lately.
+// orgCache caches orgs that were looked up lately.
 type orgCache struct {
 	mu    sync.Mutex // guards known
 	known map[string]cachedOrg
@@ -25,17 +25,18 @@ type orgCache struct {
 }
 
 type cachedOrg struct {
-	org   *perdure.Org // nil if there is none
+	org   *perdure.Org // nil if the org does not exist
 	until time.Time
 }
 
-// Org returns an org, as it was at most a second ago. Errors: not_found.
+// Org returns an org; the row is at most a second old. Error: not_found.
 func (e *Engine) Org(ctx context.Context, id string) (*perdure.Org, error) {
 	e.orgs.mu.Lock()
 	cached, ok := e.orgs.known[id]
 	e.orgs.mu.Unlock()
 	if now := time.Now(); !ok || now.After(cached.until) {
-		// All that an org does looks here: when the time is over, one reads for all.
+		// Every request of an org needs its row: after the TTL, one read serves all waiting
+		// requests.
 		var err error
 		if cached, err = e.orgs.reads.get(ctx, id, func(ctx context.Context) (cachedOrg, error) { return e.readOrg(ctx, id, now) }); err != nil {
 			return nil, err
@@ -47,7 +48,7 @@ func (e *Engine) Org(ctx context.Context, id string) (*perdure.Org, error) {
 	return cached.org, nil
 }
 
-// readOrg reads an org and remembers it.
+// readOrg reads an org and caches it.
 func (e *Engine) readOrg(ctx context.Context, id string, now time.Time) (cachedOrg, error) {
 	org, err := e.Store.OrgByID(ctx, id)
 	if err != nil && !perdure.IsCode(err, perdure.NotFound) {
@@ -71,8 +72,8 @@ func (c *orgCache) remember(id string, o cachedOrg) {
 	c.known[id] = o
 }
 
-// OrgWorks returns permission_denied if the org is disabled. An org without a row
-// works: programs that embed the engine need none.
+// OrgWorks checks that the org is not disabled. An org without a row is enabled, because programs
+// that embed the engine need no rows. Error: permission_denied.
 func (e *Engine) OrgWorks(ctx context.Context, id string) error {
 	org, err := e.Org(ctx, id)
 	switch {
@@ -86,13 +87,13 @@ func (e *Engine) OrgWorks(ctx context.Context, id string) error {
 	return nil
 }
 
-// claims reports whether the org's executions and tasks may be claimed. A store
-// that does not answer is no reason to stop.
+// claims reports whether the org's executions and tasks may be claimed. If the store does not
+// answer, they may.
 func (e *Engine) claims(ctx context.Context, org string) bool {
 	return !perdure.IsCode(e.OrgWorks(ctx, org), perdure.PermissionDenied)
 }
 
-// Orgs lists at most limit orgs whose ids come after the given one, by id.
+// Orgs returns at most limit orgs whose ids come after the given one, in the order of the ids.
 func (e *Engine) Orgs(ctx context.Context, after string, limit int) ([]*perdure.Org, error) {
 	return e.Store.OrgList(ctx, after, limit)
 }
@@ -110,8 +111,8 @@ func (e *Engine) CreateOrg(ctx context.Context, id string) (*perdure.Org, error)
 	})
 }
 
-// DisableOrg refuses the org's keys, ends its streams and stops its claims, on every
-// server within five seconds. Its rows stay. Errors: not_found.
+// DisableOrg disables an org: within five seconds, every server refuses the org's keys, ends its
+// streams and stops its claims. The org's data is kept. Error: not_found.
 func (e *Engine) DisableOrg(ctx context.Context, id string) (*perdure.Org, error) {
 	return e.changeOrg(ctx, id, perdure.AuditOrgDisabled, func(now perdure.Time, o *perdure.Org) (*perdure.Org, error) {
 		if o == nil {
@@ -124,8 +125,7 @@ func (e *Engine) DisableOrg(ctx context.Context, id string) (*perdure.Org, error
 	})
 }
 
-// EnableOrg lets a disabled org work again, with the keys that it had. Errors:
-// not_found.
+// EnableOrg enables a disabled org again, with the same keys. Error: not_found.
 func (e *Engine) EnableOrg(ctx context.Context, id string) (*perdure.Org, error) {
 	return e.changeOrg(ctx, id, perdure.AuditOrgEnabled, func(_ perdure.Time, o *perdure.Org) (*perdure.Org, error) {
 		if o == nil {
@@ -136,8 +136,8 @@ func (e *Engine) EnableOrg(ctx context.Context, id string) (*perdure.Org, error)
 	})
 }
 
-// changeOrg writes the org that change returns, with a line in the org's audit log
-// if anything is different.
+// changeOrg stores the org that change returns, with a record in the org's audit log if anything
+// differs.
 func (e *Engine) changeOrg(ctx context.Context, id string, action perdure.AuditAction, change func(perdure.Time, *perdure.Org) (*perdure.Org, error)) (*perdure.Org, error) {
 	by := changed{actor: store.ActorOf(ctx), org: id, action: action}
 	d, err := e.one(ctx, store.Command{

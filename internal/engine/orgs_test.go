@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/bubble"
 )
 
-// A disabled org is claimed no more, by a poll that waits already, by a new one, by
-// the hand-over to a worker that keeps the goroutine, or with the answer to a
-// commit. Its rows stay, and it continues when it is enabled.
+// TestADisabledOrgIsNotClaimed checks that a disabled org's executions are not claimed: by a
+// waiting poll, by a new one, by a handover, or with the answer to a commit. Its rows are kept, and
+// it continues when it is enabled.
 func TestADisabledOrgIsNotClaimed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -25,7 +25,7 @@ func TestADisabledOrgIsNotClaimed(t *testing.T) {
 		if x := b.execution(h.id); x.Status != perdure.StatusPending {
 			t.Errorf("the execution of a disabled org is %s, want PENDING", x.Status)
 		}
-		time.Sleep(5 * time.Second) // the bubble's
+		time.Sleep(5 * time.Second) // in the bubble's time
 		select {
 		case claims := <-poll.claims:
 			t.Errorf("the waiting poll got %d claims", len(claims))
@@ -39,8 +39,8 @@ func TestADisabledOrgIsNotClaimed(t *testing.T) {
 	})
 }
 
-// The keys of a disabled org are refused on every server within five seconds, and
-// are valid again when it is enabled.
+// TestKeysOfADisabledOrgAreRefused checks that the keys of a disabled org are refused on every
+// server within five seconds, and are valid again when the org is enabled.
 func TestKeysOfADisabledOrgAreRefused(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -74,7 +74,8 @@ func TestKeysOfADisabledOrgAreRefused(t *testing.T) {
 	})
 }
 
-// What changes nothing leaves no line in the audit log, and an org is made once.
+// TestOrgsAreAudited checks that a request which changes nothing writes no audit record, and that
+// an org is created once.
 func TestOrgsAreAudited(t *testing.T) {
 	b := newBench(t)
 	_, err := b.e.CreateOrg(t.Context(), "new")

@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// Trap 54: a store that refuses every write for longer than a lease, at once, as
-// with a full disk, is an outage like any other: the loop does not stall, and yet
-// no worker could renew.
+// TestServerIsQuietAfterTheStoreRefused checks trap 54: a store that refuses every write for longer
+// than a lease, as on a full disk, counts as an outage. The loop does not stall then, but no worker
+// can renew its lease.
 func TestServerIsQuietAfterTheStoreRefused(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -23,7 +23,7 @@ func TestServerIsQuietAfterTheStoreRefused(t *testing.T) {
 		b.e.Logger = slog.New(slog.DiscardHandler)
 		var full atomic.Bool
 		b.e.Store = &storetest.Faults{Store: b.s, Plan: func(_ int, c store.Command) storetest.Fault {
-			// What finds nothing to write does not notice.
+			// A command that has nothing to write does not fail.
 			if full.Load() && (c.Name == "renew" || c.Name == "reap agents") {
 				return storetest.FailBefore
 			}
@@ -50,7 +50,7 @@ func TestServerIsQuietAfterTheStoreRefused(t *testing.T) {
 		full.Store(true)
 		pass(3)
 		full.Store(false)
-		time.Sleep(testLease / 4) // until the next beat
+		time.Sleep(testLease / 4) // until the next heartbeat
 		b.clock.advance(testLease / 4)
 		reply, err := beat()
 		b.must(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 )
 
-// outcome decides how the commit leaves the execution.
+// outcome applies the outcome of a commit to the execution.
 func (d *draft) outcome(c perdure.Commit, a *commitAnswer) error {
 	o := c.Outcome
 	switch o.Kind {
@@ -30,9 +30,9 @@ func (d *draft) outcome(c perdure.Commit, a *commitAnswer) error {
 	return nil
 }
 
-// suspend evaluates the wait in the transaction that stores it, so that no
-// wake-up falls between: met already means continue. A task that nobody has
-// scheduled would be waited for for ever.
+// suspend evaluates the wait in the transaction that stores it, so that no wake-up is missed. If
+// the wait is met already, the execution continues. Error: invalid_argument, if the wait names a
+// task that was never scheduled, because such a wait would never end.
 func (d *draft) suspend(w perdure.Wait, a *commitAnswer) error {
 	for _, id := range w.Tasks() {
 		if d.s.Tasks[id] == nil {
@@ -56,7 +56,7 @@ func (d *draft) suspend(w perdure.Wait, a *commitAnswer) error {
 	d.x.Status, d.x.Wait, d.x.WaitReason = perdure.StatusWaiting, &marked, marked.Reason()
 	d.dropLease()
 	d.endedWell()
-	// One that runs has no timer: it lost it when it became PENDING.
+	// A RUNNING execution has no timer; its timer was removed when it became PENDING.
 	if due, ok := marked.NextTimer(); ok {
 		d.c.Timer = &due
 		d.hint(notify.Due)
@@ -65,8 +65,7 @@ func (d *draft) suspend(w perdure.Wait, a *commitAnswer) error {
 	return nil
 }
 
-// pendingNames are the names of the pending signals that this commit does not
-// take.
+// pendingNames returns the names of the pending signals that this commit does not take.
 func (d *draft) pendingNames() []string {
 	var names []string
 	for _, s := range d.s.Pending {
@@ -77,8 +76,8 @@ func (d *draft) pendingNames() []string {
 	return names
 }
 
-// complete ends the execution unless signals that it lists are pending: a
-// message accepted just before the end is always read.
+// complete ends the execution, unless one of the signals that the commit lists is pending. A
+// message that was accepted just before the end is therefore always read.
 func (d *draft) complete(c perdure.Commit, a *commitAnswer) error {
 	cancelling := d.x.Status == perdure.StatusCancelling
 	if f := (facts{signals: d.pendingNames()}); !cancelling && slices.ContainsFunc(c.Outcome.Unless, f.SignalPending) {

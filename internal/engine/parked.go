@@ -10,22 +10,22 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// firstClaimFor is how long an execution is left to the worker that keeps its
-// goroutine, from when it became PENDING.
+// firstClaimFor is the time after an execution became PENDING for which only the worker that keeps
+// its goroutine may claim it.
 const firstClaimFor = 500 * time.Millisecond
 
-// parkedBoard knows which worker keeps whose goroutine, by their commits and
-// heartbeats, and which of them have a poll open. It is a server's own memory:
-// first claims are a preference, and nothing is wrong without them.
+// parkedBoard records which worker keeps which goroutine, from commits and heartbeats, and which
+// workers have open polls. It is in the memory of one server: the first claim of a keeper is only a
+// preference, and the rules hold without it.
 type parkedBoard struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	workers map[uuid.UUID]*parker
-	keeper  map[uuid.UUID]uuid.UUID // execution to worker
+	keeper  map[uuid.UUID]uuid.UUID // maps an execution to a worker
 }
 
-// parker is a worker that keeps goroutines, or polls.
+// parker is a worker that keeps goroutines or has open polls.
 type parker struct {
-	heard perdure.Time // the newest heartbeat, or commit, that named some
+	heard perdure.Time // time of the newest heartbeat or commit that named kept goroutines
 	keeps map[uuid.UUID]keeping
 	polls []*openPoll
 }
@@ -48,8 +48,9 @@ func (b *parkedBoard) of(worker uuid.UUID) *parker {
 	return p
 }
 
-// heard takes over what a heartbeat says that the worker keeps, and is worth it. Of
-// what could not be read nothing new is believed: it may be another org's.
+// heard replaces the goroutines that the worker keeps with those of a heartbeat that are worth
+// keeping. Executions that could not be read may belong to another org: for them only what was
+// known before is kept.
 func (b *parkedBoard) heard(h perdure.Heartbeat, states []perdure.ParkedState, unread []bool, now perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -74,7 +75,7 @@ func (b *parkedBoard) heard(h perdure.Heartbeat, states []perdure.ParkedState, u
 	b.tidy(h.WorkerID)
 }
 
-// keeps takes over what a commit that has suspended the execution says.
+// keeps records the goroutine that a worker keeps after its commit suspended the execution.
 func (b *parkedBoard) keeps(execution uuid.UUID, k perdure.Kept, now perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,14 +86,14 @@ func (b *parkedBoard) keeps(execution uuid.UUID, k perdure.Kept, now perdure.Tim
 	b.keeper[execution] = k.WorkerID
 }
 
-// resumed takes back that an execution's goroutine waits: it has been claimed.
+// resumed removes an execution that has been claimed.
 func (b *parkedBoard) resumed(execution uuid.UUID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.drop(execution)
 }
 
-// drop forgets who keeps the execution; b.mu is held.
+// drop removes the keeper of the execution; b.mu must be held.
 func (b *parkedBoard) drop(execution uuid.UUID) {
 	if worker, kept := b.keeper[execution]; kept {
 		delete(b.keeper, execution)
@@ -101,8 +102,8 @@ func (b *parkedBoard) drop(execution uuid.UUID) {
 	}
 }
 
-// claimed takes note of a claim by a worker's poll, and returns what the worker
-// keeps of the execution; nil if that is not known in full.
+// claimed removes an execution that a worker's poll has claimed. It returns the state of the
+// goroutine that this worker keeps, nil if that is not completely known.
 func (b *parkedBoard) claimed(execution, worker uuid.UUID) *perdure.Kept {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,7 +117,7 @@ func (b *parkedBoard) claimed(execution, worker uuid.UUID) *perdure.Kept {
 	return kept
 }
 
-// discarded takes back what a worker keeps no more.
+// discarded removes goroutines that a worker has discarded.
 func (b *parkedBoard) discarded(worker uuid.UUID, ids []uuid.UUID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -127,7 +128,7 @@ func (b *parkedBoard) discarded(worker uuid.UUID, ids []uuid.UUID) {
 	}
 }
 
-// opens counts a poll as open until it closes.
+// opens adds an open poll of a worker.
 func (b *parkedBoard) opens(org string, p perdure.Poll) *openPoll {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -137,7 +138,7 @@ func (b *parkedBoard) opens(org string, p perdure.Poll) *openPoll {
 	return o
 }
 
-// closes ends a poll.
+// closes removes a poll that has ended.
 func (b *parkedBoard) closes(o *openPoll) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -146,7 +147,7 @@ func (b *parkedBoard) closes(o *openPoll) {
 	b.tidy(o.p.WorkerID)
 }
 
-// forget drops what the worker keeps; b.mu is held.
+// forget removes all goroutines that the worker keeps; b.mu must be held.
 func (b *parkedBoard) forget(worker uuid.UUID) {
 	p := b.workers[worker]
 	if p == nil {
@@ -160,14 +161,14 @@ func (b *parkedBoard) forget(worker uuid.UUID) {
 	clear(p.keeps)
 }
 
-// tidy drops a worker of which nothing is known; b.mu is held.
+// tidy removes a worker without goroutines and polls; b.mu must be held.
 func (b *parkedBoard) tidy(worker uuid.UUID) {
 	if p := b.workers[worker]; p != nil && len(p.polls) == 0 && len(p.keeps) == 0 {
 		delete(b.workers, worker)
 	}
 }
 
-// sweep drops what workers say no more that they keep.
+// sweep removes the goroutines of workers that have not reported any since the given time.
 func (b *parkedBoard) sweep(before perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -179,8 +180,8 @@ func (b *parkedBoard) sweep(before perdure.Time) {
 	}
 }
 
-// keptElsewhere reports whether another worker than the given one keeps the
-// execution's goroutine, says so, and polls for it.
+// keptElsewhere reports whether a worker other than the given one keeps the execution's goroutine,
+// has reported so since the given time, and has an open poll.
 func (b *parkedBoard) keptElsewhere(execution, worker uuid.UUID, since perdure.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -192,7 +193,7 @@ func (b *parkedBoard) keptElsewhere(execution, worker uuid.UUID, since perdure.T
 	return p != nil && len(p.polls) > 0 && !p.heard.Before(since.Time)
 }
 
-// firstClaims is one poll's view of the first claims of others.
+// firstClaims decides for one poll which executions it leaves to other workers.
 type firstClaims struct {
 	e      *Engine
 	worker uuid.UUID
@@ -204,9 +205,9 @@ func (b *parkedBoard) firstClaims(e *Engine, worker uuid.UUID) *firstClaims {
 	return &firstClaims{e: e, worker: worker}
 }
 
-// skip reports whether the execution is left to another worker for now. The
-// committer calls it; that it asks the engine's memory makes the pick no less
-// right, for what it leaves out comes again.
+// skip reports whether the execution is left to another worker for now. The committer calls it. It
+// reads the engine's memory, which may be out of date; that is safe, because a later pick finds the
+// skipped execution.
 func (f *firstClaims) skip(execution uuid.UUID, ready perdure.Time) bool {
 	now, until := f.e.Store.Now(), ready.Add(firstClaimFor)
 	if until.Reached(now) || !f.e.parked.keptElsewhere(execution, f.worker, now.Add(-f.e.Lease)) {
@@ -220,8 +221,8 @@ func (f *firstClaims) skip(execution uuid.UUID, ready perdure.Time) bool {
 	return true
 }
 
-// over is how long it is until the first of the skipped is anybody's; 0 if none
-// was skipped.
+// over returns the time until the first skipped execution is free for all workers; 0 if none was
+// skipped.
 func (f *firstClaims) over() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/bubble"
 )
 
-// keeping lets a worker say that it keeps the goroutine of h.
+// keeping sends a heartbeat of a worker that keeps the goroutine of h.
 func (h *holder) keeping(worker uuid.UUID) {
 	h.Helper()
 	_, err := h.d.Heartbeat(h.Context(), perdure.Heartbeat{
@@ -19,8 +19,7 @@ func (h *holder) keeping(worker uuid.UUID) {
 	h.must(err)
 }
 
-// openPoll counts a poll of the worker as open until the returned function is
-// called.
+// openPoll adds an open poll of the worker until closed is called.
 func (b *bench) openPoll(worker uuid.UUID) (closed func()) {
 	p := b.poll(1)
 	p.WorkerID = worker
@@ -28,8 +27,8 @@ func (b *bench) openPoll(worker uuid.UUID) (closed func()) {
 	return func() { b.e.parked.closes(o) }
 }
 
-// A worker that names itself badly may say that it keeps something no more, as may
-// any that never kept it.
+// TestDiscardsOfNobody checks that a worker may discard goroutines that it never kept, even without
+// a valid worker id.
 func TestDiscardsOfNobody(t *testing.T) {
 	b := newBench(t)
 	for _, worker := range []uuid.UUID{{}, uuid.New()} {
@@ -37,7 +36,7 @@ func TestDiscardsOfNobody(t *testing.T) {
 	}
 }
 
-// kept is an execution that keeper parked, said so, and that is pending again.
+// keptGoroutine returns an execution that keeper has parked and that is pending again.
 func keptGoroutine(b *bench, keeper uuid.UUID) *holder {
 	b.Helper()
 	b.start()
@@ -48,14 +47,15 @@ func keptGoroutine(b *bench, keeper uuid.UUID) *holder {
 	return h
 }
 
-// The worker that keeps the goroutine has first claim for 500 ms.
+// TestLastWorkerHasFirstClaim checks that only the worker that keeps the goroutine may claim the
+// execution for 500 ms.
 func TestLastWorkerHasFirstClaim(t *testing.T) {
 	b := newBench(t)
 	keeper, other := uuid.New(), uuid.New()
 	h := keptGoroutine(b, keeper)
 	closed := b.openPoll(keeper)
 	defer closed()
-	second := b.start() // stands behind, and is not held up
+	second := b.start() // comes after it, and is not delayed
 	if got := b.pollOf(other, 8); len(got) != 1 || got[0].id != second {
 		t.Fatalf("another worker got %d executions, want the one that nobody keeps", len(got))
 	}
@@ -107,7 +107,7 @@ func TestFirstClaimEnds(t *testing.T) {
 	}
 }
 
-// Another worker's discard takes nothing away.
+// TestDiscardIsTheKeepersOwn checks that a discard by another worker changes nothing.
 func TestDiscardIsTheKeepersOwn(t *testing.T) {
 	b := newBench(t)
 	keeper, other := uuid.New(), uuid.New()
@@ -119,8 +119,8 @@ func TestDiscardIsTheKeepersOwn(t *testing.T) {
 	}
 }
 
-// A waiting poll gets what it left to another as soon as that is over, although
-// nothing tells it of it (Tick is an hour).
+// TestEndOfFirstClaimIsATimer checks that a waiting poll gets an execution that it left to another
+// worker as soon as the 500 ms are over, although there is no hint (Tick is an hour).
 func TestEndOfFirstClaimIsATimer(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -145,7 +145,7 @@ func TestEndOfFirstClaimIsATimer(t *testing.T) {
 			}
 			got <- claims
 		}()
-		synctest.Wait() // it has looked, and waits
+		synctest.Wait() // it has found nothing, and waits
 		b.clock.advance(firstClaimFor)
 		if claims := <-got; len(claims) != 1 || claims[0].Lease.ExecutionID != h.id {
 			t.Errorf("%d claims", len(claims))

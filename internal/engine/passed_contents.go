@@ -7,18 +7,18 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// workersJSON are the rules for a worker's contents other than entries.
+// workersJSON are the rules for contents of workers other than entries.
 var workersJSON = perdure.DocumentRules{Workers: true}
 
-// passedMost is how many of the contents that were uploaded last are known to have
-// passed; up to twice as many are.
+// passedMost is the minimum number of the newest checked uploads that are remembered; the maximum
+// is twice that.
 const passedMost = 4096
 
-// passedContents are uploaded contents that were checked as they came, and are JSON as
-// workers may send it. A content does not change once it is there whole. What is not
-// known here, as after a restart or at another server, is read to be checked.
+// passedContents remembers uploaded contents that were checked during the upload and are JSON that
+// workers may send. A complete content never changes. A content that is not remembered, as after a
+// restart or on another server, is read again to check it.
 type passedContents struct {
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	young, old map[uuid.UUID]struct{}
 }
 
@@ -39,8 +39,8 @@ func (p *passedContents) has(blob uuid.UUID) bool {
 	return young || old
 }
 
-// checksUploads reports whether an owner's contents are checked as they come: a
-// client's are checked by other rules.
+// checksUploads reports whether the owner's contents are checked during the upload. Contents of
+// clients are not, because other rules apply to them.
 func (e *Engine) checksUploads(owner perdure.BlobOwner) bool {
 	return !e.Plain && (owner.Lease != nil || owner.TaskLease != nil)
 }

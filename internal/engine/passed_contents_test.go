@@ -31,9 +31,9 @@ func (h *holder) step(ref *perdure.BlobRef) error {
 	return err
 }
 
-// A result that was checked as it was uploaded is not read to be checked when it is
-// named. One that was not JSON is, and is refused as any other; so is everything where
-// nothing is known of the uploads.
+// TestAnUploadIsCheckedAsItComes checks that a result that passed its check during the upload is
+// not read again by the commit. A result that is not JSON is read and refused. All results are read
+// if nothing is known about the uploads.
 func TestAnUploadIsCheckedAsItComes(t *testing.T) {
 	long, err := json.Marshal(strings.Repeat("x", 1<<19))
 	if err != nil {
@@ -69,7 +69,8 @@ func TestAnUploadIsCheckedAsItComes(t *testing.T) {
 	}
 }
 
-// What a client uploads is not taken as checked: other rules hold for it.
+// TestAClientsUploadIsNotTakenAsChecked checks that a client's upload does not count as checked,
+// because other rules apply to it.
 func TestAClientsUploadIsNotTakenAsChecked(t *testing.T) {
 	b := newBench(t)
 	id := b.start()
@@ -80,7 +81,8 @@ func TestAClientsUploadIsNotTakenAsChecked(t *testing.T) {
 	}
 }
 
-// What an engine has seen pass is read again by another, as at another server.
+// TestAnotherServersUploadIsRead checks that a content which one engine has checked is read again
+// by another engine.
 func TestAnotherServersUploadIsRead(t *testing.T) {
 	h := newBench(t).started()
 	ref := h.upload(h.owner(), []byte(`"x"`))
@@ -91,7 +93,8 @@ func TestAnotherServersUploadIsRead(t *testing.T) {
 	}
 }
 
-// Which contents have passed is known of the newest ones, in bounded memory.
+// TestOfTheNewestContentsItIsKnownThatTheyPassed checks that only the newest contents are
+// remembered as checked, in bounded memory.
 func TestOfTheNewestContentsItIsKnownThatTheyPassed(t *testing.T) {
 	var p passedContents
 	first, last := uuid.New(), uuid.Nil

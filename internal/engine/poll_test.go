@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// asked is a store that notes what is picked.
+// asked is a store that records the limits of picks.
 type asked struct {
 	store.Store
 	limits []int
@@ -24,8 +24,9 @@ func (a *asked) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return a.Store.Do(ctx, c)
 }
 
-// A poll costs the one place where everything is written no more than a worker
-// needs: what names more is refused, and what has more slots is given fewer.
+// TestPollsAreBounded checks the limits of polls: a poll that names too much is refused, and the
+// slots of a poll are reduced to a maximum. This protects the committer, through which all writes
+// go.
 func TestPollsAreBounded(t *testing.T) {
 	b := newBench(t)
 	seen := &asked{Store: b.s}

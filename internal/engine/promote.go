@@ -13,18 +13,17 @@ import (
 )
 
 const (
-	// promoteStep is how many contents are looked up at a time, stageBytes about
-	// how much of them one command stores.
+	// promoteStep is the number of contents that are looked up at a time. stageBytes is the
+	// approximate number of content bytes that one command stores.
 	promoteStep = 256
 	stageBytes  = 1 << 20
 )
 
-// Promote copies the contents of a LOCAL execution from its worker, and makes it
-// REMOTE in one commit, which nothing of them can be seen before. It can be
-// called again: what was copied stays. The execution must wait for a signal all
-// along. Errors: not_found, conflict (which says what to wait for), unavailable
-// (its worker is away), internal (the worker sent something else). Large contents
-// of what it gives are references.
+// Promote copies the contents of a LOCAL execution from its worker and then makes the execution
+// REMOTE, in one commit; no copied content is visible before that commit. Promote can be repeated:
+// contents that are copied already are kept. The execution must wait for a signal during all of it.
+// Errors: not_found, conflict (with the condition to wait for), unavailable (the worker is away),
+// internal (the worker sent other bytes). Large contents of the returned execution are references.
 func (e *Engine) Promote(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
 	leave, err := e.promotions.enter(ctx, id)
 	if err != nil {
@@ -68,13 +67,13 @@ func (e *Engine) Promote(ctx context.Context, org string, id uuid.UUID) (*perdur
 	}
 }
 
-// promotion is how far a promotion has come.
+// promotion is the progress of a promotion.
 type promotion struct {
 	done  bool
-	blobs []store.Blob // some that are to be copied
+	blobs []store.Blob // the next contents to copy
 }
 
-// promotable reports whether the execution can be promoted now.
+// promotable checks that the execution can be promoted now. Error: conflict.
 func promotable(x *perdure.Execution) error {
 	switch {
 	case x.PersistenceMode != perdure.Local:
@@ -89,8 +88,9 @@ func promotable(x *perdure.Execution) error {
 	return nil
 }
 
-// decidePromote changes the mode if nothing is missing any more. A block that
-// was left open is closed first: what follows it is shown by another worker.
+// decidePromote sets the mode to REMOTE if all contents are copied; otherwise it returns the next
+// contents to copy. Blocks that are open are closed first, because another worker may write what
+// follows.
 func decidePromote(s *store.State) (*store.Changes, error) {
 	if err := promotable(s.Execution); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func decidePromote(s *store.State) (*store.Changes, error) {
 	return d.done(promotion{done: true}), nil
 }
 
-// copyAll stages contents, as many at once as make up about stageBytes.
+// copyAll copies contents into the store, in commands of about stageBytes.
 func (e *Engine) copyAll(ctx context.Context, x *perdure.Execution, blobs []store.Blob) error {
 	for len(blobs) > 0 {
 		if blobs[0].Length > stageBytes {
@@ -159,8 +159,8 @@ func (e *Engine) copySmall(ctx context.Context, x *perdure.Execution, blobs []st
 	return e.stage(ctx, x, staged...)
 }
 
-// copyLarge stages a content piece by piece, the last one when all are known to
-// be right.
+// copyLarge copies a content piece by piece. It stores the last piece only after all bytes have
+// matched the hash.
 func (e *Engine) copyLarge(ctx context.Context, x *perdure.Execution, ref perdure.BlobRef) error {
 	content, err := e.fetch(ctx, x, ref)
 	if err != nil {
@@ -185,7 +185,8 @@ func (e *Engine) copyLarge(ctx context.Context, x *perdure.Execution, ref perdur
 	return nil
 }
 
-// stage stores pieces of withheld contents, unless the execution has gone on.
+// stage stores pieces of withheld contents. Error: conflict, if the execution cannot be promoted
+// any more.
 func (e *Engine) stage(ctx context.Context, x *perdure.Execution, pieces ...store.Staged) error {
 	size := 0
 	for _, p := range pieces {
@@ -206,13 +207,13 @@ func (e *Engine) stage(ctx context.Context, x *perdure.Execution, pieces ...stor
 	return err
 }
 
-// promotions lets one promotion of an execution run at a time.
+// promotions ensures that each execution has at most one promotion at a time.
 type promotions struct {
 	mu  sync.Mutex
 	all map[uuid.UUID]chan struct{}
 }
 
-// enter waits for its turn; the caller calls leave.
+// enter waits until no other promotion of the execution is in progress. The caller must call leave.
 func (p *promotions) enter(ctx context.Context, id uuid.UUID) (leave func(), err error) {
 	for {
 		p.mu.Lock()
@@ -238,7 +239,7 @@ func (p *promotions) enter(ctx context.Context, id uuid.UUID) (leave func(), err
 	}
 }
 
-// until waits for busy to be closed.
+// until waits until busy is closed or ctx ends.
 func until(ctx context.Context, busy <-chan struct{}) error {
 	defer fair.Wait(ctx)()
 	select {

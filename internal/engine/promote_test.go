@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// told creates a LOCAL execution that waits for a message, with something of
-// everything, and returns what live readers saw of it.
+// told creates a LOCAL execution that waits for a message and has contents of every kind. It
+// returns the records that live readers saw.
 func told(t *testing.T) (k *keeper, task uuid.UUID, live []perdure.Record) {
 	t.Helper()
 	k = newKeeper(t)
@@ -46,8 +46,8 @@ func (k *keeper) keep(content []byte) []byte {
 	return content
 }
 
-// After a promotion any worker can continue, and readers have every byte that live
-// readers saw.
+// TestPromotedIsWhole checks that any worker can continue a promoted execution, and that readers
+// get every byte that live readers saw.
 func TestPromotedIsWhole(t *testing.T) {
 	k, task, live := told(t)
 	k.serve()
@@ -59,7 +59,7 @@ func TestPromotedIsWhole(t *testing.T) {
 	if input := k.execution(k.id).Input; string(input) != string(quoted("input")) {
 		t.Errorf("the promoted execution has the input %s", input)
 	}
-	// The store alone has it, not this server's memory.
+	// The contents come from the store, not from the server's memory.
 	if diff := cmp.Diff(live, k.log(k.id)); diff != "" {
 		t.Errorf("the log is another (-live +promoted):\n%s", diff)
 	}
@@ -71,7 +71,7 @@ func TestPromotedIsWhole(t *testing.T) {
 		t.Errorf("the task has %d bytes of input, %d of result", len(done.Input), len(done.Result))
 	}
 	k.signal(k.id, perdure.UserMessage, "go on")
-	next := k.bench.claim().claim // a worker without a store
+	next := k.bench.claim().claim // a worker without its own store
 	if string(next.Checkpoint.State) != string(quoted("state")) {
 		t.Errorf("the next worker has the state %s", next.Checkpoint.State)
 	}
@@ -80,8 +80,8 @@ func TestPromotedIsWhole(t *testing.T) {
 	}
 }
 
-// What is copied is seen by nobody before the one commit, and stays for the next
-// try; nothing is asked for twice.
+// TestPromotionGoesOnWhereItStopped checks that copied contents are invisible before the final
+// commit and are kept for the next try. No content is requested twice.
 func TestPromotionGoesOnWhereItStopped(t *testing.T) {
 	k, _, _ := told(t)
 	k.serve()
@@ -109,8 +109,8 @@ func TestPromotionGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
-// A signal that comes while contents are copied is not lost: the promotion gives
-// way, and the execution continues at its home.
+// TestPromotionGivesWayToASignal checks that a signal during the copying is not lost: the promotion
+// fails with a conflict, and the execution continues at its home.
 func TestPromotionGivesWayToASignal(t *testing.T) {
 	k, _, _ := told(t)
 	k.serve()
@@ -128,8 +128,8 @@ func TestPromotionGivesWayToASignal(t *testing.T) {
 	}
 }
 
-// Only an execution that waits for a signal, with its worker there, is promoted;
-// the error says what to wait for.
+// TestPromotionsThatAreRefused checks that only an execution that waits for a signal and whose
+// worker is connected can be promoted. The error names the condition to wait for.
 func TestPromotionsThatAreRefused(t *testing.T) {
 	refused := func(k *keeper, code perdure.Code, says string) {
 		t.Helper()
@@ -169,8 +169,8 @@ func TestPromotionsThatAreRefused(t *testing.T) {
 	k.wantCode(err, perdure.NotFound)
 }
 
-// A block that is still open when an execution is promoted is closed and copied
-// with the rest.
+// TestPromotionClosesOpenBlocks checks that a block that is open at a promotion is closed and
+// copied.
 func TestPromotionClosesOpenBlocks(t *testing.T) {
 	k := newKeeper(t)
 	k.serve()
@@ -189,8 +189,8 @@ func TestPromotionClosesOpenBlocks(t *testing.T) {
 	}
 }
 
-// A large content is copied in pieces, and one that is not what its hash says is
-// never whole.
+// TestLargeContentIsPromoted checks that a large content is copied in pieces, and that a content
+// which does not match its hash never becomes complete.
 func TestLargeContentIsPromoted(t *testing.T) {
 	k := newKeeper(t)
 	k.e.PayloadLimit = 64 << 20
@@ -220,7 +220,8 @@ func TestLargeContentIsPromoted(t *testing.T) {
 	}
 }
 
-// A content is given by its hash while its worker is there, and checked.
+// TestContentByHash checks that a content can be read by its hash while its worker is connected,
+// and that it is checked.
 func TestContentByHash(t *testing.T) {
 	k, _, _ := told(t)
 	sum := func(content []byte) perdure.Hash { return sha256.Sum256(content) }
@@ -255,7 +256,8 @@ func TestContentByHash(t *testing.T) {
 	k.wantCode(err, perdure.NotFound)
 }
 
-// While a pending LOCAL execution's home is away it says so, and since when.
+// TestAwayIsTold checks that a pending LOCAL execution reports that its home is away, and since
+// when.
 func TestAwayIsTold(t *testing.T) {
 	k := newKeeper(t)
 	away := func() *perdure.WorkerAway {
@@ -290,7 +292,8 @@ func TestAwayIsTold(t *testing.T) {
 	}
 }
 
-// A reader that finds a record durable waits for what it showed.
+// TestLiveIsThereOnceItIsDurable checks that a reader of a durable record waits for the record's
+// content.
 func TestLiveIsThereOnceItIsDurable(t *testing.T) {
 	var l live
 	id := uuid.New()
@@ -312,8 +315,8 @@ func TestLiveIsThereOnceItIsDurable(t *testing.T) {
 	}
 }
 
-// What is held for live readers is bounded, over all and of each execution; the
-// oldest goes first, and of one that nothing is held of nothing is left.
+// TestLiveIsBounded checks that the content for live readers is bounded, in total and for each
+// execution. The oldest is dropped first, and an execution without content uses no memory.
 func TestLiveIsBounded(t *testing.T) {
 	l := live{total: 10 * (liveOverhead + 1), each: 4 * (liveOverhead + 1)}
 	ids := []uuid.UUID{{1}, {2}, {3}, {4}}

@@ -14,48 +14,46 @@ import (
 )
 
 const (
-	// pruneRows is about how many rows one command of a sweep deletes. It takes
-	// a few milliseconds, and writers come in between two of them.
+	// pruneRows is the approximate number of rows that one command of a sweep deletes. Such a
+	// command takes a few milliseconds, and other writers run between two commands.
 	pruneRows = 200
-	// prunePage is how many candidates one look finds.
+	// prunePage is the number of candidates that one query returns.
 	prunePage = 100
-	// freePages is how many unused pages one command gives back.
+	// freePages is the maximum number of unused pages that one command returns to the file system.
 	freePages = 128
-	// spareBytes of unused pages are left to be used again where nothing was
-	// pruned.
+	// spareBytes of unused pages are kept for later use if nothing was pruned.
 	spareBytes = 64 << 20
 )
 
-// PruneRequest asks to delete what is kept no longer.
+// PruneRequest is a request to delete data whose retention has ended.
 type PruneRequest struct {
-	// OlderThan deletes executions that ended that long ago, whatever the
-	// policies say. Without it the policies decide, over checkpoints and logs,
-	// too.
+	// OlderThan, if set, deletes executions that ended at least that long ago, whatever the
+	// policies are. If it is nil, the policies decide, and apply to checkpoints and logs, too.
 	OlderThan *time.Duration
-	// Status and DefinitionID narrow it, for executions; checkpoints and logs
-	// are then left alone.
+	// Status and DefinitionID restrict the executions. If one of them is set, no checkpoints and
+	// logs are deleted.
 	Status       []perdure.Status
 	DefinitionID *uuid.UUID
-	// DryRun says what would go, all of it, and changes nothing.
+	// DryRun reports all that would be deleted, and changes nothing.
 	DryRun bool
 }
 
-// PruneReport says what a prune deleted, or would.
+// PruneReport reports what a prune deleted or, in a dry run, would delete.
 type PruneReport struct {
 	DryRun      bool       `json:"dryRun"`
 	Executions  PruneCount `json:"executions"`
 	Checkpoints PruneCount `json:"checkpoints"`
 	Logs        PruneCount `json:"logs"`
-	// More says that there is more to prune: ask again.
+	// More reports that there is more to prune; ask again.
 	More bool `json:"more" doc:"There is more to prune; ask again."`
 }
 
-// PruneCount counts what goes of one kind.
+// PruneCount counts the deleted rows of one kind.
 type PruneCount struct {
 	Count int64 `json:"count"`
-	// Bytes is the content that goes, without what stands around it.
+	// Bytes is the size of the deleted contents, without the overhead of their rows.
 	Bytes int64 `json:"bytes"`
-	// Oldest is when the oldest ended, or was made.
+	// Oldest is when the oldest of them ended or, for a checkpoint, was created.
 	Oldest   *perdure.Time            `json:"oldest,omitempty"`
 	ByStatus map[perdure.Status]int64 `json:"byStatus,omitempty"`
 	ByKind   map[string]int64         `json:"byKind,omitempty"`
@@ -75,7 +73,7 @@ func (c *PruneCount) add(p store.Prunable) {
 	c.ByKind[p.Kind] += p.Count
 }
 
-// of returns the count of one kind.
+// of returns the count for a kind.
 func (r *PruneReport) of(kind store.PruneKind) *PruneCount {
 	switch kind {
 	case store.PruneCheckpoints:
@@ -88,9 +86,9 @@ func (r *PruneReport) of(kind store.PruneKind) *PruneCount {
 
 var pruneKinds = []store.PruneKind{store.PruneExecutions, store.PruneLogs, store.PruneCheckpoints}
 
-// Prune deletes what is kept no longer: a bounded part of it, with the space
-// given back; the report says whether there is more. Errors: invalid_argument
-// if neither a policy nor OlderThan says what to delete.
+// Prune deletes data whose retention has ended: a bounded part of it in each call. It also frees
+// unused space. The report says whether there is more. Error: invalid_argument, if neither a policy
+// nor OlderThan defines what to delete.
 func (e *Engine) Prune(ctx context.Context, org string, r PruneRequest) (PruneReport, error) {
 	report := PruneReport{DryRun: r.DryRun}
 	if err := e.checkPrune(ctx, org, r); err != nil {
@@ -138,7 +136,8 @@ func (e *Engine) checkPrune(ctx context.Context, org string, r PruneRequest) err
 	return perdure.FieldErrorf("olderThan", "is missing, and the org has no retention policy: say how old what is deleted must be, or set a policy first (PUT .../retention)")
 }
 
-// pruneKind prunes the first page of what a query finds, or counts all of it.
+// pruneKind prunes the first page of the query's result, or counts all of it in a dry run. It
+// reports whether there are more pages.
 func (e *Engine) pruneKind(ctx context.Context, q store.PruneQuery, dry bool, count *PruneCount) (more bool, err error) {
 	for {
 		page, err := e.Store.Prunable(ctx, q)
@@ -162,8 +161,8 @@ func (e *Engine) pruneKind(ctx context.Context, q store.PruneQuery, dry bool, co
 	}
 }
 
-// pruneOne marks one candidate, or deletes its checkpoints. It decides again
-// whether it may go, and reports whether it did.
+// pruneOne marks one candidate for deletion, or deletes its checkpoints. Each decision checks the
+// candidate again. pruneOne reports whether anything changed.
 func (e *Engine) pruneOne(ctx context.Context, q store.PruneQuery, p store.Prunable) (bool, error) {
 	decide := func(s *store.State) (*store.Changes, error) { return decidePrune(s, q) }
 	if q.Kind == store.PruneCheckpoints {
@@ -184,8 +183,7 @@ func (e *Engine) pruneOne(ctx context.Context, q store.PruneQuery, p store.Pruna
 	return changed, nil
 }
 
-// decidePrune marks an ended execution, or its log, once it has been kept long
-// enough.
+// decidePrune marks an ended execution, or its log, for deletion if its retention has ended.
 func decidePrune(s *store.State, q store.PruneQuery) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil || !x.Status.Terminal() || x.CompletedAt == nil {
@@ -209,7 +207,7 @@ func decidePrune(s *store.State, q store.PruneQuery) (*store.Changes, error) {
 	return &store.Changes{Prune: prune, Answer: &decided{hints: []string{notify.Log(x.ID)}}}, nil
 }
 
-// decidePruneCheckpoints deletes checkpoints that others have followed.
+// decidePruneCheckpoints deletes old checkpoints that have a later one; the newest is kept.
 func decidePruneCheckpoints(s *store.State) (*store.Changes, error) {
 	period := s.Retention.Checkpoints
 	if s.Execution == nil || period == nil || *period == perdure.Forever {
@@ -219,8 +217,8 @@ func decidePruneCheckpoints(s *store.State) (*store.Changes, error) {
 	return &store.Changes{Prune: &store.Prune{Checkpoints: &before, Rows: pruneRows}, Answer: &decided{}}, nil
 }
 
-// dropMarked deletes the rows of what is marked, step by step: of executions,
-// then of streams that were deleted.
+// dropMarked deletes the rows of marked executions and then of deleted streams, in many small
+// commands.
 func (e *Engine) dropMarked(ctx context.Context) error {
 	if err := e.dropExecutions(ctx); err != nil {
 		return err
@@ -256,7 +254,7 @@ func (e *Engine) dropExecutions(ctx context.Context) error {
 	}
 }
 
-// free gives unused pages back until no more than spare bytes of them are left.
+// free returns unused pages to the file system until at most spare bytes of them are left.
 func (e *Engine) free(ctx context.Context, spare int64) error {
 	for {
 		pages, size, err := e.Store.Unused(ctx)
@@ -279,8 +277,8 @@ func (e *Engine) free(ctx context.Context, spare int64) error {
 	}
 }
 
-// sweepRetention prunes once what the policies of all orgs keep no longer, and
-// continues with what a sweep before had marked.
+// sweepRetention applies the policies of all orgs once, and continues the deletions that an earlier
+// sweep has marked.
 func (e *Engine) sweepRetention(ctx context.Context) error {
 	orgs, err := e.Store.Orgs(ctx)
 	if err != nil {
@@ -303,7 +301,7 @@ func (e *Engine) sweepRetention(ctx context.Context) error {
 	return errors.Join(append(errs, e.free(ctx, spare))...)
 }
 
-// sweepKind prunes all that a query finds, and counts it.
+// sweepKind prunes the whole result of a query, and returns the count.
 func (e *Engine) sweepKind(ctx context.Context, q store.PruneQuery) (int64, error) {
 	var count PruneCount
 	for {
@@ -318,8 +316,8 @@ func (e *Engine) sweepKind(ctx context.Context, q store.PruneQuery) (int64, erro
 	}
 }
 
-// keepRetention sweeps now and then until ctx ends, beside the loop that fires
-// timers, which must not wait for it.
+// keepRetention sweeps at intervals of RetentionEvery until ctx ends. It runs beside the loop that
+// fires timers, which must not wait for it.
 func (e *Engine) keepRetention(ctx context.Context) {
 	timer := time.NewTicker(e.RetentionEvery)
 	defer timer.Stop()

@@ -14,7 +14,7 @@ import (
 
 func periodPtr(p perdure.Period) *perdure.Period { return &p }
 
-// ended creates an execution that has ended, with so many entries.
+// ended creates an execution with so many entries, and ends it.
 func (b *bench) ended(entries int) uuid.UUID {
 	b.Helper()
 	h := b.started()
@@ -23,7 +23,7 @@ func (b *bench) ended(entries int) uuid.UUID {
 	return h.id
 }
 
-// fill appends entries, a hundred a commit.
+// fill appends entries, a hundred in each commit.
 func (h *holder) fill(entries int) {
 	h.Helper()
 	var parent *uuid.UUID
@@ -51,8 +51,8 @@ func (b *bench) wantGone(id uuid.UUID) {
 	b.wantCode(err, perdure.NotFound)
 }
 
-// An execution goes when its period is over, not a millisecond before; one that
-// has not ended stays, however old.
+// TestAnExecutionIsKeptForItsPeriod checks that an execution is deleted when its retention period
+// is over, and not a millisecond earlier. An execution that has not ended is kept, however old.
 func TestAnExecutionIsKeptForItsPeriod(t *testing.T) {
 	b := newBench(t)
 	id, running := b.ended(3), b.start()
@@ -67,8 +67,8 @@ func TestAnExecutionIsKeptForItsPeriod(t *testing.T) {
 	b.execution(running)
 }
 
-// Without a word from anybody, ended executions and their logs are kept for
-// ever, and a week of old checkpoints.
+// TestTheDefaultKeepsExecutions checks that without a policy, ended executions and their logs are
+// kept, and old checkpoints are kept for a week.
 func TestTheDefaultKeepsExecutions(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -90,8 +90,9 @@ func TestTheDefaultKeepsExecutions(t *testing.T) {
 	}
 }
 
-// A policy that a definition had when the execution started stands over the
-// org's, key by key, after the definition was changed and deleted, too.
+// TestADefinitionsPolicyIsCopied checks that the policy of a definition at the start of an
+// execution overrides the org's policy, key by key. This holds after the definition was changed or
+// deleted, too.
 func TestADefinitionsPolicyIsCopied(t *testing.T) {
 	b := newBench(t)
 	d, err := b.e.CreateDefinition(b.Context(), org, perdure.Definition{
@@ -120,7 +121,7 @@ func TestADefinitionsPolicyIsCopied(t *testing.T) {
 	b.wantGone(x.ID)
 }
 
-// spy calls before ahead of every command.
+// spy is a store that calls before ahead of each command.
 type spy struct {
 	store.Store
 	before func(c store.Command) error
@@ -133,8 +134,8 @@ func (s *spy) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return s.Store.Do(ctx, c)
 }
 
-// A large execution is deleted in many small commands, and a commit that comes
-// in between two of them is answered there and then.
+// TestWritersComeInBetweenTheStepsOfAPrune checks that a large execution is deleted in many small
+// commands, and that commits are answered between two of them.
 func TestWritersComeInBetweenTheStepsOfAPrune(t *testing.T) {
 	b := newBench(t)
 	id := b.ended(800)
@@ -149,21 +150,21 @@ func TestWritersComeInBetweenTheStepsOfAPrune(t *testing.T) {
 		}
 		steps++
 		if commits++; commits%4 == 0 {
-			writer.commit(func(*perdure.Commit) {}) // fails the test unless it is answered
+			writer.commit(func(*perdure.Commit) {}) // fails the test if it is not answered
 		}
 		return nil
 	}})
 	report, err := b.e.Prune(b.Context(), org, PruneRequest{OlderThan: new(time.Duration)})
 	b.must(err)
 	b.wantGone(id)
-	// 800 entries and as many events.
+	// There are 800 entries and as many events.
 	if report.Executions.Count != 1 || steps < 1600/pruneRows {
 		t.Errorf("%d executions were deleted in %d steps", report.Executions.Count, steps)
 	}
 }
 
-// A prune that is cut off anywhere leaves an execution that is there whole or
-// not at all, and the next sweep continues with it.
+// TestAPruneThatWasCutOffGoesOn checks that a prune that is interrupted anywhere leaves an
+// execution complete or invisible, and that the next sweep continues the deletion.
 func TestAPruneThatWasCutOffGoesOn(t *testing.T) {
 	cut := errors.New("the process died")
 	for _, at := range []int{1, 2, 3, 7} {
@@ -196,7 +197,8 @@ func TestAPruneThatWasCutOffGoesOn(t *testing.T) {
 	}
 }
 
-// A dry run counts what would go, and changes nothing.
+// TestADryRunChangesNothing checks that a dry run counts what a prune would delete, and changes
+// nothing.
 func TestADryRunChangesNothing(t *testing.T) {
 	b := newBench(t)
 	for range 3 {
@@ -226,7 +228,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 	}
 }
 
-// Nothing is deleted on a word that was not given.
+// TestAPruneNeedsAWord checks that a prune without a policy and without a period is refused.
 func TestAPruneNeedsAWord(t *testing.T) {
 	b := newBench(t)
 	id := b.ended(1)
@@ -241,7 +243,8 @@ func TestAPruneNeedsAWord(t *testing.T) {
 	b.execution(id)
 }
 
-// Rows of deleted streams go with the sweep, however many they are.
+// TestDeletedStreamsGoWithTheSweep checks that a sweep deletes the rows of deleted streams, however
+// many there are.
 func TestDeletedStreamsGoWithTheSweep(t *testing.T) {
 	b := newBench(t)
 	stream := store.Stream{ID: uuid.New(), Org: org, Path: "s", ContentType: "text/plain"}

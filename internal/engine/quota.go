@@ -6,12 +6,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// The limits of keys bound what comes from outside: starts, messages and
-// uploads. What a running execution does is never refused for them, so that a
-// limit cannot leave one half done; it may go over, and nothing new is let in
-// until it is under again. docs/decisions/023-limits-of-keys.md.
+// The limits of keys apply to requests from outside: starts, messages and uploads. The work of a
+// running execution is never refused because of them, so that a limit cannot stop it halfway. The
+// use may therefore exceed a limit; requests are then refused until it is below the limit again.
+// See docs/decisions/023-limits-of-keys.md.
 
-// limitedBy returns the key whose limits an execution counts against.
+// limitedBy returns the key whose limits apply to the execution, nil if there is none.
 func limitedBy(x *perdure.Execution) *uuid.UUID {
 	if x == nil {
 		return nil
@@ -19,13 +19,13 @@ func limitedBy(x *perdure.Execution) *uuid.UUID {
 	return x.KeyID
 }
 
-// atWork reports whether an execution counts as running: it waits for neither a
-// signal nor a timer alone.
+// atWork reports whether an execution counts as running: it has not ended, and does not wait only
+// for a signal or a timer.
 func atWork(x *perdure.Execution) bool {
 	return !x.Status.Terminal() && (x.Status != perdure.StatusWaiting || x.WaitReason == "task")
 }
 
-// roomToStore refuses what the limit of stored bytes has no room for.
+// roomToStore checks the key's limit of stored bytes. Error: rate_limited.
 func roomToStore(s *store.State, more int64) error {
 	if s.Limited == nil || s.Limited.Use == nil {
 		return nil
@@ -33,7 +33,8 @@ func roomToStore(s *store.State, more int64) error {
 	return s.Limited.Limits.Store(*s.Limited.Use, more)
 }
 
-// roomToRun refuses another execution at work.
+// roomToRun checks the key's limits for one more running execution that stores so many bytes.
+// Error: rate_limited.
 func roomToRun(s *store.State, more int64) error {
 	if s.Limited == nil || s.Limited.Use == nil {
 		return nil
@@ -44,8 +45,8 @@ func roomToRun(s *store.State, more int64) error {
 	return roomToStore(s, more)
 }
 
-// roomToSignal refuses a signal that has no room, or that would put an idle
-// execution to work while too many are.
+// roomToSignal checks the key's limits for a signal: its bytes and, if it wakes an idle execution,
+// one more running execution. Error: rate_limited.
 func roomToSignal(s *store.State, r SignalRequest) error {
 	x := s.Execution
 	if !atWork(x) && x.Wait != nil {

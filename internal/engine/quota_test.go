@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// limited creates a key with limits, and a context of what is done with it.
+// limited creates a key with limits, and returns it with a context for its requests.
 func (b *bench) limited(l perdure.KeyLimits) (*perdure.APIKey, context.Context) {
 	b.Helper()
 	k, _, err := b.e.NewKey(b.Context(), org, KeyRequest{Name: "shop", Role: perdure.KeyClient, Limits: l})
@@ -35,9 +35,9 @@ func (b *bench) wantLimited(err error, words ...string) {
 	}
 }
 
-// A key's executions at work are bounded exactly, however many are started at
-// once; what waits for a message, or has ended, makes room, and a repeat of a
-// start that was let in is answered, not refused.
+// TestRunningExecutionsOfAKeyAreBounded checks that the running executions of a key are bounded
+// exactly, also for concurrent starts. An execution that waits for a message or has ended frees its
+// place. A repeat of an accepted start is answered, not refused.
 func TestRunningExecutionsOfAKeyAreBounded(t *testing.T) {
 	b := newBench(t)
 	_, ctx := b.limited(perdure.KeyLimits{MaxRunning: 3})
@@ -67,18 +67,18 @@ func TestRunningExecutionsOfAKeyAreBounded(t *testing.T) {
 		return err
 	}
 	b.wantLimited(start(), "3 executions", "3 may be", "--max-running")
-	b.start() // with no key, or another, there is room
+	b.start() // without a key, or with another one, there is room
 
 	idle := b.claimOf(1)
 	idle.suspend(perdure.Wait{Signal: "userMessage"})
 	b.must(start())
-	b.must(start()) // again, and over the limit by now
+	b.must(start()) // once more; the key is over the limit now
 	_, err := b.message(idle.id, SignalRequest{ID: "m"}, "hi")
 	b.wantLimited(err, "--max-running")
 	if x := b.execution(idle.id); x.Status != perdure.StatusWaiting || b.count(x.ID, perdure.EventSignal) != 0 {
 		t.Errorf("the refused message left the execution %s", x.Status)
 	}
-	b.signal(idle.id, "other", "o") // wakes nobody
+	b.signal(idle.id, "other", "o") // wakes nothing
 	ended := b.claimOf(1)
 	ended.commit(func(c *perdure.Commit) { c.Outcome = perdure.Outcome{Kind: perdure.OutcomeComplete} })
 	_, err = b.message(idle.id, SignalRequest{ID: "m"}, "hi")
@@ -87,8 +87,8 @@ func TestRunningExecutionsOfAKeyAreBounded(t *testing.T) {
 	b.must(err)
 }
 
-// A key's stored bytes bound starts, messages and uploads; what a run does is
-// never refused for them.
+// TestStoredBytesOfAKeyAreBounded checks that a key's limit of stored bytes applies to starts,
+// messages and uploads, but never to the work of a running execution.
 func TestStoredBytesOfAKeyAreBounded(t *testing.T) {
 	b := newBench(t)
 	_, ctx := b.limited(perdure.KeyLimits{MaxStored: 100_000})
@@ -112,8 +112,8 @@ func TestStoredBytesOfAKeyAreBounded(t *testing.T) {
 	b.wantLimited(err, "--max-stored")
 }
 
-// New limits hold at once, and those of another org's key, or of a revoked one,
-// are not changed.
+// TestLimitsOfAKeyAreChanged checks that new limits apply at once, and that limits of another org's
+// key or of a revoked key cannot be changed.
 func TestLimitsOfAKeyAreChanged(t *testing.T) {
 	b := newBench(t)
 	k, ctx := b.limited(perdure.KeyLimits{MaxRunning: 1})
@@ -139,8 +139,8 @@ func TestLimitsOfAKeyAreChanged(t *testing.T) {
 	b.wantCode(set(org, 1), perdure.Conflict)
 }
 
-// The bucket of a key holds what comes in a second; empty, it says when there is
-// room again.
+// TestRequestsOfAKeyAreBounded checks that a key's bucket holds the requests of one second, and
+// that the error of an empty bucket contains the time until the next request is possible.
 func TestRequestsOfAKeyAreBounded(t *testing.T) {
 	var (
 		c   keyCache
@@ -174,8 +174,8 @@ func TestRequestsOfAKeyAreBounded(t *testing.T) {
 	}
 }
 
-// Every change of keys, definitions and retention is in the audit log, with who
-// made it, and nothing else is: not what was refused, nor what changed nothing.
+// TestChangesAreInTheAuditLog checks that every change of keys, definitions and retention writes an
+// audit record with its author, and that requests that were refused or changed nothing write none.
 func TestChangesAreInTheAuditLog(t *testing.T) {
 	b := newBench(t)
 	admin := perdure.Actor{KeyID: idOf(uuid.New()), Name: "boss", RequestID: "r1", RemoteAddress: "192.0.2.1:5"}
@@ -219,7 +219,7 @@ func TestChangesAreInTheAuditLog(t *testing.T) {
 			t.Errorf("%s was made by %+v", r.Action, by)
 		}
 	}
-	// What one change left is what the next found.
+	// The state after one change is the state before the next.
 	for _, pair := range [][2]int{{6, 5}, {5, 0}, {4, 3}, {3, 2}} {
 		if first, next := page.Items[pair[0]], page.Items[pair[1]]; first.After == "" || first.After != next.Before {
 			t.Errorf("%s left %q, and %s found %q", first.Action, first.After, next.Action, next.Before)

@@ -8,15 +8,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// bucket holds the requests that a key may still make: it fills at the key's
-// rate, up to what comes in a second.
+// bucket is a token bucket for the requests of a key. It fills at the key's rate, up to the
+// requests of one second.
 type bucket struct {
 	held float64
-	at   time.Time // of held
+	at   time.Time // the time that held was computed
 }
 
-// Request counts a request with the key, on this server. Error: rate_limited,
-// with the pause after which there is room for one.
+// Request counts a request with the key on this server. Error: rate_limited, with the pause after
+// which a request is possible again.
 func (e *Engine) Request(key *perdure.APIKey) error {
 	if key == nil || key.Limits.RequestsPerSecond == 0 {
 		return nil

@@ -8,9 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Read returns the store's reading side, together with what only this server
-// knows: what LOCAL executions showed last, and whether their workers are
-// connected.
+// Read returns a reader of the store that adds what only this server knows: the newest content of
+// LOCAL executions, and whether their workers are connected.
 func (e *Engine) Read() store.Reader { return reader{e.Store, e} }
 
 type reader struct {
@@ -42,7 +41,7 @@ func (r reader) Executions(ctx context.Context, org string, f store.ExecutionFil
 	return page, err
 }
 
-// filterTexts are what a client looks for, as it calls them.
+// filterTexts are the texts of a filter, under the names that clients use.
 type filterTexts struct {
 	Kind     string            `json:"kind"`
 	Query    string            `json:"q"`
@@ -62,8 +61,8 @@ func (r reader) Log(ctx context.Context, execution uuid.UUID, after int64, limit
 	return records, head, nil
 }
 
-// join puts in what is withheld and still held for live readers, and tells
-// whether that is all.
+// join replaces withheld contents of records with the copies in memory, and reports whether there
+// was a copy of each.
 func (r reader) join(execution uuid.UUID, records []perdure.Record) bool {
 	all := true
 	for i := range records {

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// heldStore is a store that has committed an append and does not say so yet.
+// heldStore is a store that commits an append, and delays the answer.
 type heldStore struct {
 	store.Store
 	durable, release chan struct{}
@@ -32,8 +32,8 @@ func (s *heldStore) Log(ctx context.Context, execution uuid.UUID, after int64, l
 	return records, head, err
 }
 
-// A reader that is quicker than the answer to the write waits for what was
-// shown, and is never told that it is on the worker.
+// TestReaderWaitsForWhatIsShown checks that a reader that sees a record before the write has been
+// answered waits for the record's content, and is never told that the content is on the worker.
 func TestReaderWaitsForWhatIsShown(t *testing.T) {
 	k := newKeeper(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -58,7 +58,8 @@ func TestReaderWaitsForWhatIsShown(t *testing.T) {
 	}
 }
 
-// A claim decides again, whatever was picked.
+// TestClaimOfAnotherHomeIsRefused checks that the decision of a claim checks the home again,
+// whatever was picked.
 func TestClaimOfAnotherHomeIsRefused(t *testing.T) {
 	k := newKeeper(t)
 	home := k.worker

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// stall is how late a round of the loop may be before the server trusts no
-	// lease's age: then it was the server that was away, not the workers.
+	// stall is the delay of a round of the loop after which the server does not rely on the age of
+	// leases: the server itself may have been stopped, not the workers.
 	stall   = 2 * time.Second
 	sweep   = 250 * time.Millisecond
 	minRest = 5 * time.Millisecond
 )
 
-// Run fires timers, takes back leases that are over, and ends what has run out
-// of time, until ctx ends. A server runs it for as long as it serves.
+// Run fires timers, ends leases that were not renewed, and ends work that has exceeded its time,
+// until ctx ends. A server must run it all the time.
 func (e *Engine) Run(ctx context.Context) error {
 	hints, unsubscribe := e.Hints.Subscribe(notify.Due)
 	defer unsubscribe()
@@ -29,17 +29,16 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer beside.Wait()
 	beside.Go(func() { e.keepRetention(ctx) })
 	quiet := time.Now().Add(e.Lease) // a start counts as an outage
-	leases := time.Now()             // when they are looked at next
+	leases := time.Now()             // when leases are checked next
 	last := e.Store.Now()
 	for {
-		// The store's clock runs on while the machine sleeps, and it is what
-		// leases are measured by.
+		// Leases are measured with the store's clock, which continues while the machine sleeps.
 		now := e.Store.Now()
 		if now.Sub(last.Time) > stall || e.refusedRenewal.Swap(false) {
 			quiet, leases = time.Now().Add(e.Lease), time.Now()
 		}
-		// What came due in the round before is rechecked once more: a transaction's
-		// clock may be a little behind this one.
+		// Items that became due in the round before are checked once more, because a transaction's
+		// clock may be slightly behind this one.
 		r := round{now: now, since: last.Add(-sweep), leases: !time.Now().Before(leases), reap: time.Now().After(quiet)}
 		next, lease, err := e.round(ctx, r)
 		if err != nil && ctx.Err() == nil {
@@ -58,9 +57,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// untilLease is how long the leases may be left alone, by when the first of them is
-// over. One that is given or renewed from now on lasts longer than that, also if the
-// server that gives it has shorter ones than this.
+// untilLease returns the time until leases must be checked again; first is when the first of them
+// ends. A lease that starts or is renewed from now on ends later than that, even if another server
+// uses shorter leases.
 func (e *Engine) untilLease(first perdure.Time) time.Duration {
 	most := e.Lease / 3
 	if first.IsZero() {
@@ -69,8 +68,8 @@ func (e *Engine) untilLease(first perdure.Time) time.Duration {
 	return min(first.Sub(e.Store.Now().Time), most)
 }
 
-// until is how long the loop may rest: until the next thing is due, and at most
-// until the next sweep for leases.
+// until returns the pause of the loop: until the next item is due, and at most until the next
+// sweep.
 func (e *Engine) until(next perdure.Time) time.Duration {
 	if next.IsZero() {
 		return sweep
@@ -78,13 +77,13 @@ func (e *Engine) until(next perdure.Time) time.Duration {
 	return max(minRest, min(next.Sub(e.Store.Now().Time), sweep))
 }
 
-// decideLooseBlobs drops what was uploaded for a commit that never came.
+// decideLooseBlobs deletes uploads that no commit has used.
 func decideLooseBlobs(s *store.State) (*store.Changes, error) {
 	return &store.Changes{SweepBlobs: true, Answer: &decided{}}, nil
 }
 
-// pickedTaskNeeds loads all open blocks: which task was picked is known only
-// when the state is there.
+// pickedTaskNeeds loads all open blocks, because the picked task is known only when the state is
+// loaded.
 func pickedTaskNeeds(*perdure.Execution) store.Needs {
 	return store.Needs{OpenBlocks: true, AttemptBlocks: true}
 }
@@ -105,7 +104,7 @@ func decideTimer(s *store.State) (*store.Changes, error) {
 	return d.done(nil), nil
 }
 
-// decideReap takes an execution back whose worker let its lease run out.
+// decideReap ends the claim of a worker that did not renew its lease.
 func decideReap(s *store.State, now perdure.Time) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil || !x.Status.Held() || !x.LeaseUntil.Reached(now) {
@@ -132,10 +131,10 @@ func decideReapTask(s *store.State, now perdure.Time) (*store.Changes, error) {
 	return d.done(nil), nil
 }
 
-// decideAttemptDue ends an attempt that its worker should have ended a lease
-// ago, for taking too long or for its code's silence. The worker decides first;
-// the grace covers what a heartbeat has not brought yet, and the time that code
-// takes to heed its context.
+// decideAttemptDue ends an attempt that has exceeded its time, or whose code has shown no sign of
+// life, if its worker has not ended it within the grace after that. The worker decides first. The
+// grace covers a sign of life that no heartbeat has reported yet, and the time that code needs to
+// react to its context.
 func decideAttemptDue(s *store.State, grace time.Duration, jitter float64) (*store.Changes, error) {
 	if s.PickedTask == nil {
 		return nil, nil
@@ -149,7 +148,7 @@ func decideAttemptDue(s *store.State, grace time.Duration, jitter float64) (*sto
 		return nil, nil
 	}
 	d := begin(s)
-	t.ClaimID = uuid.Nil // an outcome that still comes is refused
+	t.ClaimID = uuid.Nil // a late outcome is refused
 	failure := &perdure.TaskError{Code: "timeout", Message: "the attempt went on for too long, or too long without a sign from its code"}
 	if err := d.failAttempt(t, failure, jitter); err != nil {
 		return nil, err
@@ -166,7 +165,7 @@ func decideCancelOverdue(s *store.State) (*store.Changes, error) {
 		return nil, nil
 	}
 	d := begin(s)
-	x.Fence++ // whatever its worker still sends is refused
+	x.Fence++ // requests of its worker are refused
 	if err := d.end(ending{status: perdure.StatusCancelled}); err != nil {
 		return nil, err
 	}
@@ -183,7 +182,7 @@ func decideDeadline(s *store.State) (*store.Changes, error) {
 		return nil, nil
 	}
 	d := begin(s)
-	t.ClaimID = uuid.Nil // an outcome that still comes is refused
+	t.ClaimID = uuid.Nil // a late outcome is refused
 	t.Error = &perdure.TaskError{
 		Code: "timeout", Permanent: true,
 		Message: fmt.Sprintf("it did not end within %s of being scheduled", t.Options.ScheduleToClose),

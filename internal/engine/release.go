@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// release gives claims back. A lease that is not held any more is no error: it
-// is what the worker wanted.
+// release gives claims back. A lease that is not held any more is not an error, because the worker
+// does not want it.
 func (e *Engine) release(ctx context.Context, org string, r perdure.Release) error {
 	if len(r.Discarded) > 0 {
 		e.parked.discarded(r.WorkerID, r.Discarded)
@@ -63,8 +63,7 @@ func decideRelease(s *store.State, r perdure.AgentRelease) (*store.Changes, erro
 	return d.giveBack(perdure.WokeReturned)
 }
 
-// giveBack creates a held execution claimable again; one that is being cancelled
-// ends.
+// giveBack sets a held execution to PENDING, or ends it if it is being cancelled.
 func (d *draft) giveBack(why perdure.Woke) (*store.Changes, error) {
 	if d.x.Status == perdure.StatusCancelling {
 		if err := d.end(ending{status: perdure.StatusCancelled}); err != nil {
@@ -87,8 +86,8 @@ func (d *draft) fail(code perdure.Code, message string) (*store.Changes, error) 
 	return d.done(nil), nil
 }
 
-// closeAgentBlocks supersedes what the agent itself was showing: whoever goes
-// on with the execution shows it again.
+// closeAgentBlocks supersedes the agent's own open blocks, because the next worker of the execution
+// writes their content again.
 func (d *draft) closeAgentBlocks() error {
 	for _, b := range sortedBlocks(d.s.Blocks) {
 		if b.Key.TaskID != uuid.Nil {
@@ -101,8 +100,8 @@ func (d *draft) closeAgentBlocks() error {
 	return nil
 }
 
-// decideTaskReturn takes an attempt back from its worker. One that had not
-// started does not count; one that had is lost.
+// decideTaskReturn takes an attempt back from its worker. An attempt that has not started does not
+// count as a try; one that has started is lost.
 func decideTaskReturn(s *store.State, t *perdure.Task, started bool) (*store.Changes, error) {
 	d := begin(s)
 	if started {
@@ -111,7 +110,8 @@ func decideTaskReturn(s *store.State, t *perdure.Task, started bool) (*store.Cha
 		}
 		return d.done(nil), nil
 	}
-	// The attempt number is a fence and continues; the count of tries does not.
+	// The attempt number is a fence and is not reused. The count of tries does not include this
+	// attempt.
 	t.Uncounted++
 	t.ClaimID = uuid.Nil
 	if err := d.retry(t, 0, "returned"); err != nil {
@@ -120,16 +120,16 @@ func decideTaskReturn(s *store.State, t *perdure.Task, started bool) (*store.Cha
 	return d.done(nil), nil
 }
 
-// maxLost is how many lost attempts a task survives. One more fails it: whatever it
-// is, it takes its worker with it.
+// maxLost is the number of lost attempts after which a task can still run. One more fails it,
+// because the task probably stops its workers.
 const maxLost = 10
 
-// loseAttempt decides about a task whose worker is gone in the middle of an
-// attempt. Losing a worker does not count against the attempts.
+// loseAttempt decides about a task whose worker was lost during an attempt. Such an attempt does
+// not count as a try.
 func (d *draft) loseAttempt(t *perdure.Task, why string) error {
 	t.Uncounted++
 	t.Lost++
-	t.ClaimID = uuid.Nil // an outcome that still comes is refused
+	t.ClaimID = uuid.Nil // a late outcome is refused
 	var err error
 	switch {
 	case t.Options.OnLost == perdure.OnLostReport:
@@ -155,8 +155,8 @@ func (d *draft) loseAttempt(t *perdure.Task, why string) error {
 	return err
 }
 
-// returnEmbedded takes back every lease of workers that lived inside the
-// process that owned the data directory before: the lock says it is gone.
+// returnEmbedded ends all leases of embedded workers of the process that owned the data directory
+// before. That process has ended, because its lock is free.
 func (e *Engine) returnEmbedded(ctx context.Context) error {
 	for {
 		decisions, err := e.do(ctx, store.Command{

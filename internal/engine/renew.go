@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// heartbeat renews every lease that a worker holds. Each is a command of its
-// own, so that one that is lost, or cannot be renewed now, does not hold up the
-// others; the committer puts them into one transaction. What could not be done is
-// answered as unknown. The error is for where nothing could be.
+// heartbeat renews all leases of a worker. Each renewal is a command of its own, so that one that
+// is lost or fails does not delay the others; the committer puts them into one transaction. A part
+// that failed is answered as unknown. An error is returned only if no part succeeded or ctx has
+// ended.
 func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	reply := perdure.HeartbeatReply{
 		Agents: make([]perdure.AgentBeat, len(h.Agents)),
@@ -53,19 +53,19 @@ func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat)
 	return reply, nil
 }
 
-// beat is one heartbeat whose parts are done side by side.
+// beat is one heartbeat whose parts run concurrently.
 type beat struct {
 	e     *Engine
 	group errgroup.Group
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	done int
-	err  error // of a part that failed
+	err  error // the last error of a part
 }
 
-// part does one part. It has three quarters of the time that workers give a
-// heartbeat, so that one that hangs leaves room for the answers to the others;
-// unknown answers what was not done.
+// part runs do in the background, and calls unknown if it fails. Its time limit is three quarters
+// of the time that workers allow for a heartbeat, so that one part that hangs does not delay the
+// answers to the others too long.
 func (b *beat) part(ctx context.Context, do func(context.Context) error, unknown func()) {
 	b.group.Go(func() error {
 		ctx, cancel := context.WithTimeout(ctx, b.e.Lease/4)
@@ -84,25 +84,25 @@ func (b *beat) part(ctx context.Context, do func(context.Context) error, unknown
 	})
 }
 
-// outcome waits for the parts. It is the error of a heartbeat of which nothing
-// could be done, or whose caller has gone.
+// outcome waits for the parts. It returns an error if no part succeeded or ctx has ended.
 func (b *beat) outcome(ctx context.Context) error {
-	_ = b.group.Wait() // the parts keep their errors themselves
+	_ = b.group.Wait() // the errors of the parts are in b.err
 	if b.err == nil || b.done > 0 && ctx.Err() == nil {
 		return nil
 	}
 	return b.err
 }
 
-// keepAll is what a worker is told of goroutines of which nothing is known now.
+// keepAll sets the answer for goroutines whose executions cannot be read now: the worker keeps
+// them.
 func keepAll(states []perdure.ParkedState) {
 	for i := range states {
 		states[i] = perdure.ParkedKeep
 	}
 }
 
-// noteRefusal keeps leases that workers could not renew because the store was
-// away from being taken back as soon as it is there again.
+// noteRefusal records that the store was unavailable. Leases that workers could not renew for that
+// reason are then not ended as soon as the store is back.
 func (e *Engine) noteRefusal(err error) {
 	if perdure.IsCode(err, perdure.Unavailable) {
 		e.refusedRenewal.Store(true)
@@ -164,11 +164,11 @@ func taskHeldBy(t *perdure.Task, l perdure.TaskLease) bool {
 	return t != nil && t.Status == perdure.TaskRunning && t.Attempt == l.Attempt && t.ClaimID == l.ClaimID
 }
 
-// parkedAtOnce is how many goroutines one read asks about.
+// parkedAtOnce is the maximum number of goroutines that one read checks.
 const parkedAtOnce = 1000
 
-// parkedStates asks about goroutines that a worker keeps. Nearly all of them stand
-// where they did: only the others are read.
+// parkedStates sets the states of goroutines that a worker keeps. One query finds the few
+// executions that have changed; only those are read.
 func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.Parked, states []perdure.ParkedState) error {
 	keepAll(states)
 	stand, at := make([]store.Standing, len(parked)), make(map[uuid.UUID][]int, len(parked))
@@ -189,8 +189,8 @@ func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.
 	})
 }
 
-// parkedState reports whether a goroutine that waits for its execution is worth
-// keeping: not once another claim has moved it on.
+// parkedState returns whether a goroutine that waits for its execution is worth keeping. It is not
+// after a commit of another claim, or the end of the execution.
 func parkedState(ctx context.Context, refs store.Reader, org string, p perdure.Parked) (perdure.ParkedState, error) {
 	x, err := refs.Execution(ctx, org, p.ExecutionID)
 	switch {
@@ -206,5 +206,5 @@ func parkedState(ctx context.Context, refs store.Reader, org string, p perdure.P
 	return perdure.ParkedKeep, nil
 }
 
-// answerOf is a change that only answers.
+// answerOf returns changes that contain only an answer.
 func answerOf(value any) *store.Changes { return &store.Changes{Answer: &decided{value: value}} }

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// stubborn is a store that does not write the commands of these names for one
-// execution. Without an error, those hang.
+// stubborn is a store that fails the commands with these names for one execution. If err is nil,
+// they block.
 type stubborn struct {
 	store.Store
 	names     []string
@@ -32,9 +32,9 @@ func (r *stubborn) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return nil, ctx.Err()
 }
 
-// A lease that cannot be renewed now, or whose renewal hangs, costs the others of
-// the same heartbeat nothing. It is answered as unknown, and runs on as it was; so
-// is what its tasks hold. A heartbeat of which nothing could be done is refused.
+// TestARenewalThatFailsCostsTheOthersNothing checks that a renewal that fails or blocks does not
+// affect the others of its heartbeat. It is answered as unknown, and its lease is unchanged. The
+// same applies to leases of tasks. A heartbeat is refused if no part of it succeeded.
 func TestARenewalThatFailsCostsTheOthersNothing(t *testing.T) {
 	for name, failure := range map[string]error{
 		"unavailable":    perdure.Errorf(perdure.Unavailable, "planned"),
@@ -90,8 +90,8 @@ func TestARenewalThatFailsCostsTheOthersNothing(t *testing.T) {
 	}
 }
 
-// What the server cannot tell of parked goroutines is no reason to drop them, nor
-// to refuse the rest.
+// TestParkedGoroutinesOfWhichNothingIsKnownAreKept checks that parked goroutines whose executions
+// cannot be read are kept, and that the rest of the heartbeat succeeds.
 func TestParkedGoroutinesOfWhichNothingIsKnownAreKept(t *testing.T) {
 	b := newBench(t)
 	one, parked := b.started(), b.started()
@@ -107,8 +107,8 @@ func TestParkedGoroutinesOfWhichNothingIsKnownAreKept(t *testing.T) {
 	}
 }
 
-// While the store cannot be read, a worker is not believed to keep what it was not
-// known to keep: the execution may be another org's.
+// TestNothingNewIsBelievedOfWhatCannotBeRead checks that the server does not record new kept
+// goroutines while the store cannot be read, because the executions may belong to another org.
 func TestNothingNewIsBelievedOfWhatCannotBeRead(t *testing.T) {
 	b := newBench(t)
 	parked, running := b.started(), b.started()
@@ -123,7 +123,7 @@ func TestNothingNewIsBelievedOfWhatCannotBeRead(t *testing.T) {
 		defer b.e.parked.mu.Unlock()
 		return b.e.parked.keeper[parked.id]
 	}
-	h.Agents = []perdure.Lease{running.claim.Lease} // of which something is done
+	h.Agents = []perdure.Lease{running.claim.Lease} // a part that succeeds
 	for _, other := range []struct {
 		worker uuid.UUID
 		at     perdure.CommitNumber
@@ -137,15 +137,15 @@ func TestNothingNewIsBelievedOfWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// unreadable is a reader that cannot read many things from one moment.
+// unreadable is a reader whose reads from one snapshot fail.
 type unreadable struct{ store.Reader }
 
 func (*unreadable) Together(context.Context, func(store.Reader) error) error {
 	return perdure.Errorf(perdure.Unavailable, "planned")
 }
 
-// A heartbeat asks about all goroutines that a worker keeps at once, and reads those
-// alone that have moved.
+// TestParkedGoroutinesAreAskedAboutTogether checks that a heartbeat checks all kept goroutines with
+// one query, and reads only the executions that have changed.
 func TestParkedGoroutinesAreAskedAboutTogether(t *testing.T) {
 	b := newBench(t)
 	var h perdure.Heartbeat
@@ -175,7 +175,7 @@ func TestParkedGoroutinesAreAskedAboutTogether(t *testing.T) {
 	}
 }
 
-// countedRefs counts what a heartbeat reads.
+// countedRefs is a reader that counts the reads of a heartbeat.
 type countedRefs struct {
 	store.Reader
 	moved, executions int

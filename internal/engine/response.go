@@ -10,16 +10,15 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// ResponseRequest is what a client that asks for a response asks for besides
-// its input.
+// ResponseRequest is a client's request for a response, apart from its input.
 type ResponseRequest struct {
-	// Request is kept with the response, as it is.
+	// Request is stored unchanged with the response.
 	Request json.RawMessage
-	// Hidden responses are not found by their id.
+	// Hidden responses cannot be found by their id.
 	Hidden bool
 }
 
-// row makes the row of a response whose input's event was recorded last.
+// row returns the row of a response; the last record of the log must be the event of its input.
 func (r *ResponseRequest) row(d *draft, id, signal string) store.Response {
 	row := store.Response{ID: id, Execution: d.x.ID, SignalID: signal, FirstPos: d.s.Head.LastPos, CreatedAt: d.s.Now}
 	if r != nil {
@@ -28,8 +27,7 @@ func (r *ResponseRequest) row(d *draft, id, signal string) store.Response {
 	return row
 }
 
-// join notes that the input of an entry was given another response's id than
-// the one that took it up.
+// join records that an entry's input got the id of another response than the one that took it.
 func (d *draft) join(e perdure.Entry) {
 	for _, s := range d.s.Signals {
 		if s.EntryKey() == e.Key && s.ResponseID != "" && e.ResponseID != "" && s.ResponseID != e.ResponseID {
@@ -38,8 +36,7 @@ func (d *draft) join(e perdure.Entry) {
 	}
 }
 
-// HideResponse lets a response not be found by its id any more. Errors:
-// not_found.
+// HideResponse hides a response from lookups by its id. Error: not_found.
 func (e *Engine) HideResponse(ctx context.Context, org string, execution uuid.UUID, id string) error {
 	_, err := e.one(ctx, store.Command{
 		Name: "hide response", Lane: store.LaneCommits, Org: org, Execution: execution,
@@ -53,8 +50,8 @@ func (e *Engine) HideResponse(ctx context.Context, org string, execution uuid.UU
 	return err
 }
 
-// EndResponse notes what the client of a response knows of the conversation up to its
-// end. What is noted already stays. Errors: not_found.
+// EndResponse stores what the client of a response knows of the conversation up to the response's
+// end. What is stored already is not replaced. Error: not_found.
 func (e *Engine) EndResponse(ctx context.Context, org string, execution uuid.UUID, end store.ResponseEnd) error {
 	_, err := e.one(ctx, store.Command{
 		Name: "end response", Lane: store.LaneCommits, Org: org, Execution: execution,
@@ -68,9 +65,9 @@ func (e *Engine) EndResponse(ctx context.Context, org string, execution uuid.UUI
 	return err
 }
 
-// CancelResponse cancels the execution if the response is the one that runs, or
-// that it begins with. It reports whether it did; where the execution is past the
-// response or has not come to it, nothing changes. Errors: not_found.
+// CancelResponse cancels the execution if the response is its current one, including the first
+// response of an execution that has not started. It reports whether it did. If the execution has
+// passed the response, or has not reached it, nothing changes. Error: not_found.
 func (e *Engine) CancelResponse(ctx context.Context, org string, execution uuid.UUID, id string) (bool, error) {
 	d, err := e.one(ctx, store.Command{
 		Name: "cancel response", Lane: store.LaneCommits, Org: org, Execution: execution,
@@ -92,17 +89,17 @@ func (e *Engine) CancelResponse(ctx context.Context, org string, execution uuid.
 	return accepted, nil
 }
 
-// runs reports whether a response is the one that the execution is at.
+// runs reports whether the response is the execution's current one.
 func runs(x *perdure.Execution, id string) bool { return x.ResponseID == id && !between(x) }
 
-// idleAt reports whether the execution waits for its user with nothing to read,
-// and that response is the last.
+// idleAt reports whether the execution waits for its user, has no pending messages, and has this
+// response as its last.
 func idleAt(s *store.State, response string) bool {
 	x := s.Execution
 	return between(x) && len(s.Pending) == 0 && x.Leaf != nil && s.Entries[*x.Leaf].ResponseID == response
 }
 
-// openAt returns the calls that stand open after an entry.
+// openAt returns the ids of the calls that are open after an entry.
 func (e *Engine) openAt(ctx context.Context, at perdure.EntryRef) ([]string, error) {
 	var open []string
 	for entry, err := range e.refs.Path(ctx, at.ExecutionID, at.EntryID, nil, 1000, true) {
@@ -118,8 +115,8 @@ func (e *Engine) openAt(ctx context.Context, at perdure.EntryRef) ([]string, err
 	return open, nil
 }
 
-// checkFrom checks the place in another execution that a new one continues from,
-// and returns the calls that are open there.
+// checkFrom checks the place in another execution from which a new one continues, and returns the
+// calls that are open there.
 func (e *Engine) checkFrom(ctx context.Context, org string, from *perdure.EntryRef) ([]string, error) {
 	if from == nil {
 		return nil, nil

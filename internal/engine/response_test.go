@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// responsesOf returns the letter of the response of each event: equal ids have
-// equal letters, "-" is none.
+// responsesOf returns a letter for the response of each event. Equal ids have equal letters; "-"
+// means none.
 func (b *bench) responsesOf(id uuid.UUID) string {
 	b.Helper()
 	letters := map[string]string{"": "-"}
@@ -24,8 +24,8 @@ func (b *bench) responsesOf(id uuid.UUID) string {
 	return text
 }
 
-// second has an execution whose first response is over, and whose second has
-// taken up its message.
+// second returns an execution whose first response has ended and whose second response has taken
+// its message.
 func second(t *testing.T) (b *bench, h *holder, first, second string) {
 	t.Helper()
 	b = newBench(t)
@@ -56,7 +56,8 @@ func TestEventsBelongToTheirResponse(t *testing.T) {
 	})
 	b.finish(done(b.taskClaim(), `1`))
 	h.commit(completing())
-	// created started entry waiting | signal resumed entry scheduled data checkpoint started completed completed
+	// The types are: created started entry waiting | signal resumed entry scheduled data checkpoint
+	// started completed completed.
 	if got, want := b.responsesOf(h.id), "AAAA"+"BBB"+"BBB"+"BB"+"B"; got != want {
 		t.Errorf("the events %v belong to %s, want %s", b.events(h.id), got, want)
 	}
@@ -67,8 +68,8 @@ func TestEventsBelongToTheirResponse(t *testing.T) {
 	}
 }
 
-// An entry of another response, as one that is copied, does not move the
-// execution into it.
+// TestOnlyInputsBeginResponses checks that an entry of another response, such as a copied one, does
+// not change the current response.
 func TestOnlyInputsBeginResponses(t *testing.T) {
 	b, h, _, running := second(t)
 	h.commit(func(c *perdure.Commit) {
@@ -82,7 +83,8 @@ func TestOnlyInputsBeginResponses(t *testing.T) {
 	}
 }
 
-// A message that comes while a response runs has an id of its own, and joins.
+// TestSteeringJoinsTheResponse checks that a message that arrives during a response has its own id,
+// and joins the response.
 func TestSteeringJoinsTheResponse(t *testing.T) {
 	b, h, _, running := second(t)
 	b.signal(h.id, perdure.UserMessage, "s2")
@@ -102,16 +104,15 @@ func TestSteeringJoinsTheResponse(t *testing.T) {
 	if s.ResponseID == running || records[len(records)-1].Place.ResponseID != running {
 		t.Errorf("%q joined, and %q ended; %q ran", s.ResponseID, records[len(records)-1].Place.ResponseID, running)
 	}
-	// Whoever asks for the id that was given finds the response that it joined by
-	// the entry of the message.
+	// The entry of the message leads from the given id to the response that the message joined.
 	all := b.pathOf(b.execution(h.id).Leaf, h.id)
 	if e := all[len(all)-1]; e.Key != s.EntryKey() || e.ResponseID != running {
 		t.Errorf("the message is stored under %q in %q", e.Key, e.ResponseID)
 	}
 }
 
-// A response that fails, or is cancelled, ends with an event of its own; one
-// that is over does not end again.
+// TestEndsBelongToTheirResponse checks that a response that fails or is cancelled ends with an
+// event of its own, and that a response ends only once.
 func TestEndsBelongToTheirResponse(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(b *bench, h *holder)
@@ -179,7 +180,8 @@ func (b *bench) cancel(id uuid.UUID) {
 	b.must(err)
 }
 
-// The results that close open calls are messages of the response that made them.
+// TestClosingResultsBelongToTheResponse checks that results that close open calls belong to the
+// response of the calls.
 func TestClosingResultsBelongToTheResponse(t *testing.T) {
 	b, h, _, second := second(t)
 	h.commit(func(c *perdure.Commit) {
@@ -205,7 +207,8 @@ func TestClosingResultsBelongToTheResponse(t *testing.T) {
 	}
 }
 
-// Whatever a worker sends, a placeholder is neither stored nor shown.
+// TestPlaceholdersAreNotStored checks that placeholder ids from workers are neither stored nor
+// shown.
 func TestPlaceholdersAreNotStored(t *testing.T) {
 	const fake = "__fake_id__"
 	place := perdure.Place{ResponseID: fake, MessageID: fake, TurnID: "turn_0"}
@@ -243,8 +246,8 @@ func TestPlaceholdersAreNotStored(t *testing.T) {
 	}
 }
 
-// The results that close open calls name the tools, whether the calls came in the
-// same commit, an earlier one, or in a blob.
+// TestClosingResultsNameTheirTools checks that results that close open calls name the tools,
+// whether the calls were in the same commit, in an earlier one, or in a blob.
 func TestClosingResultsNameTheirTools(t *testing.T) {
 	large := strings.Repeat("x", perdure.InlineLimit+1)
 	for name, c := range map[string]struct {

@@ -9,9 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/bubble"
 )
 
-// restored has an execution that is parked at the first commit of its first
-// claim, and then again so after the store was restored from a backup made before
-// that claim. It returns both.
+// restored returns two claims of an execution, both parked at their first commit. The store was
+// restored from a backup between them, so that the first claim is lost.
 func restored(b *bench) (lost, now *holder) {
 	b.Helper()
 	b.start()
@@ -34,14 +33,14 @@ func restored(b *bench) (lost, now *holder) {
 	return lost, now
 }
 
-// at is where a goroutine stands that has parked with the holder's last commit.
+// at returns the position of a goroutine that has parked with the holder's last commit.
 func (h *holder) at() perdure.CommitNumber {
 	return perdure.CommitNumber{Fence: h.claim.Lease.Fence, Number: h.number, ClaimID: h.claim.Lease.ClaimID}
 }
 
-// Trap 56: after a restore a fence is given again, and a commit number with it. A
-// goroutine that parked with the commit that is lost is not taken for one that
-// stands where the execution does: the claim's id tells.
+// TestAGoroutineFromBeforeARestoreIsNotGoneOnWith checks trap 56: after a restore, fences and
+// commit numbers repeat. A goroutine that parked with a lost commit must not be used, although its
+// numbers are those of the current commit; the claim id differs.
 func TestAGoroutineFromBeforeARestoreIsNotGoneOnWith(t *testing.T) {
 	t.Run("a heartbeat has it dropped", func(t *testing.T) {
 		b := newBench(t)

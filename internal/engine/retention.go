@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Retention returns how long the org keeps things, and whether anybody has said
-// so; otherwise it is the default.
+// Retention returns the org's retention policy, and reports whether one is set. If none is set, it
+// returns the default.
 func (e *Engine) Retention(ctx context.Context, org string) (perdure.Retention, bool, error) {
 	set, err := e.Store.Retention(ctx, org)
 	if err != nil || set == nil {
@@ -17,9 +17,8 @@ func (e *Engine) Retention(ctx context.Context, org string) (perdure.Retention, 
 	return set.Default(), true, nil
 }
 
-// SetRetention replaces the org's policy; what it does not say is the default.
-// It holds for what there is already, and the next sweep goes by it. Error:
-// invalid_argument.
+// SetRetention replaces the org's policy; fields that are nil get the default. The policy applies
+// to existing data, too, from the next sweep on. Error: invalid_argument.
 func (e *Engine) SetRetention(ctx context.Context, org string, r perdure.Retention) (perdure.Retention, error) {
 	policy := r.Default()
 	if err := checkRetention(&policy); err != nil {
@@ -36,7 +35,7 @@ func (e *Engine) SetRetention(ctx context.Context, org string, r perdure.Retenti
 	return policy, err
 }
 
-// checkRetention refuses periods that are none. Nil says nothing.
+// checkRetention refuses negative periods. A nil policy or period is valid.
 func checkRetention(r *perdure.Retention) error {
 	if r == nil {
 		return nil

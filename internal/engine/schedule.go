@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 )
 
-// schedule creates a task, or finds the one that has the key. A task that has
-// ended is answered with its result; one that runs on is waited for.
+// schedule creates a task, or finds the task that has the key. If that task has ended, the commit
+// is answered with its result; otherwise its attempt continues.
 func (e *Engine) schedule(d *draft, n perdure.NewTask, c perdure.Commit, a *commitAnswer) error {
 	id := perdure.TaskID(n.Key)
 	before, known := d.s.Tasks[id]
@@ -42,24 +42,23 @@ func (e *Engine) schedule(d *draft, n perdure.NewTask, c perdure.Commit, a *comm
 	return nil
 }
 
-// expired reports whether a caller's key stands for its task no more: it had
-// ended for as long as the key lives when the newest checkpoint was made. The
-// checkpoint decides, not the moment: a function that is entered again must come
-// to the same as it did before.
+// expired reports whether the key of an ended task can be used for a new task: KeyTTL had passed
+// since the task's end when the newest checkpoint was made. The time of the checkpoint decides, not
+// the current time, because a function that is entered again must get the same answers as before.
 func expired(x *perdure.Execution, t *perdure.Task) bool {
 	ttl := t.Options.KeyTTL
 	return ttl > 0 && !t.Step && t.CompletedAt != nil && t.CompletedAt.Add(ttl).Reached(x.CheckpointAt)
 }
 
-// renew makes t take the place of the ended task that had its key. The attempt
-// number is a fence, and names what the attempts have shown: it continues.
+// renew prepares t to replace the ended task that had its key. The attempt numbers continue,
+// because they are fences and identify the blocks of the attempts.
 func renew(t, before *perdure.Task) {
 	t.Attempt, t.Uncounted = before.Attempt, before.Attempt
-	t.Result = json.RawMessage("null") // instead of the one that is stored
+	t.Result = json.RawMessage("null") // replaces the stored result
 }
 
-// foundTask answers a schedule whose key is known. Another kind or input under
-// the same key is an error, never a silent answer.
+// foundTask answers a schedule whose key is known. Error: idempotency_key_reused, if kind or input
+// differ.
 func foundTask(t *perdure.Task, n perdure.NewTask, a *commitAnswer) error {
 	if t.Kind != n.Kind || (n.Options.Key != "" && t.InputHash != n.InputHash) {
 		return perdure.Errorf(perdure.IdempotencyKeyReused, "the task key of a %s is in use for a %s with other input", n.Kind, t.Kind)
@@ -70,8 +69,8 @@ func foundTask(t *perdure.Task, n perdure.NewTask, a *commitAnswer) error {
 	return nil
 }
 
-// eager claims a new task at once for the worker that scheduled it, if that
-// worker offered a slot: a step then takes no poll.
+// eager claims a new task for the worker that scheduled it, if that worker offered a slot; the task
+// then needs no poll. It reports whether it did.
 func (e *Engine) eager(d *draft, t *perdure.Task, c perdure.Commit, a *commitAnswer) bool {
 	offer := c.Eager
 	if len(a.Claims) >= offer.Slots || !e.fitsAtOnce(d.s, t) || !slices.Contains(offer.Kinds, t.Kind) || !slices.Contains(offer.Queues, t.Queue) ||
@@ -80,7 +79,7 @@ func (e *Engine) eager(d *draft, t *perdure.Task, c perdure.Commit, a *commitAns
 	}
 	claim := derive(c.Lease.ClaimID, t.ID.String()+d.x.ID.String())
 	claimed := d.claimTask(t, offer.WorkerID, claim, offer.Embedded, d.s.Now.Add(e.Lease))
-	if len(t.Input) <= perdure.InlineLimit { // else what is stored is a blob
+	if len(t.Input) <= perdure.InlineLimit { // a larger input is stored as a blob
 		made := *t
 		claimed.task = &made
 	}
@@ -88,7 +87,7 @@ func (e *Engine) eager(d *draft, t *perdure.Task, c perdure.Commit, a *commitAns
 	return true
 }
 
-// cancelOne cancels a task of this execution.
+// cancelOne cancels a task of the execution. Error: not_found.
 func (d *draft) cancelOne(id uuid.UUID) error {
 	t, ok := d.s.Tasks[id]
 	if !ok {
@@ -101,8 +100,8 @@ func (d *draft) cancelOne(id uuid.UUID) error {
 	return d.closeBlocksOf(t, perdure.BlockSuperseded)
 }
 
-// closeBlocksOf closes the open blocks of a task. Terminal output is kept: it
-// is what the tool said, whatever became of it.
+// closeBlocksOf closes the open blocks of a task. Terminal output of an ended task is not
+// superseded or truncated: it is the tool's output, whatever the outcome of the task.
 func (d *draft) closeBlocksOf(t *perdure.Task, reason perdure.BlockReason) error {
 	for _, b := range sortedBlocks(d.s.Blocks) {
 		if b.Key.TaskID != t.ID {

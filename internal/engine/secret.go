@@ -9,21 +9,20 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// sealingSecret is the secret that contents are sealed with which clients keep.
+// sealingSecret is the name of the secret that seals contents which clients store.
 const sealingSecret = "sealing"
 
-// secretBytes is the size of a secret.
+// secretBytes is the size of a secret in bytes.
 const secretBytes = 32
 
-// secretCache holds the secret once it is known: it never changes.
+// secretCache caches the secret, which never changes.
 type secretCache struct {
 	mu    sync.Mutex // guards value
 	value []byte
 }
 
-// SealingSecret returns the secret of the installation by which contents are sealed
-// that clients keep. It is made when it is first asked for, and is one for all servers
-// of a store.
+// SealingSecret returns the secret of the installation that seals contents which clients store. It
+// is created at the first call. All servers of a store have the same secret.
 func (e *Engine) SealingSecret(ctx context.Context) ([]byte, error) {
 	e.secret.mu.Lock()
 	known := e.secret.value
@@ -44,7 +43,8 @@ func (e *Engine) SealingSecret(ctx context.Context) ([]byte, error) {
 	return value, nil
 }
 
-// makeSecret stores a new secret, and returns the one that was stored first.
+// makeSecret stores a new secret, and returns the stored one. If servers do so at the same time,
+// the first secret is stored.
 func (e *Engine) makeSecret(ctx context.Context) ([]byte, error) {
 	value := make([]byte, secretBytes)
 	rand.Read(value) // never fails

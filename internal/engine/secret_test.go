@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// Servers that ask for the secret at once get one, and so does a server that comes
-// later; another store has another.
+// TestServersOfAStoreHaveOneSecret checks that concurrent and later requests of all servers of a
+// store get the same secret, and that another store has another secret.
 func TestServersOfAStoreHaveOneSecret(t *testing.T) {
 	s := opentest.Store(t)
 	const servers = 4

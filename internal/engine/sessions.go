@@ -14,23 +14,23 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// sessionTTL is how long a session is believed without a look at the store. With
-// the time between two looks at an open stream, one that ended is refused
-// everywhere within five seconds.
+// sessionTTL is how long a cached session is used without reading the store. With the interval
+// between two checks of an open stream, it ensures that an ended session is refused everywhere
+// within five seconds.
 const sessionTTL = 2 * time.Second
 
-// maxCachedSessions bounds the cache; it is emptied when it is full.
+// maxCachedSessions bounds the cache; a full cache is emptied.
 const maxCachedSessions = 10_000
 
-// sessionCache remembers the sessions that were looked up lately, by the hash of
-// the cookie's half, and the cookies that no session has.
+// sessionCache caches the sessions that were looked up lately, by the hash of the cookie's secret,
+// and the cookies that belong to no session.
 type sessionCache struct {
 	mu    sync.Mutex // guards known
 	known map[perdure.Hash]cachedSession
 }
 
 type cachedSession struct {
-	session *perdure.Session // nil if there is none
+	session *perdure.Session // nil if there is no such session
 	until   time.Time
 }
 
@@ -43,22 +43,21 @@ func (c *sessionCache) remember(cookie perdure.Hash, s cachedSession) {
 	c.known[cookie] = s
 }
 
-// SessionHalves are the two secrets of a session.
+// SessionHalves are the two secrets of a session: one in the cookie, one in the page.
 type SessionHalves struct{ Cookie, Page string }
 
-// SessionRequest asks for a session.
+// SessionRequest is a request to start a session.
 type SessionRequest struct {
-	// Key is the key that the sign-in was made with, and Secret the hash of its
-	// secret.
+	// Key is the key of the sign-in; Secret is the hash of its secret.
 	Key    *perdure.APIKey
 	Secret perdure.Hash
-	// RemoteAddress and UserAgent are for whoever looks at the list.
+	// RemoteAddress and UserAgent are shown in the list of sessions.
 	RemoteAddress, UserAgent string
 }
 
-// StartSession stores a new session and returns its secrets, which are not stored.
-// The oldest session of the key ends if there are too many. Error: unauthenticated
-// if the key was revoked meanwhile.
+// StartSession stores a new session, and returns it with its two secrets, which are not stored. If
+// the key has too many sessions, its oldest one ends. Error: unauthenticated, if the key was
+// revoked since.
 func (e *Engine) StartSession(ctx context.Context, r SessionRequest) (*perdure.Session, SessionHalves, error) {
 	halves, err := newHalves()
 	if err != nil {
@@ -88,7 +87,7 @@ func (e *Engine) StartSession(ctx context.Context, r SessionRequest) (*perdure.S
 	return &session, halves, err
 }
 
-// halfBytes is the size of each of a session's secrets.
+// halfBytes is the size of each of a session's two secrets in bytes.
 const halfBytes = 32
 
 func newHalves() (SessionHalves, error) {
@@ -100,10 +99,10 @@ func newHalves() (SessionHalves, error) {
 	return SessionHalves{Cookie: text(raw[:halfBytes]), Page: text(raw[halfBytes:])}, nil
 }
 
-// maxUserAgent bounds what is stored of a browser's name, in bytes.
+// maxUserAgent bounds the stored part of a browser's name, in bytes.
 const maxUserAgent = 200
 
-// printable returns the beginning of a text, with a ? for each byte that is no
+// printable returns at most most bytes of a text, with a ? in place of each byte that is not
 // printable ASCII.
 func printable(text string, most int) string {
 	raw := []byte(text[:min(len(text), most)])
@@ -115,8 +114,8 @@ func printable(text string, most int) string {
 	return string(raw)
 }
 
-// Session returns the session that both halves, given by their hashes, belong to.
-// It does not look at the session's key. Error: unauthenticated.
+// Session returns the session with these two secrets, given by their hashes. It does not check the
+// session's key. Error: unauthenticated.
 func (e *Engine) Session(ctx context.Context, cookie, page perdure.Hash) (*perdure.Session, error) {
 	now := time.Now()
 	e.sessions.mu.Lock()
@@ -137,14 +136,14 @@ func (e *Engine) Session(ctx context.Context, cookie, page perdure.Hash) (*perdu
 	return s, nil
 }
 
-// Sessions lists sessions that continue. q.Now is set here.
+// Sessions returns sessions that have not ended. It sets q.Now.
 func (e *Engine) Sessions(ctx context.Context, q store.SessionQuery) ([]*perdure.Session, error) {
 	q.Now = e.Store.Now()
 	return e.Store.Sessions(ctx, q)
 }
 
-// EndSession ends a session of an org, on every server within five seconds. visible
-// reports whether the caller may know of it. Error: not_found.
+// EndSession ends a session of an org; every server refuses it within five seconds. visible reports
+// whether the caller may see the session. Error: not_found.
 func (e *Engine) EndSession(ctx context.Context, org string, id uuid.UUID, visible func(*perdure.Session) bool) (*perdure.Session, error) {
 	by := changed{actor: store.ActorOf(ctx), org: org, action: perdure.AuditSessionEnded}
 	d, err := e.one(ctx, store.Command{
@@ -165,10 +164,10 @@ func (e *Engine) EndSession(ctx context.Context, org string, id uuid.UUID, visib
 	return ended, nil
 }
 
-// sweepStepOfSessions is how many expired sessions one command removes.
+// sweepStepOfSessions is the maximum number of expired sessions that one command deletes.
 const sweepStepOfSessions = 500
 
-// sweepSessions removes the sessions that have expired.
+// sweepSessions deletes expired sessions.
 func (e *Engine) sweepSessions(ctx context.Context) error {
 	for {
 		left, err := e.Store.ExpiredSessions(ctx, e.Store.Now())

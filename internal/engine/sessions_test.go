@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// signedIn is a session with its secrets, and the key that it was made with.
+// signedIn is a session with its secrets and its key.
 type signedIn struct {
 	*perdure.Session
 	cookie, page string
@@ -38,7 +38,7 @@ func (b *bench) signInWith(key *perdure.APIKey, secret string) signedIn {
 	return signedIn{s, halves.Cookie, halves.Page, key, secret}
 }
 
-// opens looks a session up on an engine by its secrets.
+// opens looks a session up by its secrets.
 func opens(b *bench, e *Engine, cookie, page string) error {
 	b.Helper()
 	_, err := e.Session(b.Context(), sha256.Sum256([]byte(cookie)), sha256.Sum256([]byte(page)))
@@ -73,7 +73,8 @@ func TestASessionNeedsBothHalves(t *testing.T) {
 	}
 }
 
-// A stolen database opens no session.
+// TestSessionsAreStoredHashed checks that the database files do not contain the secrets of a
+// session.
 func TestSessionsAreStoredHashed(t *testing.T) {
 	b := newBench(t)
 	s := b.signIn()
@@ -110,8 +111,8 @@ func TestASessionExpires(t *testing.T) {
 	b.wantCode(err, perdure.NotFound)
 }
 
-// A session that is ended on one server is refused by every other within five
-// seconds, although each believes a session that it has seen for a while.
+// TestAnEndedSessionStopsOnEveryServer checks that a session that was ended on one server is
+// refused on every other server within five seconds, although each server caches sessions.
 func TestAnEndedSessionStopsOnEveryServer(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

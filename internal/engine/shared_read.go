@@ -7,25 +7,25 @@ import (
 	"github.com/perdure/perdure/internal/fair"
 )
 
-// sharedReads lets calls at the same time for the same key share a read. A call gets
-// what a read found that began after the call, so it misses nothing that was committed
-// before. There are two reads of a key at most: one that runs, and one that waits for
-// it with all who came since it began. The zero value is ready.
+// sharedReads lets concurrent calls for the same key share a read. The read of a call never begins
+// before the call, so its result contains everything that was committed before the call. Each key
+// has at most two reads: one that runs, and one that waits for it and serves all calls since the
+// first began. The zero value is ready to use.
 type sharedReads[K comparable, V any] struct {
 	mu      sync.Mutex
 	running map[K]*sharedRead[V]
 	waiting map[K]*sharedRead[V] // not begun yet
 }
 
-// sharedRead is one read. The others may be read once done is closed.
+// sharedRead is one read. Its value and err may be read after done is closed.
 type sharedRead[V any] struct {
 	done  chan struct{}
 	value V
 	err   error
 }
 
-// get returns what read finds. Read gets a context that has the values of a caller's
-// and does not end with it, since others may wait for the same.
+// get returns the result of read. The context of read has the values of a caller's context but does
+// not end with it, because other callers may wait for the same read.
 func (s *sharedReads[K, V]) get(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
 	r := s.join(key, func() (V, error) { return read(context.WithoutCancel(ctx)) })
 	defer fair.Wait(ctx)()
@@ -38,7 +38,7 @@ func (s *sharedReads[K, V]) get(ctx context.Context, key K, read func(context.Co
 	}
 }
 
-// join returns the read that waits, or a new one.
+// join returns the waiting read of the key, or a new one.
 func (s *sharedReads[K, V]) join(key K, read func() (V, error)) *sharedRead[V] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *sharedReads[K, V]) join(key K, read func() (V, error)) *sharedRead[V] {
 	return r
 }
 
-// run reads once the read before has ended, which is nil where none runs.
+// run waits for the read before, if it is not nil, and then reads.
 func (s *sharedReads[K, V]) run(key K, r, before *sharedRead[V], read func() (V, error)) {
 	if before != nil {
 		<-before.done

@@ -10,10 +10,10 @@ import (
 	"github.com/perdure/perdure/internal/bubble"
 )
 
-// heldReads are reads that end when the test lets them.
+// heldReads is a sharedReads whose reads block until the test releases them.
 type heldReads struct {
 	sharedReads[string, int]
-	begun chan chan int // what a read that has begun is to find
+	begun chan chan int // receives the channel that a begun read takes its result from
 }
 
 func (h *heldReads) one(ctx context.Context) (int, error) {
@@ -27,7 +27,7 @@ func (h *heldReads) one(ctx context.Context) (int, error) {
 	})
 }
 
-// callers call one at once; the function returns what they got.
+// callers calls one from n goroutines; got waits for them and returns their results.
 func (h *heldReads) callers(t *testing.T, n int) (got func() []int) {
 	var all sync.WaitGroup
 	found := make([]int, n)
@@ -52,8 +52,8 @@ func wantEach(t *testing.T, got []int, want int) {
 	}
 }
 
-// A caller never gets what was read before it called: those who come while a read runs
-// share the next one.
+// TestASharedReadBeginsAfterItsCallers checks that the read of a caller never begins before the
+// call: callers during a read share the next one.
 func TestASharedReadBeginsAfterItsCallers(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		h := &heldReads{begun: make(chan chan int)}
@@ -78,7 +78,8 @@ func TestASharedReadBeginsAfterItsCallers(t *testing.T) {
 	})
 }
 
-// An error is that of all who share the read, and of nobody after them.
+// TestASharedReadThatFails checks that an error of a read is returned to all callers that share it,
+// and to no later caller.
 func TestASharedReadThatFails(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		h := &heldReads{begun: make(chan chan int)}
@@ -95,7 +96,8 @@ func TestASharedReadThatFails(t *testing.T) {
 	})
 }
 
-// Who gives up does not end the read of the others.
+// TestACallerThatEndsLeavesTheRead checks that a caller whose context ends does not end the shared
+// read.
 func TestACallerThatEndsLeavesTheRead(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		h := &heldReads{begun: make(chan chan int)}

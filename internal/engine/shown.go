@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Shown is a content that clients are shown: where it goes, or else its length
-// and hash.
+// Shown is a content in an answer to a client. Place receives the content; otherwise Bytes and Sum
+// receive its length and hash.
 type Shown struct {
 	Place *json.RawMessage
 	Ref   *perdure.BlobRef
@@ -20,11 +20,11 @@ type Shown struct {
 	Sum   *string
 }
 
-// Show puts in the contents of an execution that rest in blobs, or on its
-// worker, if that is connected. Those that are over [perdure.ShownLimit], or
-// more together than a page holds, are left to be asked for by their hash: their
-// length and hash are given, and a word in the place of what is on the worker.
-// Error: internal, where the worker sent something else.
+// Show adds the contents of an execution that are stored in blobs, or on its worker if that is
+// connected. A content over [perdure.ShownLimit] is left out, and so are those that exceed the size
+// of a page together. For these, Show sets length and hash, by which the client can request the
+// content; if it is on the worker, a word in its place says so. Error: internal, if the worker sent
+// other bytes.
 func (e *Engine) Show(ctx context.Context, x *perdure.Execution, all []Shown) error {
 	left := int64(store.PageBytes)
 	within, cancel := context.WithTimeout(ctx, shownWithin)
@@ -54,7 +54,7 @@ func (e *Engine) Show(ctx context.Context, x *perdure.Execution, all []Shown) er
 	return group.Wait()
 }
 
-// holds reports whether the server has a content itself.
+// holds reports whether the server has the content.
 func (e *Engine) holds(ctx context.Context, x *perdure.Execution, ref perdure.BlobRef) (bool, error) {
 	if x.PersistenceMode != perdure.Local {
 		return true, nil
@@ -66,8 +66,8 @@ func (e *Engine) holds(ctx context.Context, x *perdure.Execution, ref perdure.Bl
 	return err == nil && b.Held == b.Length, err
 }
 
-// OpenContent reads a content that rests on the server in pieces; nil if it is
-// on the execution's worker.
+// OpenContent opens a content that is stored on the server; it returns nil if the content is on the
+// execution's worker. The caller must close the reader.
 func (e *Engine) OpenContent(ctx context.Context, x *perdure.Execution, ref perdure.BlobRef) (io.ReadCloser, error) {
 	here, err := e.holds(ctx, x, ref)
 	if err != nil || !here {
@@ -90,7 +90,8 @@ func (e *Engine) putIn(ctx context.Context, execution uuid.UUID, s Shown) error 
 	return nil
 }
 
-// askFor puts in what the worker has, if it gives it in time.
+// askFor adds a content from the worker, or its length and hash if the worker does not send it in
+// time.
 func (e *Engine) askFor(within context.Context, x *perdure.Execution, s Shown) error {
 	content, err := e.fetchWhole(within, x, *s.Ref)
 	switch {
@@ -104,8 +105,8 @@ func (e *Engine) askFor(within context.Context, x *perdure.Execution, s Shown) e
 	return nil
 }
 
-// leaveOut says what is not there, and, if it is not here, that it is on the
-// worker.
+// leaveOut sets length and hash of a content. If the server does not have it, leaveOut also sets
+// the word that says that it is on the worker.
 func (s Shown) leaveOut(here bool) {
 	*s.Bytes, *s.Sum = s.Ref.Length, s.Ref.SHA256.String()
 	if !here {

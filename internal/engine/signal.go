@@ -9,43 +9,41 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// SignalRequest is a message into an execution. With an ID, sending it again
-// changes nothing.
+// SignalRequest is a message to an execution. A repeat with the same ID changes nothing.
 type SignalRequest struct {
 	Name  string
 	Value json.RawMessage
-	// Ref is the id of content that was uploaded for the execution, in place of
-	// Value. It is checked as Value is.
+	// Ref is the id of a content that was uploaded for the execution and replaces Value. It is
+	// checked by the same rules as Value.
 	Ref *uuid.UUID
-	// Turn, if set, is in place of Value. No client can send one.
+	// Turn, if set, replaces Value. Clients cannot send it.
 	Turn *Turn
 	ID   string
-	// Head, if set, is the response that must be the last of the execution,
-	// which waits for its user; else it is a conflict and nothing is stored.
+	// Head, if set, must be the last response of the execution, which must wait for its user.
+	// Otherwise the signal is a conflict and is not stored.
 	Head string
-	// Response is set where a client asked for a response.
+	// Response is set if a client asked for a response.
 	Response *ResponseRequest
-	// IdempotencyKey, if set, with the hash of the whole request, names the execution
-	// for 24 hours, as that of a start does. Both share one set of keys in an org.
+	// IdempotencyKey, if set, names the execution for 24 hours, together with RequestHash, the hash
+	// of the whole request. Starts and signals of an org share one set of keys.
 	IdempotencyKey string
 	RequestHash    perdure.Hash
-	// Conversation, if set, is the one whose next response this begins.
+	// Conversation, if set, is the conversation whose next response the signal begins.
 	Conversation *ConversationTurn
 }
 
-// SignalReply says under which id the signal is stored, and where the
-// execution stands.
+// SignalReply is the id under which the signal is stored, and the execution's status.
 type SignalReply struct {
 	SignalID string         `json:"signalId"`
 	Status   perdure.Status `json:"status"`
-	// ResponseID is the one that the signal was given.
+	// ResponseID is the response id that the signal has.
 	ResponseID string `json:"-"`
 }
 
-// Signal stores a signal, and wakes the execution if it waits for it. Errors:
-// invalid_argument, not_found, execution_ended, payload_too_large, conflict
-// (Head, or an idempotency key that something else has just used), rate_limited (the
-// limits of the key that started the execution), idempotency_key_reused.
+// Signal stores a signal, and wakes the execution if it waits for it. Errors: invalid_argument,
+// not_found, execution_ended, payload_too_large, conflict (Head, or an idempotency key that another
+// request has just used), rate_limited (the limits of the key that started the execution),
+// idempotency_key_reused.
 func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalRequest) (SignalReply, error) {
 	if err := e.checkSignal(&r); err != nil {
 		return SignalReply{}, err
@@ -105,7 +103,7 @@ func (e *Engine) checkSignal(r *SignalRequest) error {
 	case r.Ref != nil && r.Value != nil:
 		return perdure.FieldErrorf("signalValueRef", "stands in place of signalValue; give one of them")
 	case r.Ref != nil:
-		return nil // checkReferenced
+		return nil // checked by checkReferenced
 	case r.Turn != nil:
 		return e.encodeTurn(r)
 	case r.Value == nil:
@@ -171,8 +169,9 @@ func (e *Engine) decideSignal(s *store.State, r SignalRequest, checked bool, mes
 	return d.done(SignalReply{r.ID, d.x.Status, response}), nil
 }
 
-// unused returns an error if the signal's idempotency key is in use: the signal that it
-// was used with, if there was one, is not in this execution.
+// unused returns an error if the signal's idempotency key is in use. The signal with which it was
+// used is not in this execution; otherwise the caller would have found it. Errors:
+// idempotency_key_reused, conflict.
 func (r SignalRequest) unused(known *store.Idempotency) error {
 	switch {
 	case known == nil:
@@ -184,8 +183,7 @@ func (r SignalRequest) unused(known *store.Idempotency) error {
 	}
 }
 
-// fits decides whether messages can be taken up: results of calls only where
-// the execution waits for them.
+// fits checks messages: results of calls are accepted only if the execution waits for them.
 func fits(s *store.State, messages []perdure.InputMessage) error {
 	var open []string
 	if x := s.Execution; x.Leaf != nil && between(x) {
@@ -194,7 +192,8 @@ func fits(s *store.State, messages []perdure.InputMessage) error {
 	return perdure.CheckMessages("signalValue.messages", open, messages)
 }
 
-// uploaded takes content that a client uploaded into the command.
+// uploaded takes content that a client uploaded into the command. Error: invalid_argument, if the
+// upload is incomplete.
 func (d *draft) uploaded(id *uuid.UUID) (*perdure.BlobRef, error) {
 	if id == nil {
 		return nil, nil

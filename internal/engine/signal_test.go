@@ -26,7 +26,7 @@ func wantIDs(t *testing.T, what string, got []perdure.Signal, want ...string) {
 	}
 }
 
-// Trap 12: two signals of one name are two.
+// TestTwoSignalsOfOneName checks trap 12: two signals with one name are two signals.
 func TestTwoSignalsOfOneName(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -35,7 +35,7 @@ func TestTwoSignalsOfOneName(t *testing.T) {
 	b.signal(h.id, "m", "s2")
 	h = b.claim()
 	wantIDs(t, "the signals", h.claim.Signals, "s1", "s2")
-	// The first is taken and consumed; the second is as pending as before.
+	// The first is taken and consumed; the second is still pending.
 	h.commit(func(c *perdure.Commit) { c.Take, c.Checkpoint = []string{"s1"}, &perdure.NewCheckpoint{} })
 	reply := h.commit(suspending(perdure.WaitSignal("m")))
 	if reply.Suspended {
@@ -44,25 +44,26 @@ func TestTwoSignalsOfOneName(t *testing.T) {
 	wantIDs(t, "the signals", reply.Signals, "s2")
 }
 
-// Traps 13 and 48: a signal is pending until a commit takes it, and given again
-// until a checkpoint has consumed it, in the order taken, ahead of the others.
+// TestSignalSurvivesACrash checks traps 13 and 48: a signal is pending until a commit takes it. A
+// taken signal is passed to each new claim until a checkpoint consumes it, in the order of the
+// takes and before the pending ones.
 func TestSignalSurvivesACrash(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
 	for _, id := range []string{"s1", "s2", "s3"} {
 		b.signal(h.id, "m", id)
 	}
-	h = takeover(h) // before the taking
+	h = takeover(h) // before the take
 	wantIDs(t, "the signals", h.claim.Signals, "s1", "s2", "s3")
 	wantIDs(t, "the signals given again", h.claim.Again)
 
 	h.commit(func(c *perdure.Commit) { c.Take = []string{"s2"} })
 	h.commit(func(c *perdure.Commit) { c.Take = []string{"s1"} })
-	h = takeover(h) // after it, before a checkpoint
+	h = takeover(h) // after the take, before a checkpoint
 	wantIDs(t, "the signals given again", h.claim.Again, "s2", "s1")
 	wantIDs(t, "the signals", h.claim.Signals, "s3")
 
-	// Taken again and stored, they are consumed by the checkpoint.
+	// Taken again, they are consumed by the checkpoint.
 	h.commit(func(c *perdure.Commit) { c.Take = []string{"s2", "s1"} })
 	h.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{} })
 	h = takeover(h)
@@ -74,7 +75,8 @@ func TestSignalSurvivesACrash(t *testing.T) {
 	}
 }
 
-// Trap 53: a message accepted just before the end is read.
+// TestCompleteWaitsForPendingSignals checks trap 53: a message that was accepted just before the
+// end is read.
 func TestCompleteWaitsForPendingSignals(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -88,7 +90,8 @@ func TestCompleteWaitsForPendingSignals(t *testing.T) {
 	if x := b.wantStatus(h.id, perdure.StatusRunning); x.Output != nil {
 		t.Errorf("the output %s was stored", x.Output)
 	}
-	// A commit that takes it may end; another name does not keep it.
+	// A commit that takes the signal may end the execution; a signal with another name does not
+	// prevent the end.
 	if reply = h.commit(func(c *perdure.Commit) { completing("m")(c); c.Take = []string{"s1"} }); reply.Ended != perdure.StatusCompleted {
 		t.Fatalf("it did not end: %+v", reply)
 	}
@@ -132,11 +135,11 @@ func TestSignalIDMakesSendingIdempotent(t *testing.T) {
 	h := b.claim()
 	wantIDs(t, "the signals", h.claim.Signals, "s1")
 	h.commit(func(c *perdure.Commit) { c.Take, c.Checkpoint = []string{"s1"}, &perdure.NewCheckpoint{} })
-	b.signal(id, "m", "s1") // consumed, and still known
+	b.signal(id, "m", "s1") // consumed, but its id is still known
 	if reply := h.commit(completing("m")); reply.Ended != perdure.StatusCompleted {
 		t.Error("a signal that was consumed became pending again")
 	}
-	b.signal(id, "m", "s1") // the sender's retry does not see the end
+	b.signal(id, "m", "s1") // a retry of the sender does not fail after the end
 }
 
 func TestSignalWithoutAnIDGetsOne(t *testing.T) {
@@ -181,8 +184,8 @@ func TestSignalsThatAreRefused(t *testing.T) {
 	}
 }
 
-// Ten consumers in turn race for five signals that are being sent: none doubled,
-// none lost.
+// TestTenConsumersWhileSignalsCome checks that each of five signals that are sent concurrently is
+// taken exactly once by ten competing consumers.
 func TestTenConsumersWhileSignalsCome(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

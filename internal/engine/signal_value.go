@@ -10,24 +10,23 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Turn is what the Responses endpoint gives an execution of the react agent: messages
-// of any role, and the settings of the response that they begin. It is stored as the
-// value of a userMessage; the check of public values refuses its members.
+// Turn is the input of the Responses endpoint to an execution of the react agent: messages of any
+// role, and the settings of the response that they begin. It is stored as the value of a
+// userMessage. The check of values from clients refuses its members.
 type Turn struct {
 	Messages []perdure.InputMessage `json:"messages"`
-	// Settings are in place of those in the execution's input; nil leaves them.
+	// Settings replaces the settings in the execution's input; nil keeps them.
 	Settings *perdure.ReactInput `json:"settings,omitempty"`
 }
 
-// UserMessageValue is what the value of a stored userMessage may hold: what the
-// user says, or a Turn.
+// UserMessageValue is the value of a stored userMessage: the user's text and parts, or a Turn.
 type UserMessageValue struct {
 	Text  *string        `json:"text,omitempty"`
 	Parts []perdure.Part `json:"parts,omitempty"`
 	Turn
 }
 
-// encodeTurn makes the value of a turn.
+// encodeTurn sets the request's value to the encoded turn.
 func (e *Engine) encodeTurn(r *SignalRequest) error {
 	if r.Name != perdure.UserMessage || r.Value != nil {
 		return perdure.FieldErrorf("turn", "stands in place of the value of a %s", perdure.UserMessage)
@@ -45,7 +44,7 @@ func (e *Engine) encodeTurn(r *SignalRequest) error {
 	return e.checkSize("the input", int64(len(r.Value)))
 }
 
-// signalRules are those of a signal's value.
+// signalRules returns the rules for the value of a signal.
 func signalRules(name string) perdure.DocumentRules {
 	if name == perdure.UserMessage {
 		return perdure.DocumentRules{Arrays: perdure.MessageParts}
@@ -53,7 +52,7 @@ func signalRules(name string) perdure.DocumentRules {
 	return perdure.DocumentRules{}
 }
 
-// checkSignalValue is the check of every value that a client sends.
+// checkSignalValue checks a value that a client sent.
 func (e *Engine) checkSignalValue(name string, value json.RawMessage) error {
 	if err := e.checkSize("the signal's value", int64(len(value))); err != nil {
 		return err
@@ -72,12 +71,12 @@ func (e *Engine) checkSignalValue(name string, value json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	return e.checkSize("the message", int64(len(entry.Content))) // it may be longer than it was sent
+	return e.checkSize("the message", int64(len(entry.Content))) // it may be longer than the value
 }
 
-// checkReferenced reads the content that stands in place of a signal's value, and
-// checks it as the value is checked. It reports whether it did: content that is not
-// there, or not whole, is the decision's to refuse, for the signal may be a repeat.
+// checkReferenced reads the content that replaces a signal's value, and checks it like a value. It
+// reports whether it did. A missing or incomplete content is not checked; the decision refuses it,
+// because the signal may be a repeat.
 func (e *Engine) checkReferenced(ctx context.Context, org string, execution uuid.UUID, r SignalRequest) (bool, error) {
 	if r.Ref == nil {
 		return false, nil

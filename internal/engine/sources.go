@@ -9,14 +9,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// sources are the workers that serve the contents of their LOCAL executions, and
-// when each was last heard of.
+// sources are the workers that serve the contents of their LOCAL executions, each with the time of
+// its last contact.
 type sources struct {
 	mu  sync.Mutex // guards all
 	all map[workerKey]*home
 }
 
-// workerKey names a worker: its id means nothing outside of its org.
+// workerKey identifies a worker by org and id, because the id is unique only within the org.
 type workerKey struct {
 	org    string
 	worker uuid.UUID
@@ -24,18 +24,19 @@ type workerKey struct {
 
 // home is a worker that keeps LOCAL executions.
 type home struct {
-	served []*served // its connections, the newest last
-	polls  int       // open ones
+	served []*served // its connections, newest last
+	polls  int       // number of open polls
 	seen   perdure.Time
 }
 
 type served struct{ source perdure.ContentSource }
 
-// mostHomes bounds how many workers that are away are remembered.
+// mostHomes bounds the number of workers in memory. At the bound, a disconnected one is removed for
+// each new one.
 const mostHomes = 10_000
 
-// at calls change with the home of that key. A worker is remembered from when it
-// is first heard of, in this process.
+// at calls change with the home of the key, under the lock. It creates the home at the first
+// contact of a worker with this process.
 func (s *sources) at(key workerKey, now perdure.Time, change func(*home)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,17 +67,15 @@ func (s *sources) makeRoom() {
 
 func (h *home) connected() bool { return len(h.served) > 0 || h.polls > 0 }
 
-// serve makes the worker's contents available until ctx ends, and returns why it
-// did. A worker that connects again before its old connection is known to be
-// broken is asked over the new one.
+// serve offers the worker's contents to readers until ctx ends, and returns the cause. If a worker
+// connects again before its old connection is known to be broken, the new connection is used.
 func (e *Engine) serve(ctx context.Context, org string, worker uuid.UUID, source perdure.ContentSource) error {
 	defer e.ServeContents(org, worker, source)()
 	<-ctx.Done()
 	return context.Cause(ctx)
 }
 
-// ServeContents makes the worker's contents available until the function is
-// called that it gives.
+// ServeContents offers the worker's contents to readers until end is called.
 func (e *Engine) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
 	key, mine := workerKey{org, worker}, &served{source}
 	e.sources.at(key, e.Store.Now(), func(h *home) { h.served = append(h.served, mine) })
@@ -87,8 +86,8 @@ func (e *Engine) ServeContents(org string, worker uuid.UUID, source perdure.Cont
 	}
 }
 
-// polling notes a poll of a worker with a store of its own; the caller calls
-// what it gives when the poll is over.
+// polling records an open poll of a worker that has its own store. The caller must call over at the
+// end of the poll.
 func (e *Engine) polling(org string, p perdure.Poll) (over func()) {
 	if !p.Local {
 		return func() {}
@@ -98,7 +97,7 @@ func (e *Engine) polling(org string, p perdure.Poll) (over func()) {
 	return func() { e.sources.at(key, e.Store.Now(), func(h *home) { h.polls-- }) }
 }
 
-// beating notes a heartbeat, of a worker that is known to keep executions.
+// beating records a heartbeat of a worker that is known to keep executions.
 func (e *Engine) beating(org string, worker uuid.UUID) {
 	e.sources.mu.Lock()
 	defer e.sources.mu.Unlock()
@@ -107,8 +106,8 @@ func (e *Engine) beating(org string, worker uuid.UUID) {
 	}
 }
 
-// sourceOf returns the contents of a worker. Errors: unavailable, which says since
-// when it is away.
+// sourceOf returns the contents of a worker. Error: unavailable, which says since when the worker
+// has been away.
 func (e *Engine) sourceOf(org string, worker uuid.UUID) (perdure.ContentSource, error) {
 	e.sources.mu.Lock()
 	defer e.sources.mu.Unlock()
@@ -122,7 +121,7 @@ func (e *Engine) sourceOf(org string, worker uuid.UUID) (perdure.ContentSource, 
 	return h.served[len(h.served)-1].source, nil
 }
 
-// locate says, on an execution that waits for its home, that it is away.
+// locate sets Away on an execution that is PENDING because its home is not connected.
 func (e *Engine) locate(x *perdure.Execution) {
 	if x.PersistenceMode != perdure.Local || x.HomeID == nil || x.Status != perdure.StatusPending {
 		return

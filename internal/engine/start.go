@@ -18,8 +18,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// StartRequest asks for a new execution. Fields that are nil or "" come from
-// the definition, if one is named, or stand for the default.
+// StartRequest is a request for a new execution. Fields that are nil or "" are taken from the
+// definition, if one is named; otherwise they have their defaults.
 type StartRequest struct {
 	Kind            string
 	DefinitionID    *uuid.UUID
@@ -36,19 +36,20 @@ type StartRequest struct {
 	Metadata        json.RawMessage
 	PersistenceMode perdure.PersistenceMode
 	Traceparent     string
-	// Messages are in place of UserPrompt and Parts, From where the conversation
-	// begins in another execution, Turns what its turns are asked for: all for
-	// the react agent.
+	// Messages, From and Turns are for the react agent. Messages replaces UserPrompt and Parts.
+	// From is the place in another execution where the conversation begins. Turns are the settings
+	// of the model calls.
 	Messages []perdure.InputMessage
 	From     *perdure.EntryRef
 	Turns    perdure.Turns
-	// Response is set where a client asked for a response.
+	// Response is set if a client asked for a response.
 	Response *ResponseRequest
-	// IdempotencyKey, with the hash of the whole request, makes a repeat within
-	// 24 hours answer with the execution that the first one made.
+	// IdempotencyKey, if set, identifies the request for 24 hours, together with RequestHash, the
+	// hash of the whole request. A repeat is answered with the execution that the first request
+	// created.
 	IdempotencyKey string
 	RequestHash    perdure.Hash
-	// Conversation, if set, is the one whose next response this begins.
+	// Conversation, if set, is the conversation whose next response the start begins.
 	Conversation *ConversationTurn
 }
 
@@ -58,12 +59,12 @@ const (
 	maxMetadata    = 16 << 10
 )
 
-// Start creates an execution, which counts against the limits of the context's
-// key. Errors: invalid_argument, not_found (definition), idempotency_key_reused,
-// payload_too_large, rate_limited.
+// Start creates an execution. It counts against the limits of the context's key. Errors:
+// invalid_argument, not_found (definition), idempotency_key_reused, payload_too_large,
+// rate_limited.
 func (e *Engine) Start(ctx context.Context, org string, r StartRequest) (*perdure.Execution, error) {
 	if own := ownTraceparent(ctx); own != "" {
-		r.Traceparent = own // what it does hangs on the request, not beside it
+		r.Traceparent = own // the execution's spans are children of the request's span
 	}
 	x, err := e.prepare(ctx, org, r)
 	if err != nil {
@@ -94,12 +95,11 @@ func (e *Engine) Start(ctx context.Context, org string, r StartRequest) (*perdur
 	return e.Store.Execution(ctx, org, d.value.(uuid.UUID))
 }
 
-// decideStart inserts the execution with its first event, unless the
-// idempotency key names one already. It answers with the row that it inserts, or with
-// the id of the one that is there.
+// decideStart inserts the execution with its first event, unless the idempotency key names an
+// execution. It answers with the inserted row, or with the id of the existing execution.
 func decideStart(s *store.State, x perdure.Execution, r StartRequest, epoch uint64) (*store.Changes, error) {
 	if s.Execution != nil {
-		return answerOf(x.ID), nil // the store runs a start again whose outcome it did not know
+		return answerOf(x.ID), nil // the store repeats a start whose outcome is unknown
 	}
 	if known := s.Idempotency; known != nil {
 		if known.RequestHash != r.RequestHash {
@@ -126,7 +126,7 @@ func decideStart(s *store.State, x perdure.Execution, r StartRequest, epoch uint
 		d.c.Retain = s.Definition.Retention
 	}
 	if ref := x.InputBlob; ref != nil {
-		// It is erased here once its worker has it.
+		// The blob is erased on the server once the execution's worker has it.
 		d.c.Blob = &store.Blob{ID: ref.ID, Length: ref.Length, Held: ref.Length, SHA256: ref.SHA256, Owned: true}
 		d.c.BlobChunk = x.Input
 	}
@@ -137,12 +137,12 @@ func decideStart(s *store.State, x perdure.Execution, r StartRequest, epoch uint
 	}
 	made := new(perdure.Execution)
 	changes := d.done(made)
-	*made = *d.x         // others of the batch may change the row
-	made.InputBlob = nil // the input is there
+	*made = *d.x         // other commands of the batch may change the row
+	made.InputBlob = nil // the input is in the row
 	return changes, nil
 }
 
-// prepare checks the request and makes the row.
+// prepare checks the request and returns the new row.
 func (e *Engine) prepare(ctx context.Context, org string, r StartRequest) (*perdure.Execution, error) {
 	if r.Kind == "" {
 		r.Kind = perdure.ReactKind
@@ -175,8 +175,8 @@ func (e *Engine) prepare(ctx context.Context, org string, r StartRequest) (*perd
 	}, nil
 }
 
-// checkPlacing fills in and checks where the execution runs and what is said
-// about it.
+// checkPlacing sets the defaults of queue, workspace, metadata and persistence mode, and checks
+// them.
 func checkPlacing(r *StartRequest) error {
 	if err := checkStartTexts(r); err != nil {
 		return err
@@ -204,7 +204,8 @@ func checkPlacing(r *StartRequest) error {
 	return nil
 }
 
-// checkStartTexts checks what is kept as text. The input is a content.
+// checkStartTexts checks the fields that are stored as text. The input is not one of them; it is a
+// content.
 func checkStartTexts(r *StartRequest) error {
 	for _, text := range []struct{ field, value string }{
 		{"queue", r.Queue}, {"workspace", r.Workspace}, {"Idempotency-Key", r.IdempotencyKey}, {"traceparent", r.Traceparent},
@@ -221,8 +222,8 @@ func checkStartTexts(r *StartRequest) error {
 	return checkMetadata(r.Metadata)
 }
 
-// inputOf makes the execution's input: for the react agent a frozen copy of its
-// configuration, for others the caller's, checked by the kind's schema.
+// inputOf returns the execution's input: for the react agent a frozen copy of its configuration,
+// for other kinds the caller's input, checked with the kind's schema.
 func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec perdure.KindSpec) (json.RawMessage, error) {
 	if r.Kind != perdure.ReactKind {
 		if r.Input == nil {
@@ -255,7 +256,7 @@ func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec p
 	return json.Marshal(in)
 }
 
-// overlay lets the request's own fields replace the definition's; config is
+// overlay replaces the definition's fields with those of the request that are set. The config is
 // merged member by member.
 func overlay(in *perdure.ReactInput, r StartRequest) {
 	in.UserPrompt, in.Parts, in.OneShot = r.UserPrompt, r.Parts, r.OneShot
@@ -294,8 +295,8 @@ func checkReact(in perdure.ReactInput, spec perdure.KindSpec, queue string) erro
 	return checkConfig(in.Config)
 }
 
-// checkTools checks the names of the tools that run here and of the client's, which
-// a model is given together.
+// checkTools checks the names of the server's and the client's tools together, because a model gets
+// both.
 func checkTools(in perdure.ReactInput) error {
 	names := slices.Clone(in.Tools)
 	for _, t := range in.ClientTools {
@@ -310,7 +311,7 @@ func checkTools(in perdure.ReactInput) error {
 	return perdure.CheckToolNames(at, names, in.Models)
 }
 
-// checkModels names the model at fault by its place.
+// checkModels checks the models. The error names the model at fault by its index.
 func checkModels(models []perdure.ModelConfig, providers []string) error {
 	for n, m := range models {
 		at := fmt.Sprintf("models[%d]", n)

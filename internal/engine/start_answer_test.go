@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// A start answers with the row as it is stored, without reading it again.
+// TestAStartAnswersWithTheStoredRow checks that a start returns the stored row without reading it.
 func TestAStartAnswersWithTheStoredRow(t *testing.T) {
 	large := json.RawMessage(`"` + strings.Repeat("x", perdure.InlineLimit+1) + `"`)
 	prompt := "hello"

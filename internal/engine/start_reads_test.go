@@ -13,12 +13,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// kindReads counts reads of kinds, of which the first waits for release.
+// kindReads is a store that counts reads of kinds. The first read waits for release.
 type kindReads struct {
 	store.Store
 	mu             sync.Mutex
 	one, all       int
-	begun, release chan struct{} // nil: none waits
+	begun, release chan struct{} // nil: no read waits
 }
 
 func (k *kindReads) AgentKind(ctx context.Context, org, kind string) (*store.Kind, error) {
@@ -38,7 +38,8 @@ func (k *kindReads) Kinds(ctx context.Context, org string) ([]store.Kind, error)
 	return k.Store.Kinds(ctx, org)
 }
 
-// A start reads its own kind alone, and the others only for the error that names them.
+// TestAStartReadsItsKindAlone checks that a start reads only its own kind. The other kinds are read
+// only for the error that names them.
 func TestAStartReadsItsKindAlone(t *testing.T) {
 	b := newBench(t)
 	reads := &kindReads{Store: b.s}
@@ -57,7 +58,8 @@ func TestAStartReadsItsKindAlone(t *testing.T) {
 	}
 }
 
-// Starts at once share a read of their kind, which begins after them all.
+// TestStartsAtOnceShareTheReadOfTheirKind checks that concurrent starts share a read of their kind
+// that begins after all of them.
 func TestStartsAtOnceShareTheReadOfTheirKind(t *testing.T) {
 	b := newBench(t)
 	bubble.Test(t, func(t *testing.T) {
@@ -83,8 +85,8 @@ func TestStartsAtOnceShareTheReadOfTheirKind(t *testing.T) {
 	})
 }
 
-// What another server has registered counts from then on, also for a kind that starts
-// were checked by before.
+// TestStartsAreCheckedByWhatAnotherServerRegistered checks that starts use a registration at
+// another server at once, also for a kind that they have used before.
 func TestStartsAreCheckedByWhatAnotherServerRegistered(t *testing.T) {
 	onEach(t, func(t *testing.T, p *place) {
 		other := New(Config{Store: p.s, Lease: testLease}).Dispatch(org, false)

@@ -37,7 +37,7 @@ func TestStartWithAKeyIsOne(t *testing.T) {
 	wg.Wait()
 	_, err = b.e.Start(t.Context(), org, request(`2`))
 	b.wantCode(err, perdure.IdempotencyKeyReused)
-	// The key is the org's, and is kept for a day.
+	// The idempotency key belongs to the org, and is kept for a day.
 	_, err = b.e.Dispatch("globex", false).Register(t.Context(), perdure.Registration{Agents: []perdure.KindSpec{{Kind: "agent"}}})
 	b.must(err)
 	other, err := b.e.Start(t.Context(), "globex", request(`2`))
@@ -107,7 +107,7 @@ func TestStartCopiesItsDefinition(t *testing.T) {
 	if in.SystemPrompt != "be kind" || len(in.Tools) != 1 || *in.Config.MaxTurns != 5 || *in.Config.MaxTokens != 100 || in.Config.Thinking != "high" {
 		t.Errorf("the input is %s", x.Input)
 	}
-	// Later edits, and the deletion, do not touch it.
+	// Later changes of the definition, and its deletion, do not affect the execution.
 	d.SystemPrompt = "be harsh"
 	_, err = b.e.UpdateDefinition(t.Context(), org, *d, d.Version)
 	b.must(err)
@@ -142,7 +142,7 @@ func TestDefinitionConflicts(t *testing.T) {
 	_, err = b.e.UpdateDefinition(t.Context(), org, *one, 1)
 	b.wantCode(err, perdure.Conflict)
 	_, err = b.e.UpdateDefinition(t.Context(), "globex", *one, 0)
-	b.wantCode(err, perdure.Unavailable) // no kind is known there
+	b.wantCode(err, perdure.Unavailable) // no kind is known in that org
 	b.wantCode(b.e.DeleteDefinition(t.Context(), "globex", one.ID), perdure.NotFound)
 	for name, d := range map[string]perdure.Definition{
 		"no name":              {Slug: "x", Models: scripted},

@@ -16,8 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// lifecycle returns the events of the execution itself, with the status that each
-// says.
+// lifecycle returns the events of the execution itself, each with its status.
 func (b *bench) lifecycle(id uuid.UUID) []string {
 	b.Helper()
 	var all []string
@@ -32,7 +31,8 @@ func (b *bench) lifecycle(id uuid.UUID) []string {
 	return all
 }
 
-// Each way to an end is in the log, a transition an event.
+// TestEveryTransitionIsAnEvent checks that the log contains an event for each transition, on every
+// way to an end.
 func TestEveryTransitionIsAnEvent(t *testing.T) {
 	begun := []string{
 		"agent.created PENDING", "agent.started RUNNING", "agent.waiting WAITING", "agent.resumed RUNNING",
@@ -61,7 +61,8 @@ func TestEveryTransitionIsAnEvent(t *testing.T) {
 	}
 }
 
-// A signal is taken in by an execution in whatever status but an ended one.
+// TestSignalsAreAcceptedUntilTheEnd checks that an execution accepts signals in every status until
+// it has ended.
 func TestSignalsAreAcceptedUntilTheEnd(t *testing.T) {
 	b := newBench(t)
 	id := b.start()
@@ -82,8 +83,8 @@ func TestSignalsAreAcceptedUntilTheEnd(t *testing.T) {
 	b.wantCode(err, perdure.ExecutionEnded)
 }
 
-// A lease that names no claim holds nothing: not where the execution waits, and
-// has no claim either.
+// TestLeaseWithoutAClaimHoldsNothing checks that a lease without a claim id is never valid, even if
+// the execution has no claim either.
 func TestLeaseWithoutAClaimHoldsNothing(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -108,8 +109,8 @@ func TestLeaseWithoutAClaimHoldsNothing(t *testing.T) {
 	}
 }
 
-// A timer wakes within 100 ms of its due time, on a server that has nothing else
-// to do, whether it was suspended before the server's loop began or after.
+// TestTimerIsPunctual checks that a timer wakes an execution within 100 ms of its due time on an
+// idle server, whether the suspend came before the server's loop began or after.
 func TestTimerIsPunctual(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := &bench{T: t, worker: uuid.New()}
@@ -146,7 +147,7 @@ func TestTimerIsPunctual(t *testing.T) {
 	})
 }
 
-// lanes is a store that notes in which lane commands come.
+// lanes is a store that records the lanes of commands.
 type lanes struct {
 	store.Store
 	seen map[string]store.Lane
@@ -157,7 +158,8 @@ func (l *lanes) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return l.Store.Do(ctx, c)
 }
 
-// Renewals and claims go ahead of all other writes, content behind commits.
+// TestRenewalsGoFirst checks that renewals and claims use a lane before all other writes, and that
+// content uses one after commits.
 func TestRenewalsGoFirst(t *testing.T) {
 	b := newBench(t)
 	l := &lanes{Store: b.s, seen: map[string]store.Lane{}}
@@ -182,7 +184,7 @@ func TestRenewalsGoFirst(t *testing.T) {
 	}
 }
 
-// What is not configured is what docs/ and the flags say.
+// TestDefaults checks that the defaults are those in docs/ and in the help of the flags.
 func TestDefaults(t *testing.T) {
 	b := newBench(t)
 	b.e = New(Config{Store: b.s})

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// source streams as one task attempt.
+// source streams as one attempt of a task.
 type source struct {
 	*bench
 	lease perdure.TaskLease
@@ -34,7 +34,7 @@ func (s source) wantHeld(want int64, f perdure.Frame) {
 	}
 }
 
-// text joins the chunks of each block, by seq.
+// text returns the joined chunks of each block, by seq.
 func (s source) text() map[int64]string {
 	s.Helper()
 	blocks := map[int64]string{}
@@ -59,10 +59,10 @@ func TestChunksArePlacedByOffset(t *testing.T) {
 	s.wantHeld(5, s.frame(0, 0, "hello"))
 	s.wantHeld(5, s.frame(0, 0, "hello"))        // known
 	s.wantHeld(5, s.frame(0, 2, "llo"))          // known
-	s.wantHeld(5, s.frame(0, 7, "orld"))         // a hole
+	s.wantHeld(5, s.frame(0, 7, "orld"))         // a gap
 	s.wantHeld(11, s.frame(0, 3, "lo world"))    // half known
 	s.wantHeld(13, s.frame(0, 11, "é"))          // bytes, not characters
-	s.wantHeld(0, s.frame(1, 3, "out of place")) // a block that begins with a hole is none
+	s.wantHeld(0, s.frame(1, 3, "out of place")) // a block that begins with a gap is not stored
 	blocks := s.text()
 	if len(blocks) != 1 {
 		t.Fatalf("the blocks are %v", blocks)
@@ -116,7 +116,7 @@ func TestRepeatedEventIsOne(t *testing.T) {
 	}
 }
 
-// closed returns what the log says of each block's end, in order.
+// closed returns the ends of blocks in the log, in order.
 func (s source) closed() []string {
 	s.Helper()
 	var ends []string
@@ -145,19 +145,19 @@ func TestBlocksClose(t *testing.T) {
 	last := s.frame(0, 0, "all of it")
 	last.Close = true
 	s.wantHeld(9, last)
-	s.wantHeld(9, last)                   // the answer was lost
-	s.wantHeld(9, s.frame(0, 9, " late")) // nothing grows after its end
+	s.wantHeld(9, last)                   // a repeat after a lost answer
+	s.wantHeld(9, s.frame(0, 9, " late")) // nothing is added after the end
 	cut := s.frame(1, 0, "too much")
 	cut.Type, cut.Stream, cut.Close, cut.Reason = perdure.EventTerminal, "stdout", true, perdure.BlockTruncated
 	s.wantHeld(8, cut)
 	empty := s.frame(2, 0, "")
 	empty.Close = true
-	s.wantHeld(0, empty) // a block that held nothing is none
+	s.wantHeld(0, empty) // an empty block is not stored
 	s.wantClosed("9 bytes done", "8 bytes truncated")
 }
 
-// Trap 57: an end that names more than is there is refused, and nothing is
-// missing.
+// TestFinishWaitsForItsBlocks checks trap 57: an end that names more bytes than are stored is
+// refused, so that no bytes are missing.
 func TestFinishWaitsForItsBlocks(t *testing.T) {
 	h, s := newSource(t)
 	s.wantHeld(3, s.frame(0, 0, "one"))
@@ -176,15 +176,15 @@ func TestFinishWaitsForItsBlocks(t *testing.T) {
 	}
 }
 
-// whole is a frame that is all of a block.
+// whole returns a frame with the whole text of a block.
 func (s source) whole(block int64, t perdure.EventType, text string) perdure.Frame {
 	f := s.frame(block, 0, text)
 	f.Type, f.Close = t, true
 	return f
 }
 
-// again are the ways in which an attempt comes to be made again, fails those in
-// which it is the last one.
+// again are the ways in which an attempt is repeated; fails are the ways in which it is the last
+// one.
 var (
 	again = map[string]func(*holder, source){
 		"retried": func(_ *holder, s source) { s.finish(failed(perdure.TaskClaim{Lease: s.lease}, false)) },
@@ -214,9 +214,9 @@ func TestAttemptThatFailsSupersedesItsBlocks(t *testing.T) {
 	}
 }
 
-// What an attempt had closed before it failed, such as the thinking before a
-// connection broke off, is taken back too if it is made again: nothing that it
-// said is left. Of the last one it stays.
+// TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed checks that blocks that an attempt closed
+// before it failed, such as the thinking before a connection broke, are superseded if the attempt
+// is repeated. If it was the last attempt, they are not.
 func TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed(t *testing.T) {
 	said := func(s source) {
 		arguments, output := s.whole(1, perdure.EventData, `{"a":1}`), s.whole(2, perdure.EventTerminal, "out")
@@ -247,8 +247,8 @@ func TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed(t *testing.T) {
 	}
 }
 
-// Of a task that ends because its worker is lost, what its program wrote is kept,
-// and nothing else.
+// TestLostAttemptKeepsItsOutputAlone checks that of a task that ends because its worker was lost,
+// only the terminal output is not superseded.
 func TestLostAttemptKeepsItsOutputAlone(t *testing.T) {
 	h, s := newSource(t, func(o *perdure.TaskOptions) { o.OnLost = perdure.OnLostReport })
 	output := s.whole(1, perdure.EventTerminal, "out")
@@ -258,7 +258,7 @@ func TestLostAttemptKeepsItsOutputAlone(t *testing.T) {
 	s.wantClosed("2 bytes done", "3 bytes done", "2 bytes superseded")
 }
 
-// A block that an entry stands for was not said in vain.
+// TestBlockOfAnEntryIsNotSuperseded checks that a block that an entry refers to is not superseded.
 func TestBlockOfAnEntryIsNotSuperseded(t *testing.T) {
 	for name, end := range again {
 		if name == "lost" {
@@ -279,8 +279,8 @@ func TestBlockOfAnEntryIsNotSuperseded(t *testing.T) {
 	}
 }
 
-// An attempt that succeeds takes nothing back, and a later failure of another
-// task does not touch it.
+// TestBlocksOfOtherAttemptsStay checks that an attempt that succeeds supersedes nothing, and that a
+// later failure of another task does not affect it.
 func TestBlocksOfOtherAttemptsStay(t *testing.T) {
 	h, s := newSource(t)
 	_, c := h.scheduled("2")
@@ -294,7 +294,8 @@ func TestBlocksOfOtherAttemptsStay(t *testing.T) {
 	s.wantClosed("3 bytes done", "3 bytes done", "3 bytes superseded")
 }
 
-// What a tool said is kept when its task ends, whatever the end.
+// TestTerminalOutputIsKeptAtTheEnd checks that terminal output is not superseded at the end of its
+// task, whatever the outcome.
 func TestTerminalOutputIsKeptAtTheEnd(t *testing.T) {
 	_, s := newSource(t)
 	f := s.frame(0, 0, "make: error 1")

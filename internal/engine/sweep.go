@@ -12,25 +12,24 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Sweep does once what Run does again and again, and trusts the age of every
-// lease. It is for a program that decides itself when time has passed.
+// Sweep runs one round of Run, and relies on the age of all leases. It is for programs that control
+// the time themselves.
 func (e *Engine) Sweep(ctx context.Context) error {
 	_, _, err := e.round(ctx, round{now: e.Store.Now(), leases: true, reap: true})
 	return err
 }
 
-// round is one look at what time has brought.
+// round is one check of everything that depends on time.
 type round struct {
 	now    perdure.Time
-	since  perdure.Time // what was put off until later than this is rechecked
-	leases bool         // look at leases
-	// reap takes back leases that were over at now: a stall in the middle of the
-	// round ends none.
+	since  perdure.Time // items that were put off until after this time are checked again
+	leases bool         // check leases
+	// reap ends the leases that had run out at now. A stall during the round therefore ends none.
 	reap bool
 }
 
-// round does what is due. It returns when there is more to do, and when the first
-// lease is over that is left; zero if nobody knows.
+// round does what is due. It returns the time when more is due, and the time when the first
+// remaining lease ends; a zero time is unknown.
 func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, err error) {
 	due, err := e.Store.Due(ctx, store.DueQuery{Since: r.since, Leases: r.leases})
 	if err != nil {
@@ -43,7 +42,7 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 	errs := []error{
 		err,
 		e.Store.Tidy(ctx),
-		// Not held up after an outage: these workers had been connected since.
+		// An outage of the store does not delay this: these workers were connected after it.
 		e.takeFromGone(ctx, r.now),
 	}
 	e.parked.sweep(r.now.Add(-e.Lease))
@@ -59,9 +58,8 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 	return e.nextOf(due), lease, errors.Join(errs...)
 }
 
-// nextOf is when there is more to do than to look at leases; zero if nothing comes.
-// What could not be done although it was due waits for the next sweep; a timer
-// does not.
+// nextOf returns when something other than a lease is due; zero if nothing is. An item that is due
+// and could not be done waits for the next sweep, unless it is a timer.
 func (e *Engine) nextOf(due store.Due) perdure.Time {
 	next, now := earlier(due.Ready, due.At[store.PickTimers]), e.Store.Now()
 	for kind, grace := range map[store.PickKind]time.Duration{
@@ -74,7 +72,7 @@ func (e *Engine) nextOf(due store.Due) perdure.Time {
 	return next
 }
 
-// earlier returns the earlier of two moments, of which each may be none.
+// earlier returns the earlier of two times; a zero time counts as none.
 func earlier(a, b perdure.Time) perdure.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a.Time) {
 		return b
@@ -82,7 +80,7 @@ func earlier(a, b perdure.Time) perdure.Time {
 	return a
 }
 
-// sweepDue does what has come due, and reports whether there was anything.
+// sweepDue does what is due, and reports whether anything was.
 func (e *Engine) sweepDue(ctx context.Context, due store.Due, r round) (did bool, err error) {
 	jitter := rand.Float64()
 	now, grace := r.now, e.Lease
@@ -91,7 +89,7 @@ func (e *Engine) sweepDue(ctx context.Context, due store.Due, r round) (did bool
 		pick   store.Pick
 		needs  func(*perdure.Execution) store.Needs
 		decide func(*store.State) (*store.Changes, error)
-		lease  bool // it goes by the age of leases
+		lease  bool // depends on the age of leases
 	}{
 		{"timers", store.Pick{Kind: store.PickTimers}, nil, decideTimer, false},
 		{"cancel overdue", store.Pick{Kind: store.PickCancelOverdue}, endNeeds, decideCancelOverdue, false},
@@ -132,11 +130,11 @@ func (e *Engine) sweepDue(ctx context.Context, due store.Due, r round) (did bool
 	return did, errors.Join(errs...)
 }
 
-// sweepStep is how many candidates one command of a sweep takes.
+// sweepStep is the maximum number of candidates of one command of a sweep.
 const sweepStep = 100
 
-// sweep decides about all candidates of a pick, some at a time, so that other
-// commands come in between.
+// sweep decides about all candidates of a pick, in several commands, so that other commands can run
+// between them.
 func (e *Engine) sweep(ctx context.Context, name string, pick store.Pick, needs func(*perdure.Execution) store.Needs, decide func(*store.State) (*store.Changes, error)) error {
 	pick.Limit = sweepStep
 	for {

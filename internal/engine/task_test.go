@@ -33,8 +33,7 @@ func TestScheduleAnswersByWhatIsThere(t *testing.T) {
 	if n := b.count(h.id, perdure.EventTaskScheduled); n != 1 {
 		t.Errorf("%d tasks, want 1", n)
 	}
-	// Equal input is the same task however it is written; an instance tells
-	// apart.
+	// Inputs that are equal in canonical form are the same task. An instance makes them different.
 	h.commit(func(c *perdure.Commit) {
 		c.Tasks = []perdure.NewTask{
 			h.newTask(`{"b":1,"a":2}`), h.newTask(`{"a": 2, "b": 1.0}`),
@@ -46,7 +45,7 @@ func TestScheduleAnswersByWhatIsThere(t *testing.T) {
 	}
 }
 
-// Trap 50: the same key is another task in another execution.
+// TestTaskKeyIsTheExecutions checks trap 50: the same key is another task in another execution.
 func TestTaskKeyIsTheExecutions(t *testing.T) {
 	b := newBench(t)
 	mine := func(o *perdure.TaskOptions) { o.Key = "mine" }
@@ -61,7 +60,7 @@ func TestTaskKeyIsTheExecutions(t *testing.T) {
 	if got := b.task(two.id, id2).Status; got != perdure.TaskRunning {
 		t.Errorf("the other execution's task is %s", got)
 	}
-	// Nothing is looked up by the task's id alone.
+	// No lookup uses only the task's id.
 	c2.Lease.ExecutionID = one.id
 	_, err := b.d.FinishTask(t.Context(), done(c2, `"x"`))
 	b.wantCode(err, perdure.NotFound)
@@ -112,7 +111,7 @@ func TestFinishDeliveredTwice(t *testing.T) {
 	if after := b.snapshot(h.id); after != before {
 		t.Errorf("delivered again it wrote:\n%s\n%s", before, after)
 	}
-	// Once that claim has moved on, it is not given a third time.
+	// After that claim has ended, it is not returned a third time.
 	next := &holder{bench: b, claim: *first.Claim, id: h.id}
 	next.suspend(perdure.WaitSignal("x"))
 	if third := b.finish(f); third.Claim != nil {
@@ -133,7 +132,7 @@ func TestFinishThatWakesNothing(t *testing.T) {
 			t.Errorf("end %d brought a claim: parked %v", i, f.Parked)
 		}
 	}
-	// The second woke it, for whoever polls.
+	// The second task woke the execution; any poll may claim it.
 	b.claim()
 }
 

@@ -12,10 +12,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// checkTexts refuses a request of which a text cannot be kept by every store, and
-// names the first one. It goes over all that the request holds, so that no field
-// is forgotten; contents are bytes and stay as they are, and what errors say is
-// mended instead. at is where the request stands; "" is the top.
+// checkTexts refuses a request that contains a text which not every store can hold; the error names
+// the first one. It visits all fields by reflection, so that none is forgotten. Contents are bytes
+// and are not checked. The texts of errors are not refused; mended repairs them. at is the place of
+// the request in error messages, "" for the top.
 func checkTexts(at string, request any) error {
 	where, bad := badText(reflect.ValueOf(request))
 	if bad == "" {
@@ -29,7 +29,7 @@ var (
 	timeType      = reflect.TypeFor[perdure.Time]()
 )
 
-// badText returns a text that cannot be kept, and where in v it is; "" if there is
+// badText returns a text in v that not every store can hold, and its place in v; "" if there is
 // none.
 func badText(v reflect.Value) (where, text string) {
 	switch v.Kind() {
@@ -88,7 +88,7 @@ func badTextOfFields(v reflect.Value) (where, text string) {
 	return "", ""
 }
 
-// nameOf is what clients and workers call a field.
+// nameOf returns the name of a field in JSON, which clients and workers use.
 func nameOf(f reflect.StructField) string {
 	if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
 		return name
@@ -96,8 +96,8 @@ func nameOf(f reflect.StructField) string {
 	return strings.ToLower(f.Name[:1]) + f.Name[1:]
 }
 
-// checkJSON refuses what is kept as text and is no JSON. Such a text may say any
-// character, as JSON writes it.
+// checkJSON checks a value that is stored as JSON text. It may contain any character, escaped as in
+// JSON.
 func checkJSON(field string, raw json.RawMessage) error {
 	if len(raw) == 0 {
 		return nil
@@ -105,8 +105,8 @@ func checkJSON(field string, raw json.RawMessage) error {
 	return perdure.CheckDocumentBytes(field, raw, perdure.DocumentRules{Workers: true})
 }
 
-// checkMetadata checks an execution's metadata, whose members are compared as text:
-// half of a pair of surrogates is none.
+// checkMetadata checks an execution's metadata. Its members are compared as text, so half of a
+// surrogate pair is refused: it is not a character.
 func checkMetadata(raw json.RawMessage) error {
 	if err := checkJSON("metadata", raw); err != nil {
 		return err
@@ -115,7 +115,7 @@ func checkMetadata(raw json.RawMessage) error {
 		if raw[i] != '\\' {
 			continue
 		}
-		i++ // what is escaped, which is there
+		i++ // the escaped character, which valid JSON has
 		if raw[i] != 'u' {
 			continue
 		}
@@ -133,17 +133,17 @@ func checkMetadata(raw json.RawMessage) error {
 	return nil
 }
 
-// escaped is what four hexadecimal digits stand for.
+// escaped returns the character of four hexadecimal digits.
 func escaped(digits []byte) rune {
 	n, err := strconv.ParseUint(string(digits[:4]), 16, 16)
 	if err != nil {
-		return unicode.ReplacementChar // JSON that is valid has digits here
+		return unicode.ReplacementChar // unreachable: valid JSON has digits here
 	}
 	return rune(n)
 }
 
-// mended is an error whose words every store can keep: an execution or a task
-// whose end could not be stored would never end.
+// mended returns the error with texts that every store can hold. Otherwise the end of an execution
+// or a task could not be stored, and it would never end.
 func mended(e *perdure.TaskError) *perdure.TaskError {
 	if e == nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// onEach runs a test on a bench over every store.
+// onEach runs a test on each kind of store.
 func onEach(t *testing.T, test func(*testing.T, *place)) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		p := &place{T: t, clock: &clock{now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}, worker: uuid.New()}
@@ -33,7 +33,7 @@ func onEach(t *testing.T, test func(*testing.T, *place)) {
 	})
 }
 
-// place is an engine with a worker, over any store.
+// place is an engine with a worker, on any store.
 type place struct {
 	*testing.T
 	clock  *clock
@@ -59,7 +59,7 @@ func (p *place) start(r StartRequest) perdure.Lease {
 	return p.claim().Lease
 }
 
-// claim claims the one execution that is pending.
+// claim claims the only pending execution.
 func (p *place) claim() perdure.AgentClaim {
 	p.Helper()
 	claims, err := p.d.PollAgents(p.Context(), perdure.Poll{WorkerID: p.worker, Queues: []string{"default"}, Kinds: []string{"agent"}, Slots: 1})
@@ -73,10 +73,10 @@ func (p *place) claim() perdure.AgentClaim {
 func (p *place) release(a perdure.AgentRelease) {
 	p.Helper()
 	p.must(p.d.Release(p.Context(), perdure.Release{WorkerID: p.worker, Agents: []perdure.AgentRelease{a}}))
-	p.clock.advance(2 * maxPause) // it is put off
+	p.clock.advance(2 * maxPause) // after the pause of the crash guard
 }
 
-// schedule schedules a task beside the execution's wait for it, and claims it.
+// schedule schedules a task, suspends the execution to wait for it, and claims the task.
 func (p *place) schedule(l perdure.Lease, o perdure.TaskOptions) perdure.TaskLease {
 	p.Helper()
 	key := perdure.CallerTaskKey(l.ExecutionID, "work", "k")
@@ -99,7 +99,8 @@ func (p *place) execution(id uuid.UUID) *perdure.Execution {
 	return x
 }
 
-// Whatever an error says, what it ends is ended, on every store.
+// TestErrorsOfAnyWordsEndWhatTheyEnd checks that an execution or a task ends on every store,
+// whatever the text of its error.
 func TestErrorsOfAnyWordsEndWhatTheyEnd(t *testing.T) {
 	const said, kept = "exit status 2: \x00 \xff.", "exit status 2: \uFFFD \uFFFD."
 	failure := &perdure.TaskError{Code: "bad\x00code", Message: said}
@@ -150,8 +151,8 @@ func TestErrorsOfAnyWordsEndWhatTheyEnd(t *testing.T) {
 	})
 }
 
-// What cannot be kept as text is refused before the store sees it, by the same
-// words on every store.
+// TestTextsThatCannotBeKeptAreRefused checks that a text which not every store can hold is refused
+// before it reaches the store, with the same error on every store.
 func TestTextsThatCannotBeKeptAreRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, p *place) {
 		l := p.start(StartRequest{})
@@ -246,9 +247,9 @@ func (p *place) tryList(f store.ExecutionFilter) error {
 	return err
 }
 
-// everyText asks once for each text in a request, with all the others empty and
-// that one with a zero byte: it is refused, unless it is a content or an error,
-// which are kept.
+// everyText calls ask once for each text in a request, with a zero byte in that text and the others
+// empty. The request must be refused, unless the text is a content or belongs to an error, which
+// are stored.
 func (p *place) everyText(what string, want int, request any, ask func(any) error) {
 	p.Helper()
 	t := reflect.TypeOf(request).Elem()
@@ -273,11 +274,11 @@ func (p *place) everyText(what string, want int, request any, ask func(any) erro
 	}
 }
 
-// textPaths returns the ways to every string in a type: numbers of fields, and -1
-// for the first element of what holds others.
+// textPaths returns the path to each string in a type: indexes of fields, and -1 for the first
+// element of a slice or the target of a pointer.
 func textPaths(t reflect.Type, at []int, depth int) [][]int {
 	if depth > 6 {
-		return nil // a wait holds waits
+		return nil // a wait contains waits
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -315,7 +316,8 @@ func setText(v reflect.Value, path []int, text string) (name string) {
 	return name
 }
 
-// Contents may say any character that JSON writes, and come back as they were.
+// TestContentsSayAnyCharacter checks that contents may contain any character that JSON can express,
+// and are returned unchanged.
 func TestContentsSayAnyCharacter(t *testing.T) {
 	zero := json.RawMessage(`{"a":"x\u0000y","b":"\\u0000"}`)
 	onEach(t, func(t *testing.T, p *place) {
@@ -364,7 +366,8 @@ func TestContentsSayAnyCharacter(t *testing.T) {
 	})
 }
 
-// Members of metadata are compared as text, which half of a pair is not.
+// TestMetadataHoldsNoHalfOfAPair checks that half of a surrogate pair in metadata is refused,
+// because members of metadata are compared as text.
 func TestMetadataHoldsNoHalfOfAPair(t *testing.T) {
 	b := newBench(t)
 	for metadata, good := range map[string]bool{
@@ -379,7 +382,7 @@ func TestMetadataHoldsNoHalfOfAPair(t *testing.T) {
 	}
 }
 
-// What terminals show is kept with its zero bytes.
+// TestBlocksHoldZeroBytes checks that terminal output is stored with its zero bytes.
 func TestBlocksHoldZeroBytes(t *testing.T) {
 	onEach(t, func(t *testing.T, p *place) {
 		l := p.start(StartRequest{})

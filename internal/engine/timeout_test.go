@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// keepAlive lets d pass while the workers of the execution and of the task are
-// heard of, and the task's code if alive is set.
+// keepAlive advances the clock by d while the workers of the execution and the task send
+// heartbeats. If alive is set, the heartbeats report that the task's code is alive.
 func (h *holder) keepAlive(d time.Duration, c perdure.TaskClaim, alive bool) {
 	h.Helper()
 	for step := testLease / 4; d > 0; d -= step {
@@ -21,8 +21,8 @@ func (h *holder) keepAlive(d time.Duration, c perdure.TaskClaim, alive bool) {
 	}
 }
 
-// Silence of the code ends an attempt even if its worker never says so; the
-// worker's own heartbeat is no sign of the code.
+// TestSilentAttemptTimesOut checks that an attempt whose code shows no sign of life ends even if
+// its worker never ends it. A heartbeat of the worker alone is not a sign of life of the code.
 func TestSilentAttemptTimesOut(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -48,7 +48,8 @@ func TestSilentAttemptTimesOut(t *testing.T) {
 	}
 }
 
-// Trap 20: a long silent tool without a heartbeat timeout is not taken for dead.
+// TestLongSilentTaskIsLeftAlone checks trap 20: a long task without a heartbeat timeout may be
+// silent.
 func TestLongSilentTaskIsLeftAlone(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -80,11 +81,11 @@ func TestAttemptTimeoutIsGuarded(t *testing.T) {
 	if task := b.task(h.id, id); task.Status != perdure.TaskFailed || task.Error.Code != "timeout" {
 		t.Errorf("after its last try it is %s: %v", task.Status, task.Error)
 	}
-	b.claim() // and it woke who waited
+	b.claim() // and it woke the execution that waited for it
 }
 
-// A pause grows with the tries that count, not with attempts that were lost or
-// given back.
+// TestBackoffCountsTries checks that the pause before a retry grows with the counted tries, not
+// with attempts that were lost or given back.
 func TestBackoffCountsTries(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -105,7 +106,7 @@ func TestBackoffCountsTries(t *testing.T) {
 	}
 }
 
-// Whatever comes for a task that has ended changes nothing of it.
+// TestEndedTasksNeverChange checks that no request changes a task that has ended.
 func TestEndedTasksNeverChange(t *testing.T) {
 	for name, end := range map[string]func(h *holder, c perdure.TaskClaim){
 		"completed": func(h *holder, c perdure.TaskClaim) { h.finish(done(c, `"out"`)) },
@@ -128,14 +129,14 @@ func TestEndedTasksNeverChange(t *testing.T) {
 				t.Fatalf("it is %s", before.Status)
 			}
 			for _, f := range []perdure.TaskFinish{done(c, `"other"`), failed(c, false), failed(c, true)} {
-				_, _ = b.d.FinishTask(t.Context(), f) // answered or refused, by what it is
+				_, _ = b.d.FinishTask(t.Context(), f) // answered or refused, depending on the request
 			}
 			_, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskBeat{{Lease: c.Lease, Progress: []byte(`1`)}}})
 			b.must(err)
 			b.must(b.d.Release(t.Context(), perdure.Release{Tasks: []perdure.TaskRelease{{Lease: c.Lease}, {Lease: c.Lease, Started: true}}}))
 			h.commit(func(k *perdure.Commit) { k.CancelTask = append(k.CancelTask, id) })
 			h.commit(func(k *perdure.Commit) { k.Tasks = []perdure.NewTask{h.newTask("1", short)} })
-			for range 20 { // past every time that it could run out of
+			for range 20 { // longer than all timeouts of the task
 				b.clock.advance(testLease / 2)
 				_, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Agents: []perdure.Lease{h.claim.Lease}})
 				b.must(err)

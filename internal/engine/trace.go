@@ -12,13 +12,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traceparentLength is that of a W3C traceparent of version 00; what is longer is
-// not kept.
+// traceparentLength is the length of a W3C traceparent of version 00; longer ones are not stored.
 const traceparentLength = 55
 
-// startCommit begins the span of a command, from the queue to its outcome, under
-// that of the request that it came with. There is none where nobody traces, and
-// none for what no request has asked for.
+// startCommit begins the span of a command as a child of the request's span. The span covers the
+// wait in the queue and the commit. There is no span if tracing is off or the command does not come
+// from a request.
 func startCommit(ctx context.Context, c store.Command) (context.Context, func(error)) {
 	above := trace.SpanFromContext(ctx)
 	if !above.IsRecording() {
@@ -40,8 +39,8 @@ func startCommit(ctx context.Context, c store.Command) (context.Context, func(er
 	}
 }
 
-// ownTraceparent names the span that this process has begun for a request; ""
-// where it makes none.
+// ownTraceparent returns the traceparent of the span that this process has begun for a request; ""
+// if there is none.
 func ownTraceparent(ctx context.Context) string {
 	if span := trace.SpanContextFromContext(ctx); !span.IsValid() || span.IsRemote() {
 		return ""

@@ -9,13 +9,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// uploadPiece is how many bytes of a content go into one transaction. Each waits for a
-// flush, and the next piece for that, so that larger pieces are faster; each upload
-// holds as much in memory.
+// uploadPiece is the number of bytes of a content in one transaction. Pieces are stored one after
+// the other, and each waits for a flush, so larger pieces are faster. Each upload holds one piece
+// in memory.
 const uploadPiece = 4 * perdure.BlobChunk
 
-// upload is a content on its way into the store. Read passes on what it stores, piece
-// by piece.
+// upload is a content that is being stored. Read returns the bytes that it stores, piece by piece.
 type upload struct {
 	e       *Engine
 	ctx     context.Context
@@ -35,7 +34,7 @@ func (e *Engine) newUpload(ctx context.Context, org string, owner perdure.BlobOw
 	}
 }
 
-// Read implements [io.Reader]: it reads from the content, up to the announced length.
+// Read implements [io.Reader]: it reads the content, up to the announced length.
 func (u *upload) Read(p []byte) (int, error) {
 	n := copy(p, u.next(len(p)))
 	if n == 0 && u.done() {
@@ -46,8 +45,8 @@ func (u *upload) Read(p []byte) (int, error) {
 
 func (u *upload) done() bool { return u.err == nil && u.stored == u.ref.Length }
 
-// next reads at most so many bytes of the content, and stores what it has read when that
-// is a piece, or the rest. The bytes are valid until it is called again.
+// next reads at most that many bytes of the content. It stores the bytes read so far when they fill
+// a piece or the content is complete. The returned bytes are valid until the next call.
 func (u *upload) next(most int) []byte {
 	if u.err != nil || u.done() {
 		return nil
@@ -65,7 +64,7 @@ func (u *upload) next(most int) []byte {
 	return room[:n]
 }
 
-// store stores what was read.
+// store stores the bytes in buf as the next piece.
 func (u *upload) store() (err error) {
 	if u.ref.SHA256, err = u.e.putChunk(u.ctx, u.org, u.owner, u.ref, u.stored, u.buf); err == nil {
 		u.stored, u.buf = u.stored+int64(len(u.buf)), u.buf[:0]
@@ -73,7 +72,8 @@ func (u *upload) store() (err error) {
 	return err
 }
 
-// finish reads the rest, and refuses a content that is longer than was announced.
+// finish reads and stores the rest. Error: invalid_argument, if the content is longer or shorter
+// than announced.
 func (u *upload) finish() error {
 	for u.err == nil && !u.done() {
 		u.next(uploadPiece)

@@ -11,25 +11,23 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// largeContent is the length above which the contents of an org are checked one at
-// a time.
+// largeContent is the length in bytes above which the contents of an org are checked one at a time.
 const largeContent = 4 << 20
 
-// uploadedCheck is how an uploaded content is checked.
+// uploadedCheck describes how an uploaded content is checked.
 type uploadedCheck struct {
 	what string // for errors
-	// scan checks the content as it is read, in constant memory. It comes first, so
-	// that whole decodes nothing that is out of bounds.
+	// scan checks the content while it is read, in constant memory. It runs first, so that whole
+	// never decodes a content that is over a limit.
 	scan func(io.Reader) error
 	// whole, if set, checks the content in memory.
 	whole func(json.RawMessage) error
-	// workersJSON says that it has to be JSON by those rules, and nothing else.
+	// workersJSON reports that the check is only that the content is JSON by the workersJSON rules.
 	workersJSON bool
 }
 
-// checkUploaded checks an uploaded content. It reports whether it did, which it does
-// not where the content is not there whole, and why the content is refused; err says
-// why it could not be read.
+// checkUploaded checks an uploaded content. checked is false if the upload is incomplete. refused
+// is the reason why the content is refused. err is the reason why it could not be read.
 func (e *Engine) checkUploaded(ctx context.Context, org string, execution, blob uuid.UUID, c uploadedCheck) (checked bool, refused, err error) {
 	b, err := e.Store.BlobRow(ctx, execution, blob)
 	if perdure.IsCode(err, perdure.NotFound) || err == nil && b.Held != b.Length {
@@ -76,7 +74,7 @@ func (e *Engine) scanUploaded(ctx context.Context, execution uuid.UUID, b *store
 	return refused, nil
 }
 
-// readFailure notes why a reading failed, which is no fault of the content.
+// readFailure records the error of a failed read, which is not a fault of the content.
 type readFailure struct {
 	io.Reader
 	err error
@@ -90,7 +88,7 @@ func (r *readFailure) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkWhole checks a content in memory, where one large content is at a time.
+// checkWhole checks a content in memory. Only one large content is in memory at a time.
 func (e *Engine) checkWhole(ctx context.Context, execution uuid.UUID, b *store.Blob, c uploadedCheck) (refused, err error) {
 	if b.Length > largeContent {
 		done, err := e.large.ofAll(ctx)

@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Trap 9: a task that ends while the agent is RUNNING is there at the suspend.
+// TestTaskThatEndsWhileRunningIsNotLost checks trap 9: a suspend notices a task that ended while
+// the agent was RUNNING.
 func TestTaskThatEndsWhileRunningIsNotLost(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -33,7 +34,7 @@ func TestSuspendWhoseWaitIsMetGoesOn(t *testing.T) {
 	if reply.Suspended || len(reply.Signals) != 1 || reply.Signals[0].ID != "s1" {
 		t.Fatalf("a signal is pending, the suspend answered %+v", reply)
 	}
-	// What the same commit takes does not count any more.
+	// A signal that the same commit takes does not count.
 	h.commit(func(c *perdure.Commit) { c.Take = []string{"s1"} })
 	b.signal(h.id, "go.right", "s2")
 	reply = h.commit(func(c *perdure.Commit) {
@@ -47,7 +48,8 @@ func TestSuspendWhoseWaitIsMetGoesOn(t *testing.T) {
 	b.wantStatus(h.id, perdure.StatusWaiting)
 }
 
-// Trap 10: what it does not wait for does not wake it.
+// TestWaitForSomethingElseIsNotWoken checks trap 10: an execution is not woken by events that it
+// does not wait for.
 func TestWaitForSomethingElseIsNotWoken(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -73,8 +75,8 @@ func TestWaitForSomethingElseIsNotWoken(t *testing.T) {
 	}
 }
 
-// Trap 11: a failed task in an any-wait for a success neither wakes it nor makes
-// its suspend spin.
+// TestAnyWaitWithAFailedTaskDoesNotSpin checks trap 11: in an any-wait for a success, a failed task
+// neither wakes the execution nor lets its suspends repeat without end.
 func TestAnyWaitWithAFailedTaskDoesNotSpin(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -150,7 +152,7 @@ func TestTimerFiresOnceAndSurvivesARestart(t *testing.T) {
 	if next.claim.Woke != perdure.WokeTimer {
 		t.Errorf("it woke by %s", next.claim.Woke)
 	}
-	// The timer is gone with the waking.
+	// The timer was removed at the wake-up.
 	next.suspend(perdure.WaitSignal("x"))
 	b.clock.advance(time.Hour)
 	b.sweep()
@@ -175,8 +177,8 @@ func TestSeveralTimersOfOneWait(t *testing.T) {
 	b.claim()
 }
 
-// A timer is gone with the waking, whatever has woken: it is not looked at again
-// and again while the agent runs.
+// TestTimerIsGoneWithTheWaking checks that a timer is removed at the wake-up, whatever the cause,
+// so that sweeps do not check it again while the agent runs.
 func TestTimerIsGoneWithTheWaking(t *testing.T) {
 	for name, wake := range map[string]func(*holder){
 		"the timer": func(h *holder) { h.clock.advance(time.Minute); h.sweep() },

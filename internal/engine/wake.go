@@ -8,11 +8,11 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 )
 
-// facts are what a producer knows: its own fact and the time. What it does not
-// name counts as not yet so; a leaf that was met before is marked in the tree.
+// facts are what one event makes known: the event itself and the time. Everything else counts as
+// not met yet; conditions that were met before are marked in the wait.
 type facts struct {
 	now     perdure.Time
-	signals []string // names pending
+	signals []string // names of pending signals
 	tasks   map[uuid.UUID]perdure.TaskStatus
 }
 
@@ -34,8 +34,8 @@ func (f facts) TaskStatus(id uuid.UUID) perdure.TaskStatus {
 	return perdure.TaskPending
 }
 
-// wake lets a waiting execution continue if its wait is met by the facts. An
-// execution that waits for something else only remembers them.
+// wake sets a waiting execution to PENDING if the facts meet its wait, and reports whether they do.
+// Otherwise it marks the met conditions in the wait.
 func (d *draft) wake(f facts, why perdure.Woke) bool {
 	if d.x.Status != perdure.StatusWaiting || d.x.Wait == nil {
 		return false
@@ -50,7 +50,7 @@ func (d *draft) wake(f facts, why perdure.Woke) bool {
 	return true
 }
 
-// pend makes the execution PENDING, to be claimed now.
+// pend sets the execution to PENDING; it can be claimed at once.
 func (d *draft) pend(why perdure.Woke) {
 	d.x.Status, d.x.Woke = perdure.StatusPending, why
 	d.x.WaitReason = ""
@@ -62,11 +62,11 @@ func (d *draft) pend(why perdure.Woke) {
 	d.hint(notify.Agents(d.x.Org, d.x.Queue))
 }
 
-// dropLease ends the lease; the fence stays, so that what its holder still
-// sends is refused.
+// dropLease ends the lease. The fence is not changed, so later requests of the former holder are
+// refused.
 func (d *draft) dropLease() {
 	if d.x.WorkerID != nil && mustBeAlone(d.x) {
-		d.hint(notify.Recheck) // its worker may have others again
+		d.hint(notify.Recheck) // its worker may hold other executions again
 	}
 	d.x.WorkerID = nil
 	d.x.ClaimID = uuid.Nil
@@ -74,8 +74,8 @@ func (d *draft) dropLease() {
 	d.x.Embedded = false
 }
 
-// claimFor gives the execution to a worker. If it became PENDING by the same
-// decision, nobody else has to look for it.
+// claimFor claims the execution for a worker. If the same decision made it PENDING, the hint for
+// other workers is removed.
 func (d *draft) claimFor(worker, claim uuid.UUID, embedded bool, lease perdure.Time) {
 	pending := notify.Agents(d.x.Org, d.x.Queue)
 	d.hints = slices.DeleteFunc(d.hints, func(topic string) bool { return topic == pending })
@@ -99,7 +99,7 @@ func (d *draft) claimFor(worker, claim uuid.UUID, embedded bool, lease perdure.T
 	d.event(event, d.here(), map[string]any{"status": d.x.Status, "woke": d.x.Woke})
 }
 
-// heldBy reports whether the lease is the one that the execution is held under.
+// heldBy reports whether the execution is held under this lease.
 func heldBy(x *perdure.Execution, l perdure.Lease) bool {
 	return x != nil && x.Status.Held() && x.Fence == l.Fence && x.ClaimID == l.ClaimID
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// write is one way in which a worker writes; refused reports whether what it got
-// says that the lease is over (or, for a release, that nothing came of it).
+// write is one kind of write of a worker. refused reports whether the answer says that the lease
+// has ended (for a release: whether nothing changed).
 type write func(ctx context.Context, d perdure.Dispatch) (refused bool, err error)
 
 func lostError(err error) (bool, error) {
@@ -89,8 +89,8 @@ func taskWrites(l perdure.TaskLease) map[string]write {
 	}
 }
 
-// Every write of a worker is checked by fence (or attempt) and claim id, both:
-// one that differs in either is refused, and nothing of it is written (traps 15
+// TestStaleWritesWriteNothing checks that every write of a worker is checked by fence (or attempt)
+// and by claim id. If either differs, the write is refused, and nothing of it is stored (traps 15
 // and 56).
 func TestStaleWritesWriteNothing(t *testing.T) {
 	b := newBench(t)
@@ -121,7 +121,7 @@ func TestStaleWritesWriteNothing(t *testing.T) {
 			}
 		}
 	}
-	// With the right ones each of them does something.
+	// With the correct lease, each of them succeeds.
 	b.finish(done(c, "1"))
 	h.commit(completing())
 }

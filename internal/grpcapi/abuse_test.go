@@ -17,12 +17,12 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/encoding/gzip" // as the program has it, which exports traces
+	"google.golang.org/grpc/encoding/gzip" // the program registers it, too, because it exports traces
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 )
 
-// unbounded is a connection whose client keeps to no limit of its own.
+// unbounded returns a client without a limit on the size of its messages.
 func (w *world) unbounded(t *testing.T) (perdurev1.WorkerDispatchClient, context.Context) {
 	t.Helper()
 	conn, err := grpc.NewClient(w.addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -34,8 +34,8 @@ func (w *world) unbounded(t *testing.T) (perdurev1.WorkerDispatchClient, context
 	return perdurev1.NewWorkerDispatchClient(conn), metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer worker")
 }
 
-// A message over the limit is refused by its size, as it comes or once it is
-// inflated, and is never held whole; the connection serves on.
+// TestMessagesThatAreTooLarge checks that a message over the limit, compressed or not, is refused
+// by its size and never held whole, and that the connection stays usable.
 func TestMessagesThatAreTooLarge(t *testing.T) {
 	w := start(t)
 	c, ctx := w.unbounded(t)
@@ -54,7 +54,7 @@ func TestMessagesThatAreTooLarge(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	bomb := zeros(t, 48<<20) // which fits what may be sent ahead of an answer
+	bomb := zeros(t, 48<<20) // it fits into the flow control window
 	for range 8 {
 		if got := w.bomb(t, bomb); got != codes.ResourceExhausted {
 			t.Errorf("a bomb is answered %s", got)
@@ -69,14 +69,14 @@ func TestMessagesThatAreTooLarge(t *testing.T) {
 	}
 }
 
-// wire is a connection of HTTP/2 that says whatever it likes.
+// wire is an HTTP/2 connection that can send any frames.
 type wire struct {
 	t     *testing.T
 	conn  net.Conn
 	frame *http2.Framer
 	head  bytes.Buffer
 	code  *hpack.Encoder
-	next  uint32 // the number of its next stream
+	next  uint32 // the id of its next stream
 }
 
 func (w *world) wire(t *testing.T) *wire {
@@ -106,7 +106,7 @@ func (x *wire) must(err error) {
 	}
 }
 
-// call begins a call and returns its stream's number.
+// call begins a call and returns the id of its stream.
 func (x *wire) call(method string, headers ...string) uint32 {
 	x.t.Helper()
 	x.head.Reset()
@@ -123,14 +123,14 @@ func (x *wire) call(method string, headers ...string) uint32 {
 	return id
 }
 
-// bomb sends a compressed message, and returns the answer's code.
+// bomb sends a compressed message, and returns the code of the answer.
 func (w *world) bomb(t *testing.T, body []byte) codes.Code {
 	t.Helper()
 	x := w.wire(t)
 	id := x.call("WorkerDispatch/Heartbeat", "grpc-encoding", "gzip")
 	frame := append([]byte{1, byte(len(body) >> 24), byte(len(body) >> 16), byte(len(body) >> 8), byte(len(body))}, body...)
 	sent := make(chan struct{})
-	go func() { // the answer may come before all has been taken
+	go func() { // the answer may come before the whole message is sent
 		defer close(sent)
 		for len(frame) > 0 {
 			n := min(len(frame), 16<<10)
@@ -156,7 +156,7 @@ func (w *world) bomb(t *testing.T, body []byte) codes.Code {
 	}
 }
 
-// zeros are so many, compressed as gRPC does it.
+// zeros returns so many zero bytes, compressed with gzip.
 func zeros(t *testing.T, size int) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -176,13 +176,13 @@ func zeros(t *testing.T, size int) []byte {
 	return out.Bytes()
 }
 
-// More calls on one connection than it may have are refused one by one, and those
-// below the limit, and other connections, continue.
+// TestTooManyCallsOnAConnection checks that calls over the limit of a connection are refused one by
+// one. Calls below the limit, and other connections, continue.
 func TestTooManyCallsOnAConnection(t *testing.T) {
 	w := start(t)
 	x := w.wire(t)
 	sent := make(chan struct{})
-	go func() { // it answers meanwhile
+	go func() { // the server answers meanwhile
 		defer close(sent)
 		for range 1100 {
 			x.call("WorkerDispatch/StreamData")
@@ -208,8 +208,8 @@ func TestTooManyCallsOnAConnection(t *testing.T) {
 	}
 }
 
-// Who connects and says nothing, or not enough to be understood, is let go after a
-// time, and keeps nobody from the server meanwhile.
+// TestHandshakesThatDoNotEnd checks that a connection without a complete handshake is closed after
+// a time, and does not block other connections meanwhile.
 func TestHandshakesThatDoNotEnd(t *testing.T) {
 	t.Parallel()
 	w := start(t)

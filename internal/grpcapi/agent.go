@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// agentService serves those who run agents.
+// agentService implements the calls of workers that run agents.
 type agentService struct {
 	perdurev1.UnimplementedAgentDispatchServer
 	backend  Backend
@@ -56,7 +56,7 @@ func (s *agentService) Commit(ctx context.Context, m *perdurev1.CommitRequest) (
 	return doCommit(ctx, commit)
 }
 
-// doCommit is the one path of all writes of executions.
+// doCommit sends a commit to the engine; all writes of executions use it.
 func doCommit(ctx context.Context, commit perdure.Commit) (*perdurev1.CommitResponse, error) {
 	c := callerOf(ctx)
 	commit.Eager.Embedded = c.Embedded
@@ -81,7 +81,8 @@ func fitCommit(fit *pbconv.Fitter, lease perdure.Lease, answer perdure.CommitRep
 	return nil
 }
 
-// answerFitter makes answers fit that come from c.
+// answerFitter returns a Fitter for answers from c: it stores contents that are too large for a
+// message as blobs.
 func answerFitter(ctx context.Context, c caller) *pbconv.Fitter {
 	return &pbconv.Fitter{Answer: true, Put: func(owner perdure.BlobOwner, content []byte) (perdure.BlobRef, error) {
 		return c.PutBlob(ctx, owner, int64(len(content)), bytes.NewReader(content))

@@ -12,29 +12,30 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// Principal is who a key stands for.
+// Principal is the owner of a key.
 type Principal struct {
 	Org  string
 	Role perdure.KeyRole
-	// Embedded says that the worker runs inside the server's own process.
+	// Embedded reports that the worker runs inside the server's process.
 	Embedded bool
-	// Key is whose limits count the calls, if it has any.
+	// Key is the key whose limits apply to the calls; nil if there is none.
 	Key *perdure.APIKey
 }
 
-// Authenticator tells whose a bearer is. Errors: unauthenticated, unavailable.
+// Authenticator returns the owner of a bearer token. Errors: unauthenticated, unavailable.
 type Authenticator interface {
 	Authenticate(ctx context.Context, bearer string) (Principal, error)
 }
 
-// Limiter is an Authenticator that bounds how often a key may call. Heartbeats
-// are let through: a limit must not cost a worker its leases.
+// Limiter is an Authenticator that also limits the rate of a key's calls. Heartbeats are never
+// limited, because a limit must not cost a worker its leases.
 type Limiter interface {
 	// Request counts a call. Error: rate_limited.
 	Request(key *perdure.APIKey) error
 }
 
-// access lets workers in, and puts what they may speak to into their calls.
+// access authenticates workers, and puts the caller with its Dispatch into the context of each
+// call.
 type access struct {
 	backend Backend
 	auth    Authenticator
@@ -43,7 +44,7 @@ type access struct {
 	share   *fair.Share
 }
 
-// caller is who makes a call.
+// caller is the authenticated caller of a call.
 type caller struct {
 	Principal
 	perdure.Dispatch
@@ -51,7 +52,7 @@ type caller struct {
 
 type callerKey struct{}
 
-// callerOf returns the caller that access has let in.
+// callerOf returns the caller that access has put into the context.
 func callerOf(ctx context.Context) caller { return ctx.Value(callerKey{}).(caller) }
 
 func (a access) unary(ctx context.Context, m any, call *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
@@ -79,15 +80,15 @@ func (a access) unary(ctx context.Context, m any, call *grpc.UnaryServerInfo, ne
 	return reply, causeOf(ctx, err)
 }
 
-// unshared are the calls that need no place in their org's share of the processor: the
-// long ones wait, and a heartbeat must not come late.
+// unshared are the calls that take no place in their org's share of the processor: the long ones
+// mostly wait, and a heartbeat must not be delayed.
 var unshared = map[string]bool{
 	perdurev1.AgentDispatch_PollAgent_FullMethodName:  true,
 	perdurev1.WorkerDispatch_PollTask_FullMethodName:  true,
 	perdurev1.WorkerDispatch_Heartbeat_FullMethodName: true,
 }
 
-// long are the unary calls that wait.
+// long are the unary calls that wait for work.
 var long = map[string]bool{
 	perdurev1.AgentDispatch_PollAgent_FullMethodName: true,
 	perdurev1.WorkerDispatch_PollTask_FullMethodName: true,
@@ -108,7 +109,7 @@ func (a access) stream(server any, s grpc.ServerStream, call *grpc.StreamServerI
 	return causeOf(ctx, next(server, &admitted{ServerStream: s, ctx: ctx}))
 }
 
-// admitted is a stream whose context knows the caller.
+// admitted is a stream whose context contains the caller.
 type admitted struct {
 	grpc.ServerStream
 	ctx context.Context
@@ -116,11 +117,11 @@ type admitted struct {
 
 func (s *admitted) Context() context.Context { return s.ctx }
 
-// uncounted are the calls that no limit refuses.
+// uncounted are the calls to which no limit applies.
 var uncounted = map[string]bool{perdurev1.WorkerDispatch_Heartbeat_FullMethodName: true}
 
-// admit finds out who calls. Errors: unauthenticated, permission_denied,
-// rate_limited, the Authenticator's.
+// admit authenticates the caller. Errors: unauthenticated, permission_denied, rate_limited, and
+// those of the Authenticator.
 func (a access) admit(ctx context.Context, method string) (context.Context, string, error) {
 	bearer, err := bearerOf(ctx)
 	if err != nil {
@@ -162,7 +163,7 @@ func bearerOf(ctx context.Context) (string, error) {
 	return "", perdure.Errorf(perdure.Unauthenticated, `the call has no key; send the metadata "authorization: Bearer KEY"`)
 }
 
-// OrgMetadata names the org that an operator's worker works for.
+// OrgMetadata is the metadata key for the org that an operator's worker works for.
 const OrgMetadata = "perdure-org"
 
 // OrgOf returns the org that a call names; "" if it names none.
@@ -174,8 +175,8 @@ func OrgOf(ctx context.Context) string {
 	return ""
 }
 
-// watch looks at the bearer again and again while a call lasts. The context
-// ends with the reason once the bearer is refused. The caller must stop it.
+// watch checks the bearer token at intervals during a call. If the token is refused, the context
+// ends with that error as its cause. The caller must call the returned function.
 func (a access) watch(ctx context.Context, bearer string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -189,7 +190,7 @@ func (a access) watch(ctx context.Context, bearer string) (context.Context, func
 				return
 			case <-ticker.C:
 			}
-			// Being unable to ask is no refusal.
+			// Only a refusal ends the call; an error of the check does not.
 			if _, err := a.check(ctx, bearer); refused(err) {
 				cancel(err)
 				return
@@ -206,7 +207,7 @@ func refused(err error) bool {
 	return perdure.IsCode(err, perdure.Unauthenticated) || perdure.IsCode(err, perdure.PermissionDenied)
 }
 
-// causeOf returns the refusal that ended ctx in place of what came of it.
+// causeOf returns the refusal that ended ctx, if there is one, in place of err.
 func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); refused(cause) {
 		return cause

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/worker/remote"
 )
 
-// BenchmarkCommit measures what the way over gRPC adds to a commit of an entry.
+// BenchmarkCommit measures the cost of gRPC for a commit of an entry.
 func BenchmarkCommit(b *testing.B) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

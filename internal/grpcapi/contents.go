@@ -13,12 +13,11 @@ import (
 	"github.com/perdure/perdure/internal/fair"
 )
 
-// window is how many pieces of one content a worker may be ahead of who reads
-// it: what one open request costs in memory, at most, is so many times 64 KiB.
+// window is the maximum number of pieces of one content that the worker may send ahead of the
+// reader. An open request therefore needs at most window times 64 KiB of memory.
 const window = 16
 
-// ServeContents hands the worker's contents to the engine for as long as the
-// stream lasts.
+// ServeContents offers the worker's contents to the engine until the stream ends.
 func (s *workerService) ServeContents(stream perdurev1.WorkerDispatch_ServeContentsServer) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -34,7 +33,7 @@ func (s *workerService) ServeContents(stream perdurev1.WorkerDispatch_ServeConte
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
 	contents := &workerContents{ctx: ctx, send: stream.Send, open: map[int64]*request{}}
-	// It reads beside the handler, and ends with the stream, right after it.
+	// receive runs beside the handler, and ends with the stream soon after the handler returns.
 	go func() { cancel(contents.receive(stream.Recv)) }()
 	defer context.AfterFunc(ctx, contents.end)()
 	stopped := make(chan struct{})
@@ -64,22 +63,21 @@ func noWorker(err error) error {
 	return perdure.FieldErrorf("worker_id", "must be in the first message of the stream")
 }
 
-// workerContents is the contents at the other end of a stream.
+// workerContents are the contents of the worker at the other end of a stream.
 type workerContents struct {
-	ctx     context.Context // over when the stream is
+	ctx     context.Context // ends with the stream
 	sending sync.Mutex
 	send    func(*perdurev1.ServeContentsResponse) error
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	last int64
-	open map[int64]*request // nil once the stream is over
+	open map[int64]*request // nil after the end of the stream
 }
 
-// request is one content that was asked for.
+// request is a request for one content.
 type request struct {
 	id int64
-	// answers has room for all that the worker may send: pieces up to the
-	// window, and the end.
+	// answers has a buffer for all that the worker may send: the pieces of a window, and the end.
 	answers chan *perdurev1.ServeContentsRequest
 }
 
@@ -98,7 +96,7 @@ func gone(err error) error {
 	return &perdure.Error{Code: perdure.Unavailable, Message: "the connection to the worker that keeps the content is gone", Err: err}
 }
 
-// Content implements perdure.ContentSource. The caller must close what it gets.
+// Content implements perdure.ContentSource. The caller must close the reader.
 func (c *workerContents) Content(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
 	r := &request{answers: make(chan *perdurev1.ServeContentsRequest, window+1)}
 	c.mu.Lock()
@@ -115,18 +113,18 @@ func (c *workerContents) Content(ctx context.Context, execution uuid.UUID, sum p
 		RequestId: r.id, ExecutionId: pbconv.UUIDToProto(execution), Sha256: sum[:], Pieces: window,
 	})
 	if err == nil {
-		// The first answer says whether there is such a content.
+		// The first answer reports whether the content exists.
 		err = reader.next()
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		_ = reader.Close() // it was never given
+		_ = reader.Close() // the reader is not returned
 		return nil, err
 	}
 	return reader, nil
 }
 
-// receive takes what the worker sends to who asked for it. It never waits for a
-// reader. The error is io.EOF when the worker has ended the stream.
+// receive passes the worker's messages to the requests. It never waits for a reader. It returns
+// io.EOF when the worker has ended the stream.
 func (c *workerContents) receive(recv func() (*perdurev1.ServeContentsRequest, error)) error {
 	for {
 		m, err := recv()
@@ -140,7 +138,7 @@ func (c *workerContents) receive(recv func() (*perdurev1.ServeContentsRequest, e
 		}
 		c.mu.Unlock()
 		if r == nil {
-			continue // it was on its way when the request was cancelled
+			continue // the request was cancelled while the message was on its way
 		}
 		select {
 		case r.answers <- m:
@@ -150,14 +148,14 @@ func (c *workerContents) receive(recv func() (*perdurev1.ServeContentsRequest, e
 	}
 }
 
-// end lets open requests fail.
+// end closes the list of requests: no more are accepted.
 func (c *workerContents) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open = nil
 }
 
-// forget takes a request out, and reports whether its answer was still coming.
+// forget removes a request, and reports whether its answer was incomplete.
 func (c *workerContents) forget(id int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,13 +164,13 @@ func (c *workerContents) forget(id int64) bool {
 	return open
 }
 
-// contentReader reads one content as it comes.
+// contentReader reads one content while its pieces arrive.
 type contentReader struct {
 	ctx     context.Context
 	from    *workerContents
 	request *request
 	left    []byte
-	taken   int64 // pieces since the worker was last told to go on
+	taken   int64 // pieces since the last permission to send more
 	err     error
 }
 
@@ -190,8 +188,7 @@ func (r *contentReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next waits for the next answer. What had come before the stream ended is
-// still read.
+// next waits for the next answer. Answers that arrived before the end of the stream are still read.
 func (r *contentReader) next() error {
 	select {
 	case m := <-r.request.answers:
@@ -227,11 +224,11 @@ func (r *contentReader) take(m *perdurev1.ServeContentsRequest) error {
 	return r.from.tell(more)
 }
 
-// Close lets the worker stop where the content was not read to its end.
+// Close tells the worker to stop, if the content was not read to its end.
 func (r *contentReader) Close() error {
 	r.left, r.err = nil, io.ErrClosedPipe
 	if r.from.forget(r.request.id) {
-		// A stream that cannot be written to needs no word.
+		// If the stream is broken, the worker needs no message.
 		_ = r.from.tell(&perdurev1.ServeContentsResponse{RequestId: r.request.id, Cancel: true})
 	}
 	return nil

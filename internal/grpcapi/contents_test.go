@@ -15,15 +15,15 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// kept is the contents of a worker, by what makes them.
+// kept are the generated contents of a worker, by hash.
 type kept struct {
 	mu     sync.Mutex
 	opened map[perdure.Hash]*tape
 	sizes  map[perdure.Hash]int
-	gate   chan struct{} // unless nil, contents are given once it is closed
+	gate   chan struct{} // unless nil, contents are sent after it is closed
 }
 
-// tape counts what is read of a content.
+// tape counts the bytes that are read of a content.
 type tape struct {
 	io.Reader
 	read   atomic.Int64
@@ -61,7 +61,7 @@ func (k *kept) tape(sum perdure.Hash) *tape {
 
 func contentOf(sum perdure.Hash, size int) []byte { return bytes.Repeat(sum[:1], size) }
 
-// served runs a test with the source that the engine gets of a worker.
+// served runs a test with the ContentSource that the engine gets for a worker.
 func served(t *testing.T, k *kept, test func(source perdure.ContentSource)) {
 	t.Helper()
 	h := start(t)
@@ -93,8 +93,8 @@ func served(t *testing.T, k *kept, test func(source perdure.ContentSource)) {
 	}
 }
 
-// Several contents are read side by side over one stream, each whole and in
-// order; one that there is not is not_found.
+// TestContentsAreServedSideBySide checks that several contents are read concurrently over one
+// stream, each complete and in order. A missing content is not_found.
 func TestContentsAreServedSideBySide(t *testing.T) {
 	k := &kept{opened: map[perdure.Hash]*tape{}, sizes: map[perdure.Hash]int{}}
 	for i := range 8 {
@@ -123,8 +123,8 @@ func TestContentsAreServedSideBySide(t *testing.T) {
 	})
 }
 
-// A reader that takes its time costs a window and holds up nobody; one that
-// leaves lets the worker stop.
+// TestSlowReaderOfContentsIsAlone checks that a slow reader costs one window of memory and delays
+// no other reader, and that the worker stops sending to a reader that closes.
 func TestSlowReaderOfContentsIsAlone(t *testing.T) {
 	slow, quick := perdure.Hash{1}, perdure.Hash{2}
 	k := &kept{opened: map[perdure.Hash]*tape{}, sizes: map[perdure.Hash]int{slow: 64 << 20, quick: 5 << 20}}
@@ -152,8 +152,8 @@ func TestSlowReaderOfContentsIsAlone(t *testing.T) {
 	})
 }
 
-// A worker that sends more than it was asked for, or does not name itself, is
-// refused.
+// TestServeContentsIsRefused checks that a worker that sends more pieces than allowed, or does not
+// send its id, is refused.
 func TestServeContentsIsRefused(t *testing.T) {
 	h := start(t)
 	ctx, conn := h.raw(t, "worker")
@@ -180,7 +180,7 @@ func TestServeContentsIsRefused(t *testing.T) {
 	}
 	worker := uuid.New()
 	stream := open(&perdurev1.ServeContentsRequest{WorkerId: worker[:]})
-	asked := make(chan io.ReadCloser, 1) // it is not read, so no more is asked for
+	asked := make(chan io.ReadCloser, 1) // the content is not read, so no more pieces are requested
 	source := <-ready
 	go func() {
 		r, _ := source.Content(t.Context(), uuid.New(), perdure.Hash{1})

@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// batchEntries and batchBytes bound a message of entries: to pass one takes as long
-	// as to pass some kilobytes.
+	// batchEntries and batchBytes bound a message with entries. The cost of one message is about
+	// that of some kilobytes of content.
 	batchEntries = 256
 	batchBytes   = 128 << 10
 )
 
-// GetEntries sends a path. What was read before an error is sent before it.
+// GetEntries sends a path. If an error occurs, the entries that were read before it are sent first.
 func (s *agentService) GetEntries(m *perdurev1.GetEntriesRequest, out perdurev1.AgentDispatch_GetEntriesServer) error {
 	q, err := pbconv.EntryQueryFromProto(m)
 	if err != nil {
@@ -40,15 +40,16 @@ func (s *agentService) GetEntries(m *perdurev1.GetEntriesRequest, out perdurev1.
 	return to.flush()
 }
 
-// entrySender sends entries, in batches if the caller understands them.
+// entrySender sends entries, in batches if the client supports them.
 type entrySender struct {
 	out     perdurev1.AgentDispatch_GetEntriesServer
 	batches bool
 	held    []*perdurev1.Entry
-	bytes   int // of held
+	bytes   int // size of held
 }
 
-// add sends or holds an entry. follow, if not nil, sends its content after it.
+// add sends an entry or adds it to the batch. follow, if not nil, sends the entry's content after
+// it.
 func (s *entrySender) add(e *perdurev1.Entry, follow func() error) error {
 	if !s.batches {
 		err := s.out.Send(&perdurev1.GetEntriesResponse{Part: &perdurev1.GetEntriesResponse_Entry{Entry: e}})
@@ -78,11 +79,11 @@ func (s *entrySender) flush() error {
 		return nil
 	}
 	batch := &perdurev1.EntryBatch{Entries: s.held}
-	s.held, s.bytes = nil, 0 // the message has them for as long as gRPC wants
+	s.held, s.bytes = nil, 0 // gRPC may still use the slice
 	return s.out.Send(&perdurev1.GetEntriesResponse{Part: &perdurev1.GetEntriesResponse_Batch{Batch: batch}})
 }
 
-// flushBefore sends what is held, and returns the error that ends the stream.
+// flushBefore sends the batch, and returns the error that ends the stream.
 func (s *entrySender) flushBefore(cause error) error {
 	if err := s.flush(); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// messagesOf asks for all entries, and returns what comes.
+// messagesOf requests all entries, and returns the messages of the answer.
 func (w *world) messagesOf(t *testing.T, batches bool) (all []*perdurev1.GetEntriesResponse, err error) {
 	t.Helper()
 	ctx, conn := w.raw(t, "worker")
@@ -47,13 +47,13 @@ func times(n, size int) []int {
 	return sizes
 }
 
-// A batch has 256 entries or 128 KiB at most; what follows in chunks ends it. Before an
-// error comes what was read.
+// TestEntriesComeInBatches checks that a batch has at most 256 entries or 128 KiB. An entry whose
+// content follows in chunks ends its batch. The entries before an error are sent.
 func TestEntriesComeInBatches(t *testing.T) {
 	w := start(t)
 	for name, test := range map[string]struct {
 		entries []perdure.Entry
-		want    []int // entries of each batch; a chunk is 0
+		want    []int // number of entries of each batch; 0 for a chunk
 	}{
 		"none":           {nil, nil},
 		"one":            {sized(100), []int{1}},
@@ -88,7 +88,8 @@ func TestEntriesComeInBatches(t *testing.T) {
 	}
 }
 
-// A worker that does not ask for batches gets none.
+// TestAnOlderWorkerGetsEntriesOneByOne checks that a worker that does not request batches gets
+// single entries.
 func TestAnOlderWorkerGetsEntriesOneByOne(t *testing.T) {
 	w := start(t)
 	entries := sized(100, perdure.InlineLimit+1, 200)

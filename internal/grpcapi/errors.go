@@ -13,10 +13,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// answers turns errors into what callers may see.
+// answers converts errors to the form that callers may see.
 type answers struct{ logger *slog.Logger }
 
-// end is deferred by every call: it catches a panic, and makes *err a status.
+// end must be deferred by every call: it recovers a panic, and converts *err to a gRPC status.
 func (a answers) end(ctx context.Context, method string, err *error) {
 	if reason := recover(); reason != nil {
 		*err = fmt.Errorf("panic: %v\n%s", reason, debug.Stack())
@@ -24,8 +24,8 @@ func (a answers) end(ctx context.Context, method string, err *error) {
 	*err = a.status(ctx, method, *err)
 }
 
-// status returns the status for err. Text that is not meant for callers stays in
-// the log, under an id that the caller is told.
+// status returns the gRPC status for err. Text that is not meant for callers is logged only, under
+// an id that the status contains.
 func (a answers) status(ctx context.Context, method string, err error) error {
 	if err == nil {
 		return nil
@@ -37,13 +37,13 @@ func (a answers) status(ctx context.Context, method string, err error) error {
 		return status.FromContextError(ctxError(err)).Err()
 	default:
 		if _, ok := status.FromError(err); ok && coded == nil {
-			return err // gRPC's own: a message too large, a broken stream
+			return err // an error of gRPC: a message is too large, or a stream is broken
 		}
 	}
 	return pbconv.Status(a.shown(ctx, method, err)).Err()
 }
 
-// ctxError drops what err says beside.
+// ctxError returns the context error in err, without the text around it.
 func ctxError(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return context.DeadlineExceeded
@@ -51,7 +51,7 @@ func ctxError(err error) error {
 	return context.Canceled
 }
 
-// shown returns the error that callers see for err.
+// shown returns the error that callers see for err, and logs err.
 func (a answers) shown(ctx context.Context, method string, err error) *perdure.Error {
 	var coded *perdure.Error
 	if errors.As(err, &coded) && coded.Code != perdure.Internal {

@@ -18,7 +18,7 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// statuses is the table that callers in other languages rely on.
+// statuses is the table of gRPC codes that clients in other languages rely on.
 var statuses = map[perdure.Code]codes.Code{
 	perdure.InvalidArgument:      codes.InvalidArgument,
 	perdure.NotFound:             codes.NotFound,
@@ -61,7 +61,7 @@ func TestErrorsArriveExactly(t *testing.T) {
 	}
 }
 
-// call creates a call that the client does not try again after an error of code.
+// call sends a request that the client does not repeat after an error with this code.
 func call(ctx context.Context, c *remote.Client, code perdure.Code) error {
 	if code == perdure.RateLimited {
 		return c.Release(ctx, perdure.Release{})
@@ -210,7 +210,7 @@ func TestCloseEndsWhatIsTriedAgain(t *testing.T) {
 	}
 }
 
-// lockedBuffer is a log that server and test share.
+// lockedBuffer is a log that the server and the test share.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/fair"
 )
 
-// Calls compute in their org's share of the processor; polls wait and heartbeats must
-// not come late, so they need no place.
+// TestCallsComputeInTheirOrgsShare checks that calls wait for their org's share of the processor,
+// and that polls and heartbeats do not.
 func TestCallsComputeInTheirOrgsShare(t *testing.T) {
 	w := start(t)
 	w.share.Longest = time.Hour
@@ -46,8 +46,8 @@ func TestCallsComputeInTheirOrgsShare(t *testing.T) {
 	}
 }
 
-// A request that waits for a content from a worker has no place in its org's share of
-// the processor: others of the org continue.
+// TestAContentThatIsWaitedForTakesNoPlace checks that a request that waits for a content from a
+// worker frees its place in its org's share of the processor for others.
 func TestAContentThatIsWaitedForTakesNoPlace(t *testing.T) {
 	share := fair.New(2)
 	share.Longest = time.Hour

@@ -25,17 +25,17 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake records what reaches it, and answers what it is told to. It keeps blobs.
+// fake records its calls, and answers with configured values. It stores blobs.
 type fake struct {
 	mu    sync.Mutex
 	asked []any
 
 	answer func(call string, asked any) (any, error)
-	// appendFrames takes the place of answer for Append.
+	// appendFrames replaces answer for Append.
 	appendFrames func(context.Context, []perdure.Frame) ([]perdure.FrameReply, error)
-	// pollAgents takes the place of answer for PollAgents.
+	// pollAgents replaces answer for PollAgents.
 	pollAgents func(context.Context, perdure.Poll) ([]perdure.AgentClaim, error)
-	// serve takes the place of answer for ServeContents.
+	// serve replaces answer for ServeContents.
 	serve    func(context.Context, uuid.UUID, perdure.ContentSource) error
 	entries  iter.Seq2[perdure.Entry, error]
 	blobs    map[uuid.UUID][]byte
@@ -71,7 +71,7 @@ func ask[R any](f *fake, call string, asked any) (R, error) {
 	return zero, err
 }
 
-// args are the arguments of a call that takes several.
+// args are the arguments of a call with several arguments.
 type args [4]any
 
 func (f *fake) Register(_ context.Context, r perdure.Registration) (perdure.Settings, error) {
@@ -170,7 +170,7 @@ func (f *fake) GetBlob(_ context.Context, _, blob uuid.UUID) (io.ReadCloser, err
 	return io.NopCloser(bytes.NewReader(content)), nil
 }
 
-// backend serves one fake to every org.
+// backend serves the same fake to every org.
 type backend struct {
 	fake       *fake
 	checkpoint *perdure.Checkpoint
@@ -190,7 +190,7 @@ func (b *backend) LatestCheckpoint(context.Context, string, uuid.UUID) (*perdure
 	return b.checkpoint, nil
 }
 
-// keys are the API keys that the test's server knows.
+// keys are the API keys of the test's server.
 type keys struct {
 	mu   sync.Mutex
 	keys map[string]grpcapi.Principal
@@ -212,7 +212,7 @@ func (k *keys) revoke(bearer string) {
 	delete(k.keys, bearer)
 }
 
-// world is a server with a fake behind it.
+// world is a server with a fake as its engine.
 type world struct {
 	fake    *fake
 	backend *backend
@@ -256,7 +256,7 @@ func start(t *testing.T) *world {
 	return w
 }
 
-// dial returns a worker's client that calls with the key.
+// dial returns a worker's client that uses the key.
 func (w *world) dial(t *testing.T, key string) *remote.Client {
 	t.Helper()
 	return dialTo(t, w.addr, key)
@@ -276,8 +276,8 @@ func dialTo(t *testing.T, addr, key string) *remote.Client {
 	return c
 }
 
-// raw returns a plain connection, as a worker in another language has, and a
-// context that carries the key.
+// raw returns a plain connection, as workers in other languages use, and a context that contains
+// the key.
 func (w *world) raw(t *testing.T, key string) (context.Context, *grpc.ClientConn) {
 	t.Helper()
 	conn, err := grpc.NewClient(w.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))

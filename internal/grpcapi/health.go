@@ -14,9 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// healthService is grpc.health.v1 for load balancers, which have no key. It knows
-// the server as a whole, "", and each service by its name; all of them do equally
-// well.
+// healthService implements grpc.health.v1 for load balancers, which have no key. It has one state
+// for the server as a whole, "", and for each service.
 type healthService struct {
 	healthpb.UnimplementedHealthServer
 	check   health.Check
@@ -24,7 +23,7 @@ type healthService struct {
 	stopped chan struct{}
 }
 
-// watchEvery is how often a watched server is looked at.
+// watchEvery is the interval between two checks of a watched server.
 const watchEvery = 2 * time.Second
 
 func newHealthService(check health.Check) *healthService {
@@ -40,7 +39,7 @@ var healthOf = map[string]bool{
 	"": true, perdurev1.AgentDispatch_ServiceDesc.ServiceName: true, perdurev1.WorkerDispatch_ServiceDesc.ServiceName: true,
 }
 
-// isHealth reports whether a method is one that needs no key.
+// isHealth reports whether the method belongs to the health service, which needs no key.
 func isHealth(method string) bool {
 	return strings.HasPrefix(method, "/"+healthpb.Health_ServiceDesc.ServiceName+"/")
 }
@@ -65,7 +64,8 @@ func (s *healthService) Check(ctx context.Context, m *healthpb.HealthCheckReques
 	return &healthpb.HealthCheckResponse{Status: s.serving(ctx)}, nil
 }
 
-// unknown keeps a watch open, as the protocol has it: the service may come.
+// unknown keeps the watch of an unknown service open, as the protocol requires, because the service
+// may be added later.
 func (s *healthService) unknown(out grpc.ServerStreamingServer[healthpb.HealthCheckResponse]) error {
 	if err := out.Send(&healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVICE_UNKNOWN}); err != nil {
 		return err
@@ -77,8 +77,8 @@ func (s *healthService) unknown(out grpc.ServerStreamingServer[healthpb.HealthCh
 	return nil
 }
 
-// Watch implements healthpb.HealthServer: it tells of each change, and ends when
-// the server stops.
+// Watch implements healthpb.HealthServer: it sends each change of the state, and ends when the
+// server stops.
 func (s *healthService) Watch(m *healthpb.HealthCheckRequest, out grpc.ServerStreamingServer[healthpb.HealthCheckResponse]) error {
 	ctx := out.Context()
 	if !healthOf[m.GetService()] {

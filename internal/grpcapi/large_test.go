@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// roomy is well below gRPC's limit of 4 MiB.
+// roomy is far below gRPC's limit of 4 MiB.
 const roomy = 2 << 20
 
 func jsonOf(size int) json.RawMessage {
@@ -35,7 +35,7 @@ func TestTenThousandEntriesArrive(t *testing.T) {
 	}
 	entries[5000].Content = jsonOf(5 << 20)
 	entries[6000].Content = jsonOf(perdure.InlineLimit + 1)
-	// The store may give content by its reference alone.
+	// The store may return a reference without the content.
 	ref := w.fake.keep(jsonOf(300_000))
 	entries[7000].Content, entries[7000].Blob = nil, &ref
 	w.fake.entries = each(entries)
@@ -82,8 +82,7 @@ func TestAnErrorInTheMiddleOfEntriesArrives(t *testing.T) {
 	}
 }
 
-// bulky is a claim whose contents come in every way: too many, too large, and
-// by reference.
+// bulky returns a claim whose contents are too many, too large, or references.
 func bulky(f *fake) perdure.AgentClaim {
 	execution := uuid.New()
 	claim := perdure.AgentClaim{
@@ -103,7 +102,7 @@ func bulky(f *fake) perdure.AgentClaim {
 	return claim
 }
 
-// fillTasks answers Tasks from the claims' results.
+// fillTasks returns an answer for Tasks with the results of the claims.
 func fillTasks(claims []perdure.AgentClaim) func(string, any) (any, error) {
 	tasks := map[uuid.UUID]*perdure.Task{}
 	for _, claim := range claims {
@@ -166,12 +165,13 @@ func TestNoAnswerComesNearTheLimit(t *testing.T) {
 	}
 }
 
-// What is durable is never said to be refused because its answer has no room: the
-// worker asks again and gets it.
+// TestWhatIsStoredAndCannotBeAnsweredIsAskedAgain checks that a stored request is never reported as
+// refused because its answer is too large to send: the worker repeats the request and gets the
+// answer.
 func TestWhatIsStoredAndCannotBeAnsweredIsAskedAgain(t *testing.T) {
 	w := start(t)
 	c := w.dial(t, "worker")
-	refused := map[string]bool{} // calls whose first answer found no place
+	refused := map[string]bool{} // calls whose first answer could not be stored
 	call := ""
 	reply := perdure.CommitReply{Signals: []perdure.Signal{{ID: "s", Value: jsonOf(5 << 20)}}}
 	claim := bulky(w.fake)
@@ -297,7 +297,7 @@ func TestLargeContentsOfACommitGoAhead(t *testing.T) {
 	same(t, "the output", []byte(jsonOf(60_000)), resolve(t, w.fake, got.Outcome.Output))
 }
 
-// resolve returns a payload's content, which must not be there twice.
+// resolve returns the content of a payload, which must not be both in place and by reference.
 func resolve(t *testing.T, f *fake, p perdure.Payload) []byte {
 	t.Helper()
 	if p.Blob == nil {
@@ -327,8 +327,9 @@ func TestAnUploadFailsWithItsContent(t *testing.T) {
 	}
 }
 
-// What was sent whole and has not arrived whole is worth sending again: the server
-// cannot tell a broken connection from a content that is too short, its sender can.
+// TestAnUploadThatDidNotArriveWholeIsSentAgain checks that an upload that was sent completely and
+// did not arrive completely is reported as unavailable, so that it is repeated. The server cannot
+// distinguish a broken connection from a content that is too short; the client can.
 func TestAnUploadThatDidNotArriveWholeIsSentAgain(t *testing.T) {
 	w := start(t)
 	c := w.dial(t, "worker")

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// lines knows which workers have called over which connections.
+// lines records which workers have called over which connections.
 type lines struct {
 	gone     func(org string, worker uuid.UUID)
 	draining <-chan struct{}
@@ -18,14 +18,14 @@ type lines struct {
 	all map[string]map[lineEnd]bool
 }
 
-// lineEnd is a worker of an org.
+// lineEnd identifies a worker by org and id.
 type lineEnd struct {
 	org    string
 	worker uuid.UUID
 }
 
-// note remembers that a worker calls over the connection of ctx. The addresses
-// of unix sockets do not tell one from another; those are left out.
+// note records that a worker calls over the connection of ctx. Connections over unix sockets are
+// not recorded, because their addresses do not identify them.
 func (l *lines) note(ctx context.Context, org string, worker uuid.UUID) {
 	from, ok := peer.FromContext(ctx)
 	if !ok || l.gone == nil || worker == uuid.Nil {
@@ -47,8 +47,8 @@ func (l *lines) begin(addr string) {
 	l.all[addr] = map[lineEnd]bool{}
 }
 
-// end tells of the workers that have no other connection, unless it is this
-// server that stops.
+// end reports the workers that have no other connection than this one, unless this server is
+// stopping.
 func (l *lines) end(addr string) {
 	for _, end := range l.cut(addr) {
 		select {
@@ -76,7 +76,7 @@ func (l *lines) cut(addr string) (left []lineEnd) {
 	return left
 }
 
-// listen lets l know of the connections that come from a listener.
+// listen returns a listener that reports the begin and end of its connections to l.
 func (l *lines) listen(from net.Listener) net.Listener {
 	if l.gone == nil || from.Addr().Network() != "tcp" {
 		return from
@@ -99,8 +99,7 @@ func (w watchedListener) Accept() (net.Conn, error) {
 	return &watchedConn{Conn: conn, end: sync.OnceFunc(func() { w.lines.end(addr) })}, nil
 }
 
-// watchedConn reports when it is closed, which gRPC does once the other side is
-// gone.
+// watchedConn calls end when it is closed. gRPC closes a connection when the other side is gone.
 type watchedConn struct {
 	net.Conn
 	end func()

@@ -34,8 +34,8 @@ func dialOnce(t *testing.T, w *world) *remote.Client {
 	return c
 }
 
-// TestLostConnectionsAreTold checks that a worker is told of once its last
-// connection has ended, and not while it has another.
+// TestLostConnectionsAreTold checks that a worker is reported when its last connection has ended,
+// and not while it has another one.
 func TestLostConnectionsAreTold(t *testing.T) {
 	w := start(t)
 	first, second, one, two := dialOnce(t, w), dialOnce(t, w), uuid.New(), uuid.New()
@@ -43,7 +43,7 @@ func TestLostConnectionsAreTold(t *testing.T) {
 	beat(t, second, one)
 	beat(t, second, two)
 	hang(t, first)
-	third := dialOnce(t, w) // answered after the first is known to have ended, or before: it has another
+	third := dialOnce(t, w) // the order does not matter: the worker has another connection
 	beat(t, third, one)
 	hang(t, second)
 	if got := <-w.gone; got != [2]string{"acme", two.String()} {
@@ -55,8 +55,8 @@ func TestLostConnectionsAreTold(t *testing.T) {
 	}
 }
 
-// TestAServerThatStopsTellsOfNoWorker checks that connections which end because
-// of the server say nothing about workers.
+// TestAServerThatStopsTellsOfNoWorker checks that no worker is reported when the server closes its
+// connections during Shutdown.
 func TestAServerThatStopsTellsOfNoWorker(t *testing.T) {
 	w := start(t)
 	beat(t, w.dial(t, "worker"), uuid.New())

@@ -8,8 +8,8 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// subject is whose call it is, and which execution it is about: filled in as it
-// becomes known, for the log.
+// subject describes a call for the log: the caller's org and the execution. The fields are set as
+// they become known.
 type subject struct {
 	org       string
 	execution uuid.UUID
@@ -19,12 +19,12 @@ type subject struct {
 
 type subjectKey struct{}
 
-// withSubject returns a call's context with what its message names.
+// withSubject returns a call's context with the ids in its message.
 func withSubject(ctx context.Context, m any) context.Context {
 	s := &subject{}
 	switch m := m.(type) {
 	case interface{ GetLease() *perdurev1.Lease }:
-		s.execution, _ = uuid.FromBytes(m.GetLease().GetExecutionId()) // what is no id names nothing
+		s.execution, _ = uuid.FromBytes(m.GetLease().GetExecutionId()) // an invalid id is logged as none
 		s.fence = m.GetLease().GetFence()
 	case interface{ GetLease() *perdurev1.TaskLease }:
 		s.execution, _ = uuid.FromBytes(m.GetLease().GetExecutionId())
@@ -35,14 +35,14 @@ func withSubject(ctx context.Context, m any) context.Context {
 	return context.WithValue(ctx, subjectKey{}, s)
 }
 
-// about says that the call is the org's.
+// about records the org of a call.
 func about(ctx context.Context, org string) {
 	if s, ok := ctx.Value(subjectKey{}).(*subject); ok {
 		s.org = org
 	}
 }
 
-// lines are those about a call.
+// lines returns the logger for a call.
 func (a answers) lines(ctx context.Context) *slog.Logger {
 	l := a.logger
 	s, ok := ctx.Value(subjectKey{}).(*subject)

@@ -9,15 +9,14 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Observer is told of calls. Its method is called by many goroutines at once and
-// must not block.
+// Observer observes calls. Its method is called by many goroutines at once and must not block.
 type Observer interface {
-	// Call has ended; method is the full one of the service. Polls and streams
-	// take as long as they wait.
+	// Call reports a call that has ended. method is the full name of the method. The duration of
+	// polls and streams includes their waits.
 	Call(method string, code codes.Code, took time.Duration)
 }
 
-// observed are the interceptors that tell the observer, ahead of all others.
+// observed returns the interceptors that call the observer; they run before all others.
 func observed(o Observer) []grpc.ServerOption {
 	if o == nil {
 		return nil

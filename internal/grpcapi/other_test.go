@@ -29,7 +29,7 @@ func schedule(ctx context.Context, agents perdurev1.AgentDispatchClient, header 
 	}
 	for _, part := range parts {
 		if stream.Send(part) != nil {
-			break // the answer says why
+			break // the answer contains the reason
 		}
 	}
 	return stream.CloseAndRecv()

@@ -12,17 +12,16 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// parts sends messages of one execution, whose large contents follow them in
-// chunks.
+// parts sends messages of one execution, each followed by its large contents in chunks.
 type parts struct {
 	ctx   context.Context
 	from  perdure.Dispatch
 	chunk func([]byte) error
-	mode  perdure.PersistenceMode // the execution's, once it was asked for
+	mode  perdure.PersistenceMode // the execution's mode, once it was read
 }
 
-// send sends one message by head, and after it those of its contents that are
-// too large to be in it, or that only a blob holds.
+// send sends one message with head, and then those of its contents that are too large for the
+// message or are stored in a blob.
 func (p *parts) send(execution uuid.UUID, head func() error, contents ...*perdurev1.Content) error {
 	var following []func() error
 	for _, m := range contents {
@@ -45,8 +44,8 @@ func (p *parts) send(execution uuid.UUID, head func() error, contents ...*perdur
 	return nil
 }
 
-// detach takes large content out of its message, and returns what sends it; nil
-// for content that stays.
+// detach removes large content from its message, and returns the function that sends it; nil if the
+// content stays in the message.
 func (p *parts) detach(execution uuid.UUID, m *perdurev1.Content) (follow func() error, err error) {
 	switch {
 	case m == nil || m.Inline != nil && len(m.Inline) <= perdure.InlineLimit:
@@ -65,8 +64,8 @@ func (p *parts) detach(execution uuid.UUID, m *perdurev1.Content) (follow func()
 	return func() error { return p.sendBlob(execution, ref) }, nil
 }
 
-// withheld reports whether a content that is not in its message is on its worker.
-// What was on one before a promotion has the same reference, and is here.
+// withheld reports whether a content that is not in its message is on its worker only. A content
+// that was on a worker before a promotion has the same reference, but is on the server.
 func (p *parts) withheld(execution uuid.UUID, m *perdurev1.Content) (bool, error) {
 	ref, err := pbconv.BlobFromProto(m.GetBlob())
 	if err != nil || ref == nil || ref.ID != perdure.ContentID(execution, ref.SHA256) {
@@ -95,7 +94,7 @@ func (p *parts) sendBlob(execution uuid.UUID, ref *perdurev1.BlobRef) error {
 	return sendChunks(content, ref.GetLength(), p.chunk)
 }
 
-// sendChunks sends exactly length bytes; -1 stands for all there are.
+// sendChunks sends exactly length bytes of content; -1 sends all of it.
 func sendChunks(content io.Reader, length int64, send func([]byte) error) error {
 	buf := make([]byte, perdure.BlobChunk)
 	sent := int64(0)

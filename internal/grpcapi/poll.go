@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// waitFor polls, and answers with nothing once the server stops.
+// waitFor polls. It returns no claims if the server stops.
 func waitFor[T any](ctx context.Context, draining <-chan struct{}, p perdure.Poll, poll func(context.Context, perdure.Poll) ([]T, error)) ([]T, error) {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -30,9 +30,8 @@ func waitFor[T any](ctx context.Context, draining <-chan struct{}, p perdure.Pol
 	return claims, err
 }
 
-// giveBack releases claims that cannot be delivered, so that they do not wait
-// for their leases to end, and gives the reason back. A failed release costs
-// just that wait.
+// giveBack releases claims that cannot be delivered, so that their leases end at once, and returns
+// reason. If the release fails, the leases end by themselves later.
 func giveBack(ctx context.Context, c caller, reason error, r perdure.Release) error {
 	if len(r.Agents)+len(r.Tasks) == 0 {
 		return reason

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// What was on a worker has the same reference after a promotion, and comes with
-// what names it then. While the execution is LOCAL it stays a reference.
+// TestPromotedContentIsSent checks that a content that was on a worker before a promotion is sent
+// with its entry after it. While the execution is LOCAL, only the reference is sent.
 func TestPromotedContentIsSent(t *testing.T) {
 	w := start(t)
 	c := w.dial(t, "worker")

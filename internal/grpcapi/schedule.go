@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// largestKeyed is the most bytes of an input whose key the server derives: that
-// takes the whole of it in canonical form.
+// largestKeyed is the maximum size in bytes of an input without a caller's key. For such an input
+// the server derives the key, and needs the whole input in canonical form for it.
 const largestKeyed = 1 << 20
 
 func (s *agentService) ScheduleAgentTask(stream perdurev1.AgentDispatch_ScheduleAgentTaskServer) error {
@@ -46,7 +46,7 @@ func (s *agentService) ScheduleAgentTask(stream perdurev1.AgentDispatch_Schedule
 	return stream.SendAndClose(&perdurev1.ScheduleAgentTaskResponse{TaskId: pbconv.UUIDToProto(id), Commit: answer})
 }
 
-// checkInput refuses what is too large before any of it is taken in.
+// checkInput refuses an input that is too large, before any of it is read.
 func (s *agentService) checkInput(m *perdurev1.ScheduleAgentTaskHeader) error {
 	length := m.GetLength()
 	switch {
@@ -61,7 +61,7 @@ func (s *agentService) checkInput(m *perdurev1.ScheduleAgentTaskHeader) error {
 	return nil
 }
 
-// receiveInput collects the chunks of an input that is small enough.
+// receiveInput reads all chunks of an input that is small enough.
 func receiveInput(input io.Reader, length int64) ([]byte, error) {
 	whole := make([]byte, length)
 	n, err := io.ReadFull(input, whole)
@@ -77,7 +77,7 @@ func receiveInput(input io.Reader, length int64) ([]byte, error) {
 	return whole, nil
 }
 
-// newTask takes the input in: large ones go through to a blob.
+// newTask reads the input and returns the task. A large input is stored in a blob while it is read.
 func newTask(ctx context.Context, lease perdure.Lease, m *perdurev1.ScheduleAgentTaskHeader, input io.Reader) (perdure.NewTask, error) {
 	options, err := pbconv.TaskOptionsFromProto(m.GetOptions())
 	if err != nil {

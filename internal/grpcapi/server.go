@@ -1,7 +1,6 @@
-// Package grpcapi serves perdure.Dispatch to workers over gRPC, and the calls
-// of single commands for workers in other languages. It decides nothing: it
-// checks who calls, converts, keeps messages small and answers with the engine's
-// errors.
+// Package grpcapi serves perdure.Dispatch to workers over gRPC, and calls with one command each for
+// workers in other languages. It makes no decisions: it authenticates callers, converts messages,
+// bounds their sizes, and returns the engine's errors.
 package grpcapi
 
 import (
@@ -25,58 +24,56 @@ import (
 )
 
 const (
-	// maxMessage is gRPC's own default, which every client keeps to.
+	// maxMessage is the default of gRPC, which every client accepts.
 	maxMessage = 4 << 20
-	// maxHeaders is the most bytes of a call's metadata, maxStreams how many calls
-	// one connection may have open, and connectWithin how long it may take to
-	// become one. gRPC's own are 16 MiB, any number and two minutes.
+	// maxHeaders bounds a call's metadata in bytes; maxStreams bounds the open calls of a
+	// connection; connectWithin bounds the time to set up a connection. The defaults of gRPC are 16
+	// MiB, no limit, and two minutes.
 	maxHeaders    = 64 << 10
 	maxStreams    = 1000
 	connectWithin = 10 * time.Second
 )
 
-// Backend is what the server serves.
+// Backend is the interface of the engine to the server.
 type Backend interface {
-	// Dispatch returns what workers of the org speak to. Contents over
-	// perdure.InlineLimit are best given with their Blob, filled or not: one
-	// that comes filled alone may have to be stored again to be sent.
+	// Dispatch returns the interface for workers of the org. Contents over perdure.InlineLimit
+	// should be returned with their Blob, in addition to the bytes or without them. Without the
+	// Blob, the server may have to store such a content again to send it.
 	Dispatch(org string) perdure.Dispatch
-	// Signal stores a signal, under an id of its own if id is "", and reports
-	// where the execution stands. Of a value that was uploaded, only the blob's
-	// id is set.
+	// Signal stores a signal and returns the execution's status. If id is "", the signal gets a new
+	// id. For a value that was uploaded, only the blob's id is set.
 	Signal(ctx context.Context, org string, execution uuid.UUID, name string, value perdure.Payload, id string) (signalID string, status perdure.Status, err error)
-	// LatestCheckpoint returns the newest checkpoint; nil or not_found before the
-	// first. A state over perdure.InlineLimit comes with its Blob.
+	// LatestCheckpoint returns the newest checkpoint; before the first, it returns nil or the error
+	// not_found. A state over perdure.InlineLimit has its Blob set.
 	LatestCheckpoint(ctx context.Context, org string, execution uuid.UUID) (*perdure.Checkpoint, error)
 }
 
-// Options are the settings of a Server. The zero value works.
+// Options configures a Server. The zero value uses the defaults.
 type Options struct {
-	// TLS, if set, secures the connections.
+	// TLS, if set, encrypts the connections.
 	TLS *tls.Config
-	// PayloadLimit is the most bytes of one payload; default
+	// PayloadLimit is the maximum size of one payload in bytes; default
 	// perdure.DefaultPayloadLimit.
 	PayloadLimit int64
-	// Recheck is how often the key of an open stream or poll is looked at
-	// again; default 2 s. With what the Authenticator itself remembers it adds
-	// up to the time in which a revoked key stops.
+	// Recheck is the interval at which the key of an open stream or poll is checked; default 2 s. A
+	// revoked key is refused after at most this time and the cache time of the Authenticator
+	// together.
 	Recheck time.Duration
-	// Observer is told of calls; may be nil.
+	// Observer observes calls; it may be nil.
 	Observer Observer
-	// TracerProvider makes spans of calls that come with a traceparent; nil makes
-	// none.
+	// TracerProvider creates spans for calls that contain a traceparent; nil creates none.
 	TracerProvider trace.TracerProvider
-	// Health is what the service grpc.health.v1 answers by; default: it serves
-	// until it is told to stop.
+	// Health is the check that the service grpc.health.v1 answers with; by default the server is
+	// healthy until Shutdown or Announce.
 	Health health.Check
-	// Gone, if set, is told of a worker whose last connection over TCP to this
-	// server has ended, unless this server stops. It must not block.
+	// Gone, if set, is called when the last TCP connection of a worker to this server has ended,
+	// unless the server is stopping. It must not block.
 	Gone func(org string, worker uuid.UUID)
-	// Share divides the processor among the orgs of calls; nil does not.
+	// Share divides the processor among the orgs; nil does not divide it.
 	Share *fair.Share
 }
 
-// Server answers workers.
+// Server serves workers over gRPC. [New] creates one.
 type Server struct {
 	grpc     *grpc.Server
 	health   *healthService
@@ -85,7 +82,7 @@ type Server struct {
 	lines    *lines
 }
 
-// New creates a server; Serve starts it.
+// New creates a server. Serve starts it.
 func New(backend Backend, auth Authenticator, logger *slog.Logger, o Options) *Server {
 	if o.Recheck <= 0 {
 		o.Recheck = 2 * time.Second
@@ -114,8 +111,8 @@ func transport(secure *tls.Config) []grpc.ServerOption {
 		grpc.MaxHeaderListSize(maxHeaders),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.ConnectionTimeout(connectWithin),
-		// A worker that is gone without a word is noticed, so that its polls do
-		// not claim for it.
+		// Keepalive detects workers that are gone without closing the connection, so that their
+		// polls do not claim any more.
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 15 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	}
@@ -125,16 +122,15 @@ func transport(secure *tls.Config) []grpc.ServerOption {
 	return options
 }
 
-// Serve answers on the listener until Shutdown, and then gives nil.
+// Serve serves the listener until Shutdown, and then returns nil.
 func (s *Server) Serve(listener net.Listener) error { return s.grpc.Serve(s.lines.listen(listener)) }
 
-// Announce makes the health service say that the server does not serve, ahead of
-// Shutdown. It may be called more than once.
+// Announce lets the health service report that the server is not serving, before Shutdown. It may
+// be called more than once.
 func (s *Server) Announce() { s.health.stop() }
 
-// Shutdown takes no new calls, answers open polls with nothing, lets the other
-// calls finish, and returns when all are done. When ctx is over it cuts off what
-// is left, and returns ctx's error.
+// Shutdown refuses new calls, answers open polls without claims, and waits until the other calls
+// have finished. When ctx ends first, it closes the remaining connections and returns ctx's error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Announce()
 	s.drain.Do(func() { close(s.draining) })

@@ -10,12 +10,13 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// The calls of one command, for workers that commit piece by piece.
+// This file implements the calls that contain one command each, for workers that commit one change
+// at a time.
 
-// largestSignal is the most bytes of a signal's value in a message.
+// largestSignal is the maximum size in bytes of a signal's value in a message.
 const largestSignal = 1 << 20
 
-// one commits what add puts into a commit of the lease.
+// one sends a commit of the lease with the change that add puts into it.
 func one(ctx context.Context, lease *perdurev1.Lease, number int64, add func(*perdure.Commit) error) (*perdurev1.CommitResponse, error) {
 	if number < 1 {
 		return nil, perdure.FieldErrorf("number", "must be the number of the commit, from 1 in each claim")
@@ -127,7 +128,7 @@ func (s *agentService) SignalAgent(ctx context.Context, m *perdurev1.SignalAgent
 	return &perdurev1.SignalAgentResponse{SignalId: signal, Status: pbconv.StatusToProto(status)}, nil
 }
 
-// signalValue is the value in place, or the blob that was uploaded for it.
+// signalValue returns the value in the message, or the blob that was uploaded for it.
 func signalValue(m *perdurev1.SignalAgentRequest) (perdure.Payload, error) {
 	value := m.GetSignalValue()
 	switch {
@@ -151,8 +152,7 @@ func (s *agentService) GetLatestCheckpoint(ctx context.Context, m *perdurev1.Get
 		return nil, err
 	}
 	c := callerOf(ctx)
-	// An execution without a checkpoint has none; one that is not the org's is
-	// not found.
+	// An execution may have no checkpoint; an execution of another org is not found.
 	if _, err := c.Execution(ctx, id); err != nil {
 		return nil, err
 	}

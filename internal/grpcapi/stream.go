@@ -14,12 +14,12 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// inFlight is how many batches of one stream are appended side by side. What a
-// producer sends next waits in gRPC's flow control.
+// inFlight is the maximum number of batches of one stream that are appended at the same time.
+// Further batches wait in gRPC's flow control.
 const inFlight = 16
 
-// StreamData appends the batches of one worker. A refused batch is answered
-// with its error, and the stream continues.
+// StreamData appends the batches of one worker. A batch that is refused is answered with its error;
+// the stream stays open.
 func (s *workerService) StreamData(stream perdurev1.WorkerDispatch_StreamDataServer) error {
 	ctx := stream.Context()
 	batches, broken := receive(ctx, stream)
@@ -36,8 +36,8 @@ func (s *workerService) StreamData(stream perdurev1.WorkerDispatch_StreamDataSer
 				reply := s.append(ctx, m)
 				sending.Lock()
 				defer sending.Unlock()
-				// A stream that cannot be written to cannot be read either, so
-				// the loop learns of it.
+				// If the stream cannot be written, it cannot be read either, and the loop gets that
+				// error.
 				_ = stream.Send(reply)
 			})
 		case err := <-broken:
@@ -53,8 +53,8 @@ func (s *workerService) StreamData(stream perdurev1.WorkerDispatch_StreamDataSer
 	}
 }
 
-// receive reads the stream beside its handler, which must be able to return
-// while no message comes. It ends with the stream, right after the handler.
+// receive reads the stream in the background, because the handler must be able to return while no
+// message arrives. It ends with the stream soon after the handler returns.
 func receive(ctx context.Context, stream perdurev1.WorkerDispatch_StreamDataServer) (<-chan *perdurev1.StreamDataRequest, <-chan error) {
 	batches, broken := make(chan *perdurev1.StreamDataRequest), make(chan error, 1)
 	go func() {
@@ -74,7 +74,7 @@ func receive(ctx context.Context, stream perdurev1.WorkerDispatch_StreamDataServ
 	return batches, broken
 }
 
-// append returns the answer to one batch.
+// append appends one batch and returns the answer.
 func (s *workerService) append(ctx context.Context, m *perdurev1.StreamDataRequest) (reply *perdurev1.StreamDataResponse) {
 	const method = perdurev1.WorkerDispatch_StreamData_FullMethodName
 	reply = &perdurev1.StreamDataResponse{Id: m.GetId()}
@@ -130,13 +130,13 @@ func (s *agentService) StreamAgentData(stream perdurev1.AgentDispatch_StreamAgen
 	}
 }
 
-// heldBlocks collects what the server holds of each block.
+// heldBlocks collects the stored length of each block.
 type heldBlocks struct {
 	order  []perdure.BlockKey
 	length map[perdure.BlockKey]int64
 }
 
-// note takes the answers to frames in; the first refusal is its error.
+// note adds the answers to frames. It returns the first refusal.
 func (h *heldBlocks) note(frames []perdure.Frame, replies []perdure.FrameReply) error {
 	if h.length == nil {
 		h.length = map[perdure.BlockKey]int64{}
@@ -165,7 +165,7 @@ func (h *heldBlocks) response() *perdurev1.StreamAgentDataResponse {
 	return m
 }
 
-// blockOf names the block that a frame is of.
+// blockOf returns the key of a frame's block.
 func blockOf(f perdure.Frame) perdure.BlockKey {
 	if f.Lease != nil {
 		return perdure.BlockKey{TaskID: f.Lease.TaskID, Attempt: int64(f.Lease.Attempt), Block: f.Block}

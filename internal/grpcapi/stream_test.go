@@ -22,7 +22,7 @@ func TestBatchesInFlightAreMatched(t *testing.T) {
 	arrived.Add(batches)
 	w.fake.appendFrames = func(_ context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 		arrived.Done()
-		arrived.Wait() // all are in flight at once
+		arrived.Wait() // all batches are in flight at the same time
 		return []perdure.FrameReply{{Held: frames[0].Offset + int64(len(frames[0].Text))}}, nil
 	}
 	c := w.dial(t, "worker")
@@ -69,8 +69,8 @@ func TestOneBatchThatIsGivenUpLeavesTheOthers(t *testing.T) {
 	}
 }
 
-// block stores frames as the engine does: known bytes are skipped, a hole is
-// answered with what is held.
+// block stores frames as the engine does: known bytes are skipped, and after a gap the answer is
+// the stored length.
 type block struct {
 	mu     sync.Mutex
 	text   string
@@ -116,7 +116,7 @@ func TestAFrameOfAnySizeArrives(t *testing.T) {
 	}
 }
 
-// flaky passes bytes on until it is told to cut.
+// flaky is a proxy that breaks its connections on request.
 type flaky struct {
 	listener net.Listener
 	to       string
@@ -179,11 +179,11 @@ func TestABrokenConnectionLosesNothing(t *testing.T) {
 	w := start(t)
 	proxy := newFlaky(t, w.addr)
 	var b block
-	var batch, commits atomic.Int64 // a cut call's end may still run beside the next
+	var batch, commits atomic.Int64 // the end of a broken call may overlap with the next call
 	w.fake.appendFrames = func(_ context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 		replies := b.add(frames)
 		if batch.Add(1)%5 == 0 {
-			proxy.cut() // after it is stored, before it is answered
+			proxy.cut() // after the frames are stored, before they are answered
 		}
 		return replies, nil
 	}

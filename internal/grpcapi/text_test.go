@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// gRPC cannot carry a text that is no UTF-8, and calls that internal, which a
-// worker would send again for ever.
+// TestTextsThatAreNoUTF8 checks that a text that is not UTF-8 is refused as invalid_argument. gRPC
+// cannot send it and would report it as internal, and a worker would repeat it forever.
 func TestTextsThatAreNoUTF8(t *testing.T) {
 	w := start(t)
 	c := w.dial(t, "worker")

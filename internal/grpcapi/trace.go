@@ -13,9 +13,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// traced is the interceptor that begins the span of a call, under the one that
-// its traceparent names. Calls without one, as polls and heartbeats are, have no
-// span: they belong to no execution's trace.
+// traced returns the interceptor that begins the span of a call, as a child of the span in its
+// traceparent. Calls without a traceparent, such as polls and heartbeats, have no span, because
+// they belong to no execution's trace.
 func traced(provider trace.TracerProvider) []grpc.ServerOption {
 	if provider == nil {
 		return nil
@@ -42,7 +42,7 @@ func traced(provider trace.TracerProvider) []grpc.ServerOption {
 		})}
 }
 
-// carrier reads metadata as a propagator wants it.
+// carrier adapts metadata to propagation.TextMapCarrier.
 type carrier metadata.MD
 
 // Get implements propagation.TextMapCarrier.

@@ -21,7 +21,7 @@ import (
 
 var full = pbconvtest.Filler{Rand: rand.New(rand.NewPCG(7, 7)), Full: true}
 
-// short compares large contents by their sums, for a readable difference.
+// short compares large contents by their hashes, so that differences are readable.
 var short = cmp.FilterPath(func(p cmp.Path) bool {
 	return p.Last().Type() == reflect.TypeFor[json.RawMessage]() || p.Last().Type() == reflect.TypeFor[[]byte]()
 }, cmp.Transformer("sum", func(b []byte) string {
@@ -31,7 +31,7 @@ var short = cmp.FilterPath(func(p cmp.Path) bool {
 	return fmt.Sprintf("%d bytes, SHA-256 %x", len(b), sha256.Sum256(b))
 }))
 
-// same fails the test where what arrived is not what was sent.
+// same fails the test if the received value differs from the sent one.
 func same(t *testing.T, what string, sent, arrived any) {
 	t.Helper()
 	if diff := cmp.Diff(sent, arrived, short); diff != "" {
@@ -39,9 +39,9 @@ func same(t *testing.T, what string, sent, arrived any) {
 	}
 }
 
-// exchange makes a call with every field set, answered with every field set.
-// asServed gives what the server must see for the request, and asGiven what the
-// client must get for the answer.
+// exchange sends a request with all fields set and gets an answer with all fields set. asServed
+// edits the request to the form that the server must see. asGiven edits the answer to the form that
+// the client must get.
 func exchange[Q, R any](t *testing.T, w *world, call func(Q) (R, error), asServed func(*Q), asGiven func(*R)) {
 	t.Helper()
 	request, reply := pbconvtest.Fill[Q](full), pbconvtest.Fill[R](full)
@@ -60,7 +60,7 @@ func exchange[Q, R any](t *testing.T, w *world, call func(Q) (R, error), asServe
 	same(t, "the answer", reply, got)
 }
 
-// stayOnServer clears what of an execution the wire does not carry.
+// stayOnServer clears the fields of an execution that are not sent.
 func stayOnServer(x *perdure.Execution) {
 	x.Answer, x.NextSignal = nil, 0
 	x.ReadyAt, x.NotBefore, x.CancelBy, x.CheckpointAt = perdure.Time{}, perdure.Time{}, perdure.Time{}, perdure.Time{}
@@ -76,7 +76,7 @@ func TestEveryCallIsTheSameAsInProcess(t *testing.T) {
 			r.Embedded = false
 			for _, k := range append(slices.Clone(r.Agents), r.Tasks...) {
 				for i := range k.Endpoints {
-					k.Endpoints[i].Queue = "" // the server's to set
+					k.Endpoints[i].Queue = "" // the server sets it
 				}
 			}
 		}, nil)
@@ -91,7 +91,7 @@ func TestEveryCallIsTheSameAsInProcess(t *testing.T) {
 	t.Run("PollTasks", func(t *testing.T) {
 		exchange(t, w, bind(ctx, c.PollTasks), func(p *perdure.Poll) {
 			notEmbedded(p)
-			p.Ended = false // tasks have nothing of it
+			p.Ended = false // not used for tasks
 		}, nil)
 	})
 	t.Run("Ended", func(t *testing.T) { exchange(t, w, bind(ctx, c.Ended), nil, nil) })

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// workerService serves what every worker needs, and what runs tasks.
+// workerService implements the calls of all workers, and those of workers that run tasks.
 type workerService struct {
 	perdurev1.UnimplementedWorkerDispatchServer
 	answers  answers
@@ -121,7 +121,7 @@ func (s *workerService) PutBlob(in perdurev1.WorkerDispatch_PutBlobServer) error
 	return in.SendAndClose(&perdurev1.PutBlobResponse{Blob: pbconv.BlobToProto(&ref)})
 }
 
-// noHeader says what is wrong with a stream that ended, or began with content.
+// noHeader returns the error for a stream that ended before its header or began with content.
 func noHeader(err error) error {
 	if !errors.Is(err, io.EOF) {
 		return err
@@ -129,7 +129,7 @@ func noHeader(err error) error {
 	return perdure.FieldErrorf("header", "must be the first message of the stream")
 }
 
-// chunkReader reads the chunks of a stream.
+// chunkReader reads the chunks of a stream as one content.
 type chunkReader struct {
 	next func() ([]byte, error)
 	left []byte

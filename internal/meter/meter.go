@@ -1,24 +1,24 @@
-// Package meter keeps metrics small: what users name becomes the value of a
-// label only up to a number of values.
+// Package meter bounds the number of label values of metrics, because users choose the names that
+// become label values.
 package meter
 
 import "sync"
 
-// Other stands for all values beyond the bound.
+// Other is the label value for all values beyond the bound.
 const Other = "other"
 
-// Bounded gives values of one label, at most so many different ones: those that
-// come first. It is safe for concurrent use.
+// Bounded limits the values of one label: the first values are used unchanged, and the rest become
+// Other. It is safe for concurrent use.
 type Bounded struct {
 	most  int
 	mu    sync.RWMutex // guards known
 	known map[string]bool
 }
 
-// NewBounded makes one for at most that many values.
+// NewBounded creates a Bounded for at most that many values.
 func NewBounded(most int) *Bounded { return &Bounded{most: most, known: map[string]bool{}} }
 
-// Of returns the value, or Other.
+// Of returns the value, or Other if the value is empty or beyond the bound.
 func (b *Bounded) Of(value string) string {
 	b.mu.RLock()
 	known, full := b.known[value], len(b.known) >= b.most

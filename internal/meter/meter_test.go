@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// However many values come, from however many goroutines, a label has as many as
-// it may and one more for all others; one that it has stays.
+// TestLabelsAreBounded checks that a label has at most its maximum number of values, plus Other,
+// for any number of values and goroutines. A value that was accepted once stays accepted.
 func TestLabelsAreBounded(t *testing.T) {
 	b := NewBounded(3)
 	if b.Of("first") != "first" {

@@ -1,6 +1,6 @@
-// Package ops serves a port for those who operate a process: its metrics, whether
-// it lives and is ready, and its profiles. It asks for no key, so it is a port of
-// its own, which only a private network reaches.
+// Package ops serves the port for operators of a process: its metrics, its liveness and readiness,
+// and its profiles. The port requires no key. It is separate from the API port, so that only a
+// private network can reach it.
 package ops
 
 import (
@@ -20,12 +20,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Config says what is served.
+// Config configures the handler.
 type Config struct {
 	Gatherer prometheus.Gatherer
 	Health   health.Check
 	Logger   *slog.Logger
-	// Token is what profiles are given for, see [OpenToken]; with "" to nobody.
+	// Token is the token that requests for profiles must carry, see [OpenToken]. If it is "",
+	// profiles are refused.
 	Token string
 }
 
@@ -52,12 +53,12 @@ func revision() string {
 	return "unknown"
 }
 
-// Handler serves what c says.
+// Handler returns the handler for metrics, health checks and profiles.
 func Handler(c Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Gatherer, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelWarn), MaxRequestsInFlight: 4, Timeout: 20 * time.Second,
-		// What can be told is told, though a part of it cannot.
+		// If some metrics cannot be collected, the others are returned.
 		ErrorHandling: promhttp.ContinueOnError,
 	}))
 	mux.HandleFunc("GET /healthz", health.Alive)
@@ -70,13 +71,12 @@ func Handler(c Config) http.Handler {
 	return mux
 }
 
-// profile serves a profile to whoever is on this machine and has the token: a
-// command of a tool is on this machine, too.
+// profile protects a profile: the client must be on this machine and have the token. The token is
+// necessary because tools that agents run are on this machine, too.
 func profile(token string, h http.HandlerFunc) http.Handler { return here(withToken(token, h)) }
 
-// here serves only this machine, and no page of a browser on it: a profile of
-// the memory holds what was in it. A name that was pointed at this machine to get
-// around that is refused by the Host.
+// here accepts requests only from this machine and not from web pages, because a profile contains
+// parts of the memory. The check of the Host header prevents DNS rebinding.
 func here(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !loopback(r.RemoteAddr) || !loopback(r.Host) || r.Header.Get("Origin") != "" {
@@ -96,7 +96,7 @@ func loopback(addr string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Serve answers on the listener until ctx ends, and closes it.
+// Serve serves the listener until ctx ends, and closes it.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, logger *slog.Logger) error {
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
@@ -109,7 +109,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, logger *slog.Log
 		return err
 	case <-ctx.Done():
 	}
-	_ = server.Close() // what is asked here may be asked again
+	_ = server.Close() // operators can repeat their requests
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/health"
 )
 
-// Profiles are given to this machine alone: to no other address, to no name that
-// was pointed here, and to no page of a browser.
+// TestProfilesStayOnTheMachine checks that profiles are refused to other machines, to names that
+// resolve to this machine, and to web pages.
 func TestProfilesStayOnTheMachine(t *testing.T) {
 	h := Handler(Config{
 		Gatherer: NewRegistry("test"), Logger: slog.New(slog.DiscardHandler),
@@ -49,7 +49,8 @@ func TestProfilesStayOnTheMachine(t *testing.T) {
 	}
 }
 
-// Being on the machine is not enough for a profile: a tool's command is, too.
+// TestProfilesNeedTheToken checks that a client on this machine also needs the token, because
+// commands of tools run on this machine, too.
 func TestProfilesNeedTheToken(t *testing.T) {
 	data := t.TempDir()
 	token, err := OpenToken(data)

@@ -14,11 +14,11 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// TokenFile is where the token for profiles of the process with this data
-// directory is. Tools do not reach the data directory.
+// TokenFile returns the path of the token file for profiles of the process with this data
+// directory. Tools cannot read the data directory.
 func TokenFile(data string) string { return filepath.Join(data, "ops-token") }
 
-// OpenToken returns the token for profiles, which it makes if there is none.
+// OpenToken returns the token for profiles. If there is none, it creates one.
 func OpenToken(data string) (string, error) {
 	path := TokenFile(data)
 	raw, err := os.ReadFile(path)
@@ -32,8 +32,8 @@ func OpenToken(data string) (string, error) {
 	return token, disk.WriteFile(path, []byte(token+"\n"))
 }
 
-// withToken serves requests that carry the token, as a Bearer token or as the
-// password of Basic authentication, which go tool pprof takes from a URL.
+// withToken serves requests that carry the token, as a Bearer token or as the password of Basic
+// authentication. go tool pprof takes the latter from a URL.
 func withToken(token string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if token == "" || !sameToken(tokenOf(r), token) {
@@ -53,7 +53,7 @@ func tokenOf(r *http.Request) string {
 	return password
 }
 
-// sameToken compares hashes, so that its time says nothing of the token.
+// sameToken compares hashes, so that the time of the comparison reveals nothing about the token.
 func sameToken(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1

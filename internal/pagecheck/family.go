@@ -5,18 +5,18 @@ import (
 	"math"
 )
 
-// family is what an inner page says of the pages under it.
+// family is the data of an inner page about the pages under it.
 type family struct {
 	kind     byte
 	children map[uint32]bounds
 }
 
-// bounds are the row ids that a page of a table may have: above over, to upTo. Those
-// of indexes have none.
+// bounds are the row ids that a page of a table may contain: greater than over, and at most upTo.
+// Pages of indexes have no bounds.
 type bounds struct{ over, upTo int64 }
 
-// family reads an inner page. It is checked elsewhere: here, what makes no sense is
-// left out.
+// family reads an inner page. The page itself is checked elsewhere; here, invalid parts are
+// skipped.
 func (c *checker) family(page uint32) (*family, error) {
 	if f := c.families[page]; f != nil {
 		return f, nil
@@ -55,8 +55,8 @@ func (c *checker) family(page uint32) (*family, error) {
 	return f, nil
 }
 
-// belongs checks that the page above points to this one, is of the same form, and
-// leads to it for the row ids that it has.
+// belongs checks that the page above points to this page, has the same type, and leads to it for
+// its row ids.
 func (t *tree) belongs(parent uint32) error {
 	f, err := t.family(parent)
 	if err != nil {

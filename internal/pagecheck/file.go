@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// Snapshot is one moment of a file. It is valid until the function that it was given
-// to returns.
+// Snapshot is the state of a file at one moment. It is valid until the function that received it
+// returns.
 type Snapshot interface {
-	// Page returns the content of a page, which begins with 1. It stays as it is.
+	// Page returns the content of a page; the first page is 1. The content does not change.
 	Page(number uint32) ([]byte, error)
-	// Roots returns the pages at which tables and indexes begin.
+	// Roots returns the root pages of tables and indexes.
 	Roots() ([]uint32, error)
-	// Quick runs PRAGMA quick_check(1) and returns what it says.
+	// Quick runs PRAGMA quick_check(1) and returns its output.
 	Quick() (string, error)
 }
 
-// File is a file that is checked.
+// File is a file to check.
 type File struct {
 	// Read calls f with a snapshot, in a transaction that ends when f returns.
 	Read func(ctx context.Context, f func(s Snapshot) error) error
-	// Pause is called between two pieces, with how long the one before took; nil is
-	// no pause. Its error ends the check.
+	// Pause, if set, is called between two pieces with the duration of the last piece. Its error
+	// ends the check.
 	Pause func(ctx context.Context, took time.Duration) error
-	// Progress is told how many pages are checked, and of how many; may be nil.
+	// Progress, if set, is called with the number of checked pages and the number of all pages.
 	Progress func(pages, of uint32)
 }
 
-// Damage is what is wrong with a page.
+// Damage is an error that describes the damage of a page.
 type Damage struct {
 	Page uint32 // 0 for the whole file
 	What string
@@ -43,12 +43,12 @@ func (d *Damage) Error() string {
 	return fmt.Sprintf("page %d: %s", d.Page, d.What)
 }
 
-// lastPages is how many pages from the end are checked at a start.
+// lastPages is the number of pages at the end of the file that Start checks.
 const lastPages = 64
 
-// Start checks the header, the pages at which tables and indexes begin, and the last
-// pages of the file: what it reads is bounded, whatever the size of the file. The
-// error is a [*Damage], or one of reading.
+// Start checks the header, the root pages of tables and indexes, and the last pages of the file.
+// The amount that it reads is bounded, whatever the size of the file. The error is a [*Damage] or a
+// read error.
 func (f *File) Start(ctx context.Context) error {
 	return f.Read(ctx, func(s Snapshot) error {
 		c, err := open(s)
@@ -71,8 +71,8 @@ func (f *File) Start(ctx context.Context) error {
 	})
 }
 
-// Whole checks every page. A file without a pointer map is checked by SQLite in one
-// piece. The error is a [*Damage], one of reading, or that of the context or the pause.
+// Whole checks every page. SQLite checks a file without a pointer map in one piece. The error is a
+// [*Damage], a read error, or the error of the context or of Pause.
 func (f *File) Whole(ctx context.Context) error {
 	for from, count := uint32(1), uint32(1); from <= count; {
 		began := time.Now()
@@ -120,7 +120,7 @@ func quick(s Snapshot) error {
 
 const magic = "SQLite format 3\x00"
 
-// open reads the header. An empty file has no pages, and nothing to check.
+// open reads the header and returns a checker. An empty file has no pages.
 func open(s Snapshot) (*checker, error) {
 	first, err := s.Page(1)
 	if err != nil || len(first) == 0 {

@@ -9,28 +9,28 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// Mark is a small file beside a database. It is there while somebody has the database
-// open to write, after an end that was not orderly, and until the database has passed
-// a check after that.
+// Mark is a small file beside a database. It exists while a process has the database open for
+// writing. If that process does not close the database in order, the mark stays until the database
+// has passed a check.
 type Mark struct{ Path string }
 
 // MarkOf returns the mark of the database at path.
 func MarkOf(path string) Mark { return Mark{path + ".unchecked"} }
 
-// State is what a mark says of its database.
+// State is the state of a database according to its mark.
 type State int
 
 // The states of a database.
 const (
-	Checked   State = iota // it was closed in order, and there is no mark
-	Open                   // it is sound and in use, or was when the process died
-	Unchecked              // it was not closed in order, and has not passed a check since
+	Checked   State = iota // closed in order; there is no mark
+	Open                   // sound and in use, or in use when the process died
+	Unchecked              // not closed in order, and not checked since
 	Damaged                // the last check found damage
 )
 
 var stateWords = map[State]string{Open: "open", Unchecked: "unchecked", Damaged: "damaged"}
 
-// Read returns the state that the mark notes.
+// Read returns the state in the mark; it is Checked if there is no mark.
 func (m Mark) Read() (State, error) {
 	raw, err := os.ReadFile(m.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,13 +44,13 @@ func (m Mark) Read() (State, error) {
 	return Unchecked, err
 }
 
-// Write makes it durable that the database is open, unchecked or damaged.
+// Write records durably that the database is Open, Unchecked or Damaged.
 func (m Mark) Write(state State) error {
 	return disk.WriteFile(m.Path, []byte(stateWords[state]+"\n"))
 }
 
-// Remove notes an orderly end. A loss of power may bring the mark back, which costs a
-// check.
+// Remove removes the mark after an orderly close. A power failure may bring the mark back; that
+// only costs a check.
 func (m Mark) Remove() error {
 	if err := os.Remove(m.Path); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -16,7 +16,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// moment reads pages over database/sql, and counts them.
+// moment reads pages with database/sql, and counts them.
 type moment struct {
 	*sql.DB
 	pages *int
@@ -51,7 +51,7 @@ func (m moment) Quick() (verdict string, err error) {
 	return verdict, m.QueryRow("PRAGMA quick_check(1)").Scan(&verdict)
 }
 
-// checked is a file that is checked, and what was counted.
+// checked is a file to check, with counters.
 type checked struct {
 	pagecheck.File
 	pages, pieces int
@@ -84,7 +84,7 @@ func execute(t *testing.T, db *sql.DB, query string, args ...any) {
 	}
 }
 
-// fill writes tables of all forms, with rows of all sizes.
+// fill creates tables of all types, with rows of all sizes.
 func fill(t *testing.T, db *sql.DB, rows int) {
 	t.Helper()
 	for _, q := range []string{
@@ -96,7 +96,7 @@ func fill(t *testing.T, db *sql.DB, rows int) {
 	} {
 		execute(t, db, q)
 	}
-	// The same bytes each time, so that the same pages are where the tests damage them.
+	// The bytes are the same in each run, so that the tests damage the same pages.
 	var there uint64
 	if err := db.QueryRow("SELECT coalesce(max(id), 0) FROM plain").Scan(&there); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func fill(t *testing.T, db *sql.DB, rows int) {
 	execute(t, db, "COMMIT")
 }
 
-// A sound file passes, whatever was done to it.
+// TestSoundFilesPass checks that a sound file passes the check after all kinds of changes.
 func TestSoundFilesPass(t *testing.T) {
 	for _, pageSize := range []int{512, 4096, 65536} {
 		t.Run(fmt.Sprint(pageSize), func(t *testing.T) {
@@ -147,7 +147,8 @@ func TestSoundFilesPass(t *testing.T) {
 	}
 }
 
-// A page that is overwritten is found, whatever it held and whatever stands there now.
+// TestDamageIsFound checks that an overwritten page is found, whatever it contained before and
+// contains now.
 func TestDamageIsFound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	db := openFile(t, path)
@@ -164,7 +165,7 @@ func TestDamageIsFound(t *testing.T) {
 			if kind == 5 || kind == 1 {
 				kind = 16 + raw[int(page-1)*size]
 			}
-			if kind < 16 || raw[int(page-1)*size+4] > 4 { // cells all over the page
+			if kind < 16 || raw[int(page-1)*size+4] > 4 { // cells fill the page
 				kinds[kind] = append(kinds[kind], page)
 			}
 		}
@@ -172,7 +173,7 @@ func TestDamageIsFound(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Pieces of a content are not among those: what they hold may be anything.
+	// Pages with pieces of a content are not tested, because they may contain any bytes.
 	for name, kind := range map[string]byte{"index, inner": 18, "table, inner": 21, "index, leaf": 26, "table, leaf": 29} {
 		if len(kinds[kind]) == 0 {
 			t.Fatalf("there is no page of kind %s in %v", name, len(kinds))
@@ -206,8 +207,8 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
-// A start reads as much of a large file as of a small one; the whole is read in
-// pieces that are bounded, with a pause between them.
+// TestReadsAreBounded checks that Start reads no more of a large file than of a small one, and that
+// Whole reads the file in bounded pieces with pauses between them.
 func TestReadsAreBounded(t *testing.T) {
 	db := openFile(t, filepath.Join(t.TempDir(), "x.db"))
 	fill(t, db, 1500)
@@ -248,7 +249,7 @@ func TestReadsAreBounded(t *testing.T) {
 	}
 }
 
-// A file without a pointer map is checked by SQLite.
+// TestAFileWithoutAPointerMap checks that SQLite checks a file without a pointer map.
 func TestAFileWithoutAPointerMap(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	db := openFile(t, path, "auto_vacuum(0)")
@@ -277,7 +278,8 @@ func TestAFileWithoutAPointerMap(t *testing.T) {
 	}
 }
 
-// vacuum gives pages back. The statement has a row for each, which have to be read.
+// vacuum returns unused pages to the file system. The statement returns a row for each page, and
+// all rows must be read.
 func vacuum(t *testing.T, db *sql.DB) {
 	t.Helper()
 	rows, err := db.Query("PRAGMA incremental_vacuum(50)")

@@ -5,32 +5,32 @@ import (
 	"fmt"
 )
 
-// What the pointer map says of a page.
+// The types of pages in the pointer map.
 const (
-	rootPage   = 1 // of a table or an index
+	rootPage   = 1 // root of a table or an index
 	freePage   = 2
-	firstPiece = 3 // of a content too long for its cell; the parent has the cell
-	nextPiece  = 4 // the parent is the piece before
+	firstPiece = 3 // first page of a content that is too long for its cell; the parent has the cell
+	nextPiece  = 4 // next page of such a content; the parent is the page before
 	treePage   = 5 // any other page of a table or an index
 )
 
-// checker checks pages of one snapshot.
+// checker checks the pages of one snapshot.
 type checker struct {
 	snapshot     Snapshot
 	size, usable int
 	count        uint32
 	mapped       bool
-	kept         map[uint32][]byte // page 1, and those of the pointer map
+	kept         map[uint32][]byte // page 1 and the pages of the pointer map
 	families     map[uint32]*family
 }
 
-// perGroup is how many pages there are from one page of the pointer map to the next.
+// perGroup returns the distance in pages between two pages of the pointer map.
 func (c *checker) perGroup() uint32 { return uint32(c.usable/5) + 1 }
 
-// lockPage is the page that SQLite locks by, at 1 GiB, which holds nothing.
+// lockPage returns the page at 1 GiB, which SQLite uses for locks and which contains no data.
 func (c *checker) lockPage() uint32 { return uint32((1<<30)/c.size) + 1 }
 
-// mapPage returns the page of the pointer map that has a page's entry.
+// mapPage returns the page of the pointer map that contains a page's entry.
 func (c *checker) mapPage(page uint32) uint32 {
 	at := (page-2)/c.perGroup()*c.perGroup() + 2
 	if at == c.lockPage() {
@@ -39,7 +39,7 @@ func (c *checker) mapPage(page uint32) uint32 {
 	return at
 }
 
-// groupEnd returns the last page that shares a page of the pointer map with page.
+// groupEnd returns the last page that has its entry in the same page of the pointer map.
 func (c *checker) groupEnd(page uint32) uint32 {
 	if page < 2 {
 		return c.perGroup() + 1
@@ -47,7 +47,7 @@ func (c *checker) groupEnd(page uint32) uint32 {
 	return (page-2)/c.perGroup()*c.perGroup() + 1 + c.perGroup()
 }
 
-// entry returns what the pointer map says of a page.
+// entry returns the type and the parent of a page in the pointer map.
 func (c *checker) entry(page uint32) (kind byte, parent uint32, err error) {
 	at := c.mapPage(page)
 	raw := c.kept[at]
@@ -64,8 +64,8 @@ func (c *checker) entry(page uint32) (kind byte, parent uint32, err error) {
 	return raw[offset], binary.BigEndian.Uint32(raw[offset+1:]), nil
 }
 
-// owned checks that the pointer map says of a page what the page that points to it
-// says.
+// owned checks that type and parent of a page in the pointer map agree with the page that points to
+// it.
 func (c *checker) owned(page uint32, kind byte, parent uint32) error {
 	if page < 2 || page > c.count || page == c.mapPage(page) || page == c.lockPage() {
 		return &Damage{parent, fmt.Sprintf("it points to page %d, which there is not", page)}
@@ -77,7 +77,7 @@ func (c *checker) owned(page uint32, kind byte, parent uint32) error {
 	return err
 }
 
-// pages checks the pages from first to last; with links, what they point to as well.
+// pages checks the pages from first to last and, with links, the pages that they point to.
 func (c *checker) pages(first, last uint32, links bool) error {
 	for page := first; page <= last; page++ {
 		if err := c.page(page, links); err != nil {

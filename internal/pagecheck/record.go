@@ -1,6 +1,6 @@
 package pagecheck
 
-// varint reads SQLite's number of one to nine bytes; n is 0 where it is cut off.
+// varint reads SQLite's variable-length integer of one to nine bytes; n is 0 if b ends too soon.
 func varint(b []byte) (value uint64, n int) {
 	for i, x := range b[:min(9, len(b))] {
 		if i == 8 {
@@ -14,8 +14,8 @@ func varint(b []byte) (value uint64, n int) {
 	return 0, 0
 }
 
-// record reports whether the header of a record accounts for all its bytes. A header
-// that is not whole in local is taken for sound.
+// record reports whether the header of a record accounts for all of the record's bytes. A header
+// that is not completely in local is accepted.
 func record(local []byte, length uint64) bool {
 	header, n := varint(local)
 	if n == 0 {
@@ -41,7 +41,7 @@ func record(local []byte, length uint64) bool {
 	return sum == length
 }
 
-// valueSize returns how many bytes a value of a kind has.
+// valueSize returns the size in bytes of a value with this serial type.
 func valueSize(kind uint64) uint64 {
 	switch {
 	case kind >= 12:

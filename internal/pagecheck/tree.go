@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// The first byte of a page of a table or an index.
+// The first byte of a page of a table or an index, which is its type.
 const (
 	indexInner = 2
 	tableInner = 5
@@ -22,16 +22,15 @@ type tree struct {
 	kind   byte
 	links  bool
 	used   []span
-	first  int64 // row ids of a table
+	first  int64 // row ids, of a table only
 	last   int64
 	rows   int
 }
 
-// span is a part of a page, the end included.
+// span is a range of bytes in a page, including to.
 type span struct{ from, to int }
 
-// tree checks a page of a table or an index, which is under another one unless that
-// is 0.
+// tree checks a page of a table or an index; parent is the page above it, or 0.
 func (c *checker) tree(page, parent uint32, links bool) error {
 	raw, err := c.snapshot.Page(page)
 	if err != nil {
@@ -55,8 +54,8 @@ func (t *tree) number16(at int) int { return int(binary.BigEndian.Uint16(t.raw[a
 
 func (t *tree) inner() bool { return t.kind == indexInner || t.kind == tableInner }
 
-// check checks the page's header, its cells, and that these and the free blocks are
-// apart and account for every byte.
+// check checks the page's header and cells. Cells and free blocks must not overlap, and every byte
+// must be accounted for.
 func (t *tree) check() error {
 	head := 0
 	if t.number == 1 {
@@ -91,7 +90,7 @@ func (t *tree) check() error {
 	return t.apart(content, int(t.raw[head+7]))
 }
 
-// freeBlocks follows the list of free blocks.
+// freeBlocks checks the list of free blocks.
 func (t *tree) freeBlocks(at, content int) error {
 	for at != 0 {
 		if at < content || at > t.usable-4 {
@@ -107,7 +106,7 @@ func (t *tree) freeBlocks(at, content int) error {
 	return nil
 }
 
-// apart checks that no byte belongs to two, and how many belong to none.
+// apart checks that no byte belongs to two parts, and counts the bytes that belong to none.
 func (t *tree) apart(content, fragments int) error {
 	slices.SortFunc(t.used, func(a, b span) int { return a.from - b.from })
 	end, free := content-1, 0
@@ -123,7 +122,7 @@ func (t *tree) apart(content, fragments int) error {
 	return nil
 }
 
-// child checks the page that the four bytes at a place point to.
+// child checks the page number in the four bytes at an offset.
 func (t *tree) child(at int) error {
 	child := binary.BigEndian.Uint32(t.raw[at:])
 	if child < 2 || child > t.count || child == t.number {
@@ -135,7 +134,7 @@ func (t *tree) child(at int) error {
 	return nil
 }
 
-// cell checks the cell at a place.
+// cell checks the cell at an offset.
 func (t *tree) cell(at, content int) error {
 	if at < content || at > t.usable-4 {
 		return t.damage("a cell begins at byte %d", at)
@@ -176,7 +175,7 @@ func (t *tree) cell(at, content int) error {
 	return nil
 }
 
-// payload checks what a cell holds, and returns how many bytes of the page it takes.
+// payload checks the payload of a cell, and returns its size on this page in bytes.
 func (t *tree) payload(at int, rest []byte, length int) (size int, err error) {
 	local := t.local(length)
 	size = local
@@ -202,7 +201,7 @@ func (t *tree) payload(at int, rest []byte, length int) (size int, err error) {
 	return size, err
 }
 
-// local returns how many bytes of a content are in the page itself.
+// local returns how many bytes of a payload are on the page itself.
 func (t *tree) local(length int) int {
 	most := (t.usable-12)*64/255 - 23
 	if t.kind == tableLeaf {

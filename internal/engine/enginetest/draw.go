@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// inRapid is a test whose failures and cleanups are those of one run of rapid:
-// each run has a store of its own.
+// inRapid is a testing.TB whose failures and cleanups belong to one run of rapid, because each run
+// has its own store.
 type inRapid struct {
 	testing.TB
 	r *rapid.T
@@ -22,8 +22,7 @@ func (t inRapid) Fatalf(format string, args ...any) { t.r.Fatalf(format, args...
 func (t inRapid) Error(args ...any)                 { t.r.Error(args...) }
 func (t inRapid) Fatal(args ...any)                 { t.r.Fatal(args...) }
 
-// usually sets a flag of rapid for the time of a test, unless the command line
-// has set it.
+// usually sets a flag of rapid for the duration of a test, unless the command line sets it.
 func usually(t *testing.T, name, value string) {
 	t.Helper()
 	given := false
@@ -34,7 +33,7 @@ func usually(t *testing.T, name, value string) {
 	current := flag.Lookup(name).Value
 	usual := current.String()
 	set := func(value string) {
-		if err := current.Set(value); err != nil { // flag.Set would count as given
+		if err := current.Set(value); err != nil { // flag.Set would mark the flag as set on the command line
 			t.Fatal(err)
 		}
 	}
@@ -44,9 +43,9 @@ func usually(t *testing.T, name, value string) {
 
 var bit = rapid.Bool()
 
-// below draws a number from 0 to n-1. Rapid's own ranges and samples favour the
-// first and the last value, which is not wanted of a choice among equals; and
-// two bits more than needed make one that is no power of two even enough.
+// below draws a number from 0 to n-1. Rapid's own ranges and samples prefer the first and the last
+// value, which is wrong for a choice among equals. Unless n is a power of two, below draws two more
+// bits than needed, so that the distribution is almost even.
 func below(t *rapid.T, label string, n int) int {
 	width, drawn := bits.Len(uint(n-1)), 0
 	if n&(n-1) != 0 {
@@ -66,15 +65,15 @@ func one[E any](t *rapid.T, label string, from []E) E {
 	return from[below(t, label, len(from))]
 }
 
-// sometimes is true once in n times.
+// sometimes returns true once in n times.
 func sometimes(t *rapid.T, label string, n int) bool { return below(t, label, n) == n-1 }
 
-// recent draws mostly one of the last few.
+// recent draws mostly one of the last three elements.
 func recent[E any](t *rapid.T, label string, from []E) E {
 	return prefer(t, label, from[max(0, len(from)-3):], from)
 }
 
-// prefer draws mostly from these, and now and then from all.
+// prefer draws mostly from these, and sometimes from all.
 func prefer[E any](t *rapid.T, label string, these, all []E) E {
 	if len(these) > 0 && !sometimes(t, "an old "+label, 6) {
 		return one(t, label, these)
@@ -82,7 +81,7 @@ func prefer[E any](t *rapid.T, label string, these, all []E) E {
 	return one(t, label, all)
 }
 
-// claim draws one of the claims that hold, or now and then one that is over.
+// claim draws mostly a claim that is held, and sometimes one that has ended.
 func (m *machine) claim(t *rapid.T) perdure.Lease {
 	var held []perdure.Lease
 	for _, l := range m.claims {
@@ -93,7 +92,7 @@ func (m *machine) claim(t *rapid.T) perdure.Lease {
 	return prefer(t, "claim", held, m.claims)
 }
 
-// attempt does the same for the attempts of tasks.
+// attempt draws mostly an attempt that is held, and sometimes one that has ended.
 func (m *machine) attempt(t *rapid.T) perdure.TaskLease {
 	var held []perdure.TaskLease
 	for _, l := range m.attempts {

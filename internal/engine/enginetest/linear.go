@@ -16,9 +16,9 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// Linearizable lets workers and clients loose on one execution, and on several,
-// all at once: there must be an order of the claims, commits, signals and reads
-// in which each was answered as the model answers it.
+// Linearizable lets workers and clients use one execution, and then several, concurrently. There
+// must be an order of the claims, commits, signals and reads in which the model returns the same
+// answers.
 func Linearizable(t *testing.T, open opentest.Opener) {
 	for _, executions := range []int{1, 3} {
 		t.Run(fmt.Sprint(executions), func(t *testing.T) {
@@ -45,7 +45,7 @@ func Linearizable(t *testing.T, open opentest.Opener) {
 	}
 }
 
-// crowd records what its members do.
+// crowd records the operations of its members.
 type crowd struct {
 	*fixture
 	xs    []uuid.UUID
@@ -55,7 +55,7 @@ type crowd struct {
 	history []porcupine.Operation
 }
 
-// operation is a call; one of the fields beside the execution is set.
+// operation is a call; exactly one field besides execution is set.
 type operation struct {
 	execution     uuid.UUID
 	claim, cancel bool
@@ -65,7 +65,7 @@ type operation struct {
 	pending       bool
 }
 
-// told is what came back.
+// told is the answer to an operation.
 type told struct {
 	code    perdure.Code
 	lease   perdure.Lease
@@ -83,8 +83,8 @@ func (c *crowd) note(member int, call int64, in operation, out told) {
 	c.history = append(c.history, porcupine.Operation{ClientId: member, Input: in, Call: call, Output: out, Return: back})
 }
 
-// work claims, commits some, now and then the same again at the same time, gives
-// back, and now and then commits once more, too late.
+// work claims, and sends some commits; some of these are sent twice at the same time. Then it gives
+// the claim back and sends one more commit, which is too late.
 func (c *crowd) work(member int, r *rand.Rand) {
 	call := c.now()
 	claims, err := c.d.PollAgents(c.Context(), pollFor(1, 0))
@@ -129,8 +129,7 @@ func (c *crowd) commit(member int, commit *perdure.Commit) {
 	})
 }
 
-// ask is what a client does: it signals, looks what is pending, and rarely
-// cancels.
+// ask does what a client does: it signals, reads the pending signals, and rarely cancels.
 func (c *crowd) ask(member int, r *rand.Rand) {
 	in, call := operation{execution: c.xs[r.IntN(len(c.xs))]}, c.now()
 	switch n := r.IntN(20); {
@@ -149,8 +148,7 @@ func (c *crowd) ask(member int, r *rand.Rand) {
 	}
 }
 
-// linear is the model for porcupine; executions have nothing to do with each
-// other.
+// linear is the model for porcupine. It checks each execution by itself.
 var linear = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		parts := map[uuid.UUID][]porcupine.Operation{}
@@ -172,8 +170,8 @@ var linear = porcupine.Model{
 	},
 }
 
-// explains does the operation, and reports whether it would be answered so. No
-// time passes.
+// explains applies the operation to the model, and reports whether the model returns the same
+// answer. The model's clock does not move.
 func (x *execution) explains(in operation, out told) bool {
 	now := time.Time{}
 	switch {

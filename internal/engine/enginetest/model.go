@@ -10,12 +10,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The execution rules once more, without a store, without a log, and without
-// regard for cost: what the engine and a store do together is held against
-// this. A method is a command; it changes the execution as the command must,
-// or gives the code that it must be refused with.
+// The model implements the execution rules a second time, without a store, without a log, and
+// without regard for cost. Tests compare the engine and a store with it. A method is a command: it
+// changes the execution as the command must, or returns the code that the engine must refuse the
+// command with.
 
-// execution is what the rules know of one.
+// execution is the model of an execution.
 type execution struct {
 	id                   uuid.UUID
 	status               perdure.Status
@@ -30,20 +30,20 @@ type execution struct {
 	last                 perdure.CommitNumber
 	lastClaim            uuid.UUID
 	answer               answer              // to the last commit
-	eager                []perdure.TaskLease // that it brought
+	eager                []perdure.TaskLease // the tasks that the last commit claimed
 	pending, taken       []string
-	names                map[string]string // of signals, by id
+	names                map[string]string // names of signals, by id
 	tasks                map[uuid.UUID]task
 	entries              map[uuid.UUID]entry
 	keys                 map[string]uuid.UUID
-	closing              int // results that the end has added below the leaf
+	closing              int // number of results that the end has added below the leaf
 }
 
 type task struct {
 	kind                      string
 	hash                      perdure.Hash
 	status                    perdure.TaskStatus
-	attempt, spared, lost     int // spared are the attempts that do not count
+	attempt, spared, lost     int // spared counts the attempts that do not count as tries
 	most, priority            int
 	claim                     uuid.UUID
 	report, step              bool
@@ -54,10 +54,10 @@ type task struct {
 type entry struct {
 	parent uuid.UUID
 	role   perdure.Role
-	open   []string // calls that are not answered yet
+	open   []string // calls that have no answer yet
 }
 
-// answer is what a commit is told, as far as it is the same each time.
+// answer is the part of a commit's answer that is equal in each repeat.
 type answer struct {
 	ended      perdure.Status
 	suspended  bool
@@ -97,7 +97,7 @@ func (x *execution) pend(now time.Time) {
 	x.status, x.claim, x.ready, x.notBefore = perdure.StatusPending, uuid.Nil, now, time.Time{}
 }
 
-// wake is called whenever anything has happened that a wait may be for.
+// wake must be called after each event that may meet a wait.
 func (x *execution) wake(now time.Time) bool {
 	woken := x.status == perdure.StatusWaiting && x.met(*x.wait, now)
 	if woken {
@@ -153,7 +153,7 @@ func (x *execution) cancel(now time.Time) {
 	}
 }
 
-// end closes everything: tasks, calls, taken signals, the lease.
+// end ends the execution with its tasks, open calls, taken signals and lease.
 func (x *execution) end(status perdure.Status) {
 	x.status, x.claim = status, uuid.Nil
 	for id, t := range x.tasks {
@@ -183,14 +183,14 @@ func (x *execution) release(l perdure.Lease, panicked bool, now time.Time) {
 	x.rest(x.panics, now)
 }
 
-// rest puts a claim off after a bad end that made the score what it is.
+// rest delays the next claim after a bad end that raised the score to this value.
 func (x *execution) rest(score int, now time.Time) {
 	if x.status == perdure.StatusPending {
 		x.notBefore = now.Add(min(time.Second<<(score/2-1), time.Minute))
 	}
 }
 
-// endedWell is a claim's end by suspend or complete.
+// endedWell applies the end of a claim by suspend or complete to the scores.
 func (x *execution) endedWell() {
 	x.crashes, x.panics = max(0, x.crashes-1), max(0, x.panics-1)
 }
@@ -203,7 +203,7 @@ func (x *execution) giveBack(now time.Time) {
 	x.pend(now)
 }
 
-// sweep does what time alone brings about.
+// sweep applies the effects of time.
 func (x *execution) sweep(now time.Time) {
 	x.wake(now)
 	if x.status == perdure.StatusCancelling && !x.cancelBy.After(now) {
@@ -227,12 +227,12 @@ func (x *execution) sweep(now time.Time) {
 	}
 }
 
-// mustBeAlone reports whether it has taken so many workers down that it is not
+// mustBeAlone reports whether so many workers were lost with the execution that it must not be
 // claimed beside others.
 func (x *execution) mustBeAlone() bool { return x.crashes >= 6 }
 
-// lost is a lease that ran out: from the second on it takes longer and longer
-// until the execution can be claimed again, and the tenth in a row is the end.
+// lost applies the end of a lease that was not renewed. From the second in a row on, the execution
+// can be claimed only after a pause, which grows; the tenth fails it.
 func (x *execution) lost(now time.Time) {
 	x.crashes += 2
 	if x.crashes >= 20 && x.status == perdure.StatusRunning {
@@ -245,7 +245,7 @@ func (x *execution) lost(now time.Time) {
 	}
 }
 
-// again is the status of a task that would be tried again.
+// again returns the status of a task whose attempt is to be repeated.
 func (x *execution) again() perdure.TaskStatus {
 	if x.status == perdure.StatusCancelling {
 		return perdure.TaskCancelled
@@ -282,7 +282,7 @@ func (t task) claimedAs(l perdure.TaskLease, now time.Time) task {
 	return t
 }
 
-// finish ends an attempt; it reports whether the execution was woken by it.
+// finish ends an attempt, and reports whether that woke the execution.
 func (x *execution) finish(f perdure.TaskFinish, now time.Time) (woken bool, refused perdure.Code) {
 	t, known := x.tasks[f.Lease.TaskID]
 	switch {
@@ -291,7 +291,7 @@ func (x *execution) finish(f perdure.TaskFinish, now time.Time) (woken bool, ref
 	case t.attempt != f.Lease.Attempt || t.claim != f.Lease.ClaimID || t.status == perdure.TaskCancelled || t.status == perdure.TaskInterrupted:
 		return false, perdure.LeaseLost
 	case t.status != perdure.TaskRunning:
-		return false, "" // delivered before
+		return false, "" // a repeat
 	case f.Error == nil:
 		t.status = perdure.TaskCompleted
 	case f.Error.Permanent || t.attempt-t.spared >= t.most || (!t.deadline.IsZero() && !now.Add(f.Error.RetryAfter).Before(t.deadline)):
@@ -316,7 +316,7 @@ func (x *execution) releaseTask(l perdure.TaskLease, started bool, now time.Time
 	}
 }
 
-// order is that in which tasks are claimed: by priority, then the oldest.
+// order compares tasks in the order of their claims: by priority, then by age.
 func (t task) order(other task) int {
 	return cmp.Or(cmp.Compare(t.priority, other.priority), t.created.Compare(other.created))
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// lastOfClaim is the last commit as a claim has it.
+// lastOfClaim returns the last commit with the id of its claim.
 func (x *execution) lastOfClaim() perdure.CommitNumber {
 	n := x.last
 	n.ClaimID = x.lastClaim
 	return n
 }
 
-// commit applies all of a commit, or nothing. The same one again is told the
-// same, ahead of every other check.
+// commit applies all of a commit, or nothing. A repeat gets the same answer, before any other
+// check.
 func (x *execution) commit(c perdure.Commit, now time.Time) (answer, perdure.Code) {
 	number := perdure.CommitNumber{Fence: c.Lease.Fence, Number: c.Number}
 	if x.last == number && x.lastClaim == c.Lease.ClaimID {
@@ -87,8 +87,8 @@ func (x *execution) write(c perdure.Commit, a *answer, now time.Time) perdure.Co
 	return x.leave(c.Outcome, a, now)
 }
 
-// append hangs an entry on its parent; one whose key is known stands for the
-// entry that is there.
+// append adds an entry below its parent. An entry whose key is known is replaced with the stored
+// one.
 func (x *execution) append(e perdure.NewEntry, a *answer) perdure.Code {
 	parent := uuid.Nil
 	if e.ParentID != nil {
@@ -140,13 +140,13 @@ func (x *execution) schedule(n perdure.NewTask, offer perdure.Eager, a *answer, 
 	}
 	if a.eager < offer.Slots && slices.Contains(offer.Kinds, n.Kind) {
 		a.eager++
-		t = t.claimedAs(perdure.TaskLease{}, now) // the claim's id comes with the answer
+		t = t.claimedAs(perdure.TaskLease{}, now) // the answer to the commit contains the claim's id
 	}
 	x.tasks[id] = t
 	return ""
 }
 
-// leave decides how the commit leaves the execution.
+// leave applies the commit's outcome to the execution.
 func (x *execution) leave(o perdure.Outcome, a *answer, now time.Time) perdure.Code {
 	switch o.Kind {
 	case perdure.OutcomeSuspend:

@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// fixture is an engine on a store, and a worker's connection to it.
+// fixture is an engine on a store, with the interface for its workers.
 type fixture struct {
 	*testing.T
 	e *engine.Engine
@@ -52,7 +52,7 @@ func pollFor(slots int, wait time.Duration) perdure.Poll {
 	return perdure.Poll{WorkerID: uuid.New(), Queues: []string{"default"}, Kinds: []string{"agent"}, Slots: slots, Wait: wait}
 }
 
-// together runs n functions at once and waits for them.
+// together runs n functions concurrently and waits for them.
 func together(n int, run func(i int)) {
 	var all sync.WaitGroup
 	begin := make(chan struct{})
@@ -63,8 +63,8 @@ func together(n int, run func(i int)) {
 	all.Wait()
 }
 
-// TenWorkersClaimOneAgent has ten workers poll at once: whatever is pending is
-// claimed by exactly one of them.
+// TenWorkersClaimOneAgent checks that pending executions are claimed exactly once when ten workers
+// poll concurrently.
 func TenWorkersClaimOneAgent(t *testing.T, open opentest.Opener) {
 	f := newFixture(t, open)
 	for round := range 20 {
@@ -92,9 +92,8 @@ func TenWorkersClaimOneAgent(t *testing.T, open opentest.Opener) {
 	}
 }
 
-// TenConsumersFiveSignals has ten workers take the signals of one execution in
-// turns, as fast as they get hold of it: each signal is taken once, in the order
-// sent, and none by a worker whose turn is over.
+// TenConsumersFiveSignals checks that ten workers that compete for one execution take each of its
+// signals once, in the order sent. A worker whose claim has ended must not take one.
 func TenConsumersFiveSignals(t *testing.T, open opentest.Opener) {
 	f := newFixture(t, open)
 	id := f.start()
@@ -136,8 +135,8 @@ func TenConsumersFiveSignals(t *testing.T, open opentest.Opener) {
 	}
 }
 
-// takeOne stores the oldest pending signal as an entry, gives the execution back,
-// and tries to take it once more.
+// takeOne stores the oldest pending signal as an entry, gives the execution back, and tries to
+// commit once more.
 func (f *fixture) takeOne(c perdure.AgentClaim) {
 	commit := perdure.Commit{Lease: c.Lease, Number: 1, Take: []string{c.Signals[0].ID}, Checkpoint: &perdure.NewCheckpoint{}}
 	commit.Entries = []perdure.NewEntry{userEntry(c.Execution.Leaf, c.Signals[0].ID)}
@@ -162,8 +161,8 @@ func userEntry(parent *uuid.UUID, text string) perdure.NewEntry {
 	return perdure.NewEntry{Entry: e}
 }
 
-// CancelTaskOfAnotherAgentIsRefused checks that a task belongs to its execution, and
-// another one cannot end it, though it may know its id.
+// CancelTaskOfAnotherAgentIsRefused checks that an execution cannot cancel a task of another
+// execution, even if it knows the id.
 func CancelTaskOfAnotherAgentIsRefused(t *testing.T, open opentest.Opener) {
 	f := newFixture(t, open)
 	f.start()

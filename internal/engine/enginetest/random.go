@@ -22,7 +22,7 @@ const (
 	grace = 30 * time.Second
 )
 
-// clock is the store's time, moved by hand.
+// clock is the store's clock; tests advance it.
 type clock struct {
 	mu  sync.Mutex // guards now
 	now time.Time
@@ -42,16 +42,16 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// Random runs random commands of three workers and of clients, with jumps of
-// the clock, against the engine on a store and against the model; what is
-// stored is compared, and the invariants checked, after every command.
+// Random runs random commands of three workers and of clients, with jumps of the clock, on the
+// engine with a store and on the model. After each command it compares the stored state with the
+// model, and checks the invariants.
 func Random(t *testing.T, open opentest.Opener) {
-	checks := "40" // a run is long, and looks at everything after each step
+	checks := "40" // a run takes long, because it compares all state after each step
 	if strings.HasSuffix(t.Name(), "/postgres") {
-		checks = "10" // the rules are the same, and each look takes longer
+		checks = "10" // the rules are the same, and each comparison takes longer
 	}
 	usually(t, "rapid.checks", checks)
-	usually(t, "rapid.steps", "50") // it takes some until there is anything to be wrong about
+	usually(t, "rapid.steps", "50") // errors need some steps to appear
 	rapid.Check(t, func(r *rapid.T) {
 		m := newMachine(inRapid{t, r}, open)
 		m.start(r)
@@ -62,8 +62,8 @@ func Random(t *testing.T, open opentest.Opener) {
 	})
 }
 
-// possible lists the commands that there is something for, as often as they are
-// wanted.
+// possible returns the commands that can run now. A command is in the list as often as its
+// frequency requires.
 func (m *machine) possible() []func(*rapid.T) {
 	all := []func(*rapid.T){m.pollAgents, m.pollAgents, m.pollAgents, m.pollTasks, m.pollTasks, m.signal, m.signal, m.signal, m.cancel, m.timePasses, m.timePasses}
 	if len(m.xs) < 4 && !slices.ContainsFunc(m.xs, func(x *execution) bool { return x.status == perdure.StatusPending }) {
@@ -87,7 +87,7 @@ func (m *machine) possible() []func(*rapid.T) {
 	return all
 }
 
-// machine holds an engine beside the model.
+// machine is an engine with the model that it is compared with.
 type machine struct {
 	*rapid.T
 	tb    testing.TB
@@ -99,8 +99,7 @@ type machine struct {
 	xs    []*execution
 
 	workers []uuid.UUID
-	// What follows is all that was ever given out or sent, so that it can be
-	// brought back later.
+	// The fields below contain all leases and requests so far, so that late ones can be sent.
 	claims   []perdure.Lease
 	attempts []perdure.TaskLease
 	commits  []perdure.Commit
@@ -132,7 +131,7 @@ func (m *machine) must(err error) {
 	}
 }
 
-// code checks how a command was answered.
+// code checks the code of a command's answer.
 func (m *machine) code(err error, want perdure.Code) {
 	m.Helper()
 	if got := perdure.CodeOf(err); got != want {
@@ -159,11 +158,11 @@ func (m *machine) poll(t *rapid.T, kinds ...string) perdure.Poll {
 	}
 }
 
-// pollAgents checks that those that are pending longest are claimed, as many as
-// there are slots.
+// pollAgents polls, and checks that the claims are those of the executions that have been pending
+// longest.
 func (m *machine) pollAgents(t *rapid.T) {
 	p := m.poll(t, "agent")
-	p.WorkerID = uuid.New() // one that holds nothing yet
+	p.WorkerID = uuid.New() // a worker that holds nothing yet
 	if slices.ContainsFunc(m.xs, (*execution).mustBeAlone) {
 		p.Slots = 1
 	}
@@ -190,7 +189,7 @@ func (m *machine) pollAgents(t *rapid.T) {
 	}
 }
 
-// claimed takes a claim in, and checks what it brings.
+// claimed applies a claim to the model, and checks its contents.
 func (m *machine) claimed(c perdure.AgentClaim) {
 	m.Helper()
 	x := m.of(c.Lease.ExecutionID)
@@ -244,7 +243,7 @@ func (m *machine) pollTasks(t *rapid.T) {
 	}
 }
 
-// attempted takes the claim of a task in.
+// attempted applies the claim of a task to the model.
 func (m *machine) attempted(c perdure.TaskClaim) {
 	m.Helper()
 	x := m.of(c.Lease.ExecutionID)

@@ -17,15 +17,15 @@ func (m *machine) finish(t *rapid.T) {
 	}
 	if sometimes(t, "failed", 2) {
 		f.Result = perdure.Payload{}
-		// Longer than any backoff, so that its chance does not matter.
+		// The pause is longer than any backoff, so that the random jitter does not matter.
 		f.Error = &perdure.TaskError{Code: "task_failed", Message: "no luck", Permanent: sometimes(t, "permanent", 3), RetryAfter: 70 * time.Second}
 	}
 	m.finishes = append(m.finishes, f)
 	m.end(f)
 }
 
-// finishAgain delivers the end of an attempt another time, with the same answer
-// as long as the claim that it brought holds.
+// finishAgain repeats the end of an attempt. The answer must be the same as long as the claim in it
+// is held.
 func (m *machine) finishAgain(t *rapid.T) { m.end(recent(t, "finish", m.finishes)) }
 
 func (m *machine) end(f perdure.TaskFinish) {
@@ -47,7 +47,7 @@ func (m *machine) end(f perdure.TaskFinish) {
 
 func (m *machine) cancel(t *rapid.T) {
 	if !sometimes(t, "really", 4) {
-		return // else everything ends too soon
+		return // otherwise all executions end too soon
 	}
 	x := one(t, "execution", m.xs)
 	x.cancel(m.now())
@@ -58,7 +58,7 @@ func (m *machine) cancel(t *rapid.T) {
 	}
 }
 
-// heartbeat renews one claim and one attempt, whether they hold or not.
+// heartbeat renews one claim and one attempt, which may have ended.
 func (m *machine) heartbeat(t *rapid.T) {
 	l := m.claim(t)
 	h := perdure.Heartbeat{Agents: []perdure.Lease{l}}
@@ -104,7 +104,7 @@ func (m *machine) releaseTask(t *rapid.T) {
 	m.must(m.d.Release(m.ctx, perdure.Release{Tasks: []perdure.TaskRelease{r}}))
 }
 
-// timePasses moves the clock, now and then past every lease, and sweeps.
+// timePasses advances the clock, sometimes beyond every lease, and sweeps.
 func (m *machine) timePasses(t *rapid.T) {
 	m.clock.advance(one(t, "by", []time.Duration{time.Second, time.Second, 2 * time.Second, 3 * time.Second, lease - time.Second, lease, time.Minute}))
 	for _, x := range m.xs {
@@ -113,10 +113,10 @@ func (m *machine) timePasses(t *rapid.T) {
 	m.must(m.e.Sweep(m.ctx))
 }
 
-// compare reads everything and holds it against the model.
+// compare compares all stored state with the model.
 func (m *machine) compare() {
 	m.Helper()
-	m.clock.advance(time.Millisecond) // so that what happens later is later
+	m.clock.advance(time.Millisecond) // later events must have later times
 	for _, x := range m.xs {
 		m.compareExecution(x)
 	}
@@ -173,8 +173,8 @@ func (m *machine) compareTasks(x *execution) {
 	}
 }
 
-// comparePath checks the path from the leaf, below which an end may have closed
-// the open calls.
+// comparePath checks the path from the leaf. Below the model's leaf there may be results that
+// closed open calls at the end.
 func (m *machine) comparePath(x *execution, got *perdure.Execution) {
 	m.Helper()
 	if got.EntryCount != int64(len(x.entries)+x.closing) {

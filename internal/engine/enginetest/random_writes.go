@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// commit sends a random commit: mostly the next one of a claim that holds,
-// sometimes of one that is long over, or with a wrong number.
+// commit sends a random commit: mostly the next one of a held claim, sometimes one of an ended
+// claim or with a wrong number.
 func (m *machine) commit(t *rapid.T) {
 	l := m.claim(t)
 	x := m.of(l.ExecutionID)
@@ -25,14 +25,14 @@ func (m *machine) commit(t *rapid.T) {
 		c.Number += int64(one(t, "by", []int{-1, 1}))
 	}
 	if sometimes(t, "forged claim", 30) {
-		c.Lease.ClaimID = uuid.UUID{3} // as after a failover that gives a fence again
+		c.Lease.ClaimID = uuid.UUID{3} // as after a failover that repeats a fence
 	}
 	m.fill(t, x, &c)
 	m.commits = append(m.commits, c)
 	m.send(c)
 }
 
-// commitAgain delivers a commit another time.
+// commitAgain repeats a commit.
 func (m *machine) commitAgain(t *rapid.T) { m.send(recent(t, "commit", m.commits)) }
 
 func (m *machine) send(c perdure.Commit) {
@@ -48,7 +48,7 @@ func (m *machine) send(c perdure.Commit) {
 	if reply.Ended != want.ended || reply.Suspended != want.suspended || reply.CheckpointSeq != want.checkpoint {
 		m.Fatalf("the answer is %+v, the rules say %+v", reply, want)
 	}
-	if x.last == before { // of the claims, those that are still held
+	if x.last == before { // only the claims that are still held
 		want.eager = 0
 		for _, l := range x.eager {
 			if x.tasks[l.TaskID].heldBy(l) {
@@ -60,13 +60,13 @@ func (m *machine) send(c perdure.Commit) {
 		m.Fatalf("the answer has %d claims and adopts %v, the rules say %d and %v", len(reply.Claims), reply.Adopted, want.eager, want.adopted)
 	}
 	if x.last == before {
-		return // the claims are known
+		return // the claims are in the model already
 	}
 	x.eager = nil
 	for _, claim := range reply.Claims {
 		x.eager = append(x.eager, claim.Lease)
 		task := x.tasks[claim.Lease.TaskID]
-		if !task.status.Terminal() || claim.Lease.Attempt != 1 { // it may have ended with the commit
+		if !task.status.Terminal() || claim.Lease.Attempt != 1 { // the task may have ended with the commit
 			task.claim = claim.Lease.ClaimID
 		}
 		x.tasks[claim.Lease.TaskID] = task
@@ -74,7 +74,7 @@ func (m *machine) send(c perdure.Commit) {
 	}
 }
 
-// fill draws what a commit says.
+// fill draws the contents of a commit.
 func (m *machine) fill(t *rapid.T, x *execution, c *perdure.Commit) {
 	m.entries(t, x, c)
 	m.tasks(t, x, c)
@@ -96,7 +96,7 @@ func (m *machine) fill(t *rapid.T, x *execution, c *perdure.Commit) {
 	c.Outcome = m.outcome(t, x, *c)
 }
 
-// entries draws messages, each below the one before; some are out of place.
+// entries draws messages, each the child of the one before. Some have a wrong parent.
 func (m *machine) entries(t *rapid.T, x *execution, c *perdure.Commit) {
 	parent, open := x.leaf, x.entries[x.leaf].open
 	for range below(t, "entries", 3) {
@@ -171,7 +171,7 @@ func (m *machine) newTask(t *rapid.T, x *execution) perdure.NewTask {
 	return n
 }
 
-// someTask draws a task that the execution has, or has with this commit.
+// someTask draws a task of the execution or of the commit.
 func (m *machine) someTask(t *rapid.T, x *execution, c perdure.Commit) (uuid.UUID, bool) {
 	var all []uuid.UUID
 	for _, n := range c.Tasks {

@@ -15,10 +15,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Servers has engines on one database, without a word between them but what is
-// stored: signals are given on one and taken on another, each once and in the
-// order sent, nothing is claimed twice, and readers of one see what another
-// commits.
+// Servers runs engines on one database; they share nothing else. Signals are sent to one engine and
+// taken at another, each once and in the order sent. Nothing is claimed twice. Readers of one
+// engine see the commits of another.
 func Servers(t *testing.T, stores []store.Store) {
 	m := &many{T: t}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -54,15 +53,15 @@ func Servers(t *testing.T, stores []store.Store) {
 	}
 }
 
-// many are servers, and what their workers have seen.
+// many are servers, with the claims and signals that their workers have seen.
 type many struct {
 	*testing.T
 	all           []*fixture
 	fences, taken sync.Map
-	left          atomic.Int64 // signals
+	left          atomic.Int64 // number of signals not taken yet
 }
 
-// work claims and takes signals, one at a time, until none is left.
+// work claims executions and takes signals, one at a time, until none is left.
 func (m *many) work(ctx context.Context, done func(), f *fixture) {
 	for ctx.Err() == nil {
 		claims, err := f.d.PollAgents(ctx, pollFor(2, time.Minute))
@@ -89,7 +88,7 @@ func (m *many) work(ctx context.Context, done func(), f *fixture) {
 	}
 }
 
-// wait gives an execution back until a signal comes.
+// wait suspends an execution until a signal comes.
 func (f *fixture) wait(c perdure.AgentClaim) {
 	_, err := f.d.Commit(f.Context(), perdure.Commit{
 		Lease: c.Lease, Number: 1, Outcome: perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: &perdure.Wait{Signal: "note"}},
@@ -97,13 +96,13 @@ func (f *fixture) wait(c perdure.AgentClaim) {
 	if err != nil {
 		f.Error(err)
 	}
-	// Where a signal came first, it is not suspended, and given back at once.
+	// If a signal came first, the execution was not suspended; it is given back at once.
 	if err := f.d.Release(f.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: c.Lease}}}); err != nil {
 		f.Error(err)
 	}
 }
 
-// tookInOrder checks that the entries are those of the signals in order.
+// tookInOrder checks that the entries are those of the signals, in order.
 func (f *fixture) tookInOrder(id uuid.UUID, signals int) {
 	f.Helper()
 	x, err := f.s.Execution(f.Context(), org, id)
