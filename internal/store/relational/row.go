@@ -130,6 +130,9 @@ type updates struct {
 
 // updateOf is updateSQL, put together once.
 func (t table) updateOf(columns []int) string {
+	if len(t.columns) > 64 {
+		return t.updateSQL(columns) // a bit each is not enough
+	}
 	var key uint64
 	for _, at := range columns {
 		key |= 1 << at

@@ -1,0 +1,22 @@
+package relational
+
+import (
+	"strconv"
+	"testing"
+)
+
+// Updates of different columns are different statements, however many columns a table has.
+func TestUpdatesOfWideTablesDiffer(t *testing.T) {
+	wide := table{name: "wide", key: 1, updates: new(updates)}
+	for i := range 100 {
+		wide.columns = append(wide.columns, "c"+strconv.Itoa(i))
+	}
+	seen := map[string]int{}
+	for i := 1; i < len(wide.columns); i++ {
+		query := wide.updateOf([]int{i})
+		if before, known := seen[query]; known {
+			t.Fatalf("columns %d and %d have the statement %s", before, i, query)
+		}
+		seen[query] = i
+	}
+}
