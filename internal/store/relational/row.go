@@ -161,7 +161,7 @@ func (t table) updateSQL(columns []int) string {
 	return b.String() + t.where()
 }
 
-// upsertSQL inserts a row or replaces all but its key.
+// upsertSQL returns a statement that inserts a row or replaces all its columns except the key.
 func (t table) upsertSQL() string {
 	sets := make([]string, 0, len(t.columns))
 	for _, column := range t.columns[t.key:] {

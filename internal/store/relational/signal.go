@@ -106,8 +106,8 @@ func loadTaken(v view, execution uuid.UUID) ([]perdure.Signal, error) {
 	return loadSignals(v, "SELECT "+signalColumns+allTaken, []any{execution[:]}, 1<<30, nil)
 }
 
-// loadValues fills in the values of signals, at least one and otherwise up to
-// about limit bytes; it gives those that it filled in.
+// loadValues loads the values of signals, up to about limit bytes, but at least one value. It
+// returns the signals whose values it loaded.
 func loadValues(v view, join joiner, execution uuid.UUID, signals []perdure.Signal, limit int64) ([]perdure.Signal, error) {
 	var bytes int64
 	for i := range signals {

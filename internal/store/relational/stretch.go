@@ -157,8 +157,7 @@ func fillRecords(v view, execution uuid.UUID, rows []recordRow) ([]perdure.Recor
 	return records, nil
 }
 
-// joinFields loads what an event says that names a blob for it; a withheld one
-// stays a reference.
+// joinFields loads the fields of an event from its blob. The reference to a withheld blob remains.
 func joinFields(v view, execution uuid.UUID, r *recordRow) (err error) {
 	if r.Blob, err = loadRef(v, execution, r.blob); err != nil {
 		return err

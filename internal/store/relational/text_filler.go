@@ -69,8 +69,8 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Fill indexes the next block and reports whether there was one. Later says that there
-// will be one in [store.TextAge].
+// Fill indexes the next block and reports whether there was one. later reports that the next block
+// will be complete within [store.TextAge].
 func (f *TextFiller) Fill(ctx context.Context) (filled, later bool, err error) {
 	var b *store.TextBlock
 	err = f.reader.read(ctx, func(v view) (err error) {
