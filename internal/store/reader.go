@@ -67,7 +67,7 @@ type Reader interface {
 	CommonAncestor(ctx context.Context, execution, a, b uuid.UUID) (*uuid.UUID, error)
 	Entry(ctx context.Context, execution, id uuid.UUID) (*perdure.Entry, error)
 	// EntriesOf returns entries by id, in the order asked, in one query round, also from a lazy
-	// reader. Contents in blobs of at most most bytes are loaded, larger ones are left as
+	// reader. It loads contents from blobs whose length is not over most, and leaves other blobs as
 	// references. The result ends early at about PageBytes, and the next call continues. Errors:
 	// not_found if an entry does not exist.
 	EntriesOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, most int64) ([]perdure.Entry, error)
@@ -83,13 +83,13 @@ type Reader interface {
 	// inputs and results in blobs are left as references.
 	Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, lazy bool) ([]*perdure.Task, error)
 	// Ended returns the heads of ended steps and tasks whose records follow the position after. It
-	// returns at most limit heads with about that many bytes of results and errors, but at least one head if
-	// there is any. Whole is not set.
+	// returns at most limit heads, with about that many bytes of results and errors, but at least
+	// one head if there is any. Whole is not set.
 	Ended(ctx context.Context, execution uuid.UUID, after int64, limit, bytes int) (perdure.EndedPage, error)
 	// EndedBefore returns the position of the newest step or task that was created
 	// before a moment; 0 if there is none.
 	EndedBefore(ctx context.Context, execution uuid.UUID, moment perdure.Time) (int64, error)
-	// ListTasks lists tasks, oldest first. Steps are included only if steps is set.
+	// ListTasks lists tasks, oldest first. It includes steps only if steps is set.
 	ListTasks(ctx context.Context, execution uuid.UUID, steps bool, cursor string, limit int) (Page[*perdure.Task], error)
 
 	// PendingSignals returns pending signals with their values, oldest first. It returns those that

@@ -147,7 +147,7 @@ func (x *keptExecution) weighed() *keptExecution {
 	return x
 }
 
-// Keeping makes the transaction use the rows that k caches. Committed updates them.
+// Keeping sets the cache whose rows the transaction uses. Committed updates it.
 func (t *Transaction) Keeping(k *Kept) *Transaction {
 	t.kept, t.tasks = k, map[uuid.UUID]map[uuid.UUID]*taskRow{}
 	t.begun, t.blocks, t.open = map[uuid.UUID]struct{}{}, map[uuid.UUID]struct{}{}, map[uuid.UUID]blockRows{}

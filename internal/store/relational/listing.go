@@ -177,8 +177,8 @@ func (l *listing) probe(v view, before int64) (best int, few bool, err error) {
 	return best, least == 0, nil
 }
 
-// take makes the option with the index best the source, and all other options conditions. With -1
-// all become conditions.
+// take uses the option with the index best as the source, and all other options as conditions. With
+// -1, all options become conditions.
 func (l *listing) take(best int) {
 	for i, o := range l.options {
 		if i == best {

@@ -28,8 +28,8 @@ type foundEntry struct {
 	held int64
 }
 
-// whole reports whether the entry's blob is complete and at most most bytes long, so that its
-// content is to be loaded.
+// whole reports whether the content is to be loaded: the blob is complete, and its length is not
+// over most.
 func (e *foundEntry) whole(most int64) bool {
 	return e.Blob != nil && e.held == e.Blob.Length && e.Blob.Length <= most
 }

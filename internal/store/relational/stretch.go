@@ -165,9 +165,9 @@ func joinFields(v view, execution uuid.UUID, r *recordRow) (err error) {
 	return joinContent(v, execution, &r.Fields, &r.Blob)
 }
 
-// nameResult makes the result of a task refer to the entry that was made from it; the entry's key
-// names that task. A result in a blob keeps its id, length and hash: its blob refers to the entry
-// instead of having rows.
+// nameResult stores the result of a task as a reference to the entry that was made from it. The key
+// of the entry names the task. A result in a blob keeps its id, length and hash: its blob refers to
+// the entry instead of having rows.
 func nameResult(v view, execution uuid.UUID, number int64, e *store.Entry, content json.RawMessage) error {
 	task, ok := taskOfKey(e.Key)
 	if !ok {
@@ -200,8 +200,8 @@ func taskOfKey(key string) (uuid.UUID, bool) {
 	return id, err == nil
 }
 
-// nameBlob makes a blob refer to an entry. It leaves out blobs that are an entry's content
-// themselves, so that no two can refer to each other.
+// nameBlob stores a blob as a reference to an entry. It leaves out blobs that are the content of an
+// entry themselves, so that no two can refer to each other.
 func nameBlob(v view, execution uuid.UUID, number int64, id uuid.UUID, content json.RawMessage) error {
 	var ofEntry bool
 	if _, err := v.one(isOfEntry, []any{execution[:], id[:]}, (*flagCol)(&ofEntry)); err != nil || ofEntry {

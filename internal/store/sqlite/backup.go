@@ -105,7 +105,7 @@ func watch(path string, told func(bytes int64)) (end func()) {
 	return func() { close(stop); <-ended }
 }
 
-// settle makes a written file durable and gives it its final name, durably.
+// settle syncs a written file and renames it to its final name, durably.
 func settle(part, to string) error {
 	for _, step := range []func() error{
 		func() error { return flush(part) },
@@ -136,7 +136,7 @@ func checkFile(ctx context.Context, path string) error {
 	return errors.Join(check(ctx, c), c.close())
 }
 
-// renewEpoch gives the store at path a new epoch. Nobody else may have the store open.
+// renewEpoch sets a new epoch in the store at path. Nobody else may have the store open.
 func renewEpoch(ctx context.Context, path string) error {
 	c, err := openConn(ctx, path, writing, "synchronous(full)")
 	if err != nil {

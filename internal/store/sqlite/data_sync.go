@@ -33,8 +33,8 @@ func (n *native) dataSync() dataSync {
 	return dataSync{enough: hasDataSync, system: libc.GoString(vfs.FzName) == "unix"}
 }
 
-// sync makes the file's data durable. If there is a layer between SQLite and the system, sync calls
-// that layer.
+// sync syncs the data of a file to the disk. If there is a layer between SQLite and the system,
+// sync calls that layer.
 func (d dataSync) sync(tls *libc.TLS, file uintptr, flags int32, own *lib.Tsqlite3_io_methods) int32 {
 	if !d.system {
 		return called[flagsMethod](own.FxSync)(tls, file, flags|lib.SQLITE_SYNC_DATAONLY)

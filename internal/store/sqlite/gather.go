@@ -56,8 +56,8 @@ func (n *native) logFile() (file uintptr, err error) {
 
 func methodsOf(file uintptr) *lib.Tsqlite3_file { return (*lib.Tsqlite3_file)(at(file)) }
 
-// gather makes the connection's write-ahead log be written in large pieces. The log is synced as
-// [dataSync] says, unless plain is set.
+// gather inserts a layer that writes the write-ahead log of the connection in large pieces. The log
+// is synced as [dataSync] says, unless plain is set.
 func (n *native) gather(plain bool) error {
 	file, err := n.logFile()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// settleLog makes the content of the log durable. It must be called before anything is written.
+// settleLog syncs the content of the log to the disk. It must be called before anything is written.
 func settleLog(path string, reserve *disk.Reserve) error {
 	err := sqlitelog.Start(path, reserve)
 	var full *sqlitelog.FullError

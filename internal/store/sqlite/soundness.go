@@ -49,7 +49,7 @@ func (s *soundness) look() error {
 	return nil
 }
 
-// settle makes the content of the log durable. The mark is written before: otherwise a crash in
+// settle syncs the content of the log to the disk. The mark is written before: otherwise a crash in
 // between could leave neither the mark nor the log as a sign of the unclean shutdown. On a full
 // disk the mark may have to wait for the space that settling frees.
 func (s *soundness) settle(reserve *disk.Reserve) error {
