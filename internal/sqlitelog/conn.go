@@ -65,8 +65,8 @@ func (c *conn) open(path string) error {
 	return c.keepLog()
 }
 
-// keepLog makes the last connection leave the log unchanged when it is closed. After a failure, the
-// next start must settle it.
+// keepLog prevents the checkpoint that SQLite runs when the last connection is closed. After a
+// failure, the next start must settle the log.
 func (c *conn) keepLog() error {
 	args := libc.NewVaList(int32(1), uintptr(0))
 	defer libc.Xfree(c.tls, args)

@@ -117,8 +117,8 @@ func (c *conn) rewriteLog() error {
 	return c.rewrite(log, size)
 }
 
-// syncLog makes the emptying of the log durable. Otherwise a power failure could restore the old
-// log beside a file with newer content.
+// syncLog syncs the emptied log to the disk. Otherwise a power failure could restore the old log
+// beside a file with newer content.
 func (c *conn) syncLog() error {
 	log, err := c.logFile()
 	if err != nil || log == 0 {

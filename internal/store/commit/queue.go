@@ -137,7 +137,7 @@ func (q *Queue) signal() {
 	}
 }
 
-// Close makes the queue reject new calls. Waiting calls can still be taken.
+// Close closes the queue: it rejects new calls. Waiting calls can still be taken.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Run is an execution that a worker has claimed, on an engine over a store. It makes the commits of
-// a worker that keeps the execution's goroutine and runs its tasks itself.
+// Run is an execution that a worker has claimed, on an engine over a store. Its commits are those
+// of a worker that keeps the execution's goroutine and runs its tasks itself.
 type Run struct {
 	testing.TB
 	d      perdure.Dispatch

@@ -11,10 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// durably makes the COMMIT of its transaction wait for the disk, even if the database's setting was
-// changed meanwhile. A stricter value remains, and so do local and remote_write: they differ only
-// in what a failover may lose, which is the operator's choice. The COMMIT has no time limit: a
-// COMMIT that stopped waiting for a standby would make data visible that is on no standby.
+// durably ensures that the COMMIT of its transaction waits for the disk, even if the database's
+// setting was changed meanwhile. A stricter value remains, and so do local and remote_write: they
+// differ only in what a failover may lose, which is the operator's choice. The COMMIT has no time
+// limit: a COMMIT that stopped waiting for a standby would make data visible that is on no standby.
 const durably = "SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)," +
 	" set_config('statement_timeout', '0', true)"
 

@@ -45,9 +45,11 @@ type committer struct {
 	erased atomic.Bool
 	rest   int
 
-	// reserve may be nil. full reports that there is no disk space for it, and filled that a write
-	// found no space. short is the size of a write that was refused for lack of space; 0 for none.
-	// impaired is why writes are refused.
+	// reserve may be nil.
+	//
+	// full reports that there is no disk space for it, and filled that a write found no space.
+	// short is the size of a write that was refused for lack of space; 0 for none. The text
+	// impaired says why writes are refused.
 	reserve  *disk.Reserve
 	full     bool
 	filled   bool

@@ -82,9 +82,10 @@ type Result struct {
 // Copy copies a store. It may be interrupted at any moment and called again with the same options.
 //
 // Errors: conflict if the source was moved elsewhere, if something else is stored in the target, or
-// if someone uses the target; unavailable if the source is in use; invalid_argument if PostgreSQL
-// cannot store a text outside of free JSON columns; internal if source and target differ after the
-// copy.
+// if someone uses the target; unavailable if the source is in use.
+//
+// The error is invalid_argument if PostgreSQL cannot store a text outside of free JSON columns, and
+// internal if source and target differ after the copy.
 func Copy(ctx context.Context, o Options) (_ *Result, err error) {
 	if o.Told == nil {
 		o.Told = func(Progress) {}

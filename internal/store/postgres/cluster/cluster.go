@@ -100,7 +100,8 @@ func (c *Cluster) scratch() (string, error) {
 	return "", fmt.Errorf("there is no folder that the user of PostgreSQL can get into: %w", failed)
 }
 
-// own makes the server's user the owner of a directory, and checks that this user can access it.
+// own changes the owner of a directory to the server's user, and checks that this user can access
+// it.
 func (c *Cluster) own(folder string) error {
 	if c.owner == nil {
 		return nil

@@ -56,7 +56,7 @@ func (c *Cluster) Synchronous() error {
 	return c.Until("SELECT EXISTS (SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync')")
 }
 
-// Promote makes a standby accept writes.
+// Promote promotes a standby, so that it accepts writes.
 func (c *Cluster) Promote() error {
 	return execute(context.Background(), c.URL("postgres"), "SELECT pg_promote()")
 }
