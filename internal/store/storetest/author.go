@@ -47,8 +47,8 @@ func (a *author) block(l *blockLog, s *store.State, t perdure.EventType, pieces 
 	return key
 }
 
-// write makes one commit: the blocks and events that step writes, and entries
-// with these contents.
+// write makes one commit with the blocks and events that step writes, and with entries with these
+// contents.
 func (a *author) write(step func(s *store.State, l *blockLog), contents ...json.RawMessage) (ids []uuid.UUID) {
 	a.Helper()
 	for range contents {
