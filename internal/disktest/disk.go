@@ -150,7 +150,7 @@ func (f *file) failed() {
 // Loss is how many of the dirty pages survive a power failure.
 type Loss int
 
-// The kinds of losses.
+// The losses.
 const (
 	All   Loss = iota // only synced pages were written
 	Some              // some dirty pages were written, others were not

@@ -42,7 +42,7 @@ type ConversationChange struct {
 	Delete bool
 }
 
-// ResponseQuery asks for responses of an execution by the positions of their inputs.
+// ResponseQuery selects responses of an execution by the positions of their inputs.
 type ResponseQuery struct {
 	// After is an exclusive bound: the responses have later positions, or earlier ones if Newest is
 	// set. With 0 the query starts at the first response, or at the last.

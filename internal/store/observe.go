@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// String is the lane's name in metrics.
+// String returns the lane's name in metrics.
 func (l Lane) String() string {
 	if l < 0 || int(l) >= len(laneNames) {
 		return "unknown"
@@ -71,7 +71,7 @@ type Failing interface {
 	Failed() error
 }
 
-// The checks of stores.
+// The checks that a store can fail.
 const (
 	CheckDurability = "durability" // answered writes may be lost in a power failure
 	CheckDisk       = "disk"       // writes are refused

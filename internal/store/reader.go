@@ -269,7 +269,7 @@ type BlockContent struct {
 	Pieces []Piece
 }
 
-// Piece is the place of a piece of a block.
+// Piece is the position and length of a piece of a block.
 type Piece struct {
 	Pos, Length int64
 }

@@ -28,9 +28,9 @@ const (
 // Lanes is the number of lanes.
 const Lanes = 4
 
-// Command is one write.
+// Command is one write to a store.
 type Command struct {
-	// Name is the verb, for logs and traces.
+	// Name names the command in logs and traces.
 	Name string
 	Lane Lane
 	// Org limits what the command can see: an execution of another org does not exist for it. ""

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// attempt runs a batch in one transaction.
+// attempt is one attempt to run a batch in one transaction.
 type attempt struct {
 	*committer
 	ctx      context.Context

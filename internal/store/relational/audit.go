@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// auditStep is how many ids one read of an audit collects.
+// auditStep is the number of ids that one read of an audit collects.
 const auditStep = 500
 
 // Audit checks that no row refers to a missing row and that the content of streams has no gaps.

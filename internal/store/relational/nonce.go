@@ -21,7 +21,7 @@ func drawNonce() uint32 {
 // storedNonce returns a nonce as the tables store it: as a signed 32-bit number.
 func storedNonce(n uint32) int64 { return int64(int32(n)) }
 
-// nonceCol reads a nonce.
+// nonceCol scans a nonce.
 type nonceCol uint32
 
 // ScanNumber implements NumberScanner.

@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// The rows outside of executions, and blobs.
+// This file contains the rows outside of executions, and blobs.
 
 var definitionTable = table{name: "agent_definition", key: 1, columns: []string{
 	"id", "org_id", "name", "slug", "description", "system_prompt", "models", "tools", "config", "metadata", "created_at", "updated_at", "version", "retention",

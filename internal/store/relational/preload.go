@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Statements for many executions at once, for stores other than SQLite. All transactions lock
-// executions in the same order, so that there are no deadlocks.
+// lockExecutions locks many executions with one statement, like the other statements of this file.
+// They are for stores other than SQLite. All transactions lock executions in the same order, so
+// that there are no deadlocks.
 var lockExecutions = "SELECT " + executionTable.list("x") + " FROM agent_execution x WHERE x.id = ANY(?) ORDER BY x.id"
 
 const (

@@ -8,10 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Deletion of data whose retention period is over. It is first marked, then deleted a few rows at a
-// time.
-//
-// hidden is a condition on an execution x: it is not being deleted.
+// This file deletes data whose retention period is over: the data is first marked, then deleted a
+// few rows at a time.
 
 // hidden is a condition on an execution x: it is not being deleted.
 const hidden = "NOT EXISTS (SELECT 1 FROM pruning gone WHERE gone.agent_execution_id = x.id AND gone.whole = 1)"

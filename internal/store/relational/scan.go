@@ -8,13 +8,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// These types convert column values to fields.
-//
+// The types in this file convert column values to fields.
+
 // NumberScanner is a destination for a number. A store that knows the kind of a value calls
 // ScanNumber, which avoids an interface allocation. NULL is passed to Scan.
-
-// NumberScanner is a place for a number. A store that knows a value's kind hands
-// it over so, without an interface around it; NULL goes to Scan.
 type NumberScanner interface {
 	ScanNumber(n int64) error
 }

@@ -15,7 +15,7 @@ var taskTable = table{name: "task_execution", key: 2, contents: 2, columns: []st
 	"created_at", "started_at", "completed_at", "input_blob", "result_blob", "input", "result",
 }}.written([]string{"lease_until"}, taskMoves, append(slices.Clone(taskMoves), "result"))
 
-// Columns that change together, with a claim or with the end of one.
+// taskMoves are columns that change together, with a claim or with the end of one.
 var taskMoves = []string{
 	"status", "attempt", "error", "progress", "worker_id", "claim_id", "lease_until", "embedded", "not_before",
 	"uncounted", "lost", "attempt_at", "sign_at", "attempt_due", "started_at", "completed_at",

@@ -66,10 +66,8 @@ func lowerBytes(text []byte) string {
 
 // A part of a block is a sorted list of trigrams: each is three bytes, the number of places minus
 // one, and the places.
-//
-// indexTexts returns the parts of a block. The part without trigrams is nil.
 
-// indexTexts returns the parts of a block; nil for one that is empty.
+// indexTexts returns the parts of a block. A part without trigrams is nil.
 func indexTexts(texts []foundBy) [][]byte {
 	var all []uint32 // a trigram and a place
 	for i := range texts {

@@ -124,7 +124,6 @@ func (f *fixture) wantCode(err error, code perdure.Code) {
 
 // equal compares values. Nil and empty lists and maps are equal, and a want of nil means an empty
 // value.
-// want of nil is an empty one.
 func (f *fixture) equal(what string, got, want any) {
 	f.Helper()
 	if want == nil {

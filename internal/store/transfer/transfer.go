@@ -21,7 +21,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite"
 )
 
-// Options say what is copied where.
+// Options are the options of a copy.
 type Options struct {
 	// From is the path of the source. Nobody may have it open.
 	From string
