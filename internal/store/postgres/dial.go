@@ -43,9 +43,9 @@ func openConn(ctx context.Context, network, addr string) (net.Conn, error) {
 // errSilent is returned by reads and writes of a dead connection.
 var errSilent = errors.New("the connection is dead: nothing comes over it, and the database does not work on what was asked")
 
-// watched is a connection that is closed when it is dead without an error, as after the failover of
-// an address or a partition. If nothing was received for a while, it asks the database over another
-// connection.
+// watched is a connection whose reads and writes fail with errSilent when it is dead without an
+// error, as after the failover of an address or a partition. If nothing was received for a while,
+// it asks the database over another connection.
 type watched struct {
 	net.Conn
 	database *database

@@ -152,7 +152,8 @@ func (t *Transaction) applyEntries(id uuid.UUID, l loadedExecution, k *known, ch
 	return nil
 }
 
-// applyNames stores texts that the new entries repeat only once.
+// applyNames replaces stored texts that the new entries repeat by references to these entries, so
+// that each text is stored once.
 func (t *Transaction) applyNames(id uuid.UUID, ch *store.Changes, numbers []int64) error {
 	return forEach(t.view, indexes(len(numbers)), func(v view, i int) error {
 		return standFor(v, id, numbers[i], &ch.Entries[i])

@@ -179,8 +179,8 @@ func loadWhole(v view, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMessa
 	return loadBlob(v, execution, ref)
 }
 
-// joinEntry loads an entry's content from its blob. In a LOCAL execution the blob holds the entry's
-// metadata, too; they are moved into the entry.
+// joinEntry loads an entry's content from its blob. In a LOCAL execution the blob also holds the
+// entry's metadata, which joinEntry moves into the entry.
 func (r *Reader) joinEntry(v view, execution uuid.UUID, e *perdure.Entry) error {
 	ref := e.Blob
 	err := r.join(v, execution, &e.Content, &e.Blob)

@@ -77,8 +77,7 @@ const (
 		" agent_execution_id = excluded.agent_execution_id, expires_at = excluded.expires_at"
 	idempotencyByKey = "SELECT idempotency_key, request_hash, agent_execution_id, expires_at FROM idempotency" +
 		" WHERE org_id = ? AND idempotency_key = ? AND expires_at > ?"
-	// sweepIdempotency runs at each insertion, so that at least as many rows are deleted as are
-	// inserted.
+	// sweepIdempotency runs at each insertion, so that expired keys do not accumulate.
 	sweepIdempotency = "DELETE FROM idempotency WHERE (org_id, idempotency_key) IN" +
 		" (SELECT org_id, idempotency_key FROM idempotency WHERE expires_at <= ? ORDER BY expires_at LIMIT 4)"
 )

@@ -29,8 +29,9 @@ type preloaded struct {
 }
 
 // Preload locks the rows of executions and reads them for the commands that follow. All its
-// statements, including those of also, are sent together after the locking statement. It returns
-// the ids of existing executions that other transactions have locked.
+// statements, including those of also, are sent in one round trip. Those of also run after the
+// locking statement. Preload returns the ids of existing executions that other transactions have
+// locked.
 func (t *Transaction) Preload(ids []uuid.UUID, also func(c Conn) error) (held []uuid.UUID, err error) {
 	list, err := t.words.IDs(ids)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// A segment is a part of the tree of entries without branches. An entry after the last one of its
-// parent's segment belongs to that segment. Any other entry opens a new segment, with its parent as
+// A segment is a part of the tree of entries without branches. An entry whose parent is the last
+// one of a segment belongs to that segment. Any other entry opens a new segment, with its parent as
 // the base. So a path is a list of ranges, one per branch point.
 
 // treePlace is the place of an entry in the tree. For an entry on the path, depth is the number of

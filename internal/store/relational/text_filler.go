@@ -25,7 +25,8 @@ func NewTextFiller(r *Reader, do func(context.Context, store.Command) ([]any, er
 const (
 	// fillerShare is the ratio of the filler's pause to its work.
 	fillerShare = 24
-	// fillerPause is how long the filler waits after it found no work, or failed.
+	// fillerPause is how long the filler waits after it was woken. After an error it waits for
+	// [store.TextAge].
 	fillerPause = time.Second
 )
 

@@ -151,7 +151,7 @@ func TestCommitsAreInTheFiles(t *testing.T) {
 	}
 }
 
-// digest returns a hash of what another connection reads of the table.
+// digest returns a summary of what another connection reads of the table.
 func digest(t *testing.T, path string) (d string) {
 	t.Helper()
 	c, err := openConn(t.Context(), path, writing)
