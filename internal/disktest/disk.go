@@ -1,7 +1,7 @@
-// Package disktest is a disk below SQLite that loses power. What was written is read
-// from the files themselves, as from the page cache; what a loss of power leaves is
-// known here, page by page. A sync that fails does what the kernel does: it marks the
-// pages as clean, so they are read until power is lost, and no later sync writes them.
+// Package disktest provides a disk below SQLite that can lose power. Written data is read from the
+// files themselves, as from the page cache. The package tracks, page by page, what a power failure
+// leaves. A failed sync does what the kernel does: it marks the pages as clean. They can be read
+// until power is lost, and no later sync writes them.
 package disktest
 
 import (
@@ -19,7 +19,7 @@ import (
 
 const pageSize = 4096
 
-// Kind is what SQLite does with a file.
+// Kind is an operation of SQLite on a file.
 type Kind string
 
 // The kinds of operations.
@@ -30,15 +30,15 @@ const (
 	Delete   Kind = "delete"
 )
 
-// Op is one operation that SQLite is about to do.
+// Op is an operation that SQLite is about to do.
 type Op struct {
 	Kind Kind
-	// File is the name of the file in the disk's folder.
+	// File is the name of the file in the disk's directory.
 	File string
 }
 
-// Disk is what is in one folder. The files of SQLite have to be there through SQLite
-// alone; others are durable as they are.
+// Disk is the content of one directory. SQLite's files must be created only by SQLite. Other files
+// are durable as they are.
 type Disk struct {
 	folder string
 
@@ -47,16 +47,16 @@ type Disk struct {
 	before func(op Op) (code int32)
 }
 
-// file is what is known of one file.
+// file is the state of one file.
 type file struct {
-	durable []byte         // what a loss of power leaves
-	dirty   map[int64]bool // pages that no sync has written, nor a failed one forgotten
-	cut     bool           // it was made shorter since the last sync
-	gone    bool           // it was deleted, which may not be durable
-	errors  int            // failed syncs, of which each handle is told once
+	durable []byte         // the content after a power failure
+	dirty   map[int64]bool // pages that were not written by a sync, and not dropped by a failed one
+	cut     bool           // truncated since the last sync
+	gone    bool           // deleted, which may not be durable
+	errors  int            // failed syncs, each of which is reported once to each handle
 }
 
-// New watches a folder until the test ends. One disk is watched at a time.
+// New tracks a directory until the test ends. Only one disk can be tracked at a time.
 func New(t *testing.T, folder string) *Disk {
 	t.Helper()
 	real, err := filepath.EvalSymlinks(folder)
@@ -72,28 +72,27 @@ func New(t *testing.T, folder string) *Disk {
 	return d
 }
 
-// Before lets f see each operation before it is done. Where f returns a result code
-// other than 0, the operation fails with it: a sync as the package says, others
-// without an effect. F may call Image, and nothing else of the disk.
+// Before sets a function that is called before each operation. If f returns a result code other
+// than 0, the operation fails with that code: a failed sync behaves as described for the package,
+// other operations have no effect. f may call Image, but no other method of the disk.
 func (d *Disk) Before(f func(op Op) (code int32)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.before = f
 }
 
-// name returns the file's name in the folder, false for files that are none of the
-// disk's, and for the shared memory, which no start believes.
+// name returns the file's name in the directory. It returns false for files outside it, and for the
+// shared memory file, which no start trusts.
 func (d *Disk) name(path string) (string, bool) {
 	name, ok := strings.CutPrefix(path, d.folder+string(filepath.Separator))
 	return name, ok && !strings.HasSuffix(name, "-shm")
 }
 
-// opened returns what is known of a file. What is in it when it is first seen is
-// durable.
+// opened returns the state of a file. The content at the first call is durable.
 func (d *Disk) opened(name string) *file {
 	f := d.files[name]
 	if f == nil {
-		content, _ := os.ReadFile(filepath.Join(d.folder, name)) // it may not be there
+		content, _ := os.ReadFile(filepath.Join(d.folder, name)) // the file may not exist
 		f = &file{durable: content, dirty: map[int64]bool{}}
 		d.files[name] = f
 	}
@@ -113,14 +112,14 @@ func (f *file) wrote(offset int64, n int) {
 	}
 }
 
-// synced takes what is in the file for durable, but for pages that were forgotten.
+// synced marks the file's content as durable, except for pages that a failed sync has dropped.
 func (f *file) synced(content []byte) {
 	f.durable = f.with(content, func(int64) bool { return true })
 	clear(f.dirty)
 	f.cut = false
 }
 
-// namesSynced makes it durable that files were deleted.
+// namesSynced makes deletions of files durable.
 func (d *Disk) namesSynced() {
 	for _, f := range d.files {
 		if f.gone {
@@ -129,7 +128,8 @@ func (d *Disk) namesSynced() {
 	}
 }
 
-// with returns what is durable with some of the pages that are not.
+// with returns the durable content, overwritten with those dirty pages for which written returns
+// true.
 func (f *file) with(content []byte, written func(page int64) bool) []byte {
 	all := make([]byte, len(content))
 	copy(all, f.durable)
@@ -141,25 +141,25 @@ func (f *file) with(content []byte, written func(page int64) bool) []byte {
 	return all
 }
 
-// failed forgets the pages that were to be written.
+// failed drops the dirty pages and counts the failed sync.
 func (f *file) failed() {
 	clear(f.dirty)
 	f.errors++
 }
 
-// Loss says what of the pages that are not durable a loss of power leaves.
+// Loss is how many of the dirty pages survive a power failure.
 type Loss int
 
 // The losses.
 const (
-	All   Loss = iota // nothing was written but what was synced
-	Some              // some pages were written, of others nothing
-	Ahead             // all pages were written that could be
+	All   Loss = iota // only synced pages were written
+	Some              // some dirty pages were written, others were not
+	Ahead             // all dirty pages were written
 )
 
-// Image writes what a loss of power leaves into another folder.
+// Image writes what a power failure leaves into another directory.
 func (d *Disk) Image(to string, loss Loss, r *rand.Rand) error {
-	for tries := 1; ; tries++ { // a file that was renamed since the folder was listed has another name now
+	for tries := 1; ; tries++ { // a file may be renamed after the directory was listed
 		err := d.copyOthers(to)
 		if err == nil {
 			break
@@ -180,7 +180,7 @@ func (d *Disk) Image(to string, loss Loss, r *rand.Rand) error {
 	return nil
 }
 
-// copyOthers copies the files that are not SQLite's: they are durable as they are.
+// copyOthers copies the files that are not SQLite's. They are durable as they are.
 func (d *Disk) copyOthers(to string) error {
 	others, err := os.ReadDir(d.folder)
 	if err != nil {
@@ -209,7 +209,7 @@ func (f *file) left(path string, loss Loss, r *rand.Rand) (content []byte, there
 			return nil, false
 		}
 		return f.with(content, func(int64) bool { return loss == Ahead || r.IntN(2) == 0 }), true
-	case loss == Some && !f.cut && err == nil: // it grew, and lost pages in it
+	case loss == Some && !f.cut && err == nil: // the file grew, and lost some of the new pages
 		return f.with(content, func(int64) bool { return r.IntN(2) == 0 }), true
 	}
 	return f.durable, f.durable != nil

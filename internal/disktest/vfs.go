@@ -11,33 +11,32 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// watched is the disk that SQLite's operations are shown to.
+// watched is the disk that SQLite's operations go through.
 var watched atomic.Pointer[Disk]
 
-// opening is an open file. Another layer may have put methods of its own before
-// these, so the file's address is what it is known by.
+// opening is an open file. It is identified by the file's address, because another layer may have
+// replaced the file's methods.
 type opening struct {
 	disk *Disk
 	name string
 	file *file
 	own  uintptr // the system's methods
-	seen int     // how many failed syncs it was told of
-	// names says that the first sync makes the names in the folder durable, too, as
-	// SQLite has it for a journal and a log that it may have created.
+	seen int     // number of failed syncs that were reported to it
+	// names reports that the first sync also makes the names in the directory durable. SQLite does
+	// that for a journal and a log that it may have created.
 	names bool
 }
 
 var (
 	openings  sync.Map // address of SQLite's file to *opening
-	openReal  uintptr  // the system's own functions
+	openReal  uintptr  // the system's function
 	deleteOwn uintptr
 	once      sync.Once
-	// systemVFS and diskVFS are what files are opened with by default, without a disk
-	// and with one.
+	// systemVFS and diskVFS are the default VFS without and with a disk.
 	systemVFS, diskVFS uintptr
 )
 
-// between puts the disk between SQLite and the system until the test ends.
+// between inserts the disk between SQLite and the system until the test ends.
 func between(t *testing.T) {
 	register()
 	tls := libc.NewTLS()
@@ -48,7 +47,7 @@ func between(t *testing.T) {
 	})
 }
 
-// register makes what stands between SQLite and the system.
+// register creates the VFS of the disk, once.
 func register() {
 	once.Do(func() {
 		tls := libc.NewTLS()
@@ -69,13 +68,13 @@ func register() {
 	})
 }
 
-// at creates a pointer of an address outside of Go's memory.
+// at converts an address outside of Go's memory to a pointer.
 func at(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
-// callback returns a function that is none of an object as SQLite calls it.
+// callback returns the address of a plain function, in the form in which SQLite calls it.
 func callback[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&f)) }
 
-// called creates a function of SQLite's pointer to one.
+// called returns the Go function for a C function pointer of SQLite.
 func called[F any](address uintptr) F { return *(*F)(unsafe.Pointer(&struct{ uintptr }{address})) }
 
 func xOpen(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32 {
@@ -92,7 +91,7 @@ func xOpen(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr
 	defer d.mu.Unlock()
 	f := d.opened(path)
 	place := (*lib.Tsqlite3_file)(at(file))
-	// The methods stay until the process ends, for a file may outlive a test.
+	// The methods are never freed, because a file may outlive a test.
 	memory := lib.Xsqlite3_malloc(tls, int32(unsafe.Sizeof(lib.Tsqlite3_io_methods{})))
 	methods := (*lib.Tsqlite3_io_methods)(at(memory))
 	*methods = *(*lib.Tsqlite3_io_methods)(at(place.FpMethods))
@@ -183,7 +182,7 @@ func xSync(tls *libc.TLS, file uintptr, flags int32) int32 {
 		o.names = false
 		o.disk.namesSynced()
 	}
-	if o.seen != o.file.errors { // of another handle
+	if o.seen != o.file.errors { // failures of another handle's syncs
 		o.seen = o.file.errors
 		return lib.SQLITE_IOERR_FSYNC
 	}

@@ -9,7 +9,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Failure is an error of SQLite's.
+// Failure is an error of SQLite.
 type Failure struct {
 	code    int // extended
 	message string
@@ -21,24 +21,24 @@ func (f *Failure) Error() string { return fmt.Sprintf("%s (%d)", f.message, f.co
 // Code returns SQLite's extended result code.
 func (f *Failure) Code() int { return f.code }
 
-// conn is a connection that reads and writes the files of a database by the methods
-// that SQLite itself uses. One goroutine uses it.
+// conn is a connection that reads and writes the files of a database with SQLite's own file
+// methods. One goroutine uses it at a time.
 type conn struct {
 	tls    *libc.TLS
 	db     uintptr
-	memory uintptr // pieceSize bytes, and a place for one number behind them
+	memory uintptr // pieceSize bytes, followed by space for one number
 }
 
 const (
 	// pieceSize is less than the 128 KiB that SQLite reads or writes at once.
 	pieceSize = 64 << 10
-	// patience is how many milliseconds others have to end what they read.
+	// patience is how long, in milliseconds, the connection waits for other processes' reads.
 	patience = 10_000
 )
 
 var errMemory = errors.New("SQLite has no memory left")
 
-// open opens a database that is there. Closing the connection leaves the log as it is.
+// open opens an existing database. Closing the connection leaves the log as it is.
 func open(path string) (*conn, error) {
 	c := &conn{tls: libc.NewTLS()}
 	if err := c.open(path); err != nil {
@@ -65,8 +65,8 @@ func (c *conn) open(path string) error {
 	return c.keepLog()
 }
 
-// keepLog lets the last connection that is closed leave the log alone: after a
-// failure, what it holds is for the next start to settle.
+// keepLog prevents the checkpoint that SQLite runs when the last connection is closed. After a
+// failure, the next start must settle the log.
 func (c *conn) keepLog() error {
 	args := libc.NewVaList(int32(1), uintptr(0))
 	defer libc.Xfree(c.tls, args)
@@ -82,10 +82,10 @@ func (c *conn) close() (err error) {
 	return err
 }
 
-// place is where SQLite puts a number.
+// place returns the address where SQLite stores a number.
 func (c *conn) place() uintptr { return c.memory + pieceSize }
 
-// at creates a pointer of an address outside of Go's memory.
+// at converts an address outside of Go's memory to a pointer.
 func at(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
 func (c *conn) failed(code int32) error {
@@ -101,7 +101,7 @@ func (c *conn) failed(code int32) error {
 	return &Failure{int(code), message}
 }
 
-// run runs a statement whose rows are of no interest.
+// run runs a statement and ignores its rows.
 func (c *conn) run(query string) error {
 	text, err := libc.CString(query)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *conn) run(query string) error {
 	return c.failed(lib.Xsqlite3_exec(c.tls, c.db, text, 0, 0, 0))
 }
 
-// number returns the number that a statement gives.
+// number returns the number that a statement selects.
 func (c *conn) number(query string) (int64, error) {
 	text, err := libc.CString(query)
 	if err != nil {
@@ -129,19 +129,19 @@ func (c *conn) number(query string) (int64, error) {
 	return lib.Xsqlite3_column_int64(c.tls, stmt, 0), nil
 }
 
-// fold folds the log into the file and empties it.
+// fold checkpoints the log into the file and empties the log.
 func (c *conn) fold() error {
 	return c.failed(lib.Xsqlite3_wal_checkpoint_v2(c.tls, c.db, 0, lib.SQLITE_CHECKPOINT_TRUNCATE, 0, 0))
 }
 
-// methods are those of an open file.
+// methods returns the methods of an open file.
 func methods(file uintptr) *lib.Tsqlite3_io_methods {
 	return (*lib.Tsqlite3_io_methods)(at((*lib.Tsqlite3_file)(at(file)).FpMethods))
 }
 
 func (c *conn) mainFile() (uintptr, error) { return c.file(lib.SQLITE_FCNTL_FILE_POINTER) }
 
-// logFile returns 0 where no log is open.
+// logFile returns 0 if no log is open.
 func (c *conn) logFile() (uintptr, error) {
 	file, err := c.file(lib.SQLITE_FCNTL_JOURNAL_POINTER)
 	if err != nil || file == 0 || (*lib.Tsqlite3_file)(at(file)).FpMethods == 0 {
@@ -155,7 +155,7 @@ func (c *conn) file(which int32) (uintptr, error) {
 	return *(*uintptr)(at(c.place())), c.failed(code)
 }
 
-// called creates a function of SQLite's pointer to one.
+// called returns the Go function for a C function pointer of SQLite.
 func called[F any](address uintptr) F { return *(*F)(unsafe.Pointer(&struct{ uintptr }{address})) }
 
 type (
@@ -169,8 +169,8 @@ func (c *conn) size(file uintptr) (int64, error) {
 	return *(*int64)(at(c.place())), c.failed(code)
 }
 
-// rewrite writes what the file holds to where it is, and syncs it: so pages that are
-// not on the disk are written, whatever the kernel believes of them.
+// rewrite rewrites the whole content of a file in place, and syncs it. So pages that are not on the
+// disk are written, even if the kernel considers them clean.
 func (c *conn) rewrite(file uintptr, size int64) error {
 	for offset := int64(0); offset < size; offset += pieceSize {
 		n := int32(min(pieceSize, size-offset))

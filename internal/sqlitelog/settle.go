@@ -1,11 +1,10 @@
-// Package sqlitelog makes what the write-ahead log of a SQLite file holds durable
-// before anything is written after a start.
+// Package sqlitelog makes the content of a SQLite file's write-ahead log durable after a start,
+// before anything is written.
 //
-// When an fsync fails, the kernel may mark the pages as clean that it could not
-// write: they are read as they were written until the machine loses power, and no
-// later fsync writes them. SQLite recovers its log from those pages, takes what is
-// in them as committed, and appends. After a loss of power its log ends where the
-// lost pages begin, and all that was appended is lost.
+// When an fsync fails, the kernel may mark the pages that it could not write as clean. They can
+// still be read until the machine loses power, and no later fsync writes them. SQLite recovers its
+// log from those pages, treats their content as committed, and appends. After a power failure the
+// log ends where the lost pages begin, and everything that was appended is lost.
 package sqlitelog
 
 import (
@@ -14,20 +13,20 @@ import (
 	"path/filepath"
 )
 
-// Settle rewrites the log of the database at path in place, syncs it, folds it into
-// the database and empties it. The caller must own the database: nobody else writes
-// to it. A database without a log is left alone, but for one that was just created.
+// Settle rewrites the log of the database at path in place, syncs it, checkpoints it into the
+// database and empties it. The caller must own the database: nobody else may write to it. Settle
+// leaves a database without a log unchanged, except for one that was just created.
 //
-// The log is written again first because folding it is safe only while all of it is
-// durable: a loss of power between the two would lead to a file with the newest
-// pages and a log with older ones, of which SQLite reads the log's.
+// The log is rewritten first, because a checkpoint is safe only while the whole log is durable. A
+// power failure after the checkpoint could otherwise leave a file with the newest pages and a log
+// with older ones, and SQLite reads the pages of the log.
 //
-// The error has SQLite's result code (see [Failure]); it is SQLITE_BUSY while
-// another process keeps the log from being emptied.
+// The error has SQLite's result code (see [Failure]). It is SQLITE_BUSY if another process prevents
+// the log from being emptied.
 func Settle(path string) error { return settle(path, false) }
 
-// SettleAlone is Settle without the shared memory of other processes, which needs
-// room on the disk. It fails with SQLITE_BUSY if another process has the file open.
+// SettleAlone is Settle without the memory that processes share, which needs disk space. It fails
+// with SQLITE_BUSY if another process has the file open.
 func SettleAlone(path string) error { return settle(path, true) }
 
 func settle(path string, alone bool) error {
@@ -42,11 +41,11 @@ func settle(path string, alone bool) error {
 	return errors.Join(c.settle(alone), c.close())
 }
 
-// pageSize is that of every database of this program.
+// pageSize is the page size of all databases of this program, in bytes.
 const pageSize = 4096
 
-// isNeeded reports whether there is a log, or whether the file may have been created
-// by a start that failed: only then can it be not durable itself.
+// isNeeded reports whether there is a log, or whether a failed start may have created the file.
+// Only then can the file itself be not durable.
 func isNeeded(path string) (bool, error) {
 	main, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -59,8 +58,8 @@ func isNeeded(path string) (bool, error) {
 	return log > 0 || (main.Size() > 0 && main.Size() <= pageSize), err
 }
 
-// LogSize returns how long the log's file of the database at path is, 0 if there is
-// none. SQLite looks for it beside the file that a symbolic link leads to.
+// LogSize returns the size of the log file of the database at path; 0 if there is none. SQLite's
+// log is beside the target of a symbolic link.
 func LogSize(path string) (int64, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -82,7 +81,7 @@ func (c *conn) settle(alone bool) error {
 			return err
 		}
 	}
-	if err := c.run("SELECT count(*) FROM sqlite_schema"); err != nil { // it opens the log, and recovers it
+	if err := c.run("SELECT count(*) FROM sqlite_schema"); err != nil { // opens and recovers the log
 		return err
 	}
 	for _, step := range []func() error{c.rewriteNew, c.rewriteLog, c.fold, c.syncLog} {
@@ -93,7 +92,7 @@ func (c *conn) settle(alone bool) error {
 	return nil
 }
 
-// rewriteNew rewrites a database of one page, which a start that failed may have left.
+// rewriteNew rewrites a database of one page, which a failed start may have left.
 func (c *conn) rewriteNew() error {
 	main, err := c.mainFile()
 	if err != nil {
@@ -118,8 +117,8 @@ func (c *conn) rewriteLog() error {
 	return c.rewrite(log, size)
 }
 
-// syncLog makes it durable that the log was emptied: else the old log may be there
-// after a loss of power, beside a file that continues.
+// syncLog syncs the emptied log to the disk. Otherwise a power failure could restore the old log
+// beside a file with newer content.
 func (c *conn) syncLog() error {
 	log, err := c.logFile()
 	if err != nil || log == 0 {

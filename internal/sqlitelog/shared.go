@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// ProvideShared creates an empty file for the memory that connections to the database at
-// path share: SQLite wants to see one, also where its memory is not shared. One that is there is not opened, for to close it would drop the locks that this
-// process has on it.
+// ProvideShared creates an empty file for the memory that connections to the database at path
+// share. SQLite requires one even if its memory is not shared. ProvideShared does not open an
+// existing file, because closing it would drop the locks that this process has on it.
 func ProvideShared(path string) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {

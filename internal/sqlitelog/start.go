@@ -8,9 +8,9 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// FullError says that a disk is too full for a start.
+// FullError reports that the disk is too full for a start.
 type FullError struct {
-	// Missing is how many bytes more have to be free.
+	// Missing is how many more bytes must be free.
 	Missing int64
 	err     error
 }
@@ -23,8 +23,8 @@ func (e *FullError) Error() string {
 // Unwrap returns SQLite's error.
 func (e *FullError) Unwrap() error { return e.err }
 
-// Start settles the log of the database at path. On a full disk it releases the
-// reserve, which may be nil; where that is not enough the error is a [*FullError].
+// Start settles the log of the database at path. On a full disk it releases the reserve, which may
+// be nil. If that is not sufficient, the error is a [*FullError].
 func Start(path string, reserve *disk.Reserve) error {
 	if reserve.Low() {
 		reserve.Release()
@@ -46,14 +46,13 @@ func Start(path string, reserve *disk.Reserve) error {
 	return full
 }
 
-// isFull reports whether the disk has no room for a file, or for the memory that
-// the processes which use it share.
+// isFull reports whether the disk has no space for a file, or for the memory that processes share.
 func isFull(err error) bool {
 	var failure *Failure
 	return errors.As(err, &failure) && (failure.code&0xff == lib.SQLITE_FULL || failure.code == lib.SQLITE_IOERR_SHMSIZE)
 }
 
-// needed returns by how many bytes the file grows when the log is folded into it.
+// needed returns the number of bytes by which a checkpoint of the log extends the file.
 func needed(path string) (int64, error) {
 	c, err := open(path)
 	if err != nil {

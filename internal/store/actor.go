@@ -9,13 +9,13 @@ import (
 
 type actorKey struct{}
 
-// By returns a context of which everything is done on behalf of the actor.
+// By returns a copy of ctx in which all calls are done on behalf of the actor a.
 func By(ctx context.Context, a perdure.Actor) context.Context {
 	return context.WithValue(ctx, actorKey{}, a)
 }
 
-// ActorOf returns the actor of a context: the process itself, if nobody else is
-// named.
+// ActorOf returns the actor of a context. It returns the process itself if the context names no
+// actor.
 func ActorOf(ctx context.Context) perdure.Actor {
 	if a, ok := ctx.Value(actorKey{}).(perdure.Actor); ok {
 		return a
@@ -23,5 +23,5 @@ func ActorOf(ctx context.Context) perdure.Actor {
 	return perdure.Actor{Name: "process"}
 }
 
-// KeyOf returns the key on behalf of which a context is, nil if it is none.
+// KeyOf returns the id of the API key on whose behalf the context acts; nil if there is no key.
 func KeyOf(ctx context.Context) *uuid.UUID { return ActorOf(ctx).KeyID }

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// String is the lane's name in metrics.
+// String returns the lane's name in metrics.
 func (l Lane) String() string {
 	if l < 0 || int(l) >= len(laneNames) {
 		return "unknown"
@@ -17,21 +17,21 @@ func (l Lane) String() string {
 
 var laneNames = [Lanes]string{"claims", "commits", "chunks", "sweeps"}
 
-// Observer is told what a store's committers do. Its functions are called by
-// many goroutines at once, must not block, and may be nil.
+// Observer receives what a store's committers do. Its functions are called by many goroutines at
+// once, must not block, and may be nil.
 type Observer struct {
-	// Command has got its outcome; took counts from when it was queued, so it is
-	// what the caller has waited.
+	// Command is called when a command has got its outcome. took is the time since the command was
+	// queued, so it is the time that its caller has waited.
 	Command func(lane Lane, took time.Duration)
-	// Batch is durable; commands counts those in it by lane, and took is the
-	// transaction alone.
+	// Batch is called when a batch is durable. commands counts the batch's commands by lane. took
+	// is the duration of the transaction alone.
 	Batch func(commands [Lanes]int, took time.Duration)
-	// Setting of the database is off without which an answer is no promise, or on;
-	// it is called whenever the setting was read. Only PostgreSQL has such settings.
+	// Setting is called whenever a durability setting of the database was read. off reports that
+	// the setting is off, so that an answered write may be lost. Only PostgreSQL has such settings.
 	Setting func(name string, off bool)
 }
 
-// SettingOff returns o.Setting; nil where o is.
+// SettingOff returns o.Setting; nil if o is nil.
 func (o *Observer) SettingOff() func(name string, off bool) {
 	if o == nil {
 		return nil
@@ -39,75 +39,72 @@ func (o *Observer) SettingOff() func(name string, off bool) {
 	return o.Setting
 }
 
-// Degrading is a store that knows why it does less than it should.
+// Degrading is a store that can report why it works with restrictions.
 type Degrading interface {
-	// Degraded returns the reasons; none if all is well. It may look again, but reads
-	// no content.
+	// Degraded returns the reasons; none if the store works normally. It may examine the store
+	// again, but reads no content.
 	Degraded(ctx context.Context) []Degradation
 }
 
-// Degradation is what is wrong with one thing of a store.
+// Degradation is one problem of a store.
 type Degradation struct {
-	// Check is what is wrong, as in "disk"; Detail says more, in words that may be
-	// shown to anybody.
+	// Check is the name of the failed check, such as "disk". Detail describes the problem and may
+	// be shown to anybody.
 	Check, Detail string
 }
 
-// Checking is a store that may serve while its file is not checked.
+// Checking is a store that may serve before its file is checked.
 type Checking interface {
-	// Unchecked reports whether the file has not passed a check since an end that was
-	// not orderly, and how far the check is.
+	// Unchecked reports whether the file has not passed a check since the last unclean shutdown,
+	// and the progress of that check.
 	Unchecked() (CheckProgress, bool)
-	// CheckBeside begins that check, beside what is served. It is called once at most.
+	// CheckBeside begins that check, in parallel with serving. It is called at most once.
 	CheckBeside()
 }
 
-// CheckProgress is how much of a file is checked, in bytes; Of is 0 before it is known.
+// CheckProgress is how much of a file is checked, in bytes. Of is 0 until the size is known.
 type CheckProgress struct{ Bytes, Of int64 }
 
-// Failing is a store that stops writing for good when its file can no longer be
-// trusted.
+// Failing is a store that stops writing permanently when it can no longer trust its file.
 type Failing interface {
-	// Failed returns why it writes no more, nil while it does.
+	// Failed returns why the store has stopped writing; nil if it has not stopped.
 	Failed() error
 }
 
-// The checks of stores.
+// The checks that a store can fail.
 const (
-	CheckDurability = "durability" // what was answered may be lost with the power
+	CheckDurability = "durability" // answered writes may be lost in a power failure
 	CheckDisk       = "disk"       // writes are refused
 )
 
-// Census is how much there is in the store that waits or runs, over all orgs,
-// as of one moment.
+// Census counts the pending, waiting and running work in the store, over all orgs, at one moment.
 type Census struct {
 	At     perdure.Time // by the store's clock
 	Queues []QueueCensus
-	// Held counts the executions that workers hold, by status: RUNNING and
-	// CANCELLING.
+	// Held counts the executions that workers hold, by status: RUNNING and CANCELLING.
 	Held map[perdure.Status]int
-	// Waiting counts those that wait, by the reason.
+	// Waiting counts the waiting executions by wait reason.
 	Waiting map[string]int
-	// Bytes is what the database takes on disk, the pages included that it holds
-	// without need. A write-ahead log beside it is not counted.
+	// Bytes is the size of the database on disk, unused pages included. A write-ahead log beside it
+	// is not counted.
 	Bytes int64
 }
 
-// QueueCensus is what is PENDING on one queue: executions, or tasks.
+// QueueCensus counts the PENDING executions or tasks of one queue.
 type QueueCensus struct {
 	Queue string
 	Tasks bool
-	// Pending counts all, Ready those that may be claimed now. The others are put
-	// off, as after a failed attempt.
+	// Pending counts all of them. Ready counts those that may be claimed now; the others are
+	// delayed, as after a failed attempt.
 	Pending, Ready int
-	// Since is when the one that has been ready longest became so; the zero time
-	// if none is.
+	// Since is the moment at which the oldest ready item became ready; the zero time if none is
+	// ready.
 	Since perdure.Time
 }
 
-// Counter takes the census. Every Reader of a database is one.
+// Counter takes a census. Every Reader of a database implements it.
 type Counter interface {
-	// Census costs as much as is pending, running and waiting, by indexes alone:
-	// what has ended does not count.
+	// Census counts by indexes alone. Its cost grows with what is pending, running and waiting, and
+	// not with what has ended.
 	Census(ctx context.Context) (Census, error)
 }

@@ -8,21 +8,21 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// MostSearched is the most bytes of an entry's content in which stores look for
-// the texts of blocks and the results of tasks. What a larger one repeats rests
-// twice: whoever reads a block would have to read all of the entry.
+// MostSearched is the maximum size of an entry's content, in bytes, in which stores search for the
+// texts of blocks and the results of tasks. A text that a larger entry repeats is stored twice,
+// because whoever reads the block would otherwise have to read the whole entry.
 const MostSearched = 1 << 20
 
-// EntryText is a text of an entry's content: its raw bytes, without the escapes
-// of JSON, and where it stands.
+// EntryText is a text of an entry's content and its place there. The text is the raw bytes, without
+// the escapes of JSON.
 type EntryText struct {
-	// Path is the indexes of the part and of the parts in it, then the member's
-	// name: "0.text", "2.rawArguments", "0.1.text".
+	// Path is the index of the part, the indexes of nested parts, and the member's name: "0.text",
+	// "2.rawArguments", "0.1.text".
 	Path string
 	Text string
 }
 
-// textPart is what of a message's part can have been a block.
+// textPart holds those members of a message part that can have been a block.
 type textPart struct {
 	Text         string     `json:"text"`
 	Thinking     string     `json:"thinking"`
@@ -30,9 +30,9 @@ type textPart struct {
 	Parts        []textPart `json:"parts"`
 }
 
-// EntryTexts returns the texts of an entry's content that blocks are compared
-// with, in order: what was said and thought, the arguments of tool calls as they
-// came, and what results say. A content that does not decode has none.
+// EntryTexts returns, in order, the texts of an entry's content that blocks are compared with:
+// text, thinking, the raw arguments of tool calls, and the texts of tool results. It returns none
+// for a content that cannot be decoded.
 func EntryTexts(content json.RawMessage) []EntryText {
 	var root textPart
 	if json.Unmarshal(content, &root) != nil {
@@ -54,7 +54,7 @@ func addTexts(all []EntryText, at string, parts []textPart) []EntryText {
 	return all
 }
 
-// TextAt returns the text at a path, "" if there is none.
+// TextAt returns the text at a path; "" if there is none.
 func TextAt(content json.RawMessage, path string) string {
 	for _, t := range EntryTexts(content) {
 		if t.Path == path {
@@ -64,21 +64,22 @@ func TextAt(content json.RawMessage, path string) string {
 	return ""
 }
 
-// BlockRest says how the content of a closed block rests, for audits. Of
-// superseded ones nothing does.
+// BlockRest describes, for audits, how the content of a closed block is stored. A superseded block
+// has no stored content.
 type BlockRest struct {
 	Key    perdure.BlockKey
 	Seq    int64
 	Reason perdure.BlockReason
 	Length int64
 	SHA256 perdure.Hash
-	// Held is how many bytes rest in the block's own row.
+	// Held is the number of bytes that are stored in the block's own row.
 	Held int64
-	// Blob tells that a blob stands for it, as in LOCAL executions.
+	// Blob reports whether the content is in a blob, as in LOCAL executions.
 	Blob bool
-	// Entry and Path name the text of an entry that it is; nil if none.
+	// Entry and Path name the text of an entry that equals the block's content; Entry is nil if
+	// there is none.
 	Entry *uuid.UUID
 	Path  string
-	// Cut is the length of all chunks together, as the cuts say.
+	// Cut is the total length of all chunks, according to the cuts.
 	Cut int64
 }

@@ -7,23 +7,22 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Prune is one step of deleting. What is to go is marked first, in one step,
-// and is there for no reader and no command from then on; its rows follow, a
-// bounded number a step, picked by PickPruned, so that no transaction is large
-// and a crash in between loses nothing.
+// Prune is one step of a deletion. The first step marks what is to be deleted: readers and commands
+// no longer see it. Later steps delete the marked rows, a limited number per step, as PickPruned
+// finds them. So no transaction is large, and a crash between steps loses nothing.
 type Prune struct {
-	// Execution marks the whole execution.
+	// Execution marks the whole execution as deleted.
 	Execution bool
-	// Log marks all of the log but the last record. The execution has ended.
+	// Log marks all records of the log except the last one. The execution must have ended.
 	Log bool
-	// Checkpoints deletes checkpoints that were made at that time or before, at
-	// most Rows of them, never the newest.
+	// Checkpoints deletes checkpoints that were made at that time or earlier, at most Rows of them.
+	// It never deletes the newest one.
 	Checkpoints *perdure.Time
-	// Rows deletes about that many rows at most of what is marked.
+	// Rows deletes marked rows, at most about that many.
 	Rows int
 }
 
-// PruneKind says what of executions is looked for.
+// PruneKind is a kind of prunable data.
 type PruneKind string
 
 const (
@@ -32,20 +31,20 @@ const (
 	PruneLogs        PruneKind = "logs"
 )
 
-// PruneQuery looks for what may be pruned.
+// PruneQuery selects what may be pruned.
 type PruneQuery struct {
 	Kind PruneKind
 	Org  string
-	// OlderThan, if set, stands in the place of the policies, for executions.
+	// OlderThan, if set, replaces the retention policies. It applies to executions only.
 	OlderThan *time.Duration
-	// Status and DefinitionID narrow it, for executions.
+	// Status and DefinitionID narrow the selection. They apply to executions only.
 	Status       []perdure.Status
 	DefinitionID *uuid.UUID
 	Cursor       string
 	Limit        int
 }
 
-// Prunable is an execution of which something may be pruned.
+// Prunable is an execution that has data to prune.
 type Prunable struct {
 	ID     uuid.UUID
 	Org    string
@@ -53,8 +52,8 @@ type Prunable struct {
 	Status perdure.Status
 	// Since is when the execution ended, or when its oldest checkpoint was made.
 	Since perdure.Time
-	// Count is how many of the execution's checkpoints; 1 for the other kinds.
+	// Count is the number of checkpoints that may be pruned; 1 for the other kinds.
 	Count int64
-	// Bytes is how much content goes.
+	// Bytes is the size of the content that pruning deletes.
 	Bytes int64
 }

@@ -7,42 +7,41 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Response is the row of a response: where the input is that began it. An input
-// that is taken up by a response that runs already joins that one, and the id
-// that it was given is another name of it.
+// Response is the row of a response, with the position of the input that began it. An input can be
+// taken up by a response that is already running. It then joins that response, and its own id is
+// another name of that response.
 type Response struct {
 	ID        string
 	Execution uuid.UUID
-	// SignalID is the signal that was the input; "" stands for the execution's
-	// own input.
+	// SignalID is the id of the signal that was the input; "" for the execution's own input.
 	SignalID string
 	// FirstPos is the position of the input's event in the log.
 	FirstPos int64
-	// Joined is the response that took the input up, if that is another.
+	// Joined is the id of the response that took the input up, if that is another one.
 	Joined string
-	// Hidden responses are not found any more by their id.
+	// Hidden responses cannot be found by their id any more.
 	Hidden    bool
 	CreatedAt perdure.Time
-	// Request is what the client asked for besides the input, if it asked for a
-	// response; nil otherwise.
+	// Request holds what the client asked for in addition to the input, if it asked for a response;
+	// nil otherwise.
 	Request json.RawMessage
-	// History is what its client knows of the conversation up to the response's end;
-	// zero as long as no client was given the end.
+	// History is what the client knows of the conversation up to the response's end. It is zero
+	// until a client has received the end.
 	History History
 }
 
-// History tells conversations apart by what their clients know of them.
+// History distinguishes conversations by what their clients know of them.
 type History struct {
-	// Said is the hash of what was said by both sides, SaidAndRun of that together with
-	// the calls of tools that ran at the server, which some clients leave out.
+	// Said is the hash of the messages of both sides. SaidAndRun also covers the calls of tools
+	// that ran at the server, which some clients leave out.
 	Said, SaidAndRun perdure.Hash
 }
 
-// ResponseEnd is the history up to the end of a response.
+// ResponseEnd sets the history up to the end of a response.
 type ResponseEnd struct {
 	ID      string
 	History History
 }
 
-// Join says that the input of a response was taken up by another.
+// Join says that the input of the response ID was taken up by the response Into.
 type Join struct{ ID, Into string }

@@ -5,14 +5,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// SessionQuery asks for sessions of an org that expire after Now.
+// SessionQuery selects sessions of an org that expire after Now.
 type SessionQuery struct {
 	Org string
 	Now perdure.Time
-	// Key, if not nil, asks for the sessions of that key's secret alone.
+	// Key, if not nil, selects only the sessions of that key's secret.
 	Key *perdure.Hash
-	// Operator asks, without Key, for those of data directories' tokens, too.
+	// Operator also selects the sessions of data directories' tokens. It applies only without Key.
 	Operator bool
-	After    uuid.UUID // their ids are greater
+	After    uuid.UUID // only sessions with greater ids
 	Limit    int
 }

@@ -5,52 +5,50 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Stream is the row of a general durable stream: content that is appended,
-// never changed, and read from any position. It belongs to no execution. A
-// position is the number of bytes before it.
+// Stream is the row of a general durable stream. Its content is only appended, never changed, and
+// can be read from any position. It belongs to no execution. A position is the number of bytes
+// before it.
 type Stream struct {
 	ID   uuid.UUID
 	Org  string
 	Path string // unique among the org's streams that are not deleted
-	// ContentType is as the stream's creation said it.
+	// ContentType is the content type given when the stream was created.
 	ContentType string
 	Tail        int64 // the position after all content
 	Closed      bool
-	// Seq is the last Stream-Seq of a writer, "" if none gave one.
+	// Seq is the last Stream-Seq of a writer; "" if no writer has sent one.
 	Seq string
-	// ClosedBy is the producer's append that closed the stream, if one did.
+	// ClosedBy is the producer's append that closed the stream; nil if no producer closed it.
 	ClosedBy  *StreamProducer
 	CreatedAt perdure.Time
-	// KeyID is the key that it was made with, whose limits count it.
+	// KeyID is the key that created the stream. The stream counts towards its limits.
 	KeyID *uuid.UUID
 }
 
-// StreamProducer is how far a producer of a stream has come. It is kept as long
-// as the stream: one small row for each producer that ever appended.
+// StreamProducer is the progress of a producer of a stream. It is stored as long as the stream, as
+// one small row for each producer that has ever appended.
 type StreamProducer struct {
 	ID    string
 	Epoch int64
-	Seq   int64 // the last that was accepted, in that epoch
+	Seq   int64 // the last accepted one in that epoch
 }
 
-// StreamChange is what a command decided on a stream. All of it commits at
-// once: a producer's state never tells of content that is not there.
+// StreamChange is a command's change to a stream. It commits as a whole, so a producer's state
+// never covers content that is not stored.
 type StreamChange struct {
-	// Stream is the whole row, inserted or replaced, with the tail as it is
-	// after Append.
+	// Stream is the whole row, inserted or replaced. Its tail is the tail after Append.
 	Stream Stream
-	// Append holds what follows the tail as it was, cut into the rows in which
-	// it rests. None of them is empty.
+	// Append holds the content to append, divided into rows. No row may be empty.
 	Append [][]byte
 	// Producer is inserted or replaced.
 	Producer *StreamProducer
-	// Delete marks the stream: no reader and no command sees it from then on,
-	// and its path is free. Its rows go with Changes.DropStreams.
+	// Delete marks the stream as deleted: readers and commands no longer see it, and its path is
+	// free. Changes.DropStreams deletes its rows later.
 	Delete bool
 }
 
 // StreamPiece is a row of a stream's content.
 type StreamPiece struct {
-	At      int64 // the position where it begins
+	At      int64 // the position of the first byte
 	Content []byte
 }

@@ -11,26 +11,26 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Stretch writes a content as bytes of another one with what stands before and
-// after them: a task's result, of which an entry says most again. It is exact,
-// byte for byte, whatever the bytes mean.
+// Stretch encodes a content as a substring of another content, with the bytes before and after it.
+// An example is a task's result that an entry mostly repeats. The encoding is exact, byte for byte,
+// whatever the bytes mean.
 type Stretch struct {
 	Before, After []byte
 	At, Length    int64
 }
 
 const (
-	// leastStretch is what has to be saved for a content to be written so.
+	// leastStretch is the minimum length of a substring, in bytes, that is worth encoding.
 	leastStretch = 64
-	// mostTries bounds how many values of a content are looked for, and deepest
-	// how many objects around them.
+	// mostTries is the maximum number of values of a content that are searched for. deepest is the
+	// maximum number of objects around a value.
 	mostTries = 8
 	deepest   = 3
 )
 
-// FindStretch looks for the largest JSON value of content, itself or a member of
-// the objects in it, that stands in said byte for byte. It reports whether that
-// saves enough.
+// FindStretch searches for the largest JSON value of content that said contains byte for byte. The
+// value is the content itself or a member of its objects. It reports whether the encoding saves
+// enough.
 func FindStretch(content, said []byte) (Stretch, bool) {
 	values := valuesOf(content, 0, deepest)
 	slices.SortStableFunc(values, func(a, b span) int { return cmp.Compare(b.end-b.start, a.end-a.start) })
@@ -46,11 +46,11 @@ func FindStretch(content, said []byte) (Stretch, bool) {
 	return Stretch{}, false
 }
 
-// span is where a value stands.
+// span is the position of a value.
 type span struct{ start, end int }
 
-// valuesOf gives where a value stands in a content, and the members of objects
-// to a depth.
+// valuesOf returns the spans of the value in a content and of the members of its objects, down to a
+// depth.
 func valuesOf(content []byte, offset, depth int) []span {
 	trimmed := bytes.TrimSpace(content)
 	if len(trimmed) == 0 {
@@ -79,7 +79,7 @@ func valuesOf(content []byte, offset, depth int) []span {
 	return all
 }
 
-// Of returns the content, from what it is a stretch of.
+// Of returns the content. said is the content that contains the substring.
 func (s Stretch) Of(said []byte) ([]byte, error) {
 	if s.At < 0 || s.Length < 0 || s.At+s.Length > int64(len(said)) {
 		return nil, errors.New("a content names bytes that are not there")
@@ -87,10 +87,9 @@ func (s Stretch) Of(said []byte) ([]byte, error) {
 	return slices.Concat(s.Before, said[s.At:s.At+s.Length], s.After), nil
 }
 
-// ResultRest says, for audits, how the result of a task rests that names an
-// entry.
+// ResultRest describes, for audits, how the result of a task that refers to an entry is stored.
 type ResultRest struct {
 	Task, Entry uuid.UUID
-	// Held is how many bytes rest with the task.
+	// Held is the number of bytes that are stored with the task.
 	Held int64
 }

@@ -1,6 +1,6 @@
-// Package check reads a whole store and says what in it is not as it must be:
-// for an operator who wants to know whether a disk, a restore or a copy has done
-// harm. It changes nothing, and servers may continue meanwhile.
+// Package check reads a whole store and reports errors in it. Operators use it to find out whether
+// a disk, a restore or a copy has damaged the store. It changes nothing, and servers may be running
+// meanwhile.
 package check
 
 import (
@@ -14,31 +14,31 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Reader is what a check needs of a store.
+// Reader is a store that can be checked.
 type Reader interface {
 	store.Reader
-	// Audit checks what belongs to no execution, then returns every execution's id.
+	// Audit checks data that belongs to no execution, then returns every execution's id.
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
-	// AuditTree checks the places of an execution's entries, and returns what is wrong.
+	// AuditTree checks the places of an execution's entries, and returns its findings.
 	AuditTree(ctx context.Context, execution uuid.UUID) ([]string, error)
 }
 
-// Finding is something that is wrong.
+// Finding is one error in a store.
 type Finding struct {
-	// Execution is whose it is, zeros for what belongs to none.
+	// Execution is the id of the affected execution; the zero id if the finding belongs to none.
 	Execution uuid.UUID
 	What      string
 }
 
-// Result says what was read.
+// Result counts what was read.
 type Result struct {
 	Executions, Entries, Tasks, Records int64
-	// Findings are how many things are wrong.
+	// Findings is the number of errors found.
 	Findings int64
 }
 
-// Run checks every execution. told is told after each; found of each thing that
-// is wrong. The error is of reading itself: then the rest was not looked at.
+// Run checks every execution. It calls told after each execution, and found for each finding. The
+// returned error is an error of reading; the rest was not checked then.
 func Run(ctx context.Context, r Reader, told func(Result), found func(Finding)) (Result, error) {
 	c := &checker{ctx: ctx, r: r, found: found}
 	for id, err := range r.Audit(ctx) {
@@ -60,8 +60,8 @@ func Run(ctx context.Context, r Reader, told func(Result), found func(Finding)) 
 	return c.Result, nil
 }
 
-// stops reports whether a check can go no further: whoever asked for it ended it,
-// or the database is away.
+// stops reports whether a check cannot continue: its context has ended, or the database is
+// unreachable.
 func stops(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || perdure.IsCode(err, perdure.Unavailable)
 }
@@ -79,11 +79,11 @@ func (c *checker) wrong(format string, args ...any) {
 	c.found(Finding{Execution: c.id, What: fmt.Sprintf(format, args...)})
 }
 
-// tries is how often an execution is read before what is wrong with it counts:
-// servers may change it between two reads.
+// tries is how often an execution is read before its findings count, because servers may change it
+// between two reads.
 const tries = 3
 
-// settled checks an execution and tells what is wrong with it.
+// settled checks an execution and reports its findings.
 func (c *checker) settled() error {
 	tell, before := c.found, c.Result
 	defer func() { c.found = tell }()
@@ -104,12 +104,12 @@ func (c *checker) settled() error {
 	return nil
 }
 
-// execution checks one. What does not read is a finding, and the rest of it is
-// read all the same.
+// execution checks one execution. A part that cannot be read is a finding, and the other parts are
+// read nevertheless.
 func (c *checker) execution() error {
 	x, err := c.r.Execution(c.ctx, "", c.id)
 	if perdure.IsCode(err, perdure.NotFound) {
-		return nil // deleted since
+		return nil // deleted meanwhile
 	}
 	if err != nil {
 		return c.unread("its row", err)
@@ -164,7 +164,7 @@ func (c *checker) checkpoint(x *perdure.Execution) error {
 	return err
 }
 
-// entries checks the tree of the conversation by the rules by which it was made.
+// entries checks the entry tree by the rules for appending entries.
 func (c *checker) entries(x *perdure.Execution) error {
 	heads := map[uuid.UUID]*perdure.EntryHead{}
 	for cursor, more := "", true; more; more = cursor != "" {
@@ -190,8 +190,7 @@ func (c *checker) entries(x *perdure.Execution) error {
 	return nil
 }
 
-// tree checks that paths, which are read by the places of entries, are those that their
-// parents make.
+// tree checks that paths read by the places of entries equal the paths read by their parents.
 func (c *checker) tree(*perdure.Execution) error {
 	wrong, err := c.r.AuditTree(c.ctx, c.id)
 	for _, what := range wrong {

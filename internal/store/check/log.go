@@ -8,14 +8,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// text is a block as far as it has been read.
+// text is the state of a block that is being read.
 type text struct {
 	hash   hash.Hash
 	length int64
-	away   bool // content is with the worker, or has been taken back
+	away   bool // the content is at the worker, or was superseded
 }
 
-// logCheck goes through one log, holding a hash for each block that is open.
+// logCheck checks one log. It keeps one hash for each open block.
 type logCheck struct {
 	*checker
 	last int64 // pos
@@ -23,15 +23,15 @@ type logCheck struct {
 	open map[int64]*text
 }
 
-// log checks that no position and no seq is missing, and that each block has the
-// length and hash that its end says.
+// log checks that no position and no seq is missing, and that each block has the length and hash
+// that its closing event records.
 func (c *checker) log(x *perdure.Execution) error {
 	l := logCheck{checker: c, open: map[int64]*text{}}
 	first, err := c.r.LogHead(c.ctx, c.id)
 	if err != nil {
 		return err
 	}
-	before := int64(0) // seqs that were pruned
+	before := int64(0) // pruned seqs
 	if first.FirstPos > 0 {
 		l.last, before = first.FirstPos-1, first.LastSeq-1
 	}
@@ -46,7 +46,7 @@ func (c *checker) log(x *perdure.Execution) error {
 		}
 		for _, r := range page {
 			if r.Pos > first.LastPos {
-				break // it has come since
+				break // added after the check began
 			}
 			l.record(r)
 		}

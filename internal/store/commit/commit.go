@@ -1,6 +1,5 @@
-// Package commit has what the committers of all stores have in common: a queue
-// of commands in lanes and turns, from which batches are taken, and the rule of
-// what becomes of a batch that fails.
+// Package commit contains what the committers of all stores share: a queue of commands by lane and
+// org, from which batches are taken, and the handling of failed batches.
 package commit
 
 import (
@@ -12,22 +11,20 @@ import (
 
 // Runner runs batches.
 type Runner interface {
-	// Attempt runs a batch in one transaction. Outcomes are those of the batch's
-	// calls, in their order, if err is nil; otherwise nothing is written, unless
-	// Gives says so. With careful set, what of many candidates fails in the store
-	// is to be left out alone.
+	// Attempt runs a batch in one transaction. If err is nil, the outcomes are in the order of the
+	// batch's calls. Otherwise nothing is written, unless Gives reports that this is unknown. With
+	// careful, an error of the store fails only the affected candidates of a pick.
 	Attempt(batch []*Call, careful bool) ([]Outcome, error)
-	// Gives tells what a caller is told of an error of Attempt, and whether to
-	// give the whole batch up because it is none of its commands' fault.
+	// Gives returns the error that callers get for an error of Attempt. up reports whether the
+	// whole batch fails, because none of its commands has caused the error.
 	Gives(err error) (told error, up bool)
 }
 
-// Process commits a batch and answers its callers. Where it fails, it runs
-// again in halves, each from fresh state, until the culprit stands alone; that
-// one is run carefully once more if it picks its candidates, so that only the
-// faulty ones fail.
+// Process commits a batch and answers its callers. If the batch fails, its halves run again, each
+// with fresh state, until the faulty command is alone. If that command picks its candidates, it
+// runs once more with careful set, so that only the faulty candidates fail.
 //
-// It returns the calls that were missed, in their order.
+// Process returns the missed calls in order.
 func Process(r Runner, logger *slog.Logger, batch []*Call) (missed []*Call) {
 	return process(r, logger, batch, false)
 }
@@ -58,8 +55,8 @@ func process(r Runner, logger *slog.Logger, batch []*Call, careful bool) (missed
 	return nil
 }
 
-// apart takes out of a batch the calls of those executions of which one was missed:
-// they keep behind it.
+// apart separates from a batch the calls of executions of which a call was missed. They must not
+// overtake that call.
 func apart(batch, missed []*Call) (rest, behind []*Call) {
 	for _, call := range batch {
 		if Behind(call, missed) {
@@ -71,7 +68,7 @@ func apart(batch, missed []*Call) (rest, behind []*Call) {
 	return rest, behind
 }
 
-// Behind reports whether a call has to wait since an older one of its execution does.
+// Behind reports whether a call must wait because an older call of its execution waits.
 func Behind(call *Call, older []*Call) bool {
 	return call.Execution != uuid.Nil && slices.ContainsFunc(older, func(c *Call) bool { return c.Execution == call.Execution })
 }

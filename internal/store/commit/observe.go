@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Observed returns a runner that tells the queue's observer of the batches that r
-// has committed; r itself where nobody wants to know.
+// Observed returns a runner that reports the batches that r has committed to the queue's observer.
+// It returns r itself if there is no observer for batches.
 func (q *Queue) Observed(r Runner) Runner {
 	if q.Observer == nil || q.Observer.Batch == nil {
 		return r
@@ -20,7 +20,7 @@ type observed struct {
 	observer *store.Observer
 }
 
-// Attempt implements Runner. What failed is not told of: it runs again.
+// Attempt implements [Runner]. It does not report failed batches, because they run again.
 func (o observed) Attempt(batch []*Call, careful bool) ([]Outcome, error) {
 	began := time.Now()
 	outcomes, err := o.Runner.Attempt(batch, careful)

@@ -16,43 +16,43 @@ import (
 const (
 	batchCommands = 256
 	batchBytes    = 4 << 20
-	// laneShare and laneShareBytes are what each lane but the first may take of
-	// a batch before the more urgent lanes fill it, so that none starves.
+	// laneShare and laneShareBytes are the share of a batch that each lane except the first may
+	// take before the more urgent lanes fill the batch. So no lane starves.
 	laneShare      = 16
 	laneShareBytes = 512 << 10
-	// orgShare and orgShareBytes are what one org may take of a batch in each lane while it is not
-	// alone: whoever comes next waits for the batch that runs.
+	// orgShare and orgShareBytes are the share of a batch that one org may take in each lane while
+	// other orgs are active. It limits the time that other orgs' commands wait for the running
+	// batch.
 	orgShare      = 8
 	orgShareBytes = 512 << 10
-	// queueLimit is how many commands of one org may wait, renewals and claims
-	// not counted.
+	// queueLimit is the maximum number of waiting commands of one org, without renewals and claims.
 	queueLimit = 10_000
 )
 
-// Call is a command in the queue, and where its outcome goes.
+// Call is a command in the queue, with the channel for its outcome.
 type Call struct {
 	store.Command
-	// Misses counts how often it was missed.
+	// Misses counts how often the command was missed.
 	Misses  int
-	started atomic.Bool // by the committer, or by a caller that gave up
+	started atomic.Bool // set by the committer, or by a caller that gave up
 	done    chan Outcome
 }
 
-// Answer hands the outcome to the caller. It is called once.
+// Answer sends the outcome to the caller. It must be called only once.
 func (c *Call) Answer(o Outcome) { c.done <- o }
 
-// Outcome is what a command came to.
+// Outcome is the result of a command.
 type Outcome struct {
 	Answers []any
 	Err     error
-	// Missed says that the command was not run, and is to go into the next batch.
+	// Missed reports that the command was not run and must be in the next batch.
 	Missed bool
 }
 
-// lane is one priority class: a queue for each org, served in turn.
+// lane is one priority class: a queue per org, served in turn.
 type lane struct {
 	orgs map[string][]*Call
-	turn []string // orgs that have calls, the next one first
+	turn []string // orgs with calls, the next one first
 }
 
 func (l *lane) push(c *Call) {
@@ -62,8 +62,8 @@ func (l *lane) push(c *Call) {
 	l.orgs[c.Org] = append(l.orgs[c.Org], c)
 }
 
-// next returns the call whose turn it is among the orgs that may go, nil if there is
-// none, and the place of its org.
+// next returns the first call, in the order of the orgs' turns, that may accepts, and the index of
+// its org; nil if there is none.
 func (l *lane) next(may func(*Call) bool) (c *Call, at int) {
 	for at, org := range l.turn {
 		if c := l.orgs[org][0]; may(c) {
@@ -73,8 +73,7 @@ func (l *lane) next(may func(*Call) bool) (c *Call, at int) {
 	return nil, 0
 }
 
-// pop takes out the next call of the org at that place, and puts the org behind the
-// others.
+// pop removes the next call of the org at that index, and moves the org to the end.
 func (l *lane) pop(at int) {
 	org := l.turn[at]
 	l.turn = slices.Delete(l.turn, at, at+1)
@@ -86,19 +85,18 @@ func (l *lane) pop(at int) {
 	delete(l.orgs, org)
 }
 
-// Queue holds what the committer will run.
+// Queue holds the commands that the committer will run.
 type Queue struct {
-	// Observer is told of commands and batches, if set. It is set before the queue
-	// is used.
+	// Observer receives commands and batches, if set. It must be set before the queue is used.
 	Observer *store.Observer
 
 	mu      sync.Mutex
 	lanes   [store.Lanes]lane
 	waiting map[string]int // by org, without LaneClaims
 	company turns.Company
-	batches int64 // taken
+	batches int64 // number of batches taken
 	closed  bool
-	wake    chan struct{} // holds a token if there may be something to take
+	wake    chan struct{} // holds a token if there may be a call to take
 }
 
 // NewQueue creates an empty queue.
@@ -110,8 +108,8 @@ func NewQueue() *Queue {
 	return q
 }
 
-// push adds a call. Errors: unavailable once closed, rate_limited for an org
-// with too many waiting.
+// push adds a call. Errors: unavailable once the queue is closed, rate_limited for an org with too
+// many waiting calls.
 func (q *Queue) push(c *Call) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -139,7 +137,7 @@ func (q *Queue) signal() {
 	}
 }
 
-// Close lets no more in; what waits is still taken.
+// Close closes the queue: it rejects new calls. Waiting calls can still be taken.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -147,8 +145,8 @@ func (q *Queue) Close() {
 	q.signal()
 }
 
-// Take returns the next batch. It waits until there is one; nil once the queue
-// is closed and empty. It never waits for a batch to fill.
+// Take waits for calls and returns the next batch; nil once the queue is closed and empty. It never
+// waits for a batch to fill.
 func (q *Queue) Take() []*Call {
 	for range q.wake {
 		batch, end := q.takeNow()
@@ -159,7 +157,7 @@ func (q *Queue) Take() []*Call {
 	return nil
 }
 
-// TakeNow returns the next batch without waiting; it may be empty.
+// TakeNow returns the next batch without waiting. The batch may be empty.
 func (q *Queue) TakeNow() []*Call {
 	batch, _ := q.takeNow()
 	return batch
@@ -187,22 +185,23 @@ func (q *Queue) takeNow() (batch []*Call, end bool) {
 	return slices.Concat(b.calls[:]...), q.closed && !more
 }
 
-// some reports whether anything waits.
+// some reports whether any call is waiting.
 func (q *Queue) some() bool {
 	return slices.ContainsFunc(q.lanes[:], func(l lane) bool { return len(l.turn) > 0 })
 }
 
-// batchOf gathers one batch under the queue's lock.
+// batchOf collects one batch. The queue must be locked.
 type batchOf struct {
 	q     *Queue
 	calls [store.Lanes][]*Call
 	n     int
 	bytes int
-	// shares are what each org has taken; nil where one org may take it all.
+	// shares are the shares of the orgs; nil if one org may take everything.
 	shares map[orgLane]share
 }
 
-// orgLane is an org in one lane: its claims must not starve what else it writes.
+// orgLane is an org in one lane. Shares are per lane, so that an org's claims do not starve its
+// other writes.
 type orgLane struct {
 	org  string
 	lane store.Lane
@@ -211,7 +210,8 @@ type orgLane struct {
 // share is what an org has taken of a batch in one lane.
 type share struct{ commands, bytes int }
 
-// may reports whether the call's org may take it, too. Its first one may have any size.
+// may reports whether the call fits into its org's share. The first call of an org may have any
+// size.
 func (b *batchOf) may(c *Call) bool {
 	if b.shares == nil || c.Org == "" {
 		return true
@@ -220,8 +220,8 @@ func (b *batchOf) may(c *Call) bool {
 	return s.commands == 0 || s.commands < shareOf(c.Lane) && s.bytes+c.Bytes <= orgShareBytes
 }
 
-// shareOf is how many commands of a lane an org may have: renewals and claims, which come
-// first, more than others.
+// shareOf returns how many commands of a lane one org may have in a batch. Renewals and claims are
+// urgent and have a larger share.
 func shareOf(lane store.Lane) int {
 	if lane == store.LaneClaims {
 		return 4 * orgShare
@@ -237,9 +237,9 @@ func (b *batchOf) takes(c *Call) {
 	b.n, b.bytes = b.n+1, b.bytes+c.Bytes
 }
 
-// fill takes up to that many commands and bytes from a lane, but no more than
-// the batch has room for. The first command of a lane, and the first of the
-// batch, may go over these bytes: it would never go otherwise.
+// fill takes at most that many commands and bytes from a lane, and at most what fits into the
+// batch. The first command of a lane, and the first of the batch, may exceed the bytes; otherwise a
+// large command would never run.
 func (b *batchOf) fill(lane store.Lane, commands, bytes int) {
 	l := &b.q.lanes[lane]
 	for taken, size := 0, 0; taken < commands && b.n < batchCommands; {
@@ -250,7 +250,7 @@ func (b *batchOf) fill(lane store.Lane, commands, bytes int) {
 		l.pop(at)
 		b.leave(c)
 		if !c.started.CompareAndSwap(false, true) {
-			continue // its caller has gone
+			continue // its caller has given up
 		}
 		b.calls[lane] = append(b.calls[lane], c)
 		b.takes(c)
@@ -267,9 +267,9 @@ func (b *batchOf) leave(c *Call) {
 	}
 }
 
-// Do puts the command in the queue and waits for its outcome. A caller whose
-// context ends first leaves, unless the command has been started: then it
-// stays until it knows.
+// Do queues the command and waits for its outcome. If ctx ends before the command is started, Do
+// returns the error of ctx and the command does not run. Once it is started, Do waits for the
+// outcome.
 func (q *Queue) Do(ctx context.Context, command store.Command) ([]any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -70,7 +70,8 @@ func TestBatchIsBounded(t *testing.T) {
 	}
 }
 
-// Large commits may not keep claims, chunks and sweeps out of the batches.
+// TestLargeCommandsStarveNobody checks that large commits do not keep claims, chunks and sweeps out
+// of the batches.
 func TestLargeCommandsStarveNobody(t *testing.T) {
 	q := NewQueue()
 	for i := range 20 {
@@ -100,8 +101,8 @@ func TestQueueOfAnOrgIsBounded(t *testing.T) {
 	enqueue(t, q, store.LaneCommits, "busy", "there is room again", 0)
 }
 
-// trial refuses batches with the call "bad", and misses those that are named; it
-// notes what has run.
+// trial is a Runner that refuses batches with the call "bad", and misses the calls in missing once.
+// It records the calls that ran.
 type trial struct {
 	missing map[string]bool
 	ran     []string
@@ -122,14 +123,14 @@ func (r *trial) Attempt(batch []*Call, _ bool) ([]Outcome, error) {
 			r.ran = append(r.ran, c.Name)
 		}
 	}
-	clear(r.missing) // who was in the way is gone
+	clear(r.missing) // the obstacle is gone
 	return outcomes, nil
 }
 
 func (r *trial) Gives(err error) (told error, up bool) { return err, false }
 
-// Where a batch fails and runs in halves, no command goes ahead of an older one of
-// its execution that was missed in the half before.
+// TestHalvesKeepTheOrderOfAnExecution checks that if a batch fails and runs in halves, no command
+// overtakes an older one of its execution that was missed in the first half.
 func TestHalvesKeepTheOrderOfAnExecution(t *testing.T) {
 	id, other := uuid.New(), uuid.New()
 	var batch []*Call
@@ -146,8 +147,8 @@ func TestHalvesKeepTheOrderOfAnExecution(t *testing.T) {
 	}
 }
 
-// While two orgs are there, one of them has a small part of each batch: who comes next
-// waits for the batch that runs.
+// TestABatchHasLittleOfOneOrg checks that one of two active orgs has only a small part of each
+// batch, because the other one waits for the running batch.
 func TestABatchHasLittleOfOneOrg(t *testing.T) {
 	q := NewQueue()
 	for i := range 1000 {
@@ -170,7 +171,7 @@ func TestABatchHasLittleOfOneOrg(t *testing.T) {
 	}
 }
 
-// The share of an org is one of each lane, and of bytes.
+// TestTheShareOfAnOrg checks that an org's share is per lane, and limits bytes, too.
 func TestTheShareOfAnOrg(t *testing.T) {
 	q := NewQueue()
 	enqueue(t, q, store.LaneCommits, "quiet", "quiet", 1)
@@ -192,7 +193,8 @@ func TestTheShareOfAnOrg(t *testing.T) {
 	}
 }
 
-// No command is lost or overtakes one of its org and lane, whoever else is there.
+// TestSharesLoseNothing checks that no command is lost or overtakes another one of its org and
+// lane, whatever other orgs do.
 func TestSharesLoseNothing(t *testing.T) {
 	q := NewQueue()
 	const n = 500

@@ -1,6 +1,6 @@
-// Package counttest counts what reads of a store cost: statements and rows, which, unlike
-// times, are the same on every machine. Its [Run] makes the commits of a worker, for stores
-// that count what those cost.
+// Package counttest counts the cost of reads of a store: statements and rows. Unlike times, these
+// are the same on every machine. Its [Run] makes the commits of a worker, for stores that count the
+// cost of commits.
 package counttest
 
 import (
@@ -9,10 +9,10 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// Reads is what was read.
+// Reads is the cost of reads.
 type Reads struct{ Statements, Rows int }
 
-// Of returns a reader that reads as r does, and counts what it reads.
+// Of returns a reader that reads like r and counts its reads.
 func Of(r relational.Reader) (*relational.Reader, *Reads) {
 	reads := &Reads{}
 	tx := r.Tx
@@ -22,13 +22,13 @@ func Of(r relational.Reader) (*relational.Reader, *Reads) {
 	return &r, reads
 }
 
-// counted is a connection that counts.
+// counted is a connection that counts reads.
 type counted struct {
 	relational.Conn
 	reads *Reads
 }
 
-// Each counts the statement and its rows.
+// Each implements [relational.Conn]. It counts the statement and its rows.
 func (c counted) Each(ctx context.Context, query string, args []any, scan func(row func(dest ...any) error) error) error {
 	c.reads.Statements++
 	return c.Conn.Each(ctx, query, args, func(row func(dest ...any) error) error {
@@ -37,7 +37,7 @@ func (c counted) Each(ctx context.Context, query string, args []any, scan func(r
 	})
 }
 
-// Together counts what each function reads.
+// Together implements [relational.Conn]. It counts the reads of each function.
 func (c counted) Together(fs ...func(c relational.Conn) error) error {
 	all := make([]func(relational.Conn) error, len(fs))
 	for i, f := range fs {

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// Paths checks that what is read of a path costs what it returns, however long the path
-// is and whatever hangs beside it.
+// Paths checks that the cost of reading from a path depends only on what is returned, not on the
+// length of the path or on its branches.
 func Paths(t *testing.T, s store.Store, r relational.Reader) {
 	var before []Reads
 	for _, length := range []int{300, 3000} {
@@ -46,7 +46,7 @@ func begin(t *testing.T, s store.Store) uuid.UUID {
 	return id
 }
 
-// conversation is an execution with entries, as they were appended.
+// conversation is an execution and its entries, in the order in which they were appended.
 type conversation struct {
 	*testing.T
 	s   store.Store
@@ -54,7 +54,7 @@ type conversation struct {
 	all []uuid.UUID // on the path
 }
 
-// append stores n entries on from a parent, and a model call beside each third one.
+// append stores n entries below a parent, and a model call beside the path at each third one.
 func (c *conversation) append(parent *uuid.UUID, n int) {
 	c.Helper()
 	_, err := c.s.Do(c.Context(), store.Command{Name: "test", Org: "org", Execution: c.id, Decide: func(st *store.State) (*store.Changes, error) {
@@ -80,7 +80,7 @@ func (c *conversation) append(parent *uuid.UUID, n int) {
 
 func (c *conversation) grow(n int) { c.append(nil, n) }
 
-// branch continues from the middle with as many entries as there are.
+// branch continues from the entry at with as many entries as there were.
 func (c *conversation) branch(at int) {
 	parent, n := c.all[at-1], len(c.all)
 	c.all = c.all[:at]
@@ -89,7 +89,7 @@ func (c *conversation) branch(at int) {
 
 func (c *conversation) leaf() uuid.UUID { return c.all[len(c.all)-1] }
 
-// costs are those of what asks for few entries.
+// costs returns the costs of reads of few entries.
 func (c *conversation) costs(r relational.Reader) (all []Reads) {
 	c.Helper()
 	for _, ask := range []struct {
@@ -126,7 +126,7 @@ func (c *conversation) costs(r relational.Reader) (all []Reads) {
 	return append(all, *reads, *also)
 }
 
-// whole reads all of a path: each row once, many with a statement.
+// whole reads a whole path. It checks that each row is read once, with many rows per statement.
 func (c *conversation) whole(r relational.Reader, want int) {
 	c.Helper()
 	counting, reads := Of(r)

@@ -1,5 +1,5 @@
-// Package floodtest checks on a store that what one org has stored, and has waiting,
-// costs the others nothing. It counts what the store looks at; there is no clock in it.
+// Package floodtest checks that the data and the waiting work of one org do not add costs for other
+// orgs of a store. It counts what the store examines and uses no clock.
 package floodtest
 
 import (
@@ -16,17 +16,16 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// flooded is how many executions a hostile org has waiting, and how many signals the
-// first of them.
+// flooded is the number of waiting executions of a hostile org, and of signals of its first
+// execution.
 const flooded = 1500
 
-// Visit opens the store, uses it and returns how much was looked at: rows, or steps
+// Visit opens the store, calls use with it and returns the amount of examined data: rows, or steps
 // that grow with them.
 type Visit func(use func(s store.Store)) (looked int)
 
-// Run compares the day of a quiet org without another org and beside one that has
-// flooded the server. least is what a day looks at, at the least, so that a count of
-// nothing is noticed.
+// Run compares the costs of a quiet org's day without another org and with an org that has flooded
+// the server. least is the minimum cost of a day, so that a broken count is noticed.
 func Run(t *testing.T, visit Visit, least int) {
 	days := func(s store.Store) {
 		quiet := newGuest(t, s, "quiet")
@@ -83,8 +82,8 @@ func (g guest) start(input string) *perdure.Execution {
 	return x
 }
 
-// day is what an org does: it starts an execution, signals, lists and reads it, claims
-// it, takes a step, gives the claim back and cancels it.
+// day does what an org does in a day. It starts an execution, signals, lists and reads it, claims
+// it, commits a step, releases the claim and cancels it.
 func (g guest) day() {
 	x := g.start(`{"a":1}`)
 	g.signal(x.ID, "s1")

@@ -14,19 +14,19 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// attempt is a batch in one transaction.
+// attempt is one attempt to run a batch in one transaction.
 type attempt struct {
 	*committer
 	ctx      context.Context
 	batch    []*commit.Call
 	outcomes []commit.Outcome
 	rows     *relational.Transaction
-	missed   map[uuid.UUID]bool // executions that others hold, or of which a command was missed
+	missed   map[uuid.UUID]bool // executions that are locked by others, or of which a command was missed
 	ending   bool               // COMMIT may have been sent
 }
 
-// attempt runs a batch in one transaction. What it gives beside an error says
-// whether that may be durable all the same.
+// attempt runs a batch in one transaction. The returned attempt's field ending reports, in the case
+// of an error, whether the transaction may be durable nevertheless.
 func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
 	defer cancel()
@@ -50,14 +50,13 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error
 		return a, err
 	}
 	if isArgument(err) {
-		// Nothing of what it stands in was sent; the driver has closed the connection.
+		// Nothing of the batch was sent; the driver has closed the connection.
 		a.ending = false
 		c.disconnect()
 		return a, err
 	}
 	if isStatement(err) || !c.conn.IsClosed() && codeOf(err) == "" {
-		// A statement that failed took the whole transaction with it, the COMMIT
-		// behind it too.
+		// The failed statement has aborted the whole transaction, including the COMMIT after it.
 		a.ending = false
 		if _, undo := c.conn.Exec(ctx, "ROLLBACK"); undo != nil {
 			c.disconnect()
@@ -70,9 +69,8 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error
 
 func lost(err error) error { return fmt.Errorf("%w: %w", errLost, err) }
 
-// sideBySide decides the commands side by side: first those that pick, one kind
-// after the other, since one sees what those before it have picked, then all
-// others.
+// sideBySide decides the commands concurrently. Commands with picks run first, one group of equal
+// picks after the other, because each pick must see what the previous ones have picked.
 func (a *attempt) sideBySide() error {
 	p := newPipe(a.ctx, a.conn, &a.db.grouped, &a.idle, a.wait)
 	p.before = []statement{{query: "BEGIN"}}
@@ -98,8 +96,8 @@ func (a *attempt) sideBySide() error {
 	return a.commit(p)
 }
 
-// prepare locks the executions that the batch names, and reads their rows and the
-// time, in one round trip.
+// prepare locks the executions that the batch names, and reads their rows and the time, in one
+// round trip.
 func (a *attempt) prepare(c relational.Conn) error {
 	ids := a.executions()
 	if len(ids) == 0 {
@@ -134,7 +132,7 @@ func (a *attempt) readTime(c relational.Conn) error {
 	})
 }
 
-// picks returns the commands that pick, those together that look for the same.
+// picks returns the indexes of the commands with picks, grouped by equal picks.
 func (a *attempt) picks() (all [][]int) {
 	for i, call := range a.batch {
 		if call.Pick == nil {
@@ -167,7 +165,7 @@ func (a *attempt) pick(c relational.Conn, same []int) error {
 	return nil
 }
 
-// command returns the strand of a command.
+// command returns the function that a command's strand runs.
 func (a *attempt) command(i int) func(c relational.Conn) error {
 	call := a.batch[i]
 	return func(c relational.Conn) (err error) {
@@ -182,13 +180,13 @@ func (a *attempt) command(i int) func(c relational.Conn) error {
 		}
 		a.outcomes[i], err = a.rows.With(c).Run(&call.Command)
 		if a.outcomes[i].Missed && call.Execution != uuid.Nil {
-			a.missed[call.Execution] = true // those behind it keep behind it
+			a.missed[call.Execution] = true // later commands of the execution must not overtake it
 		}
 		return err
 	}
 }
 
-// carefully runs one command, statement by statement.
+// carefully runs one command, one statement at a time.
 func (a *attempt) carefully() error {
 	c := &plain{conn: a.conn, wait: a.wait, held: map[lock]bool{}, first: []statement{{query: "BEGIN"}}}
 	a.rows = relational.Begin(a.ctx, c, words, perdure.Time{}, a.logger, true)
@@ -202,8 +200,8 @@ func (a *attempt) carefully() error {
 	return a.commit(&pipe{ctx: a.ctx, conn: a.conn, wrote: true})
 }
 
-// commit sends what is left to write and ends the transaction. A transaction
-// that writes, or on which an answer rests, says so in the committer's row.
+// commit sends the deferred writes and commits the transaction. If the transaction writes, or if an
+// answer depends on it, it also increments the number in the committer's row.
 func (a *attempt) commit(p *pipe) error {
 	var batch pgx.Batch
 	if err := p.flush(&batch); err != nil {
@@ -226,10 +224,10 @@ func (a *attempt) commit(p *pipe) error {
 	return a.warnings.err()
 }
 
-// answers reports whether a command was decided on what was stored before, such as
-// one that is found stored already. Its answer waits for a COMMIT that writes: the
-// transaction that stored it may be visible, and not durable yet, or not on the
-// standby. A pick answers with what it writes.
+// answers reports whether a command was decided on data that was stored before, such as a command
+// that finds its result already stored. Its answer must wait for a COMMIT that writes: the
+// transaction that stored the data may be visible, but not durable yet, or not on the standby. A
+// pick's answer depends on its own writes.
 func (a *attempt) answers() bool {
 	for i, call := range a.batch {
 		if call.Pick == nil && !a.outcomes[i].Missed {

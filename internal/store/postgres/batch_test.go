@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// trips counts what goes over to the database and back.
+// trips counts round trips to the database.
 type trips struct{ n atomic.Int64 }
 
 func (c *trips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
@@ -29,8 +29,7 @@ func (c *trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQue
 }
 func (c *trips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// together runs calls in one batch of the only committer, and returns how many
-// round trips that takes.
+// together runs calls in one batch of the only committer, and returns the number of round trips.
 func together(t *testing.T, s *Store, c *trips, calls []func(ctx context.Context) error) int64 {
 	t.Helper()
 	entered, leave := make(chan struct{}), make(chan struct{})
@@ -58,7 +57,7 @@ func together(t *testing.T, s *Store, c *trips, calls []func(ctx context.Context
 	before := c.n.Load()
 	close(leave)
 	wg.Wait()
-	return c.n.Load() - before - 1 // one ends the transaction of the command that was waited for
+	return c.n.Load() - before - 1 // one round trip ends the transaction of the blocking command
 }
 
 func tripsOf(s *Store) *trips {
@@ -67,8 +66,8 @@ func tripsOf(s *Store) *trips {
 	return &c
 }
 
-// A hundred commands in one batch take as many round trips as one, also where all
-// of them wake executions for one worker.
+// TestRoundTripsDoNotGrow checks that a hundred commands in one batch take as many round trips as
+// one command, even if all of them wake executions for one worker.
 func TestRoundTripsDoNotGrow(t *testing.T) {
 	worker := uuid.New()
 	for name, needs := range map[string]store.Needs{"notes": {}, "one worker's": {Worker: &worker}} {
@@ -82,7 +81,7 @@ func TestRoundTripsDoNotGrow(t *testing.T) {
 				ids = append(ids, id)
 				calls[i] = func(ctx context.Context) error { return noteAfter(ctx, s, id, uuid.New(), needs) }
 			}
-			together(t, s, c, calls) // so that statements are known
+			together(t, s, c, calls) // prepares the statements
 			one := together(t, s, c, calls[:1])
 			if one < 3 || one > 6 {
 				t.Errorf("one command takes %d round trips", one)
@@ -97,8 +96,8 @@ func TestRoundTripsDoNotGrow(t *testing.T) {
 	}
 }
 
-// Several commands of one execution in one batch are done in their order, beside
-// those of others.
+// TestOneExecutionsCommandsStayInOrder checks that several commands of one execution in a batch run
+// in order, among commands of other executions.
 func TestOneExecutionsCommandsStayInOrder(t *testing.T) {
 	s := open(t, Options{Plain: true, Committers: 1})
 	c := tripsOf(s)
@@ -114,8 +113,8 @@ func TestOneExecutionsCommandsStayInOrder(t *testing.T) {
 	storetest.Invariants(t, s)
 }
 
-// A command waits for a lock that another server has: the next one of its execution
-// waits behind it, that of another execution does not.
+// TestCommandsBehindAMissedOneStayBehindIt checks a command that waits for another server's lock:
+// the next command of its execution waits, too, but commands of other executions do not.
 func TestCommandsBehindAMissedOneStayBehindIt(t *testing.T) {
 	all := servers(t, 2)
 	s := open(t, Options{Plain: true, URL: all[0].db.config.ConnString(), Committers: 1})
@@ -158,8 +157,8 @@ func TestCommandsBehindAMissedOneStayBehindIt(t *testing.T) {
 	}
 }
 
-// A command with a value that has no place in the database is refused, at once and
-// alone.
+// TestAValueThatDoesNotFitCostsOthersNothing checks that a command with a value that the database
+// cannot store fails at once, and that no other command fails.
 func TestAValueThatDoesNotFitCostsOthersNothing(t *testing.T) {
 	s := open(t, Options{Plain: true, Committers: 1, Logger: quiet})
 	id, other := begin(t, s), begin(t, s)
@@ -178,13 +177,13 @@ func TestAValueThatDoesNotFitCostsOthersNothing(t *testing.T) {
 	noted(t, s, other, 2)
 }
 
-// What one command of a batch deletes is gone for those after it, though the rows
-// of all were read before the first.
+// TestWhatABatchDeletesIsGoneForTheRestOfIt checks that later commands of a batch do not see what
+// an earlier one has deleted, although all rows were read before the first command.
 func TestWhatABatchDeletesIsGoneForTheRestOfIt(t *testing.T) {
 	s := open(t, Options{Plain: true, Committers: 1})
 	c := tripsOf(s)
 	id, stays := begin(t, s), begin(t, s)
-	var seen []bool // by the commands, in their order
+	var seen []bool // by the commands, in order
 	look := func(id uuid.UUID, changes func(s *store.State) *store.Changes) func(context.Context) error {
 		return func(ctx context.Context) error {
 			_, err := do(ctx, s, id, store.Needs{}, func(s *store.State) (*store.Changes, error) {
@@ -223,8 +222,8 @@ func pickAgents(ctx context.Context, s *Store, worker uuid.UUID) (got []uuid.UUI
 	return got, err
 }
 
-// Fifty pollers take as many round trips as one, each gets its own, and who finds
-// less shares it.
+// TestPicksOfManyPollersAreOne checks that fifty pollers take as many round trips as one, that each
+// gets different executions, and that they share what is left.
 func TestPicksOfManyPollersAreOne(t *testing.T) {
 	s := open(t, Options{Plain: true, Committers: 1})
 	c := tripsOf(s)
@@ -266,7 +265,7 @@ func TestPicksOfManyPollersAreOne(t *testing.T) {
 		}
 	}
 	each = nil
-	together(t, s, c, polls) // 73 are left for 50 pollers
+	together(t, s, c, polls) // 73 remain for 50 pollers
 	for _, n := range each {
 		if n == 0 {
 			t.Error("a poll got none, another two")
@@ -278,8 +277,8 @@ func TestPicksOfManyPollersAreOne(t *testing.T) {
 	storetest.Invariants(t, s)
 }
 
-// A pick that finds nothing but what another transaction holds waits for that,
-// instead of giving nothing.
+// TestHeldCandidatesAreWaitedFor checks that a pick waits if all its candidates are locked by
+// another transaction, instead of returning nothing.
 func TestHeldCandidatesAreWaitedFor(t *testing.T) {
 	s := open(t, Options{Plain: true, Committers: 1, Logger: quiet})
 	id := begin(t, s)

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// BenchmarkCommit measures commands of 200 callers at once, each with an
-// execution of its own: a row changed, an entry, an ended task and an event.
+// BenchmarkCommit measures commands of 200 concurrent callers, each with a separate execution. A
+// command changes a row and writes an entry, an ended task and an event.
 func BenchmarkCommit(b *testing.B) {
 	s := open(b, Options{})
 	var failed atomic.Pointer[error]

@@ -7,15 +7,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// clock is the database's: every batch tells it again, in between this machine's
-// clock runs on. Servers whose own clocks differ so agree.
+// clock is the database's time. Every batch updates it; in between it advances with this machine's
+// clock. So servers with different clocks agree.
 type clock struct {
-	fixed func() time.Time // in its place, if set
-	ahead atomic.Int64     // of this machine's, nanoseconds
+	fixed func() time.Time // replaces the clock, if set
+	ahead atomic.Int64     // of this machine's clock, in nanoseconds
 }
 
-// set is told the database's time in microseconds, and returns the time of the
-// transaction that has asked for it.
+// set updates the clock with the database's time in microseconds. It returns the time of the
+// transaction that has read it.
 func (c *clock) set(micros int64) perdure.Time {
 	if c.fixed != nil {
 		return perdure.At(c.fixed())
@@ -25,7 +25,7 @@ func (c *clock) set(micros int64) perdure.Time {
 	return perdure.At(at)
 }
 
-// Now is the time now.
+// Now returns the current time.
 func (c *clock) Now() time.Time {
 	if c.fixed != nil {
 		return c.fixed()

@@ -12,38 +12,37 @@ import (
 )
 
 const (
-	// maxMisses is how often a command is missed before it runs alone and waits.
+	// maxMisses is how often a command can be missed before it runs alone and waits for locks.
 	maxMisses = 3
-	// outage is how long a batch is tried again while the database cannot be
-	// reached, before its callers are told.
+	// outage is how long a batch is retried while the database is unreachable, before its callers
+	// get an error.
 	outage = 10 * time.Second
-	// races is how often a batch is run again that another transaction was in the
-	// way of.
+	// races is how often a batch is retried after conflicts with other transactions.
 	races = 5
-	// attemptTime bounds one try, over the network too. It is longer than what the
-	// database itself waits for.
+	// attemptTime is the time limit of one attempt, including the network. It is longer than the
+	// database's own limits.
 	attemptTime = 90 * time.Second
 )
 
-// committer writes through a connection of its own.
+// committer writes through its own connection.
 type committer struct {
 	*commit.Queue
 	id     uuid.UUID
 	db     *database
 	clock  *clock
 	logger *slog.Logger
-	conn   *pgx.Conn // nil where there is none
+	conn   *pgx.Conn // nil if there is none
 	peer   backend   // of the newest connection
-	// warnings are those of conn.
+	// warnings are the warnings of conn.
 	warnings *warnings
 	number   int64 // of the last transaction that wrote
-	stored   int64 // the number that the newest connection found
+	stored   int64 // the number in the row, as read by the newest connection
 	wait     bool  // for locks
 	idle     coroutines
 	ended    chan struct{}
 }
 
-// run works until the queue is closed and empty.
+// run processes batches until the queue is closed and empty.
 func (c *committer) run() {
 	defer close(c.ended)
 	var missed []*commit.Call
@@ -60,8 +59,8 @@ func (c *committer) run() {
 	c.disconnect()
 }
 
-// alone runs what was missed too often, and returns the rest. No command goes ahead
-// of an older one of its execution.
+// alone runs commands that were missed too often, one by one, and returns the rest. No command
+// overtakes an older one of its execution.
 func (c *committer) alone(missed []*commit.Call) (rest []*commit.Call) {
 	c.wait = true
 	defer func() { c.wait = false }()
@@ -86,8 +85,8 @@ func (c *committer) Gives(err error) (told error, up bool) {
 // errLost marks the loss of the connection.
 var errLost = errors.New("the connection to the database was lost")
 
-// Attempt implements [commit.Runner]. It runs the batch again where that may
-// help, and finds out what became of a COMMIT whose answer was lost.
+// Attempt implements [commit.Runner]. It retries the batch if that may help, and determines the
+// outcome of a COMMIT whose answer was lost.
 func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcome, error) {
 	giveUp := time.Now().Add(outage)
 	raced := 0
@@ -125,8 +124,8 @@ func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 	}
 }
 
-// settle finds out whether the last transaction that wrote is durable. There is no
-// connection; the one that it makes has committed after that transaction.
+// settle determines whether the last transaction that wrote is durable. It must be called without a
+// connection. The connection that it opens commits after that transaction.
 func (c *committer) settle() (durable, known bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
 	defer cancel()
@@ -153,9 +152,9 @@ func (c *committer) connect(ctx context.Context) error {
 	return nil
 }
 
-// begin creates a new connection ready. What the one before it was in the middle of
-// has either come to pass then, or never will. Where the committer has no row, none
-// of its transactions is known to be durable, and the row that it gets names none.
+// begin prepares a new connection. Afterwards, the transaction of the previous connection is either
+// committed or will never be. If the committer has no row, none of its transactions is known to be
+// durable, and it gets a row that names none.
 func (c *committer) begin(ctx context.Context, conn *pgx.Conn) error {
 	if c.peer != (backend{}) {
 		if err := c.db.end(ctx, conn, c.peer); err != nil {
@@ -170,9 +169,9 @@ func (c *committer) begin(ctx context.Context, conn *pgx.Conn) error {
 	return c.readNumber(ctx, conn)
 }
 
-// readNumber reads the number of the last transaction that came to pass, and
-// commits a write of its own: once that is durable, and on the standby, so is what
-// it has read. It waits for the process of a lost connection to end.
+// readNumber reads the number of the last committed transaction, and commits a write itself. Once
+// that write is durable, and on the standby, so is the number. It waits for the process of a lost
+// connection to end.
 func (c *committer) readNumber(ctx context.Context, conn *pgx.Conn) error {
 	var batch pgx.Batch
 	batch.Queue("BEGIN")
@@ -195,6 +194,6 @@ func (c *committer) disconnect() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = c.conn.Close(ctx) // whether it says goodbye or not, it is gone
+	_ = c.conn.Close(ctx) // the connection is dropped even if closing fails
 	c.conn = nil
 }

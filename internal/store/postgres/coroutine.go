@@ -2,8 +2,8 @@ package postgres
 
 import "iter"
 
-// maxIdle is how many coroutines a committer keeps for the strands of its next
-// batches. Their stacks have grown to what a decision needs.
+// maxIdle is the maximum number of idle coroutines that a committer keeps for later strands. Their
+// stacks have already grown to the necessary size.
 const maxIdle = 256
 
 // coroutine runs strands, one after the other.
@@ -11,13 +11,13 @@ type coroutine struct {
 	next  func() (struct{}, bool)
 	stop  func()
 	yield func(struct{}) bool
-	runs  *strand // nil: it has ended
+	runs  *strand // nil: the strand has ended
 }
 
-// coroutines are those of a committer that run nothing.
+// coroutines holds a committer's idle coroutines.
 type coroutines struct{ idle []*coroutine }
 
-// start gives a strand a coroutine, which runs from its first next on.
+// start assigns a coroutine to a strand. It runs from the first call of next.
 func (c *coroutines) start(s *strand) {
 	if n := len(c.idle); n > 0 {
 		s.coroutine, c.idle = c.idle[n-1], c.idle[:n-1]
@@ -35,7 +35,7 @@ func (c *coroutines) start(s *strand) {
 	s.coroutine = made
 }
 
-// ended takes back the coroutine of a strand that has ended.
+// ended takes back the coroutine of an ended strand.
 func (c *coroutines) ended(s *strand) {
 	if len(c.idle) < maxIdle {
 		c.idle = append(c.idle, s.coroutine)
@@ -45,7 +45,7 @@ func (c *coroutines) ended(s *strand) {
 	s.coroutine = nil
 }
 
-// close ends all that are idle.
+// close stops all idle coroutines.
 func (c *coroutines) close() {
 	for _, idle := range c.idle {
 		idle.stop()

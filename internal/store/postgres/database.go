@@ -15,15 +15,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// database opens connections, all to the same history of it.
+// database opens connections. All of them are to the same history of the database.
 type database struct {
 	config  *pgx.ConnConfig
 	grouped grouped
-	epoch   atomic.Uint64 // 0 until it is known
+	epoch   atomic.Uint64 // 0 while unknown
 	fatal   func(error)
-	gone    atomic.Bool // fatal was told
-	// open opens a network connection. It, silence and doubt are the function and
-	// the constants, unless a test sets others.
+	gone    atomic.Bool // fatal was called
+	// open opens a network connection. Tests replace open, silence and doubt; otherwise they are
+	// the function and the constants.
 	open           func(ctx context.Context, network, addr string) (net.Conn, error)
 	silence, doubt time.Duration
 	pulse          pulse
@@ -31,11 +31,11 @@ type database struct {
 	history        history
 }
 
-// errReadOnly says that a server takes no writes.
+// errReadOnly says that a server does not accept writes.
 var errReadOnly = errors.New("the server is read only")
 
-// parse reads a URL. Of many hosts the one is taken that writes, unless it says
-// otherwise; so the URL stays the same after a failover.
+// parse parses a URL. Of several hosts, the one that accepts writes is used, unless the URL says
+// otherwise. So the URL need not change after a failover.
 func parse(url string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -58,7 +58,7 @@ func readOnlyOf(err error) error {
 	return err
 }
 
-// newDatabase reads a URL. Settings that it names itself stay.
+// newDatabase parses a URL. Settings in the URL have priority.
 func newDatabase(url string, fatal func(error)) (*database, error) {
 	config, err := parse(url)
 	if err != nil {
@@ -67,8 +67,7 @@ func newDatabase(url string, fatal func(error)) (*database, error) {
 	for name, value := range map[string]string{
 		"application_name":              "perdure",
 		"default_transaction_isolation": "read committed",
-		// A server that stops in the middle of a transaction must not keep others
-		// from what it has locked.
+		// A server that stops in the middle of a transaction must not block others by its locks.
 		"idle_in_transaction_session_timeout": "5s",
 		"lock_timeout":                        "10s",
 		"statement_timeout":                   "60s",
@@ -86,12 +85,11 @@ func newDatabase(url string, fatal func(error)) (*database, error) {
 	return d, nil
 }
 
-// planning is how statements that write are planned: once, and by indexes. All
-// of them find their rows by key, and tables grow faster than what is known of
-// them: a plan that reads a table whole would be right only for the first
-// minutes. No bitmaps of rows are made: a plain scan of an index marks the entries of
-// rows that are dead, which those of what was held some seconds ago are, and the next
-// one passes over them.
+// planning is how writing statements are planned: once, and with indexes. All of them find their
+// rows by key, and tables grow faster than their statistics: a plan with a sequential scan would be
+// right only for the first minutes. Bitmap scans are off, because a plain index scan marks the
+// entries of dead rows, so that later scans skip them. Rows that were held some seconds ago are
+// such dead rows.
 var planning = map[string]string{
 	"plan_cache_mode":   "force_generic_plan",
 	"enable_seqscan":    "off",
@@ -106,7 +104,7 @@ func (d *database) connect(ctx context.Context) (*pgx.Conn, error) {
 	return d.connectWith(ctx, func(*pgx.ConnConfig) {})
 }
 
-// connectWith is connect with a change of its configuration.
+// connectWith is connect with a changed configuration.
 func (d *database) connectWith(ctx context.Context, change func(*pgx.ConnConfig)) (*pgx.Conn, error) {
 	config := d.config.Copy()
 	change(config)
@@ -125,8 +123,8 @@ func (d *database) connectWith(ctx context.Context, change func(*pgx.ConnConfig)
 	return conn, nil
 }
 
-// check reads Settings, and sees to it that the database is the one that was
-// opened: another history of it may lack what was shown.
+// check reads Settings, and checks that the database is the one that was opened. Another history of
+// it may lack data that readers have already seen.
 func (d *database) check(ctx context.Context, conn *pgx.Conn) error {
 	if err := d.settings.read(ctx, conn); err != nil {
 		return err
@@ -149,9 +147,9 @@ func (d *database) check(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// readEpoch returns the epoch of the database's history: another cluster, another
-// timeline of it (after a failover, or a restore to a moment), another database
-// and another store in it (after a restore of a dump) each have their own.
+// readEpoch returns the epoch of the database's history. It differs for another cluster, another
+// timeline (after a failover or a point-in-time restore), another database, and another store in it
+// (after restoring a dump).
 func readEpoch(ctx context.Context, conn rowQuerier) (uint64, error) {
 	place, stored, err := readPlace(ctx, conn)
 	if err != nil {
@@ -164,8 +162,8 @@ type rowQuerier interface {
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 }
 
-// readPlace returns a number for where the store's row is, and the one that stands
-// in it. A row that was written again, from a dump, has another xmin.
+// readPlace returns a hash of where the store's row is, and the number stored in it. If the row was
+// written again, as from a dump, it has another xmin.
 func readPlace(ctx context.Context, conn rowQuerier) (place, stored uint64, err error) {
 	var (
 		system, epoch int64
@@ -185,8 +183,8 @@ func readPlace(ctx context.Context, conn rowQuerier) (place, stored uint64, err 
 	return h.Sum64(), uint64(epoch), nil
 }
 
-// setEpoch makes the store's epoch the given one. The row has the place that it
-// keeps once this transaction has written it.
+// setEpoch sets the store's epoch. Once this transaction has written the row, its place no longer
+// changes.
 func setEpoch(ctx context.Context, tx pgx.Tx, epoch uint64) error {
 	if _, err := tx.Exec(ctx, "UPDATE store SET epoch = 0"); err != nil {
 		return err

@@ -10,21 +10,20 @@ import (
 )
 
 const (
-	// dialTime bounds one attempt to open a connection.
+	// dialTime is the time limit for opening a connection.
 	dialTime = 5 * time.Second
-	// silence is how long the database may take to answer, whatever it says of
-	// itself. It is longer than statement_timeout.
+	// silence is how long the database may take to answer, even if it reports that it is working.
+	// It is longer than statement_timeout.
 	silence = 75 * time.Second
-	// doubt is how long nothing may come over a connection before the database is
-	// asked, over another one, whether it still works on what was asked.
+	// doubt is how long a connection may receive nothing before another connection asks the
+	// database whether it is still working on the request.
 	doubt = 2 * time.Second
-	// onTheWay is how long an answer may be on its way that the database has given.
+	// onTheWay is how long an answer may take to arrive after the database has sent it.
 	onTheWay = time.Second
 )
 
-// dial opens the network connections of a database. The system asks after a peer
-// from which nothing comes, so that a machine that is gone is noticed on a
-// connection that is not in use, too.
+// dial opens a network connection of a database. The system sends keepalive probes, so that a
+// machine that is gone is also detected on an idle connection.
 func (d *database) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := d.open(ctx, network, addr)
 	if err != nil {
@@ -41,20 +40,20 @@ func openConn(ctx context.Context, network, addr string) (net.Conn, error) {
 	return dialer.DialContext(ctx, network, addr)
 }
 
-// errSilent is what reads and writes of a dead connection give.
+// errSilent is returned by reads and writes of a dead connection.
 var errSilent = errors.New("the connection is dead: nothing comes over it, and the database does not work on what was asked")
 
-// watched is a connection that is given up when it is dead and nobody says so, as
-// after the failover of an address or a partition: where nothing has come for a
-// while, the database is asked over another connection.
+// watched is a connection whose reads and writes fail with errSilent when it is dead without an
+// error, as after the failover of an address or a partition. If nothing was received for a while,
+// it asks the database over another connection.
 type watched struct {
 	net.Conn
 	database *database
 
-	mu sync.Mutex // guards what follows
-	// reads and writes are the deadlines that the user has set.
+	mu sync.Mutex // guards the fields below
+	// reads and writes are the deadlines that the user of the connection has set.
 	reads, writes time.Time
-	peer          backend // zero until it is known
+	peer          backend // zero while unknown
 }
 
 // Read implements net.Conn.
@@ -78,8 +77,8 @@ func (w *watched) Write(b []byte) (written int, err error) {
 	}
 }
 
-// patiently does what comes to an end when bytes have gone over, the user's
-// deadline is over or the connection is given up.
+// patiently repeats do until bytes were transferred, the user's deadline has passed or the
+// connection is considered dead.
 func (w *watched) patiently(do func() (int, error), limit func() time.Time, set func(time.Time) error) (int, error) {
 	end, last := time.Now().Add(w.database.silence), false
 	for {
@@ -106,8 +105,7 @@ func (w *watched) patiently(do func() (int, error), limit func() time.Time, set 
 	}
 }
 
-// passed reports whether the user's deadline is over, which may have been set
-// meanwhile.
+// passed reports whether the user's deadline has passed. The user may have changed it meanwhile.
 func (w *watched) passed(limit func() time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,8 +113,8 @@ func (w *watched) passed(limit func() time.Time) bool {
 	return !at.IsZero() && !time.Now().Before(at)
 }
 
-// earliest returns the first of a user's deadline, which may be none, and ours, and
-// whether it is one of ours.
+// earliest returns the earliest of the user's deadline, if any, and our two limits. ours reports
+// whether it is one of our limits.
 func earliest(users, end, step time.Time) (first time.Time, ours bool) {
 	if first = step; end.Before(first) {
 		first = end
@@ -127,7 +125,7 @@ func earliest(users, end, step time.Time) (first time.Time, ours bool) {
 	return first, true
 }
 
-// know tells who is at the other end.
+// know sets the backend process at the other end.
 func (w *watched) know(peer backend) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,8 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// openBehind opens a store whose connections go through a proxy, and which is soon
-// in doubt.
+// openBehind opens a store whose connections go through a proxy, with a short doubt.
 func openBehind(t *testing.T) (s *Store, proxy *chaos.Proxy, database string) {
 	t.Helper()
 	database = emptyDatabase(t)
@@ -35,22 +34,22 @@ func openBehind(t *testing.T) (s *Store, proxy *chaos.Proxy, database string) {
 	return s, proxy, database
 }
 
-// All connections die without a word, as after the failover of an address: reads
-// and writes that nobody has set a limit come back all the same, and continue over
-// new ones.
+// TestDeadConnectionsAreGivenUp lets all connections die silently, as after the failover of an
+// address. Reads and writes without a deadline must return nevertheless, and continue over new
+// connections.
 func TestDeadConnectionsAreGivenUp(t *testing.T) {
 	s, proxy, _ := openBehind(t)
 	id := begin(t, s)
 	if _, err := s.LogHead(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	for s.pool.Stat().AcquiredConns() > 0 { // the read's transaction still ends
+	for s.pool.Stat().AcquiredConns() > 0 { // the read's transaction is still ending
 		runtime.Gosched()
 	}
 	if n := proxy.HalfOpen(); n < 2 {
 		t.Fatalf("there were %d connections, not one that writes and one that reads", n)
 	}
-	// Without a limit of its own, as the server's loops read.
+	// Without a deadline, like the reads of the server's loops.
 	if _, err := s.LogHead(context.Background(), id); !perdure.IsCode(err, perdure.Unavailable) {
 		t.Errorf("a read over a dead connection: %v", err)
 	}
@@ -63,8 +62,8 @@ func TestDeadConnectionsAreGivenUp(t *testing.T) {
 	noted(t, s, id, 1)
 }
 
-// A connection dies in the middle of a transaction: its process goes with it, and
-// with that what it has locked, and the command is done once over another one.
+// TestDeadInTheMiddleOfATransaction lets a connection die in the middle of a transaction. Its
+// process and its locks must disappear, and the command must run once over another connection.
 func TestDeadInTheMiddleOfATransaction(t *testing.T) {
 	s, proxy, database := openBehind(t)
 	id := begin(t, s)
@@ -90,10 +89,10 @@ func TestDeadInTheMiddleOfATransaction(t *testing.T) {
 	}
 }
 
-// mute is a connection whose answers no longer arrive once it is told to.
+// mute is a connection that can be made to lose the answers of the database.
 type mute struct {
 	net.Conn
-	armed, muted *atomic.Bool // armed: from the next bytes on that are sent
+	armed, muted *atomic.Bool // armed: mute with the next bytes that are sent
 	own          atomic.Bool
 }
 
@@ -108,13 +107,13 @@ func (m *mute) Write(b []byte) (int, error) {
 func (m *mute) Read(b []byte) (int, error) {
 	n, err := m.Conn.Read(b)
 	for m.own.Load() && err == nil {
-		n, err = m.Conn.Read(b) // until the deadline, which is no error of the network's
+		n, err = m.Conn.Read(b) // until the deadline, which is not a network error
 	}
 	return n, err
 }
 
-// The answer to a COMMIT does not arrive, and nobody says so: the command is done
-// once, and its caller learns what it came to.
+// TestTheAnswerToACommitDoesNotArrive loses the answer to a COMMIT without an error. The command
+// must run once, and its caller must get the outcome.
 func TestTheAnswerToACommitDoesNotArrive(t *testing.T) {
 	var armed, muted atomic.Bool
 	s := open(t, Options{Plain: true, Logger: quiet, Committers: 1})
@@ -134,7 +133,7 @@ func TestTheAnswerToACommitDoesNotArrive(t *testing.T) {
 			return &store.Changes{Execution: s.Execution, Answer: s.Execution.Version}, nil
 		})
 	}
-	if _, err := raise(false); err != nil { // so that statements are known
+	if _, err := raise(false); err != nil { // prepares the statements
 		t.Fatal(err)
 	}
 	answers, err := raise(true)
@@ -147,7 +146,8 @@ func TestTheAnswerToACommitDoesNotArrive(t *testing.T) {
 	}
 }
 
-// What takes its time is not taken for dead, however soon somebody is in doubt.
+// TestSlowIsNotDead checks that a slow statement's connection is not considered dead, even with a
+// very short doubt.
 func TestSlowIsNotDead(t *testing.T) {
 	s := open(t, Options{Plain: true, Logger: quiet})
 	s.db.doubt = time.Millisecond
@@ -157,7 +157,8 @@ func TestSlowIsNotDead(t *testing.T) {
 	}
 }
 
-// Where the database cannot be reached at all, a connection is given up.
+// TestUnreachableIsDead checks that a connection is closed if the database cannot be reached at
+// all.
 func TestUnreachableIsDead(t *testing.T) {
 	s, proxy, _ := openBehind(t)
 	id := begin(t, s)
@@ -174,8 +175,8 @@ func TestUnreachableIsDead(t *testing.T) {
 	}
 }
 
-// A large statement is written in pieces, each for as long as the other side takes
-// it: a user's deadline ends it all the same.
+// TestWritesKeepTheirDeadline checks that a large statement, which is written in pieces, still ends
+// at the user's deadline.
 func TestWritesKeepTheirDeadline(t *testing.T) {
 	here, there := net.Pipe()
 	defer there.Close()

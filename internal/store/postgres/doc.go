@@ -1,23 +1,20 @@
-// Package postgres keeps everything in a PostgreSQL database (15 or newer),
-// which any number of servers share.
+// Package postgres stores everything in a PostgreSQL database (15 or newer), which any number of
+// servers share.
 //
-// A few committers write, each with a connection of its own; an execution's
-// commands all go to the same one. A batch of commands is one transaction, READ
-// COMMITTED, of a number of round trips that does not depend on the number of
-// commands: the executions are locked by the first statement, SKIP LOCKED, which
-// gives their rows as they are then; what belongs to them is read by later ones,
-// so that it is what was committed last; then the commands are decided side by
-// side, what they ask for going over together.
-// Commands whose execution another server holds go into the next batch, and
-// after three misses run alone and wait for it.
+// A few committers write, each with its own connection. All commands of an execution go to the same
+// committer. A batch of commands is one READ COMMITTED transaction, and its number of round trips
+// does not depend on the number of commands. The first statement locks the executions with SKIP
+// LOCKED and returns their current rows. Later statements read the data that belongs to them, so
+// they see what was committed last. Then the commands are decided concurrently, and their
+// statements are sent together. Commands whose execution another server has locked go into the next
+// batch. After three misses they run alone and wait for the lock.
 //
-// What decisions depend on beyond an execution's row is held by advisory locks
-// (see relational.Conn's Hold). The order of locks is: executions, advisory
-// locks, rows below an execution. A batch waits for none of the first two; a
-// command that runs alone waits for its one execution first, so no two
-// transactions wait for each other but by foreign keys, and then the database
-// ends one, which runs again.
+// Advisory locks protect what decisions depend on beyond an execution's row (see relational.Conn's
+// Hold). The lock order is: executions, advisory locks, rows below an execution. A batch never
+// waits for executions or advisory locks. A command that runs alone waits for its one execution
+// first. So transactions can deadlock only by foreign keys. The database then aborts one of them,
+// and that one runs again.
 //
-// A connection that is lost is opened again. Where it was lost in the middle of
-// a COMMIT, the committer's own row reports whether the transaction is durable.
+// A lost connection is opened again. If it was lost in the middle of a COMMIT, the committer's own
+// row shows whether the transaction is durable.
 package postgres

@@ -13,18 +13,17 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Settings are those of the database without which an answer is no promise: with
-// one of them off, a power failure can lose or damage what was answered.
+// Settings are the settings of the database on which durability depends: if one of them is off, a
+// power failure can lose or damage data of answered commands.
 var Settings = []string{"fsync", "full_page_writes", "synchronous_commit"}
 
-// settingsTime is how often a store reads Settings while it is open.
+// settingsTime is the interval at which an open store reads Settings.
 const settingsTime = time.Minute
 
-// readSettings returns one row: whether each of Settings is off in this session.
+// readSettings selects one row: whether each of Settings is off in this session.
 const readSettings = "SELECT current_setting('fsync') = 'off', current_setting('full_page_writes') = 'off', current_setting('synchronous_commit') = 'off'"
 
-// durability is what the newest look at Settings found. It is safe for
-// concurrent use.
+// durability is the result of the last read of Settings. It is safe for concurrent use.
 type durability struct {
 	logger *slog.Logger                   // may be nil
 	told   func(setting string, off bool) // may be nil
@@ -33,7 +32,7 @@ type durability struct {
 	off map[string]bool
 }
 
-// read reads Settings over a connection, and reports those that have changed.
+// read reads Settings over a connection, and reports changes.
 func (d *durability) read(ctx context.Context, conn rowQuerier) error {
 	found := make([]bool, len(Settings))
 	if err := conn.QueryRow(ctx, readSettings).Scan(&found[0], &found[1], &found[2]); err != nil {
@@ -65,7 +64,7 @@ func (d *durability) set(name string, off bool) {
 	}
 }
 
-// missing returns those of Settings that are off, in their order.
+// missing returns the Settings that are off, in their order.
 func (d *durability) missing() (off []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -77,7 +76,7 @@ func (d *durability) missing() (off []string) {
 	return off
 }
 
-// checkAllowed refuses names that are not in Settings.
+// checkAllowed returns an error if a name is not in Settings.
 func checkAllowed(allowed []string) error {
 	for _, name := range allowed {
 		if !slices.Contains(Settings, name) {
@@ -87,14 +86,14 @@ func checkAllowed(allowed []string) error {
 	return nil
 }
 
-// checkSettings refuses a database in which one of Settings is off that is not
-// allowed to be. It runs before anything is written.
+// checkSettings returns an error if one of Settings is off without being allowed. It must run
+// before anything is written.
 func (d *database) checkSettings(ctx context.Context, allowed []string) error {
 	conn, err := d.connect(ctx)
 	if err != nil {
 		return unreachable(err)
 	}
-	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
+	defer func() { _ = conn.Close(ctx) }() // all results are read
 	off := slices.DeleteFunc(d.settings.missing(), func(name string) bool { return slices.Contains(allowed, name) })
 	if len(off) == 0 {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/perdure/perdure/internal/store/postgres/cluster"
 )
 
-// startCluster starts a PostgreSQL of the test's own.
+// startCluster starts a PostgreSQL server for this test.
 func startCluster(t *testing.T, settings ...string) *cluster.Cluster {
 	t.Helper()
 	c, err := cluster.Start(settings...)
@@ -33,8 +33,8 @@ func startCluster(t *testing.T, settings ...string) *cluster.Cluster {
 	return c
 }
 
-// synchronous_commit is turned off under a server that runs, and the log's buffers are
-// written rarely: whatever was answered survives a crash all the same.
+// TestSynchronousCommitTurnedOffLosesNothing turns synchronous_commit off under a running server,
+// with rare WAL writes. Every answered write must survive a crash.
 func TestSynchronousCommitTurnedOffLosesNothing(t *testing.T) {
 	c := startCluster(t, "wal_writer_delay=10000ms")
 	s := open(t, Options{Plain: true, URL: c.URL("postgres"), Logger: quiet, Committers: 1})
@@ -61,7 +61,7 @@ func TestSynchronousCommitTurnedOffLosesNothing(t *testing.T) {
 	noted(t, s, id, 1+answered)
 }
 
-// A value that asks for more than the disk stays what the operator chose.
+// TestTheCommitIsNeverWeakened checks that a stricter setting of the operator remains.
 func TestTheCommitIsNeverWeakened(t *testing.T) {
 	s := open(t, Options{Plain: true})
 	conn, err := pgx.ConnectConfig(t.Context(), s.db.config.Copy())
@@ -90,8 +90,8 @@ func TestTheCommitIsNeverWeakened(t *testing.T) {
 	}
 }
 
-// A database with one of the settings off is refused before anything is written,
-// unless the setting is allowed by its name.
+// TestSettingsThatAreOffAreRefused checks that a database with one of Settings off is refused
+// before anything is written, unless that setting is allowed by name.
 func TestSettingsThatAreOffAreRefused(t *testing.T) {
 	for _, off := range Settings {
 		t.Run(off, func(t *testing.T) {
@@ -121,7 +121,8 @@ func TestSettingsThatAreOffAreRefused(t *testing.T) {
 	}
 }
 
-// The URL can turn synchronous_commit off for the server's sessions alone.
+// TestTheURLTurnsSynchronousCommitOff checks a URL that turns synchronous_commit off only for the
+// server's sessions.
 func TestTheURLTurnsSynchronousCommitOff(t *testing.T) {
 	database := emptyDatabase(t) + "&synchronous_commit=off"
 	if _, err := Open(t.Context(), Options{Plain: true, URL: database, Logger: quiet}); !perdure.IsCode(err, perdure.InvalidArgument) {
@@ -129,8 +130,8 @@ func TestTheURLTurnsSynchronousCommitOff(t *testing.T) {
 	}
 }
 
-// A setting that is turned off while a server runs is noticed at the next look, and
-// again when it is on.
+// TestSettingsAreWatched checks that the next look reports a setting that was turned off while a
+// server is running, and reports it again when it is on.
 func TestSettingsAreWatched(t *testing.T) {
 	c := startCluster(t)
 	told := make(chan string, 100)
@@ -169,7 +170,8 @@ func TestSettingsAreWatched(t *testing.T) {
 	}
 }
 
-// away is a primary whose synchronous standby is away, and back brings that back.
+// away returns a primary, a function that stops its synchronous standby, and a function that starts
+// it again.
 func away(t *testing.T) (primary *cluster.Cluster, leave, back func()) {
 	t.Helper()
 	primary, standby := pair(t)
@@ -189,12 +191,12 @@ func away(t *testing.T) (primary *cluster.Cluster, leave, back func()) {
 	return primary, leave, back
 }
 
-// named is a database's URL whose connections have a name.
+// named returns a database's URL whose connections have an application name.
 func named(database, name string) string { return database + "&application_name=" + name }
 
 const waitsForStandby = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE application_name = '%s' AND wait_event = 'SyncRep')"
 
-// noting starts a note, which is repeated until it is answered.
+// noting starts a note, which is retried until it is answered.
 func noting(t *testing.T, s *Store, execution, id uuid.UUID) (answered chan error) {
 	answered = make(chan error, 1)
 	go func() {
@@ -219,15 +221,15 @@ func unanswered(t *testing.T, answered chan error, why string) {
 	}
 }
 
-// The wait of a COMMIT for the standby is cancelled, so PostgreSQL answers it with a
-// warning: its caller is answered once the standby has it, and so is a caller of
-// another server that finds it stored.
+// TestACommitWithAWarningIsNotAnswered cancels a COMMIT's wait for the standby, so that PostgreSQL
+// answers it with a warning. Its caller must get an answer only once the standby has it. The same
+// applies to a caller of another server that finds it stored.
 func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
 	primary, leave, back := away(t)
 	one := open(t, Options{Plain: true, URL: named(primary.URL("postgres"), "one"), Logger: quiet, Committers: 1})
 	two := open(t, Options{Plain: true, URL: named(primary.URL("postgres"), "two"), Logger: quiet, Committers: 1})
 	x, id := begin(t, one), uuid.New()
-	if err := note(t.Context(), two, x, uuid.New()); err != nil { // so that it is connected
+	if err := note(t.Context(), two, x, uuid.New()); err != nil { // opens its connection
 		t.Fatal(err)
 	}
 	leave()
@@ -250,9 +252,9 @@ func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
 	noted(t, one, x, 2)
 }
 
-// A connection breaks whose COMMIT waits for the standby: the process behind it is
-// neither ended nor cancelled, so that nobody sees what the standby does not have,
-// and the note is there once in the end.
+// TestWaitsForAStandbyAreNotEnded breaks a connection whose COMMIT waits for the standby. Its
+// process must be neither terminated nor cancelled, so that nobody sees what the standby does not
+// have. In the end the note must be stored once.
 func TestWaitsForAStandbyAreNotEnded(t *testing.T) {
 	primary, leave, back := away(t)
 	u, err := url.Parse(primary.URL("postgres"))

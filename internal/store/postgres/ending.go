@@ -11,20 +11,18 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// durably makes the COMMIT of its transaction wait for the disk, whatever the
-// database has been set to meanwhile. A value that asks for more stays, and so do
-// local and remote_write: they differ only in what a failover may lose, which is
-// the operator's choice. The COMMIT has no time limit: one that ended its wait for a
-// standby would show others what no standby has.
+// durably ensures that the COMMIT of its transaction waits for the disk, even if the database's
+// setting was changed meanwhile. A stricter value remains, and so do local and remote_write: they
+// differ only in what a failover may lose, which is the operator's choice. The COMMIT has no time
+// limit: a COMMIT that stopped waiting for a standby would make data visible that is on no standby.
 const durably = "SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)," +
 	" set_config('statement_timeout', '0', true)"
 
-// errWarned says that a COMMIT was answered with a warning. PostgreSQL warns where
-// it stopped waiting for a standby: the transaction is visible, and a failover may
-// lose it.
+// errWarned says that a COMMIT was answered with a warning. PostgreSQL warns if it has stopped
+// waiting for a standby: the transaction is visible, but a failover may lose it.
 var errWarned = errors.New("the database warned during a COMMIT")
 
-// warnings keeps the last warning that a connection received.
+// warnings stores the last warning that a connection received.
 type warnings struct{ last *pgconn.Notice }
 
 // take implements [pgconn.NoticeHandler].
@@ -34,7 +32,7 @@ func (w *warnings) take(_ *pgconn.PgConn, n *pgconn.Notice) {
 	}
 }
 
-// queueCommit ends a batch with a COMMIT, and notes only its own warnings.
+// queueCommit appends a COMMIT to a batch, and makes only its warnings count.
 func (w *warnings) queueCommit(batch *pgx.Batch) {
 	w.last = nil
 	for _, q := range batch.QueuedQueries[max(0, len(batch.QueuedQueries)-1):] {
@@ -61,10 +59,9 @@ func (w *warnings) err() error {
 	return lost(fmt.Errorf("%w: %s", errWarned, w.last.Message))
 }
 
-// connectWriter is connect for a connection that commits. The driver sends a
-// request to cancel when it gives a connection up, over a connection that it dials
-// for it; that would end the wait of a COMMIT for a standby, and is not let
-// through. What else continues there is ended by the connection that follows.
+// connectWriter is connect for a connection that commits. When the driver closes a connection
+// early, it dials another one to send a cancel request. That would end a COMMIT's wait for a
+// standby, so the dial is refused. The next connection ends any other work of the lost one.
 func (d *database) connectWriter(ctx context.Context, w *warnings) (*pgx.Conn, error) {
 	var there atomic.Bool
 	conn, err := d.connectWith(ctx, func(config *pgx.ConnConfig) {

@@ -11,11 +11,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The codes of PostgreSQL that mean something here; the first two letters are
-// the class.
+// The PostgreSQL error codes that this package handles. The first two letters are the class.
 const (
 	uniqueViolation   = "23505"
-	badText           = "22021" // bytes that are no text, such as a zero
+	badText           = "22021" // bytes that are not text, such as a zero
 	badEscape         = "22P05"
 	undefinedTable    = "42P01"
 	readOnly          = "25006" // the server has become a standby
@@ -29,13 +28,13 @@ const (
 	serialization     = "40001"
 	deadlock          = "40P01"
 	lockTimeout       = "55P03"
-	queryCancelled    = "57014" // statement_timeout, too
-	classResources    = "53"    // the disk is full, too many connections
-	classIntervention = "57"    // shut down, starting up
-	classSystem       = "58"    // errors of input and output
+	queryCancelled    = "57014" // also statement_timeout
+	classResources    = "53"    // for example a full disk or too many connections
+	classIntervention = "57"    // for example shutting down or starting up
+	classSystem       = "58"    // I/O errors
 )
 
-// codeOf returns the code of a statement's error, "" if err is none.
+// codeOf returns the code of a statement's error; "" if err is not one.
 func codeOf(err error) string {
 	var failed *pgconn.PgError
 	if errors.As(err, &failed) {
@@ -44,8 +43,7 @@ func codeOf(err error) string {
 	return ""
 }
 
-// isStatement reports whether a statement is at fault, and the connection of use
-// after it.
+// isStatement reports whether a statement caused the error, so that the connection remains usable.
 func isStatement(err error) bool {
 	var failed *pgconn.PgError
 	if errors.As(err, &failed) && (failed.SeverityUnlocalized == "FATAL" || failed.SeverityUnlocalized == "PANIC") {
@@ -55,17 +53,17 @@ func isStatement(err error) bool {
 	return code != "" && (code == queryCancelled || code[:2] != classIntervention) && code != readOnly
 }
 
-// isArgument reports whether a value has no place in the statement that it was given
-// to, as a number too large for its column.
+// isArgument reports whether a value does not fit its statement, such as a number that is too large
+// for its column.
 func isArgument(err error) bool {
 	var refused pgx.ErrPreprocessingBatch
-	// The driver says by these words alone that it had the statement and not the
-	// connection to complain of.
+	// Only by this text does the driver distinguish errors of a statement from errors of the
+	// connection.
 	return errors.As(err, &refused) && strings.HasPrefix(refused.Error(), "error preprocessing batch (build)")
 }
 
-// isRace reports whether another transaction was in the way, and the same commands
-// may well pass in a moment.
+// isRace reports whether another transaction caused the error, so that the same commands may
+// succeed on a retry.
 func isRace(err error) bool {
 	switch codeOf(err) {
 	case serialization, deadlock, uniqueViolation:
@@ -74,7 +72,7 @@ func isRace(err error) bool {
 	return false
 }
 
-// isTrouble reports whether it is the server's trouble, and no command's.
+// isTrouble reports whether the server, rather than a command, caused the error.
 func isTrouble(err error) bool {
 	code := codeOf(err)
 	return code != "" && (code[:2] == classResources || code[:2] == classIntervention || code[:2] == classSystem) && code != queryCancelled
@@ -86,13 +84,12 @@ func unavailable(err error, format string, args ...any) error {
 
 const onlyStandby = "the database that answers takes no writes: it is a standby; let the store's URL name the primary too, as host1,host2"
 
-// unreachable says why there is no connection, and what to do.
+// unreachable returns an error that says why there is no connection and what to do.
 func unreachable(err error) error {
 	return unavailable(err, "%s", orElse(advice(err), "the database cannot be reached"))
 }
 
-// advice says what to do about an error that is the server's; "" where there is
-// nothing to say.
+// advice returns what to do about a server's error; "" if there is no advice.
 func advice(err error) string {
 	switch codeOf(err) {
 	case noPassword, noLogin:
@@ -124,8 +121,8 @@ func orElse(text, other string) string {
 	return text
 }
 
-// refusal turns an error into what the caller of a command, or of a read, is
-// told. Coded errors pass as they are.
+// refusal converts an error to the error that the caller of a command or a read gets. Coded errors
+// remain unchanged.
 func refusal(err error) error {
 	var coded *perdure.Error
 	switch {

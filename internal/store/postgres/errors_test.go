@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// What is wrong with the server, or with the way to it, is unavailable and says
+// TestTroubleSaysWhatToDo checks that errors of the server or the network are unavailable and say
 // what to do.
 func TestTroubleSaysWhatToDo(t *testing.T) {
 	for code, says := range map[string]string{
@@ -25,7 +25,8 @@ func TestTroubleSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// A server that cannot be used says why when a store is opened.
+// TestOpeningSaysWhatToDo checks that the error of opening a store says why the server cannot be
+// used.
 func TestOpeningSaysWhatToDo(t *testing.T) {
 	right, err := url.Parse(emptyDatabase(t))
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// restarted is a store that is opened again, as a server is by its supervisor,
-// when the database has become another one.
+// restarted is a store that is reopened when the database has become another one, as a supervisor
+// restarts a server.
 type restarted struct {
 	t     *testing.T
 	url   string
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	s     *Store
-	told  chan error // by Fatal
+	told  chan error // errors passed to Fatal
 	times int
 }
 
@@ -32,7 +32,7 @@ func (r *restarted) open() {
 	r.s = s
 }
 
-// store returns the store to use now.
+// store returns the current store.
 func (r *restarted) store() *Store {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,9 +48,9 @@ func (r *restarted) store() *Store {
 	return r.s
 }
 
-// A synchronous standby takes over in the middle of writes: whatever was answered
-// is there, whatever was not is done once when it is asked for again, and the
-// server learns that it follows another history.
+// TestStandbyTakesOver promotes a synchronous standby in the middle of writes. Answered writes must
+// be there, unanswered ones must be done once when they are retried, and the server must detect the
+// other history.
 func TestStandbyTakesOver(t *testing.T) {
 	primary, standby := pair(t)
 	if err := primary.Synchronous(); err != nil {

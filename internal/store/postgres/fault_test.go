@@ -22,16 +22,16 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// cutter is a connection that goes away when it is told to.
+// cutter is a connection that can be cut.
 type cutter struct {
 	net.Conn
 	*cut
 }
 
-// cut says what becomes of the next bytes that are sent.
+// cut says what happens to the next bytes that are sent.
 type cut struct {
 	armed  atomic.Bool
-	arrive bool // the bytes arrive, and their answer is lost
+	arrive bool // the bytes arrive, but their answer is lost
 	hits   atomic.Int32
 }
 
@@ -45,7 +45,7 @@ func (c cutter) Write(b []byte) (int, error) {
 			return 0, err
 		}
 		if half, ok := c.Conn.(*net.TCPConn); ok {
-			_ = half.CloseWrite() // so that the server reads all of it before the end
+			_ = half.CloseWrite() // the server reads everything before the end
 		}
 	}
 	return 0, errors.Join(errCut, c.Close())
@@ -64,8 +64,8 @@ func openCut(t *testing.T, c *cut) *Store {
 	return s
 }
 
-// The connection is lost in the middle of a COMMIT: whether it was done or not,
-// the command is done once and its caller learns what it came to.
+// TestLostInTheMiddleOfACommit loses the connection in the middle of a COMMIT. Whether it was
+// committed or not, the command must run once, and its caller must get the outcome.
 func TestLostInTheMiddleOfACommit(t *testing.T) {
 	for name, arrive := range map[string]bool{"before it arrives": false, "before its answer": true} {
 		t.Run(name, func(t *testing.T) {
@@ -101,8 +101,8 @@ func TestLostInTheMiddleOfACommit(t *testing.T) {
 	}
 }
 
-// The committer's row is gone, as after a week without a write, and the COMMIT does
-// not arrive: that is not taken for done.
+// TestALostCommitOfACommitterWithoutARow deletes the committer's row, as after a week without a
+// write, and loses the COMMIT before it arrives. It must not be considered committed.
 func TestALostCommitOfACommitterWithoutARow(t *testing.T) {
 	c := &cut{}
 	s := openCut(t, c)
@@ -126,8 +126,8 @@ func TestALostCommitOfACommitterWithoutARow(t *testing.T) {
 	}
 }
 
-// Servers that start tidy up after those that are gone, not after one that has not
-// written yet.
+// TestCommittersThatHaveNotWrittenAreKept checks that starting servers delete the rows of stale
+// committers, but not the row of a committer that has not written yet.
 func TestCommittersThatHaveNotWrittenAreKept(t *testing.T) {
 	s := open(t, Options{Plain: true, Committers: 1})
 	if _, err := do(t.Context(), s, uuid.New(), store.Needs{}, func(*store.State) (*store.Changes, error) { return nil, nil }); err != nil {
@@ -140,8 +140,8 @@ func TestCommittersThatHaveNotWrittenAreKept(t *testing.T) {
 	}
 }
 
-// crowd writes notes to a few executions from many callers, each again until it
-// is answered, while disturb continues. Nothing may be lost or doubled.
+// crowd writes notes to a few executions from many callers, each of which retries until it is
+// answered, while disturb is running. No note may be lost or duplicated.
 func crowd(t *testing.T, all []*Store, each int, disturb func(noted <-chan struct{})) {
 	t.Helper()
 	ids := []uuid.UUID{begin(t, all[0]), begin(t, all[0]), begin(t, all[0])}
@@ -185,7 +185,8 @@ func crowd(t *testing.T, all []*Store, each int, disturb func(noted <-chan struc
 	}
 }
 
-// Connections are ended by the database at random moments, many times.
+// TestLostConnectionsLoseNothing lets the database terminate connections at random moments, many
+// times.
 func TestLostConnectionsLoseNothing(t *testing.T) {
 	url := emptyDatabase(t)
 	all := []*Store{open(t, Options{Plain: true, URL: url, Logger: quiet}), open(t, Options{Plain: true, URL: url, Logger: quiet})}
@@ -202,7 +203,7 @@ func TestLostConnectionsLoseNothing(t *testing.T) {
 			if patience--; patience > 0 {
 				continue
 			}
-			patience = rand.IntN(15) // so that some get through
+			patience = rand.IntN(15) // so that some commands succeed
 			var n int64
 			err := conn.QueryRow(context.WithoutCancel(t.Context()), "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity"+
 				" WHERE datname = current_database() AND pid <> pg_backend_pid() ORDER BY random() LIMIT $1) AS chosen", 1+rand.IntN(2)).Scan(&n)
@@ -219,7 +220,7 @@ func TestLostConnectionsLoseNothing(t *testing.T) {
 	storetest.Invariants(t, open(t, Options{Plain: true, URL: url}))
 }
 
-// The database is ended in the middle, without a word to anyone, and recovers.
+// TestDatabaseRestartsInTheMiddle crashes the database in the middle of writes and lets it recover.
 func TestDatabaseRestartsInTheMiddle(t *testing.T) {
 	server, err := cluster.Start()
 	if err != nil {
@@ -247,8 +248,8 @@ func TestDatabaseRestartsInTheMiddle(t *testing.T) {
 	}
 }
 
-// Another server holds an execution: its commands wait, those of others do not,
-// and they come in their order once it is free.
+// TestHeldExecutionsWaitAlone lets another server lock an execution. Commands of this execution
+// must wait and then run in order; commands of others must not wait.
 func TestHeldExecutionsWaitAlone(t *testing.T) {
 	s := open(t, Options{Plain: true, Committers: 1})
 	held, free := begin(t, s), begin(t, s)
@@ -301,8 +302,7 @@ func TestHeldExecutionsWaitAlone(t *testing.T) {
 	}
 }
 
-// queueing is a context that says when Do waits on it, that is, when the
-// command is in the queue.
+// queueing is a context that calls waits when Do waits for it, which is when the command is queued.
 type queueing struct {
 	context.Context
 	waits func()

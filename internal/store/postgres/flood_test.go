@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store/floodtest"
 )
 
-// What one org has stored, and has waiting, costs the others nothing: the same day of
-// a quiet org reads as many rows as on a server of its own.
+// TestOneOrgsRowsCostOthersNothing checks that the data and the waiting work of one org do not add
+// costs for others: a quiet org's day must read as many rows as on a separate server.
 func TestOneOrgsRowsCostOthersNothing(t *testing.T) {
 	url := emptyDatabase(t)
 	watcher, err := pgx.Connect(t.Context(), url)
@@ -31,8 +31,8 @@ func TestOneOrgsRowsCostOthersNothing(t *testing.T) {
 	}, 50)
 }
 
-// rowsRead is how many rows of tables all connections have read that have ended: each
-// counts what it has read when it ends. It waits for those that are about to.
+// rowsRead returns how many table rows all closed connections have read, because a connection
+// reports its count when it ends. It waits for connections that are about to end.
 func rowsRead(t *testing.T, watcher *pgx.Conn) (rows int) {
 	t.Helper()
 	for others := 1; others > 0; {

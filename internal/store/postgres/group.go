@@ -13,33 +13,33 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// grouped keeps the statements for many rows, by the statement for one.
+// grouped caches the statements for many rows, by the statement for one row.
 type grouped struct {
 	made   sync.Map // *many
-	single bool     // for tests: a single row goes that way, too, and is learnt of
+	single bool     // for tests: single rows use these statements, too, and are learned from
 }
 
-// asks reports whether so many rows are worth a statement for many.
+// asks reports whether that many rows are worth a statement for many rows.
 func (g *grouped) asks(rows int) bool { return rows > 1 || g.single }
 
-// chain is what one command writes, in its order.
+// chain is the writes of one command, in order.
 type chain struct {
 	list  []statement
-	after []*chain // those of commands that it has waited for
+	after []*chain // chains of commands for which this command has waited
 }
 
 func (c *chain) ready() bool {
 	return !slices.ContainsFunc(c.after, func(before *chain) bool { return len(before.list) > 0 })
 }
 
-// group is a number of rows for one statement.
+// group is a list of rows for one statement.
 type group struct {
 	query string
 	rows  [][]any
 }
 
-// groupsOf puts the statements of many commands into as few groups as it finds
-// a way to, each command's own in their order.
+// groupsOf combines the statements of many commands into as few groups as it can. The statements of
+// each command remain in order.
 func groupsOf(chains []*chain) (all []group) {
 	left := countsOf(chains)
 	for len(left) > 0 {
@@ -71,11 +71,11 @@ func countsOf(chains []*chain) map[string]int {
 	return counts
 }
 
-// nextQuery chooses among the statements that come next somewhere: best one that
-// comes nowhere later, so that all its rows go together.
+// nextQuery chooses one of the statements that are next in a chain. It prefers one that occurs
+// nowhere later, so that all its rows are in one group.
 func nextQuery(chains []*chain, left map[string]int) string {
 	heads := map[string]int{}
-	var order []string // so that the choice does not hang on chance
+	var order []string // makes the choice deterministic
 	for _, c := range chains {
 		if len(c.list) == 0 || !c.ready() {
 			continue
@@ -103,7 +103,7 @@ func nextQuery(chains []*chain, left map[string]int) string {
 	return best
 }
 
-// takes reports whether a row may join.
+// takes reports whether a row may join the group.
 func (g *group) takes(s *shape, args []any, seen map[string]bool) bool {
 	if s == nil || s.params != len(args) {
 		return len(g.rows) == 0
@@ -119,7 +119,7 @@ func (g *group) takes(s *shape, args []any, seen map[string]bool) bool {
 	return true
 }
 
-// keyOf is the same for the same values.
+// keyOf returns a text that is equal for equal values.
 func keyOf(args []any, at []int) string {
 	var b strings.Builder
 	for _, i := range at {
@@ -140,7 +140,7 @@ func writeKey(b *strings.Builder, arg any) {
 	}
 }
 
-// wholeKey differs wherever the parameters do.
+// wholeKey returns a text that differs if the parameters differ.
 func wholeKey(args []any) string {
 	key := make([]byte, 0, 64)
 	text := func(kind byte, length int) {
@@ -165,7 +165,7 @@ func wholeKey(args []any) string {
 	return string(key)
 }
 
-// queue adds a group that nobody waits for.
+// queue adds a group of statements whose results nobody needs.
 func (p *pipe) queue(batch *pgx.Batch, g group) error {
 	if s := shapeOf(g.query); s != nil && s.params == len(g.rows[0]) && p.grouped.asks(len(g.rows)) {
 		m, err := p.grouped.of(p.ctx, p.conn, g.query, s)
@@ -184,7 +184,7 @@ func (p *pipe) queue(batch *pgx.Batch, g group) error {
 	return nil
 }
 
-// queueAsked adds the questions of one statement, together where that can be.
+// queueAsked adds the questions of one statement, combined if possible.
 func (p *pipe) queueAsked(batch *pgx.Batch, asked []*question) error {
 	s := shapeOf(asked[0].query)
 	if p.grouped.asks(len(asked)) && s != nil && s.params == len(asked[0].args) && asked[0].rows != nil && differ(asked, s.unlike) {
@@ -212,7 +212,8 @@ func (p *pipe) queueAsked(batch *pgx.Batch, asked []*question) error {
 	return nil
 }
 
-// distinctRows returns the parameters of questions, each once, and who asks them.
+// distinctRows returns the distinct parameters of questions, and for each of them the questions
+// that have them.
 func distinctRows(asked []*question) (rows [][]any, askers [][]*question) {
 	known := map[string]int{}
 	for _, q := range asked {
@@ -227,7 +228,7 @@ func distinctRows(asked []*question) (rows [][]any, askers [][]*question) {
 	return rows, askers
 }
 
-// differ reports whether the questions differ in these parameters.
+// differ reports whether all questions differ in these parameters.
 func differ(asked []*question, at []int) bool {
 	if at == nil {
 		return true
@@ -243,8 +244,8 @@ func differ(asked []*question, at []int) bool {
 	return true
 }
 
-// handOut returns each row to the questions that it answers: the last column says
-// which, or for inserted rows those that it is known by.
+// handOut passes each row to the questions that it answers. The last column is the question's
+// number; for inserted rows, the key columns identify the question.
 func handOut(rows pgx.Rows, asked [][]*question, s *shape) error {
 	defer rows.Close()
 	var byKey map[string]int
@@ -277,7 +278,7 @@ func handOut(rows pgx.Rows, asked [][]*question, s *shape) error {
 	return rows.Err()
 }
 
-// answers reports which question a row answers.
+// answers returns the index of the question that a row answers.
 func answers(raw [][]byte, last int, byKey map[string]int) (int, error) {
 	own := raw[len(raw)-last:]
 	if byKey == nil {
@@ -297,7 +298,7 @@ func answers(raw [][]byte, last int, byKey map[string]int) (int, error) {
 	return i, nil
 }
 
-// stops reports whether whoever read a row wants no more of them.
+// stops reports whether the reader of a row wants no further rows.
 func stops(err error) (bool, error) {
 	if errors.Is(err, relational.ErrStop) {
 		return true, nil

@@ -10,21 +10,22 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// history is what this server knows of the newest transactions of its committers. A
-// database that was put back as it was before, without a new timeline, has the epoch
-// of before; the rows of the committers tell.
+// history is what this server knows of the latest transactions of its committers. A database that
+// was restored to an earlier state without a new timeline has the same epoch; the committers' rows
+// reveal it.
 type history struct {
 	mu    sync.Mutex // guards known
 	known map[uuid.UUID]durable
 }
 
-// durable is a transaction that was committed.
+// durable is a committed transaction.
 type durable struct {
 	number int64
 	at     time.Time // by the database's clock
 }
 
-// note is called after each COMMIT that a committer was told of.
+// note records a committed transaction. It must be called after each COMMIT whose success a
+// committer has received.
 func (h *history) note(committer uuid.UUID, number int64, at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -34,15 +35,15 @@ func (h *history) note(committer uuid.UUID, number int64, at time.Time) {
 	h.known[committer] = durable{number, at}
 }
 
-// forget is called before the committers delete their rows.
+// forget drops all records. It must be called before the committers delete their rows.
 func (h *history) forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.known = nil
 }
 
-// expected returns the numbers that must be there, for rows that nobody has
-// deleted as stale.
+// expected returns the numbers that the committers' rows must have at least. It leaves out rows
+// that may have been deleted as stale.
 func (h *history) expected(now time.Time) map[uuid.UUID]int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -57,8 +58,8 @@ func (h *history) expected(now time.Time) map[uuid.UUID]int64 {
 
 var errPutBack = errors.New("the database lacks a transaction that this server has committed")
 
-// compareHistory refuses a database in which a committer's row is missing or has a
-// lower number than was committed. That is fatal: readers have seen what is not there.
+// compareHistory returns an error if a committer's row is missing or has a lower number than was
+// committed. That is fatal: readers have seen data that the database does not have.
 func (d *database) compareHistory(ctx context.Context, conn *pgx.Conn) error {
 	var now int64
 	if err := conn.QueryRow(ctx, timeNow).Scan(&now); err != nil {

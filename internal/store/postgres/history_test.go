@@ -7,8 +7,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// A connection to a database that lacks what was committed is refused, and fatal: for
-// those that write and those that read. One whose rows were deleted as stale is not.
+// TestADatabaseThatWentBackIsFatal checks that writing and reading connections to a database that
+// lacks committed transactions are refused, and that this is fatal. Rows that were deleted as stale
+// must not count.
 func TestADatabaseThatWentBackIsFatal(t *testing.T) {
 	for name, c := range map[string]struct {
 		query string

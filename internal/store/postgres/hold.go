@@ -9,16 +9,16 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// ownership is who has a name within one transaction: one command alone, or
-// many that share it.
+// ownership is who owns a name within one transaction: one command exclusively, or several that
+// share it.
 type ownership struct {
 	owner   *strand
 	sharers map[*strand]bool
-	alone   []*chain // what those who had it alone leave to be written
-	beside  []*chain // what those who shared it do
+	alone   []*chain // unwritten chains of commands that owned it exclusively
+	beside  []*chain // unwritten chains of commands that shared it
 }
 
-// free reports whether a command may have the name now.
+// free reports whether a command may own the name now.
 func (o *ownership) free(root *strand, shared bool) bool {
 	if o.owner != nil {
 		return o.owner == root
@@ -33,7 +33,7 @@ func (o *ownership) take(root *strand, shared bool) {
 	if !o.sharers[root] {
 		root.owns = append(root.owns, o)
 	}
-	// What it writes comes after what it has waited for.
+	// Its writes must follow the writes of the commands for which it has waited.
 	root.chain.after = append(root.chain.after, o.alone...)
 	if shared {
 		o.sharers[root] = true
@@ -53,7 +53,7 @@ func (o *ownership) leave(root *strand) {
 	o.alone = append(o.alone, &root.chain)
 }
 
-// own waits until no other command has the name.
+// own waits until no other command owns the name, then takes it.
 func (s *strand) own(name string, shared bool) error {
 	root, o := s.root(), s.names[name]
 	if o == nil {
@@ -80,8 +80,8 @@ func (s *strand) root() *strand {
 	return s
 }
 
-// leaveAll gives back the names that it owns in this transaction. Their locks
-// stay.
+// leaveAll releases the names that the strand owns within this transaction. The database locks
+// remain.
 func (s *strand) leaveAll() {
 	for _, o := range s.owns {
 		o.leave(s)
@@ -89,8 +89,8 @@ func (s *strand) leaveAll() {
 	s.owns = nil
 }
 
-// Hold implements [relational.Conn]. Within the transaction a name belongs to
-// one command until it has ended, in the order in which they ask.
+// Hold implements [relational.Conn]. Within the transaction, a command owns a name until it ends.
+// Commands get a name in the order of their requests.
 func (s *strand) Hold(ctx context.Context, names ...string) error {
 	return s.holdAll(ctx, false, names)
 }
@@ -116,7 +116,7 @@ func (s *strand) holdAll(ctx context.Context, shared bool, names []string) error
 	}
 	var err error
 	if len(ask) == 1 {
-		err = ask[0](s) // in the place of who asks; see Together
+		err = ask[0](s) // runs in this strand; see Together
 	} else {
 		err = s.Together(ask...)
 	}
@@ -131,14 +131,13 @@ func (s *strand) holdAll(ctx context.Context, shared bool, names []string) error
 	return nil
 }
 
-// lock is an advisory lock of PostgreSQL's.
+// lock is an advisory lock of PostgreSQL.
 type lock struct {
 	name   string
 	shared bool
 }
 
-// in reports whether a transaction has the lock, or a stronger one, and whether
-// that is known yet.
+// in reports whether a transaction has the lock or a stronger one, and whether that is known yet.
 func (l lock) in(held map[lock]bool) (got, known bool) {
 	if got, known = held[l]; l.shared && !got && held[lock{name: l.name}] {
 		return true, true
@@ -146,8 +145,7 @@ func (l lock) in(held map[lock]bool) (got, known bool) {
 	return got, known
 }
 
-// take takes the lock until the transaction ends, and notes in held whether it
-// could.
+// take tries to acquire the lock until the transaction ends, and records the result in held.
 func (l lock) take(ctx context.Context, c relational.Conn, wait bool, held map[lock]bool) error {
 	query := tryHold
 	switch {
@@ -166,8 +164,8 @@ func (l lock) take(ctx context.Context, c relational.Conn, wait bool, held map[l
 	})
 }
 
-// number is what PostgreSQL knows the lock by. Two names of one number do no
-// harm: they wait for each other.
+// number returns PostgreSQL's key of the lock. Two names with the same key are harmless: they wait
+// for each other.
 func (l lock) number() int64 {
 	h := fnv.New64a()
 	h.Write([]byte(l.name)) // never fails

@@ -14,7 +14,7 @@ func TestListsAreBounded(t *testing.T) {
 	storetest.BoundedLists(t, s)
 }
 
-// filledByHand is a store whose texts are indexed when a test says so.
+// filledByHand opens a store whose texts are indexed only when the test calls fill.
 func filledByHand(t *testing.T, o Options) (s *Store, fill func() (blocks int, young bool)) {
 	t.Helper()
 	s = open(t, o)
@@ -57,8 +57,8 @@ func sum(t *testing.T, s *Store, query string) (n int64) {
 	return n
 }
 
-// A transaction that is still to commit may have a number that is lower: nothing is
-// indexed before it must have ended.
+// TestYoungTextsAreNotIndexed checks that nothing is indexed while a running transaction could
+// still commit a lower number.
 func TestYoungTextsAreNotIndexed(t *testing.T) {
 	now := time.Now()
 	s, fill := filledByHand(t, Options{Clock: func() time.Time { return now }})
@@ -74,7 +74,8 @@ func TestYoungTextsAreNotIndexed(t *testing.T) {
 	}
 }
 
-// The metadata of what a server of the version before has started is indexed later.
+// TestMetadataOfOlderServersIsIndexed checks that the metadata of executions that a server of the
+// previous version has started is indexed later.
 func TestMetadataOfOlderServersIsIndexed(t *testing.T) {
 	now := time.Now()
 	s, fill := filledByHand(t, Options{Clock: func() time.Time { return now }})

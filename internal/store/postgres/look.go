@@ -11,20 +11,20 @@ import (
 	"github.com/perdure/perdure/internal/store/turns"
 )
 
-// Look is a store that is only read, beside servers or without any.
+// Look is a store that is opened only for reading. Servers may have it open.
 type Look struct {
 	relational.Reader
 	store *Store
 }
 
-// OpenLook connects to the database at url for looking. Errors: unavailable if
-// it cannot be reached, conflict if its tables are not those of this program.
+// OpenLook connects to the database at url for reading. Errors: unavailable if it cannot be
+// reached, conflict if its tables have another version.
 func OpenLook(ctx context.Context, url string) (*Look, error) {
 	db, err := newDatabase(url, func(error) {})
 	if err != nil {
 		return nil, err
 	}
-	db.config.ValidateConnect = nil // a standby will do
+	db.config.ValidateConnect = nil // a standby is sufficient
 	if err := checkVersion(ctx, db.config); err != nil {
 		return nil, refusal(err)
 	}
@@ -34,7 +34,7 @@ func OpenLook(ctx context.Context, url string) (*Look, error) {
 	}
 	config.ConnConfig, config.MaxConns = db.config.Copy(), 1
 	config.ConnConfig.RuntimeParams["application_name"] = "perdure store check"
-	config.ConnConfig.RuntimeParams["statement_timeout"] = "0" // some go through whole tables
+	config.ConnConfig.RuntimeParams["statement_timeout"] = "0" // some statements read whole tables
 	s := &Store{db: db, turns: turns.New(1, 1), clock: &clock{}}
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, err
@@ -42,13 +42,13 @@ func OpenLook(ctx context.Context, url string) (*Look, error) {
 	return &Look{Reader: relational.Reader{Tx: s.read, Clock: s.clock.Now, Words: words}, store: s}, nil
 }
 
-// checkVersion refuses tables of another version: they cannot be read.
+// checkVersion returns an error for tables of another version, which cannot be read.
 func checkVersion(ctx context.Context, config *pgx.ConnConfig) error {
 	conn, err := pgx.ConnectConfig(ctx, config.Copy())
 	if err != nil {
 		return unreachable(err)
 	}
-	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
+	defer func() { _ = conn.Close(ctx) }() // all results are read
 	if there, err := unfinished(ctx, conn); err != nil {
 		return err
 	} else if there {
@@ -71,17 +71,16 @@ func checkVersion(ctx context.Context, config *pgx.ConnConfig) error {
 	return perdure.Errorf(perdure.Conflict, "the database has version %d, this program reads version %d; perdure migrate changes it", has, newest)
 }
 
-// Integrity has nothing to look for: the database checks its own pages where it
-// was made with checksums.
+// Integrity does nothing: the database checks its own pages if it was created with checksums.
 func (l *Look) Integrity(context.Context) ([]string, error) { return nil, nil }
 
-// Close ends the looking.
+// Close closes the connections.
 func (l *Look) Close() error {
 	l.store.pool.Close()
 	return nil
 }
 
-// newestVersion is that of the tables that this program knows.
+// newestVersion returns the version of the tables that this program supports.
 func newestVersion() (int64, error) {
 	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {

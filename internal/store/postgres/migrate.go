@@ -21,27 +21,27 @@ var migrationFiles embed.FS
 var errUnfinished = perdure.Errorf(perdure.Conflict,
 	"a copy into this database was not finished; run perdure store copy again with the same source, or empty the database")
 
-// migrating is the number of the lock under which tables are changed.
+// migrating is the key of the lock for changing tables.
 const migrating = 0x70657264757265 // "perdure"
 
 const (
-	// migrationLock is how long a migration waits for a table: what servers do waits
-	// behind it, and waits for 10 s at most.
+	// migrationLock is how long a migration waits for a table lock. Servers' statements queue
+	// behind it, and wait for at most 10 s.
 	migrationLock = "3s"
-	// migrationTries is how often it is tried where servers were in its way, and
-	// migrationPause how long they have to themselves in between.
+	// migrationTries is how often a migration is tried if servers block it. migrationPause is the
+	// time in between, in which servers can work.
 	migrationTries, migrationPause = 30, 500 * time.Millisecond
 )
 
-// Migrate brings the tables of the database at url up to date, and returns the
-// version that they had and the one that they have. Many may do so at once: one
-// does it, the others wait. Errors are those of Open.
+// Migrate migrates the tables of the database at url, and returns their previous and their new
+// version. Several processes may call it at once: one migrates, the others wait. Errors are those
+// of Open.
 func Migrate(ctx context.Context, url string) (from, to int64, err error) {
 	return migrateFor(ctx, url, false)
 }
 
-// migrateFor is Migrate, for a copy or for anybody else: where a copy has begun
-// and has not ended, they would find half of what there is.
+// migrateFor is Migrate, for a copy or for other callers. Other callers get an error if a copy has
+// begun and has not ended, because they would find incomplete data.
 func migrateFor(ctx context.Context, url string, copy bool) (from, to int64, err error) {
 	config, err := parse(url)
 	if err != nil {
@@ -51,7 +51,7 @@ func migrateFor(ctx context.Context, url string, copy bool) (from, to int64, err
 	if err != nil {
 		return 0, 0, unreachable(err)
 	}
-	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
+	defer func() { _ = conn.Close(ctx) }() // all results are read
 	if err := checkServer(ctx, conn); err != nil {
 		return 0, 0, refusal(err)
 	}
@@ -60,7 +60,7 @@ func migrateFor(ctx context.Context, url string, copy bool) (from, to int64, err
 			return version, version, refusal(err)
 		}
 	}
-	// It is given back with the connection.
+	// Closing the connection releases the lock.
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(migrating)); err != nil {
 		return 0, 0, refusal(err)
 	}
@@ -81,7 +81,7 @@ func migrateFor(ctx context.Context, url string, copy bool) (from, to int64, err
 	return from, to, refusal(makeStore(ctx, conn))
 }
 
-// newestMigration returns the number of the last file, and how many there are.
+// newestMigration returns the number of the newest migration, and the number of migrations.
 func newestMigration() (version int64, files int, known bool) {
 	all, err := migrationFiles.ReadDir("migrations")
 	if err != nil || len(all) == 0 {
@@ -92,8 +92,8 @@ func newestMigration() (version int64, files int, known bool) {
 	return version, len(all), err == nil
 }
 
-// isAt reports whether there is nothing to do, in one round trip and with no right
-// but to read.
+// isAt reports whether no migration is necessary. It needs one round trip and only the right to
+// read.
 func isAt(ctx context.Context, conn *pgx.Conn, version int64, files int) bool {
 	var at int64
 	var applied int
@@ -122,8 +122,8 @@ func migrate(ctx context.Context, db *sql.DB) (from, to int64, err error) {
 	return from, to, up(ctx, provider)
 }
 
-// up brings the tables up to date beside servers that work. Each migration is a
-// transaction, so it continues where it was.
+// up migrates the tables while servers are working. Each migration is a transaction, so an
+// interrupted up continues with the next one.
 func up(ctx context.Context, provider *goose.Provider) error {
 	return patiently(ctx, func() error {
 		_, err := provider.Up(ctx)
@@ -131,7 +131,7 @@ func up(ctx context.Context, provider *goose.Provider) error {
 	})
 }
 
-// patiently does what servers may be in the way of.
+// patiently retries an operation that servers may block.
 func patiently(ctx context.Context, do func() error) error {
 	for tries := 1; ; tries++ {
 		err := do()

@@ -10,15 +10,15 @@ import (
 )
 
 var (
-	// Statements of a migration that lock a table against writers.
+	// lockingStatement matches statements of a migration that lock a table against writers.
 	lockingStatement = regexp.MustCompile(`(?m)^(?:ALTER TABLE|CREATE (?:UNIQUE )?INDEX(?: IF NOT EXISTS)? \w+ ON) (?:ONLY )?(\w+)|REFERENCES (\w+)|^CREATE (?:OR REPLACE )?TRIGGER \w+ [A-Z ]+ ON (\w+)`)
 	createsTable     = regexp.MustCompile(`(?m)^CREATE TABLE (?:IF NOT EXISTS )?(\w+)`)
 	locksTables      = regexp.MustCompile(`(?m)^LOCK TABLE ([\w, ]+) IN ACCESS EXCLUSIVE MODE;`)
 )
 
-// A migration that locks tables of before more than once takes all of them first: one
-// that asks for a stronger lock of a table that it reads already, or for a second table
-// while it has one, deadlocks with servers that work, at each of its tries.
+// TestMigrationsLockFirst checks that a migration that locks existing tables more than once locks
+// all of them first. Otherwise each attempt would deadlock with running servers: when it requests a
+// stronger lock of a table that it already reads, or a second table while it holds one.
 func TestMigrationsLockFirst(t *testing.T) {
 	files, err := fs.Glob(migrationFiles, "migrations/*.sql")
 	if err != nil {
@@ -27,7 +27,7 @@ func TestMigrationsLockFirst(t *testing.T) {
 	checked := 0
 	for _, file := range files {
 		name := path.Base(file)
-		if name < "0030" { // older ones ran before anything was released beside them
+		if name < "0030" { // older ones were never run beside released servers
 			continue
 		}
 		text, err := migrationFiles.ReadFile(file)

@@ -11,41 +11,41 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// many is how the rows of one statement are written with one: each parameter as an
-// array, or, where it is the same for all rows, once. Most are: the moment, the
-// status, what is NULL. An array costs for each of its values, here and there.
+// many is how rows for one statement are written with a single statement. Each parameter is an
+// array, or a single value if it is the same for all rows. Most parameters are the same: the time,
+// the status, NULL. An array costs time for each of its values, here and in the database.
 type many struct {
 	shape *shape
 	types []uint32
-	whole string // with arrays alone; "" if there is none
+	whole string // all parameters are arrays; "" if that is impossible
 
 	mu      sync.Mutex
 	narrows []*narrow
-	seen    int    // groups since narrows were last thought of
-	common  []bool // parameters that were the same for all rows in each of those
+	seen    int    // groups since the last call of think
+	common  []bool // parameters that had only one value in each of those groups
 }
 
-// narrow is a statement for rows that have the same values of some parameters.
+// narrow is a statement for rows with the same values of some parameters.
 type narrow struct {
 	same  []bool
-	n     int // how many those are
+	n     int // number of those parameters
 	query string
-	used  int // by groups since narrows were last thought of
+	used  int // number of groups since the last call of think
 }
 
 const (
-	// maxNarrows bounds the statements that every connection has to plan.
+	// maxNarrows limits the statements that every connection has to plan.
 	maxNarrows = 4
-	// learnGroups is of how many groups is learnt what is the same, and learnRows
-	// how many rows one has that something is learnt of: what is the same by chance
-	// is not the same in all of them.
+	// learnGroups is the number of groups after which common parameters are evaluated. learnRows is
+	// the minimum number of rows of a group that counts: values that are equal by chance are not
+	// equal in all such groups.
 	learnGroups, learnRows = 16, 4
-	// worthColumns is by how many parameters a new statement has to be better.
+	// worthColumns is how many more common parameters a new statement must have.
 	worthColumns = 2
 )
 
-// statementFor returns the statement for rows, and its parameters. With early set, it
-// learns of each group at once.
+// statementFor returns the statement for rows, and its parameters. With early, it evaluates each
+// group at once.
 func (m *many) statementFor(rows [][]any, early bool) (query string, args []any) {
 	learn, enough := learnGroups, learnRows
 	if early {
@@ -64,7 +64,8 @@ func (m *many) statementFor(rows [][]any, early bool) (query string, args []any)
 	return chosen.query, args
 }
 
-// choose returns the narrowest statement that fits, nil if none does, and learns.
+// choose returns the narrowest statement that fits; nil if there is none. It also records what the
+// group has in common.
 func (m *many) choose(same []bool, telling bool, learn int) (best *narrow) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -92,8 +93,8 @@ func (m *many) choose(same []bool, telling bool, learn int) (best *narrow) {
 	return best
 }
 
-// think makes a statement for what the last groups had in common, if none of those
-// that there are is about as good, in place of the one that was used least.
+// think adds a statement for what the last groups had in common, unless an existing one is about as
+// good. If there are too many, it replaces the least used one.
 func (m *many) think() {
 	m.seen = 0
 	count := 0
@@ -126,7 +127,7 @@ func (m *many) think() {
 	}
 }
 
-// within reports whether all of a are in b.
+// within reports whether b contains all of a.
 func within(a, b []bool) bool {
 	for i := range a {
 		if a[i] && !b[i] {
@@ -136,8 +137,8 @@ func within(a, b []bool) bool {
 	return true
 }
 
-// sameIn reports which parameters are the same in all rows; never all of them, since
-// one array says how many rows there are.
+// sameIn reports which parameters are the same in all rows. It never reports all of them, since one
+// array must determine the number of rows.
 func sameIn(rows [][]any) []bool {
 	same := make([]bool, len(rows[0]))
 	arrays := 0
@@ -157,8 +158,8 @@ func sameIn(rows [][]any) []bool {
 	return same
 }
 
-// equal reports whether two parameters are; false where that would have to be found
-// out.
+// equal reports whether two parameters are equal. It returns false if the comparison would be
+// expensive.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case nil:
@@ -176,8 +177,8 @@ func equal(a, b any) bool {
 	return false
 }
 
-// of returns how many rows of a shape are written or read with one statement. The
-// first time it asks the database what types the parameters are.
+// of returns the cached many of a statement. The first call for a statement asks the database for
+// the types of the parameters.
 func (g *grouped) of(ctx context.Context, conn *pgx.Conn, query string, s *shape) (*many, error) {
 	if known, ok := g.made.Load(query); ok {
 		return known.(*many), nil
@@ -194,8 +195,8 @@ func (g *grouped) of(ctx context.Context, conn *pgx.Conn, query string, s *shape
 
 var parameter = regexp.MustCompile(`\bu\.p(\d+)\b`)
 
-// statement makes the statement for parameters of these types, of which some are
-// the same for all rows; "" if a type has no array.
+// statement returns the statement for parameters of these types, some of which are the same for all
+// rows; "" if a type has no array type.
 func (s *shape) statement(types []uint32, same []bool) string {
 	var values, names []string
 	scalars := map[string]string{}

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// changes is a statement with a status, a number and a key.
+// changes returns the many of a statement with a status, a number and a key.
 func changes(t *testing.T) *many {
 	t.Helper()
 	s := shapeOf("UPDATE t SET status = ?, n = n + ? WHERE id = ?")
@@ -20,7 +20,7 @@ func changes(t *testing.T) *many {
 	return m
 }
 
-// rowsOf returns n rows, each with a key of its own.
+// rowsOf returns n rows with different keys.
 func rowsOf(n int, status func(i int) string, number int64) (rows [][]any) {
 	for i := range n {
 		rows = append(rows, []any{status(i), number, []byte{byte(i)}})
@@ -30,8 +30,8 @@ func rowsOf(n int, status func(i int) string, number int64) (rows [][]any) {
 
 func always(status string) func(int) string { return func(int) string { return status } }
 
-// What the rows of many groups in turn have in common goes over once, whichever
-// value it has; what a group does not have in common goes as arrays.
+// TestWhatIsTheSameGoesOnce checks that parameters that are equal within each of many groups are
+// sent once, whatever their values, and that other parameters are sent as arrays.
 func TestWhatIsTheSameGoesOnce(t *testing.T) {
 	m := changes(t)
 	worth := rowsOf(8, always("done"), 1)
@@ -58,8 +58,8 @@ func TestWhatIsTheSameGoesOnce(t *testing.T) {
 	}
 }
 
-// A group that has something in common by chance makes no statement, and neither do
-// small ones.
+// TestChanceMakesNoStatement checks that a group with accidentally equal parameters does not create
+// a statement, and that small groups do not.
 func TestChanceMakesNoStatement(t *testing.T) {
 	m := changes(t)
 	for range 3 * learnGroups {
@@ -76,8 +76,8 @@ func TestChanceMakesNoStatement(t *testing.T) {
 	}
 }
 
-// A connection has a bounded number of statements, and at least one parameter is an
-// array.
+// TestStatementsAreBounded checks that the number of statements per connection is limited, and that
+// at least one parameter is an array.
 func TestStatementsAreBounded(t *testing.T) {
 	const params = 40
 	columns := make([]string, params)

@@ -23,43 +23,42 @@ import (
 )
 
 const (
-	// maxCommitters are enough for many cores: they take turns with the disk. More
-	// than there are cores only make the batches smaller.
+	// maxCommitters is enough for many cores, because committers take turns with the disk. With
+	// more committers than cores, batches only get smaller.
 	maxCommitters  = 4
 	defaultReaders = 16
 )
 
-// Options say how a store is opened. The zero value of every field but URL
-// works.
+// Options are the options for opening a store. Only URL is required.
 type Options struct {
-	// URL names the database: postgres://user:password@host/name?settings, as
-	// libpq reads it. The database must be there, with UTF8 as its encoding.
+	// URL is the URL of the database, in libpq's format:
+	// postgres://user:password@host/name?settings. The database must exist and have the encoding
+	// UTF8.
 	URL string
-	// Committers is how many connections write; by default one for each core, at
-	// least 2 and at most 4. Readers is how many read at most; default 16.
+	// Committers is the number of writing connections; the default is one per core, at least 2 and
+	// at most 4. Readers is the maximum number of reading connections; default 16.
 	Committers, Readers int
-	// Clock replaces the database's own time, for tests.
+	// Clock replaces the database's time in tests.
 	Clock  func() time.Time
 	Logger *slog.Logger
-	// Fatal is told, once, when the database turns out to be another one than was
-	// opened: restored, or failed over to a standby. The process should end and
-	// start again; the store writes no more.
+	// Fatal is called once, when the database turns out to differ from the one that was opened,
+	// after a restore or a failover to a standby. The process should end and start again, because
+	// the store writes no more.
 	Fatal func(error)
-	// Observer is told what the committers do; may be nil.
+	// Observer receives what the committers do; may be nil.
 	Observer *store.Observer
-	// Plain turns off what is there for speed alone: texts are neither indexed nor looked
-	// for in the index.
+	// Plain disables optimizations: texts are neither indexed nor searched in the index.
 	Plain bool
-	// AllowOff names those of [Settings] that may be off when the store is opened.
+	// AllowOff names the [Settings] that may be off when the store is opened.
 	AllowOff []string
 }
 
-// Store is a PostgreSQL database.
+// Store is a store in a PostgreSQL database.
 type Store struct {
 	relational.Reader
 	db         *database
 	pool       *pgxpool.Pool
-	turns      *turns.Turns // at the pool's connections
+	turns      *turns.Turns // for the pool's connections
 	clock      *clock
 	committers []*committer
 	closing    sync.Once
@@ -72,10 +71,9 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open connects to the database and brings its tables up to date; several
-// servers may do so at once. Errors: conflict if a newer version of the program
-// has written it, unavailable if it cannot be reached, invalid_argument if one of
-// [Settings] is off.
+// Open connects to the database and migrates its tables. Several servers may do so at once. Errors:
+// conflict if a newer version of the program has written it, unavailable if it cannot be reached,
+// invalid_argument if one of [Settings] is off and not in AllowOff.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.normal()
 	if err := checkAllowed(o.AllowOff); err != nil {
@@ -153,7 +151,7 @@ func (s *Store) start(ctx context.Context, o Options) error {
 	return nil
 }
 
-// fill indexes texts in the background.
+// fill starts to index texts in the background.
 func (s *Store) fill(ctx context.Context) {
 	s.filler = relational.NewTextFiller(&s.Reader, func(ctx context.Context, c store.Command) ([]any, error) {
 		return s.committerOf(&c).Do(ctx, c)
@@ -164,18 +162,16 @@ func (s *Store) fill(ctx context.Context) {
 	}
 }
 
-// staleCommitter is how long after its last transaction a committer's row is of
-// no use to anyone.
+// staleCommitter is the time after its last transaction when a committer's row is no longer needed.
 const staleCommitter = 7 * 24 * time.Hour
 
-// learn reads the database's epoch and time, and tidies up after servers that
-// have not.
+// learn reads the database's epoch and time, and deletes stale rows of other servers' committers.
 func (s *Store) learn(ctx context.Context) error {
 	conn, err := s.db.connect(ctx)
 	if err != nil {
 		return unreachable(err)
 	}
-	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
+	defer func() { _ = conn.Close(ctx) }() // all results are read
 	epoch, err := readEpoch(ctx, conn)
 	if err != nil {
 		return err
@@ -190,8 +186,8 @@ func (s *Store) learn(ctx context.Context) error {
 	return err
 }
 
-// read runs a read that sees one moment. Whatever fails comes back as a coded
-// error, except the context's end.
+// read runs a read with a consistent snapshot. It returns all errors as coded errors, except the
+// context's error.
 func (s *Store) read(ctx context.Context, read func(c relational.Conn) error) error {
 	org := store.OrgOf(ctx)
 	if err := s.turns.Take(ctx, org); err != nil {
@@ -209,7 +205,7 @@ func (s *Store) read(ctx context.Context, read func(c relational.Conn) error) er
 	err = read(&plain{conn: conn.Conn(), first: []statement{{query: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}}})
 	if conn.Conn().IsClosed() && err != nil {
 		if errors.Is(err, errSilent) {
-			s.pool.Reset() // what is idle has died of the same
+			s.pool.Reset() // idle connections have probably died, too
 		}
 		err = lost(err)
 	}
@@ -219,8 +215,8 @@ func (s *Store) read(ctx context.Context, read func(c relational.Conn) error) er
 	return refusal(err)
 }
 
-// release ends the transaction that a connection may be in, and gives it back to
-// its pool. The reader need not wait for that; Close of the pool does.
+// release ends the transaction of a connection, if any, and returns it to its pool. The reader does
+// not wait for that, but closing the pool does.
 func release(conn *pgxpool.Conn) {
 	if conn.Conn().IsClosed() || conn.Conn().PgConn().TxStatus() == 'I' {
 		conn.Release()
@@ -240,12 +236,11 @@ func (s *Store) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return s.committerOf(&c).Do(ctx, c)
 }
 
-// Tidy implements [store.Store]. Nothing is put off.
+// Tidy implements [store.Store]. It does nothing, because no work is deferred.
 func (s *Store) Tidy(context.Context) error { return nil }
 
-// committerOf returns the committer of an execution, so that its commands keep
-// their order. Picks of one org go to the same one: they would be in each
-// other's way.
+// committerOf returns the committer of an execution, so that its commands remain in order. All
+// picks of an org go to the same committer, because they would block each other.
 func (s *Store) committerOf(c *store.Command) *committer {
 	h := fnv.New32a()
 	if c.Pick == nil && c.Execution != uuid.Nil {
@@ -259,7 +254,7 @@ func (s *Store) committerOf(c *store.Command) *committer {
 // Epoch implements [store.Store].
 func (s *Store) Epoch() uint64 { return s.db.epoch.Load() }
 
-// Close commits what is queued and closes the connections.
+// Close commits the queued commands and closes the connections.
 func (s *Store) Close() error {
 	s.closing.Do(func() { s.closed = s.close() })
 	return s.closed
@@ -284,7 +279,7 @@ func (s *Store) close() error {
 		return nil
 	}
 	defer s.pool.Close()
-	s.pool.Reset() // what is idle may have died
+	s.pool.Reset() // idle connections may have died
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if _, err := s.pool.Exec(ctx, "DELETE FROM committer WHERE id = ANY($1)", ids); err != nil && codeOf(err) != "" {
@@ -293,7 +288,7 @@ func (s *Store) close() error {
 	return nil
 }
 
-// makeStore returns the store its row, once.
+// makeStore inserts the store's row, unless it exists.
 func makeStore(ctx context.Context, conn *pgx.Conn) error {
 	var random [8]byte
 	rand.Read(random[:]) // never fails
@@ -302,7 +297,7 @@ func makeStore(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// checkServer refuses what the store cannot work with.
+// checkServer returns an error if the store cannot work with the server.
 func checkServer(ctx context.Context, conn *pgx.Conn) error {
 	var version int
 	var encoding string

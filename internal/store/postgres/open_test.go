@@ -24,7 +24,7 @@ import (
 
 func execute(t *testing.T, url, query string, args ...any) {
 	t.Helper()
-	ctx := context.WithoutCancel(t.Context()) // it may tidy up
+	ctx := context.WithoutCancel(t.Context()) // it may run in a cleanup
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func bare(t *testing.T) string {
 	t.Helper()
 	url := postgrestest.Database(t, migrated)
 	execute(t, url, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-	t.Cleanup(func() { // others expect tables in it, of which nothing is known yet
+	t.Cleanup(func() { // other tests expect tables in it, without statistics
 		execute(t, url, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
 		if err := migrated(context.WithoutCancel(t.Context()), url); err != nil {
 			t.Error(err)
@@ -49,7 +49,8 @@ func bare(t *testing.T) string {
 	return url
 }
 
-// Several servers start at once on an empty database: all of them work.
+// TestServersStartAtOnce starts several servers at once on an empty database. All of them must
+// work.
 func TestServersStartAtOnce(t *testing.T) {
 	url := bare(t)
 	var wg sync.WaitGroup
@@ -70,7 +71,7 @@ func TestServersStartAtOnce(t *testing.T) {
 	storetest.Invariants(t, open(t, Options{Plain: true, URL: url}))
 }
 
-// Tables are brought up to date while servers write to them and read them.
+// TestMigrationsBesideServersThatWork migrates tables while servers write to them and read them.
 func TestMigrationsBesideServersThatWork(t *testing.T) {
 	for range 3 {
 		url := bare(t)
@@ -126,8 +127,8 @@ func TestMigrationsBesideServersThatWork(t *testing.T) {
 	}
 }
 
-// addColumns gives the database the columns that migrations after a version add: the
-// server of this build, which writes them, stands in for one of the build before.
+// addColumns adds the columns of all migrations after a version to the database. A server of this
+// version, which writes them, then takes the role of a server of the previous version.
 func addColumns(t *testing.T, url string, version int) {
 	t.Helper()
 	files, err := fs.Glob(migrationFiles, "migrations/*.sql")
@@ -149,7 +150,7 @@ func addColumns(t *testing.T, url string, version int) {
 	}
 }
 
-// What was counted since the checkpoint becomes a score.
+// TestCountsBecomeScores checks that counts since the checkpoint become scores.
 func TestCountsBecomeScores(t *testing.T) {
 	url := bare(t)
 	s := open(t, Options{Plain: true, URL: url})
@@ -175,7 +176,7 @@ func TestCountsBecomeScores(t *testing.T) {
 	}
 }
 
-// back takes migrations back, as far as a version.
+// back undoes migrations down to a version.
 func back(t *testing.T, url string, version int64) {
 	t.Helper()
 	config, err := parse(url)
@@ -197,7 +198,7 @@ func back(t *testing.T, url string, version int64) {
 	}
 }
 
-// A database that a newer program has changed is left alone.
+// TestNewerVersion checks that a database that a newer program has changed is not modified.
 func TestNewerVersion(t *testing.T) {
 	url := emptyDatabase(t)
 	execute(t, url, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (4711, true)")
@@ -208,8 +209,8 @@ func TestNewerVersion(t *testing.T) {
 	}
 }
 
-// A database that turns out to be another one is written to no more, and the
-// server is told once.
+// TestAnotherHistoryIsNoticed checks that a database that turns out to be another one is not
+// written any more, and that Fatal is called once.
 func TestAnotherHistoryIsNoticed(t *testing.T) {
 	var told atomic.Int32
 	url := emptyDatabase(t)
@@ -234,8 +235,8 @@ func TestAnotherHistoryIsNoticed(t *testing.T) {
 	noted(t, again, id, 0)
 }
 
-// The shared statements, and those of this store, are statements of PostgreSQL's,
-// and those of the hot paths need no whole table.
+// TestHotStatementsUseIndexes checks that the shared statements and those of this store are valid
+// in PostgreSQL, and that those of the hot paths do not scan whole tables.
 func TestHotStatementsUseIndexes(t *testing.T) {
 	queries := relational.Statements(words)
 	queries["pending agents"], queries["pending alone"], queries["pending tasks"] = pendingAgents, pendingAlone, pendingTasks
@@ -287,8 +288,8 @@ func usesIndexes(t *testing.T, name string, steps []string) {
 	}
 }
 
-// A reader that has to connect again notices another history as a writer does, and
-// shows nothing of it.
+// TestReadersNoticeAnotherHistory checks that a reader that connects again detects another history
+// like a writer, and returns nothing of it.
 func TestReadersNoticeAnotherHistory(t *testing.T) {
 	var told atomic.Int32
 	url := emptyDatabase(t)
@@ -304,8 +305,8 @@ func TestReadersNoticeAnotherHistory(t *testing.T) {
 	}
 }
 
-// A row is looked for by its key, and never among all of its execution's, however
-// little is known of the table.
+// TestRowsAreFoundByTheirKeys checks that rows are found by their keys, and not by reading all rows
+// of their execution, even without statistics.
 func TestRowsAreFoundByTheirKeys(t *testing.T) {
 	conn, err := pgx.Connect(t.Context(), emptyDatabase(t))
 	if err != nil {
@@ -317,7 +318,7 @@ func TestRowsAreFoundByTheirKeys(t *testing.T) {
 	}
 	for _, table := range []string{"agent_entry", "task_execution", "agent_signal", "blob"} {
 		for _, query := range []string{
-			"SELECT 1 FROM ONLY " + table + " x WHERE agent_execution_id = ? AND id = ? FOR KEY SHARE OF x", // as foreign keys ask
+			"SELECT 1 FROM ONLY " + table + " x WHERE agent_execution_id = ? AND id = ? FOR KEY SHARE OF x", // as foreign keys query
 			"UPDATE " + table + " SET created_at = ? WHERE agent_execution_id = ? AND id = ?",
 		} {
 			steps := strings.Join(plan(t, conn, query[:7]+table, translate(query)), "\n")
@@ -350,8 +351,8 @@ func plan(t *testing.T, conn *pgx.Conn, name, query string) (steps []string) {
 	return steps
 }
 
-// A store's row that was written again, as the restore of a dump into the same
-// database does, is another history, though every value in it is the same.
+// TestARestoredDumpIsAnotherHistory checks that a rewritten row of the store is another history, as
+// after restoring a dump into the same database, even if all its values are the same.
 func TestARestoredDumpIsAnotherHistory(t *testing.T) {
 	url := emptyDatabase(t)
 	s := open(t, Options{Plain: true, URL: url})
@@ -361,10 +362,11 @@ func TestARestoredDumpIsAnotherHistory(t *testing.T) {
 	}
 }
 
-// live are indexes that have nothing that has ended, and that of what is being deleted.
+// live matches indexes that contain nothing that has ended, and the index of executions that are
+// being deleted.
 var live = regexp.MustCompile(`^idx_agent_execution_(waiting|lease|worker|held|embedded)\w* |^pruning_pkey `)
 
-// The statements of lists are found by indexes, whatever they are narrowed by.
+// TestListsUseIndexes checks that all statements of lists use indexes, whatever the filters.
 func TestListsUseIndexes(t *testing.T) {
 	conn, err := pgx.Connect(t.Context(), emptyDatabase(t))
 	if err != nil {

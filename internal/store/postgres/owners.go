@@ -9,20 +9,19 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// owned are the tables whose rows belong to an execution by triggers, in place of a
-// foreign key.
+// owned lists the tables whose rows belong to an execution by triggers instead of a foreign key.
 var owned = []string{"log_record", "log_chunk", "task_execution"}
 
-// ownersPage is how many executions one statement of the audit looks for.
+// ownersPage is the number of executions that one statement of the audit examines.
 const ownersPage = 1000
 
-// ownersAfter gives the executions that a table's rows name, from one to the next by
-// its primary key, and whether each is there.
+// ownersAfter selects the executions that a table's rows refer to, and whether each exists. It
+// skips through the primary key from one execution to the next.
 const ownersAfter = "WITH RECURSIVE o (id) AS ((SELECT agent_execution_id FROM TABLE WHERE agent_execution_id > ?1 ORDER BY agent_execution_id LIMIT 1)" +
 	" UNION ALL SELECT (SELECT r.agent_execution_id FROM TABLE r WHERE r.agent_execution_id > o.id ORDER BY r.agent_execution_id LIMIT 1) FROM o WHERE o.id IS NOT NULL)" +
 	" SELECT o.id, EXISTS (SELECT 1 FROM agent_execution x WHERE x.id = o.id) FROM o WHERE o.id IS NOT NULL LIMIT ?2"
 
-// auditOwners checks what the triggers see to.
+// auditOwners checks the references that the triggers enforce.
 func auditOwners(ctx context.Context, c relational.Conn) error {
 	for _, table := range owned {
 		query := strings.ReplaceAll(ownersAfter, "TABLE", table)

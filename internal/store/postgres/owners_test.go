@@ -12,7 +12,7 @@ import (
 
 const foreignKeyViolation = "23503"
 
-// ofOwned inserts a row of each of these tables, for $1.
+// ofOwned are statements that insert a row for each execution in $1 into an owned table.
 var ofOwned = map[string]string{
 	"log_record": "INSERT INTO log_record (agent_execution_id, pos, seq, type, created_at) SELECT e, 100 + n, 100 + n, 'note', 1 FROM unnest($1::uuid[]) WITH ORDINALITY AS u(e, n)",
 	"log_chunk":  "INSERT INTO log_chunk (agent_execution_id, seq, pos, byte_offset, created_at, content) SELECT e, n, n, 0, 1, '' FROM unnest($1::uuid[]) WITH ORDINALITY AS u(e, n)",
@@ -26,7 +26,7 @@ func dialed(t *testing.T, url string) *pgx.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // what was asked for is done
+	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // nothing remains to be done
 	return conn
 }
 
@@ -44,7 +44,7 @@ func refusedAs(t *testing.T, code, what string, conn *pgx.Conn, query string, ar
 	}
 }
 
-// audited returns what the audit finds last.
+// audited returns the last finding of the audit.
 func audited(t *testing.T, s *Store) (found error) {
 	t.Helper()
 	for _, err := range s.Audit(t.Context()) {
@@ -53,8 +53,8 @@ func audited(t *testing.T, s *Store) (found error) {
 	return found
 }
 
-// Every table whose rows name an execution has a foreign key to see to it, or is
-// one of those that have triggers in its place.
+// TestEveryRowOfAnExecutionHasAnOwner checks that every table whose rows refer to an execution has
+// a foreign key, or is one of the tables that have triggers instead.
 func TestEveryRowOfAnExecutionHasAnOwner(t *testing.T) {
 	conn := dialed(t, emptyDatabase(t))
 	rows, err := conn.Query(t.Context(), "SELECT a.attrelid::regclass::text FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid"+
@@ -72,8 +72,8 @@ func TestEveryRowOfAnExecutionHasAnOwner(t *testing.T) {
 	}
 }
 
-// No row is inserted for an execution that is not there, beside others that are or
-// alone, by COPY or otherwise, and none changes its execution.
+// TestRowsBelongToAnExecution checks that no row is inserted for a missing execution, alone or
+// together with valid rows, by COPY or otherwise. No row may change its execution.
 func TestRowsBelongToAnExecution(t *testing.T) {
 	url := emptyDatabase(t)
 	s, conn := open(t, Options{Plain: true, URL: url}), dialed(t, url)
@@ -92,8 +92,9 @@ func TestRowsBelongToAnExecution(t *testing.T) {
 	refusedAs(t, foreignKeyViolation, "an execution with another id", conn, "UPDATE agent_execution SET id = $1", nobody)
 }
 
-// An execution takes its rows along, deleted or truncated; that of one that others
-// give rows waits for them, and takes those along too.
+// TestAnExecutionTakesItsRowsAlong checks that deleting or truncating an execution deletes its
+// rows. If other transactions are inserting rows for it, the deletion must wait for them and delete
+// those rows, too.
 func TestAnExecutionTakesItsRowsAlong(t *testing.T) {
 	url := emptyDatabase(t)
 	s, conn, other := open(t, Options{Plain: true, URL: url}), dialed(t, url), dialed(t, url)
@@ -124,7 +125,7 @@ func TestAnExecutionTakesItsRowsAlong(t *testing.T) {
 	}
 }
 
-// The audit finds a row whose execution is gone all the same.
+// TestTheAuditFindsRowsOfNobody checks that the audit finds a row with a missing execution.
 func TestTheAuditFindsRowsOfNobody(t *testing.T) {
 	for _, table := range owned {
 		url := emptyDatabase(t)
@@ -137,7 +138,8 @@ func TestTheAuditFindsRowsOfNobody(t *testing.T) {
 	}
 }
 
-// It finds one beyond the first page of owners, and nothing wrong with those.
+// TestTheAuditLooksAtEveryOwner checks that the audit finds such a row after the first page of
+// owners, and reports nothing about valid owners.
 func TestTheAuditLooksAtEveryOwner(t *testing.T) {
 	url := emptyDatabase(t)
 	s, conn := open(t, Options{Plain: true, URL: url}), dialed(t, url)
@@ -161,7 +163,7 @@ func TestTheAuditLooksAtEveryOwner(t *testing.T) {
 		if err := owners(t, s); err != nil {
 			t.Errorf("%s: %v", table, err)
 		}
-		exec(t, conn, ofOwned[table], []uuid.UUID{uuid.Max}) // behind all others
+		exec(t, conn, ofOwned[table], []uuid.UUID{uuid.Max}) // after all others
 		if err := owners(t, s); err == nil || !strings.Contains(err.Error(), table) {
 			t.Errorf("%s: behind %d owners a row of nobody gives %v", table, len(ids), err)
 		}
@@ -169,7 +171,7 @@ func TestTheAuditLooksAtEveryOwner(t *testing.T) {
 	}
 }
 
-// owners returns what the audit finds of rows whose execution is gone.
+// owners returns the audit's finding about rows with a missing execution.
 func owners(t *testing.T, s *Store) error {
 	t.Helper()
 	for _, err := range s.Audit(t.Context()) {

@@ -10,11 +10,10 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// pipe is one transaction in which many commands are decided side by side. Each
-// has a strand, which runs until it asks the database for something; what all
-// strands ask for goes over together, and the same statement of many of them as
-// one. So the number of round trips is that of the strand which asks most often,
-// however many there are. Only one strand runs at a time.
+// pipe is one transaction in which many commands are decided concurrently. Each command has a
+// strand, which runs until it needs an answer of the database. The requests of all strands are sent
+// together, and equal statements of several strands are combined into one. So the number of round
+// trips is that of the strand with the most requests. Only one strand runs at a time.
 type pipe struct {
 	ctx     context.Context
 	conn    *pgx.Conn
@@ -24,39 +23,39 @@ type pipe struct {
 	strands []*strand
 	names   map[string]*ownership // in this transaction
 	held    map[lock]bool         // locks that this transaction has, or could not get
-	before  []statement           // what has to go first
-	ended   []*chain              // what strands that have ended leave to be written
+	before  []statement           // to be sent first
+	ended   []*chain              // unwritten chains of ended strands
 	wrote   bool
 }
 
-// statement is one that nobody waits for.
+// statement is a statement whose result nobody needs.
 type statement struct {
 	query string
 	args  []any
 }
 
-// scan takes one row, which it reads with the function that it is given.
+// scan processes one row, which it reads with row.
 type scan = func(row func(dest ...any) error) error
 
-// question is what a strand waits for.
+// question is a statement for whose answer a strand waits.
 type question struct {
 	statement
-	rows   scan // nil: the number of rows changed is asked for
+	rows   scan // nil: asks for the number of changed rows
 	number int64
 }
 
-// strand is a piece of work in a pipe. It is the Conn of what it runs.
+// strand is a piece of work in a pipe. It is the Conn of that work.
 type strand struct {
 	*pipe
 	*coroutine
 	work    func(c relational.Conn) error
 	parent  *strand
 	asks    *question
-	blocked func() bool // what it waits for in this transaction, nil if nothing
-	waiting int         // strands made by Together or Apart
-	apart   bool        // it decides for itself, though another waits for it
+	blocked func() bool // reports whether it waits for something in this transaction; nil if it does not
+	waiting int         // strands started by Together or Apart
+	apart   bool        // it decides for itself, although another strand waits for it
 	later   []statement
-	chain   chain // of a strand that decides for itself
+	chain   chain // only of a strand that decides for itself
 	owns    []*ownership
 	ended   bool
 	err     error
@@ -71,7 +70,7 @@ func newPipe(ctx context.Context, conn *pgx.Conn, grouped *grouped, idle *corout
 	return &pipe{ctx: ctx, conn: conn, grouped: grouped, idle: idle, wait: wait, names: map[string]*ownership{}, held: map[lock]bool{}}
 }
 
-// begin creates a strand; it runs from the next call of run on.
+// begin creates a strand. It starts to run with the next call of run.
 func (p *pipe) begin(parent *strand, f func(c relational.Conn) error) *strand {
 	s := &strand{pipe: p, parent: parent, work: f}
 	p.idle.start(s)
@@ -79,7 +78,7 @@ func (p *pipe) begin(parent *strand, f func(c relational.Conn) error) *strand {
 	return s
 }
 
-// run works until every strand has ended. An error is the transaction's.
+// run runs until every strand has ended. An error means that the transaction has failed.
 func (p *pipe) run() error {
 	defer p.giveUp()
 	for len(p.strands) > 0 {
@@ -93,7 +92,7 @@ func (p *pipe) run() error {
 	return nil
 }
 
-// giveUp ends what has not ended.
+// giveUp ends the remaining strands.
 func (p *pipe) giveUp() {
 	for len(p.strands) > 0 {
 		last := p.strands[len(p.strands)-1]
@@ -104,8 +103,8 @@ func (p *pipe) giveUp() {
 	}
 }
 
-// advance runs every strand until it waits for something that is not there. An
-// error of a strand that no other waits for is the transaction's.
+// advance runs every strand until it waits for something. An error of a strand without a parent
+// fails the transaction.
 func (p *pipe) advance() error {
 	for moved := true; moved; {
 		moved = false
@@ -145,8 +144,7 @@ func (p *pipe) end(s *strand) error {
 	return s.err
 }
 
-// ask sends what was put off and what the strands wait for, and hands out the
-// answers.
+// ask sends deferred writes and the questions of all strands, and passes the answers to them.
 func (p *pipe) ask() error {
 	if len(p.strands) == 0 {
 		return nil
@@ -176,7 +174,7 @@ func (p *pipe) ask() error {
 	return p.conn.SendBatch(p.ctx, &batch).Close()
 }
 
-// flush queues what was put off.
+// flush queues the deferred writes.
 func (p *pipe) flush(batch *pgx.Batch) error {
 	for _, st := range p.before {
 		batch.Queue(translate(st.query), st.args...)
@@ -202,7 +200,7 @@ func (p *pipe) flush(batch *pgx.Batch) error {
 	return nil
 }
 
-// pause lets the others run.
+// pause lets other strands run.
 func (s *strand) pause() error {
 	if !s.yield(struct{}{}) {
 		return errGivenUp
@@ -218,7 +216,7 @@ func (s *strand) Exec(_ context.Context, query string, args ...any) (int64, erro
 	return q.number, err
 }
 
-// Write puts the statement off.
+// Write implements [relational.Conn]. It defers the statement.
 func (s *strand) Write(_ context.Context, query string, args ...any) error {
 	s.wrote = true
 	s.later = append(s.later, statement{query, args})
@@ -243,7 +241,7 @@ func eachRow(rows pgx.Rows, scan scan) error {
 	return rows.Err()
 }
 
-// Together implements [relational.Conn]: side by side.
+// Together implements [relational.Conn]. It runs the functions concurrently.
 func (s *strand) Together(fs ...func(c relational.Conn) error) error {
 	made := make([]*strand, len(fs))
 	for i, f := range fs {
@@ -268,7 +266,7 @@ func (s *strand) Apart(pieces ...relational.Piece) error {
 	return s.join(made)
 }
 
-// join waits for strands.
+// join waits for strands to end.
 func (s *strand) join(made []*strand) error {
 	s.waiting = len(made)
 	if s.waiting > 0 {

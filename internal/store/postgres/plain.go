@@ -9,13 +9,13 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// plain runs one statement after the other: for readers, and for a command
-// whose candidates are decided apart, in savepoints.
+// plain runs one statement after the other. Readers use it, and a command whose candidates are
+// decided in savepoints.
 type plain struct {
 	conn  *pgx.Conn
 	wait  bool
 	held  map[lock]bool
-	first []statement // goes along with the first statement
+	first []statement // sent together with the first statement
 }
 
 var _ relational.Conn = (*plain)(nil)
@@ -41,7 +41,7 @@ func (p *plain) Exec(ctx context.Context, query string, args ...any) (n int64, e
 	return n, err
 }
 
-// Write is Exec at once.
+// Write implements [relational.Conn]. It executes the statement at once.
 func (p *plain) Write(ctx context.Context, query string, args ...any) error {
 	_, err := p.Exec(ctx, query, args...)
 	return err
@@ -54,7 +54,7 @@ func (p *plain) Each(ctx context.Context, query string, args []any, scan scan) e
 	})
 }
 
-// Together runs one function after the other.
+// Together implements [relational.Conn]. It runs one function after the other.
 func (p *plain) Together(fs ...func(c relational.Conn) error) error {
 	for _, f := range fs {
 		if err := f(p); err != nil {
@@ -64,7 +64,7 @@ func (p *plain) Together(fs ...func(c relational.Conn) error) error {
 	return nil
 }
 
-// Apart does one piece after the other.
+// Apart implements [relational.Conn]. It runs one piece after the other.
 func (p *plain) Apart(pieces ...relational.Piece) error { return relational.InTurn(p, pieces) }
 
 // Hold implements [relational.Conn].

@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
-		// What these are about is shared with SQLite, whose tests draw more.
+		// The properties are shared with SQLite, whose tests run more checks.
 		if err := checks.Value.Set("20"); err != nil {
 			panic(err)
 		}
@@ -35,7 +35,7 @@ func migrated(ctx context.Context, url string) error {
 	return err
 }
 
-// emptyDatabase returns the URL of a database with tables, of this test's own.
+// emptyDatabase returns the URL of a database with tables for this test.
 func emptyDatabase(t testing.TB) string {
 	t.Helper()
 	return postgrestest.Database(t, migrated)
@@ -59,8 +59,8 @@ func open(t testing.TB, o Options) *Store {
 	return s
 }
 
-// Statements go over as those for many rows, though there is often one row. The
-// engine's tests use the others.
+// TestConformance uses the statements for many rows even for single rows. The engine's tests use
+// the statements for single rows.
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store {
 		s := open(t, Options{Committers: 2})

@@ -11,33 +11,32 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// lookTime bounds one look at what the database works on.
+// lookTime is the time limit of one look at what the database is working on.
 const lookTime = 3 * time.Second
 
-// backend is the database's process behind a connection. Since tells it from a
-// later one of the same number.
+// backend is the database process of a connection. since distinguishes it from a later process with
+// the same pid.
 type backend struct {
 	pid   int32
 	since string
 }
 
-// pulse is the newest look at the database's processes, for all connections that
-// are in doubt.
+// pulse caches the newest look at the database's processes, for all connections in doubt.
 type pulse struct {
-	mu    sync.Mutex // held while somebody looks
+	mu    sync.Mutex // locked during a look
 	at    time.Time  // when that look began
 	found look
 }
 
-// look is what one came to: who works, or that nobody can tell.
+// look is the result of a look: the working processes, or that they are unknown.
 type look struct {
 	working map[backend]bool
 	unknown bool
 }
 
-// works reports whether the database still works on what came over a connection:
-// that one may take its time. Where the database cannot be reached at all, it
-// does not; where it answers but does not tell, it may.
+// works reports whether the database is still working on a connection's request, so that the answer
+// may take longer. It returns false if the database cannot be reached at all, and true if it
+// answers without reporting its processes.
 func (d *database) works(b backend) bool {
 	now := time.Now()
 	d.pulse.mu.Lock()
@@ -49,8 +48,8 @@ func (d *database) works(b backend) bool {
 	return d.pulse.found.unknown || d.pulse.found.working[b]
 }
 
-// working are the processes that do not wait for their client, whether for what it
-// asks or until it takes what it is answered.
+// working selects the processes that do not wait for their client, neither for a request nor for
+// the receipt of an answer.
 const working = "SELECT pid, backend_start::text FROM pg_stat_activity WHERE wait_event_type IS DISTINCT FROM 'Client' AND backend_type = 'client backend'"
 
 func (d *database) look() look {
@@ -58,9 +57,9 @@ func (d *database) look() look {
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, d.config.Copy())
 	if err != nil {
-		return look{unknown: codeOf(err) != ""} // what refuses a connection is there
+		return look{unknown: codeOf(err) != ""} // a refused connection shows that the database is running
 	}
-	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
+	defer func() { _ = conn.Close(ctx) }() // all results are read
 	rows, err := conn.Query(ctx, working)
 	if err != nil {
 		return look{unknown: codeOf(err) != ""}
@@ -77,9 +76,9 @@ func (d *database) look() look {
 	return found
 }
 
-// meet finds out who is at the other end of a new connection, and keeps copies out
-// of the database for as long as that lasts. It waits for one that is about to end.
-// Error: conflict while a copy fills the database.
+// meet determines the process of a new connection, and locks out copies into the database for the
+// duration of the connection. It waits for a copy that is about to end. Errors: conflict while a
+// copy is filling the database.
 func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err error) {
 	if _, err = conn.Exec(ctx, "SELECT pg_advisory_lock_shared($1)", int64(serving)); err != nil {
 		if codeOf(err) == lockTimeout {
@@ -90,7 +89,7 @@ func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err err
 	err = conn.QueryRow(ctx, "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()").Scan(&b.pid, &b.since)
 	if err != nil {
 		if errors.Is(err, pgx.ErrNoRows) {
-			return b, nil // it tells nobody; the longest silence ends what is dead
+			return b, nil // the process is unknown; silence limits how long a dead connection lives
 		}
 		return b, err
 	}
@@ -104,15 +103,14 @@ func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err err
 	return b, nil
 }
 
-// end ends the process behind a connection that was lost: what it has locked is
-// free then, and nothing that it may still be sent comes to pass. It need not be
-// there any more. A process that waits for a standby is left alone, with its locks:
-// to end it would show others what no standby has.
+// end terminates the process of a lost connection, if it still exists. Its locks are then free, and
+// nothing that it may still receive takes effect. It leaves a process that waits for a standby
+// alone, with its locks: terminating it would make data visible that is on no standby.
 func (d *database) end(ctx context.Context, conn *pgx.Conn, b backend) error {
 	_, err := conn.Exec(ctx, "SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity WHERE pid = $1 AND backend_start::text = $2"+
 		" AND wait_event IS DISTINCT FROM 'SyncRep'", b.pid, b.since)
 	if codeOf(err) != "" {
-		return nil // it may not; then the database's own limits end it
+		return nil // not permitted; the database's own limits end the process
 	}
 	return err
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// scanner returns a row's Scan: values come as database/sql gives them (int64,
-// string, []byte, nil), ids as their 16 bytes, truths as 0 and 1.
+// scanner returns a row's Scan function. Values have the types of database/sql (int64, string,
+// []byte, nil); ids are their 16 bytes, booleans are 0 and 1.
 func scanner(rows pgx.Rows) func(dest ...any) error { return scannerOf(rows, 0) }
 
-// scannerOf leaves so many columns at the end out.
+// scannerOf is scanner, but leaves out the last columns, as many as without.
 func scannerOf(rows pgx.Rows, without int) func(dest ...any) error {
 	var fields []pgconn.FieldDescription
 	return func(dest ...any) error {
-		if fields == nil { // there are none before the first row, if it failed
+		if fields == nil { // there are none before the first row, if the query failed
 			fields = rows.FieldDescriptions()
 		}
 		raw := rows.RawValues()
@@ -65,8 +65,8 @@ func decode(f *pgconn.FieldDescription, raw []byte) (any, error) {
 	return nil, fmt.Errorf("type %d is not known here", f.DataTypeOID)
 }
 
-// assign puts a value in its place. The zero value stands for NULL where the
-// place has no other word for it and is new.
+// assign stores a value in its destination. NULL becomes the zero value if the destination cannot
+// represent NULL.
 func assign(dest, value any) error {
 	if s, ok := dest.(sql.Scanner); ok {
 		return s.Scan(value)

@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// placesIndex has this name when every entry has its place in the tree. The
-	// migration gives it the other one.
+	// placesIndex is the name of the index once every entry has its place in the tree. The
+	// migration creates it as placingIndex.
 	placesIndex  = "idx_agent_entry_place"
 	placingIndex = "idx_agent_entry_placing"
 	finishPlaces = "ALTER INDEX " + placingIndex + " RENAME TO " + placesIndex
 	placesThere  = "SELECT to_regclass('" + placesIndex + "') IS NOT NULL"
 	setPlaces    = "UPDATE agent_entry e SET segment = u.s, depth = u.d FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS u (n, s, d)" +
-		" WHERE e.agent_execution_id = $1 AND e.number = u.n AND e.number > 0 AND e.number BETWEEN $5 AND $6" // so that no plan reads all of the execution
+		" WHERE e.agent_execution_id = $1 AND e.number = u.n AND e.number > 0 AND e.number BETWEEN $5 AND $6" // prevents plans that read the whole execution
 	nextPlaced = "SELECT id FROM agent_execution WHERE id > $1 ORDER BY id LIMIT 100"
 	lockPlaced = "SELECT 1 FROM agent_execution WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE"
 	unplaced   = "SELECT DISTINCT agent_execution_id FROM agent_entry WHERE agent_execution_id = ANY($1) AND number > 0 AND depth IS NULL"
 )
 
-// checkPlaces refuses to read a database of which entries have no place yet.
+// checkPlaces returns an error if the database has entries that have no place yet.
 func checkPlaces(ctx context.Context, conn *pgx.Conn) error {
 	var there bool
 	if err := conn.QueryRow(ctx, placesThere).Scan(&there); err != nil || there {
@@ -32,9 +32,9 @@ func checkPlaces(ctx context.Context, conn *pgx.Conn) error {
 	return perdure.Errorf(perdure.Conflict, "the change of the tables to this version was interrupted; perdure migrate finishes it")
 }
 
-// placeEntries returns the entries that an older build has stored their places in the
-// tree, one execution at a time, while servers continue. The caller has the lock of
-// migrations. Interrupted, it continues the next time.
+// placeEntries computes the places in the tree of entries that an older version has stored, one
+// execution at a time, while servers are working. The caller must hold the migration lock. After an
+// interruption, the next call continues.
 func placeEntries(ctx context.Context, conn *pgx.Conn) error {
 	var there bool
 	if err := conn.QueryRow(ctx, placesThere).Scan(&there); err != nil || there {
@@ -52,8 +52,8 @@ func placeEntries(ctx context.Context, conn *pgx.Conn) error {
 	})
 }
 
-// placeAll places what has no place. Its transactions are durable with the one that
-// comes after them.
+// placeAll computes the missing places. Its transactions become durable together with the next
+// durable one.
 func placeAll(ctx context.Context, conn *pgx.Conn) error {
 	if _, err := conn.Exec(ctx, "SET synchronous_commit = off"); err != nil {
 		return err
@@ -91,7 +91,8 @@ func idsOf(ctx context.Context, conn *pgx.Conn, query string, arg any) (ids []uu
 	})
 }
 
-// placeSome places the entries of some executions, while no server writes to them.
+// placeSome computes the places of the entries of some executions. It locks the executions, so that
+// no server writes to them meanwhile.
 func placeSome(ctx context.Context, conn *pgx.Conn, ids []uuid.UUID) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, lockPlaced, rawIDs(ids)); err != nil {

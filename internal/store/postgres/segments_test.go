@@ -36,8 +36,9 @@ func placesIn(t *testing.T, url string) []string {
 	return places
 }
 
-// The entries of a database from before get the places that they would have been given,
-// by one of several servers that start at once, also after an interruption.
+// TestEntriesFromBeforeArePlaced checks that the entries of an older database get the same places
+// as new entries would. One of several servers that start at once computes them, also after an
+// interruption.
 func TestEntriesFromBeforeArePlaced(t *testing.T) {
 	url := bare(t)
 	s := open(t, Options{URL: url})
@@ -72,12 +73,13 @@ func TestEntriesFromBeforeArePlaced(t *testing.T) {
 	check(s)
 }
 
-// interrupted leaves one execution without places.
+// interrupted removes the places of one execution.
 const interrupted = "ALTER INDEX " + placesIndex + " RENAME TO " + placingIndex + ";" +
 	" UPDATE agent_entry SET segment = NULL, depth = NULL WHERE agent_execution_id = (SELECT min(id::text)::uuid FROM agent_execution);" +
 	" DELETE FROM agent_segment WHERE agent_execution_id = (SELECT min(id::text)::uuid FROM agent_execution)"
 
-// What a server of the version before inserts, which knows of no places, gets them.
+// TestOlderServersInsertEntriesWithPlaces checks that entries that a server of the previous version
+// inserts without places get them.
 func TestOlderServersInsertEntriesWithPlaces(t *testing.T) {
 	url := emptyDatabase(t)
 	s := open(t, Options{URL: url})

@@ -10,36 +10,33 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// shape says how one statement with many rows of parameters is made from one
-// that has a single row. There are four kinds whose rows cannot disturb each
-// other: rows inserted, rows changed or deleted by what columns are equal to,
-// and rows read.
+// shape is how a statement for one row is converted to a statement for many rows of parameters.
+// There are four kinds whose rows cannot affect each other: inserted rows, rows that are updated or
+// deleted by equality of columns, and rows that are read.
 type shape struct {
 	before, after string // around unnest(...), with the rows' parameters as u.p1, u.p2, ...
 	params        int
-	// unlike are the parameters by which the rows of one statement have to differ:
-	// PostgreSQL changes a row once in a statement, and refuses or forgets the
-	// second change.
+	// unlike lists the parameters by which the rows of one statement must differ: PostgreSQL
+	// changes a row only once per statement, and rejects or ignores a second change.
 	unlike []int
-	// match are the parameters that an inserted row is known by again, which
-	// comes back with what it was asked for.
+	// match lists the parameters that identify an inserted row in the result of RETURNING.
 	match []int
 }
 
 var (
-	// Only values that are all parameters, in their order.
+	// insertShape matches only values that are all parameters, in order.
 	insertShape = regexp.MustCompile(`^(INSERT INTO \w+ \(([\w, ]+)\)) VALUES \(([?, ]+)\)(?: (ON CONFLICT(?: DO NOTHING| \(([\w, ]+)\) DO (?:NOTHING|UPDATE SET [^?]+))))?(?: (RETURNING \w+))?$`)
 	updateShape = regexp.MustCompile(`^(UPDATE (\w+) SET )([^()]+) WHERE ([^()]+)$`)
 	deleteShape = regexp.MustCompile(`^(DELETE FROM (\w+)) WHERE ([^()]+)$`)
-	// equals is a column that is set, or compared. What is set may grow by a value.
+	// equals matches a column that is set or compared. A set column may be incremented by a value.
 	equals = regexp.MustCompile(`^(\w+)(?: = (\w+ \+ )?(\?|-?\d+|NULL|'\w*')| (IS NOT NULL|IS NULL))$`)
 	locks  = regexp.MustCompile(`\bFOR (NO KEY UPDATE|UPDATE|SHARE|KEY SHARE)\b`)
 	marked = regexp.MustCompile(`\$(\d+)`)
 )
 
-var shapes sync.Map // *shape by statement, nil inside where there is none
+var shapes sync.Map // *shape by statement; a nil *shape if there is none
 
-// shapeOf returns the shape of a statement in the shared words, nil if it has none.
+// shapeOf returns the shape of a shared statement; nil if it has none.
 func shapeOf(query string) *shape {
 	if known, ok := shapes.Load(query); ok {
 		return known.(*shape)
@@ -83,7 +80,7 @@ func insertOf(query string) *shape {
 	}
 	if m[6] != "" {
 		if m[4] != "" || len(columns) < 2 {
-			return nil // a row may not come back
+			return nil // a row may not be returned
 		}
 		s.after, s.match = " "+m[6]+", "+columns[0]+", "+columns[1], []int{0, 1}
 		s.unlike = s.match
@@ -139,8 +136,8 @@ func deleteOf(query string) *shape {
 	return s
 }
 
-// conditions numbers the parameters of a list of equations, and returns those that
-// it has.
+// conditions numbers the parameters of a list of equations, and returns the indexes of these
+// parameters.
 func (s *shape) conditions(list, separator, table string) (made string, params []int, ok bool) {
 	parts := strings.Split(list, separator)
 	for i, part := range parts {
@@ -163,7 +160,8 @@ func (s *shape) conditions(list, separator, table string) (made string, params [
 	return strings.Join(parts, separator), params, true
 }
 
-// selectOf reads for each row of parameters, and returns the row's number last.
+// selectOf returns the shape of a query. The combined query returns, for each row of parameters,
+// the query's rows with the number of the parameter row as the last column.
 func selectOf(query string) *shape {
 	s := &shape{before: "SELECT q.*, u.n FROM "}
 	for _, m := range marked.FindAllStringSubmatch(numbered(query), -1) {
@@ -178,13 +176,13 @@ func selectOf(query string) *shape {
 	return s
 }
 
-// arrays are the types of parameters that there are arrays of.
+// arrays lists the parameter types that have array types.
 var arrays = map[uint32]string{
 	pgtype.UUIDOID: "uuid[]", pgtype.TextOID: "text[]", pgtype.VarcharOID: "text[]", pgtype.ByteaOID: "bytea[]",
 	pgtype.Int8OID: "bigint[]", pgtype.Int4OID: "integer[]", pgtype.Int2OID: "smallint[]",
 }
 
-// column is one parameter of all rows, as an array of PostgreSQL's.
+// column is one parameter of all rows, as a PostgreSQL array.
 type column struct {
 	rows [][]any
 	at   int
@@ -200,10 +198,10 @@ func (c column) Dimensions() []pgtype.ArrayDimension {
 // Index implements [pgtype.ArrayGetter].
 func (c column) Index(i int) any { return c.rows[i][c.at] }
 
-// IndexType implements [pgtype.ArrayGetter]. Nil says that each tells its own.
+// IndexType implements [pgtype.ArrayGetter]. Nil means that each value has its own type.
 func (c column) IndexType() any { return nil }
 
-// columns turns rows of parameters into parameters.
+// columns converts rows of parameters to one array per parameter.
 func columns(rows [][]any) []any {
 	args := make([]any, len(rows[0]))
 	for i := range args {

@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// A hundred starts in one batch take three round trips, as one does: locks and time
-// with what is read of their executions, what each needs, and all writes with the COMMIT.
+// TestRoundTripsOfStarts checks that a hundred starts in one batch take three round trips, like one
+// start. The first reads locks, time and executions, the second what each command needs, and the
+// third sends all writes with the COMMIT.
 func TestRoundTripsOfStarts(t *testing.T) {
 	s := open(t, Options{Plain: true, Committers: 1})
 	c := tripsOf(s)
@@ -20,7 +21,7 @@ func TestRoundTripsOfStarts(t *testing.T) {
 		}
 		return calls
 	}
-	together(t, s, c, starts(100)) // so that statements are known
+	together(t, s, c, starts(100)) // prepares the statements
 	for _, n := range []int{1, 100} {
 		if got := together(t, s, c, starts(n)); got > 3 {
 			t.Errorf("%d starts take %d round trips", n, got)

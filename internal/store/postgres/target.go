@@ -13,31 +13,31 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// Target is a database that a whole store is copied into. While a copy is
-// unfinished no store opens there.
+// Target is a database into which a whole store is copied. While a copy is unfinished, no store can
+// be opened there.
 type Target struct {
 	conn     *pgx.Conn
 	warnings warnings
 	tables   []relational.Table
 }
 
-// Copying is a copy that is not finished.
+// Copying is an unfinished copy.
 type Copying struct {
 	ID uuid.UUID `json:"id"`
-	// Source tells the store that it comes from, and MadeAt that store's beginning.
+	// Source identifies the copied store. MadeAt is when that store was created, in milliseconds.
 	Source string `json:"source"`
 	MadeAt int64  `json:"madeAt"`
-	// Keep reports whether the source stays in use.
+	// Keep reports whether the source remains in use.
 	Keep bool `json:"keep"`
 }
 
-// copying is the lock under which a database is filled. The table of the same
-// name stands there for as long; it is no part of the schema.
+// copying is the key of the lock for filling a database. The table with the same name exists until
+// the copy is finished; it is not part of the schema.
 const copying = 0x70657264757266
 
-// OpenTarget connects to the database at url and brings its tables up to date,
-// which a server does not do there any more until the copy is finished. Errors:
-// those of Open, and conflict while another copy, or a server, is at work there.
+// OpenTarget connects to the database at url and migrates its tables. Until the copy is finished,
+// servers do not migrate them. Errors: those of Open, and conflict while another copy or a server
+// is using the database.
 func OpenTarget(ctx context.Context, url string) (*Target, error) {
 	if _, _, err := migrateFor(ctx, url, true); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func OpenTarget(ctx context.Context, url string) (*Target, error) {
 		return nil, err
 	}
 	config.RuntimeParams["application_name"] = "perdure store copy"
-	// Whatever the last transaction commits durably makes what was before it so.
+	// The last transaction commits durably, which makes all earlier ones durable.
 	config.RuntimeParams["synchronous_commit"] = "off"
 	config.RuntimeParams["statement_timeout"] = "0"
 	config.RuntimeParams["lock_timeout"] = "3s"
@@ -65,12 +65,12 @@ func OpenTarget(ctx context.Context, url string) (*Target, error) {
 	return t, nil
 }
 
-// serving is the lock that each connection of a server shares, and that a copy
-// has alone: what a connection calls itself is its URL's affair.
+// serving is the key of the lock that each connection of a server shares and that a copy locks
+// exclusively. The application name cannot be used for that, because the URL can set it.
 const serving = 0x70657264737276
 
-// take sees to it that nobody else writes. It waits a moment for a copy that was
-// interrupted, whose connection the database may not know yet to be gone.
+// take locks out all other writers. It waits a moment for an interrupted copy, whose connection the
+// database may not yet have closed.
 func (t *Target) take(ctx context.Context) error {
 	_, err := t.conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(copying))
 	if codeOf(err) == lockTimeout {
@@ -82,8 +82,9 @@ func (t *Target) take(ctx context.Context) error {
 	return t.alone(ctx)
 }
 
-// alone keeps servers out. The database may not know yet that one has gone. It
-// does not wait in line, where it would keep those that are there from connecting.
+// alone locks out servers. It retries, because the database may not yet have closed the connections
+// of a server that has ended. It does not wait for the lock, because that would block new
+// connections of running servers.
 func (t *Target) alone(ctx context.Context) error {
 	const tries, pause = 20, 50 * time.Millisecond
 	for n := 1; ; n++ {
@@ -105,11 +106,11 @@ func (t *Target) alone(ctx context.Context) error {
 	}
 }
 
-// Tables returns every table that holds what is stored, each after those that it
-// refers to; those by which the database itself is known are left out.
+// Tables returns every table with stored data, each after the tables that it refers to. It leaves
+// out the tables that describe the database itself.
 func (t *Target) Tables() []relational.Table { return t.tables }
 
-// Unfinished returns the copy that has begun here and has not ended, if any.
+// Unfinished returns the copy that has begun here and has not ended; nil if there is none.
 func (t *Target) Unfinished(ctx context.Context) (*Copying, error) {
 	there, err := unfinished(ctx, t.conn)
 	if err != nil || !there {
@@ -135,7 +136,7 @@ func (t *Target) Empty(ctx context.Context) (bool, error) {
 		var any bool
 		where := ""
 		if table.Name == "org" {
-			where = " WHERE id <> 'default' OR disabled_at IS NOT NULL" // a new database has that one
+			where = " WHERE id <> 'default' OR disabled_at IS NOT NULL" // a new database contains that org
 		}
 		if err := t.conn.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM "+table.Name+where+")").Scan(&any); err != nil || any {
 			return false, refusal(err)
@@ -144,13 +145,13 @@ func (t *Target) Empty(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Epoch is what [Store.Epoch] gives of the database.
+// Epoch returns the same epoch as [Store.Epoch] of the database.
 func (t *Target) Epoch(ctx context.Context) (uint64, error) {
 	epoch, err := readEpoch(ctx, t.conn)
 	return epoch, refusal(err)
 }
 
-// Begin empties the database for a copy, and keeps servers away until Finish.
+// Begin empties the database for a copy, and locks out servers until Finish.
 func (t *Target) Begin(ctx context.Context, c Copying) error {
 	raw, err := json.Marshal(c)
 	if err != nil {
@@ -183,7 +184,7 @@ func emptyTable(ctx context.Context, tx pgx.Tx, table relational.Table) error {
 	return err
 }
 
-// Progress returns what Put noted of a table last, "" if nothing.
+// Progress returns the last note of Put for a table; "" if there is none.
 func (t *Target) Progress(ctx context.Context, table string) (note string, err error) {
 	err = t.conn.QueryRow(ctx, "SELECT progress FROM copying WHERE table_name = $1", table).Scan(&note)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -192,8 +193,8 @@ func (t *Target) Progress(ctx context.Context, table string) (note string, err e
 	return note, refusal(err)
 }
 
-// Put adds rows to a table, their values in the order of its columns, and notes
-// how far the table is, both or neither.
+// Put inserts rows into a table and stores a note on its progress, atomically. The values are in
+// the order of the table's columns.
 func (t *Target) Put(ctx context.Context, table relational.Table, rows [][]any, note string) error {
 	err := t.transact(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.CopyFrom(ctx, pgx.Identifier{table.Name}, table.Columns, pgx.CopyFromRows(rows)); err != nil {
@@ -209,7 +210,7 @@ func (t *Target) Put(ctx context.Context, table relational.Table, rows [][]any, 
 	return nil
 }
 
-// Rows returns every row of a table, in any order; see [sqlite.Source.Rows].
+// Rows calls take with every row of a table, in any order; see [sqlite.Source.Rows].
 func (t *Target) Rows(ctx context.Context, table relational.Table, take func(row []any) error) error {
 	query := "SELECT "
 	for i, column := range table.Columns {
@@ -238,7 +239,7 @@ func (t *Target) Rows(ctx context.Context, table relational.Table, take func(row
 	return refusal(rows.Err())
 }
 
-// plainValue returns a value as SQLite has it.
+// plainValue returns a value with the type that SQLite returns.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case [16]byte:
@@ -251,9 +252,9 @@ func plainValue(v any) any {
 	return v
 }
 
-// Finish lets servers in. With epoch, which is not 0, readers continue where they
-// were in the store that has it; else they start again. An error may come after the
-// copy was finished here: then it is not known whether the standby has it.
+// Finish lets servers in. If epoch is not 0, readers of the store with that epoch continue where
+// they were; otherwise they start again. Finish may return an error after the copy was finished
+// here: then it is unknown whether the standby has it.
 func (t *Target) Finish(ctx context.Context, epoch uint64, madeAt int64) error {
 	t.warnings.last = nil
 	return errors.Join(t.finish(ctx, epoch, madeAt), refusal(t.warnings.err()))
@@ -282,7 +283,7 @@ func (t *Target) finish(ctx context.Context, epoch uint64, madeAt int64) error {
 	})
 }
 
-// goOnNumbering makes the next row's number follow the highest one.
+// goOnNumbering sets the table's sequence to continue after the highest number.
 func goOnNumbering(ctx context.Context, tx pgx.Tx, table relational.Table) error {
 	var sequence *string
 	err := tx.QueryRow(ctx, "SELECT pg_get_serial_sequence($1, column_name) FROM information_schema.columns"+
@@ -297,13 +298,13 @@ func goOnNumbering(ctx context.Context, tx pgx.Tx, table relational.Table) error
 	return err
 }
 
-// Tidy lets the database look at what it was filled with.
+// Tidy updates the database's statistics.
 func (t *Target) Tidy(ctx context.Context) error {
 	_, err := t.conn.Exec(ctx, "ANALYZE")
 	return refusal(err)
 }
 
-// Close gives the database up.
+// Close closes the connection.
 func (t *Target) Close() error { return t.conn.Close(context.Background()) }
 
 func (t *Target) transact(ctx context.Context, f func(tx pgx.Tx) error) error {

@@ -10,8 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store/postgres"
 )
 
-// called is a database's URL that says what its connections are called, and how
-// long they wait for locks.
+// called returns a database's URL with an application name and a limit for waiting for locks.
 func called(t *testing.T, name string) string {
 	t.Helper()
 	u, err := url.Parse(opentest.URL(t))
@@ -25,15 +24,15 @@ func called(t *testing.T, name string) string {
 	return u.String()
 }
 
-// A copy and servers keep each other out of a database, whatever their connections
-// are called.
+// TestCopiesAndServersKeepEachOtherOut checks that a copy and servers lock each other out of a
+// database, whatever their application names are.
 func TestCopiesAndServersKeepEachOtherOut(t *testing.T) {
 	to := called(t, "perdure-prod")
 	s, err := postgres.Open(t.Context(), postgres.Options{URL: to})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.AnyKey(t.Context()); err != nil { // it has a connection
+	if _, err := s.AnyKey(t.Context()); err != nil { // it opens a connection
 		t.Fatal(err)
 	}
 	if _, err := postgres.OpenTarget(t.Context(), to); !perdure.IsCode(err, perdure.Conflict) || !strings.Contains(err.Error(), "a server uses this database") {
@@ -45,7 +44,7 @@ func TestCopiesAndServersKeepEachOtherOut(t *testing.T) {
 	var copying *postgres.Target
 	unlocked(t, "a server uses", func() error { copying, err = postgres.OpenTarget(t.Context(), to); return err })
 	late, err := postgres.Open(t.Context(), postgres.Options{URL: to})
-	if err == nil { // it looks for a connection once it is asked something
+	if err == nil { // it connects with its first query
 		_, err = late.AnyKey(t.Context())
 	}
 	if err == nil || !strings.Contains(err.Error(), "a copy into this database is under way") {
@@ -62,8 +61,7 @@ func TestCopiesAndServersKeepEachOtherOut(t *testing.T) {
 	}
 }
 
-// unlocked does something again for as long as the database has not noticed that a
-// connection was closed.
+// unlocked repeats do while the database has not yet noticed that a connection was closed.
 func unlocked(t *testing.T, says string, do func() error) {
 	t.Helper()
 	for {

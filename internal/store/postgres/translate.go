@@ -7,14 +7,13 @@ import (
 	"sync"
 )
 
-// translated keeps what statements are in PostgreSQL's words.
+// translated caches statements in PostgreSQL's dialect.
 var translated sync.Map
 
 var indexedBy = regexp.MustCompile(` INDEXED BY \w+`)
 
-// translate turns the shared statements' parameters, ? and ?1, into $1, and
-// leaves out what is said to SQLite's planner. No statement has a question mark
-// in a text of its own.
+// translate converts the parameters ? and ?1 of a shared statement to $1, and removes hints for
+// SQLite's planner. No statement may have a question mark in a text literal.
 func translate(query string) string {
 	if known, ok := translated.Load(query); ok {
 		return known.(string)

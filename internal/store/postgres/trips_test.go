@@ -7,7 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// A step takes three round trips, a dispatched task seven in its two transactions.
+// TestRoundTripsOfAStepAndATask checks that a step takes three round trips, and a dispatched task
+// seven in two transactions.
 func TestRoundTripsOfAStepAndATask(t *testing.T) {
 	s := open(t, Options{Plain: true, Committers: 1})
 	c := tripsOf(s)
@@ -18,7 +19,7 @@ func TestRoundTripsOfAStepAndATask(t *testing.T) {
 		want int64
 	}{{"step", r.Step, 3}, {"task", r.Task, 7}} {
 		for i := range 20 {
-			one.do(i) // so that statements are known
+			one.do(i) // prepares the statements
 		}
 		before := c.n.Load()
 		one.do(20)

@@ -16,7 +16,7 @@ import (
 
 const org = "acme"
 
-// servers opens several stores over one database.
+// servers opens several stores on one database.
 func servers(t *testing.T, n int) []*Store {
 	t.Helper()
 	url := emptyDatabase(t)
@@ -35,7 +35,7 @@ func do(ctx context.Context, s *Store, id uuid.UUID, needs store.Needs, decide f
 	})
 }
 
-// begin inserts a PENDING execution.
+// begin inserts a PENDING execution and returns its id.
 func begin(t *testing.T, s *Store) uuid.UUID {
 	t.Helper()
 	id := uuid.New()
@@ -45,7 +45,7 @@ func begin(t *testing.T, s *Store) uuid.UUID {
 	return id
 }
 
-// start stores a pending execution.
+// start inserts a PENDING execution.
 func start(ctx context.Context, s *Store, id uuid.UUID) error {
 	_, err := do(ctx, s, id, store.Needs{}, func(s *store.State) (*store.Changes, error) {
 		x := &perdure.Execution{
@@ -58,13 +58,12 @@ func start(ctx context.Context, s *Store, id uuid.UUID) error {
 	return err
 }
 
-// note appends an entry and an event, once for each id, and counts them in the
-// execution's version.
+// note appends an entry and an event, once for each id, and counts them in the execution's version.
 func note(ctx context.Context, s *Store, execution, id uuid.UUID) error {
 	return noteAfter(ctx, s, execution, id, store.Needs{})
 }
 
-// noteAfter asks for more before it decides.
+// noteAfter is note with additional needs.
 func noteAfter(ctx context.Context, s *Store, execution, id uuid.UUID, needs store.Needs) error {
 	needs.Entries = []uuid.UUID{id}
 	_, err := do(ctx, s, execution, needs, func(s *store.State) (*store.Changes, error) {
@@ -86,7 +85,7 @@ func noteAfter(ctx context.Context, s *Store, execution, id uuid.UUID, needs sto
 	return err
 }
 
-// noted checks that an execution has exactly so many notes.
+// noted checks the exact number of an execution's notes.
 func noted(t *testing.T, s *Store, execution uuid.UUID, want int64) {
 	t.Helper()
 	x, err := s.Execution(t.Context(), org, execution)
@@ -98,8 +97,8 @@ func noted(t *testing.T, s *Store, execution uuid.UUID, want int64) {
 	}
 }
 
-// What one server answers, readers of another see at once, and writers of
-// another continue from.
+// TestServersShareOneHistory checks that readers of another server see an answered write at once,
+// and that its writers continue from it.
 func TestServersShareOneHistory(t *testing.T) {
 	all := servers(t, 2)
 	id := begin(t, all[0])
@@ -134,8 +133,8 @@ func TestServersShareOneHistory(t *testing.T) {
 	noted(t, all[1], id, 6*each)
 }
 
-// Whoever picks at the same time, on whichever server, nothing is claimed twice
-// and nothing is left.
+// TestServersNeverClaimTwice checks that nothing is claimed twice and nothing remains, with
+// concurrent picks on several servers.
 func TestServersNeverClaimTwice(t *testing.T) {
 	all := servers(t, 3)
 	const n = 150
@@ -203,7 +202,7 @@ func pendingTask(t *testing.T, s *Store, execution uuid.UUID, key string, limit 
 
 var claims = store.Pick{Kind: store.PickTasks, Queues: []string{"q"}, Kinds: []string{"k"}, Limit: 2, QueueLimits: map[string]int{"q": 5}}
 
-// claimOne claims as the rules do, and returns the tasks.
+// claimTasks claims tasks according to the rules, and returns them.
 func claimTasks(t *testing.T, s *Store) (got []*perdure.Task) {
 	t.Helper()
 	answers, err := s.Do(t.Context(), store.Command{Org: org, Pick: &claims, Decide: func(s *store.State) (*store.Changes, error) {
@@ -237,8 +236,8 @@ func endTask(t *testing.T, s *Store, task *perdure.Task) {
 	}
 }
 
-// The limits of keys and queues hold over all servers, and no task waits for
-// ever because two of them were in each other's way.
+// TestServersKeepLimitsTogether checks that limits of keys and queues apply across all servers, and
+// that no task waits forever because two servers conflict.
 func TestServersKeepLimitsTogether(t *testing.T) {
 	all := servers(t, 2)
 	const keys, tasks = 3, 60
@@ -262,8 +261,8 @@ func TestServersKeepLimitsTogether(t *testing.T) {
 				t.Errorf("%d run under %s, %d on the queue", running[key], key, total)
 			}
 			ended[task.ID] = true
-			// It counts as ended a little before it is: the limit is never seen
-			// broken for that.
+			// It counts as ended slightly before it has ended, so that this is not taken for an
+			// exceeded limit.
 			running[key]--
 			total--
 			mu.Unlock()
@@ -281,8 +280,8 @@ func TestServersKeepLimitsTogether(t *testing.T) {
 	wg.Wait()
 }
 
-// Two servers are asked to create under one idempotency key at the same moment:
-// it is created once.
+// TestServersCreateOnceUnderAKey checks that two concurrent requests with one idempotency key on
+// two servers create once.
 func TestServersCreateOnceUnderAKey(t *testing.T) {
 	all := servers(t, 2)
 	for round := range 10 {
@@ -324,8 +323,8 @@ func TestServersCreateOnceUnderAKey(t *testing.T) {
 	}
 }
 
-// Of two changes of a definition from the same version one is refused, on
-// whichever servers.
+// TestServersLoseNoChangeOfADefinition checks that of two changes of a definition from the same
+// version one is refused, on any servers.
 func TestServersLoseNoChangeOfADefinition(t *testing.T) {
 	all := servers(t, 2)
 	id := uuid.New()

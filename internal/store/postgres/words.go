@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// words are what is said in PostgreSQL's own way. Whatever picks locks the
-// executions of its candidates, and passes over those that others hold.
+// words holds the statements in PostgreSQL's dialect. Picks lock the executions of their
+// candidates, and skip those that others have locked.
 var words = &relational.Words{
 	Due: due, PendingAgents: pendingAgents, PendingAlone: pendingAlone, PendingTasks: pendingTasks, SkipLocked: lockExecution,
 	TheseExecutions: func(ids []uuid.UUID) (string, any, error) {
@@ -37,7 +37,7 @@ var words = &relational.Words{
 
 var looseBlobMillis = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)
 
-// rawIDs are ids as a parameter of ANY.
+// rawIDs converts ids to a parameter of ANY.
 func rawIDs(ids []uuid.UUID) [][]byte {
 	raw := make([][]byte, len(ids))
 	for i := range ids {
@@ -65,8 +65,8 @@ const (
 	lockExecution = " FOR NO KEY UPDATE OF x" + skipLocked
 )
 
-// waiting creates a statement wait for what others hold, for a command that runs
-// alone because it was missed too often.
+// waiting returns a query that waits for rows locked by others, if wait is set. A command that runs
+// alone because it was missed too often uses it.
 func waiting(query string, wait bool) string {
 	if !wait {
 		return query
@@ -100,7 +100,7 @@ var due = map[store.PickKind]string{
 		" WHERE CAST(?2 AS BIGINT) IS NOT NULL AND (?1 = '' OR x.org_id = ?1) LIMIT ?3" + lockExecution,
 }
 
-// nobody stands for no home in the indexes.
+// nobody is the id that the indexes use for executions without a home.
 const nobody = "'00000000-0000-0000-0000-000000000000'::uuid"
 
 const ofTask = " JOIN agent_execution x ON x.id = t.agent_execution_id"
@@ -117,12 +117,11 @@ const (
 		" ORDER BY t.priority, t.created_at LIMIT ?" + lockExecution
 )
 
-// JSON can say what a text of PostgreSQL cannot hold: the character zero, and half
-// of a pair of surrogates. To read a member of JSON with one of them, whichever
-// member has it, is an error that would end the whole query; safeMetadata has
-// U+FFFD in their place. First an escaped backslash is written in another way, so
-// that what follows one is an escape; pairs are put aside with a character that no
-// JSON has as it is. Most metadata holds no such escape, and is not gone over.
+// JSON can contain characters that a PostgreSQL text cannot: the zero character, and unpaired
+// surrogates. Reading any member of JSON with such a character is an error that would fail the
+// whole query, so safeMetadata replaces them with U+FFFD. First it rewrites escaped backslashes, so
+// that every remaining backslash starts an escape. It protects surrogate pairs with a character
+// that unescaped JSON cannot contain. Most metadata has no such escape and is not rewritten.
 const (
 	safeMetadata = `(CASE WHEN strpos(x.metadata, '\u') = 0 THEN x.metadata ELSE replace(regexp_replace(regexp_replace(` +
 		`replace(replace(x.metadata, '\\', '\u005c'), '\u0000', '\ufffd'),` +
@@ -134,8 +133,7 @@ const (
 		` FROM (SELECT ` + safeMetadata + ` AS m OFFSET 0) safe))`
 )
 
-// queryMatch looks into contents as they are written with all but ASCII
-// escaped, since bytes are no text.
+// queryMatch compares contents with all non-ASCII bytes escaped, because bytes are not text.
 var (
 	inputText  = "lower(encode(substr(x.input, 1, " + queryBytes + "), 'escape') COLLATE \"C\")"
 	chunkText  = "lower(encode(substr(c.content, 1, " + queryBytes + "), 'escape') COLLATE \"C\")"
@@ -151,7 +149,7 @@ func matchQuery(plain, escaped, id string) (string, []any) {
 	return queryMatch, []any{id, plain, p, e, p, e}
 }
 
-// escapeBytes writes a text as encode(..., 'escape') does.
+// escapeBytes returns a text in the format of encode(..., 'escape').
 func escapeBytes(text string) string {
 	var b strings.Builder
 	for _, c := range []byte(text) {
@@ -167,7 +165,7 @@ func escapeBytes(text string) string {
 	return b.String()
 }
 
-// What waits for a lock has a limit: see newDatabase.
+// Waiting for a lock has a time limit: see newDatabase.
 const (
 	timeNow  = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 	tryHold  = "SELECT pg_try_advisory_xact_lock(?)"

@@ -68,7 +68,7 @@ func (t *Transaction) applyExecution(l loadedExecution, ch *store.Changes) error
 			return err
 		}
 	}
-	row.MaxSeq = l.head.LastSeq // the row's own says nothing
+	row.MaxSeq = l.head.LastSeq // MaxSeq is not in the row itself
 	l.row, l.values = row, values
 	t.rows[row.ID] = l
 	return nil
@@ -152,7 +152,8 @@ func (t *Transaction) applyEntries(id uuid.UUID, l loadedExecution, k *known, ch
 	return nil
 }
 
-// applyNames lets what the new entries say again rest once.
+// applyNames replaces stored texts that the new entries repeat by references to these entries, so
+// that each text is stored once.
 func (t *Transaction) applyNames(id uuid.UUID, ch *store.Changes, numbers []int64) error {
 	return forEach(t.view, indexes(len(numbers)), func(v view, i int) error {
 		return standFor(v, id, numbers[i], &ch.Entries[i])
@@ -216,9 +217,8 @@ func (t *Transaction) applySignals(id uuid.UUID, ch *store.Changes) error {
 const insertRecord = "INSERT INTO log_record (agent_execution_id, pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob, fields_of, nonce)" +
 	" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
-// applyLog writes events and chunks, then the blocks, of which those that have
-// closed are compacted. Seqs of events rise from the one that was given last: they
-// are looked for by that, and none is given twice.
+// applyLog writes events and chunks, then the blocks, and compacts the blocks that have closed. The
+// seqs of events must be greater than given, the last assigned seq, so that no seq is used twice.
 func (t *Transaction) applyLog(id uuid.UUID, given int64, k *known, ch *store.Changes, numbers []int64) error {
 	chunks := 0
 	for i := range ch.Records {
@@ -256,7 +256,7 @@ func (t *Transaction) applyLog(id uuid.UUID, given int64, k *known, ch *store.Ch
 	return t.nameCalls(id, ch)
 }
 
-// withheldLength is NULL for a chunk whose text is all there is.
+// withheldLength returns the chunk's length; NULL for a chunk whose text is complete.
 func withheldLength(c *perdure.Chunk) any {
 	if c.Length == 0 {
 		return nil
@@ -264,8 +264,8 @@ func withheldLength(c *perdure.Chunk) any {
 	return c.Length
 }
 
-// nameCalls keeps, on blocks of tool-call arguments, whose arguments they are.
-// The first chunk says it for all.
+// nameCalls stores the tool call id in the row of a block of tool-call arguments. The block's first
+// chunk names the call.
 func (t *Transaction) nameCalls(id uuid.UUID, ch *store.Changes) error {
 	i := 0
 	for _, r := range ch.Records {

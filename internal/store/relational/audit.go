@@ -11,12 +11,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// auditStep is how many ids one read of an audit collects.
+// auditStep is the number of ids that one read of an audit collects.
 const auditStep = 500
 
-// Audit checks that no row refers to one that is gone and that the content of
-// streams is dense, then returns the id of every execution of every org, oldest
-// first.
+// Audit checks that no row refers to a missing row and that the content of streams has no gaps.
+// Then it returns the id of every execution of every org, oldest first.
 func (r *Reader) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 	return func(yield func(uuid.UUID, error) bool) {
 		for _, check := range []func(view) error{r.references, denseStreams} {
@@ -59,15 +58,16 @@ func (r *Reader) references(v view) error {
 	return r.Words.Audit(v.ctx, v.Conn)
 }
 
-// looseStreams finds streams, and the place, where a row does not follow the one
-// before, or the tail not the last one. What is being deleted may have lost rows.
+// looseStreams finds streams with gaps, and the position: a row that does not follow its
+// predecessor, or a tail that does not follow the last row. Deleted streams may have lost rows and
+// are left out.
 const looseStreams = "SELECT s.path, c.upto FROM durable_stream s JOIN (SELECT stream_id, upto, length(content) AS held," +
 	" coalesce(lag(upto) OVER (PARTITION BY stream_id ORDER BY upto), 0) AS begins FROM durable_stream_chunk) c ON c.stream_id = s.id" +
 	" WHERE s.deleted = 0 AND (c.held = 0 OR c.upto != c.begins + c.held)" +
 	" UNION ALL SELECT s.path, s.tail FROM durable_stream s WHERE s.deleted = 0" +
 	" AND s.tail != coalesce((SELECT max(upto) FROM durable_stream_chunk WHERE stream_id = s.id), 0)"
 
-// denseStreams checks that every stream has all of its content.
+// denseStreams checks that no stream has gaps.
 func denseStreams(v view) error {
 	return v.each(looseStreams, nil, func(row func(...any) error) error {
 		var (
@@ -85,7 +85,7 @@ const closedBlocks = "SELECT b.task_id, b.attempt, b.block, b.seq, b.reason, b.l
 	" b.cuts, b.nonces, b.entry IS NOT NULL, e.id, b.path FROM log_block b LEFT JOIN agent_entry e ON e.number = b.entry AND e.number > 0 AND e.agent_execution_id = b.agent_execution_id" +
 	" WHERE b.agent_execution_id = ? AND b.open = 0 AND b.event = 0 AND b.seq > 0"
 
-// AuditBlocks says how the closed blocks of an execution rest.
+// AuditBlocks returns how the closed blocks of an execution are stored.
 func (r *Reader) AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockRest, error) {
 	var all []store.BlockRest
 	err := r.read(ctx, func(v view) error {
@@ -122,8 +122,7 @@ const namedResults = "SELECT t.id, coalesce(t.result_of, b.content_of), coalesce
 	" LEFT JOIN blob b ON b.agent_execution_id = t.agent_execution_id AND b.id = t.result_blob" +
 	" WHERE t.agent_execution_id = ? AND (t.result_of IS NOT NULL OR b.content_of IS NOT NULL)"
 
-// AuditResults says how those results of an execution's tasks rest that name an
-// entry.
+// AuditResults returns how the task results of an execution that refer to an entry are stored.
 func (r *Reader) AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error) {
 	var all []store.ResultRest
 	err := r.read(ctx, func(v view) error {

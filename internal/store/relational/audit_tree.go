@@ -14,9 +14,9 @@ const (
 	treeRowsOnce = 5000
 )
 
-// AuditTree checks that each entry of an execution is at its place in the tree: that the
-// ranges of every path are the entries that are found by going from parent to parent.
-// It returns what is wrong, at most ten things.
+// AuditTree checks that each entry of an execution is at its place in the tree. The ranges of every
+// path must be the entries that one finds by walking from parent to parent. It returns at most ten
+// findings.
 func (r *Reader) AuditTree(ctx context.Context, execution uuid.UUID) (found []string, err error) {
 	a := treeAudit{bases: map[int64]treePlace{}, known: map[uuid.UUID]treePlace{}, begun: map[int64]bool{}}
 	err = r.read(ctx, func(v view) error {
@@ -45,9 +45,9 @@ func (r *Reader) AuditTree(ctx context.Context, execution uuid.UUID) (found []st
 	return a.found, nil
 }
 
-// treeAudit is what was read of a tree so far.
+// treeAudit is the state of an audit of a tree.
 type treeAudit struct {
-	bases map[int64]treePlace     // of the segments that have a row
+	bases map[int64]treePlace     // of the segments with a row
 	known map[uuid.UUID]treePlace // of the entries
 	begun map[int64]bool          // segments with an entry
 	after int64
@@ -83,7 +83,7 @@ func (a *treeAudit) page(v view, execution uuid.UUID) (more bool, err error) {
 func (a *treeAudit) entry(e unplaced, p treePlace) {
 	var parent treePlace
 	if e.parent != nil {
-		parent = a.known[*e.parent] // one that is not there is found elsewhere
+		parent = a.known[*e.parent] // another check finds missing parents
 	}
 	a.known[e.id] = p
 	switch {

@@ -19,17 +19,17 @@ var (
 	upsertBlock = blockTable.upsertSQL()
 	blockSelect = "SELECT " + blockTable.list("b") + ", b.entry IS NOT NULL FROM log_block b WHERE b.agent_execution_id = ?"
 	blockByKey  = blockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.block = ?"
-	// What an attempt's source spent on events is left out.
+	// Blocks that an attempt's source used for events are left out.
 	blocksClosed = blockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.open = 0 AND b.event = 0 AND b.seq > 0 AND b.reason IS DISTINCT FROM 'superseded' ORDER BY b.seq"
 	blocksOpen   = blockSelect + " AND b.open = 1 ORDER BY b.seq"
 )
 
 const (
-	// growBlock touches no indexed column: it is run for every chunk.
+	// growBlock touches no indexed column, because it runs for every chunk.
 	growBlock = "UPDATE log_block SET length = ?, last_pos = ?, digest = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
 	nameCall  = "UPDATE log_block SET argument_call_id = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
 	foldBlock = "UPDATE log_block SET span = ?, cuts = ?, nonces = ?, content = ?, content_blob = ?, entry = ?, path = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
-	// emptyBlock keeps length, cuts and nonces.
+	// emptyBlock keeps the length, the cuts and the nonces.
 	emptyBlock = "UPDATE log_block SET content = NULL, content_blob = NULL, entry = NULL, path = NULL WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
 	addChunk   = "INSERT INTO log_chunk (agent_execution_id, seq, pos, byte_offset, created_at, content, length, nonce) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 	chunksOf   = "SELECT pos, created_at, content, coalesce(length, length(content)), nonce FROM log_chunk WHERE agent_execution_id = ? AND seq = ? ORDER BY pos"
@@ -56,8 +56,7 @@ func loadBlocks(v view, query string, args ...any) ([]*store.Block, error) {
 	return blocks, err
 }
 
-// putBlock inserts or replaces a block's row. Before is what the row was, nil
-// if that is not known.
+// putBlock inserts or replaces a block's row. before is the previous row, nil if it is not known.
 func putBlock(v view, execution uuid.UUID, before, b *store.Block) error {
 	key := blockKey(execution, b.Key)
 	if before != nil && before.Open && b.Open && before.Seq == b.Seq && before.FirstPos == b.FirstPos {
@@ -73,9 +72,9 @@ func putBlock(v view, execution uuid.UUID, before, b *store.Block) error {
 	return compact(v, execution, b)
 }
 
-// compact folds the chunks of a closed block into its row: the content, or the
-// text of an entry that is the same, and where it was cut, so that readers see
-// the same records as before.
+// compact moves the chunks of a closed block into its row. The row then holds the content, or a
+// reference to an equal text of an entry, and the positions of the cuts, so that readers see the
+// same records as before.
 func compact(v view, execution uuid.UUID, b *store.Block) error {
 	var (
 		content = make([]byte, 0, b.Length)
@@ -96,7 +95,7 @@ func compact(v view, execution uuid.UUID, b *store.Block) error {
 		nonces.add(nonce)
 		return nil
 	})
-	if err == nil && cuts.n == 0 && b.Reason == perdure.BlockSuperseded { // it has closed before
+	if err == nil && cuts.n == 0 && b.Reason == perdure.BlockSuperseded { // compacted before
 		return v.write(emptyBlock, blockKey(execution, b.Key)...)
 	}
 	if err != nil || cuts.n == 0 {
@@ -122,16 +121,15 @@ func compact(v view, execution uuid.UUID, b *store.Block) error {
 	return v.write(dropChunks, execution[:], b.Seq)
 }
 
-// spanClass groups blocks by how many positions they lie across, in powers of
-// 16, so that those that lie across a position are found by a few ranges of
-// first_pos, however long the log is.
+// spanClass groups blocks by the number of positions that they span, in powers of 16. So a few
+// ranges of first_pos find the blocks that span a position, however long the log is.
 func spanClass(span int64) int64 { return int64(bits.Len64(uint64(span))+3) / 4 }
 
-// maxSpanClass is the largest that occurs: 2^44 positions.
+// maxSpanClass is the largest possible class: 2^44 positions.
 const maxSpanClass = 11
 
-// cutList is where a block's content was cut into chunks: for each its pos,
-// length and time, as varints of the difference to the one before.
+// cutList encodes where a block's content was cut into chunks. It holds the pos, length and time of
+// each chunk; pos and time are varint differences to the previous chunk.
 type cutList struct {
 	raw              []byte
 	n                int

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// loadCallNames loads the tools of the calls that are open at the entries that
-// were asked for. An entry without open calls costs nothing.
+// loadCallNames loads the tool names of the calls that are open at the requested entries. An entry
+// without open calls costs nothing.
 func loadCallNames(v view, execution uuid.UUID, n store.Needs, s *store.State) error {
 	s.CallNames = map[string]string{}
 	for _, id := range n.Entries {
@@ -23,8 +23,8 @@ func loadCallNames(v view, execution uuid.UUID, n store.Needs, s *store.State) e
 	return nil
 }
 
-// nameCalls adds the calls of the nearest entry at or above from that made the
-// call. Only results lie between the two, one for each call that has been answered.
+// nameCalls adds the names of the calls of the entry that made the call: the nearest one, going up
+// from the entry from. Only results lie between the two entries, one for each answered call.
 func nameCalls(v view, execution, from uuid.UUID, call string, names map[string]string) error {
 	for at := &from; at != nil; {
 		e, err := loadEntry(v, execution, *at)
@@ -36,7 +36,7 @@ func nameCalls(v view, execution, from uuid.UUID, call string, names map[string]
 			continue
 		}
 		if err := joinContent(v, execution, &e.Content, &e.Blob); err != nil || e.Content == nil {
-			return err // withheld where it is nil
+			return err // withheld if it is nil
 		}
 		var c perdure.Content
 		if err := json.Unmarshal(e.Content, &c); err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Each counts by an index of its own, which holds nothing that has ended. ?1 is
-// the moment: what is not put off beyond it is ready.
+// Each query counts by its own index, which contains nothing that has ended. ?1 is the current
+// time: what is not delayed beyond it is ready.
 const (
 	readyCounts   = "queue, count(*), count(CASE WHEN not_before <= ?1 THEN 1 END), min(CASE WHEN not_before <= ?1 THEN "
 	sinceReady    = "CASE WHEN not_before > ready_at THEN not_before ELSE ready_at END END)"
@@ -54,7 +54,7 @@ type queueName struct {
 	tasks bool
 }
 
-// queues gathers what is pending on each queue, from several indexes.
+// queues collects what is pending on each queue, from several indexes.
 type queues struct {
 	v     view
 	now   int64

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// What follows turns fields into column values; scan.go turns them back. A time is integer
-// milliseconds, 0 for none; a uuid is its 16 bytes; an empty string is NULL.
+// These functions convert fields to column values; scan.go converts them back. A time is stored as
+// integer milliseconds, 0 for none; a uuid as its 16 bytes; an empty string as NULL.
 
 func millis(t perdure.Time) int64 {
 	if t.IsZero() {
@@ -85,7 +85,7 @@ func optNumber(n int64) any {
 	return n
 }
 
-// rawText returns JSON as TEXT, so that SQL can look into it.
+// rawText returns JSON as TEXT, so that SQL can examine it.
 func rawText(raw json.RawMessage) any {
 	if raw == nil {
 		return nil
@@ -93,7 +93,7 @@ func rawText(raw json.RawMessage) any {
 	return string(raw)
 }
 
-// rawBytes returns content as BLOB.
+// rawBytes returns content as BLOB; NULL for nil.
 func rawBytes(raw []byte) any {
 	if raw == nil {
 		return nil
@@ -101,8 +101,8 @@ func rawBytes(raw []byte) any {
 	return raw
 }
 
-// encode returns a small value as JSON text. The types that are stored so always
-// encode, except a number that is no JSON number.
+// encode returns a small value as JSON text. The stored types can always be encoded, except a
+// number that is no JSON number.
 func encode(v any) (string, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {

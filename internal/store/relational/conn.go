@@ -6,52 +6,51 @@ import (
 	"strings"
 )
 
-// Conn runs statements inside one transaction. Statements are in SQLite's words:
-// parameters are ? or ?1, and INDEXED BY names the index that SQLite is to use.
-// A store with other words translates them.
+// Conn runs statements inside one transaction. Statements are written in SQLite's dialect:
+// parameters are ? or ?1, and INDEXED BY names the index that SQLite is to use. A store with
+// another dialect translates them.
 type Conn interface {
 	// Exec runs a statement and returns the number of rows that it changed.
 	Exec(ctx context.Context, query string, args ...any) (int64, error)
-	// Write is Exec where nobody needs the number. It may be put off until the
-	// next statement that answers, or the transaction's end; its error then comes
-	// up there.
+	// Write is Exec for callers that do not need the number of rows. It may be deferred until the
+	// next statement that returns a result, or until the transaction's end. Its error is then
+	// returned there.
 	Write(ctx context.Context, query string, args ...any) error
-	// Each reads every row, also those of an INSERT that returns some; scan is called for each with the row's Scan. It stops
-	// where scan tells it to, by an error or by ErrStop.
+	// Each reads every row, also the rows of an INSERT with RETURNING. It calls scan for each row
+	// with the row's Scan function. It stops when scan returns an error; it returns that error
+	// unless it is ErrStop.
 	Each(ctx context.Context, query string, args []any, scan func(row func(dest ...any) error) error) error
-	// Together runs functions that do not depend on each other, each with a Conn
-	// of its own, one after the other or side by side. It returns the first error.
-	// What each asks for first is answered in their order, by a statement of its own
-	// each, so that one sees what is committed once the one before has locked.
+	// Together runs functions that do not depend on each other, each with its own Conn, one after
+	// the other or concurrently. It returns the first error. The first statements of the functions
+	// run in the functions' order, as separate statements, so that a statement sees what was
+	// committed before the previous one acquired its locks.
 	Together(fs ...func(c Conn) error) error
-	// Apart is Together for decisions: what one of them holds, the others wait for,
-	// and pieces of the same name are done one after the other, in their order. It
-	// is the last thing that a command does.
+	// Apart is Together for decisions: a lock that one piece holds blocks the others, and pieces of
+	// the same name run one after the other, in order. It must be the last call of a command.
 	Apart(pieces ...Piece) error
 
-	// Hold sees to it that no other transaction decides on what is named before
-	// this one has ended. A store with one transaction at a time has nothing to
-	// do. ErrHeld says that another transaction holds one of them, and that the
-	// command should be tried again.
+	// Hold acquires named locks, so that no other transaction decides on these names before this
+	// one has ended. A store with one transaction at a time does nothing. Errors: ErrHeld if
+	// another transaction holds one of the names; the command should be retried.
 	Hold(ctx context.Context, names ...string) error
-	// Share is Hold beside others that share the same names, and against those
-	// that Hold them.
+	// Share is Hold with shared locks: several transactions can share a name, but none can Hold it
+	// meanwhile.
 	Share(ctx context.Context, names ...string) error
 }
 
-// Piece is one of many decisions of a command.
+// Piece is one of several decisions of a command.
 type Piece struct {
 	Name string
 	Do   func(c Conn) error
 }
 
-// ErrHeld is given by Conn.Hold.
+// ErrHeld is returned by Conn.Hold if another transaction holds the lock.
 var ErrHeld = errors.New("another transaction decides on the same")
 
 // ErrStop ends Conn.Each without an error.
 var ErrStop = errors.New("enough rows")
 
-// view is a connection in use for one purpose, under its caller's context.
+// view is a connection for one caller, with the caller's context.
 type view struct {
 	Conn
 	ctx   context.Context
@@ -103,7 +102,7 @@ func (v view) together(fs ...func(v view) error) error {
 	return v.Together(apart...)
 }
 
-// forEach reads for each item, together.
+// forEach calls read for each item, using together.
 func forEach[T any](v view, items []T, read func(v view, item T) error) error {
 	if len(items) == 0 {
 		return nil
@@ -115,7 +114,7 @@ func forEach[T any](v view, items []T, read func(v view, item T) error) error {
 	return v.together(fs...)
 }
 
-// indexes are those of a list of n, for forEach.
+// indexes returns the indexes 0 to n-1, for forEach.
 func indexes(n int) []int {
 	all := make([]int, n)
 	for i := range all {
@@ -124,10 +123,10 @@ func indexes(n int) []int {
 	return all
 }
 
-// marks returns n placeholders for a list.
+// marks returns a list of n placeholders.
 func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
 
-// InTurn is Apart where one thing is done after the other anyway.
+// InTurn implements Apart for a store that runs one decision at a time.
 func InTurn(c Conn, pieces []Piece) error {
 	for _, p := range pieces {
 		if err := p.Do(c); err != nil {

@@ -10,17 +10,17 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// content says where a payload rests: in its row, or in a blob that the row
-// names. Rows are rewritten at each change, so what is over InlineLimit and was
-// not uploaded as a blob becomes one here.
+// content is where a payload is stored: in its row, or in a blob that the row refers to. Rows are
+// rewritten at each change, so a payload over InlineLimit that was not uploaded as a blob becomes a
+// blob here.
 type content struct {
 	inline json.RawMessage
 	ref    *perdure.BlobRef
 	loose  json.RawMessage // becomes the blob ref
-	kept   bool            // what is stored stays
+	kept   bool            // the stored content remains
 }
 
-// planContent places a payload of a new row.
+// planContent returns where to store a payload of a new row.
 func planContent(inline json.RawMessage, ref *perdure.BlobRef) content {
 	switch {
 	case ref != nil:
@@ -32,9 +32,9 @@ func planContent(inline json.RawMessage, ref *perdure.BlobRef) content {
 	return content{inline: inline}
 }
 
-// replaceContent places a payload of a row that exists and names the blob
-// stored, if any. What is stored stays where nothing, or the same blob, is
-// given; a payload given beside the same blob takes its place.
+// replaceContent returns where to store a payload of an existing row that refers to the blob
+// stored, if any. The stored content remains if there is no new one, or if ref is the same blob. A
+// payload beside the same blob replaces that blob.
 func replaceContent(inline json.RawMessage, ref, stored *perdure.BlobRef) content {
 	sameBlob := ref != nil && stored != nil && ref.ID == stored.ID
 	switch {
@@ -46,7 +46,7 @@ func replaceContent(inline json.RawMessage, ref, stored *perdure.BlobRef) conten
 	return planContent(inline, ref)
 }
 
-// column is the value of the row's own content column.
+// column returns the value of the row's own content column.
 func (c *content) column() any {
 	if c.kept {
 		return unchanged{}
@@ -61,8 +61,7 @@ func refID(ref *perdure.BlobRef) any {
 	return ref.ID[:]
 }
 
-// spill stores the contents that become blobs. The execution's row must be
-// there already.
+// spill stores the contents that become blobs. The execution's row must exist.
 func spill(v view, execution uuid.UUID, now perdure.Time, contents ...content) error {
 	for _, c := range contents {
 		if c.loose == nil {
@@ -80,8 +79,8 @@ func spill(v view, execution uuid.UUID, now perdure.Time, contents ...content) e
 	return nil
 }
 
-// writeBlob stores a piece of a blob, in rows of BlobChunk bytes. A piece may
-// begin in the middle of a row; that row is written again.
+// writeBlob stores a piece of a blob, in rows of BlobChunk bytes. If a piece begins in the middle
+// of a row, that row is rewritten.
 func writeBlob(v view, execution, id uuid.UUID, at int64, piece []byte) error {
 	for len(piece) > 0 {
 		n, from := at/perdure.BlobChunk, at%perdure.BlobChunk
@@ -107,7 +106,7 @@ func writeBlob(v view, execution, id uuid.UUID, at int64, piece []byte) error {
 	return nil
 }
 
-// blobRow reads one row of a blob, nil if there is none.
+// blobRow reads one row of a blob; nil if there is none.
 func blobRow(v view, execution, id uuid.UUID, n int64) ([]byte, error) {
 	var row []byte
 	found, err := v.one("SELECT content FROM blob_chunk WHERE agent_execution_id = ? AND id = ? AND n = ?",
@@ -120,7 +119,7 @@ func blobRow(v view, execution, id uuid.UUID, n int64) ([]byte, error) {
 	return whole[from:min(from+perdure.BlobChunk, int64(len(whole)))], err
 }
 
-// loadRef returns the reference of a blob that a row names; nil for a nil id.
+// loadRef returns the reference to a blob; nil for a nil id.
 func loadRef(v view, execution uuid.UUID, id *uuid.UUID) (*perdure.BlobRef, error) {
 	if id == nil {
 		return nil, nil
@@ -153,8 +152,8 @@ func loadBlob(v view, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMessag
 	return whole, err
 }
 
-// joinContent loads the blob behind a content that is not inline, and clears
-// the reference. That of a withheld blob stays.
+// joinContent loads the blob of a content that is not inline, and clears the reference. The
+// reference to a withheld blob remains.
 func joinContent(v view, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
 	if *ref == nil {
 		return nil
@@ -167,10 +166,10 @@ func joinContent(v view, execution uuid.UUID, into *json.RawMessage, ref **perdu
 	return nil
 }
 
-// joiner loads the blob behind a content, or leaves it.
+// joiner loads the blob of a content, or leaves the reference.
 type joiner func(v view, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error
 
-// loadWhole is loadBlob; it gives nil for a withheld blob.
+// loadWhole is loadBlob, but returns nil for a withheld blob.
 func loadWhole(v view, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMessage, error) {
 	var there bool
 	_, err := v.one(blobIsWhole, []any{execution[:], ref.ID[:]}, (*flagCol)(&there))
@@ -180,8 +179,8 @@ func loadWhole(v view, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMessa
 	return loadBlob(v, execution, ref)
 }
 
-// joinEntry joins in an entry's content. That of a LOCAL execution holds the
-// entry's metadata, which is taken out.
+// joinEntry loads an entry's content from its blob. In a LOCAL execution the blob also holds the
+// entry's metadata, which joinEntry moves into the entry.
 func (r *Reader) joinEntry(v view, execution uuid.UUID, e *perdure.Entry) error {
 	ref := e.Blob
 	err := r.join(v, execution, &e.Content, &e.Blob)
@@ -191,8 +190,8 @@ func (r *Reader) joinEntry(v view, execution uuid.UUID, e *perdure.Entry) error 
 	return err
 }
 
-// blobReader reads a blob row by row, each in a read of its own: rows of a blob
-// never change once it is whole.
+// blobReader reads a blob row by row, each in its own read transaction. The rows of a complete blob
+// never change.
 type blobReader struct {
 	read func(n int64) ([]byte, error)
 	n    int64

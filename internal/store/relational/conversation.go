@@ -44,7 +44,7 @@ func conversationScan(c *store.Conversation) []any {
 	}
 }
 
-// loadConversation returns nil if there is no such conversation.
+// loadConversation returns the conversation; nil if there is none.
 func loadConversation(v view, query string, args ...any) (*store.Conversation, error) {
 	var c store.Conversation
 	found, err := v.one(query, args, conversationScan(&c)...)
@@ -110,7 +110,7 @@ func (r *Reader) conversation(ctx context.Context, query, id, org string) (*stor
 // ConversationItems implements [store.Reader].
 func (r *Reader) ConversationItems(ctx context.Context, id string, from, limit int) (items []json.RawMessage, err error) {
 	err = r.read(ctx, func(v view) error {
-		items = nil // it may be read again
+		items = nil // the function may run again
 		return v.each(conversationItems, []any{id, from, limit}, func(row func(...any) error) error {
 			var item json.RawMessage
 			err := row(raw{&item})
@@ -124,7 +124,7 @@ func (r *Reader) ConversationItems(ctx context.Context, id string, from, limit i
 // ConversationExecutions implements [store.Reader].
 func (r *Reader) ConversationExecutions(ctx context.Context, id string) (all []uuid.UUID, err error) {
 	err = r.read(ctx, func(v view) error {
-		all = nil // it may be read again
+		all = nil // the function may run again
 		return v.each(conversationExecutions, []any{id}, func(row func(...any) error) error {
 			var execution uuid.UUID
 			err := row(&execution)

@@ -1,5 +1,4 @@
-// Package relational keeps a store in the tables of a SQL database: what rows
-// look like, what a decision loads and how its changes are written, and how
-// readers read. The stores that use it bring the connections, the transactions
-// and the statements that are said in a way of their own.
+// Package relational keeps a store in the tables of a SQL database. It defines the rows, what a
+// decision loads, how its changes are written, and how readers read. The stores that use it provide
+// the connections, the transactions and the statements in their own SQL dialect.
 package relational

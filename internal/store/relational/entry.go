@@ -53,7 +53,7 @@ func putEntry(v view, execution uuid.UUID, e *store.Entry, at treePlace, now per
 	return number, spill(v, execution, now, body)
 }
 
-// optList encodes a list of names; NULL if there are none.
+// optList encodes a list of names; NULL if it is empty.
 func optList(names []string) (any, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -61,7 +61,7 @@ func optList(names []string) (any, error) {
 	return encode(names)
 }
 
-// entryScan reads what entryFull selects; the id of a blob goes to blob.
+// entryScan returns the destinations for the columns of entryFull. The id of a blob goes to blob.
 func entryScan(e *perdure.Entry, blob **uuid.UUID) []any {
 	return []any{
 		&e.ID,
@@ -81,8 +81,7 @@ func entryScan(e *perdure.Entry, blob **uuid.UUID) []any {
 	}
 }
 
-// loadEntry reads one entry with its content; a blob stays a reference. Nil if
-// there is none.
+// loadEntry reads an entry with its content; nil if there is none. A blob remains a reference.
 func loadEntry(v view, execution, id uuid.UUID) (*perdure.Entry, error) {
 	var (
 		e    perdure.Entry
@@ -96,7 +95,7 @@ func loadEntry(v view, execution, id uuid.UUID) (*perdure.Entry, error) {
 	return &e, err
 }
 
-// loadEntryHead reads what the transcript rules know of an entry, and its place.
+// loadEntryHead reads an entry's place in the tree and those fields that the transcript rules need.
 func loadEntryHead(v view, query string, args ...any) (h perdure.EntryHead, at treePlace, found bool, err error) {
 	found, err = v.one(query, args, append([]any{
 		&h.ID,
@@ -134,8 +133,7 @@ const (
 	checkpointsAfter  = checkpointColumns + " AND sequence > ? ORDER BY sequence LIMIT ?"
 )
 
-// loadCheckpoints reads checkpoints with their states; it stops early after
-// about store.PageBytes.
+// loadCheckpoints reads checkpoints with their states. It stops early after about store.PageBytes.
 func loadCheckpoints(v view, join joiner, execution uuid.UUID, query string, args ...any) ([]*perdure.Checkpoint, error) {
 	var (
 		all   []*perdure.Checkpoint

@@ -21,8 +21,8 @@ var executionTable = table{name: "agent_execution", key: 1, contents: 2, columns
 	slices.Concat(executionMoves, executionGoesOn),
 )
 
-// Columns that change together: with a commit that continues, and where an execution
-// is given to somebody or taken from them.
+// Groups of columns that change together: with a commit that continues, and with a change of the
+// execution's holder.
 var (
 	executionGoesOn = []string{
 		"updated_at", "version", "last_commit_fence", "last_commit_number", "answer",
@@ -34,8 +34,8 @@ var (
 	}
 )
 
-// executionValues returns the row without its contents, and room for them behind.
-// MaxSeq is not in it: it is the log head's.
+// executionValues returns the column values of the row, without contents, but with room for them at
+// the end. MaxSeq is not among them, because it belongs to the log's head.
 func executionValues(x *perdure.Execution) ([]any, error) {
 	var wait any
 	if x.Wait != nil {
@@ -68,8 +68,8 @@ func executionValues(x *perdure.Execution) ([]any, error) {
 	return values[:len(values)-executionTable.contents], nil
 }
 
-// executionScan reads what executionValues gives, in the same order; the ids
-// of blobs go to input and output.
+// executionScan returns the destinations for the columns of executionValues, in the same order. The
+// ids of blobs go to input and output.
 func executionScan(x *perdure.Execution, input, output **uuid.UUID) []any {
 	return []any{
 		&x.ID, &x.Org,
@@ -119,15 +119,15 @@ var (
 	executionByID   = executionSelect + " AND x.id = ?"
 )
 
-// loadedExecution is an execution's row as it is stored, with its log's head.
+// loadedExecution is an execution's row as stored, with its log's head.
 type loadedExecution struct {
 	row     *perdure.Execution // nil if there is none
 	head    store.Head
 	hasHead bool
-	values  []any // of row, if it was written here
+	values  []any // of row, if this transaction wrote it
 }
 
-// loadExecution reads a row without its contents.
+// loadExecution reads the row of an execution without its contents.
 func loadExecution(v view, id uuid.UUID) (loadedExecution, error) {
 	found, err := loadExecutions(v, executionByID, id[:], false)
 	if err != nil || len(found) == 0 {
@@ -136,7 +136,7 @@ func loadExecution(v view, id uuid.UUID) (loadedExecution, error) {
 	return found[0], nil
 }
 
-// loadExecutions reads rows by a query, with their contents where it selects them.
+// loadExecutions reads rows by a query. It reads their contents if withContents is set.
 func loadExecutions(v view, query string, arg any, withContents bool) ([]loadedExecution, error) {
 	var (
 		all  []loadedExecution
@@ -165,7 +165,7 @@ func loadExecutions(v view, query string, arg any, withContents bool) ([]loadedE
 	return all, v.together(refs...)
 }
 
-// refInto reads a reference, if there is one.
+// refInto returns a function that reads the reference, or none if id is nil.
 func refInto(execution uuid.UUID, id *uuid.UUID, into **perdure.BlobRef) []func(view) error {
 	if id == nil {
 		return nil
@@ -176,8 +176,8 @@ func refInto(execution uuid.UUID, id *uuid.UUID, into **perdure.BlobRef) []func(
 	}}
 }
 
-// cloneExecution copies a row as deep as a decision may reach in to change it.
-// The bytes of JSON are shared: nobody writes into those.
+// cloneExecution copies a row so deeply that a decision can change the copy. JSON bytes are shared,
+// because nobody writes into them.
 func cloneExecution(x *perdure.Execution) *perdure.Execution {
 	if x == nil {
 		return nil
@@ -218,8 +218,8 @@ func clonePtr[T any](p *T) *T {
 	return &c
 }
 
-// putExecution inserts the row, or updates it where there was one. It returns the
-// row as it is stored now, without contents, and its values.
+// putExecution inserts the row, or updates an existing one. It returns the row as it is stored now,
+// without contents, and its values.
 func putExecution(v view, l loadedExecution, x *perdure.Execution, now perdure.Time) (*perdure.Execution, []any, error) {
 	before := l.row
 	after := cloneExecution(x)

@@ -6,23 +6,21 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// What a decision depends on beyond its execution, and what no row stands for
-// that could be locked, is held by name from before it is read until the
-// transaction ends: what a worker holds, what runs under a key or on a queue,
-// an idempotency key that may not be there yet, and the rows outside of
-// executions that are read, changed and written back.
+// Named locks protect what a decision depends on beyond its execution if there is no row to lock:
+// what a worker holds, what runs under a key or on a queue, and an idempotency key that may not
+// exist yet. They also protect rows outside of executions that are read, changed and written back.
+// A name is locked before the data is read and until the transaction ends.
 
-// HeldExecution is the name under which the commands of an execution are decided
-// one after the other.
+// HeldExecution returns the name of the lock that serializes the commands of an execution.
 func HeldExecution(id uuid.UUID) string { return "execution " + id.String() }
 
 func heldWorker(id uuid.UUID) string     { return "worker " + id.String() }
 func heldKey(org, key string) string     { return "key " + org + "\x00" + key }
 func heldQueue(org, queue string) string { return "queue " + org + "\x00" + queue }
 
-// sharedBy names what a command with these needs decides on beside others: who
-// gives a worker one execution more is only in the way of who gives it one that
-// has to be alone.
+// sharedBy returns the names that a command with these needs locks in shared mode. A command that
+// assigns an execution to a worker conflicts only with one that assigns an execution that must run
+// alone.
 func sharedBy(x *perdure.Execution, n store.Needs) (names []string) {
 	if x != nil && n.Worker != nil && x.Crashes < store.AloneScore {
 		names = append(names, heldWorker(*n.Worker))
@@ -30,7 +28,7 @@ func sharedBy(x *perdure.Execution, n store.Needs) (names []string) {
 	return names
 }
 
-// heldBy names what it decides on alone.
+// heldBy returns the names that a command locks exclusively.
 func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 	if x != nil {
 		if n.Worker != nil && x.Crashes >= store.AloneScore {
@@ -73,9 +71,8 @@ func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 	return names
 }
 
-// heldForRoom names the keys under which changes give a place back, for the marks of
-// other tasks are cleared then, and the index of texts if they change it, or what is to
-// be in it.
+// heldForRoom returns the names to lock for changes that free places or change the text index.
+// Freeing a place of a key clears the marks of other tasks.
 func heldForRoom(k *known, ch *store.Changes) (names []string) {
 	for _, after := range ch.Tasks {
 		if before := k.tasks[after.ID].task(); leavesRoom(before, after) {

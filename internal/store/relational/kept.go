@@ -8,42 +8,41 @@ import (
 	"github.com/google/uuid"
 )
 
-// Kept holds rows of executions and their open tasks between transactions, for a
-// store with one committer that nobody else writes beside: what it holds is what
-// is stored. It changes after a commit, but for its counts; whatever ends otherwise
-// empties it.
-// Executions that have not been used for long fall out. It is used by one
-// goroutine at a time.
+// Kept caches rows of executions and their open tasks between transactions. It is for a store with
+// a single committer and no other writers, so the cached rows equal the stored rows. It changes
+// only after a commit, except for its counts; any other end of a transaction empties it. Rows of
+// executions that have not been used for long are evicted. It must be used by one goroutine at a
+// time.
 type Kept struct {
-	// New ones and those that are used again go to young. When it is full, it
-	// takes the place of old, which is let go.
+	// young takes new and recently used executions. When it is full, it replaces old, whose rows
+	// are dropped.
 	young, old map[uuid.UUID]*keptExecution
 	size       int // of young, in bytes, about
 	limit      int // of size
-	// holds are what workers hold, of some; the counts change with each write,
-	// before the commit.
+	// holds counts what some of the workers hold. The counts change with each write, before the
+	// commit.
 	holds map[uuid.UUID]*holding
 }
 
-// keptExecution is an execution's row, and those of its open tasks and blocks.
+// keptExecution is the cached row of an execution, with the rows of its open tasks and blocks.
 type keptExecution struct {
 	loaded loadedExecution
 	tasks  map[uuid.UUID]*taskRow
 	blocks blockRows
-	all    *everything // nil if it is not known
+	all    *everything // nil if unknown
 	size   int
 }
 
 const (
-	// keptBytes bounds each of the two halves where nothing else is said.
+	// keptBytes is the default limit of each of the two halves.
 	keptBytes = 8 << 20
-	// keptOne is how large the tasks of one execution may be together.
+	// keptOne is the maximum size of all tasks of one execution.
 	keptOne = 256 << 10
-	// What a row takes beside its texts.
+	// The size of a row without its texts.
 	executionBytes, taskBytes = 5 << 10, 1 << 10
 )
 
-// NewKept makes one that is empty. It takes up to twice limit bytes; 0 is 8 MiB.
+// NewKept creates an empty cache. It holds up to twice limit bytes; 0 means 8 MiB.
 func NewKept(limit int) *Kept {
 	k := &Kept{limit: limit}
 	if limit == 0 {
@@ -53,7 +52,7 @@ func NewKept(limit int) *Kept {
 	return k
 }
 
-// Clear empties it.
+// Clear empties the cache.
 func (k *Kept) Clear() {
 	k.young, k.old, k.size = map[uuid.UUID]*keptExecution{}, map[uuid.UUID]*keptExecution{}, 0
 	k.holds = map[uuid.UUID]*holding{}
@@ -91,7 +90,7 @@ func (k *Kept) drop(id uuid.UUID) {
 	delete(k.old, id)
 }
 
-// settle takes over what a transaction that is committed has read and written.
+// settle adds what a committed transaction has read and written to the cache.
 func (k *Kept) settle(t *Transaction) {
 	for id, l := range t.rows {
 		if l.row == nil || l.row.Status.Terminal() {
@@ -127,7 +126,7 @@ func (k *Kept) settle(t *Transaction) {
 	k.settleBlocks(t)
 }
 
-// weighed sets the size. Tasks and blocks that are too many are let go.
+// weighed computes and sets the size. It drops tasks and blocks if they are too large.
 func (x *keptExecution) weighed() *keptExecution {
 	row := x.loaded.row
 	x.size = executionBytes + len(row.Answer) + len(row.Metadata) + 64*len(row.Asked.Dues)
@@ -148,22 +147,21 @@ func (x *keptExecution) weighed() *keptExecution {
 	return x
 }
 
-// Keeping lets the transaction begin with the rows that k holds. They are changed
-// by Committed.
+// Keeping sets the cache whose rows the transaction uses. Committed updates it.
 func (t *Transaction) Keeping(k *Kept) *Transaction {
 	t.kept, t.tasks = k, map[uuid.UUID]map[uuid.UUID]*taskRow{}
 	t.begun, t.blocks, t.open = map[uuid.UUID]struct{}{}, map[uuid.UUID]struct{}{}, map[uuid.UUID]blockRows{}
 	return t
 }
 
-// Committed is called when the transaction has been.
+// Committed updates the cache. It must be called once the transaction is committed.
 func (t *Transaction) Committed() {
 	if t.kept != nil {
 		t.kept.settle(t)
 	}
 }
 
-// forget is for what rows say no longer.
+// forget drops cached rows that no longer equal the stored rows.
 func (t *Transaction) forget(id uuid.UUID) {
 	delete(t.rows, id)
 	if t.kept != nil {
@@ -187,7 +185,7 @@ func (t *Transaction) forgetAll() {
 	}
 }
 
-// task returns a task's row, nil if there is none.
+// task returns a task's row; nil if there is none.
 func (t *Transaction) task(v view, execution, id uuid.UUID) (*taskRow, error) {
 	if t.kept == nil {
 		row, err := loadTask(v, execution, id)
@@ -212,7 +210,7 @@ func (t *Transaction) task(v view, execution, id uuid.UUID) (*taskRow, error) {
 	return row, nil
 }
 
-// wrote keeps a task's row as it is now, if the task is open.
+// wrote caches a task's row as written, if the task is open.
 func (t *Transaction) wrote(row *taskRow) {
 	if t.kept == nil {
 		return
@@ -227,7 +225,7 @@ func (t *Transaction) wrote(row *taskRow) {
 	}
 }
 
-// Compare reports where what is kept is not what is stored; c reads.
+// Compare returns an error if a cached row differs from the stored row, which it reads with c.
 func (k *Kept) Compare(ctx context.Context, c Conn, words *Words) error {
 	v := view{c, ctx, words}
 	var errs []error

@@ -9,18 +9,18 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// blockRows are blocks of one execution; nil inside for one that is not open.
+// blockRows are the blocks of one execution. A nil value is a block that is not open.
 type blockRows map[perdure.BlockKey]*store.Block
 
 const (
-	// keptBlocks is how many open blocks of an execution are kept; blockBytes is what
-	// one takes.
+	// keptBlocks is the maximum number of open blocks of an execution in the cache. blockBytes is
+	// the size of one.
 	keptBlocks = 128
 	blockBytes = 600
 )
 
-// block returns a copy of a block's row, nil if there is none. Each piece of a text
-// asks for its block.
+// block returns a copy of a block's row; nil if there is none. It is called for each chunk of a
+// block.
 func (t *Transaction) block(v view, execution uuid.UUID, key perdure.BlockKey) (*store.Block, error) {
 	if b := t.openBlock(execution, key); b != nil {
 		found := *b
@@ -34,7 +34,7 @@ func (t *Transaction) block(v view, execution uuid.UUID, key perdure.BlockKey) (
 	return found[0], nil
 }
 
-// openBlock returns a block that is known to be open; nil is no answer.
+// openBlock returns a block that is known to be open; nil if that is not known.
 func (t *Transaction) openBlock(execution uuid.UUID, key perdure.BlockKey) *store.Block {
 	if t.kept == nil {
 		return nil
@@ -48,7 +48,7 @@ func (t *Transaction) openBlock(execution uuid.UUID, key perdure.BlockKey) *stor
 	return nil
 }
 
-// wroteBlock keeps a block's row as it is now, if the block is open.
+// wroteBlock caches a block's row as written, if the block is open.
 func (t *Transaction) wroteBlock(execution uuid.UUID, b *store.Block) {
 	if t.kept == nil {
 		return
@@ -64,7 +64,7 @@ func (t *Transaction) wroteBlock(execution uuid.UUID, b *store.Block) {
 	}
 }
 
-// settleBlocks takes over the blocks that a transaction has read and written.
+// settleBlocks adds the blocks that a transaction has read and written to the cache.
 func (k *Kept) settleBlocks(t *Transaction) {
 	for id, rows := range t.open {
 		x := k.get(id)
@@ -87,7 +87,7 @@ func (k *Kept) settleBlocks(t *Transaction) {
 	}
 }
 
-// compareBlock returns an error where an open block is kept otherwise than stored.
+// compareBlock returns an error if the cached row of an open block differs from the stored row.
 func compareBlock(v view, execution uuid.UUID, b *store.Block) error {
 	stored, err := loadBlocks(v, blockByKey, blockKey(execution, b.Key)...)
 	if err != nil {

@@ -8,21 +8,20 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// holding is how many executions a worker holds, and how many of them have to be alone
-// in it.
+// holding is the number of executions that a worker holds, and how many of them must run alone.
 type holding struct{ executions, alone int64 }
 
 const (
-	// everyWorker bounds of how many workers that is known.
+	// everyWorker is the maximum number of workers whose holdings are cached.
 	everyWorker = 1000
 
 	countHeld = "SELECT count(*), count(*) FILTER (WHERE crashes >= 6) FROM agent_execution INDEXED BY idx_agent_execution_held" +
 		" WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING')"
 )
 
-// loadWorker tells what a worker holds. Each task's end asks for that: where rows are
-// kept it is counted once, and then with each row that is written. Whatever empties
-// the rows, as all that is undone does, empties this, too.
+// loadWorker loads what a worker holds. Each end of a task needs that. With a cache, it is counted
+// once and then updated with each written row. Whatever empties the cached rows, such as a
+// rollback, empties these counts, too.
 func (t *Transaction) loadWorker(v view, worker uuid.UUID, s *store.State) (err error) {
 	if t.kept == nil {
 		s.Holds, err = loadHolding(v, worker)
@@ -43,7 +42,7 @@ func (t *Transaction) loadWorker(v view, worker uuid.UUID, s *store.State) (err 
 	return nil
 }
 
-// held counts a row that was written, which was another one before, or none.
+// held updates the counts for a written row. before is the previous row, nil if there was none.
 func (t *Transaction) held(before, after *perdure.Execution) {
 	if t.kept != nil {
 		t.kept.hold(before, -1)
@@ -65,7 +64,7 @@ func (k *Kept) hold(x *perdure.Execution, n int64) {
 	}
 }
 
-// compareHolding reports where what a worker holds is counted wrong.
+// compareHolding returns an error if the cached counts of a worker differ from the stored rows.
 func compareHolding(v view, worker uuid.UUID, h *holding) error {
 	var stored holding
 	_, err := v.one(countHeld, []any{worker[:]}, &stored.executions, &stored.alone)

@@ -6,30 +6,29 @@ import (
 	"github.com/google/uuid"
 )
 
-// everything is what is known of an execution that has been kept since it began,
-// so that what it does not have need not be looked for. It never says that
-// something is there, only what cannot be.
+// everything is what is known of an execution that has been cached since it was created. It saves
+// queries for what the execution cannot have. It never proves that something exists, only that
+// something does not exist.
 type everything struct {
-	tasks  map[uuid.UUID]struct{} // all there may be
-	blocks bool                   // there may be some
+	tasks  map[uuid.UUID]struct{} // all tasks that may exist
+	blocks bool                   // blocks may exist
 }
 
 const (
-	// everyTask bounds how many tasks of an execution are known; taskKnown is what
-	// one takes.
+	// everyTask is the maximum number of known tasks of an execution. taskKnown is the size of one.
 	everyTask = 1000
 	taskKnown = 48
 )
 
-// began notes an execution that the transaction has inserted, before which
-// nothing of it can have been.
+// began records that the transaction has inserted the execution, so nothing of it was stored
+// before.
 func (t *Transaction) began(id uuid.UUID) {
 	if t.kept != nil {
 		t.begun[id] = struct{}{}
 	}
 }
 
-// wroteBlocks notes that an execution has blocks.
+// wroteBlocks records that an execution has blocks.
 func (t *Transaction) wroteBlocks(id uuid.UUID) {
 	if t.kept != nil {
 		t.blocks[id] = struct{}{}
@@ -46,8 +45,8 @@ func (t *Transaction) everything(execution uuid.UUID) *everything {
 	return nil
 }
 
-// hasNot tells that the execution has no such task; false is no answer. The
-// transaction has not written one either.
+// hasNot reports whether it is certain that the execution has no such task, not even one that this
+// transaction wrote. false means that it is unknown.
 func (t *Transaction) hasNot(execution, task uuid.UUID) bool {
 	all := t.everything(execution)
 	if all == nil {
@@ -57,7 +56,8 @@ func (t *Transaction) hasNot(execution, task uuid.UUID) bool {
 	return !there
 }
 
-// blockless tells that the execution has no blocks; false is no answer.
+// blockless reports whether it is certain that the execution has no blocks. false means that it is
+// unknown.
 func (t *Transaction) blockless(execution uuid.UUID) bool {
 	all := t.everything(execution)
 	_, wrote := t.blocks[execution]
@@ -83,7 +83,7 @@ func (x *keptExecution) learns(t *Transaction, id uuid.UUID) {
 	}
 }
 
-// compareEverything tells what the execution has that it is known not to have.
+// compareEverything returns an error if the execution has something that everything rules out.
 func compareEverything(v view, id uuid.UUID, all *everything) error {
 	if all == nil {
 		return nil

@@ -47,8 +47,8 @@ func loadKey(v view, query string, args ...any) (*perdure.APIKey, error) {
 const (
 	runningWithKey = "SELECT count(*) FROM agent_execution INDEXED BY idx_agent_execution_key_open" +
 		" WHERE key_id = ? AND completed_at IS NULL AND (status <> 'WAITING' OR wait_reason = 'task')"
-	// storedWithKey adds up, of each execution, one number: of those that run
-	// from their logs' heads, of those that have ended from the index.
+	// storedWithKey adds up one number per execution: from the log's head for executions that have
+	// not ended, from the index for those that have ended.
 	storedWithKey = "SELECT CAST(" +
 		"(SELECT coalesce(sum(h.stored), 0) FROM agent_execution x INDEXED BY idx_agent_execution_key_open JOIN log_head h ON h.agent_execution_id = x.id" +
 		" WHERE x.key_id = ?1 AND x.completed_at IS NULL)" +
@@ -60,8 +60,8 @@ const (
 
 func heldUse(id uuid.UUID) string { return "use of " + id.String() }
 
-// loadLimited returns a key and, if the store counts for it, its use, held until
-// the transaction ends: no two commands see the same room.
+// loadLimited returns a key, and its use if the key has limits that the store counts. The use is
+// locked until the transaction ends, so that no two commands can take the same room.
 func loadLimited(v view, org string, id uuid.UUID) (*perdure.APIKey, error) {
 	k, err := loadKey(v, keyByID, id[:], org)
 	if err != nil || k == nil || k.Limits.MaxRunning == 0 && k.Limits.MaxStored == 0 {
@@ -82,9 +82,8 @@ func loadLimited(v view, org string, id uuid.UUID) (*perdure.APIKey, error) {
 	return k, err
 }
 
-// loadUse loads the key whose limits a command is decided on: that of a stream
-// which is there is the stream's. It comes after all that the command holds
-// besides, in every command alike.
+// loadUse loads the key whose limits apply to a command. For an existing stream that is the
+// stream's key. Every command must call it after acquiring all its other locks.
 func loadUse(v view, org string, n store.Needs, s *store.State) (err error) {
 	id := n.UseOf
 	if s.Stream != nil {
@@ -146,13 +145,13 @@ func (r *Reader) AnyKey(ctx context.Context) (any bool, err error) {
 
 const (
 	addStored = "UPDATE log_head SET stored = stored + ? WHERE agent_execution_id = ?"
-	// takeStored is for executions that no limit counts, too: their count is 0.
+	// takeStored also runs for executions without limits: their count is 0.
 	takeStored = "UPDATE log_head SET stored = stored - ?1 WHERE agent_execution_id = ?2 AND stored >= ?1"
 	restStored = "UPDATE agent_execution SET stored = (SELECT h.stored FROM log_head h WHERE h.agent_execution_id = agent_execution.id) WHERE id = ? AND completed_at IS NOT NULL"
 )
 
-// counted is how many bytes of content the changes add to an execution that a
-// key's limits count; 0 for others.
+// counted returns the number of content bytes that the changes add to an execution whose key has
+// limits; 0 for other executions.
 func counted(l loadedExecution, ch *store.Changes) int64 {
 	row := l.row
 	if ch.Execution != nil {
@@ -189,8 +188,8 @@ func counted(l loadedExecution, ch *store.Changes) int64 {
 	return int64(n)
 }
 
-// applyStored counts what changes store without moving the log's head, and
-// moves the count of an execution that has ended into its row.
+// applyStored counts stored bytes of changes that do not move the log's head. It also copies the
+// count of an execution that has ended into its row.
 func (t *Transaction) applyStored(id uuid.UUID, l loadedExecution, ch *store.Changes) error {
 	n := counted(l, ch)
 	if ch.Head == nil && n > 0 {
@@ -208,7 +207,7 @@ func (t *Transaction) applyStored(id uuid.UUID, l loadedExecution, ch *store.Cha
 	return t.write(restStored, id[:])
 }
 
-// takeStored counts bytes out that were deleted.
+// takeStored subtracts deleted bytes from the count.
 func (t *Transaction) takeStored(id uuid.UUID, n int64) error {
 	if err := t.write(takeStored, n, id[:]); err != nil {
 		return err

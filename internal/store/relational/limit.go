@@ -6,10 +6,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Limits are kept by counting what runs, in the one transaction that writes.
-// A pending task that a pick finds while its key is full is marked as blocked
-// and out of the way of later picks; whatever gives a place under the key back
-// clears as many of these marks as there is room.
+// Limits are enforced by counting what runs, in the one transaction that writes. If a pick finds a
+// pending task whose key is full, it marks the task as blocked, and later picks skip it. Whatever
+// frees places of the key clears as many marks as there are free places.
 
 const (
 	runningOfKey = "SELECT count(*) FROM task_execution INDEXED BY idx_task_execution_key" +
@@ -22,8 +21,8 @@ const (
 
 	blockTask    = "UPDATE task_execution SET blocked = 1 WHERE agent_execution_id = ? AND id = ?"
 	clearBlocked = "UPDATE task_execution SET blocked = 0 WHERE agent_execution_id = ? AND id = ? AND blocked = 1"
-	// unblock clears the marks of the first that have room, one at least: the
-	// one who has gone may have been chosen in place of another.
+	// unblock clears the marks of the first tasks that have room, but at least one: the task that
+	// has freed the place may have been chosen instead of another one.
 	unblock = "UPDATE task_execution SET blocked = 0 WHERE (agent_execution_id, id) IN (SELECT agent_execution_id, id FROM task_execution INDEXED BY idx_task_execution_blocked" +
 		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND blocked = 1 AND concurrency_limit > ?3" +
 		" ORDER BY priority, created_at LIMIT ?4)"
@@ -40,7 +39,7 @@ func loadHolding(v view, worker uuid.UUID) (h store.Holding, err error) {
 	return h, err
 }
 
-// loadLoads returns the load of each name by the two queries.
+// loadLoads returns the load of each name. It uses the two queries.
 func loadLoads(v view, org string, names []string, running, waiting string, now perdure.Time) (map[string]store.Load, error) {
 	loads := map[string]store.Load{}
 	for _, name := range names {
@@ -59,13 +58,13 @@ func loadLoads(v view, org string, names []string, running, waiting string, now 
 	return loads, nil
 }
 
-// makeRoom lets tasks of the same key be found again, when one that ran, or
-// stood before them, has gone from there.
+// makeRoom clears marks of tasks of the same key when a task of that key has freed its place, by
+// having stopped running or waiting.
 func makeRoom(v view, before, after *perdure.Task) error {
 	if !leavesRoom(before, after) {
 		return nil
 	}
-	if after.Status.Terminal() { // it may be asked for again under its key
+	if after.Status.Terminal() { // it may be requested again under its key
 		if err := v.write(clearBlocked, before.ExecutionID[:], before.ID[:]); err != nil {
 			return err
 		}
@@ -89,7 +88,7 @@ func leavesRoom(before, after *perdure.Task) bool {
 		before.Status != after.Status && after.Status != perdure.TaskRunning
 }
 
-// pickNeeds adds what the claim of a candidate decides on.
+// pickNeeds adds the needs of claiming a candidate.
 func pickNeeds(p *store.Pick, one candidate, n store.Needs) store.Needs {
 	if p.Kind == store.PickAgents && p.Worker != uuid.Nil {
 		n.Worker = &p.Worker

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// ListStatements returns the statements of lists of executions, for each combination of
-// filters and each choice of a source.
+// ListStatements returns all statements of execution lists, for each combination of filters and
+// each choice of a source.
 func ListStatements(w *Words) map[string]string {
 	all := map[string]string{
 		"listed": listedByNumber(w), "put metadata": putMetadata, "text blocks": textBlocks, "part": partOf, "one part": onePart, "put part": putPart, "change part": changePart,
@@ -48,8 +48,7 @@ func ListStatements(w *Words) map[string]string {
 	return all
 }
 
-// filterCombinations returns every combination of filters that has statements of its
-// own.
+// filterCombinations returns every combination of filters that has its own statements.
 func filterCombinations() []store.ExecutionFilter {
 	at, id := perdure.Time{}, uuid.UUID{1}
 	long := string(make([]byte, memberBytes+1))

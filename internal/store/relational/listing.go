@@ -9,13 +9,13 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// A list of executions has two halves. Sources give the numbers of candidates, newest
-// first, each from an index that is in this order. Conditions are then checked on the
-// rows of the candidates. The first is chosen so that few candidates fail the second,
-// and the number of candidates that one page examines is bounded.
+// A list of executions is read in two steps. A source returns the numbers of candidates, newest
+// first, from an index in that order. Conditions are then checked on the rows of the candidates.
+// The source is chosen so that few candidates fail the conditions. The number of candidates that
+// one page examines is limited.
 
-// listSource is a statement that gives numbers below a number, newest first. Its last two
-// parameters are that number and how many.
+// listSource is a statement that selects numbers below a number, newest first. Its last two
+// parameters are that number and the limit.
 type listSource struct {
 	query string
 	args  []any
@@ -23,7 +23,7 @@ type listSource struct {
 
 const newestBelow = " AND number < ? ORDER BY number DESC LIMIT ?"
 
-// ended is the condition of the index of executions that have ended.
+// ended is the condition of the index of ended executions.
 const ended = "completed_at IS NOT NULL"
 
 const (
@@ -33,9 +33,9 @@ const (
 	sourceOfMetadata   = "SELECT number FROM agent_metadata INDEXED BY idx_agent_metadata_value WHERE org_id = ? AND key = ? AND value = ?" + newestBelow
 )
 
-// What has not ended is in the indexes by which it is claimed, held and counted, which
-// have another order. They are small, so all of their numbers are read and sorted;
-// those of more than a page examines are not.
+// Executions that have not ended are in the indexes for claiming, holding and counting, which have
+// other orders. These indexes are small, so all their numbers are read and sorted, unless there are
+// more than a page examines.
 const (
 	pendingOfOrg = "SELECT number FROM agent_execution INDEXED BY idx_agent_execution_dispatch WHERE org_id = ? AND status = 'PENDING' AND crashes < 6 LIMIT ?"
 	aloneOfOrg   = "SELECT number FROM agent_execution INDEXED BY idx_agent_execution_alone WHERE org_id = ? AND status = 'PENDING' AND crashes >= 6 LIMIT ?"
@@ -43,7 +43,7 @@ const (
 	allWaiting   = "SELECT number FROM agent_execution INDEXED BY idx_agent_execution_waiting WHERE status = 'WAITING' LIMIT ?"
 )
 
-// option is a filter that a source sees to, or a condition on the rows of candidates.
+// option is a filter that can be used as a source, or as a condition on the rows of candidates.
 type option struct {
 	listSource
 	condition string
@@ -55,22 +55,22 @@ type listing struct {
 	words  *Words
 	org    string
 	filter store.ExecutionFilter
-	// options are filters of which one is chosen as the source.
+	// options are filters of which one becomes the source.
 	options []option
 	sources []listSource
-	// live are statements that give all numbers of what has not ended, in no order;
-	// their last parameter is how many at most.
+	// live are statements that select the numbers of all executions that have not ended, unordered.
+	// Their last parameter is the limit.
 	live []listSource
-	// gathered is what they gave, newest first.
+	// gathered is the numbers that live selected, newest first.
 	gathered []int64
 	// where and args are conditions on the rows of candidates.
 	where []string
 	args  []any
 	begun bool
-	plain bool // without the index of texts
-	// text finds the candidates of a query; nil if sources do.
+	plain bool // without the text index
+	// text finds the candidates of a text query; nil if the sources do.
 	text *textSearch
-	// rows is the most candidates that are examined.
+	// rows is the maximum number of candidates that are examined.
 	rows int
 }
 
@@ -91,7 +91,7 @@ func (l *listing) add(condition string, values ...any) {
 	l.where, l.args = append(l.where, condition), append(l.args, values...)
 }
 
-// walk takes every execution of the org as a candidate.
+// walk makes every execution of the org a candidate.
 func (l *listing) walk() {
 	l.sources, l.live = []listSource{{sourceOfOrg, []any{l.org}}}, nil
 }
@@ -112,8 +112,8 @@ func (l *listing) addMetadata() {
 	}
 }
 
-// addStatus adds the statuses: one with which executions end as an option, several as
-// sources if there is no option.
+// addStatus adds the filter by status. A single terminal status becomes an option. Several statuses
+// become sources if there is no option.
 func (l *listing) addStatus() {
 	statuses := slices.Compact(slices.Sorted(slices.Values(l.filter.Status)))
 	switch {
@@ -129,14 +129,15 @@ func (l *listing) addStatus() {
 	}
 }
 
-// probed is how far the options are looked into, and maxProbes how many of them.
+// probed is how many rows of an option are probed. maxProbes is the maximum number of probed
+// options.
 const probed, maxProbes = 500, 8
 
 const skipping = " OFFSET ?"
 
-// choose takes the option that leaves the fewest candidates: the one whose numbers
-// reach furthest back. A query is looked for in the index unless an option leaves very
-// few.
+// choose selects the option with the fewest candidates: the one whose probed numbers reach furthest
+// back. For a text query it uses the text index instead, unless an option leaves very few
+// candidates.
 func (l *listing) choose(v view, before int64) (err error) {
 	best, few, err := l.probe(v, before)
 	if err != nil {
@@ -176,7 +177,8 @@ func (l *listing) probe(v view, before int64) (best int, few bool, err error) {
 	return best, least == 0, nil
 }
 
-// take makes an option the source, none for -1, and the others conditions.
+// take uses the option with the index best as the source, and all other options as conditions. With
+// -1, all options become conditions.
 func (l *listing) take(best int) {
 	for i, o := range l.options {
 		if i == best {
@@ -213,10 +215,10 @@ func (l *listing) statusSources(statuses []perdure.Status) {
 	}
 }
 
-// textWeight is how many rows an examined text counts.
+// textWeight is the cost of examining a text, in rows.
 const textWeight = 3
 
-// addRest adds the conditions that no index sees to.
+// addRest adds the conditions that no index covers.
 func (l *listing) addRest() {
 	f := l.filter
 	if f.Kind != "" {
@@ -248,8 +250,8 @@ func (l *listing) begin(v view, before int64) error {
 	return l.gather(v)
 }
 
-// gather reads the numbers of what has not ended. If they are too many, every
-// execution of the org is a candidate instead.
+// gather reads the numbers of executions that have not ended. If they are too many, every execution
+// of the org becomes a candidate instead.
 func (l *listing) gather(v view) error {
 	for _, s := range l.live {
 		numbers, err := readNumbers(v, s.query, append(slices.Clone(s.args), l.rows+1))
@@ -304,7 +306,7 @@ func (l *listing) candidates(v view, before int64, n int) (hits, error) {
 	return hits{numbers: all[:n], upto: all[n-1], cost: n}, nil
 }
 
-// matching returns those of the candidates whose rows meet the conditions.
+// matching returns the candidates whose rows meet the conditions.
 func (l *listing) matching(v view, candidates []int64) ([]int64, error) {
 	if len(l.where) == 0 || len(candidates) == 0 {
 		return candidates, nil

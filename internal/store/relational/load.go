@@ -8,18 +8,17 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// known is what rows were when they were loaded, so that only what a decision
-// has changed is written.
+// known is the rows as they were loaded, so that only what a decision has changed is written.
 type known struct {
-	tasks map[uuid.UUID]*taskRow // nil inside: there was none
-	// blockless says that there are no blocks, so that none are looked for.
+	tasks map[uuid.UUID]*taskRow // a nil value: there was none
+	// blockless reports that there are no blocks, so that no query for them is needed.
 	blockless bool
 	blocks    map[perdure.BlockKey]*store.Block
-	places    map[uuid.UUID]treePlace // of the entries that were loaded
+	places    map[uuid.UUID]treePlace // of the loaded entries
 }
 
-// load gathers the state that a command decides on. What it hands out are
-// copies; x is that of the execution.
+// load loads the state that a command decides on. The state consists of copies. x is the copy of
+// the execution's row.
 func (t *Transaction) load(org string, one candidate, l loadedExecution, x *perdure.Execution, n store.Needs) (*store.State, *known, error) {
 	s := &store.State{
 		Now: t.now, Nonce: t.nonce, Execution: x, Head: l.head, PickedTask: one.task,
@@ -71,8 +70,8 @@ func (t *Transaction) load(org string, one candidate, l loadedExecution, x *perd
 	return s, k, loadAttemptBlocks(t.view, one.execution, s, k)
 }
 
-// part is one kind of what a command needs of its execution. Parts may be loaded
-// side by side; what is not asked for costs nothing.
+// part is one kind of data that a command needs of its execution. Parts may be loaded concurrently.
+// A part that is not needed costs nothing.
 type part struct {
 	asked func(n *store.Needs) bool
 	load  func(v view, x *perdure.Execution, n store.Needs, s *store.State, k *known) error
@@ -92,8 +91,7 @@ var parts = []part{
 	{func(n *store.Needs) bool { return n.Retention }, loadKept},
 }
 
-// asksOutside reports whether something is needed that does not belong to an
-// execution.
+// asksOutside reports whether the command needs data that does not belong to an execution.
 func asksOutside(n store.Needs) bool {
 	return n.Definition != nil || n.Slug != "" || n.Idempotency != "" || n.KeyID != nil || n.Session != nil || n.Org || n.Conversation != "" || n.Stream != "" || n.Kinds
 }
@@ -176,7 +174,7 @@ func loadListedSignals(v view, x *perdure.Execution, n store.Needs, s *store.Sta
 	return err
 }
 
-// add keeps a block for the decision, and as it was.
+// add stores a block for the decision, and a copy of it as loaded.
 func (k *known) add(s *store.State, b *store.Block) {
 	before := *b
 	k.blocks[b.Key], s.Blocks[b.Key] = &before, b
@@ -205,8 +203,7 @@ func loadListedBlocks(v view, x *perdure.Execution, n store.Needs, s *store.Stat
 	return err
 }
 
-// loadAttemptBlocks loads what the newest attempts of the tasks that are loaded
-// have closed.
+// loadAttemptBlocks loads the blocks that the newest attempts of the loaded open tasks have closed.
 func loadAttemptBlocks(v view, execution uuid.UUID, s *store.State, k *known) error {
 	var open []*perdure.Task
 	for _, task := range s.Tasks {
@@ -242,8 +239,8 @@ func loadWithheld(v view, x *perdure.Execution, n store.Needs, s *store.State, _
 	})
 }
 
-// What limits are decided on is held until the transaction ends, so that it is
-// exact.
+// loadKeys loads the loads of concurrency keys. Their locks are held until the transaction ends, so
+// the counts are exact.
 
 func loadKeys(v view, x *perdure.Execution, n store.Needs, s *store.State, _ *known) (err error) {
 	s.Keys, err = loadLoads(v, x.Org, n.ConcurrencyKeys, runningOfKey, waitingOfKey, s.Now)

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// memberBytes bounds a key and a value of metadata that are indexed. Longer ones are
-// looked for in the metadata of each candidate.
+// memberBytes is the maximum length of an indexed key or value of metadata. Longer ones are
+// compared in the metadata of each candidate.
 const memberBytes = 256
 
 func indexedMember(key, value string) bool {
@@ -18,7 +18,7 @@ func indexedMember(key, value string) bool {
 const putMetadata = "INSERT INTO agent_metadata (agent_execution_id, key, value, org_id, number)" +
 	" SELECT x.id, ?2, ?3, x.org_id, x.number FROM agent_execution x WHERE x.id = ?1"
 
-// indexMetadata writes the members of a new execution's metadata by which it is found.
+// indexMetadata writes the indexed members of a new execution's metadata.
 func indexMetadata(v view, x *perdure.Execution) error {
 	for _, m := range metadataMembers(x.Metadata) {
 		if err := v.write(putMetadata, x.ID[:], m.key, m.value); err != nil {
@@ -28,11 +28,11 @@ func indexMetadata(v view, x *perdure.Execution) error {
 	return nil
 }
 
-// member is a top-level member of metadata, its value as text.
+// member is a top-level member of metadata, with its value as text.
 type member struct{ key, value string }
 
-// metadataMembers returns the members that are indexed: of an object, each key once, the
-// last one.
+// metadataMembers returns the indexed members of an object. Of a repeated key it returns the last
+// member.
 func metadataMembers(metadata json.RawMessage) []member {
 	if len(metadata) == 0 {
 		return nil
@@ -74,8 +74,8 @@ func indexedOnly(all []member) []member {
 	return kept
 }
 
-// memberText is a value as it is compared: a string's text, anything else as it is
-// written.
+// memberText returns the text by which a value is compared: a string's text, or any other value as
+// it is written.
 func memberText(value json.RawMessage) string {
 	var s string
 	if value[0] == '"' && json.Unmarshal(value, &s) == nil {

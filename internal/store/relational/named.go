@@ -11,11 +11,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// What rests once although it was said twice: closed blocks name the text of an
-// entry that they are, and results of tasks the bytes of the entry that was made
-// from them.
+// Repeated texts are stored once. The row of a closed block refers to the equal text of an entry,
+// and the result of a task refers to the bytes of the entry that was made from it.
 
-// place is a text of an entry; without an entry, none.
+// place is the place of a text in an entry. Without an entry, there is no such text.
 type place struct {
 	entry int64 // its number
 	path  string
@@ -30,9 +29,9 @@ const (
 	entryBody  = "SELECT content_blob, content FROM agent_entry WHERE agent_execution_id = ? AND number = ? AND number > 0"
 )
 
-// standFor lets the closed blocks that are texts of a new entry name it, notes
-// its texts for those that close later, and lets the task that it was made from
-// name it, too.
+// standFor makes closed blocks that equal a text of a new entry refer to that entry. It does the
+// same for the task that the entry was made from. It also records the entry's texts for blocks that
+// close later.
 func standFor(v view, execution uuid.UUID, number int64, e *store.Entry) error {
 	content := e.Content
 	if e.Blob != nil {
@@ -59,7 +58,7 @@ func standFor(v view, execution uuid.UUID, number int64, e *store.Entry) error {
 	return nil
 }
 
-// searchable loads a blob, unless it is too large to be looked into or withheld.
+// searchable loads a blob; nil if it is withheld or too large to be searched.
 func searchable(v view, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMessage, error) {
 	if ref.Length > store.MostSearched {
 		return nil, nil
@@ -69,7 +68,7 @@ func searchable(v view, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMess
 
 func shortHash(sum perdure.Hash) int64 { return int64(binary.BigEndian.Uint64(sum[:8])) }
 
-// findText looks for a text of an earlier entry with that SHA-256 and length.
+// findText returns the place of a text of an earlier entry with that SHA-256 and length.
 func findText(v view, execution uuid.UUID, sum perdure.Hash, length int64) (place, error) {
 	var number int64
 	found, err := v.one(entryOf, []any{execution[:], shortHash(sum)}, &number)
@@ -89,8 +88,8 @@ func findText(v view, execution uuid.UUID, sum perdure.Hash, length int64) (plac
 	return place{}, nil
 }
 
-// entryTexts keeps the texts of the entry that was looked into last: blocks that
-// name one entry lie side by side.
+// entryTexts caches the texts of the last examined entry, because blocks that refer to the same
+// entry are adjacent.
 type entryTexts struct {
 	entry int64
 	texts []store.EntryText
@@ -107,7 +106,7 @@ func (c *entryTexts) of(v view, execution uuid.UUID, number int64) ([]store.Entr
 	return c.texts, err
 }
 
-// at returns a text that a block names.
+// at returns the text that a block refers to.
 func (c *entryTexts) at(v view, execution uuid.UUID, p place) ([]byte, error) {
 	texts, err := c.of(v, execution, p.entry)
 	if err != nil {

@@ -18,10 +18,10 @@ func drawNonce() uint32 {
 	}
 }
 
-// storedNonce is a nonce as the tables hold it: 32 bits with a sign.
+// storedNonce returns a nonce as the tables store it: as a signed 32-bit number.
 func storedNonce(n uint32) int64 { return int64(int32(n)) }
 
-// nonceCol reads a nonce.
+// nonceCol scans a nonce.
 type nonceCol uint32
 
 // ScanNumber implements NumberScanner.
@@ -35,13 +35,13 @@ func (n *nonceCol) Scan(src any) error {
 	return n.ScanNumber(stored)
 }
 
-// nonceList holds the nonces of a closed block's chunks, in the order of its cuts:
-// four bytes each. A block that a build without nonces has closed has no list.
+// nonceList holds the nonces of a closed block's chunks, four bytes each, in the order of its cuts.
+// A block that was closed by a version without nonces has no list.
 type nonceList []byte
 
 func (l *nonceList) add(n uint32) { *l = binary.BigEndian.AppendUint32(*l, n) }
 
-// of returns the nonce of the cut number i, and 0 where it is not known.
+// of returns the nonce of the cut with index i; 0 if it is unknown.
 func (l nonceList) of(i int) uint32 {
 	if len(l) < 4*(i+1) {
 		return 0
@@ -49,8 +49,9 @@ func (l nonceList) of(i int) uint32 {
 	return binary.BigEndian.Uint32(l[4*i:])
 }
 
-// noncePos is the position that a head's nonce is stored with: a server without
-// nonces moves the head and leaves both.
+// noncePos returns the position that is stored with a head's nonce. A server without nonces moves
+// the head without changing nonce or position, so the nonce is valid only if the position is the
+// head's.
 func noncePos(h *store.Head) int64 {
 	if h.Nonce == 0 {
 		return 0
@@ -59,7 +60,7 @@ func noncePos(h *store.Head) int64 {
 }
 
 const (
-	// headNonce is 0 where a server without nonces has moved the head since.
+	// headNonce is 0 if a server without nonces has moved the head since the nonce was stored.
 	headNonce   = "CASE WHEN h.nonce_pos = h.last_pos THEN h.nonce ELSE 0 END"
 	eventNonce  = "SELECT nonce FROM log_record WHERE agent_execution_id = ? AND pos = ?"
 	openNonce   = "SELECT c.nonce FROM log_block b CROSS JOIN log_chunk c WHERE b.agent_execution_id = ?1 AND b.open = 1 AND c.agent_execution_id = ?1 AND c.seq = b.seq AND c.pos = ?2"
@@ -94,8 +95,8 @@ func (r *Reader) Nonces(ctx context.Context, execution uuid.UUID, positions ...i
 	return nonces, head, err
 }
 
-// nonceAt returns the nonce of the record at pos, and reports whether it is known:
-// that of a record which is kept, or of the last one that was pruned.
+// nonceAt returns the nonce of the record at pos, and reports whether it is known. It is known for
+// a stored record, and for the last pruned one.
 func nonceAt(v view, execution uuid.UUID, head store.Head, pos int64) (nonce uint32, found bool, err error) {
 	switch {
 	case pos == 0:
@@ -111,7 +112,7 @@ func nonceAt(v view, execution uuid.UUID, head store.Head, pos int64) (nonce uin
 	return storedNonceAt(v, execution, pos)
 }
 
-// storedNonceAt looks for the record at pos: an event, or a piece of an open or of a
+// storedNonceAt returns the nonce of the stored record at pos: an event, or a chunk of an open or
 // closed block.
 func storedNonceAt(v view, execution uuid.UUID, pos int64) (nonce uint32, found bool, err error) {
 	for _, query := range []string{eventNonce, openNonce} {
@@ -139,8 +140,8 @@ const (
 	setPruned = "UPDATE log_head SET pruned_nonce = ? WHERE agent_execution_id = ?"
 )
 
-// keepPruned keeps the nonce of the last record that goes, all but the newest of the
-// log being pruned, so that a cursor from there still fits.
+// keepPruned stores the nonce of the last record to be pruned, which is the record before the
+// newest one. So a cursor after that record remains valid.
 func (t *Transaction) keepPruned(id uuid.UUID) error {
 	var last, first int64
 	found, err := t.one(headEnds, []any{id[:]}, &last, &first)

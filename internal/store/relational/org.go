@@ -23,7 +23,7 @@ func orgScan(o *perdure.Org) []any {
 	return []any{&o.ID, (*timeCol)(&o.CreatedAt), optTime{&o.DisabledAt}}
 }
 
-// loadOrg returns nil if there is no such org.
+// loadOrg returns the org with that id; nil if there is none.
 func loadOrg(v view, id string) (*perdure.Org, error) {
 	var o perdure.Org
 	found, err := v.one(orgByID, []any{id}, orgScan(&o)...)

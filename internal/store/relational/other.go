@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// The rows outside of executions, and blobs.
+// This file contains the rows outside of executions, and blobs.
 
 var definitionTable = table{name: "agent_definition", key: 1, columns: []string{
 	"id", "org_id", "name", "slug", "description", "system_prompt", "models", "tools", "config", "metadata", "created_at", "updated_at", "version", "retention",
@@ -77,7 +77,7 @@ const (
 		" agent_execution_id = excluded.agent_execution_id, expires_at = excluded.expires_at"
 	idempotencyByKey = "SELECT idempotency_key, request_hash, agent_execution_id, expires_at FROM idempotency" +
 		" WHERE org_id = ? AND idempotency_key = ? AND expires_at > ?"
-	// sweepIdempotency is run at each insertion, so that as many go as come.
+	// sweepIdempotency runs at each insertion, so that expired keys do not accumulate.
 	sweepIdempotency = "DELETE FROM idempotency WHERE (org_id, idempotency_key) IN" +
 		" (SELECT org_id, idempotency_key FROM idempotency WHERE expires_at <= ? ORDER BY expires_at LIMIT 4)"
 )

@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// firstPiece and lastPiece are how many entries one read of a path loads, at first
-	// and later. Most callers want a page, and few want it all.
+	// firstPiece and lastPiece are the number of entries that one read of a path loads, at first
+	// and at most. Most callers want one page, and few want the whole path.
 	firstPiece, lastPiece = 32, 512
-	// pathBytes is about how many bytes of contents one read loads.
+	// pathBytes is roughly the maximum of content bytes that one read loads.
 	pathBytes = 512 << 10
 )
 
 var (
-	// entriesOfRange says INDEXED BY, since SQLite has no statistics and several indexes
-	// begin with the execution.
+	// entriesOfRange needs INDEXED BY, because SQLite has no statistics and several indexes start
+	// with the execution.
 	entriesOfRange = "SELECT e.depth, " + entryFull[len("SELECT "):] + " INDEXED BY idx_agent_entry_place" +
 		" WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth > ? AND e.depth <= ? AND e.depth > 0 ORDER BY e.depth"
 	entryAt = "SELECT e.id FROM agent_entry e WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth = ? AND e.depth > 0"
 )
 
-// pathRanges returns the segments of the path to depth ?3 of segment ?2, down to depth
-// ?4. It reads one row per branch point. Segment 0 has no base, and no row.
+// pathRanges selects the segments of the path to depth ?3 of segment ?2, down to depth ?4. It reads
+// one row per branch point. Segment 0 has no base and no row.
 const pathRanges = `WITH RECURSIVE up (segment, bottom, top, base) AS (
 	SELECT s.segment, s.base_depth, CAST(?3 AS BIGINT), s.base_segment
 	FROM agent_segment s WHERE s.agent_execution_id = ?1 AND s.segment = ?2
@@ -37,19 +37,19 @@ const pathRanges = `WITH RECURSIVE up (segment, bottom, top, base) AS (
 	WHERE up.bottom > ?4 AND up.bottom < up.top
 ) SELECT segment, bottom, top FROM up`
 
-// pathRange is the part of a path that lies in one segment: the entries with depths
-// over bottom, up to top.
+// pathRange is the part of a path in one segment: the entries with depths greater than bottom and
+// at most top.
 type pathRange struct{ segment, bottom, top int64 }
 
-// route is where the entries of a path are.
+// route lists where the entries of a path are.
 type route struct {
-	ranges []pathRange // from the root
-	// beside are entries after the ranges that are beside the path, with the leaf as
-	// the last one. Mostly there are none.
+	ranges []pathRange // in order from the root
+	// beside lists entries after the ranges that are beside the path; the last one is the leaf.
+	// Usually there are none.
 	beside []uuid.UUID
 }
 
-// length is the number of entries.
+// length returns the number of entries.
 func (w *route) length() (n int64) {
 	for _, r := range w.ranges {
 		n += r.top - r.bottom
@@ -83,8 +83,8 @@ func (w *route) take(n int64) (piece []pathRange) {
 	return piece
 }
 
-// Path implements [store.Reader]. Nothing is held between two reads: entries
-// never change, so the pieces fit together.
+// Path implements [store.Reader]. No transaction is open between two reads. Entries never change,
+// so the pieces are consistent.
 func (r *Reader) Path(ctx context.Context, execution, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		if after != nil && *after == leaf {
@@ -114,7 +114,8 @@ func (r *Reader) Path(ctx context.Context, execution, leaf uuid.UUID, after *uui
 	}
 }
 
-// findRoute finds the entries from after to leaf, the newest of them if newest > 0.
+// findRoute returns the route of the entries from after (exclusive) to leaf, limited to the newest
+// ones if newest > 0.
 func findRoute(v view, execution, leaf uuid.UUID, after *uuid.UUID, newest int64) (way route, err error) {
 	top, beside, err := findPlace(v, execution, leaf)
 	if err != nil {
@@ -142,7 +143,7 @@ func findRoute(v view, execution, leaf uuid.UUID, after *uuid.UUID, newest int64
 	if newest > 0 {
 		floor = max(floor, top.depth-newest)
 	}
-	down := floor // the range that after is in is wanted, too
+	down := floor // includes the range that contains after
 	if after != nil {
 		down = from.depth - 1
 	}
@@ -161,7 +162,7 @@ func findRoute(v view, execution, leaf uuid.UUID, after *uuid.UUID, newest int64
 	return way, nil
 }
 
-// limited is n, or newest if that is less and a limit.
+// limited returns the smaller of newest and n; n if newest is 0.
 func limited(newest, n int64) int64 {
 	if newest > 0 {
 		return min(newest, n)
@@ -173,8 +174,9 @@ func notOnPath(after, leaf uuid.UUID) error {
 	return perdure.Errorf(perdure.NotFound, "entry %s is not on the path to %s", after, leaf)
 }
 
-// findPlace returns the place on the path that an entry has, or that the entries
-// have which it hangs on; those are beside the path, the first one nearest to it.
+// findPlace returns the place of an entry on the path. If the entry is beside the path, it returns
+// the place of its nearest ancestor on the path, and the entries beside the path from there to the
+// leaf.
 func findPlace(v view, execution, leaf uuid.UUID) (top treePlace, beside []uuid.UUID, err error) {
 	for at := &leaf; at != nil; {
 		p, parent, found, err := loadPlace(v, execution, *at)
@@ -195,8 +197,8 @@ func findPlace(v view, execution, leaf uuid.UUID) (top treePlace, beside []uuid.
 	return top, beside, nil
 }
 
-// loadRanges returns the ranges of the path to a place, from the one that holds the
-// depth after down.
+// loadRanges returns the ranges of the path to a place, starting with the one that contains depth
+// down+1.
 func loadRanges(v view, execution uuid.UUID, top treePlace, down int64) (ranges []pathRange, err error) {
 	switch {
 	case top.depth == 0:
@@ -243,8 +245,7 @@ func (r *Reader) piece(ctx context.Context, execution uuid.UUID, way *route, n i
 	return entries, err
 }
 
-// loadPiece loads the entries of some ranges, without their blobs. It stops early after
-// about pathBytes.
+// loadPiece loads the entries of ranges, without their blobs. It stops early after about pathBytes.
 func loadPiece(v view, execution uuid.UUID, ranges []pathRange) ([]perdure.Entry, error) {
 	parts := make([][]perdure.Entry, len(ranges))
 	bytes := 0
@@ -265,9 +266,9 @@ func loadRange(v view, execution uuid.UUID, r pathRange, bytes *int) ([]perdure.
 		blob  *uuid.UUID
 		depth int64
 	)
-	into := append([]any{&depth}, entryScan(&e, &blob)...) // made once for all rows
+	into := append([]any{&depth}, entryScan(&e, &blob)...) // allocated once for all rows
 	err := v.each(entriesOfRange, []any{execution[:], r.segment, r.bottom, r.top}, func(row func(...any) error) error {
-		e, blob = perdure.Entry{}, nil // nothing is shared with the entry before
+		e, blob = perdure.Entry{}, nil // rows must share nothing
 		if err := row(into...); err != nil {
 			return err
 		}
@@ -293,7 +294,7 @@ func hole(execution uuid.UUID, segment, depth int64) error {
 	return perdure.Errorf(perdure.NotFound, "there is no entry at depth %d of segment %d in execution %s", depth, segment, execution)
 }
 
-// fillOne reads what of a blob is wanted: its reference, or its content.
+// fillOne loads the reference to an entry's blob, and unless lazy is set, its content.
 func (r *Reader) fillOne(v view, execution uuid.UUID, e *perdure.Entry, lazy bool) (err error) {
 	if e.Blob == nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 
 const defaultPickLimit = 100
 
-// pick finds the candidates of commands that look for the same. Every kind has a
-// partial index that holds little more than what may be picked.
+// pick finds the candidates of commands with equal picks. Every kind of pick has a partial index
+// with few rows that cannot be picked.
 func pick(v view, pickers []*picker, now perdure.Time) error {
 	switch p := pickers[0].Pick; p.Kind {
 	case store.PickAgents:

@@ -7,11 +7,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// pending is what a read of pending agents has found.
+// pending is the result of reading pending agents.
 type pending struct {
 	all  []ranked
 	full bool // there may be more
-	held bool // there is nothing but what other transactions hold
+	held bool // all rows found are locked by other transactions
 }
 
 func (p *pending) read(pickers []*picker, query string, fetch int, now perdure.Time) func(view) error {
@@ -22,8 +22,8 @@ func (p *pending) read(pickers []*picker, query string, fetch int, now perdure.T
 	}
 }
 
-// pickAgents merges the heads of each queue and kind: the cost follows from how
-// many are picked, not from how many are pending.
+// pickAgents merges the first rows of each queue and kind. Its cost depends on how many are picked,
+// not on how many are pending.
 func pickAgents(v view, pickers []*picker, now perdure.Time) error {
 	if err := free(v, pickers); err != nil {
 		return err
@@ -65,7 +65,8 @@ func pickAgents(v view, pickers []*picker, now perdure.Time) error {
 	}
 }
 
-// dealt returns the pickers what was found; false if more has to be read first.
+// dealt distributes the found candidates to the pickers. It returns false if more rows must be read
+// first.
 func (p *pending) dealt(pickers []*picker, limit int, alone []ranked) bool {
 	all := distinct(p.all, len(p.all))
 	if len(pickers) > 1 {
@@ -85,7 +86,7 @@ func (p *pending) dealt(pickers []*picker, limit int, alone []ranked) bool {
 	return true
 }
 
-// dealt is how many of what was found would be taken.
+// dealt returns how many of the found candidates the pickers would take.
 func dealt(found []ranked, pickers []*picker) (n int) {
 	trial := make([]*picker, len(pickers))
 	for i, p := range pickers {
@@ -96,9 +97,9 @@ func dealt(found []ranked, pickers []*picker) (n int) {
 	return takes(pickers) - takes(trial)
 }
 
-// readAgents reads up to fetch of each queue and kind, leaving out what all
-// skip. It reports whether there may be more. ErrHeld says that there is nothing
-// but what other transactions hold.
+// readAgents reads up to fetch candidates of each queue and kind, without those that all pickers
+// skip. It reports whether there may be more. Errors: ErrHeld if all rows found are locked by other
+// transactions.
 func readAgents(v view, pickers []*picker, query string, fetch int, now perdure.Time) (all []ranked, full bool, err error) {
 	org, p := pickers[0].Org, pickers[0].Pick
 	orgs, err := pendingOrgs(v, org, orgsOfAgents)
@@ -138,9 +139,8 @@ func readAgents(v view, pickers []*picker, query string, fetch int, now perdure.
 	return all, full, err
 }
 
-// claimable are the values of persistence_mode and home_worker_id that a worker
-// may claim: it looks for each in the index, and so passes over nothing that
-// waits for another worker.
+// claimable returns the values of persistence_mode and home_worker_id that a worker may claim. Each
+// combination is a range of the index, so no row that waits for another worker is read.
 func claimable(home *uuid.UUID) [][]any {
 	modes := [][]any{{string(perdure.Remote), nil}}
 	if home != nil {

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// The orgs are found by skipping through the index from one to the next.
+	// These queries skip through the index from one org to the next.
 	orgsOfAgents = "SELECT min(org_id) FROM agent_execution WHERE status = 'PENDING' AND org_id > ?"
 	orgsOfTasks  = "SELECT min(org_id) FROM task_execution WHERE status = 'PENDING' AND org_id > ?"
 )
 
-// ranked is a candidate with what orders it among those of other queues.
+// ranked is a candidate with the values that order it among candidates of other queues.
 type ranked struct {
 	candidate
 	org             string
@@ -29,8 +29,8 @@ func byRank(a, b ranked) int {
 	return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.since, b.since))
 }
 
-// held returns ErrHeld if a read of what is pending would have found something but
-// for the locks of other transactions.
+// held returns ErrHeld if a read of pending rows found none only because other transactions have
+// locked them.
 func (v view) held(query string, args []any) error {
 	unlocked, locks := strings.CutSuffix(query, v.words.SkipLocked)
 	if v.words.SkipLocked == "" || !locks {
@@ -40,8 +40,8 @@ func (v view) held(query string, args []any) error {
 	return err
 }
 
-// notHeld notes that something was held, which is no error as long as something
-// else is found.
+// notHeld records ErrHeld in held and returns nil for it, because it is no error as long as another
+// read finds something.
 func notHeld(err error, held *bool) error {
 	if errors.Is(err, ErrHeld) {
 		*held = true
@@ -50,7 +50,7 @@ func notHeld(err error, held *bool) error {
 	return err
 }
 
-// head names one index range that pending rows are read from.
+// head is an index range from which pending rows are read.
 type head struct{ org, queue, kind string }
 
 func eachHead(orgs []string, p *store.Pick, read func(head)) {
@@ -63,7 +63,7 @@ func eachHead(orgs []string, p *store.Pick, read func(head)) {
 	}
 }
 
-// pickTasks does the same for tasks, and keeps to their limits.
+// pickTasks merges the first rows of each queue and kind, and enforces the limits of tasks.
 func pickTasks(v view, pickers []*picker, now perdure.Time) error {
 	p, limit := pickers[0].Pick, takes(pickers)
 	orgs, err := pendingOrgs(v, pickers[0].Org, orgsOfTasks)
@@ -91,8 +91,8 @@ func pickTasks(v view, pickers []*picker, now perdure.Time) error {
 	}
 }
 
-// readTasks reads up to fetch of each queue that has room and each kind. It
-// names those that may have more.
+// readTasks reads up to fetch candidates of each kind from each queue that has room. It also
+// returns the heads that may have more.
 func readTasks(v view, orgs []string, p *store.Pick, room *room, fetch int, now perdure.Time) (all []ranked, full []head, err error) {
 	var heads []head
 	eachHead(orgs, p, func(h head) { heads = append(heads, h) })
@@ -131,7 +131,7 @@ func readTasks(v view, orgs []string, p *store.Pick, room *room, fetch int, now 
 	return distinct(all, len(all)), full, err
 }
 
-// room counts what may still be taken in one pick.
+// room counts how many candidates one pick may still take.
 type room struct {
 	v      view
 	limits map[string]int
@@ -139,7 +139,7 @@ type room struct {
 	keys   map[[2]string]int // running and taken, by org and key
 }
 
-// choose takes the first that there is room for.
+// choose takes the first candidates that there is room for, at most limit.
 func (r *room) choose(all []ranked, limit int) (chosen []ranked, err error) {
 	for _, one := range all {
 		if len(chosen) == limit {
@@ -177,8 +177,8 @@ func (r *room) onQueue(org, queue string) (left int, limited bool, err error) {
 	return left, true, nil
 }
 
-// take takes a place for the task, if its queue and its key have one. A task
-// whose key is full is marked, so that it is in nobody's way.
+// take takes a place for a task, and reports whether its queue and its key have one. It marks a
+// task whose key is full as blocked, so that later picks skip it.
 func (r *room) take(t ranked) (bool, error) {
 	left, limited, err := r.onQueue(t.org, t.queue)
 	if err != nil || limited && left <= 0 {
@@ -190,7 +190,7 @@ func (r *room) take(t ranked) (bool, error) {
 		if !known {
 			if err := r.v.hold(heldKey(t.org, t.key)); err != nil {
 				if errors.Is(err, ErrHeld) {
-					err = nil // it is in other hands, and this one waits for the next pick
+					err = nil // another transaction has the lock; the next pick finds the task
 				}
 				return false, err
 			}
@@ -210,8 +210,7 @@ func (r *room) take(t ranked) (bool, error) {
 	return true, nil
 }
 
-// more reports whether one of the heads that were not read to their end is worth
-// reading on.
+// more reports whether at least one of the heads with unread rows still has room.
 func (r *room) more(full []head) (bool, error) {
 	for _, h := range full {
 		left, limited, err := r.onQueue(h.org, h.queue)
@@ -222,8 +221,8 @@ func (r *room) more(full []head) (bool, error) {
 	return false, nil
 }
 
-// distinct takes the first limit; a queue or a kind named twice gives nobody
-// twice.
+// distinct returns the first limit candidates without duplicates. Duplicates occur if a pick names
+// a queue or a kind twice.
 func distinct(all []ranked, limit int) []ranked {
 	type key struct{ execution, task uuid.UUID }
 	seen := map[key]bool{}
@@ -252,7 +251,7 @@ func candidates(all []ranked) []candidate {
 	return picked
 }
 
-// pendingOrgs returns the org, or for "" every org that has something pending.
+// pendingOrgs returns the org. For "" it returns every org that has something pending.
 func pendingOrgs(v view, org, query string) ([]string, error) {
 	if org != "" {
 		return []string{org}, nil

@@ -11,13 +11,13 @@ import (
 	"github.com/perdure/perdure/internal/store/commit"
 )
 
-// picker is a command that picks, and what it has picked.
+// picker is a command with a pick, and its picked candidates.
 type picker struct {
 	*store.Command
 	left    int // how many more it takes
 	got     []candidate
-	missed  bool // another transaction decides on its worker
-	inOrder bool // one decision depends on those before it
+	missed  bool // another transaction has locked its worker
+	inOrder bool // each decision depends on the previous ones
 }
 
 func newPicker(c *store.Command) *picker {
@@ -28,8 +28,8 @@ func newPicker(c *store.Command) *picker {
 	return p
 }
 
-// SamePick reports whether two commands look for the same, so that RunPicks may
-// find it for both at once.
+// SamePick reports whether two commands have equal picks, so that RunPicks can serve both with one
+// search.
 func SamePick(a, b *store.Command) bool {
 	p, q := a.Pick, b.Pick
 	return a.Org == b.Org && p.Kind == q.Kind && (p.Kind == store.PickAgents || p.Kind == store.PickTasks) &&
@@ -37,11 +37,11 @@ func SamePick(a, b *store.Command) bool {
 		p.Home == nil && q.Home == nil && !p.AloneOnly && !q.AloneOnly
 }
 
-// errApart says that commands have to pick one after the other.
+// errApart says that the commands must pick one after the other.
 var errApart = errors.New("one that has to be alone is pending")
 
-// RunPicks decides commands that look for the same. What is found is dealt out
-// to them in turns.
+// RunPicks decides commands with equal picks. The candidates found are distributed to the commands
+// in turns.
 func (t *Transaction) RunPicks(cs []*store.Command) ([]commit.Outcome, error) {
 	pickers := make([]*picker, len(cs))
 	for i, c := range cs {
@@ -70,8 +70,8 @@ func (t *Transaction) runApart(cs []*store.Command) (all []commit.Outcome, err e
 	return all, nil
 }
 
-// decidePicked decides on what was picked: candidates of one execution one after
-// the other, those of different ones side by side.
+// decidePicked decides on the picked candidates. Candidates of the same execution are decided one
+// after the other, those of different executions concurrently.
 func (t *Transaction) decidePicked(pickers []*picker) ([]commit.Outcome, error) {
 	answers := make([][]any, len(pickers))
 	var pieces []Piece
@@ -103,7 +103,7 @@ func (t *Transaction) decidePicked(pickers []*picker) ([]commit.Outcome, error) 
 	return outcomes, nil
 }
 
-// decidePick decides on one candidate. What is refused is left out.
+// decidePick decides on one candidate. It leaves out a candidate that the decision refuses.
 func (t *Transaction) decidePick(c *store.Command, one candidate, answer *any) error {
 	changes, err := t.decideApart(c, one)
 	switch {
@@ -118,8 +118,8 @@ func (t *Transaction) decidePick(c *store.Command, one candidate, answer *any) e
 	return nil
 }
 
-// deal gives what was found to pickers in turns, at most what each still takes
-// and nothing that it skips.
+// deal distributes the found candidates to the pickers in turns. No picker gets more than it takes,
+// or a candidate that it skips.
 func deal(found []ranked, pickers []*picker) {
 	at := 0
 	for _, r := range found {
@@ -140,7 +140,7 @@ func (p *picker) skips(r ranked) bool {
 	return p.Pick.Skip != nil && p.Pick.Skip(r.execution, perdure.AtMilli(r.since))
 }
 
-// takes is how many candidates all of them take.
+// takes returns how many more candidates all pickers take.
 func takes(pickers []*picker) (sum int) {
 	for _, p := range pickers {
 		sum += p.left
@@ -148,14 +148,14 @@ func takes(pickers []*picker) (sum int) {
 	return sum
 }
 
-// open are the pickers that take any.
+// open returns the pickers that still take candidates.
 func open(pickers []*picker) []*picker {
 	return slices.DeleteFunc(slices.Clone(pickers), func(p *picker) bool { return p.left == 0 })
 }
 
-// free leaves out those whose worker has to leave others alone. What it holds is read
-// with the lock that is asked for before: it is as it is under the lock, or, where that
-// is another's, of no use.
+// free removes pickers whose worker holds an execution that must run alone. Each worker's holding
+// is read right after its lock is requested. If the lock is acquired, the holding is exact; if
+// another transaction has the lock, the holding is not used.
 func free(v view, pickers []*picker) error {
 	return forEach(v, pickers, func(v view, p *picker) error {
 		if p.Pick.Worker == uuid.Nil {

@@ -8,17 +8,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Placed is the place of a stored entry, by its number.
+// Placed is the place of a stored entry. Number identifies the entry.
 type Placed struct{ Number, Segment, Depth int64 }
 
-// placesAtOnce bounds how many places are written with one call.
+// placesAtOnce is the maximum number of places that one call writes.
 const placesAtOnce = 5000
 
-// PlaceEntries returns the entries of an execution their places in the tree, those that a
-// build stored which knew of none. Nobody else may write entries of the execution
-// meanwhile. Places are written with write, some thousands at a time; what was written
-// before an interruption comes out the same when it runs again. It reads each entry
-// once, without its content.
+// PlaceEntries computes the places in the tree of an execution's entries that were stored by a
+// version without places. Nobody else may write entries of the execution meanwhile. It calls write
+// with some thousands of places at a time. A repeated run after an interruption computes the same
+// places. It reads each entry once, without its content.
 func PlaceEntries(ctx context.Context, c Conn, words *Words, execution uuid.UUID, write func(all []Placed) error) error {
 	v := view{c, ctx, words}
 	p := places{
@@ -63,7 +62,7 @@ func PlaceEntries(ctx context.Context, c Conn, words *Words, execution uuid.UUID
 	}
 }
 
-// unplaced is what the place of an entry is computed from.
+// unplaced is the data from which the place of an entry is computed.
 type unplaced struct {
 	number int64
 	id     uuid.UUID

@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Statements for many executions at once, which are not SQLite's. The order of the
-// locks is that of all who take them, so that none wait for each other.
+// lockExecutions locks many executions with one statement, like the other statements of this file.
+// They are for stores other than SQLite. All transactions lock executions in the same order, so
+// that there are no deadlocks.
 var lockExecutions = "SELECT " + executionTable.list("x") + " FROM agent_execution x WHERE x.id = ANY(?) ORDER BY x.id"
 
 const (
@@ -19,25 +20,26 @@ const (
 	thereByIDs = "SELECT x.id FROM agent_execution x WHERE x.id = ANY(?) AND " + hidden
 )
 
-// preloaded is what Preload has read.
+// preloaded is the result of Preload.
 type preloaded struct {
 	rows  map[uuid.UUID]loadedExecution
-	refs  []func(view) error // to be read for them
+	refs  []func(view) error // reads of their references
 	heads map[uuid.UUID]store.Head
-	gone  []uuid.UUID // those that are being deleted
+	gone  []uuid.UUID // executions that are being deleted
 }
 
-// Preload locks the rows of executions, and reads them for the commands that
-// follow. All that it asks for goes over together, also after the locks. It returns
-// the executions that are there and that other transactions hold.
+// Preload locks the rows of executions and reads them for the commands that follow. All its
+// statements, including those of also, are sent in one round trip. Those of also run after the
+// locking statement. Preload returns the ids of existing executions that other transactions have
+// locked.
 func (t *Transaction) Preload(ids []uuid.UUID, also func(c Conn) error) (held []uuid.UUID, err error) {
 	list, err := t.words.IDs(ids)
 	if err != nil {
 		return nil, err
 	}
 	p := preloaded{rows: make(map[uuid.UUID]loadedExecution, len(ids)), heads: make(map[uuid.UUID]store.Head, len(ids))}
-	// Each statement sees what is committed when it begins. The first gives rows as
-	// they are under the locks; what belongs to them is read when they are locked.
+	// Each statement sees what is committed when it begins. The first one locks the rows and reads
+	// them; the later ones read data that belongs to locked rows.
 	err = t.together(
 		func(v view) error { return p.lock(v, list) },
 		func(v view) error { return also(v.Conn) },
@@ -101,8 +103,8 @@ func (p *preloaded) readHeads(v view, list any) error {
 	})
 }
 
-// whole returns the rows with their heads; nil inside for one that is being deleted,
-// which is there for nobody.
+// whole returns the rows with their heads. The value of an execution that is being deleted is
+// empty: nobody can see it.
 func (p *preloaded) whole() map[uuid.UUID]loadedExecution {
 	for id, l := range p.rows {
 		if h, has := p.heads[id]; has {

@@ -9,13 +9,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// prunableColumns are of an execution x; the query says since when, and how
-// many.
+// prunableColumns are columns of an execution x. The query adds the columns for Since and Count.
 const prunableColumns = "SELECT x.number, x.id, x.org_id, x.kind, x.status, "
 
 const (
-	// What the org's policy is for, oldest first. ?2 is when the period began
-	// that is over now.
+	// Executions to which the org's policy applies, oldest first. ?2 is the latest end of an
+	// execution whose retention period is over.
 	endedOfOrg = prunableColumns + "x.completed_at, 1 FROM agent_execution x" +
 		" WHERE x.org_id = ?1 AND x.completed_at IS NOT NULL AND x.completed_at <= ?2 AND (x.completed_at, x.number) > (?3, ?4) AND " + hidden
 	orderEnded    = " ORDER BY x.completed_at, x.number LIMIT ?5"
@@ -26,7 +25,7 @@ const (
 		" WHERE r.ended_at IS NOT NULL AND r.executions > 0 AND r.ended_at + r.executions <= ?2 AND x.org_id = ?1 AND (x.completed_at, x.number) > (?3, ?4) AND " + hidden
 	ownLogs = prunableColumns + "x.completed_at, 1 FROM agent_retention r JOIN agent_execution x ON x.id = r.agent_execution_id" +
 		" WHERE r.ended_at IS NOT NULL AND r.logs > 0 AND r.log_pruned = 0 AND r.ended_at + r.logs <= ?2 AND x.org_id = ?1 AND (x.completed_at, x.number) > (?3, ?4) AND " + hidden
-	// ?2 is now, ?6 the default period.
+	// ?2 is the current time, ?6 the default period.
 	oldCheckpointsOfOrg = prunableColumns + "min(c.created_at), count(*) FROM agent_checkpoint c JOIN agent_execution x ON x.id = c.agent_execution_id" +
 		" LEFT JOIN retention o ON o.org_id = x.org_id LEFT JOIN agent_retention r ON r.agent_execution_id = x.id" +
 		" WHERE c.superseded = 1 AND x.org_id = ?1 AND coalesce(r.checkpoints, o.checkpoints, ?6) > 0" +
@@ -34,8 +33,8 @@ const (
 		" GROUP BY x.number, x.id, x.org_id, x.kind, x.status ORDER BY x.number LIMIT ?5"
 )
 
-// prunableCursor is a position in one of the passes over what is prunable: the
-// org's policy first, then what executions have of their own.
+// prunableCursor is a position in the passes over prunable executions. The first pass follows the
+// org's policy, the second the executions' own policies.
 type prunableCursor struct {
 	pass          int
 	since, number int64
@@ -85,8 +84,8 @@ func (r *Reader) Prunable(ctx context.Context, q store.PruneQuery) (store.Page[s
 	return page, err
 }
 
-// addPrunable adds what the query gives to the page, and reports whether the page
-// is full and there is more.
+// addPrunable adds the rows of a query to the page. It reports whether the page is full and there
+// are more rows.
 func addPrunable(v view, page *store.Page[store.Prunable], query string, args []any, pass, limit int) (bool, error) {
 	last, full := prunableCursor{pass: pass}, false
 	err := v.each(query, args, func(row func(...any) error) error {
@@ -106,7 +105,7 @@ func addPrunable(v view, page *store.Page[store.Prunable], query string, args []
 	return full, err
 }
 
-// prunableQuery returns the query of a pass; "" if there is nothing to look for.
+// prunableQuery returns the query of a pass; "" if there is nothing to search for.
 func prunableQuery(v view, q store.PruneQuery, at prunableCursor, now int64, limit int) (string, []any, error) {
 	args := []any{q.Org, now, at.since, at.number, limit}
 	if q.OlderThan != nil {
@@ -146,7 +145,7 @@ func prunableQuery(v view, q store.PruneQuery, at prunableCursor, now int64, lim
 	return endedOfOrg + own + where + orderEnded, args, nil
 }
 
-// narrowPrunable returns conditions with arguments from ?6 on.
+// narrowPrunable returns the conditions of a query, with arguments from ?6 on.
 func narrowPrunable(q store.PruneQuery) (where string, args []any) {
 	mark := func(value any) string {
 		args = append(args, value)
@@ -165,7 +164,7 @@ func narrowPrunable(q store.PruneQuery) (where string, args []any) {
 	return where, args
 }
 
-// The bytes of content that go, without what stands around it.
+// The size in bytes of the content that pruning deletes, without other columns.
 const (
 	weighLog = "SELECT (SELECT coalesce(sum(coalesce(octet_length(fields), length(fields_of), 0)), 0) FROM log_record WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(coalesce(length(content), 0) + coalesce(length(cuts), 0)), 0) FROM log_block WHERE agent_execution_id = ?1)" +
@@ -177,12 +176,12 @@ const (
 		" + (SELECT coalesce(sum(length(signal_value)), 0) FROM agent_signal WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(coalesce(length(input), 0) + coalesce(length(result), length(result_of), 0)), 0) FROM task_execution WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(length(input), 0) + coalesce(length(output), 0) FROM agent_execution WHERE id = ?1)"
-	// Those that a query finds are the oldest, in their order.
+	// A query finds the oldest checkpoints in this order, too.
 	weighCheckpoints = "SELECT CAST(coalesce(sum(coalesce(length(state), 0) + coalesce((SELECT held FROM blob b WHERE b.agent_execution_id = ?1 AND b.id = state_blob), 0)), 0) AS BIGINT)" +
 		" FROM (SELECT state, state_blob FROM agent_checkpoint WHERE agent_execution_id = ?1 AND superseded = 1 ORDER BY sequence LIMIT ?2) AS oldest"
 )
 
-// weigh fills in how much goes.
+// weigh sets p.Bytes.
 func (r *Reader) weigh(ctx context.Context, kind store.PruneKind, p *store.Prunable) error {
 	query, args := weighExecution, []any{p.ID[:]}
 	switch kind {

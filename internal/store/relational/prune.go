@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Deleting what is kept no longer: marked first, then a few rows at a time.
+// This file deletes data whose retention period is over: the data is first marked, then deleted a
+// few rows at a time.
 
 // hidden is a condition on an execution x: it is not being deleted.
 const hidden = "NOT EXISTS (SELECT 1 FROM pruning gone WHERE gone.agent_execution_id = x.id AND gone.whole = 1)"
@@ -52,7 +53,7 @@ func (t *Transaction) applyPrune(id uuid.UUID, p *store.Prune) error {
 	return nil
 }
 
-// execAll runs statements that take the execution's id alone.
+// execAll runs statements whose only parameter is the execution's id.
 func (t *Transaction) execAll(id uuid.UUID, queries ...string) error {
 	for _, query := range queries {
 		if err := t.write(query, id[:]); err != nil {
@@ -67,7 +68,7 @@ const (
 		" AND sequence < (SELECT max(sequence) FROM agent_checkpoint WHERE agent_execution_id = ?1) ORDER BY sequence LIMIT ?3"
 	dropCheckpoint = "DELETE FROM agent_checkpoint WHERE agent_execution_id = ? AND sequence = ?"
 	supersede      = "UPDATE agent_checkpoint SET superseded = 1 WHERE agent_execution_id = ? AND sequence = ?"
-	// killBlob takes a blob that no row names away from its readers.
+	// killBlob hides a blob that no row refers to from readers.
 	killBlob = "UPDATE blob SET owned = 2 WHERE agent_execution_id = ?1 AND id = ?2" +
 		" AND NOT EXISTS (SELECT 1 FROM agent_checkpoint WHERE agent_execution_id = ?1 AND state_blob = ?2)" +
 		" AND NOT EXISTS (SELECT 1 FROM agent_entry WHERE agent_execution_id = ?1 AND content_blob = ?2)" +
@@ -113,17 +114,17 @@ func (t *Transaction) dropCheckpoints(id uuid.UUID, before perdure.Time, limit i
 	return t.write(markPart, id[:])
 }
 
-// dropping deletes at most ?2 rows of an execution from one table.
+// dropping is a deletion of at most ?2 rows of an execution from one table.
 type dropping struct {
 	query   string
-	cost    int  // what a row counts, since some may be large
-	entries bool // in place of query: see dropEntries
+	cost    int  // the cost of one row, since some rows may be large
+	entries bool // replaces query: see dropEntries
 }
 
-// largeRow is what a row counts that holds up to a blob's chunk or a block.
+// largeRow is the cost of a row that may hold a blob's chunk or a block.
 const largeRow = 8
 
-// drop creates a dropping of the rows with the table's first keys.
+// drop creates a dropping that deletes rows of the table by their key.
 func drop(table, key string, cost int) dropping {
 	key = "agent_execution_id, " + key
 	return dropping{
@@ -146,8 +147,8 @@ var (
 	}
 	dropsPart = append(slices.Clone(dropsLog), dropsDead...)
 
-	// No row goes before those that refer to it. What is not here has few rows,
-	// and goes with the execution's own.
+	// Rows are deleted before the rows to which they refer. Tables that are not listed have few
+	// rows; these are deleted together with the execution's own row.
 	dropsWhole = []dropping{
 		drop("agent_metadata", "key", 1),
 		drop("agent_checkpoint", "sequence", 1),
@@ -167,8 +168,8 @@ var (
 
 const dropExecution = "DELETE FROM agent_execution WHERE id = ?"
 
-// dropRows deletes about that many rows of what is marked; where nothing is
-// left of it, the mark, or the execution's own row with the mark.
+// dropRows deletes about that many marked rows. If none remain, it deletes the mark, or the
+// execution's own row together with the mark.
 func (t *Transaction) dropRows(id uuid.UUID, rows int) error {
 	var whole bool
 	marked, err := t.one(wholeGone, []any{id[:]}, (*flagCol)(&whole))
@@ -193,7 +194,7 @@ func (t *Transaction) dropRows(id uuid.UUID, rows int) error {
 	return t.freeNumber()
 }
 
-// dropSome returns what is left of the number of rows.
+// dropSome deletes rows of one table. It returns how many of the rows may still be deleted.
 func (t *Transaction) dropSome(id uuid.UUID, d dropping, rows int) (int, error) {
 	if d.entries {
 		n, err := t.dropEntries(id, rows)
@@ -209,8 +210,8 @@ const (
 	dropEntry     = "DELETE FROM agent_entry WHERE agent_execution_id = ? AND id = ?"
 )
 
-// dropEntries deletes the newest entries one by one: a parent that went first
-// would take all that hangs on it along.
+// dropEntries deletes the newest entries one by one. Deleting a parent first would also delete all
+// its descendants.
 func (t *Transaction) dropEntries(id uuid.UUID, rows int) (int, error) {
 	var entries []uuid.UUID
 	err := t.each(newestEntries, []any{id[:], rows}, func(row func(...any) error) error {
@@ -232,12 +233,12 @@ const (
 	looseBlobs = "SELECT id, held FROM blob WHERE agent_execution_id = ? AND owned = 0 AND created_at <= ?"
 	dropBlob   = "DELETE FROM blob WHERE agent_execution_id = ? AND id = ?"
 	deadBlob   = "UPDATE blob SET owned = 2 WHERE agent_execution_id = ? AND id = ?"
-	// smallBlob is what goes at once.
+	// smallBlob is the size up to which a blob is deleted at once.
 	smallBlob = 1 << 20
 )
 
-// dropLooseBlobs deletes the uploads that no commit has named. Large ones go a
-// few rows at a time.
+// dropLooseBlobs deletes uploaded blobs that no commit refers to. Large ones are deleted a few rows
+// at a time.
 func (t *Transaction) dropLooseBlobs(id uuid.UUID, before perdure.Time) error {
 	var (
 		small, large []uuid.UUID
@@ -276,7 +277,7 @@ func (t *Transaction) dropLooseBlobs(id uuid.UUID, before perdure.Time) error {
 	return err
 }
 
-// applyFree gives unused pages back.
+// applyFree returns unused pages to the file system.
 func (t *Transaction) applyFree(pages int) error {
 	if pages <= 0 || t.words.Free == nil {
 		return nil

@@ -8,12 +8,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// folded is a closed block with its cuts that lie in the window.
+// folded is a compacted block, with its cuts in the window.
 type folded struct {
 	source
 	block int64
 	cuts  []cut
-	blob  *uuid.UUID // of a LOCAL execution's block: stands for its content
+	blob  *uuid.UUID // a LOCAL execution's block: the blob that holds its content
 	named place
 }
 
@@ -60,8 +60,8 @@ func (w *logWindow) closedChunks() ([]perdure.Record, error) {
 	return chunks, nil
 }
 
-// piece is the cut's part of its block's content. Superseded content is gone,
-// and its positions stay.
+// piece returns the cut's part of its block's content. The content of a superseded block is
+// deleted, but its positions remain.
 func (c cut) piece(content []byte) []byte {
 	if len(content) == 0 {
 		return nil
@@ -69,7 +69,7 @@ func (c cut) piece(content []byte) []byte {
 	return content[c.offset : c.offset+c.length]
 }
 
-// boundCuts moves the window's end to where the bytes run out.
+// boundCuts moves the window's end to where the byte limit is reached.
 func (w *logWindow) boundCuts(blocks []folded) {
 	var all []cut
 	for _, f := range blocks {

@@ -10,11 +10,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// ready stands for what was put off, among the kinds of picks.
+// ready is the kind of pick under which delayed items are listed.
 const ready = -1
 
-// dueBy gives kinds of picks with the first moment of each, which an index holds:
-// ?1 is the moment after which what was put off counts.
+// dueBy selects kinds of picks with the first moment of each, from indexes. ?1 is the moment after
+// which delayed items count.
 var dueBy = strings.Join([]string{
 	first(ready, "min(at) FROM (SELECT min(not_before) AS at FROM agent_execution WHERE status = 'PENDING' AND not_before > ready_at AND not_before > ?1"+
 		" UNION ALL SELECT min(not_before) FROM task_execution WHERE status = 'PENDING' AND not_before > created_at AND not_before > ?1) AS put_off"),
@@ -29,7 +29,7 @@ func first(kind store.PickKind, moment string) string {
 	return "SELECT " + strconv.Itoa(int(kind)) + ", " + moment
 }
 
-// dueByLease is dueBy with the leases.
+// dueByLease is dueBy with the picks by lease.
 func dueByLease(w *Words) string {
 	return dueBy + " UNION ALL " + first(store.PickExpiredAgents, w.FirstLease) + " UNION ALL " + first(store.PickExpiredTasks, w.FirstTaskLease)
 }

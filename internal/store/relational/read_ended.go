@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// length() of bytes reads no more of a row than their number, and a result that is
-// too long for a head is not read either.
+// endedAfter selects the heads of ended tasks. length() of bytes does not read the bytes
+// themselves, so a result that is too long for a head is not read.
 var endedAfter = fmt.Sprintf(`SELECT t.number, t.id, t.kind, t.step, t.status, t.error,
  coalesce(length(t.result), 0), CASE WHEN length(t.result) <= %d THEN t.result END,
  CASE WHEN t.result_of IS NULL THEN 0 ELSE 1 END, t.result_blob, b.length, b.sha256, coalesce(i.length, length(t.input), 0)

@@ -45,7 +45,7 @@ func (r *Reader) AllEntries(ctx context.Context, execution uuid.UUID, cursor str
 	})
 }
 
-// fillEntry joins in a blob of which only the id is known.
+// fillEntry loads the content of an entry's blob, of which only the id is known.
 func (r *Reader) fillEntry(v view, execution uuid.UUID, e *perdure.Entry) (err error) {
 	if e.Blob == nil {
 		return nil
@@ -56,8 +56,9 @@ func (r *Reader) fillEntry(v view, execution uuid.UUID, e *perdure.Entry) (err e
 	return r.joinEntry(v, execution, e)
 }
 
-// list reads a page: rows by number after the cursor, at most limit, each
-// filled in until store.PageBytes are held; the first is there, however large.
+// list reads a page: at most limit rows by number after the cursor. fill completes each item and
+// returns its size. The page ends when it holds store.PageBytes, but always holds the first item,
+// however large.
 func list[T any](ctx context.Context, r *Reader, cursor string, limit int, start int64,
 	rows func(v view, after int64, limit int, add func(number int64, item T) bool) error,
 	fill func(v view, item *T) (int, error),

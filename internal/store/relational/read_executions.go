@@ -14,11 +14,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// listStep bounds the candidates that one read examines: between two reads other
-// orgs have their turn at the connections.
+// listStep is the maximum number of candidates that one read examines. Between two reads, other
+// orgs can use the connections.
 const listStep = 2000
 
-// listedExecution is an execution with its number, which is its place in the list.
+// listedExecution is an execution with its number, which is its position in the list.
 type listedExecution struct {
 	number int64
 	row    *perdure.Execution
@@ -52,19 +52,19 @@ func (r *Reader) Executions(ctx context.Context, org string, f store.ExecutionFi
 
 func (r *Reader) listRows() int { return cmp.Or(r.ListRows, store.ListRows) }
 
-// search is a list under way.
+// search is the state of a list that is being read.
 type search struct {
 	*listing
 	found []listedExecution
 	want  int
-	// before is the last candidate that was examined.
+	// before is the last examined candidate.
 	before int64
-	// step is how many are examined next, and left how many may be.
+	// step is how many candidates are examined next. left is how many may still be examined.
 	step, left int
 }
 
-// search finds up to want executions below a number. It examines at most
-// listing.rows candidates; next is the last of them if there may be more, else 0.
+// search finds up to want executions with numbers below before. It examines at most listing.rows
+// candidates. next is the last examined candidate if there may be more, otherwise 0.
 func (r *Reader) search(ctx context.Context, l *listing, before int64, want int) (found []listedExecution, next int64, err error) {
 	s := &search{listing: l, want: want, before: before, step: want, left: l.rows}
 	for len(s.found) < want && s.left > 0 {
@@ -112,8 +112,8 @@ func listedByNumber(w *Words) string {
 		" WHERE x.org_id = ?1 AND x.number " + w.AmongNumbers + " AND " + hidden
 }
 
-// loadListed returns the executions of these numbers, newest first, without those that
-// are being deleted.
+// loadListed returns the executions with these numbers, newest first, without those that are being
+// deleted.
 func loadListed(v view, org string, numbers []int64) (found []listedExecution, err error) {
 	if len(numbers) == 0 {
 		return nil, nil
@@ -136,8 +136,7 @@ func loadListed(v view, org string, numbers []int64) (found []listedExecution, e
 	return found, err
 }
 
-// numberedFrom numbers the parameters of a condition, which are in their order, from
-// n on.
+// numberedFrom numbers the ? parameters of a condition consecutively, starting with n.
 func numberedFrom(condition string, n int) string {
 	var b strings.Builder
 	for i, part := range strings.Split(condition, "?") {
@@ -153,12 +152,12 @@ func queryTexts(query string) (plain, escaped string) {
 	plain = lowerASCII(query)
 	quoted, err := json.Marshal(query)
 	if err != nil {
-		return plain, plain // a string always encodes
+		return plain, plain // a string can always be encoded
 	}
 	return plain, lowerASCII(string(quoted[1 : len(quoted)-1]))
 }
 
-// lowerASCII is what SQLite's lower does.
+// lowerASCII converts ASCII letters to lower case, like SQLite's lower.
 func lowerASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {

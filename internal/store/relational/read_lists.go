@@ -31,7 +31,7 @@ func (r *Reader) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID
 	return tasks, err
 }
 
-// tasksByID reads tasks with their contents, in one statement whatever their number.
+// tasksByID reads tasks with their contents, using one statement for any number of tasks.
 func tasksByID(v view, execution uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]*perdure.Task, error) {
 	found := make(map[uuid.UUID]*perdure.Task, len(ids))
 	query, args := taskWhole, []any{execution[:], nil}

@@ -10,20 +10,20 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// logBytes is about how much one read of a log gives.
+// logBytes is roughly the maximum number of bytes that one read of a log returns.
 const logBytes = 1 << 20
 
 const placeColumns = "response_id, b.turn_id, b.message_id, b.tool_call_id"
 
 const (
 	logEvents = recordSelect + " AND pos > ? AND pos <= ? ORDER BY pos"
-	// Each open block's chunks are a range of their own.
+	// The chunks of each open block are a separate range.
 	logOpen = "SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id," +
 		" c.pos, c.byte_offset, c.created_at, c.nonce, c.content, c.length" +
 		" FROM log_block b CROSS JOIN log_chunk c" +
 		" WHERE b.agent_execution_id = ?1 AND b.open = 1 AND c.agent_execution_id = ?1 AND c.seq = b.seq AND c.pos > ?2 AND c.pos <= ?3 ORDER BY c.pos"
-	// Closed blocks that lie across (?2, ?3]: those of span class n begin less
-	// than 16^n before it.
+	// Closed blocks that overlap (?2, ?3]. Blocks of span class n begin less than 16^n positions
+	// before it.
 	spanClasses = "WITH RECURSIVE class (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM class WHERE n < ?4)"
 	fromSpans   = " FROM class CROSS JOIN log_block b WHERE b.agent_execution_id = ?1 AND b.span = class.n" +
 		" AND b.first_pos > ?2 - (CAST(1 AS BIGINT) << (4 * class.n)) AND b.first_pos <= ?3 AND b.last_pos > ?2"
@@ -97,9 +97,8 @@ func (r *Reader) Log(ctx context.Context, execution uuid.UUID, after int64, limi
 	return w.records, head, err
 }
 
-// logWindow reads the records with positions in (after, upTo]. Positions are
-// dense, so a window of n holds n records. Where the bytes run out, upTo moves
-// down.
+// logWindow reads the records with positions in (after, upTo]. Positions have no gaps, so a window
+// of n positions holds n records. When the byte limit is reached, upTo is lowered.
 type logWindow struct {
 	view
 	execution   uuid.UUID
@@ -139,7 +138,7 @@ func (w *logWindow) read() error {
 	return nil
 }
 
-// size is about what a record weighs.
+// size returns the approximate size of a record, in bytes.
 func size(r perdure.Record) int {
 	n := 64 + len(r.Fields)
 	if r.Chunk != nil {
@@ -148,8 +147,8 @@ func size(r perdure.Record) int {
 	return n
 }
 
-// bound returns a function that is told each record's pos and size in order of
-// pos, and says when the bytes have run out; the window then ends there.
+// bound returns a function that must be called with each record's pos and size in order of pos. The
+// function reports whether the byte limit is reached; the window then ends at that pos.
 func (w *logWindow) bound() func(pos int64, size int) bool {
 	left := w.left
 	return func(pos int64, size int) bool {
@@ -181,7 +180,7 @@ func (w *logWindow) events() ([]perdure.Record, error) {
 	return fillRecords(w.view, w.execution, events)
 }
 
-// source is what all records of one block have in common.
+// source holds what all records of one block have in common.
 type source struct {
 	task    uuid.UUID
 	attempt int
@@ -202,7 +201,7 @@ func (s *source) scan() []any {
 	}
 }
 
-// at makes the record of one chunk.
+// at returns the record of one chunk.
 func (s *source) at(c cut, content []byte) perdure.Record {
 	r, chunk := s.record, s.chunk
 	if s.task != uuid.Nil {

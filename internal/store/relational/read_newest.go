@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Both walk an index backwards to the first that fits. The names of the types
-// are one text, so that the statement is the same whatever is asked for.
+// Both queries walk an index backwards to the first match. The names of the types are passed as one
+// text, so that the statement is always the same.
 const (
 	newestRecord = "SELECT seq FROM log_record WHERE agent_execution_id = ?1 AND pos <= ?2 AND ?3 LIKE '%,' || type || ',%' ORDER BY pos DESC LIMIT 1"
 	newestBlock  = "SELECT b.seq FROM log_block b WHERE b.agent_execution_id = ?1" + ofBlocks +

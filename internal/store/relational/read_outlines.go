@@ -11,12 +11,12 @@ import (
 
 const (
 	outlineColumns = "SELECT x.id, x.input_blob, x.input, c.state_blob, c.state"
-	// outlinesOf follows the executions, which are found by their ids: many ids in the
-	// condition itself would have SQLite read the whole org instead.
+	// outlinesOf follows a FROM clause that finds the executions by their ids. With many ids in a
+	// condition, SQLite would read the whole org instead.
 	outlinesOf = " LEFT JOIN agent_checkpoint c ON c.agent_execution_id = x.id AND c.sequence = x.current_checkpoint_seq WHERE x.org_id = ?"
 )
 
-// outlineRow is an outline, and the blobs in which parts of it rest.
+// outlineRow is an outline, and the ids of the blobs in which parts of it are stored.
 type outlineRow struct {
 	id           uuid.UUID
 	input, state *uuid.UUID
@@ -56,8 +56,8 @@ func (r *Reader) Outlines(ctx context.Context, org string, ids []uuid.UUID) (map
 	return found, err
 }
 
-// fillOutline loads what rests in blobs. Few rows have one: it takes an input,
-// or a state, of more than perdure.InlineLimit.
+// fillOutline loads what is stored in blobs. Few rows have a blob, because only an input or a state
+// over perdure.InlineLimit has one.
 func fillOutline(v view, o *outlineRow, room *int64) error {
 	for _, c := range []struct {
 		id   *uuid.UUID

@@ -16,7 +16,7 @@ const (
 		" FROM log_record WHERE agent_execution_id = ?"
 	recordsBySeq = recordSelect + " AND seq > ? AND seq <= ? ORDER BY seq"
 	recordsFrom  = recordSelect + " AND pos >= ? ORDER BY pos"
-	// The condition on event is that of the index.
+	// The condition on event equals the condition of the index.
 	ofBlocks    = " AND b.event = 0 AND b.seq > 0"
 	closesAfter = "SELECT fields FROM log_record WHERE agent_execution_id = ? AND seq > ? AND type = 'block.closed'"
 	closesFrom  = "SELECT fields FROM log_record WHERE agent_execution_id = ? AND pos >= ? AND type = 'block.closed'"
@@ -29,7 +29,7 @@ var (
 	blockBySeq  = blockSelect + ofBlocks + " AND b.seq = ?"
 )
 
-// scanRecord reads a row of recordSelect.
+// scanRecord scans a row of recordSelect.
 func scanRecord(row func(...any) error) (r recordRow, err error) {
 	err = row(&r.Pos, &r.Seq, text[perdure.EventType]{&r.Type}, (*timeCol)(&r.CreatedAt),
 		text[string]{&r.Place.ResponseID}, text[string]{&r.Place.TurnID}, text[string]{&r.Place.MessageID}, text[string]{&r.Place.ToolCallID},
@@ -53,7 +53,7 @@ func (r *Reader) Events(ctx context.Context, execution uuid.UUID, after, upTo in
 	return found, head, err
 }
 
-// eventsIn reads the events of a range, as many as logBytes hold.
+// eventsIn reads the events of a range, up to about logBytes.
 func eventsIn(v view, execution uuid.UUID, after, upTo int64) ([]store.Event, error) {
 	records, err := recordsIn(v, execution, after, upTo)
 	if err != nil {
@@ -93,7 +93,7 @@ func eventSize(e store.Event) int {
 	return size(*e.Record)
 }
 
-// recordsIn reads the records of events in a range.
+// recordsIn reads the records of the events in a range.
 func recordsIn(v view, execution uuid.UUID, after, upTo int64) ([]perdure.Record, error) {
 	query, args := recordsBySeq, []any{execution[:], after, upTo}
 	if !v.words.RecordsBySeq {
@@ -120,8 +120,7 @@ func recordsIn(v view, execution uuid.UUID, after, upTo int64) ([]perdure.Record
 
 const closedContent = "SELECT content, content_blob, cuts, nonces, entry, path FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
 
-// contentOf reads what a block holds, or where its pieces are if that is
-// withheld.
+// contentOf returns the content of a block. For a withheld block it returns where the pieces are.
 func contentOf(v view, execution uuid.UUID, b *store.Block) (store.BlockContent, error) {
 	if b.Open {
 		return openContent(v, execution, b)
@@ -186,7 +185,8 @@ func (r *Reader) BlocksAcross(ctx context.Context, execution uuid.UUID, n int64)
 	return across, pos, head, err
 }
 
-// blocksAcross leaves superseded blocks out: nothing of them is left to give.
+// blocksAcross returns blocks without content. It leaves superseded blocks out, because they have
+// no content.
 func blocksAcross(v view, execution uuid.UUID, n int64) ([]*store.Block, error) {
 	blocks, err := loadBlocks(v, blocksOpen, execution[:])
 	if err != nil {
@@ -209,8 +209,8 @@ func blocksAcross(v view, execution uuid.UUID, n int64) ([]*store.Block, error) 
 	return blocks, nil
 }
 
-// closedAfter returns the seqs of the blocks that began with the event n or before it, and
-// closed after it.
+// closedAfter returns the seqs of the blocks that began at the event n or before it, and closed
+// after it.
 func closedAfter(v view, execution uuid.UUID, n int64) (closed []int64, err error) {
 	query, args := closesAfter, []any{execution[:], n}
 	if !v.words.RecordsBySeq {
@@ -241,8 +241,8 @@ func closedAfter(v view, execution uuid.UUID, n int64) (closed []int64, err erro
 	return closed, err
 }
 
-// posBefore is the position before the event seq begins, or the first after it
-// that is kept.
+// posBefore returns the position before the one where the event seq begins. If that event is
+// pruned, it is the position before the first stored event after it.
 func posBefore(v view, execution uuid.UUID, seq int64, head store.Head) (int64, error) {
 	before := head.LastPos
 	pos, found, err := posOf(v, execution, seq)

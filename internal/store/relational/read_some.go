@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Whatever their number, entries and their blobs are one statement each.
+// Entries and their blobs are read with one statement each, whatever their number.
 
 func entriesByID(w *Words) string {
 	return "SELECT" + entryFull[len("SELECT"):len(entryFull)-len(" FROM agent_entry e")] + ", b.length, b.sha256, b.held" +
@@ -22,13 +22,14 @@ func blobsByID(w *Words) string {
 	return "SELECT c.id, c.content FROM blob_chunk c WHERE c.agent_execution_id = ?1 AND c.id " + w.AmongIDs + " ORDER BY c.id, c.n"
 }
 
-// foundEntry is an entry with what is known of its blob.
+// foundEntry is an entry with the stored length of its blob.
 type foundEntry struct {
 	perdure.Entry
 	held int64
 }
 
-// whole reports whether its content is to be joined in.
+// whole reports whether the content is to be loaded: the blob is complete, and its length is not
+// over most.
 func (e *foundEntry) whole(most int64) bool {
 	return e.Blob != nil && e.held == e.Blob.Length && e.Blob.Length <= most
 }
@@ -98,7 +99,7 @@ func findEntries(v view, execution uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]*f
 	return found, err
 }
 
-// findBlobs returns the contents of whole blobs.
+// findBlobs returns the contents of complete blobs.
 func findBlobs(v view, execution uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]json.RawMessage, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -124,13 +125,13 @@ func findBlobs(v view, execution uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]json
 	return contents, err
 }
 
-// joinFound joins in a content as joinEntry does.
+// joinFound moves a loaded content into its entry, as joinEntry does.
 func joinFound(v view, execution uuid.UUID, e *foundEntry, contents map[uuid.UUID]json.RawMessage, most int64) error {
 	if !e.whole(most) || e.Content != nil {
 		return nil
 	}
 	content, ref := contents[e.Blob.ID], e.Blob
-	if content == nil { // an empty one, or one that names another entry
+	if content == nil { // an empty blob, or one that refers to another entry
 		var err error
 		if content, err = loadBlob(v, execution, ref); err != nil {
 			return err

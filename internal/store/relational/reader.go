@@ -15,23 +15,23 @@ import (
 const (
 	defaultLimit = 50
 	maxLimit     = 1000
-	// signalBytes is about how much of signals' values one read gives.
+	// signalBytes is roughly the maximum of signal value bytes that one read returns.
 	signalBytes = 1 << 20
 )
 
-// Reader is the reading side of a store.
+// Reader implements [store.Reader] for relational stores.
 type Reader struct {
-	// Tx runs a read in a transaction that sees one moment.
+	// Tx runs a read in a transaction whose statements all see the same moment.
 	Tx    func(ctx context.Context, read func(c Conn) error) error
 	Clock func() time.Time
 	Words *Words
-	// ListRows is the most executions that a page of a list examines; default
+	// ListRows is the maximum number of executions that a page of a list examines; default
 	// [store.ListRows].
 	ListRows int
-	// Plain leaves the index of texts alone.
+	// Plain disables the use of the text index.
 	Plain bool
 
-	lazy bool // contents that rest in blobs are left as references
+	lazy bool // contents in blobs are left as references
 }
 
 func (r *Reader) read(ctx context.Context, read func(v view) error) error {
@@ -54,7 +54,7 @@ func (r *Reader) Together(ctx context.Context, read func(store.Reader) error) er
 	})
 }
 
-// join loads the blob behind a content that is not inline, unless r is lazy.
+// join loads the blob of a content that is not inline, unless r is lazy.
 func (r *Reader) join(v view, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
 	if r.lazy {
 		return nil
@@ -72,7 +72,7 @@ func pageLimit(limit int) int {
 	return min(limit, maxLimit)
 }
 
-// A cursor of a list is the number of the last row on the page before.
+// listCursor returns the cursor of a list: the number of the last row on the previous page.
 
 func listCursor(number int64) string { return strconv.FormatInt(number, 36) }
 
@@ -181,7 +181,7 @@ func (r *Reader) PendingSignals(ctx context.Context, execution uuid.UUID, patter
 		patterns = []string{"**"}
 	}
 	if after <= 0 {
-		after = -1 // all of them
+		after = -1 // all signals
 	}
 	var signals []perdure.Signal
 	err := r.read(ctx, func(v view) (err error) {

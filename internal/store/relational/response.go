@@ -21,7 +21,7 @@ const (
 		" FROM agent_response r JOIN agent_execution x ON x.id = r.agent_execution_id"
 	responseByID    = selectResponse + " WHERE r.id = ?1 AND (?2 = '' OR x.org_id = ?2) AND " + hidden
 	responsesBySaid = selectResponse + " WHERE r.said = ?1 AND x.org_id = ?2 AND " + hidden + " ORDER BY r.created_at DESC LIMIT ?3"
-	// Those that have joined another are left out.
+	// Responses that have joined another one are left out.
 	responsesAfter  = selectResponse + " WHERE r.agent_execution_id = ?1 AND r.first_pos > ?2 AND r.joined IS NULL AND " + hidden + " ORDER BY r.first_pos LIMIT ?3"
 	responsesBefore = selectResponse + " WHERE r.agent_execution_id = ?1 AND r.first_pos < ?2 AND r.joined IS NULL AND " + hidden + " ORDER BY r.first_pos DESC LIMIT ?3"
 )
@@ -51,7 +51,7 @@ func (t *Transaction) applyResponses(id uuid.UUID, ch *store.Changes) error {
 	return nil
 }
 
-// responseColumns are those of selectResponse.
+// responseColumns returns the destinations for the columns of selectResponse.
 func responseColumns(row *store.Response) []any {
 	return []any{
 		&row.Execution, &row.ID,
@@ -93,7 +93,7 @@ func (r *Reader) ResponsesOf(ctx context.Context, execution uuid.UUID, q store.R
 		}
 	}
 	err = r.read(ctx, func(v view) error {
-		all = nil // it may be read again
+		all = nil // the function may run again
 		return v.each(query, []any{execution[:], from, q.Limit}, func(row func(...any) error) error {
 			var one store.Response
 			err := row(responseColumns(&one)...)
@@ -108,7 +108,7 @@ func (r *Reader) ResponsesOf(ctx context.Context, execution uuid.UUID, q store.R
 func (r *Reader) ResponsesBySaid(ctx context.Context, org string, said perdure.Hash, limit int) ([]store.Response, error) {
 	var found []store.Response
 	err := r.read(ctx, func(v view) error {
-		found = nil // it may be read again
+		found = nil // the function may run again
 		return v.each(responsesBySaid, []any{said[:], org, limit}, func(scan func(...any) error) error {
 			var row store.Response
 			err := scan(responseColumns(&row)...)

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Policies of what is kept how long.
+// Retention policies.
 
 const (
 	upsertRetention = "INSERT INTO retention (org_id, executions, checkpoints, logs) VALUES (?, ?, ?, ?)" +
@@ -21,7 +21,7 @@ const (
 	retainEnd = "UPDATE agent_retention SET ended_at = ? WHERE agent_execution_id = ?"
 )
 
-// periodOf is the column of a period; NULL where nothing is said.
+// periodOf returns the column value of a period; NULL for nil.
 func periodOf(p *perdure.Period) any {
 	if p == nil {
 		return nil
@@ -29,7 +29,7 @@ func periodOf(p *perdure.Period) any {
 	return time.Duration(*p).Milliseconds()
 }
 
-// periodCol scans what periodOf gives.
+// periodCol returns the period for a column value of periodOf.
 func periodCol(ms *int64) *perdure.Period {
 	if ms == nil {
 		return nil
@@ -38,7 +38,7 @@ func periodCol(ms *int64) *perdure.Period {
 	return &p
 }
 
-// putRetention writes what a command says of retention.
+// putRetention writes the retention policies that a command sets.
 func (t *Transaction) putRetention(org string, id uuid.UUID, ch *store.Changes) error {
 	if ch.Retention != nil {
 		r := ch.Retention.Default()
@@ -52,7 +52,7 @@ func (t *Transaction) putRetention(org string, id uuid.UUID, ch *store.Changes) 
 	return t.write(insertRetain, periodOf(ch.Retain.Executions), periodOf(ch.Retain.Checkpoints), periodOf(ch.Retain.Logs), id[:])
 }
 
-// loadPolicy reads a policy; nil if there is none.
+// loadPolicy reads a retention policy; nil if there is none.
 func loadPolicy(v view, query string, key any) (*perdure.Retention, error) {
 	var executions, checkpoints, logs *int64
 	found, err := v.one(query, []any{key}, &executions, &checkpoints, &logs)
@@ -62,7 +62,7 @@ func loadPolicy(v view, query string, key any) (*perdure.Retention, error) {
 	return &perdure.Retention{Executions: periodCol(executions), Checkpoints: periodCol(checkpoints), Logs: periodCol(logs)}, nil
 }
 
-// loadRetention returns what holds for one execution.
+// loadRetention returns the retention periods that apply to one execution.
 func loadRetention(v view, x *perdure.Execution) (perdure.Retention, error) {
 	var r perdure.Retention
 	org, err := loadPolicy(v, retentionOfOrg, x.Org)

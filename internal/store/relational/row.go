@@ -8,32 +8,31 @@ import (
 	"sync/atomic"
 )
 
-// table is what inserting and updating the rows of one table needs: the names
-// of its columns, those of its key first and those of its contents last.
+// table holds what is needed to insert and update the rows of one table. The columns of the key
+// come first, those of the contents last.
 type table struct {
 	name     string
-	key      int // how many of the columns are the key
-	contents int // how many are contents, which list leaves out
+	key      int // the number of key columns
+	contents int // the number of content columns, which list leaves out
 	columns  []string
-	// sets are columns that are written together, changed or not, by a store that
-	// writes many rows with one statement: so the rows of different commands have
-	// the same statement. The first that has all that has changed is taken.
+	// sets are groups of columns that are written together, changed or not, so that the rows of
+	// different commands use the same statement. A store that writes many rows with one statement
+	// needs that. The first set that contains all changed columns is used.
 	sets []set
-	// insertion is insertSQL, and updates are the statements that change some of the
-	// columns, put together once.
+	// insertion is the result of insertSQL. updates caches the statements that update some of the
+	// columns.
 	insertion string
 	updates   *updates
 }
 
-// set are some columns of a table.
+// set is a group of columns of a table.
 type set struct {
 	update string // the statement
 	at     []int  // in the table's columns
 	has    []bool // by column
 }
 
-// written returns the table, of which rows are written one by one, with sets of these
-// columns.
+// written returns the table prepared for writing single rows, with sets of these columns.
 func (t table) written(sets ...[]string) table {
 	t.insertion, t.updates = t.insertSQL(), &updates{}
 	for _, columns := range sets {
@@ -42,7 +41,7 @@ func (t table) written(sets ...[]string) table {
 	return t
 }
 
-// setOf creates a set; it panics for a column that there is not.
+// setOf creates a set. It panics for an unknown column.
 func (t table) setOf(columns []string) set {
 	s := set{has: make([]bool, len(t.columns))}
 	for i, column := range t.columns {
@@ -65,7 +64,7 @@ func (t table) where() string {
 	return " WHERE " + strings.Join(t.columns[:t.key], " = ? AND ") + " = ?"
 }
 
-// covers reports whether the set has all columns that differ.
+// covers reports whether the set contains all columns that differ.
 func (s *set) covers(differ []int) bool {
 	for _, at := range differ {
 		if !s.has[at] {
@@ -75,21 +74,21 @@ func (s *set) covers(differ []int) bool {
 	return true
 }
 
-// unchanged stands for the value of a content that is not loaded, and stays.
+// unchanged is the value of a content column that is not loaded and remains as stored.
 type unchanged struct{}
 
 func (t table) insertSQL() string {
 	return "INSERT INTO " + t.name + " (" + strings.Join(t.columns, ", ") + ") VALUES (" + marks(len(t.columns)) + ")"
 }
 
-// insert adds a row; values are in the order of the columns.
+// insert inserts a row. The values are in the order of the columns.
 func (t table) insert(v view, values []any) error {
 	return v.write(t.insertion, values...)
 }
 
-// update writes the columns that differ between two versions of a row, so that
-// indexes of columns that stay are left alone, or a set that has them. Before goes
-// without contents: those that stay are unchanged in after.
+// update writes the columns that differ between two versions of a row, or a set that contains them.
+// So indexes of other columns are not touched. before has no contents; contents that remain are
+// unchanged in after.
 func (t table) update(v view, before, after []any) error {
 	differ := make([]int, 0, 16)
 	for i := t.key; i < len(t.columns); i++ {
@@ -120,15 +119,15 @@ func (t table) update(v view, before, after []any) error {
 	return v.write(query, append(args, after[:t.key]...)...)
 }
 
-// updates are statements that change some columns of a table, by the columns, a bit
-// each: there are few of those in practice. What is there is not changed but
-// replaced, so that nobody waits to read it.
+// updates caches the statements that update some columns of a table, by a bit mask of the columns.
+// There are few of them in practice. The map is replaced instead of modified, so that readers need
+// no lock.
 type updates struct {
 	known atomic.Pointer[map[uint64]string]
 	grow  sync.Mutex
 }
 
-// updateOf is updateSQL, put together once.
+// updateOf returns the cached result of updateSQL.
 func (t table) updateOf(columns []int) string {
 	if len(t.columns) > 64 {
 		return t.updateSQL(columns) // a bit each is not enough
@@ -165,7 +164,7 @@ func (t table) updateSQL(columns []int) string {
 	return b.String() + t.where()
 }
 
-// upsertSQL inserts a row or replaces all but its key.
+// upsertSQL returns a statement that inserts a row or replaces all its columns except the key.
 func (t table) upsertSQL() string {
 	sets := make([]string, 0, len(t.columns))
 	for _, column := range t.columns[t.key:] {
@@ -174,8 +173,7 @@ func (t table) upsertSQL() string {
 	return t.insertSQL() + " ON CONFLICT (" + strings.Join(t.columns[:t.key], ", ") + ") DO UPDATE SET " + strings.Join(sets, ", ")
 }
 
-// list returns the columns for a SELECT, each with the table's alias, without
-// the contents.
+// list returns the columns for a SELECT, without the contents, each with the table's alias.
 func (t table) list(alias string) string {
 	return alias + "." + strings.Join(t.columns[:len(t.columns)-t.contents], ", "+alias+".")
 }

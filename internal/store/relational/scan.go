@@ -8,21 +8,21 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// What follows turns column values into fields.
+// The types in this file convert column values to fields.
 
-// NumberScanner is a place for a number. A store that knows a value's kind hands
-// it over so, without an interface around it; NULL goes to Scan.
+// NumberScanner is a destination for a number. A store that knows the kind of a value calls
+// ScanNumber, which avoids an interface allocation. NULL is passed to Scan.
 type NumberScanner interface {
 	ScanNumber(n int64) error
 }
 
-// BytesScanner is a place for a text or bytes, which are valid until it returns.
-// NULL goes to Scan.
+// BytesScanner is a destination for a text or bytes. b is valid only until ScanBytes returns. NULL
+// is passed to Scan.
 type BytesScanner interface {
 	ScanBytes(b []byte) error
 }
 
-// timeCol reads a time.
+// timeCol scans a time.
 type timeCol perdure.Time
 
 // ScanNumber implements NumberScanner.
@@ -40,7 +40,7 @@ func (t *timeCol) Scan(src any) error {
 	return nil
 }
 
-// optTime reads a time that may be NULL.
+// optTime scans a time that may be NULL.
 type optTime struct{ p **perdure.Time }
 
 // ScanNumber implements NumberScanner.
@@ -59,7 +59,7 @@ func (t optTime) Scan(src any) error {
 	return nil
 }
 
-// optUUID reads an id that may be NULL.
+// optUUID scans an id that may be NULL.
 type optUUID struct{ p **uuid.UUID }
 
 // ScanBytes implements BytesScanner.
@@ -86,7 +86,7 @@ func (u optUUID) Scan(src any) error {
 	return nil
 }
 
-// optInt reads a number; NULL is 0.
+// optInt scans a number; NULL is 0.
 type optInt struct{ p *int64 }
 
 // ScanNumber implements NumberScanner.
@@ -100,7 +100,7 @@ func (n optInt) Scan(src any) error {
 	return nil
 }
 
-// hashCol reads a SHA-256; NULL is the zero hash.
+// hashCol scans a SHA-256; NULL is the zero hash.
 type hashCol perdure.Hash
 
 // ScanBytes implements BytesScanner.
@@ -122,7 +122,7 @@ func (h *hashCol) Scan(src any) error {
 	return nil
 }
 
-// text reads a string; NULL is "".
+// text scans a string; NULL is "".
 type text[T ~string] struct{ p *T }
 
 // ScanBytes implements BytesScanner.
@@ -145,7 +145,7 @@ func (t text[T]) Scan(src any) error {
 	return nil
 }
 
-// optString reads a string that may be NULL.
+// optString scans a string that may be NULL.
 type optString[T ~string] struct{ p **T }
 
 // ScanBytes implements BytesScanner.
@@ -164,8 +164,8 @@ func (t optString[T]) Scan(src any) error {
 	return nil
 }
 
-// raw reads bytes from TEXT or BLOB. The driver hands out copies, which are
-// kept as they are. An empty value that is not NULL stays apart from NULL.
+// raw scans bytes from TEXT or BLOB. The driver passes copies to Scan, which may be retained. An
+// empty value differs from NULL.
 type raw struct{ p *json.RawMessage }
 
 // ScanBytes implements BytesScanner.
@@ -191,7 +191,7 @@ func (r raw) Scan(src any) error {
 	return nil
 }
 
-// decoded reads JSON into p; NULL leaves p alone.
+// decoded scans JSON into p. NULL leaves p unchanged.
 type decoded struct{ p any }
 
 // ScanBytes implements BytesScanner.
@@ -209,7 +209,7 @@ func (d decoded) Scan(src any) error {
 	return fmt.Errorf("JSON is stored as %T", src)
 }
 
-// flagCol reads 0 or 1.
+// flagCol scans 0 or 1.
 type flagCol bool
 
 // ScanNumber implements NumberScanner.
@@ -224,7 +224,7 @@ func (f *flagCol) Scan(src any) error {
 	return nil
 }
 
-// unsigned reads 64 bits that stand for an unsigned number.
+// unsigned scans an unsigned 64-bit number that is stored as a signed one.
 type unsigned uint64
 
 // ScanNumber implements NumberScanner.

@@ -7,10 +7,9 @@ const (
 	lastRecord = "SELECT pos, seq FROM log_record WHERE agent_execution_id = ? ORDER BY pos DESC LIMIT 1"
 )
 
-// posOf returns the position of an execution's first record that has this seq or a later
-// one. Without an index by seq it is found by bisection, for the seqs of records
-// rise with their positions; where no text stands between it and the end of the log,
-// the first look finds it.
+// posOf returns the position of an execution's first record with this seq or a later one. Without
+// an index by seq it uses bisection, because the seqs of records rise with their positions. If
+// there are no chunks between that record and the end of the log, the first probe finds it.
 func posOf(v view, execution uuid.UUID, seq int64) (pos int64, found bool, err error) {
 	if v.words.RecordsBySeq {
 		found, err = v.one(firstRecord, []any{execution[:], seq}, &pos)
@@ -21,7 +20,7 @@ func posOf(v view, execution uuid.UUID, seq int64) (pos int64, found bool, err e
 	if err != nil || !found || lastSeq <= seq {
 		return last, found && lastSeq == seq, err
 	}
-	// What is asked for is at pos, or after low and before high.
+	// The record is at pos, or after low and before high.
 	pos = last
 	low, high := int64(0), last
 	for at := last - (lastSeq - seq); low+1 < high; at = low + (high-low)/2 {

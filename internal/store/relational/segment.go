@@ -6,22 +6,22 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// A segment is a part of the tree of entries without branches. An entry that is
-// appended to the end of its parent's segment stays in it; any other opens a segment,
-// with its parent as the base. So a path is a list of ranges, one per branch point.
+// A segment is a part of the tree of entries without branches. An entry whose parent is the last
+// one of a segment belongs to that segment. Any other entry opens a new segment, with its parent as
+// the base. So a path is a list of ranges, one per branch point.
 
-// treePlace is the place of an entry in the tree. Of an entry on the path, depth is how
-// many entries its path has, itself included. An entry beside the path has the place of
-// the one that it hangs on, with a negative depth.
+// treePlace is the place of an entry in the tree. For an entry on the path, depth is the number of
+// entries from the root to this entry. An entry beside the path has the place of its nearest
+// ancestor on the path, with a negative depth.
 type treePlace struct {
 	segment, depth int64
-	// end reports that no entry follows in the segment.
+	// end reports that the segment has no later entry.
 	end bool
-	// none says that the entry has no place yet: see [PlaceEntries].
+	// none reports that the entry has no place yet: see [PlaceEntries].
 	none bool
 }
 
-// above is the number of entries of the path to an entry that hangs on this one.
+// above returns the number of path entries above a child of this entry.
 func (p treePlace) above() int64 { return max(p.depth, -p.depth) }
 
 func (p treePlace) columns() (segment, depth any) {
@@ -31,7 +31,7 @@ func (p treePlace) columns() (segment, depth any) {
 	return p.segment, p.depth
 }
 
-// newSegment is the row of a segment that an entry opens. A base of depth 0 is none.
+// newSegment is the row of a segment that an entry opens. A baseDepth of 0 means no base.
 type newSegment struct{ segment, baseSegment, baseDepth int64 }
 
 const (
@@ -42,27 +42,27 @@ const (
 	placeOfEntry = "SELECT h.parent_id" + treeColumns + " FROM agent_entry h WHERE h.agent_execution_id = ? AND h.id = ?"
 )
 
-// treeScan reads treeColumns.
+// treeScan returns the destinations for treeColumns.
 func treeScan(p *treePlace) []any {
 	return []any{&p.segment, &p.depth, (*flagCol)(&p.none), (*flagCol)(&p.end)}
 }
 
-// places gives new entries their places in the tree of one execution.
+// places computes the places of new entries in the tree of one execution.
 type places struct {
-	// known are places of entries: stored ones, and those that were given.
+	// known holds places of stored entries and of new ones.
 	known map[uuid.UUID]treePlace
-	// load reads the place of a stored entry that is not known; found is false if
-	// there is none.
+	// load reads the place of a stored entry that is not in known. found is false if there is no
+	// such entry.
 	load func(id uuid.UUID) (p treePlace, found bool, err error)
-	// last returns the highest number of a segment.
+	// last returns the highest number of a stored segment.
 	last func() (int64, error)
-	// empty says that the execution has no entries.
+	// empty reports that the execution has no entries.
 	empty bool
-	// next is the number of the next segment, 0 while it is not known.
+	// next is the number of the next segment; 0 while it is unknown.
 	next int64
 }
 
-// place returns the place of a new entry, and the segment that it opens, if any.
+// place returns the place of a new entry. opened is the segment that the entry opens, nil if none.
 func (p *places) place(id uuid.UUID, parent *uuid.UUID, onPath bool) (at treePlace, opened *newSegment, err error) {
 	if parent == nil {
 		at, opened, err = p.root(onPath)
@@ -93,7 +93,7 @@ func (p *places) under(id uuid.UUID, onPath bool) (treePlace, *newSegment, error
 	}
 	switch {
 	case !known || parent.none:
-		return treePlace{none: true}, nil, nil // a foreign key refuses what has no parent
+		return treePlace{none: true}, nil, nil // a foreign key rejects a missing parent
 	case !onPath:
 		return treePlace{segment: parent.segment, depth: -parent.above()}, nil, nil
 	case !parent.end || parent.depth <= 0:
@@ -104,7 +104,7 @@ func (p *places) under(id uuid.UUID, onPath bool) (treePlace, *newSegment, error
 	return treePlace{segment: parent.segment, depth: parent.depth + 1, end: true}, nil, nil
 }
 
-// open returns the first place of a new segment.
+// open opens a segment on base and returns its first place.
 func (p *places) open(base treePlace) (treePlace, *newSegment, error) {
 	if p.next == 0 {
 		last, err := p.last()
@@ -118,14 +118,13 @@ func (p *places) open(base treePlace) (treePlace, *newSegment, error) {
 	return treePlace{segment: opened.segment, depth: opened.baseDepth + 1, end: true}, &opened, nil
 }
 
-// loadPlace reads where an entry is, and its parent.
+// loadPlace reads an entry's place and parent.
 func loadPlace(v view, execution, id uuid.UUID) (p treePlace, parent *uuid.UUID, found bool, err error) {
 	found, err = v.one(placeOfEntry, []any{execution[:], id[:]}, append([]any{optUUID{&parent}}, treeScan(&p)...)...)
 	return p, parent, found, err
 }
 
-// placeEntries returns the places of the entries of a command, and writes the
-// segments that they open.
+// placeEntries returns the places of a command's entries, and writes the segments that they open.
 func (t *Transaction) placeEntries(id uuid.UUID, l loadedExecution, k *known, entries []store.Entry) ([]treePlace, error) {
 	if len(entries) == 0 {
 		return nil, nil
@@ -157,7 +156,7 @@ func (t *Transaction) placeEntries(id uuid.UUID, l loadedExecution, k *known, en
 	return all, nil
 }
 
-// headWithPlace loads the head of an entry, and notes its place.
+// headWithPlace loads the head of an entry, and records the entry's place.
 func (k *known) headWithPlace(v view, query string, args ...any) (h perdure.EntryHead, found bool, err error) {
 	var at treePlace
 	if h, at, found, err = loadEntryHead(v, query, args...); found {

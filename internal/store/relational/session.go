@@ -24,11 +24,10 @@ var (
 const (
 	expiredSession = "SELECT s.id FROM web_session s WHERE s.expires_at <= ? LIMIT 1"
 	sweepSessions  = "DELETE FROM web_session WHERE id IN (SELECT id FROM web_session WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)"
-	// trimSessions runs at each sign-in, so that there is hardly more than one row
-	// to delete.
+	// trimSessions runs at each sign-in, so there is rarely more than one row to delete.
 	trimSessions = "DELETE FROM web_session WHERE id IN (SELECT id FROM web_session WHERE key_hash = ? ORDER BY created_at DESC, id DESC LIMIT 1000 OFFSET ?)"
 	endSession   = "DELETE FROM web_session WHERE id = ?1 AND (?2 = '' OR org_id = ?2)"
-	// dropSessionsOf is of a key that is revoked: its sessions open nothing any more.
+	// dropSessionsOf deletes the sessions of a revoked key, which can no longer be used.
 	dropSessionsOf = "DELETE FROM web_session WHERE key_hash = ?"
 )
 
@@ -50,7 +49,7 @@ func sessionScan(s *perdure.Session) []any {
 	}
 }
 
-// loadSession returns nil if there is no such session.
+// loadSession returns a session; nil if there is none.
 func loadSession(v view, query string, args ...any) (*perdure.Session, error) {
 	var s perdure.Session
 	found, err := v.one(query, args, sessionScan(&s)...)

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// pendingLimit is how many pending signals a decision is shown at most, beside
+// pendingLimit is the maximum number of pending signals that a decision receives, in addition to
 // those that it names itself.
 const pendingLimit = 1000
 
@@ -46,8 +46,8 @@ const (
 	signalValue   = "SELECT signal_value FROM agent_signal WHERE agent_execution_id = ? AND id = ?"
 )
 
-// loadSignals reads signals without their values, those for which keep is true
-// (nil: all), at most limit.
+// loadSignals reads at most limit signals without their values. It reads only those whose name keep
+// accepts (nil: all).
 func loadSignals(v view, query string, args []any, limit int, keep func(name string) bool) ([]perdure.Signal, error) {
 	execution := uuid.UUID(args[0].([]byte))
 	var (
@@ -78,9 +78,9 @@ func loadSignals(v view, query string, args []any, limit int, keep func(name str
 	return all, err
 }
 
-// loadPending reads the pending signals that match any of the patterns and come
-// after the given one, oldest first, without their values. Names are looked up in the index, and one scan
-// serves all patterns.
+// loadPending reads the pending signals that match any of the patterns and follow the order after,
+// oldest first, without their values. Names are looked up in the index; for patterns, one scan
+// serves all of them.
 func loadPending(v view, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
 	if slices.ContainsFunc(patterns, perdure.IsPattern) {
 		return loadSignals(v, "SELECT "+signalColumns+allPending, []any{execution[:], after}, limit, func(name string) bool {
@@ -100,14 +100,14 @@ func loadPending(v view, execution uuid.UUID, patterns []string, after int64, li
 	return all[:min(len(all), limit)], nil
 }
 
-// loadTaken reads the signals taken and not consumed, in the order taken,
-// without their values.
+// loadTaken reads the signals that are taken and not consumed, in the order in which they were
+// taken, without their values.
 func loadTaken(v view, execution uuid.UUID) ([]perdure.Signal, error) {
 	return loadSignals(v, "SELECT "+signalColumns+allTaken, []any{execution[:]}, 1<<30, nil)
 }
 
-// loadValues fills in the values of signals, at least one and otherwise up to
-// about limit bytes; it gives those that it filled in.
+// loadValues loads the values of signals, up to about limit bytes, but at least one value. It
+// returns the signals whose values it loaded.
 func loadValues(v view, join joiner, execution uuid.UUID, signals []perdure.Signal, limit int64) ([]perdure.Signal, error) {
 	var bytes int64
 	for i := range signals {

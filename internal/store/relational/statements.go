@@ -2,8 +2,8 @@ package relational
 
 import "fmt"
 
-// Statements returns the statements of the hot paths that all stores share, by
-// name, so that each store can check what its database makes of them.
+// Statements returns the statements of the hot paths that all stores share, by name, so that each
+// store can check their query plans.
 func Statements(w *Words) map[string]string {
 	all := map[string]string{
 		"execution": executionByID, "whole execution": executionWhole, "task": taskByID, "open tasks": tasksOpen, "held tasks": tasksHeld, "tasks page": tasksAfter,

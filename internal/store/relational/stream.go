@@ -9,8 +9,6 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// General durable streams.
-
 const (
 	insertStream = "INSERT INTO durable_stream (id, org_id, path, content_type, tail, closed, seq, closed_by, closed_epoch, closed_seq, created_at, key_id)" +
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -39,7 +37,7 @@ func streamScan(s *store.Stream, by *closedBy) []any {
 	}
 }
 
-// closedBy is the columns of Stream.ClosedBy; NULL where it is nil.
+// closedBy is the columns of Stream.ClosedBy; NULL if that is nil.
 type closedBy struct {
 	id         *string
 	epoch, seq *int64
@@ -60,8 +58,8 @@ func loadStream(v view, query string, args ...any) (*store.Stream, error) {
 	return &s, nil
 }
 
-// loadStreamFor returns a stream, nil if there is none, with one of its producers,
-// nil if it has never appended.
+// loadStreamFor returns a stream and one of its producers. The stream is nil if it does not exist;
+// the producer is nil if it has never appended.
 func loadStreamFor(v view, org, path, producer string) (*store.Stream, *store.StreamProducer, error) {
 	s, err := loadStream(v, streamByPath, org, path)
 	if err != nil || s == nil || producer == "" {
@@ -122,14 +120,13 @@ const (
 	dropStream = "DELETE FROM durable_stream WHERE id = ?"
 )
 
-// dropsStream are the rows of a deleted stream.
+// dropsStream deletes the rows of a deleted stream.
 var dropsStream = []dropping{
 	{query: "DELETE FROM durable_stream_chunk WHERE (stream_id, upto) IN (SELECT stream_id, upto FROM durable_stream_chunk WHERE stream_id = ?1 LIMIT ?2)", cost: largeRow},
 	{query: "DELETE FROM durable_stream_producer WHERE (stream_id, producer) IN (SELECT stream_id, producer FROM durable_stream_producer WHERE stream_id = ?1 LIMIT ?2)", cost: 1},
 }
 
-// dropStreams deletes about that many rows of the streams that are marked, the
-// oldest first.
+// dropStreams deletes about that many rows of the deleted streams, oldest stream first.
 func (t *Transaction) dropStreams(rows int) error {
 	for rows > 0 {
 		var id uuid.UUID

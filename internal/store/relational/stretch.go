@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// named is a content that is a stretch of the entry of that number. It is stored
-// as four varints, the entry and where the stretch is, how long what is before it
-// is, and then what is before and after it.
+// named is a content that contains a substring of the entry with that number. It is encoded as four
+// varints, followed by the bytes before and after the substring. The varints are the entry's
+// number, the offset and length of the substring, and the length of the bytes before it.
 type named struct {
 	entry int64
 	store.Stretch
@@ -51,8 +51,8 @@ const (
 	isOfEntry    = "SELECT EXISTS (SELECT 1 FROM agent_entry WHERE agent_execution_id = ? AND content_blob = ?)"
 )
 
-// fieldsOf returns what is stored of what an event says: itself, or where the entry
-// of the same commit that answers the same tool call says it.
+// fieldsOf returns how the fields of an event are stored: as they are, or as a reference to the
+// entry of the same commit that answers the same tool call and contains them.
 func fieldsOf(r *perdure.Record, entries []store.Entry, numbers []int64) (fields json.RawMessage, of []byte) {
 	if r.Type != perdure.EventData || r.Place.ToolCallID == "" {
 		return r.Fields, nil
@@ -72,7 +72,7 @@ func bodiesOf(w *Words) string {
 	return "SELECT e.number, e.content_blob, e.content FROM agent_entry e WHERE e.agent_execution_id = ?1 AND e.number > 0 AND e.number " + w.AmongNumbers
 }
 
-// bodies reads the contents of entries by their numbers, all at once.
+// bodies reads the contents of entries by their numbers, in one query round.
 func bodies(v view, execution uuid.UUID, numbers []int64) (map[int64]json.RawMessage, error) {
 	list, err := v.words.Numbers(numbers)
 	if err != nil {
@@ -104,14 +104,14 @@ func bodies(v view, execution uuid.UUID, numbers []int64) (map[int64]json.RawMes
 	return contents, err
 }
 
-// recordRow is an event as it rests: blob and of say where its fields are.
+// recordRow is an event as it is stored. blob and of are references to its fields.
 type recordRow struct {
 	perdure.Record
 	blob *uuid.UUID
 	of   []byte
 }
 
-// size is about what the record weighs with its fields.
+// size returns the approximate size of the record with its fields, in bytes.
 func (r *recordRow) size() int {
 	if n, err := parseNamed(r.of); r.of != nil && err == nil {
 		return size(r.Record) + len(r.of) + int(n.Length)
@@ -157,8 +157,7 @@ func fillRecords(v view, execution uuid.UUID, rows []recordRow) ([]perdure.Recor
 	return records, nil
 }
 
-// joinFields loads what an event says that names a blob for it; a withheld one
-// stays a reference.
+// joinFields loads the fields of an event from its blob. The reference to a withheld blob remains.
 func joinFields(v view, execution uuid.UUID, r *recordRow) (err error) {
 	if r.Blob, err = loadRef(v, execution, r.blob); err != nil {
 		return err
@@ -166,9 +165,9 @@ func joinFields(v view, execution uuid.UUID, r *recordRow) (err error) {
 	return joinContent(v, execution, &r.Fields, &r.Blob)
 }
 
-// nameResult lets the result of the task that an entry was made from, as its key
-// says, name the entry's content. A result that rests in a blob stays one, with
-// its id, length and hash: the blob names the entry instead of having rows.
+// nameResult stores the result of a task as a reference to the entry that was made from it. The key
+// of the entry names the task. A result in a blob keeps its id, length and hash: its blob refers to
+// the entry instead of having rows.
 func nameResult(v view, execution uuid.UUID, number int64, e *store.Entry, content json.RawMessage) error {
 	task, ok := taskOfKey(e.Key)
 	if !ok {
@@ -191,7 +190,7 @@ func nameResult(v view, execution uuid.UUID, number int64, e *store.Entry, conte
 	return err
 }
 
-// taskOfKey returns the task that an entry's key names.
+// taskOfKey returns the id of the task that an entry's key names.
 func taskOfKey(key string) (uuid.UUID, bool) {
 	text, ok := strings.CutPrefix(key, perdure.TaskEntryKey(uuid.Nil)[:len("task:")])
 	if !ok {
@@ -201,8 +200,8 @@ func taskOfKey(key string) (uuid.UUID, bool) {
 	return id, err == nil
 }
 
-// nameBlob leaves blobs alone that are an entry's content themselves: so no two
-// can come to name each other.
+// nameBlob stores a blob as a reference to an entry. It leaves out blobs that are the content of an
+// entry themselves, so that no two can refer to each other.
 func nameBlob(v view, execution uuid.UUID, number int64, id uuid.UUID, content json.RawMessage) error {
 	var ofEntry bool
 	if _, err := v.one(isOfEntry, []any{execution[:], id[:]}, (*flagCol)(&ofEntry)); err != nil || ofEntry {
@@ -226,7 +225,7 @@ func nameBlob(v view, execution uuid.UUID, number int64, id uuid.UUID, content j
 	return v.write(dropRows, execution[:], id[:])
 }
 
-// compose returns a content that names an entry.
+// compose returns a content that refers to an entry.
 func compose(v view, execution uuid.UUID, raw []byte) (json.RawMessage, error) {
 	n, err := parseNamed(raw)
 	if err != nil {
@@ -239,8 +238,7 @@ func compose(v view, execution uuid.UUID, raw []byte) (json.RawMessage, error) {
 	return n.Of(content)
 }
 
-// composedBlob returns the content of a blob that names an entry, nil for any
-// other.
+// composedBlob returns the content of a blob that refers to an entry; nil for any other blob.
 func composedBlob(v view, execution, id uuid.UUID) (json.RawMessage, error) {
 	var raw []byte
 	found, err := v.one(namedByBlob, []any{execution[:], id[:]}, &raw)

@@ -10,18 +10,18 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Table is a table as its database declares it. What goes through everything
-// that is stored asks for all tables there are, so that none can be forgotten.
+// Table is a table as the database declares it. Code that processes everything that is stored reads
+// the list of all tables from the database, so that none can be forgotten.
 type Table struct {
 	Name string
-	// Columns are in the order of their names.
+	// Columns are in alphabetical order.
 	Columns []string
-	// Key are the columns of the primary key, in its order.
+	// Key lists the columns of the primary key, in its order.
 	Key []string
 }
 
-// Columns that stand in one table of a copy and not in the other, and tables, are
-// worded for whoever has to mend the migrations.
+// difference returns the names that are in a but not in b, each after the text what. The result is
+// for those who fix the migrations.
 func difference(what string, a, b []string) []string {
 	var told []string
 	for _, name := range a {
@@ -32,9 +32,8 @@ func difference(what string, a, b []string) []string {
 	return told
 }
 
-// SameTables checks that two databases have the same tables with the same
-// columns, so that the rows of one fit into the other. Keys may differ: they are
-// each database's own way. The error is a conflict that says what differs.
+// SameTables checks that two databases have the same tables with the same columns, so that the rows
+// of one fit into the other. Keys may differ. Errors: conflict that lists the differences.
 func SameTables(a, b []Table) error {
 	names := func(tables []Table) (all []string) {
 		for _, t := range tables {
@@ -57,8 +56,7 @@ func SameTables(a, b []Table) error {
 	return &perdure.Error{Code: perdure.Conflict, Message: "the two databases have different tables", Err: fmt.Errorf("%s", strings.Join(told, "; "))}
 }
 
-// NewestMigration returns the highest number that a file of migrations has in its
-// name.
+// NewestMigration returns the highest number in the names of the migration files.
 func NewestMigration(files fs.FS) (newest int64, err error) {
 	names, err := fs.Glob(files, "*.sql")
 	for _, name := range names {

@@ -15,20 +15,20 @@ var taskTable = table{name: "task_execution", key: 2, contents: 2, columns: []st
 	"created_at", "started_at", "completed_at", "input_blob", "result_blob", "input", "result",
 }}.written([]string{"lease_until"}, taskMoves, append(slices.Clone(taskMoves), "result"))
 
-// Columns that change together, with a claim or what ends one.
+// taskMoves are columns that change together, with a claim or with the end of one.
 var taskMoves = []string{
 	"status", "attempt", "error", "progress", "worker_id", "claim_id", "lease_until", "embedded", "not_before",
 	"uncounted", "lost", "attempt_at", "sign_at", "attempt_due", "started_at", "completed_at",
 }
 
-// taskRow is a task as it is stored, without contents, and the values of its
-// columns if it was written here. Neither is changed.
+// taskRow is a task as it is stored, without contents. values are the values of its columns, if
+// this transaction wrote it. Both are immutable.
 type taskRow struct {
 	*perdure.Task
 	values []any
 }
 
-// rowOf returns a task's row; nil for none.
+// rowOf returns a task's row; nil for nil.
 func rowOf(t *perdure.Task) *taskRow {
 	if t == nil {
 		return nil
@@ -36,7 +36,7 @@ func rowOf(t *perdure.Task) *taskRow {
 	return &taskRow{Task: t}
 }
 
-// task returns the row's task; nil for none.
+// task returns the row's task; nil for nil.
 func (r *taskRow) task() *perdure.Task {
 	if r == nil {
 		return nil
@@ -44,7 +44,7 @@ func (r *taskRow) task() *perdure.Task {
 	return r.Task
 }
 
-// columns are the values of the row's columns, without contents.
+// columns returns the values of the row's columns, without contents.
 func (r *taskRow) columns() ([]any, error) {
 	if r.values != nil {
 		return r.values, nil
@@ -54,8 +54,8 @@ func (r *taskRow) columns() ([]any, error) {
 
 var taskOptions = slices.Index(taskTable.columns, "options")
 
-// optionsText is how the options of a task are stored, of which the row before may
-// know it: they hardly ever change.
+// optionsText returns the stored form of a task's options. It is taken from the previous row if
+// possible, because options hardly ever change.
 func optionsText(t *perdure.Task, before *taskRow) (any, error) {
 	if before != nil && before.values != nil && sameOptions(before.Options, t.Options) {
 		return before.values[taskOptions], nil
@@ -69,8 +69,8 @@ func sameOptions(a, b perdure.TaskOptions) bool {
 	return a == b && (p == q || p != nil && q != nil && *p == *q)
 }
 
-// taskValues returns the row without its contents, and room for them behind. Before
-// is the row that it replaces, or nil.
+// taskValues returns the column values of the row, without contents, but with room for them at the
+// end. before is the row that it replaces, or nil.
 func taskValues(t *perdure.Task, before *taskRow) ([]any, error) {
 	options, err := optionsText(t, before)
 	if err != nil {
@@ -102,9 +102,9 @@ func taskValues(t *perdure.Task, before *taskRow) ([]any, error) {
 	return values[:len(values)-taskTable.contents], nil
 }
 
-// taskScan reads what taskValues gives, in the same order.
+// taskScan returns the destinations for the columns of taskValues, in the same order.
 func taskScan(t *perdure.Task, input, result **uuid.UUID) []any {
-	var derived any // what follows from the other columns
+	var derived any // derived from the other columns
 	return []any{
 		&t.ExecutionID, &t.ID, &t.Org, &t.Kind,
 		text[perdure.TaskStatus]{&t.Status},
@@ -131,10 +131,9 @@ func taskScan(t *perdure.Task, input, result **uuid.UUID) []any {
 	}
 }
 
-// loadTasks reads tasks by a query that selects the task's columns, then, where
-// withContents is set, input, result and what the result names, then what more
-// asks for.
-// References to blobs are filled in; blobs are not read.
+// loadTasks reads tasks by a query. The query selects the task's columns, then with withContents
+// the input, the result and the entry that the result refers to, then the columns of more.
+// References to blobs are loaded, but not the blobs.
 func loadTasks(v view, query string, args []any, withContents bool, more ...func() any) ([]*perdure.Task, error) {
 	var (
 		tasks []*perdure.Task
@@ -210,8 +209,8 @@ func cloneTask(t *perdure.Task) *perdure.Task {
 	return &c
 }
 
-// putTask inserts the row, or updates it where there was one. It returns the row as
-// it is stored now, without contents.
+// putTask inserts the row, or updates an existing one. It returns the row as it is stored now,
+// without contents.
 func putTask(v view, before *taskRow, t *perdure.Task, now perdure.Time) (*taskRow, error) {
 	after := cloneTask(t)
 	after.Input, after.Result = nil, nil
@@ -233,7 +232,7 @@ func putTask(v view, before *taskRow, t *perdure.Task, now perdure.Time) (*taskR
 		if old, err = before.columns(); err == nil {
 			err = taskTable.update(v, old, whole)
 		}
-		// Only an ended task can have a result that rests elsewhere.
+		// Only the result of an ended task can be stored elsewhere.
 		if err == nil && !result.kept && before.Status.Terminal() {
 			err = v.write(unnameResult, t.ExecutionID[:], t.ID[:])
 		}

@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// A row's options are stored again whichever of them has changed.
+// TestEveryOptionThatChangesIsStored checks that a row's options are stored again, whichever option
+// has changed.
 func TestEveryOptionThatChangesIsStored(t *testing.T) {
 	before := perdure.Task{ID: uuid.New(), ExecutionID: uuid.New(), Options: perdure.TaskOptions{Priority: new(int)}}
 	values, err := taskValues(&before, nil)

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TextFiller indexes the texts of executions in the background, a block at a time, so
-// that starts cost nothing for it, and neither does the upgrade of a store.
+// TextFiller indexes the texts of executions in the background, one block at a time. So the index
+// adds no cost to the start of an execution or the upgrade of a store.
 type TextFiller struct {
 	reader *Reader
 	do     func(context.Context, store.Command) ([]any, error)
@@ -23,13 +23,14 @@ func NewTextFiller(r *Reader, do func(context.Context, store.Command) ([]any, er
 }
 
 const (
-	// fillerShare is how much longer than its work the filler rests.
+	// fillerShare is the ratio of the filler's pause to its work.
 	fillerShare = 24
-	// fillerPause is how long it waits after it was woken for nothing, or failed.
+	// fillerPause is how long the filler waits after it was woken. After an error it waits for
+	// [store.TextAge].
 	fillerPause = time.Second
 )
 
-// Called notes a command. Every so many it looks whether there is a new block.
+// Called counts a command. Every textBlock commands the filler checks for a new block.
 func (f *TextFiller) Called() {
 	if f.calls.Add(1)%textBlock != 0 {
 		return
@@ -69,8 +70,8 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Fill indexes the next block and reports whether there was one. Later says that there
-// will be one in [store.TextAge].
+// Fill indexes the next block and reports whether there was one. later reports that the next block
+// will be complete within [store.TextAge].
 func (f *TextFiller) Fill(ctx context.Context) (filled, later bool, err error) {
 	var b *store.TextBlock
 	err = f.reader.read(ctx, func(v view) (err error) {

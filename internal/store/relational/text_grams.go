@@ -7,25 +7,25 @@ import (
 	"github.com/google/uuid"
 )
 
-// The texts by which executions are found are indexed by blocks of numbers: of each
-// block, the executions that have a sequence of three bytes, by sequence. Sequences are
-// spread over parts, a row each, so that a block is written with few rows, and one
-// sequence is looked for in many blocks by a range of one part.
+// The texts by which executions are found are indexed in blocks of execution numbers. For each
+// block, the index lists which executions contain which trigrams (sequences of three bytes).
+// Trigrams are distributed over parts, one row each. So a block is written with few rows, and one
+// trigram can be searched in many blocks by reading a range of one part.
 
 const (
-	// textBlock is how many numbers a block has; a place in it is a byte.
+	// textBlock is the number of execution numbers per block. A place in a block is one byte.
 	textBlock = 256
-	// textParts is how many rows a block has at most.
+	// textParts is the maximum number of rows per block.
 	textParts = 128
 )
 
-// gram is a sequence of three bytes.
+// gram is a trigram: a sequence of three bytes.
 type gram uint32
 
-// part spreads sequences over the parts.
+// part returns the part of a trigram. It distributes trigrams evenly.
 func (g gram) part() int { return int(uint32(g) * 2654435761 >> (32 - 7)) }
 
-// addGrams adds the sequences of a text in small ASCII letters.
+// addGrams appends the trigrams of a text in lower case.
 func addGrams(all []gram, text string) []gram {
 	for i := 0; i+3 <= len(text); i++ {
 		all = append(all, gram(text[i])<<16|gram(text[i+1])<<8|gram(text[i+2]))
@@ -33,15 +33,15 @@ func addGrams(all []gram, text string) []gram {
 	return all
 }
 
-// foundBy is what an execution is found by.
+// foundBy holds the texts by which an execution is found.
 type foundBy struct {
 	number int64
 	id     uuid.UUID
 	kind   string
-	input  []byte // what it begins with
+	input  []byte // the start of the input
 }
 
-// grams returns the sequences of the id's digits, the kind and the input.
+// grams returns the sorted trigrams of the id's digits, the kind and the input.
 func (s *foundBy) grams() []gram {
 	all := addGrams(nil, idDigits(s.id))
 	all = addGrams(all, lowerASCII(s.kind))
@@ -52,7 +52,7 @@ func (s *foundBy) grams() []gram {
 
 func idDigits(id uuid.UUID) string { return strings.ReplaceAll(id.String(), "-", "") }
 
-// lowerBytes is lowerASCII for bytes that may be no UTF-8.
+// lowerBytes is lowerASCII for bytes that may be invalid UTF-8.
 func lowerBytes(text []byte) string {
 	lower := make([]byte, len(text))
 	for i, c := range text {
@@ -64,12 +64,12 @@ func lowerBytes(text []byte) string {
 	return string(lower)
 }
 
-// A part of a block is a list of sequences in their order: three bytes, the number of
-// places less one, and the places.
+// A part of a block is a sorted list of trigrams: each is three bytes, the number of places minus
+// one, and the places.
 
-// indexTexts returns the parts of a block; nil for one that is empty.
+// indexTexts returns the parts of a block. A part without trigrams is nil.
 func indexTexts(texts []foundBy) [][]byte {
-	var all []uint32 // a sequence and a place
+	var all []uint32 // a trigram and a place
 	for i := range texts {
 		place := uint32(texts[i].number % textBlock)
 		for _, g := range texts[i].grams() {
@@ -93,7 +93,7 @@ func indexTexts(texts []foundBy) [][]byte {
 	return parts
 }
 
-// entries goes through the sequences of a part until it is told to stop.
+// entries calls each for the trigrams of a part, until each returns false.
 func entries(part []byte, each func(g gram, whole, places []byte) bool) {
 	for len(part) >= 5 {
 		end := 4 + int(part[3]) + 1
@@ -107,7 +107,7 @@ func entries(part []byte, each func(g gram, whole, places []byte) bool) {
 	}
 }
 
-// placesOf returns the places of a sequence in a part.
+// placesOf returns the places of a trigram in a part.
 func placesOf(part []byte, g gram) (found []byte) {
 	entries(part, func(at gram, _, places []byte) bool {
 		if at == g {
@@ -118,7 +118,8 @@ func placesOf(part []byte, g gram) (found []byte) {
 	return found
 }
 
-// thinned returns the part with the places that stay, and whether they are fewer.
+// thinned returns the part with only those places that are set in stay, and whether it has fewer
+// places.
 func thinned(part []byte, stay *[textBlock]bool) (left []byte, fewer bool) {
 	left = make([]byte, 0, len(part))
 	entries(part, func(_ gram, whole, places []byte) bool {
@@ -141,14 +142,14 @@ func thinned(part []byte, stay *[textBlock]bool) (left []byte, fewer bool) {
 	return left, fewer
 }
 
-// needle is a text that is looked for, as the sequences that it has, those that are
-// rare first.
+// needle is a searched text, as some of its trigrams, the rarest first.
 type needle []gram
 
-// maxGrams bounds the sequences of a needle: more exclude little.
+// maxGrams is the maximum number of trigrams of a needle. Further trigrams would exclude few
+// candidates.
 const maxGrams = 4
 
-// needleOf is nil for a text of less than three bytes.
+// needleOf returns the needle of a text; nil for a text of less than three bytes.
 func needleOf(text string) needle {
 	all := addGrams(nil, text)
 	slices.Sort(all)
@@ -157,10 +158,10 @@ func needleOf(text string) needle {
 	return all[:min(len(all), maxGrams)]
 }
 
-// often are bytes that are common in texts, the most common first.
+// often lists bytes that are common in texts, the most common first.
 const often = " etaoinsrhldcumfpgwybvk\"\\0123456789xjqz"
 
-// rarity guesses how few texts have the sequence.
+// rarity returns an estimate of how rare the trigram is in texts; higher is rarer.
 func (g gram) rarity() (sum int) {
 	for _, c := range []byte{byte(g >> 16), byte(g >> 8), byte(g)} {
 		at := strings.IndexByte(often, c)
@@ -172,8 +173,8 @@ func (g gram) rarity() (sum int) {
 	return sum
 }
 
-// needlesOf returns what a query is looked for as, any of which may be found; nil if
-// one of them is too short to be found by the index.
+// needlesOf returns the needles of a query, any of which may match. It returns nil if one of them
+// is too short for the index.
 func needlesOf(query string) []needle {
 	plain, escaped := queryTexts(query)
 	texts := []string{plain}

@@ -10,7 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// What a text has is found in its block, and taken out of it alone.
+// TestPartsHaveWhatTextsHave checks that the trigrams of a text are found in its block, and that
+// removing a text does not affect others.
 func TestPartsHaveWhatTextsHave(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	var texts []foundBy
@@ -68,7 +69,8 @@ func TestPartsHaveWhatTextsHave(t *testing.T) {
 	}
 }
 
-// A needle has sequences of its text only, and whoever has the text has them.
+// TestNeedlesAreOfTheirText checks that a needle has only trigrams of its text, and that every text
+// that contains it has all of them.
 func TestNeedlesAreOfTheirText(t *testing.T) {
 	for query, want := range map[string]int{"": -1, "ab": -1, "abc": 1, "Say \"Grüße\"": 2, "0199-aaaa": 2, "e-mail": 1, "a-b": -1} {
 		got := needlesOf(query)

@@ -19,15 +19,14 @@ const (
 )
 
 const (
-	// heldTexts names what is to be in the index of texts: one transaction at a time adds
-	// a block, or marks an execution that is in one.
+	// heldTexts is the lock for the content of the text index. Only one transaction at a time adds
+	// a block, or marks an execution in a block as deleted.
 	heldTexts = "texts"
-	// heldPruned names the deletion of rows, and with it of texts from blocks that are
-	// there.
+	// heldPruned is the lock for deleting rows, and with them texts from existing blocks.
 	heldPruned = "pruned"
 )
 
-// applyTexts writes the index of a block, if it is still the next one and has the same
+// applyTexts writes the index of a block, if that is still the next block and contains the same
 // executions.
 func (t *Transaction) applyTexts(b *store.TextBlock) error {
 	if b == nil {
@@ -71,14 +70,14 @@ func blockNumbers(v view, block int64) ([]int64, error) {
 	return all, err
 }
 
-// unlisted are executions with metadata of which no member is indexed.
+// unlisted selects executions with metadata of which no member is indexed.
 const unlisted = "SELECT x.id, x.metadata FROM agent_execution x WHERE x.org_id = ?1 AND x.number >= ?2 AND x.number <= ?3 AND x.metadata IS NOT NULL AND " + hidden +
 	" AND NOT EXISTS (SELECT 1 FROM agent_metadata m WHERE m.agent_execution_id = x.id)"
 
-// mendMetadata indexes the metadata of executions that a server of a version before has
-// started beside this one.
+// mendMetadata indexes the metadata of executions that a server of an earlier version has started
+// in parallel with this server.
 func (t *Transaction) mendMetadata(block int64) error {
-	if t.words.ReusesNumbers { // there is one server
+	if t.words.ReusesNumbers { // there is only one server
 		return nil
 	}
 	orgs, err := pendingOrgs(t.view, "", nextOrg)
@@ -105,9 +104,9 @@ func (t *Transaction) mendMetadata(block int64) error {
 	return nil
 }
 
-// dropTexts takes all executions of a block that are being deleted out of the index, if
-// one of them is still in it. They are many at a time mostly, and each is in nearly all
-// rows of the block.
+// dropTexts removes all executions of a block that are being deleted from the index, if the given
+// one is still in it. Usually many executions are deleted together, and each is in nearly all rows
+// of the block.
 func (t *Transaction) dropTexts(id uuid.UUID) error {
 	block, in, err := t.indexedIn(id)
 	if err != nil || !in {
@@ -129,8 +128,8 @@ func (t *Transaction) dropTexts(id uuid.UUID) error {
 	return nil
 }
 
-// indexedIn returns the block of an execution, and whether the index has it there. All
-// sequences of an execution are there, or none.
+// indexedIn returns the block of an execution, and whether that block contains the execution. A
+// block contains all trigrams of an execution, or none.
 func (t *Transaction) indexedIn(id uuid.UUID) (block int64, in bool, err error) {
 	var number int64
 	if found, err := t.one(numberOfOne, []any{id[:]}, &number); err != nil || !found {
@@ -144,7 +143,7 @@ func (t *Transaction) indexedIn(id uuid.UUID) (block int64, in bool, err error) 
 	return number / textBlock, slices.Contains(placesOf(grams, g), byte(number%textBlock)), nil
 }
 
-// thin leaves the places in a part that stay.
+// thin removes all places from a part of a block except those that are set in stay.
 func (t *Transaction) thin(part int, block int64, stay *[textBlock]bool) error {
 	var grams []byte
 	if found, err := t.one(onePart, []any{part, block}, &grams); err != nil || !found {
@@ -157,8 +156,8 @@ func (t *Transaction) thin(part int, block int64, stay *[textBlock]bool) error {
 	return t.write(changePart, left, part, block)
 }
 
-// freeNumber is for an execution's row that is gone: where numbers are used again, the
-// blocks with those that will be are indexed again.
+// freeNumber must be called when an execution's row was deleted. If numbers are reused, it makes
+// the filler index the blocks with such numbers again.
 func (t *Transaction) freeNumber() error {
 	if !t.words.ReusesNumbers {
 		return nil
@@ -166,8 +165,8 @@ func (t *Transaction) freeNumber() error {
 	return t.write(reuseBlocks)
 }
 
-// readBlock reads what the next block is made of: nil if it is not complete, and
-// whether that is a matter of time alone.
+// readBlock reads the texts of the next block. b is nil if the block is not complete yet. young
+// reports whether it will become complete by the passage of time alone.
 func (r *Reader) readBlock(v view) (b *store.TextBlock, young bool, err error) {
 	b = &store.TextBlock{}
 	if _, err := v.one(textBlocks, nil, &b.Block); err != nil {
@@ -197,9 +196,9 @@ func (r *Reader) readBlock(v view) (b *store.TextBlock, young bool, err error) {
 	return b, false, nil
 }
 
-// complete reports whether no execution can get a number up to last any more: there is
-// one with a later number, and where transactions run side by side, it is so old that
-// all that got a number before it have ended.
+// complete reports whether no execution can get a number up to last any more. There must be an
+// execution with a later number. If transactions run concurrently, that execution must also be so
+// old that all transactions that got a lower number have ended.
 func (r *Reader) complete(v view, orgs []string, last int64) (whole, young bool, err error) {
 	for _, org := range orgs {
 		var created perdure.Time

@@ -7,25 +7,25 @@ import (
 )
 
 const (
-	// textBlocks is how many blocks, from the first number on, are indexed.
+	// textBlocks selects the number of indexed blocks, starting with the first number.
 	textBlocks = "SELECT blocks FROM text_index WHERE id = 1"
 	partOf     = "SELECT block, grams FROM agent_text WHERE part = ? AND block >= ? AND block <= ?"
 )
 
-// textSearch finds the candidates of a query: by the index, and where that does not
-// reach, all executions of the org.
+// textSearch finds the candidates of a query. It uses the index, and for numbers that are not
+// indexed yet, all executions of the org.
 type textSearch struct {
 	needles []needle
-	// indexed is the first number that is not.
+	// indexed is the first number that is not indexed.
 	indexed int64
-	// window is how many blocks are looked into next.
+	// window is the number of blocks that are searched next.
 	window int64
 }
 
-// maxWindow bounds the blocks that are looked into together.
+// maxWindow is the maximum number of blocks that are searched together.
 const maxWindow = 64
 
-// newTextSearch returns nil for a query that the index does not help with.
+// newTextSearch creates a search. It returns nil for a query that the index cannot answer.
 func newTextSearch(v view, query string) (*textSearch, error) {
 	s := &textSearch{needles: needlesOf(query), window: 1}
 	if s.needles == nil {
@@ -37,17 +37,16 @@ func newTextSearch(v view, query string) (*textSearch, error) {
 	return s, err
 }
 
-// hits is some candidates, newest first.
+// hits is a list of candidates, newest first.
 type hits struct {
 	numbers []int64
-	// upto is the number down to which there is no other, and cost what it took to
-	// find them, in rows.
+	// upto is the lowest number that was searched. cost is the cost of the search, in rows.
 	upto  int64
 	cost  int
 	ended bool
 }
 
-// below returns candidates below a number.
+// below returns candidates with numbers lower than before.
 func (s *textSearch) below(v view, org string, before int64, n int) (hits, error) {
 	if before > s.indexed {
 		return s.beyond(v, org, before, n)
@@ -71,7 +70,7 @@ func (s *textSearch) below(v view, org string, before int64, n int) (hits, error
 	return b, nil
 }
 
-// beyond returns executions that are not indexed.
+// beyond returns executions that are not indexed yet as candidates.
 func (s *textSearch) beyond(v view, org string, before int64, n int) (b hits, err error) {
 	b.numbers, err = readNumbers(v, sourceOfOrg, []any{org, before, n})
 	b.cost = len(b.numbers)
@@ -85,7 +84,7 @@ func (s *textSearch) beyond(v view, org string, before int64, n int) (b hits, er
 	return b, err
 }
 
-// find adds the numbers whose texts have all sequences of a needle.
+// find adds the numbers whose texts contain all trigrams of a needle.
 func (b *hits) find(v view, needle needle, low, high int64) error {
 	var found map[int64][]byte // places by block
 	for _, g := range needle {
@@ -120,12 +119,12 @@ func (b *hits) find(v view, needle needle, low, high int64) error {
 	return nil
 }
 
-// common gives the places that are in both.
+// common returns the places that are in both a and b.
 func common(a, b []byte) []byte {
 	return slices.DeleteFunc(a, func(place byte) bool { return !slices.Contains(b, place) })
 }
 
-// span drops blocks without places, and returns the first and last that have some.
+// span removes blocks without places, and returns the first and the last block that remain.
 func span(found map[int64][]byte) (low, high int64, left map[int64][]byte) {
 	low = 1 << 62
 	for block, places := range found {
@@ -138,7 +137,7 @@ func span(found map[int64][]byte) (low, high int64, left map[int64][]byte) {
 	return low, high, found
 }
 
-// textsOf selects what executions are found by.
+// textsOf selects the texts by which executions are found.
 const textsOf = "SELECT x.number, x.id, x.kind, CASE WHEN x.persistence_mode = 'LOCAL' THEN NULL ELSE substr(coalesce(x.input, c.content), 1, ?1) END" +
 	" FROM agent_execution x LEFT JOIN blob_chunk c ON c.agent_execution_id = x.id AND c.id = x.input_blob AND c.n = 0"
 

@@ -13,37 +13,38 @@ import (
 	"github.com/perdure/perdure/internal/store/commit"
 )
 
-// Transaction is one batch being decided and written. It keeps the rows of the
-// executions that it has read or written, for the commands that follow.
+// Transaction decides and writes one batch. It keeps the rows of the executions that it has read or
+// written, for later commands of the batch.
 type Transaction struct {
 	view
 	*batch
 }
 
-// batch is what the commands of a transaction share.
+// batch is the state that the commands of a transaction share.
 type batch struct {
 	now     perdure.Time
 	nonce   uint32
 	logger  *slog.Logger
 	careful bool
-	erased  bool // something was deleted that must leave the disk soon
+	erased  bool // deleted data must soon be erased from the disk
 	rows    map[uuid.UUID]loadedExecution
-	freed   bool // pages were given back
-	// kept are rows from transactions before, and tasks those of open tasks that
-	// this one has read or written; nil inside for one that has ended. Both are nil
-	// where nothing is kept.
+	freed   bool // pages were returned to the file system
+	// kept caches rows of earlier transactions. tasks are the rows of open tasks that this
+	// transaction has read or written; a nil row is a task that has ended. Both are nil without a
+	// cache.
 	kept  *Kept
 	tasks map[uuid.UUID]map[uuid.UUID]*taskRow
-	// begun are executions that it has inserted, blocks those of which it has
-	// written blocks, where something is kept.
+	// begun lists executions that this transaction has inserted; blocks those for which it has
+	// written blocks. Both are used only with a cache.
 	begun, blocks map[uuid.UUID]struct{}
-	// open are the open blocks that it has read or written, where something is kept.
+	// open lists the open blocks that this transaction has read or written. It is used only with a
+	// cache.
 	open map[uuid.UUID]blockRows
 }
 
-// Begin makes the transaction that c has begun. Now may be zero; then At comes
-// before the first command. With careful set, each candidate of a pick is decided
-// in a savepoint of its own, so that what fails in the store is undone alone.
+// Begin creates a Transaction for the database transaction that c has begun. now may be zero; then
+// At must be called before the first command. With careful, each candidate of a pick is decided in
+// its own savepoint, so that an error of the store undoes only that candidate.
 func Begin(ctx context.Context, c Conn, words *Words, now perdure.Time, logger *slog.Logger, careful bool) *Transaction {
 	return &Transaction{
 		view:  view{c, ctx, words},
@@ -54,28 +55,28 @@ func Begin(ctx context.Context, c Conn, words *Words, now perdure.Time, logger *
 // At sets the time of the transaction.
 func (t *Transaction) At(now perdure.Time) { t.now = now }
 
-// With is the same transaction for a command that runs on a Conn of its own,
-// side by side with others that are about other executions.
+// With returns the same transaction for a command that runs on its own Conn, concurrently with
+// commands for other executions.
 func (t *Transaction) With(c Conn) *Transaction {
 	return &Transaction{view: view{c, t.ctx, t.words}, batch: t.batch}
 }
 
-// Erased reports whether something was deleted that must leave the disk soon.
+// Erased reports whether deleted data must soon be erased from the disk.
 func (t *Transaction) Erased() bool { return t.erased }
 
-// Freed reports whether pages were given back to the file system.
+// Freed reports whether pages were returned to the file system.
 func (t *Transaction) Freed() bool { return t.freed }
 
-// candidate is an execution, or a task of it, that a command is about.
+// candidate is an execution, or one of its tasks, on which a command decides.
 type candidate struct {
 	execution uuid.UUID
 	task      *uuid.UUID
-	// key and queue are a pending task's, to decide on its limits.
+	// key and queue are those of a pending task, whose limits they select.
 	key, queue string
 }
 
-// Run decides one command and writes its changes. A refusal is the outcome's;
-// err is one of the store itself, and spoils the transaction.
+// Run decides one command and writes its changes. A refusal by the command is in the outcome. err
+// is an error of the store, after which the transaction cannot be committed.
 func (t *Transaction) Run(c *store.Command) (commit.Outcome, error) {
 	if c.Pick == nil {
 		changes, err := t.decide(c, candidate{execution: c.Execution})
@@ -98,7 +99,7 @@ func (t *Transaction) Run(c *store.Command) (commit.Outcome, error) {
 	return outcomes[0], nil
 }
 
-// refused wraps what a decision, not the store, said no with.
+// refused wraps the error with which a decision, rather than the store, has refused a command.
 type refused struct{ err error }
 
 func (r refused) Error() string { return r.err.Error() }
@@ -110,8 +111,8 @@ func isRefused(err error) bool {
 
 func refusedBy(err error) error { return err.(refused).err }
 
-// decideApart is decide, in a savepoint of its own where the transaction is
-// careful: what fails in the store is then undone alone.
+// decideApart is decide, but in a savepoint if the transaction is careful. An error of the store
+// then undoes only this decision.
 func (t *Transaction) decideApart(c *store.Command, one candidate) (*store.Changes, error) {
 	if !t.careful {
 		return t.decide(c, one)
@@ -140,8 +141,7 @@ func (t *Transaction) decideApart(c *store.Command, one candidate) (*store.Chang
 	return nil, refused{err}
 }
 
-// decide loads what the command needs of one execution, lets it decide and
-// writes what it decided.
+// decide loads what the command needs of one execution, calls its Decide and writes the changes.
 func (t *Transaction) decide(c *store.Command, one candidate) (*store.Changes, error) {
 	l, err := t.row(one.execution)
 	if err != nil {
@@ -175,7 +175,7 @@ func (t *Transaction) decide(c *store.Command, one candidate) (*store.Changes, e
 	return changes, t.applySafely(c, one.execution, l, known, changes)
 }
 
-// row returns an execution's row, nil inside if there is none.
+// row returns an execution's row. The row is nil if there is none.
 func (t *Transaction) row(id uuid.UUID) (loadedExecution, error) {
 	if id == uuid.Nil {
 		return loadedExecution{}, nil
@@ -209,12 +209,12 @@ func askDecision(c *store.Command, s *store.State) (changes *store.Changes, err 
 	return c.Decide(s)
 }
 
-// applySafely is apply; changes that make it panic, such as a nil row, are that
-// command's error alone.
+// applySafely is apply, but turns a panic into an error. So changes that cause one, such as a nil
+// row, fail only their own command.
 func (t *Transaction) applySafely(c *store.Command, execution uuid.UUID, l loadedExecution, known *known, ch *store.Changes) (err error) {
 	defer caught(&err)
 	if err = t.apply(c.Org, execution, l, known, ch); errors.Is(err, ErrHeld) {
-		return fmt.Errorf("half of the changes are written: %v", err) // so it is no miss
+		return fmt.Errorf("half of the changes are written: %v", err) // not a miss, which would be retried
 	}
 	return err
 }

@@ -11,7 +11,7 @@ const (
 		" ON CONFLICT (agent_execution_id, id) DO NOTHING"
 	emptyBlob = "UPDATE blob SET held = 0, staged = 0, digest = NULL WHERE agent_execution_id = ? AND id = ?"
 	dropRows  = "DELETE FROM blob_chunk WHERE agent_execution_id = ? AND id = ?"
-	// An empty content needs no bytes to be whole.
+	// An empty content is complete without bytes.
 	withheldBlobs = blobColumns + " AND owned = 1 AND held + staged < length ORDER BY id LIMIT ?"
 	stageBlob     = "UPDATE blob SET staged = ?3 WHERE agent_execution_id = ?1 AND id = ?2 AND held = 0 AND ?4 <= staged AND ?3 <= length"
 	unveilBlobs   = "UPDATE blob SET held = length, staged = 0 WHERE agent_execution_id = ? AND owned = 1 AND held = 0 AND staged = length"
@@ -20,12 +20,12 @@ const (
 		" (SELECT value_blob FROM agent_signal WHERE agent_execution_id = ?1 AND state = ?2 AND value_blob IS NOT NULL)"
 	signalValues = "UPDATE agent_signal SET signal_value = NULL, value_blob = NULL WHERE agent_execution_id = ? AND state = ?" +
 		" AND (signal_value IS NOT NULL OR value_blob IS NOT NULL)"
-	// Answers that had no room for a value carried it in a blob of their own.
+	// Answers that had no room for a value stored it in a separate blob.
 	dropUploads = "DELETE FROM blob WHERE agent_execution_id = ? AND owned = 0"
 )
 
-// applyWithheld keeps references without their contents, and lets contents come
-// and go.
+// applyWithheld stores references without contents, and stores or deletes the contents of withheld
+// blobs.
 func (t *Transaction) applyWithheld(id uuid.UUID, ch *store.Changes) error {
 	for i := range ch.Withhold {
 		ref := &ch.Withhold[i]
@@ -53,8 +53,8 @@ func (t *Transaction) applyWithheld(id uuid.UUID, ch *store.Changes) error {
 	return t.write(unveilBlobs, id[:])
 }
 
-// stage stores a piece of a withheld blob. One that would leave a hole, or is of
-// a blob that is whole, changes nothing.
+// stage stores a piece of a withheld blob. It ignores a piece that would leave a gap, and a piece
+// of a complete blob.
 func (t *Transaction) stage(id uuid.UUID, s *store.Staged) error {
 	rows, err := t.exec(stageBlob, id[:], s.ID[:], s.At+int64(len(s.Content)), s.At)
 	if err != nil || rows == 0 {
@@ -63,7 +63,7 @@ func (t *Transaction) stage(id uuid.UUID, s *store.Staged) error {
 	return writeBlob(t.view, id, s.ID, s.At, s.Content)
 }
 
-// eraseSignals deletes the values of the signals in that state.
+// eraseSignals deletes the values of all signals in that state.
 func (t *Transaction) eraseSignals(id uuid.UUID, state perdure.SignalState) error {
 	if err := t.write(signalBlobs, id[:], string(state)); err != nil {
 		return err

@@ -13,12 +13,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Backup writes a compact copy of the store at path to a new file, as of one
-// moment and while servers write. The copy has an epoch of its own, so that
-// cursors of the store are told from those of a copy that is put in its place.
-// The file is there when it is whole, and on the disk; told is given the bytes
-// that are written, and about how many there will be. Errors: not_found if there
-// is no store at path, conflict if something is at the other one already.
+// Backup writes a compact copy of the store at path to a new file, while servers may write to the
+// store. The copy is consistent as of one moment. It has a different epoch, so that cursors of the
+// store are distinguished from cursors of a restored copy. The file appears at the path to only
+// when it is complete and durable. told is called with the bytes written so far and the approximate
+// total. Errors: not_found if there is no store at path, conflict if a file exists at to.
 func Backup(ctx context.Context, path, to string, told func(bytes, about int64)) error {
 	if err := refuseHalfReplaced(path); err != nil {
 		return err
@@ -80,8 +79,8 @@ func vacuumInto(ctx context.Context, path, part string, told func(bytes, about i
 	return errors.Join(err, c.close())
 }
 
-// watch reports how large a file is, now and then and, by the function that it
-// gives, at the end.
+// watch calls told with the size of a file periodically. The returned function stops it and calls
+// told a last time.
 func watch(path string, told func(bytes int64)) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	tell := func() {
@@ -106,7 +105,7 @@ func watch(path string, told func(bytes int64)) (end func()) {
 	return func() { close(stop); <-ended }
 }
 
-// settle returns a file that is written its name, on the disk.
+// settle syncs a written file and renames it to its final name, durably.
 func settle(part, to string) error {
 	for _, step := range []func() error{
 		func() error { return flush(part) },
@@ -128,7 +127,7 @@ func flush(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// checkFile looks for damage in a file.
+// checkFile returns an error if a file is damaged.
 func checkFile(ctx context.Context, path string) error {
 	c, err := openConn(ctx, path, reading)
 	if err != nil {
@@ -137,7 +136,7 @@ func checkFile(ctx context.Context, path string) error {
 	return errors.Join(check(ctx, c), c.close())
 }
 
-// renewEpoch returns the store at path, which nobody has open, another epoch.
+// renewEpoch sets a new epoch in the store at path. Nobody else may have the store open.
 func renewEpoch(ctx context.Context, path string) error {
 	c, err := openConn(ctx, path, writing, "synchronous(full)")
 	if err != nil {
@@ -147,7 +146,7 @@ func renewEpoch(ctx context.Context, path string) error {
 	return errors.Join(err, c.close())
 }
 
-// randomEpoch is 64 random bits as SQLite stores them.
+// randomEpoch returns 64 random bits in the form in which SQLite stores them.
 func randomEpoch() int64 {
 	var b [8]byte
 	rand.Read(b[:]) // never fails

@@ -14,7 +14,7 @@ import (
 
 func silent(int64, int64) {}
 
-// heldBy returns the epoch of the store at path, and whether it has an execution.
+// heldBy returns the epoch of the store at path, and whether it contains an execution.
 func heldBy(t *testing.T, path string, id uuid.UUID) (epoch uint64, has bool) {
 	t.Helper()
 	s, err := Open(t.Context(), Options{Path: path})
@@ -27,8 +27,8 @@ func heldBy(t *testing.T, path string, id uuid.UUID) (epoch uint64, has bool) {
 	return s.Epoch(), err == nil
 }
 
-// A backup is made while the store is written to, holds what was there, and is
-// told from the store by its epoch.
+// TestBackupOfAStoreInUse checks that a backup made while the store is being written contains what
+// was stored, and has a different epoch.
 func TestBackupOfAStoreInUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})
@@ -91,8 +91,8 @@ func TestBackupsThatAreRefused(t *testing.T) {
 	}
 }
 
-// A store that is restored, again and again, is as it was at the backup, and has
-// another epoch each time; what was there is kept.
+// TestRestore checks that a repeatedly restored store equals the backup and has a new epoch each
+// time. The replaced store must be kept.
 func TestRestore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	before, after := uuid.New(), uuid.New()
@@ -120,7 +120,7 @@ func TestRestore(t *testing.T) {
 	if _, has := heldBy(t, path, after); !has {
 		t.Error("what was refused has done something")
 	}
-	// What a killed server leaves must not be taken for the restored store's log.
+	// The remains of a killed server must not be taken for the restored store's log.
 	if err := os.WriteFile(path+"-wal", []byte("stale"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// A row with a status that there is not is refused, by databases of all ages.
+// TestUnknownStatusesAreRefused checks that databases of all ages reject a row with an unknown
+// status.
 func TestUnknownStatusesAreRefused(t *testing.T) {
 	path := filled(t)
 	db := connect(t, path)
@@ -66,7 +67,7 @@ func refuses(t *testing.T, put func(query, state string) error, query string, st
 	}
 }
 
-// No statement that writes a row makes a table of its own to do so.
+// TestWritesMakeNoTables checks that no writing statement creates a temporary table.
 func TestWritesMakeNoTables(t *testing.T) {
 	s := open(t, Options{})
 	queries := relational.Statements(words)

@@ -7,38 +7,39 @@ import (
 )
 
 const (
-	// aside is how far the machine's clock may be ahead without being adopted at
-	// once after adoptAfter: less is caught up with.
+	// aside is how far the machine's clock may be ahead before it is adopted after adoptAfter.
+	// Smaller differences are corrected gradually.
 	aside = time.Second
-	// adoptAfter is how long the machine's clock has to be ahead before that counts
-	// as right.
+	// adoptAfter is how long the machine's clock must be ahead before it is considered correct.
 	adoptAfter = 10 * time.Minute
-	// A lease of 15 s that is caught up with is 7.5 ms shorter; one that is waited
-	// for is longer, which harms nobody.
-	catchUp = 2000 // one part of so many
+	// catchUp and waitFor are divisors of the elapsed time: the share by which the store's time is
+	// corrected. Catching up makes a lease of 15 s 7.5 ms shorter. Waiting makes it longer, which
+	// is harmless.
+	catchUp = 2000
 	waitFor = 10
-	// sleepUnit is the least sleep of the machine that is told from noise, and how
-	// often it is looked for.
+	// sleepUnit is the shortest sleep of the machine that differs from noise, and the interval
+	// between checks for sleep.
 	sleepUnit = 10 * time.Millisecond
 )
 
-// steadyClock is the store's time: the machine's clock as the store was opened, and
-// what has passed since, the machine's sleep included. So what sets the machine's
-// clock ends no lease, limit or timer early and holds none up. It follows that
-// clock slowly; one that is set forward and stays ahead is adopted, one that is set
-// back is waited for, for the time never goes back. See decision 37.
+// steadyClock is the store's time. It starts with the machine's clock when the store is opened and
+// advances with the elapsed time, including the machine's sleep. So setting the machine's clock
+// does not end leases, limits or timers early, and does not delay them. The store's time slowly
+// follows the machine's clock. If that clock is set forward and stays ahead, it is adopted. If it
+// is set back, the store's time advances more slowly, because it must never go back. See decision
+// 37.
 type steadyClock struct {
-	read   func() (wall time.Time, passed time.Duration) // the machine's clock, and one that nobody sets
-	slept  func() time.Duration                          // how long the machine has slept since it began
+	read   func() (wall time.Time, passed time.Duration) // the machine's clock, and a clock that nobody can set
+	slept  func() time.Duration                          // how long the machine has slept since boot
 	logger *slog.Logger
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	time      time.Time
-	last      time.Duration // when time was brought up to date
+	last      time.Duration // when time was last updated
 	asleep    time.Duration
-	looked    time.Duration // for sleep
-	unsettled time.Duration // passed since the clock was compared with the machine's
-	ahead     time.Duration // how long the machine's has been ahead by more than aside
+	looked    time.Duration // when sleep was last checked
+	unsettled time.Duration // elapsed since the last comparison with the machine's clock
+	ahead     time.Duration // how long the machine's clock has been ahead by more than aside
 }
 
 func newSteadyClock(read func() (time.Time, time.Duration), slept func() time.Duration, logger *slog.Logger) *steadyClock {
@@ -46,7 +47,7 @@ func newSteadyClock(read func() (time.Time, time.Duration), slept func() time.Du
 	return &steadyClock{read: read, slept: slept, logger: logger, time: wall, last: passed, looked: passed, asleep: slept()}
 }
 
-// machine reads the clocks of this machine.
+// machine returns a function that reads the clocks of this machine.
 func machine() func() (time.Time, time.Duration) {
 	began := time.Now()
 	return func() (time.Time, time.Duration) {
@@ -55,7 +56,7 @@ func machine() func() (time.Time, time.Duration) {
 	}
 }
 
-// Now is the store's time.
+// Now returns the store's time.
 func (c *steadyClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,8 +78,8 @@ func (c *steadyClock) Now() time.Time {
 	return c.time
 }
 
-// settle moves the time towards the machine's, which is so far ahead, after so much
-// has passed.
+// settle moves the store's time towards the machine's clock. off is how far that clock is ahead,
+// passed the time elapsed since the last call.
 func (c *steadyClock) settle(off, passed time.Duration) {
 	if off <= aside {
 		c.ahead = 0

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slept returns a function that reports how long the machine has slept since it was
-// booted: by how much the clock that counts sleep is ahead of the one that does not.
+// slept returns a function that returns how long the machine has slept since boot. That is the
+// difference of the clock that counts sleep and the clock that does not.
 func slept() func() time.Duration {
 	var (
 		mu    sync.Mutex
@@ -17,7 +17,7 @@ func slept() func() time.Duration {
 	return func() time.Duration {
 		mu.Lock()
 		defer mu.Unlock()
-		// A process that is stopped between the readings reads nothing of use.
+		// If the process is stopped between the readings, they are discarded.
 		for range 4 {
 			before, with, after := read(unix.CLOCK_MONOTONIC), read(unix.CLOCK_BOOTTIME), read(unix.CLOCK_MONOTONIC)
 			if after-before < sleepUnit/10 {
@@ -32,7 +32,7 @@ func slept() func() time.Duration {
 func read(clock int32) time.Duration {
 	var at unix.Timespec
 	if err := unix.ClockGettime(clock, &at); err != nil {
-		return 0 // of both, so that nothing is made of it
+		return 0 // for both clocks, so the difference is 0
 	}
 	return time.Duration(at.Nano())
 }

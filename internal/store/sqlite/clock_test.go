@@ -23,8 +23,8 @@ func newWallClock(t *testing.T) *wallClock {
 	return w
 }
 
-// pass lets time pass, and returns by how much the store's clock has gone on. It
-// never goes back.
+// pass lets time pass, and returns how far the store's clock has advanced. It checks that this
+// clock never goes back.
 func (w *wallClock) pass(d time.Duration) time.Duration {
 	w.Helper()
 	began := w.last
@@ -41,11 +41,11 @@ func (w *wallClock) pass(d time.Duration) time.Duration {
 	return w.last.Sub(began)
 }
 
-// off is by how much the machine's clock is ahead.
+// off returns how far the machine's clock is ahead.
 func (w *wallClock) off() time.Duration { return w.wall.Sub(w.c.Now()) }
 
-// A clock that is set, by however much, ends nothing early and holds nothing up: a
-// minute stays one, to a part in 2,000 where it would be shorter.
+// TestSettingTheClockMovesNoTime checks that setting the clock, by any amount, ends nothing early
+// and delays nothing: a minute remains a minute, and gets shorter by at most 1/2000.
 func TestSettingTheClockMovesNoTime(t *testing.T) {
 	for _, by := range []time.Duration{time.Hour, -time.Hour, 900 * time.Millisecond, -24 * 365 * time.Hour, 100 * time.Millisecond} {
 		w := newWallClock(t)
@@ -66,8 +66,9 @@ func TestSettingTheClockMovesNoTime(t *testing.T) {
 	}
 }
 
-// What the machine's clock is set to in the end is the time in the end: forward
-// after ten minutes, back after ten times as long as it was set by.
+// TestAClockThatStaysAsItWasSetIsAdopted checks that the store's time finally equals the machine's
+// clock: after ten minutes if it was set forward, and after ten times the difference if it was set
+// back.
 func TestAClockThatStaysAsItWasSetIsAdopted(t *testing.T) {
 	for by, after := range map[time.Duration]time.Duration{
 		time.Hour: adoptAfter, -time.Minute: 10 * time.Minute, 500 * time.Millisecond: 17 * time.Minute,
@@ -85,7 +86,7 @@ func TestAClockThatStaysAsItWasSetIsAdopted(t *testing.T) {
 	}
 }
 
-// A machine that sleeps lets the time continue, as its own clock does.
+// TestSleepCountsAsTime checks that the store's time advances while the machine sleeps.
 func TestSleepCountsAsTime(t *testing.T) {
 	w := newWallClock(t)
 	w.pass(time.Second)
@@ -96,7 +97,8 @@ func TestSleepCountsAsTime(t *testing.T) {
 	}
 }
 
-// The real clocks agree, and the time of a store is by them.
+// TestTheClockIsTheMachines checks that the real clocks agree, and that a store's time follows
+// them.
 func TestTheClockIsTheMachines(t *testing.T) {
 	s := open(t, Options{})
 	before := time.Now().Add(-time.Second)

@@ -14,22 +14,21 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// committer owns the one connection that writes. Its goroutine takes batch
-// after batch from the queue; whatever arrives while one commits goes into the
-// next.
+// committer owns the only connection that writes. Its goroutine takes batches from the queue. Calls
+// that arrive while a batch commits go into the next one.
 type committer struct {
 	*commit.Queue
 	conn   *conn
 	clock  func() time.Time
 	logger *slog.Logger
 	fatal  func(error)
-	// commit ends the transaction; tests replace it to lose a disk.
+	// commit commits the transaction. Tests replace it to simulate disk failures.
 	commit func(v view) error
 	broken atomic.Pointer[error]
 	ended  chan struct{}
 
-	// kept are rows of executions at work, as they are stored; version is that of
-	// the file when they were read. deciding is locked while a batch runs.
+	// kept caches rows of active executions. version is the file's version when they were read.
+	// deciding is locked while a batch runs.
 	kept     *relational.Kept
 	version  uint32
 	deciding sync.Mutex
@@ -40,15 +39,17 @@ type committer struct {
 	foldAt    int
 	laterFrom int
 	logged    logged
-	haste     *haste // nil where the log is always made longer ahead
-	// erased says that the write-ahead log still holds what was erased since it
-	// was started again; rest counts the sweeps to pass before the next try.
+	haste     *haste // nil if the log is always extended ahead
+	// erased reports that the write-ahead log still contains erased data since its last reset. rest
+	// is the number of sweeps to skip before the next attempt to reset it.
 	erased atomic.Bool
 	rest   int
 
-	// reserve may be nil. full says that there is no room for it; filled, that a write
-	// found none; short is the size of one that was refused for that, 0 for none.
-	// impaired is why writes are refused.
+	// reserve may be nil.
+	//
+	// full reports that there is no disk space for it, and filled that a write found no space.
+	// short is the size of a write that was refused for lack of space; 0 for none. The text
+	// impaired says why writes are refused.
 	reserve  *disk.Reserve
 	full     bool
 	filled   bool
@@ -56,7 +57,7 @@ type committer struct {
 	impaired atomic.Pointer[string]
 }
 
-// run works until the queue is closed and empty.
+// run processes batches until the queue is closed and empty.
 func (c *committer) run() {
 	defer close(c.ended)
 	defer c.conn.later.close()
@@ -85,8 +86,8 @@ func (c *committer) Gives(err error) (told error, up bool) {
 	return refusal(err), up
 }
 
-// lost reports whether err means that this connection must not write any more,
-// and sees to it that it does not.
+// lost reports whether err means that this connection must not write any more. If so, it stops all
+// writing.
 func (c *committer) lost(err error) bool {
 	if !errors.Is(err, errLost) {
 		return false
@@ -95,7 +96,7 @@ func (c *committer) lost(err error) bool {
 	return true
 }
 
-// fail ends all writing.
+// fail stops all writing permanently.
 func (c *committer) fail(err error) {
 	if c.broken.CompareAndSwap(nil, &err) {
 		c.logger.Error("the store writes no more", "err", err)
@@ -105,7 +106,7 @@ func (c *committer) fail(err error) {
 
 var errLost = errors.New("the database can no longer be trusted")
 
-// lose marks err as one after which the store must not write.
+// lose wraps err as an error after which the store must not write.
 func lose(err error, message string) error {
 	return unavailable(errors.Join(errLost, err), "%s", message)
 }
@@ -156,15 +157,15 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 		c.erased.Store(true)
 	}
 	if t.Freed() {
-		// Only then is the file as short as the pages that were given back make
-		// it. It waits for nobody: where a read is in the way, the next one does it.
+		// Only now does the file shrink by the freed pages. If a read prevents the reset, the next
+		// one shrinks it.
 		c.beginAnew(0)
 	}
 	return outcomes, nil
 }
 
-// decide runs the commands of a batch; where it is large, they are written while the
-// next ones are decided on. When it returns, all is written.
+// decide runs the commands of a batch. In a large batch, their writes are executed concurrently
+// with the following decisions. When decide returns, all writes are executed.
 func (c *committer) decide(t *relational.Transaction, batch []*commit.Call, careful bool) ([]commit.Outcome, error) {
 	if !careful && len(batch) >= c.laterFrom {
 		c.conn.later.begin()
@@ -179,8 +180,8 @@ func (c *committer) decide(t *relational.Transaction, batch []*commit.Call, care
 	return outcomes, c.conn.later.end()
 }
 
-// notice lets go of what is kept where another connection has written: nobody
-// does but who looks into a store with tools of his own.
+// notice clears the cached rows if another connection has written. Only somebody with separate
+// tools does that.
 func (c *committer) notice() {
 	if version := c.conn.version(); version != c.version {
 		c.kept.Clear()
@@ -188,12 +189,12 @@ func (c *committer) notice() {
 	}
 }
 
-// audit reports whether what is kept is what is stored.
+// audit returns an error if a cached row differs from the stored row.
 func (c *committer) audit(ctx context.Context) error {
 	c.deciding.Lock()
 	defer c.deciding.Unlock()
 	select {
-	case <-c.ended: // so nothing is kept
+	case <-c.ended: // the cache is not used any more
 		return nil
 	default:
 	}
@@ -204,7 +205,7 @@ func (c *committer) audit(ctx context.Context) error {
 	if _, err := v.exec("BEGIN"); err != nil {
 		return err
 	}
-	_, err := v.one("SELECT epoch FROM store", nil, new(int64)) // now it sees the file
+	_, err := v.one("SELECT epoch FROM store", nil, new(int64)) // starts the read snapshot
 	if err == nil {
 		c.notice()
 		err = c.kept.Compare(ctx, v, words)
@@ -220,8 +221,8 @@ func brokenOr(err error) error {
 	return err
 }
 
-// end commits. After an error other than a full disk or a lock it is unknown
-// what is durable: the store is lost.
+// end commits. After an error other than a full disk or a lock, it is unknown what is durable, and
+// the store stops writing.
 func (c *committer) end(v view) error {
 	err := c.commit(v)
 	if err == nil {
@@ -238,10 +239,10 @@ func commitNow(v view) error {
 	return err
 }
 
-// rollback gives up the transaction. SQLite may have done so itself, after a
-// full disk for one; if neither did, the connection is of no use any more.
+// rollback rolls the transaction back. SQLite may have done so itself, for example after a full
+// disk. If both fail, the connection can no longer be used.
 func (c *committer) rollback(v view) error {
-	c.conn.forgetGathered() // before, since a rollback reads from the log
+	c.conn.forgetGathered() // first, because a rollback reads from the log
 	_, err := v.exec("ROLLBACK")
 	if err == nil || resultCode(err) == 1 { // SQLITE_ERROR: no transaction is active
 		return nil

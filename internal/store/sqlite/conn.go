@@ -12,20 +12,18 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// maxStatements bounds the statements that a connection keeps compiled. The
-// number of different ones is bounded in practice; updates of row diffs are
-// what could make it large.
+// maxStatements is the maximum number of compiled statements that a connection caches. In practice
+// there are fewer different ones; only updates of varying columns could produce many.
 const maxStatements = 512
 
-// conn is one connection with its compiled statements. One goroutine uses it
-// at a time.
+// conn is a connection with its compiled statements. It must be used by one goroutine at a time.
 type conn struct {
 	*native
 	stmts map[string]*stmt
-	later *later // nil where nothing is put off
+	later *later // nil if no writes are deferred
 }
 
-// access is what a connection may do with its file.
+// access is how a connection may use its file.
 type access int32
 
 const (
@@ -33,8 +31,8 @@ const (
 	writing access = lib.SQLITE_OPEN_READWRITE
 )
 
-// dsn names the file for database/sql, with the pragmas that every connection
-// sets.
+// dsn returns the data source name of the file for database/sql, with the pragmas that every
+// connection sets.
 func dsn(path string, query url.Values) string {
 	for _, pragma := range everywhere {
 		query.Add("_pragma", pragma)
@@ -43,10 +41,10 @@ func dsn(path string, query url.Values) string {
 	return "file:" + escaped + "?" + query.Encode()
 }
 
-// everywhere are the pragmas that every connection sets.
+// everywhere lists the pragmas that every connection sets.
 var everywhere = []string{"busy_timeout(10000)", "foreign_keys(1)", "temp_store(memory)"}
 
-// openConn opens a file that is there.
+// openConn opens an existing file.
 func openConn(ctx context.Context, path string, mode access, pragmas ...string) (*conn, error) {
 	n, err := openNative(path, int32(mode))
 	if err != nil {
@@ -61,7 +59,7 @@ func openConn(ctx context.Context, path string, mode access, pragmas ...string) 
 	return c, nil
 }
 
-// once runs a statement that will not be needed again.
+// once runs a statement without caching it.
 func (c *conn) once(ctx context.Context, query string) error {
 	_, err := view{conn: c, ctx: ctx}.exec(query)
 	if s := c.stmts[query]; s != nil {
@@ -83,7 +81,7 @@ func (c *conn) forget() {
 	clear(c.stmts)
 }
 
-// prepared returns a statement that nobody is in the middle of.
+// prepared returns a compiled statement that is not running.
 func (c *conn) prepared(query string) (*stmt, error) {
 	known := c.stmts[query]
 	if known != nil && !known.running {
@@ -111,7 +109,7 @@ func (c *conn) compile(query string) (*stmt, error) {
 	return s, nil
 }
 
-// forgetIdle makes room for other statements.
+// forgetIdle closes all cached statements that are not running.
 func (c *conn) forgetIdle() {
 	for query, s := range c.stmts {
 		if !s.running {
@@ -121,7 +119,7 @@ func (c *conn) forgetIdle() {
 	}
 }
 
-// watch stops what runs on the connection when ctx ends, until release.
+// watch interrupts the connection's statements when ctx ends, until release is called.
 func (c *conn) watch(ctx context.Context) (release func()) {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -136,24 +134,24 @@ func (c *conn) watch(ctx context.Context) (release func()) {
 	}
 }
 
-// view is a connection in use for one purpose, under its caller's context.
+// view is a connection for one caller, with the caller's context.
 type view struct {
 	*conn
 	ctx context.Context
-	// watched says that the context's end is seen to already.
+	// watched reports that the connection is already interrupted when the context ends.
 	watched bool
-	// now says that this is what was put off.
+	// now reports that the statements are deferred writes that are being executed.
 	now bool
 }
 
-// use is a statement that runs.
+// use is a running statement.
 type use struct {
 	*stmt
 	view    view
 	unwatch func() // may be nil
 }
 
-// begin starts a statement, which ends with finish.
+// begin starts a statement. The caller must call finish.
 func (v view) begin(query string, args []any) (use, error) {
 	if err := v.ctx.Err(); err != nil {
 		return use{}, err
@@ -177,7 +175,7 @@ func (v view) begin(query string, args []any) (use, error) {
 	return u, nil
 }
 
-// finish ends the use, and returns err as the caller is to see it.
+// finish ends the use, and returns err as the caller should see it.
 func (u use) finish(err error) error {
 	if u.once {
 		u.close()
@@ -225,8 +223,8 @@ func (v view) one(query string, args []any, dest ...any) (found bool, err error)
 	return found && err == nil, err
 }
 
-// each reads every row; scan is called for each with the row's Scan. It stops
-// where scan tells it to, by an error or by relational.ErrStop.
+// each reads every row. It calls scan for each with the row's Scan function. It stops when scan
+// returns an error; it returns that error unless it is relational.ErrStop.
 func (v view) each(query string, args []any, scan func(row func(dest ...any) error) error) error {
 	s, err := v.begin(query, args)
 	if err != nil {
@@ -246,12 +244,12 @@ func (v view) each(query string, args []any, scan func(row func(dest ...any) err
 	}
 }
 
-// Exec implements [relational.Conn], like the methods below.
+// Exec implements [relational.Conn].
 func (v view) Exec(ctx context.Context, query string, args ...any) (int64, error) {
 	return view{v.conn, ctx, v.watched, v.now}.exec(query, args...)
 }
 
-// Write is Exec at once, or put off.
+// Write implements [relational.Conn]. It executes the write at once, or defers it.
 func (v view) Write(ctx context.Context, query string, args ...any) error {
 	if v.later != nil && v.later.on {
 		v.later.put(query, args)
@@ -266,7 +264,7 @@ func (v view) Each(ctx context.Context, query string, args []any, scan func(row 
 	return view{v.conn, ctx, v.watched, v.now}.each(query, args, scan)
 }
 
-// Together runs one function after the other.
+// Together implements [relational.Conn]. It runs one function after the other.
 func (v view) Together(fs ...func(c relational.Conn) error) error {
 	for _, f := range fs {
 		if err := f(v); err != nil {
@@ -276,11 +274,13 @@ func (v view) Together(fs ...func(c relational.Conn) error) error {
 	return nil
 }
 
-// Apart does one piece after the other.
+// Apart implements [relational.Conn]. It runs one piece after the other.
 func (v view) Apart(pieces ...relational.Piece) error { return relational.InTurn(v, pieces) }
 
-// Hold has nothing to do: there is only one transaction that decides.
+// Hold implements [relational.Conn]. It does nothing, because only one transaction decides at a
+// time.
 func (v view) Hold(context.Context, ...string) error { return nil }
 
-// Share implements [relational.Conn]: there is one transaction at a time.
+// Share implements [relational.Conn]. It does nothing, because only one transaction decides at a
+// time.
 func (v view) Share(context.Context, ...string) error { return nil }

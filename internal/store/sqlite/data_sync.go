@@ -7,17 +7,16 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// dataSync says how the log is synced after its first sync, which makes its name
-// durable, too. SQLite's library here is built without fdatasync: its fsync stores the
-// file's times with each commit, for which a file system with a journal writes a
-// transaction of it. What was written and the file's length are all that SQLite reads
-// after a loss of power, and those fdatasync makes durable: POSIX's synchronized I/O data
-// integrity completion includes what a read of the data needs, and Linux's
-// fdatasync(2) names a change of the length. SQLite itself uses it where its build
-// finds it. The zero value asks for fsync.
+// dataSync is how the log is synced after its first sync, which also makes its name durable. This
+// build of SQLite's library does not use fdatasync. With fsync, a journaling file system writes a
+// journal transaction for the file's times at each commit. After a power failure, SQLite reads only
+// the written data and the file's length, and fdatasync makes these durable: POSIX's synchronized
+// I/O data integrity completion includes what a read of the data needs, and Linux's fdatasync(2)
+// names a change of the length. SQLite itself uses it if its build finds it. The zero value uses
+// fsync.
 type dataSync struct {
-	enough bool // a sync of the data is
-	system bool // the file is the system's, with nothing between
+	enough bool // syncing only the data is sufficient
+	system bool // the file belongs to the system's VFS, without a layer in between
 }
 
 // dataSync returns how the connection's log may be synced.
@@ -34,8 +33,8 @@ func (n *native) dataSync() dataSync {
 	return dataSync{enough: hasDataSync, system: libc.GoString(vfs.FzName) == "unix"}
 }
 
-// sync makes the file's data durable. Where something stands between SQLite and the
-// system, that is asked to.
+// sync syncs the data of a file to the disk. If there is a layer between SQLite and the system,
+// sync calls that layer.
 func (d dataSync) sync(tls *libc.TLS, file uintptr, flags int32, own *lib.Tsqlite3_io_methods) int32 {
 	if !d.system {
 		return called[flagsMethod](own.FxSync)(tls, file, flags|lib.SQLITE_SYNC_DATAONLY)

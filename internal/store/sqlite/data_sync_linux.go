@@ -7,7 +7,7 @@ import (
 
 const hasDataSync = true
 
-// syncData makes what was written to a file of the VFS "unix" durable, and its length.
+// syncData syncs the data and the length of a file of the VFS "unix" to the disk.
 func syncData(file uintptr) error {
 	return unix.Fdatasync(int((*lib.TunixFile)(at(file)).Fh))
 }

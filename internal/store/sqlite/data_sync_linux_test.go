@@ -7,7 +7,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// A sync of the data that fails is the commit's failure.
+// TestASyncOfTheLogsDataThatFails checks that a failed sync of the data fails the commit.
 func TestASyncOfTheLogsDataThatFails(t *testing.T) {
 	_, v := writer(t)
 	g := countSyncs(t, v.conn)
@@ -19,7 +19,7 @@ func TestASyncOfTheLogsDataThatFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, write, err := os.Pipe() // which cannot be synced
+	read, write, err := os.Pipe() // a pipe cannot be synced
 	if err != nil {
 		t.Fatal(err)
 	}

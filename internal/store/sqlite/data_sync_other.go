@@ -4,7 +4,7 @@ package sqlite
 
 import "errors"
 
-// hasDataSync is false: macOS has no such call, and others are not measured.
+// hasDataSync is false: macOS has no such call, and other systems have not been measured.
 const hasDataSync = false
 
 func syncData(uintptr) error { return errors.ErrUnsupported }

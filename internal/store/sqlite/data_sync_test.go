@@ -8,8 +8,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// fullSyncs counts the syncs that the log's own methods were asked for; one test at a
-// time uses it.
+// fullSyncs counts the syncs by the log's own methods. Only one test at a time may use it.
 var fullSyncs struct {
 	n    int
 	real uintptr
@@ -24,7 +23,7 @@ func countedSync(tls *libc.TLS, file uintptr, flags int32) int32 {
 	return called[flagsMethod](fullSyncs.real)(tls, file, flags)
 }
 
-// countSyncs lets the log's own syncs go through countedSync.
+// countSyncs replaces the sync of the log's own methods by countedSync.
 func countSyncs(t *testing.T, c *conn) *gathered {
 	t.Helper()
 	counting(t, c)
@@ -34,8 +33,8 @@ func countSyncs(t *testing.T, c *conn) *gathered {
 	return g
 }
 
-// The first sync of a log makes its name durable, too; those after it only what was
-// written, where the system can do that.
+// TestTheLogsDataIsSynced checks that the first sync of a log also makes its name durable, and that
+// later ones sync only the data, if the system can do that.
 func TestTheLogsDataIsSynced(t *testing.T) {
 	path, v := writer(t)
 	g := countSyncs(t, v.conn)
@@ -47,7 +46,7 @@ func TestTheLogsDataIsSynced(t *testing.T) {
 	for range 20 {
 		must(t, v, fill, 1)
 	}
-	want := 2 // the one that failed, and the next
+	want := 2 // the failed one, and the next one
 	if !g.enough {
 		want = 21
 	}
@@ -57,7 +56,7 @@ func TestTheLogsDataIsSynced(t *testing.T) {
 	digest(t, path)
 }
 
-// With plain set every sync is a whole one.
+// TestPlainSyncsTheWholeLog checks that with Plain every sync is a full one.
 func TestPlainSyncsTheWholeLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plain.db")
 	if err := makeFile(path); err != nil {

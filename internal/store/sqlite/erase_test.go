@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// passing stores a content, erases it, and returns the store's path.
+// passing stores a content, erases it, and returns the store and its path.
 func passing(t *testing.T) (*Store, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "perdure.db")
@@ -48,7 +48,7 @@ func holds(t *testing.T, path string) bool {
 	return false
 }
 
-// sweepOnce is what the engine does again and again.
+// sweepOnce does what the engine does periodically.
 func sweepOnce(t *testing.T, s *Store) {
 	t.Helper()
 	if err := s.Tidy(t.Context()); err != nil {
@@ -56,8 +56,8 @@ func sweepOnce(t *testing.T, s *Store) {
 	}
 }
 
-// What is erased leaves the files with the next sweep, and before it is no
-// better than before.
+// TestErasedLeavesTheFiles checks that erased data is removed from the files by the next sweep, but
+// not before.
 func TestErasedLeavesTheFiles(t *testing.T) {
 	s, path := passing(t)
 	if !holds(t, path) {
@@ -72,14 +72,14 @@ func TestErasedLeavesTheFiles(t *testing.T) {
 	}
 }
 
-// A read that keeps the log from being started again only puts it off.
+// TestErasingWaitsForAReader checks that a read that prevents the reset of the log only delays it.
 func TestErasingWaitsForAReader(t *testing.T) {
 	s, path := passing(t)
 	reading, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
 		done <- s.pool.read(context.Background(), func(v view) error {
 			var n int64
-			_, err := v.one("SELECT count(*) FROM blob", nil, &n) // it sees this moment until it ends
+			_, err := v.one("SELECT count(*) FROM blob", nil, &n) // it keeps this snapshot until it ends
 			close(reading)
 			<-release
 			return err
@@ -87,7 +87,7 @@ func TestErasingWaitsForAReader(t *testing.T) {
 	}()
 	<-reading
 	id := uuid.New()
-	if err := begin(t, s, id, nil); err != nil { // so that the reader's moment is not the newest
+	if err := begin(t, s, id, nil); err != nil { // so that the reader's snapshot is not the newest
 		t.Fatal(err)
 	}
 	sweepOnce(t, s)

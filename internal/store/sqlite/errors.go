@@ -9,14 +9,14 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// coded is an error of SQLite's, from here or by database/sql. Code gives the
-// extended result code.
+// coded is an error of SQLite, from this package or from database/sql. Code returns the extended
+// result code.
 type coded interface {
 	error
 	Code() int
 }
 
-// resultCode returns SQLite's primary result code, 0 if err is none of SQLite's.
+// resultCode returns SQLite's primary result code; 0 if err is not an error of SQLite.
 func resultCode(err error) int {
 	var failure coded
 	if errors.As(err, &failure) {
@@ -45,8 +45,8 @@ func unavailable(err error, format string, args ...any) error {
 	return &perdure.Error{Code: perdure.Unavailable, Message: fmt.Sprintf(format, args...), Err: err}
 }
 
-// refusal turns an error of SQLite into what the caller of a command, or of a
-// read, is told. Coded errors pass as they are.
+// refusal converts an error of SQLite to the error that the caller of a command or a read gets.
+// Coded errors remain unchanged.
 func refusal(err error) error {
 	var coded *perdure.Error
 	switch {

@@ -37,7 +37,7 @@ func begin(t *testing.T, s *Store, id uuid.UUID, input json.RawMessage) error {
 
 var errDisk = errors.New("the disk is gone")
 
-// A COMMIT that fails leaves its outcome unknown, whichever it was.
+// TestUnknownOutcome checks that the outcome of a failed COMMIT is unknown, whichever it was.
 func TestUnknownOutcome(t *testing.T) {
 	for name, written := range map[string]bool{"the write is lost": false, "the write is there": true} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 }
 
-// A full disk refuses what does not fit, and nothing else.
+// TestFullDisk checks that a full disk refuses only what does not fit.
 func TestFullDisk(t *testing.T) {
 	var fatal atomic.Int32
 	s := open(t, Options{MaxPages: 400, Logger: slog.New(slog.DiscardHandler), Fatal: func(error) { fatal.Add(1) }})
@@ -124,7 +124,7 @@ func TestFullDisk(t *testing.T) {
 	storetest.Invariants(t, s)
 }
 
-// A database that a newer program has written is left alone.
+// TestNewerVersion checks that a database that a newer program has written is not modified.
 func TestNewerVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s, err := Open(t.Context(), Options{Path: path})

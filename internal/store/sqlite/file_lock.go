@@ -9,15 +9,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// fileLock keeps other servers from a database file, by whatever name they reach it:
-// the lock of a data directory is that of one path, and a file may have several, by a
-// hard link or a symbolic one. Two servers would each write a log of its own.
+// fileLock prevents other servers from opening a database file, whatever path they use. The lock of
+// a data directory covers only one path, and a file may have several, by hard or symbolic links.
+// Two servers would then write two different logs.
 //
-// The lock is on the file itself, on a byte that SQLite's own locks do not use, and of
-// the kind that belongs to the open file (see lockByte). SQLite's belong to the
-// process: closing any descriptor of the file drops them all. So within the process
-// the files that are locked are known by what they are, and one that is locked is not
-// opened again; and the descriptor is closed after SQLite's connections.
+// The lock is on the file itself, on a byte that SQLite's locks do not use. On Linux it belongs to
+// the open file (see lockByte). SQLite's locks belong to the process: closing any descriptor of the
+// file drops all of them. So the process identifies locked files by their identity and does not
+// open a locked file again. The descriptor must be closed after SQLite's connections.
 type fileLock struct {
 	file *os.File
 	info os.FileInfo
@@ -28,10 +27,10 @@ var locked struct {
 	files []*fileLock
 }
 
-// errLocked is what the system says of a byte that another has locked.
+// errLocked reports that another process has locked the byte.
 var errLocked = errors.New("the file is locked")
 
-// lockFile locks a database that is there. Error: unavailable while another server has it.
+// lockFile locks an existing database. Errors: unavailable if another server has locked it.
 func lockFile(path string) (*fileLock, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -61,7 +60,7 @@ func inUse(path string) error {
 	return perdure.Errorf(perdure.Unavailable, "the database %s is in use by another server, perhaps by another name; end it first", path)
 }
 
-// release gives the file up; no connection of the process may have it open.
+// release releases the lock. No connection of the process may have the file open.
 func (l *fileLock) release() error {
 	locked.Lock()
 	defer locked.Unlock()

@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// lockedByte is the one before those that SQLite locks, which begin at 1 GiB.
+// lockedByte is the byte before SQLite's locks, which start at 1 GiB.
 const lockedByte = 1<<30 - 1
 
-// setOwnLock is F_OFD_SETLK: the lock belongs to the open file, and not to the process.
+// setOwnLock is F_OFD_SETLK: the lock belongs to the open file rather than to the process.
 const setOwnLock = 37
 
 func lockByte(file *os.File) error {

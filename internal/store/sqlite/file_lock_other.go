@@ -4,6 +4,6 @@ package sqlite
 
 import "os"
 
-// lockByte locks nothing: elsewhere a lock of a file is the process's, as SQLite's are,
-// and the lock of the data directory has to do.
+// lockByte does nothing. On these systems a file lock belongs to the process, like SQLite's locks.
+// Only the lock of the data directory applies.
 func lockByte(*os.File) error { return nil }

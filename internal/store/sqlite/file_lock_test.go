@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Another name of a file that a server has open is refused, and the server continues.
+// TestADatabaseIsOpenedOnceByWhateverName checks that another name of an open file is refused, and
+// that the first server continues.
 func TestADatabaseIsOpenedOnceByWhateverName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})
@@ -36,13 +37,14 @@ func TestADatabaseIsOpenedOnceByWhateverName(t *testing.T) {
 	open(t, Options{Path: path})
 }
 
-// A process that has the lock of another name keeps this one out.
+// TestALockOfAnotherProcessIsSeen checks that a process that has locked the file under another name
+// keeps this one out.
 func TestALockOfAnotherProcessIsSeen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	if err := makeFile(path); err != nil {
 		t.Fatal(err)
 	}
-	// Another open file is to the system what another process is.
+	// For the system, another open file description is like another process.
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -8,9 +8,9 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// What one org has stored, and has waiting, costs the others nothing: the same day of
-// a quiet org takes as many steps of SQLite's programs as on a server of its own. The
-// steps count the rows that are looked at.
+// TestOneOrgsRowsCostOthersNothing checks that the data and the waiting work of one org do not add
+// costs for others: a quiet org's day must take as many steps of SQLite's virtual machine as on a
+// separate server. The steps count the examined rows.
 func TestOneOrgsRowsCostOthersNothing(t *testing.T) {
 	s := open(t, Options{})
 	floodtest.Run(t, func(use func(store.Store)) int {
@@ -20,7 +20,7 @@ func TestOneOrgsRowsCostOthersNothing(t *testing.T) {
 	}, 1000)
 }
 
-// steps is how many steps the statements of all connections have taken.
+// steps returns how many steps the statements of all connections have taken.
 func (s *Store) steps() int {
 	total := 0
 	for _, c := range append([]*conn{s.committer.conn}, s.pool.conns...) {

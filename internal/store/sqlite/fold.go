@@ -10,29 +10,27 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// foldAt is how many pages of 4 KiB the write-ahead log holds when it is folded into
-// the file for the first time. The size of the log on the disk is some times that at
-// most, while reads are short.
+// foldAt is the number of 4 KiB pages in the write-ahead log at which the first checkpoint runs.
+// While reads are short, the log on the disk is at most a few times that size.
 const foldAt = 8000
 
-// folder folds the log into the file on a connection of its own, beside the
-// committer, which continues meanwhile. SQLite begins the log again with the first
-// transaction that finds all of it folded, and that is never so where a writer
-// does not pause; what was written meanwhile is little, and the committer folds it
-// itself: see [logged].
+// folder runs checkpoints of the log on its own connection, concurrently with the committer. SQLite
+// resets the log with the first transaction that finds all of it checkpointed. That never happens
+// while the committer writes without a pause. Since little is written during a checkpoint, the
+// committer runs the last one itself: see [logged].
 type folder struct {
 	conn      *conn
 	committer *committer
 	asked     chan struct{}
 	ended     chan struct{}
 
-	// working is locked while the folder is at it: SQLite lets one connection
-	// fold at a time, and gives the other up at once.
+	// working is locked while a checkpoint runs. SQLite allows one checkpoint at a time and rejects
+	// a second one immediately.
 	working sync.Mutex
 
 	mu     sync.Mutex
 	busy   bool
-	folded int // by the last pass
+	folded int // pages checkpointed by the last pass
 }
 
 func openFolder(ctx context.Context, path string, committer *committer) (*folder, error) {
@@ -43,7 +41,7 @@ func openFolder(ctx context.Context, path string, committer *committer) (*folder
 	return &folder{conn: c, committer: committer, asked: make(chan struct{}, 1), ended: make(chan struct{})}, nil
 }
 
-// run works until close.
+// run runs passes until close is called.
 func (f *folder) run() {
 	defer close(f.ended)
 	for range f.asked {
@@ -67,7 +65,7 @@ func (f *folder) pass() (folded int) {
 	return folded
 }
 
-// ask begins a pass, unless one is under way.
+// ask requests a pass, unless one is running.
 func (f *folder) ask() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,54 +75,53 @@ func (f *folder) ask() {
 	}
 }
 
-// rests reports whether no pass is under way, and how many pages of the log the last one
-// left folded.
+// rests reports whether no pass is running, and how many pages of the log were checkpointed after
+// the last pass.
 func (f *folder) rests() (idle bool, folded int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return !f.busy, f.folded
 }
 
-// close waits for the pass under way. Only the committer asks, and it has ended.
+// close waits for a running pass. Only the committer requests passes, and it must have ended.
 func (f *folder) close() error {
 	close(f.asked)
 	<-f.ended
 	return f.conn.close()
 }
 
-// foldOn folds what no reader is in the way of, waiting for nobody, and returns how many
-// pages of the log are folded then. The file is synced when it returns.
+// foldOn runs a checkpoint of all pages that no reader needs, without waiting. It returns the
+// number of checkpointed pages of the log. The file is synced when it returns.
 func foldOn(c *conn) (folded int, err error) {
 	var busy, frames int
 	_, err = view{conn: c, ctx: context.Background()}.one("PRAGMA wal_checkpoint(PASSIVE)", nil, &busy, &frames, &folded)
 	return folded, err
 }
 
-// logged is what the committer knows of the log since it was started again, in pages.
+// logged is what the committer knows of the log since its last reset, in pages.
 type logged struct {
-	held   int // by the log
-	folded int // of those
-	asked  int // held when the folder was asked last
-	tried  int // held when the committer folded last
+	held   int // in the log
+	folded int // of those, checkpointed
+	asked  int // value of held at the last request to the folder
+	tried  int // value of held at the committer's last checkpoint
 }
 
-// foldStep is what to do about the log.
+// foldStep is the next action for the log.
 type foldStep int
 
 const (
 	foldNot    foldStep = iota
-	foldBeside          // ask the folder
-	foldHere            // the committer folds the rest
+	foldBeside          // request a pass of the folder
+	foldHere            // the committer checkpoints the rest
 )
 
-// next decides after a commit that has left so many pages in the log. Passes beside
-// the committer are made until what they leave is little: each takes less time, so
-// less is written meanwhile. Where they cannot keep up, or reads are in the way,
-// the committer folds itself, which stops it from writing more meanwhile, but only
-// every now and then: a read in its way may be long.
+// next decides after a commit that has left held pages in the log. The folder runs passes until few
+// pages remain: each pass is shorter, so less is written during it. If passes cannot keep up or
+// reads block them, the committer runs the checkpoint itself, which stops all writes meanwhile. It
+// does so only from time to time, because a blocking read may be long.
 func (l *logged) next(held, at int, idle bool, folded int) foldStep {
 	if held < l.held {
-		*l = logged{} // the log has been started again
+		*l = logged{} // the log has been reset
 	}
 	l.held = held
 	if held < at || !idle {
@@ -145,7 +142,7 @@ func (l *logged) next(held, at int, idle bool, folded int) foldStep {
 	return foldNot
 }
 
-// fold sees to it that the log is folded into the file now and then.
+// fold runs or requests a checkpoint if one is due.
 func (c *committer) fold() {
 	idle, folded := c.folder.rests()
 	switch c.logged.next(c.conn.logPages(), c.foldAt, idle, folded) {
@@ -160,9 +157,8 @@ func (c *committer) fold() {
 	}
 }
 
-// notFolded says that the log could not be folded into the file. On a full disk the
-// log stays as it is until the next time; a file that cannot be written is as bad as a
-// log that cannot: the log would only grow.
+// notFolded handles a failed checkpoint. On a full disk the log remains as it is until the next
+// one. If the file cannot be written, the store stops writing, because the log would only grow.
 func (c *committer) notFolded(err error) {
 	if isBroken(err) {
 		c.lost(lose(err, "the file of the database cannot be written"))
@@ -171,8 +167,8 @@ func (c *committer) notFolded(err error) {
 	c.logger.Warn("the write-ahead log could not be folded into the file", "err", err)
 }
 
-// foldFrom returns foldAt, or less where the reserve is small: what the file grows by
-// when the log is folded has to fit in it.
+// foldFrom returns foldAt, or less if the reserve is small: a checkpoint must not extend the file
+// by more than the reserve.
 func foldFrom(reserve *disk.Reserve) int {
 	if reserve == nil {
 		return foldAt
@@ -180,8 +176,8 @@ func foldFrom(reserve *disk.Reserve) int {
 	return min(foldAt, int(reserve.Size()/4096))
 }
 
-// countLog lets logPages know. It takes the place of SQLite's own folding, which would
-// be done before a commit is answered.
+// countLog makes SQLite record the length of the log for logPages. It replaces SQLite's automatic
+// checkpoint, which would run before a commit is answered.
 func (n *native) countLog() {
 	lib.Xsqlite3_wal_hook(n.tls, n.db, callback(notePages), n.pages())
 }
@@ -191,10 +187,10 @@ func notePages(_ *libc.TLS, place, _, _ uintptr, pages int32) int32 {
 	return lib.SQLITE_OK
 }
 
-// logPages is how many pages the log held after this connection's last commit.
+// logPages returns the number of pages in the log after this connection's last commit.
 func (n *native) logPages() int { return int(*(*int32)(at(n.pages()))) }
 
-// noPages says that the log was emptied.
+// noPages records that the log was emptied.
 func (n *native) noPages() { *(*int32)(at(n.pages())) = 0 }
 
 func (n *native) pages() uintptr { return n.stopped + 2*unsafe.Sizeof(int32(0)) }

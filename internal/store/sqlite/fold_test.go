@@ -16,7 +16,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// grow changes an execution of some pages, and so adds them to the log.
+// grow changes an execution of several pages, and so adds these pages to the log.
 func grow(t *testing.T, s *Store, id uuid.UUID) {
 	t.Helper()
 	err := do(t, s, id, func(st *store.State) (*store.Changes, error) {
@@ -28,8 +28,8 @@ func grow(t *testing.T, s *Store, id uuid.UUID) {
 	}
 }
 
-// stall holds the folder at its first write to the file, in the middle of a pass,
-// until continue is called; one test at a time uses it.
+// stall stops the folder at its first write to the file, in the middle of a pass, until on is
+// closed. Only one test at a time may use it.
 var stall struct {
 	real    uintptr
 	once    *sync.Once
@@ -46,12 +46,12 @@ func stalledWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
 	return code
 }
 
-// stalling lets the folder stop in the middle of its next pass, once something of it
-// is in the file.
+// stalling stops the folder in the middle of its next pass, when part of it is in the file. goOn
+// continues it.
 func stalling(t *testing.T, s *Store) (reached <-chan struct{}, goOn func()) {
 	t.Helper()
 	c := s.committer.folder.conn
-	if _, err := (view{conn: c, ctx: t.Context()}).one("SELECT count(*) FROM store", nil, new(int)); err != nil { // it opens the file
+	if _, err := (view{conn: c, ctx: t.Context()}).one("SELECT count(*) FROM store", nil, new(int)); err != nil { // opens the file
 		t.Fatal(err)
 	}
 	place, err := c.malloc(int(unsafe.Sizeof(uintptr(0))))
@@ -71,14 +71,15 @@ func stalling(t *testing.T, s *Store) (reached <-chan struct{}, goOn func()) {
 	*methods = *(*lib.Tsqlite3_io_methods)(at(file.FpMethods))
 	stall.real, stall.once, stall.reached, stall.on = methods.FxWrite, new(sync.Once), make(chan struct{}), make(chan struct{})
 	methods.FxWrite = callback(stalledWrite)
-	file.FpMethods = memory // SQLite's own memory, which goes with the process
+	file.FpMethods = memory // SQLite's own memory, which lives as long as the process
 	goOn = sync.OnceFunc(func() { close(stall.on) })
 	t.Cleanup(goOn)
 	return stall.reached, goOn
 }
 
-// The committer continues while the log is folded into the file, and a crash in the
-// middle of that loses nothing of what was answered, before or meanwhile.
+// TestACrashWhileTheLogIsFoldedLosesNothing checks that the committer continues during a checkpoint
+// of the log, and that a crash in the middle of it loses no answered write, from before or during
+// the checkpoint.
 func TestACrashWhileTheLogIsFoldedLosesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})
@@ -121,7 +122,8 @@ func TestACrashWhileTheLogIsFoldedLosesNothing(t *testing.T) {
 	storetest.Invariants(t, s)
 }
 
-// However much is written without a pause, the log is started again again and again.
+// TestTheLogIsBegunAnewWithoutAPause checks that the log is reset repeatedly, even if the writer
+// never pauses.
 func TestTheLogIsBegunAnewWithoutAPause(t *testing.T) {
 	s := open(t, Options{})
 	s.committer.foldAt = 64
@@ -142,11 +144,11 @@ func TestTheLogIsBegunAnewWithoutAPause(t *testing.T) {
 	}
 }
 
-// manyCommits are more than the folder is ever behind.
+// manyCommits is more than the folder can ever be behind.
 const manyCommits = 100_000
 
-// A reader that stays keeps what it sees in the log; once it has gone, the log is
-// started again though nobody pauses, and meanwhile commits are answered.
+// TestTheLogIsBegunAnewAfterALongRead checks that a long read keeps its snapshot in the log while
+// commits are answered, and that the log is reset after the read, even without a pause.
 func TestTheLogIsBegunAnewAfterALongRead(t *testing.T) {
 	s := open(t, Options{})
 	const at = 64
@@ -194,10 +196,10 @@ func TestTheLogIsBegunAnewAfterALongRead(t *testing.T) {
 	storetest.Invariants(t, s)
 }
 
-// What is done about the log follows from how much of it there is and how much of that
-// is in the file: little is asked of the committer, and not with each commit.
+// TestWhoFoldsTheLog checks that the next step for the log depends on its size and on how much of
+// it is checkpointed. The committer must have little work, and not at each commit.
 func TestWhoFoldsTheLog(t *testing.T) {
-	const at = 800 // so 200 pages are little
+	const at = 800 // so 200 pages count as few
 	type commit struct {
 		held   int
 		idle   bool

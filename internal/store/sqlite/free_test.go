@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// What a deleted execution took is given back to the disk: the file is shorter
-// afterwards, and so is that of a copy.
+// TestTheFileShrinks checks that the space of a deleted execution is returned to the file system:
+// the file is shorter afterwards, and so is a copy's.
 func TestTheFileShrinks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})

@@ -7,34 +7,33 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// gathered stands between SQLite and the write-ahead log of the connection that
-// writes. SQLite writes each page with two calls of the system; here they go into
-// memory, and to the file with one call for many: when the memory is full, and
-// before whatever else is done with the file. So what is written is there before
-// it is synced, and a commit is told of to others only after that
-// (synchronous=FULL). It lies in SQLite's memory, and what the file calls are the
-// functions below.
+// gathered is a layer between SQLite and the write-ahead log of the writing connection. SQLite
+// writes each page with two system calls. This layer collects the writes in memory and writes many
+// of them with one call: when the memory is full, and before any other operation on the file. So
+// all data is written before a sync, and commits are reported to others only after that
+// (synchronous=FULL). The struct is in SQLite's memory, and the file's methods are the functions
+// below.
 type gathered struct {
-	methods lib.Tsqlite3_io_methods // first, for SQLite looks here
+	methods lib.Tsqlite3_io_methods // first, because SQLite expects it here
 	own     uintptr                 // the file's own methods
-	room    uintptr                 // gatherRoom bytes
-	n       int                     // how many of them are to be written
-	offset  int64                   // where to
-	zeros   uintptr                 // aheadPiece bytes
-	end     int64                   // the file is at least so long, as far as is known
-	size    int64                   // where the file's own methods put its size
-	short   bool                    // the file is not made longer ahead
-	synced  bool                    // the file, its length and its name are durable as of some sync
+	room    uintptr                 // a buffer of gatherRoom bytes
+	n       int                     // bytes in the buffer
+	offset  int64                   // where to write them
+	zeros   uintptr                 // aheadPiece zero bytes
+	end     int64                   // known minimum length of the file
+	size    int64                   // destination for the file's FxFileSize
+	short   bool                    // the file is not extended ahead
+	synced  bool                    // an earlier sync made the file, its length and its name durable
 	dataSync
 }
 
 const (
-	// gatherRoom is 31 pages with what SQLite writes before each.
+	// gatherRoom is the size of 31 pages with their frame headers.
 	gatherRoom = 128 << 10
-	// logAhead is by how much the file is made longer when it has to be. To sync a
-	// file that has grown costs a third more than one that was only written to,
-	// since its length is synced, too. What SQLite finds behind the last commit
-	// is no frame of its log where it is zeros. It writes less than 128 KiB at once.
+	// logAhead is how far the file is extended when it must grow. Syncing a file that has grown
+	// costs a third more than syncing one that was only overwritten, because its length is synced,
+	// too. SQLite does not take zeros after the last commit for a frame of the log. It writes less
+	// than 128 KiB at once.
 	logAhead, aheadPiece = 240 << 10, 120 << 10
 )
 
@@ -57,8 +56,8 @@ func (n *native) logFile() (file uintptr, err error) {
 
 func methodsOf(file uintptr) *lib.Tsqlite3_file { return (*lib.Tsqlite3_file)(at(file)) }
 
-// gather lets the connection's write-ahead log be written in large pieces, and synced
-// as [dataSync] says unless plain is set.
+// gather inserts a layer that writes the write-ahead log of the connection in large pieces. The log
+// is synced as [dataSync] says, unless plain is set.
 func (n *native) gather(plain bool) error {
 	file, err := n.logFile()
 	if err != nil {
@@ -92,7 +91,7 @@ func gatheredOf(file uintptr) *gathered {
 
 func (g *gathered) real() *lib.Tsqlite3_io_methods { return (*lib.Tsqlite3_io_methods)(at(g.own)) }
 
-// called creates a function of SQLite's pointer to one.
+// called returns the Go function for a C function pointer of SQLite.
 func called[F any](address uintptr) F { return *(*F)(unsafe.Pointer(&struct{ uintptr }{address})) }
 
 type (
@@ -103,8 +102,8 @@ type (
 	fileMethod  = func(tls *libc.TLS, file uintptr) int32
 )
 
-// flush writes what was gathered. Where that fails it is gone, as what a write
-// that failed has left: whoever gets the error gives the transaction up.
+// flush writes the collected data. If that fails, the data is dropped, like after a failed write:
+// whoever gets the error rolls the transaction back.
 func (g *gathered) flush(tls *libc.TLS, file uintptr) int32 {
 	if g.n == 0 {
 		return lib.SQLITE_OK
@@ -118,7 +117,8 @@ func (g *gathered) flush(tls *libc.TLS, file uintptr) int32 {
 	return code
 }
 
-// grown takes in that the file was written up to a place, and lets it be longer.
+// grown updates end after the file was written up to the offset to, and extends the file ahead
+// unless short is set.
 func (g *gathered) grown(tls *libc.TLS, file uintptr, to int64) {
 	if g.short {
 		g.end = to
@@ -127,17 +127,17 @@ func (g *gathered) grown(tls *libc.TLS, file uintptr, to int64) {
 	g.lengthen(tls, file, to)
 }
 
-// goAhead says whether the log is made longer than a write needs.
+// goAhead sets whether the log is extended ahead of writes.
 func (n *native) goAhead(ahead bool) {
 	if n.gathering != 0 {
 		(*gathered)(at(n.gathering)).short = !ahead
 	}
 }
 
-// lengthen writes zeros behind what was written up to a place, if the file ends there.
-// Where it fails, as on a full disk, the file stays as it is.
+// lengthen writes zeros after the offset to, if the file ends there. If that fails, as on a full
+// disk, the file remains as it is.
 func (g *gathered) lengthen(tls *libc.TLS, file uintptr, to int64) {
-	place := uintptr(unsafe.Pointer(&g.size)) // in SQLite's memory, as all of g
+	place := uintptr(unsafe.Pointer(&g.size)) // in SQLite's memory, like all of g
 	if called[placeMethod](g.real().FxFileSize)(tls, file, place) != lib.SQLITE_OK {
 		return
 	}
@@ -151,16 +151,16 @@ func (g *gathered) lengthen(tls *libc.TLS, file uintptr, to int64) {
 	}
 }
 
-// forgetGathered drops what was gathered for a transaction that is given up: written
-// later, it would need room and time, and could fail a transaction that has nothing to
-// do with it. What a commit gathered has been written by its sync.
+// forgetGathered drops the data that was collected for a transaction to roll back. Writing it later
+// would need space and time, and could fail an unrelated transaction. The data of a commit has been
+// written by its sync.
 func (n *native) forgetGathered() {
 	if n.gathering != 0 {
 		(*gathered)(at(n.gathering)).n = 0
 	}
 }
 
-// gaveUp is called by SQLite after each rollback, also one of its own.
+// gaveUp is called by SQLite after each rollback, including its own rollbacks.
 func gaveUp(_ *libc.TLS, gathering uintptr) { (*gathered)(at(gathering)).n = 0 }
 
 func gatherWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
@@ -219,8 +219,8 @@ func gatherFileSize(tls *libc.TLS, file, place uintptr) int32 {
 	return called[placeMethod](g.real().FxFileSize)(tls, file, place)
 }
 
-// gatherClose returns the file its own methods back. What no commit has followed
-// is of no use to anybody.
+// gatherClose restores the file's own methods and closes it. Collected data without a commit is
+// dropped.
 func gatherClose(tls *libc.TLS, file uintptr) int32 {
 	g := gatheredOf(file)
 	methodsOf(file).FpMethods = g.own

@@ -12,13 +12,12 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// logCalls is what became of the calls that write a log; one test at a time uses
-// it.
+// logCalls counts and controls the writes to a log. Only one test at a time may use it.
 var logCalls struct {
 	writes, bytes int
 	real          uintptr
-	fail          int32 // what they give instead, if not 0
-	noAhead       bool  // only those that make it longer ahead fail
+	fail          int32 // their result code, if not 0
+	noAhead       bool  // only writes that extend the file ahead fail
 }
 
 func countedWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
@@ -30,7 +29,7 @@ func countedWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
 	return called[pieceMethod](logCalls.real)(tls, file, p, n, offset)
 }
 
-// counting lets the log's writes go through countedWrite.
+// counting replaces the write of the log's own methods by countedWrite.
 func counting(t *testing.T, c *conn) {
 	t.Helper()
 	g := (*gathered)(at(c.gathering))
@@ -83,7 +82,7 @@ func must(t *testing.T, v view, query string, args ...any) {
 
 const fill = "INSERT INTO page (content) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT randomblob(3000) FROM n"
 
-// The pages of a commit are written by a few calls.
+// TestPagesOfACommitAreWrittenTogether checks that the pages of a commit are written by few calls.
 func TestPagesOfACommitAreWrittenTogether(t *testing.T) {
 	_, v := writer(t)
 	counting(t, v.conn)
@@ -93,7 +92,8 @@ func TestPagesOfACommitAreWrittenTogether(t *testing.T) {
 	}
 }
 
-// The log is made longer now and then, not by each commit: to sync it costs less so.
+// TestLogIsMadeLongerAhead checks that the log is extended only from time to time, rather than by
+// each commit, which makes its syncs cheaper.
 func TestLogIsMadeLongerAhead(t *testing.T) {
 	path, v := writer(t)
 	sizes := map[int64]bool{}
@@ -110,7 +110,8 @@ func TestLogIsMadeLongerAhead(t *testing.T) {
 	}
 }
 
-// Where it cannot be made longer ahead, it is as long as it has to be.
+// TestLogThatCannotBeMadeLongerAhead checks that a log that cannot be extended ahead has the
+// necessary length.
 func TestLogThatCannotBeMadeLongerAhead(t *testing.T) {
 	path, v := writer(t)
 	counting(t, v.conn)
@@ -128,7 +129,8 @@ func TestLogThatCannotBeMadeLongerAhead(t *testing.T) {
 	digest(t, path)
 }
 
-// What is committed is in the files, whatever becomes of the process after that.
+// TestCommitsAreInTheFiles checks that committed data is in the files, whatever happens to the
+// process afterwards.
 func TestCommitsAreInTheFiles(t *testing.T) {
 	path, v := writer(t)
 	for n := range 5 {
@@ -149,7 +151,7 @@ func TestCommitsAreInTheFiles(t *testing.T) {
 	}
 }
 
-// digest says what another connection reads of the table.
+// digest returns a summary of what another connection reads of the table.
 func digest(t *testing.T, path string) (d string) {
 	t.Helper()
 	c, err := openConn(t.Context(), path, writing)
@@ -168,7 +170,7 @@ func digest(t *testing.T, path string) (d string) {
 	return d
 }
 
-// Whatever is done with the log sees what was written to it before.
+// TestLogIsAsItWasWritten checks that all operations on the log see the earlier writes.
 func TestLogIsAsItWasWritten(t *testing.T) {
 	_, v := writer(t)
 	file, err := v.logFile()
@@ -209,7 +211,7 @@ func TestLogIsAsItWasWritten(t *testing.T) {
 	if got := read(6, end); got != "abcdef" {
 		t.Errorf("reads %q", got)
 	}
-	write("xy", end+1) // not behind the last
+	write("xy", end+1) // not directly after the last one
 	write("z", end+9)
 	if got := size(); got < end+10 {
 		t.Errorf("is %d bytes long, want %d at least", got, end+10)
@@ -228,8 +230,8 @@ func TestLogIsAsItWasWritten(t *testing.T) {
 	}
 }
 
-// A transaction that is larger than the cache reads back what it has written, and
-// leaves nothing if it is rolled back.
+// TestLargeTransactionsReadWhatTheyHaveWritten checks that a transaction larger than the cache
+// reads its own writes, and leaves nothing after a rollback.
 func TestLargeTransactionsReadWhatTheyHaveWritten(t *testing.T) {
 	path, v := writer(t)
 	for _, end := range []string{"ROLLBACK", "COMMIT", "ROLLBACK"} {
@@ -249,7 +251,8 @@ func TestLargeTransactionsReadWhatTheyHaveWritten(t *testing.T) {
 	}
 }
 
-// A log that cannot be written fails the commands that need it, and no others.
+// TestFullLogFailsTheBatchAlone checks that a log that cannot be written fails only the commands
+// that need it.
 func TestFullLogFailsTheBatchAlone(t *testing.T) {
 	s := open(t, Options{})
 	counting(t, s.committer.conn)
@@ -278,8 +281,9 @@ func TestFullLogFailsTheBatchAlone(t *testing.T) {
 	}
 }
 
-// What a transaction has gathered goes with it: it is not written when it is given up,
-// nor by the next one, which does not fail for it.
+// TestPagesOfARollbackAreNotWritten checks that the collected data of a rolled back transaction is
+// not written, neither by the rollback nor by the next transaction, which must not fail because of
+// it.
 func TestPagesOfARollbackAreNotWritten(t *testing.T) {
 	s := open(t, Options{})
 	c := s.committer.conn
@@ -302,7 +306,7 @@ func givenUp(t *testing.T, s *Store, giveUp func() error, unwritten bool) {
 	counting(t, c)
 	must(t, v, "BEGIN IMMEDIATE")
 	must(t, v, "CREATE TABLE page (id INTEGER PRIMARY KEY, content BLOB)")
-	must(t, v, fill, 1200) // more than the cache has room for
+	must(t, v, fill, 1200) // more than fits into the cache
 	g := (*gathered)(at(c.gathering))
 	if g.n == 0 {
 		t.Fatal("nothing is gathered")

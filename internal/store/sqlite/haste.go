@@ -3,20 +3,19 @@ package sqlite
 import "time"
 
 const (
-	// hasteCommits within hasteTime are many.
+	// hasteCommits commits within hasteTime count as frequent.
 	hasteCommits = 32
 	hasteTime    = time.Second
 )
 
-// haste knows whether commits follow each other quickly. Only then is the log made
-// longer ahead ([gathered.lengthen]): it makes each sync cheaper, and doubles what is
-// written until the log is started again.
+// haste detects frequent commits. Only then is the log extended ahead ([gathered.lengthen]): that
+// makes each sync cheaper, but doubles the written data until the log is reset.
 type haste struct {
-	times [hasteCommits]time.Time // of the last commits, a ring
+	times [hasteCommits]time.Time // of the last commits, a ring buffer
 	next  int
 }
 
-// commit takes in one, and reports whether there have been many of late.
+// commit records a commit, and reports whether commits are frequent.
 func (h *haste) commit(now time.Time) bool {
 	before := h.times[h.next]
 	h.times[h.next] = now

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Commits are in haste once there have been many within a second, and no longer when
-// they come slowly.
+// TestHasteIsManyCommitsInASecond checks that commits count as frequent after many of them within a
+// second, and no longer when they become rare.
 func TestHasteIsManyCommitsInASecond(t *testing.T) {
 	var h haste
 	now := time.Unix(1000, 0)
@@ -31,8 +31,8 @@ func TestHasteIsManyCommitsInASecond(t *testing.T) {
 	}
 }
 
-// What a slow commit writes to the log is its pages alone; the log of quick ones is
-// longer than what was written.
+// TestOnlyQuickCommitsMakeTheLogLonger checks that rare commits write only their pages to the log,
+// and that frequent commits extend it ahead.
 func TestOnlyQuickCommitsMakeTheLogLonger(t *testing.T) {
 	path, v := writer(t)
 	size := func() int64 {

@@ -14,14 +14,15 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// What a worker holds is what is stored, whatever is written, refused or fails.
+// TestWhatWorkersHoldIsWhatIsStored checks that the cached counts of what a worker holds equal the
+// stored rows, whatever is written, refused or fails.
 func TestWhatWorkersHoldIsWhatIsStored(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { holdAtRandom(t, rand.New(rand.NewPCG(seed, 1))) })
 	}
 }
 
-// held is the part of a row that a worker's holding follows from.
+// held is the part of a row that determines what a worker holds.
 type held struct {
 	worker  int
 	status  perdure.Status
@@ -67,7 +68,7 @@ func holdAtRandom(t *testing.T, r *rand.Rand) {
 				switch fails {
 				case 0:
 					return nil, errors.New("no")
-				case 1: // what the store refuses once the row is written
+				case 1: // rejected by the store after the row is written
 					ch.Tasks = []*perdure.Task{{ID: uuid.New(), ExecutionID: uuid.New()}}
 				}
 				return ch, nil
@@ -87,7 +88,7 @@ func holdAtRandom(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// The audit finds what a worker is wrongly known to hold.
+// TestAuditComparesWhatWorkersHold checks that the audit finds wrong counts of what a worker holds.
 func TestAuditComparesWhatWorkersHold(t *testing.T) {
 	s := open(t, Options{})
 	id, worker := uuid.New(), uuid.New()
@@ -103,7 +104,7 @@ func TestAuditComparesWhatWorkersHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	storetest.Invariants(t, s)
-	// As if SQLite's row had been written and not counted, by this connection.
+	// As if this connection had written the row without counting it.
 	v := view{conn: s.committer.conn, ctx: t.Context()}
 	must(t, v, "UPDATE agent_execution SET status = 'RUNNING', worker_id = ? WHERE id = ?", worker[:], id[:])
 	s.committer.version = s.committer.conn.version()

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// recorder is a test that only remembers what it was told.
+// recorder is a test that only records its errors.
 type recorder struct {
 	testing.TB
 	errors []string
@@ -23,7 +23,7 @@ func (r *recorder) Errorf(format string, args ...any) {
 	r.errors = append(r.errors, fmt.Sprintf(format, args...))
 }
 
-// sound fills a store with an execution that has something of everything.
+// sound fills a store with an execution that has data of every kind.
 func sound(t *testing.T, s *Store) {
 	t.Helper()
 	id := uuid.New()
@@ -64,7 +64,8 @@ func sound(t *testing.T, s *Store) {
 	}
 }
 
-// Every rule of the invariants finds a store that breaks it.
+// TestInvariantsFindWhatIsWrong checks that each rule of the invariants detects a store that breaks
+// it.
 func TestInvariantsFindWhatIsWrong(t *testing.T) {
 	for what, query := range map[string]string{
 		"":                                "SELECT 1",

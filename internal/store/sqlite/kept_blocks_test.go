@@ -11,7 +11,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// blockReads counts how often the committer has read a block by its key.
+// blockReads returns how often the committer has read a block by its key.
 func blockReads(s *Store) (n int32) {
 	s.committer.deciding.Lock()
 	defer s.committer.deciding.Unlock()
@@ -24,8 +24,8 @@ func blockReads(s *Store) (n int32) {
 	return n
 }
 
-// The pieces of a block do not read its row, from which the next one continues; a block
-// that has been let go of is read.
+// TestPiecesOfABlockDoNotReadItsRow checks that appending a chunk to a cached block does not read
+// the block's row, and that a block that was dropped from the cache is read.
 func TestPiecesOfABlockDoNotReadItsRow(t *testing.T) {
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "perdure.db")})
 	if err != nil {

@@ -16,12 +16,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// keptModel is what executions and their tasks are, as the commands that were
-// answered left them.
+// keptModel is the expected state of executions and their tasks after the answered commands.
 type keptModel struct {
 	versions map[uuid.UUID]int64
 	tasks    map[uuid.UUID]map[uuid.UUID]perdure.TaskStatus
-	blocks   map[uuid.UUID]int // how many are open
+	blocks   map[uuid.UUID]int // number of open ones
 }
 
 func (m *keptModel) sees(s *store.State, id uuid.UUID) error {
@@ -46,8 +45,8 @@ func (m *keptModel) sees(s *store.State, id uuid.UUID) error {
 	return nil
 }
 
-// Whatever happens to commands, the next one decides on what is stored, however
-// little the committer keeps.
+// TestKeptRowsAreStoredRows checks that every command decides on the stored state, whatever has
+// happened to earlier commands and however small the cache is.
 func TestKeptRowsAreStoredRows(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -152,7 +151,7 @@ func TestKeptRowsAreStoredRows(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// openBlock is a block that begins with the record that was made last.
+// openBlock returns a block that begins with the newest record.
 func openBlock(s *store.State, task uuid.UUID) store.Block {
 	return store.Block{
 		Key: perdure.BlockKey{TaskID: task, Attempt: 1, Block: s.Head.LastSeq}, Seq: s.Head.LastSeq, CreatedAt: s.Now, Open: true,
@@ -183,7 +182,8 @@ func keptStep(s *store.State, id, task uuid.UUID, status perdure.TaskStatus) *st
 	}
 }
 
-// What another connection writes is seen by the next command.
+// TestKeptRowsAreLetGoWhereOthersWrite checks that the next command sees what another connection
+// has written.
 func TestKeptRowsAreLetGoWhereOthersWrite(t *testing.T) {
 	s := open(t, Options{})
 	id := uuid.New()
@@ -209,7 +209,8 @@ func TestKeptRowsAreLetGoWhereOthersWrite(t *testing.T) {
 	}
 }
 
-// The audit finds a row that is kept as it is not stored.
+// TestAuditComparesWhatIsKept checks that the audit finds a cached row that differs from the stored
+// row.
 func TestAuditComparesWhatIsKept(t *testing.T) {
 	for _, one := range []struct{ query, what string }{
 		{"UPDATE agent_execution SET version = 4711", "has a version that is kept"},
@@ -233,7 +234,7 @@ func TestAuditComparesWhatIsKept(t *testing.T) {
 		if _, err := (view{conn: s.committer.conn, ctx: t.Context()}).exec(one.query); err != nil {
 			t.Fatal(err)
 		}
-		s.committer.version = s.committer.conn.version() // as if it had known
+		s.committer.version = s.committer.conn.version() // as if it had noticed the write
 		err = s.committer.audit(t.Context())
 		if err == nil || !strings.Contains(err.Error(), one.what) {
 			t.Errorf("after %s the audit says %v", one.query, err)
@@ -241,9 +242,9 @@ func TestAuditComparesWhatIsKept(t *testing.T) {
 	}
 }
 
-// What one command of a batch has written, the next one sees, of an execution that
-// was known to have neither blocks nor tasks; and what a batch that fails has
-// written nobody does.
+// TestCommandsOfABatchSeeEachOther checks that a command sees the writes of earlier commands of its
+// batch, for an execution that was known to have neither blocks nor tasks. Nobody may see the
+// writes of a failed batch.
 func TestCommandsOfABatchSeeEachOther(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		s := open(t, Options{})
@@ -272,7 +273,7 @@ func TestCommandsOfABatchSeeEachOther(t *testing.T) {
 			if !fails {
 				return nil
 			}
-			st.Execution.DefinitionID = ptr(uuid.New()) // that there is not
+			st.Execution.DefinitionID = ptr(uuid.New()) // that does not exist
 			return &store.Changes{Execution: st.Execution}
 		}
 		look := func(*store.State) *store.Changes { return nil }

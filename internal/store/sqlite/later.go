@@ -8,25 +8,25 @@ import (
 )
 
 const (
-	// laterFrom is how many commands a batch has at least for its writes to be put off:
-	// one alone would only wait for another goroutine.
+	// laterFrom is the minimum number of commands in a batch whose writes are deferred. A single
+	// command would only wait for another goroutine.
 	laterFrom = 8
-	// laterPiece is how many writes go over at once.
+	// laterPiece is the number of writes that are handed over at once.
 	laterPiece = 8
 )
 
-// later writes what the committer decides while that decides on: a decision of
-// a task takes about as long as its statements do. It writes in the order in which it is
-// told to. The committer waits for it before it reads, commits or gives up, so the
-// connection is used by one goroutine at a time.
+// later executes deferred writes on its own goroutine while the committer decides on further
+// commands. Deciding on a task takes about as long as its statements. Writes are executed in the
+// order in which they were deferred. The committer waits for them before it reads, commits or rolls
+// back, so only one goroutine uses the connection at a time.
 type later struct {
 	conn    *conn
-	on      bool // for the transaction
+	on      bool // whether the current transaction defers writes
 	pending []write
 	pieces  chan []write
 	ended   chan struct{}
-	written sync.WaitGroup // pieces under way
-	err     error          // of the transaction's first write that failed; read after written
+	written sync.WaitGroup // pieces that are not executed yet
+	err     error          // of the transaction's first failed write; read after written.Wait
 }
 
 type write struct {
@@ -75,15 +75,15 @@ func (l *later) hand() {
 	}
 }
 
-// settle waits until everything is written, and returns the error of what was not.
+// settle waits until all deferred writes are executed, and returns the first error.
 func (l *later) settle() error {
 	l.hand()
 	l.written.Wait()
 	return l.err
 }
 
-// begin lets writes of a transaction be put off; end, that no more are, and gives the
-// first error.
+// begin enables deferred writes for a transaction. The caller must call end, which disables them
+// again and returns the first error.
 func (l *later) begin() { l.on, l.err = true, nil }
 
 func (l *later) end() error {

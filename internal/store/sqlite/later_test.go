@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// addition is a command that adds an entry to an execution, after it has looked for the
-// one before: what is put off is written when the next command reads.
+// addition returns a command that adds an entry to an execution after it has read the previous one.
+// So deferred writes are executed when the next command reads.
 func addition(t *testing.T, id uuid.UUID, n int, entries []uuid.UUID) *commit.Call {
 	return &commit.Call{Command: store.Command{
 		Name: "add", Lane: store.LaneCommits, Org: "acme", Execution: id,
@@ -45,14 +45,15 @@ func additions(t *testing.T, id uuid.UUID) (batch []*commit.Call, entries []uuid
 	return batch, entries
 }
 
-// attempt runs a batch as the committer does, while that has nothing to do.
+// attempt runs a batch like the committer, while the committer is idle.
 func attempt(s *Store, batch []*commit.Call) ([]commit.Outcome, error) {
 	s.committer.deciding.Lock()
 	defer s.committer.deciding.Unlock()
 	return s.committer.Attempt(batch, false)
 }
 
-// What is put off is there for whoever reads, in its order, and with the commit.
+// TestCommandsSeeWhatWasPutOff checks that deferred writes are executed in order, before any read
+// and before the commit.
 func TestCommandsSeeWhatWasPutOff(t *testing.T) {
 	s := open(t, Options{})
 	id := uuid.New()
@@ -75,8 +76,9 @@ func TestCommandsSeeWhatWasPutOff(t *testing.T) {
 	storetest.Invariants(t, s)
 }
 
-// A write that was put off and fails spoils its transaction, wherever it stands: nothing
-// of it is stored or kept, and the next one has nothing to do with it.
+// TestWhatWasPutOffAndFailsSpoilsTheBatch checks that a failed deferred write fails its
+// transaction, wherever it is: nothing of it is stored or cached, and the next transaction is not
+// affected.
 func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
 	for name, at := range map[string]int{"first": 0, "in the middle": 13, "last": 3*laterFrom - 1} {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +87,8 @@ func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
 			if err := begin(t, s, id, nil); err != nil {
 				t.Fatal(err)
 			}
-			// Each of another execution, so that no read comes between, but for the wrong one.
+			// Each command is for a different execution, so that only the wrong one causes a read
+			// in between.
 			var batch []*commit.Call
 			for i := range 3 * laterFrom {
 				batch = append(batch, &commit.Call{Command: store.Command{
@@ -96,7 +99,7 @@ func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
 							CreatedAt: st.Now, ReadyAt: st.Now,
 						}
 						if i == at {
-							x.Status = "NONE" // which the table refuses
+							x.Status = "NONE" // rejected by the table
 						}
 						return &store.Changes{Execution: x}, nil
 					},
@@ -120,7 +123,8 @@ func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
 	}
 }
 
-// A command that fails after something was put off leaves nothing half written.
+// TestACommandThatFailsAfterWritesWerePutOff checks that a command that fails after deferred writes
+// leaves nothing half written.
 func TestACommandThatFailsAfterWritesWerePutOff(t *testing.T) {
 	s := open(t, Options{Logger: slog.New(slog.DiscardHandler)})
 	id := uuid.New()
@@ -129,7 +133,7 @@ func TestACommandThatFailsAfterWritesWerePutOff(t *testing.T) {
 	}
 	batch, _ := additions(t, id)
 	batch[5].Decide = func(*store.State) (*store.Changes, error) {
-		return &store.Changes{Tasks: []*perdure.Task{{ID: uuid.New(), ExecutionID: uuid.New()}}}, nil // of none
+		return &store.Changes{Tasks: []*perdure.Task{{ID: uuid.New(), ExecutionID: uuid.New()}}}, nil // of a missing execution
 	}
 	if _, err := attempt(s, batch); err == nil {
 		t.Error("the batch is committed")
@@ -140,14 +144,15 @@ func TestACommandThatFailsAfterWritesWerePutOff(t *testing.T) {
 	storetest.Invariants(t, s)
 }
 
-// A panic while something is written is that transaction's error, not the process's end.
+// TestAPanicOfAWriteIsItsError checks that a panic during a write fails the transaction and does
+// not end the process.
 func TestAPanicOfAWriteIsItsError(t *testing.T) {
 	s := open(t, Options{})
 	l := newLater(s.committer.conn)
 	s.committer.deciding.Lock()
 	defer s.committer.deciding.Unlock()
 	stmts := s.committer.conn.stmts
-	s.committer.conn.stmts = nil // so that keeping a new statement panics
+	s.committer.conn.stmts = nil // so that caching a new statement panics
 	err := l.write(write{"SELECT 4711", nil})
 	s.committer.conn.stmts = stmts
 	if err == nil || errors.Is(err, errLost) {

@@ -17,7 +17,7 @@ func TestListsAreBounded(t *testing.T) {
 	storetest.BoundedLists(t, s)
 }
 
-// filledByHand is a store whose texts are indexed when a test says so.
+// filledByHand opens a store whose texts are indexed only when the test calls fill.
 func filledByHand(t *testing.T) (s *Store, fill func()) {
 	t.Helper()
 	s = open(t, Options{})
@@ -34,8 +34,8 @@ func filledByHand(t *testing.T) (s *Store, fill func()) {
 	}
 }
 
-// The text of an execution leaves the index with it, and the number of the newest one
-// may be that of another then.
+// TestTextsAreIndexed checks that the text of an execution is removed from the index with the
+// execution, also when its number is reused.
 func TestTextsAreIndexed(t *testing.T) {
 	s, fill := filledByHand(t)
 	all := storetest.Texts(t, s, fill)
@@ -46,7 +46,7 @@ func TestTextsAreIndexed(t *testing.T) {
 	if count(t, s, held) == 0 {
 		t.Fatal("the block has no texts")
 	}
-	for _, id := range all[255:] { // all from number 256 on
+	for _, id := range all[255:] { // all from number 256
 		storetest.Prune(t, s, id)
 	}
 	if bytes := count(t, s, held); bytes != 0 {
@@ -68,8 +68,8 @@ func TestTextsAreIndexed(t *testing.T) {
 	}
 }
 
-// What a query finds is the same without the index, which a plain store neither reads
-// nor fills.
+// TestPlainListsFindTheSame checks that a query finds the same without the index, which a plain
+// store neither reads nor fills.
 func TestPlainListsFindTheSame(t *testing.T) {
 	s := open(t, Options{Plain: true})
 	s.ListRows = 4000
@@ -79,7 +79,8 @@ func TestPlainListsFindTheSame(t *testing.T) {
 	}
 }
 
-// The index of a block that has changed since it was read is not written.
+// TestAStaleIndexIsNotWritten checks that the index of a block that has changed since it was read
+// is not written.
 func TestAStaleIndexIsNotWritten(t *testing.T) {
 	s, fill := filledByHand(t)
 	for range 600 {
@@ -100,8 +101,8 @@ func TestAStaleIndexIsNotWritten(t *testing.T) {
 	}
 }
 
-// Members of metadata go with their execution, and a start without metadata writes
-// none.
+// TestMetadataIsIndexed checks that members of metadata are deleted with their execution, and that
+// a start without metadata writes none.
 func TestMetadataIsIndexed(t *testing.T) {
 	s := open(t, Options{})
 	id := uuid.New()
@@ -129,7 +130,8 @@ func TestMetadataIsIndexed(t *testing.T) {
 	}
 }
 
-// Deleting many executions at once rewrites the rows of a block once, not once for each.
+// TestTextsOfABlockLeaveTogether checks that deleting many executions at once rewrites the rows of
+// a block once, and not once per execution.
 func TestTextsOfABlockLeaveTogether(t *testing.T) {
 	s, fill := filledByHand(t)
 	all := storetest.Texts(t, s, fill)
@@ -146,15 +148,15 @@ func TestTextsOfABlockLeaveTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const gone = 200 // of the 255 with the numbers to 255
+	const gone = 200 // of the 255 with numbers up to 255
 	storetest.Prune(t, s, all[:gone]...)
 	if rows := count(t, s, "SELECT count(*) FROM rewritten"); rows == 0 || rows > 128 {
 		t.Errorf("%d rows were written for %d executions, want at most 128", rows, gone)
 	}
-	s.ListRows = 0 // as many as a page examines otherwise
+	s.ListRows = 0 // the default
 	for i, id := range all[:300] {
 		page, err := s.Executions(t.Context(), "acme", store.ExecutionFilter{Query: id.String()})
-		if err != nil || i != 30 && (len(page.Items) == 1) != (i >= gone) { // 30 is another org's
+		if err != nil || i != 30 && (len(page.Items) == 1) != (i >= gone) { // 30 belongs to another org
 			t.Errorf("execution %d is listed as %v, %v", i, page.Items, err)
 		}
 	}

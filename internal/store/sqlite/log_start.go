@@ -9,7 +9,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// settleLog makes what the log holds durable, before anything is written.
+// settleLog syncs the content of the log to the disk. It must be called before anything is written.
 func settleLog(path string, reserve *disk.Reserve) error {
 	err := sqlitelog.Start(path, reserve)
 	var full *sqlitelog.FullError
@@ -22,11 +22,11 @@ func settleLog(path string, reserve *disk.Reserve) error {
 	return damaged(err)
 }
 
-// sharedPiece is what SQLite makes the memory longer by that processes share; it is
-// a file.
+// sharedPiece is the size by which SQLite extends the memory that processes share, which is a file.
 const sharedPiece = 32 << 10
 
-// fullStart says so where err means that there is no room for that.
+// fullStart converts err to an error about a full disk, if it means that there is no space for the
+// shared memory.
 func fullStart(err error) error {
 	var failure coded
 	if errors.As(err, &failure) && (isFull(err) || failure.Code() == lib.SQLITE_IOERR_SHMSIZE) {
@@ -35,11 +35,10 @@ func fullStart(err error) error {
 	return err
 }
 
-// reserveEnd stands at the end of the name of the reserve's file, after that of the
-// database.
+// reserveEnd is the suffix of the reserve file's name, after the name of the database.
 const reserveEnd = ".reserve"
 
-// openReserve returns the reserve of a store, nil where it has none.
+// openReserve returns the reserve of a store; nil if it has none.
 func openReserve(o Options) (*disk.Reserve, error) {
 	if !o.Reserve {
 		return nil, nil

@@ -11,16 +11,15 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// Look is a store that is only read, beside a server that has it open or without
-// one.
+// Look is a store that is opened only for reading. A server may have it open.
 type Look struct {
 	relational.Reader
 	pool  *pool
 	epoch uint64
 }
 
-// OpenLook opens the store at path for looking. Errors: not_found if there is
-// none, conflict if its tables are not those of this program.
+// OpenLook opens the store at path for reading. Errors: not_found if there is none, conflict if its
+// tables have another version.
 func OpenLook(ctx context.Context, path string) (*Look, error) {
 	if err := refuseHalfReplaced(path); err != nil {
 		return nil, err
@@ -48,10 +47,11 @@ func OpenLook(ctx context.Context, path string) (*Look, error) {
 	return l, nil
 }
 
-// Epoch returns the store's epoch. A server that finds the file restored renews it.
+// Epoch returns the store's epoch. It is not renewed for a restored file: the next server that
+// opens the file does that.
 func (l *Look) Epoch() uint64 { return l.epoch }
 
-// checkVersion refuses tables of another version: they cannot be read.
+// checkVersion returns an error for tables of another version, which cannot be read.
 func checkVersion(v view) error {
 	var has int64
 	if _, err := v.one("SELECT max(version_id) FROM goose_db_version", nil, &has); err != nil {
@@ -71,8 +71,8 @@ func checkVersion(v view) error {
 	return perdure.Errorf(perdure.Conflict, "the database has version %d, this program reads version %d; start a server of this program on it first", has, newest)
 }
 
-// Integrity reads every page of the file, and returns what is damaged, nothing if
-// it is sound.
+// Integrity reads every page of the file and returns the damage found; nothing if the file is
+// intact.
 func (l *Look) Integrity(ctx context.Context) (damage []string, err error) {
 	err = l.pool.read(ctx, func(v view) error {
 		return v.each("PRAGMA integrity_check(20)", nil, func(row func(...any) error) error {
@@ -92,10 +92,10 @@ func (l *Look) Integrity(ctx context.Context) (damage []string, err error) {
 	return damage, err
 }
 
-// Close ends the looking.
+// Close closes the connections.
 func (l *Look) Close() error { return l.pool.close() }
 
-// newestVersion is that of the tables that this program knows.
+// newestVersion returns the version of the tables that this program supports.
 func newestVersion() (int64, error) {
 	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {

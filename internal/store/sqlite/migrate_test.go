@@ -17,8 +17,8 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// A database of each older version, with rows of everything, becomes the newest
-// with the same rows.
+// TestEveryOlderVersionIsMigrated checks that a database of each older version, with rows in all
+// tables, is migrated to the newest version with the same rows.
 func TestEveryOlderVersionIsMigrated(t *testing.T) {
 	today := filled(t)
 	for _, version := range versions(t) {
@@ -39,7 +39,8 @@ func TestEveryOlderVersionIsMigrated(t *testing.T) {
 	}
 }
 
-// What a newer version has made is undone step by step, and made again.
+// TestEveryMigrationGoesBack checks that each newer version can be undone step by step and applied
+// again.
 func TestEveryMigrationGoesBack(t *testing.T) {
 	for _, version := range versions(t) {
 		path := filled(t)
@@ -54,8 +55,7 @@ func TestEveryMigrationGoesBack(t *testing.T) {
 	}
 }
 
-// filled creates a database of today's version with rows in its tables, and returns
-// its path.
+// filled creates a database of the current version with rows in its tables, and returns its path.
 func filled(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "today.db")
@@ -84,11 +84,11 @@ func filled(t *testing.T) string {
 	return path
 }
 
-// scored is the version from which crashes, panics and unfit are scores.
+// scored is the first version in which crashes, panics and unfit are scores.
 const scored = 21
 
-// madeAt creates a database of an older version with the rows of today's, as far
-// as it has columns for them. It returns the tables that are not empty.
+// madeAt creates a database of an older version with the rows of the current one, as far as it has
+// columns for them. It returns the tables that are not empty.
 func madeAt(t *testing.T, path string, version int64, today string) (copied []string) {
 	t.Helper()
 	db := connect(t, path)
@@ -100,19 +100,19 @@ func madeAt(t *testing.T, path string, version int64, today string) (copied []st
 		if err != nil {
 			t.Fatalf("%s: %v", query, err)
 		}
-		n, _ := r.RowsAffected() // SQLite always says
+		n, _ := r.RowsAffected() // SQLite always returns the number
 		return n
 	}
 	exec("PRAGMA foreign_keys = 0")
 	exec("ATTACH '" + today + "' AS today")
 	for _, table := range texts(t, db, "SELECT name FROM main.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%'") {
 		columns := strings.Join(texts(t, db, "SELECT name FROM pragma_table_info('"+table+"', 'main') INTERSECT SELECT name FROM pragma_table_info('"+table+"', 'today')"), ", ")
-		exec("DELETE FROM main." + table) // the default org, which a migration writes
+		exec("DELETE FROM main." + table) // the default org, which a migration inserts
 		if exec("INSERT INTO main."+table+" ("+columns+") SELECT "+columns+" FROM today."+table) > 0 {
 			copied = append(copied, table)
 		}
 	}
-	if version < scored { // what is a score today was a count
+	if version < scored { // today's scores were counts
 		exec("UPDATE main.agent_execution SET crashes = crashes / 2, panics = panics / 2")
 	}
 	if len(copied) < 10 {
@@ -158,7 +158,7 @@ func versions(t *testing.T) (all []int64) {
 	return all[:len(all)-1]
 }
 
-// dump returns the rows of a table as text, in order of their columns' names.
+// dump returns the rows of a table as text, with the columns in alphabetical order.
 func dump(t *testing.T, path, table string) []string {
 	t.Helper()
 	db := connect(t, path)

@@ -12,29 +12,28 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// native is a connection by SQLite's own interface, without database/sql
-// between: docs/decisions/029-sqlite-without-database-sql.md has why. It has no
-// mutex: one goroutine uses it at a time, and only stop may come from another.
+// native is a connection through SQLite's own interface, without database/sql:
+// docs/decisions/029-sqlite-without-database-sql.md has the reasons. It has no mutex: one goroutine
+// uses it at a time, and only the flag of stop may be set by another one.
 type native struct {
 	tls *libc.TLS
 	db  uintptr
-	// stopped is an int32 in SQLite's memory; where it is not 0, what runs ends
-	// with SQLITE_INTERRUPT. Behind it is room for a uint32, and for an int32.
+	// stopped is the address of an int32 in SQLite's memory. If it is not 0, running statements end
+	// with SQLITE_INTERRUPT. A uint32 and an int32 follow it.
 	stopped uintptr
-	// gathering is a [gathered], or 0.
+	// gathering is the address of a [gathered], or 0.
 	gathering uintptr
 }
 
 const (
-	// argRoom is what a statement keeps for arguments; more is given back after
-	// use.
+	// argRoom is the size of the argument buffer that a statement keeps. A larger buffer is freed
+	// after use.
 	argRoom = 8 << 10
-	// stopEvery is how many steps of a statement's program pass between two looks
-	// at stopped: some 50 µs.
+	// stopEvery is the number of virtual machine steps between two checks of stopped: about 50 µs.
 	stopEvery = 2000
 )
 
-// failure is what SQLite said no with.
+// failure is an error of SQLite.
 type failure struct {
 	code    int // extended
 	message string
@@ -45,10 +44,11 @@ func (f *failure) Error() string { return fmt.Sprintf("%s (%d)", f.message, f.co
 // Code returns SQLite's extended result code.
 func (f *failure) Code() int { return f.code }
 
-// at creates a pointer of an address outside of Go's memory.
+// at converts an address outside of Go's memory to a pointer.
 func at(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
-// bytesAt returns memory of SQLite's as it is, for as long as SQLite leaves it so.
+// bytesAt returns a view of SQLite's memory, without copying. It is valid only as long as SQLite
+// leaves that memory unchanged.
 func bytesAt(address uintptr, n int) []byte {
 	if n == 0 {
 		return []byte{}
@@ -68,7 +68,7 @@ func (n *native) malloc(size int) (uintptr, error) {
 
 func (n *native) free(p uintptr) { lib.Xsqlite3_free(n.tls, p) }
 
-// text copies a string to where SQLite reads it; the caller frees it.
+// text copies a string into SQLite's memory. The caller must free it.
 func (n *native) text(s string) (uintptr, error) {
 	if strings.IndexByte(s, 0) >= 0 {
 		return 0, errors.New("a text for SQLite has a zero in it")
@@ -117,10 +117,10 @@ func (n *native) open(path string, flags int32) error {
 	return nil
 }
 
-// stop is where a 1 ends what runs and whatever is begun, until it is 0 again.
+// stop returns the interrupt flag. While it is 1, running and new statements end with an error.
 func (n *native) stop() *int32 { return (*int32)(at(n.stopped)) }
 
-// progress is called by SQLite every now and then.
+// progress is SQLite's progress handler.
 func progress(_ *libc.TLS, stopped uintptr) int32 { return atomic.LoadInt32((*int32)(at(stopped))) }
 
 // givesWay lets other goroutines run between the steps of long statements.
@@ -133,13 +133,13 @@ func progressGivingWay(tls *libc.TLS, stopped uintptr) int32 {
 	return progress(tls, stopped)
 }
 
-// callback returns a function that is none of an object as SQLite calls it.
+// callback returns the address of a plain function, in the form in which SQLite calls it.
 func callback[F any](f F) uintptr {
 	return *(*uintptr)(unsafe.Pointer(&f))
 }
 
-// version is that of the file as this connection sees it since its last
-// transaction began; every commit changes it.
+// version returns the data version of the file, as this connection sees it since its last
+// transaction began. Every commit changes it.
 func (n *native) version() (version uint32) {
 	place := n.stopped + unsafe.Sizeof(int32(0))
 	if lib.Xsqlite3_file_control(n.tls, n.db, 0, lib.SQLITE_FCNTL_DATA_VERSION, place) != lib.SQLITE_OK {
@@ -148,7 +148,7 @@ func (n *native) version() (version uint32) {
 	return *(*uint32)(at(place))
 }
 
-// close ends the connection; its statements have been closed.
+// close closes the connection. All its statements must be closed.
 func (n *native) close() (err error) {
 	if n.db != 0 {
 		err = n.failed(lib.Xsqlite3_close_v2(n.tls, n.db))
@@ -159,7 +159,7 @@ func (n *native) close() (err error) {
 	return err
 }
 
-// failed returns the error of a result code, nil for success.
+// failed returns the error of a result code; nil for success.
 func (n *native) failed(code int32) error {
 	switch code {
 	case lib.SQLITE_OK, lib.SQLITE_ROW, lib.SQLITE_DONE:
@@ -174,7 +174,7 @@ func (n *native) failed(code int32) error {
 	return &failure{int(code), message}
 }
 
-// prepare compiles one statement.
+// prepare compiles a statement.
 func (n *native) prepare(query string) (*stmt, error) {
 	text, err := n.text(query)
 	if err != nil {

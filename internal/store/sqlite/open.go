@@ -27,41 +27,39 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// Options say how a store is opened. The zero value of every field but Path
-// works.
+// Options are the options for opening a store. Only Path is required.
 type Options struct {
-	// Path of the database file; it is made if it does not exist.
+	// Path is the path of the database file. It is created if it does not exist.
 	Path string
-	// Clock is the store's time; default the machine's as the store was opened and
-	// what has passed since, which setting the machine's clock does not move.
+	// Clock returns the store's time. The default is the machine's clock when the store is opened,
+	// plus the elapsed time; setting the machine's clock does not change it.
 	Clock  func() time.Time
 	Logger *slog.Logger
-	// Fatal is told, once, when the outcome of a write is unknown or the file
-	// is damaged. The process should end: the store writes no more. It is called
-	// by the committer, so it must return, and leave Close to others.
+	// Fatal is called once, when the outcome of a write is unknown or the file is damaged. The
+	// process should end, because the store writes no more. Fatal is called by the committer, so it
+	// must return and must not call Close.
 	Fatal func(error)
-	// MaxPages bounds the file to that many pages of 4 KiB, beyond which it is
-	// a full disk; 0 is no bound.
+	// MaxPages limits the file to that many pages of 4 KiB. Beyond it the disk counts as full. 0
+	// means no limit.
 	MaxPages int
-	// Reserve keeps room on the disk beside the file, which is given away when the
-	// disk is full.
+	// Reserve keeps disk space in a file beside the database. The space is released when the disk
+	// is full.
 	Reserve bool
-	// Observer is told what the committer does; may be nil.
+	// Observer receives what the committer does; may be nil.
 	Observer *store.Observer
-	// CheckBeside leaves the check of a file that was not closed in order to the method
-	// of that name, which tells Fatal of damage. Without it Open waits for that check.
+	// CheckBeside defers the check of a file that was not closed cleanly to the method CheckBeside,
+	// which calls Fatal if it finds damage. Otherwise Open waits for that check.
 	CheckBeside bool
-	// pause is between two pieces of that check; nil is [rest].
+	// pause is called between two pieces of that check; nil is [rest].
 	pause func(ctx context.Context, took time.Duration) error
-	// Plain turns off what is there for speed alone: texts are neither indexed nor looked
-	// for in the index, the log is synced with all that the system keeps of it, and each
-	// commit that needs room makes it longer ahead.
+	// Plain disables optimizations. Texts are neither indexed nor searched in the index. The log is
+	// synced with fsync. Each commit that needs space extends the log ahead.
 	Plain bool
-	// laterFrom is [laterFrom], unless a test sets another.
+	// laterFrom replaces [laterFrom] in tests.
 	laterFrom int
 }
 
-// Store is a SQLite database.
+// Store is a store in a SQLite database.
 type Store struct {
 	relational.Reader
 	pool      *pool
@@ -79,10 +77,10 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens the database, checks it and brings its tables up to date. After an
-// orderly end the check is of its header, the schema and the last pages; otherwise
-// see Options.CheckBeside. Errors: conflict if a newer version of the program has
-// written it or if it has been moved to another store, internal if it is damaged.
+// Open opens the database, checks it and migrates its tables. After a clean shutdown the check
+// covers the header, the schema and the last pages; otherwise see Options.CheckBeside. Errors:
+// conflict if a newer version of the program has written the file or if it has been moved to
+// another store, internal if it is damaged.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.normal()
 	if err := finishReplacing(o.Path); err != nil {
@@ -100,7 +98,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// lockNew locks the file, which is made if it does not exist.
+// lockNew locks the file. It creates the file if it does not exist.
 func lockNew(path string) (*fileLock, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := makeFile(path); err != nil {
@@ -146,7 +144,8 @@ func (o Options) normal() Options {
 	return o
 }
 
-// makeFile makes the file readable to its owner alone: it holds conversations.
+// makeFile creates an empty file that only its owner can read, because it will contain
+// conversations.
 func makeFile(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -158,15 +157,15 @@ func makeFile(path string) error {
 func openWriter(ctx context.Context, o Options) (*conn, error) {
 	var pragmas []string
 	if size, err := os.Stat(o.Path); err == nil && size.Size() == 0 {
-		// Once: it holds only if there is nothing in the file yet, and writes to the
-		// file even where it changes nothing.
+		// Only once: the pragma has an effect only in an empty file, but writes to the file in any
+		// case.
 		pragmas = append(pragmas, "auto_vacuum(incremental)")
 	}
 	pragmas = append(pragmas,
-		// The cache is small, and the system's own serves what is beyond it: a
-		// large transfer fills whatever is allowed.
+		// SQLite's cache is small, because the system's cache serves the rest: a large transfer
+		// fills whatever is allowed.
 		"journal_mode(wal)", "synchronous(full)", "journal_size_limit(67108864)", "cache_size(-4096)",
-		// What is deleted is overwritten: it may have been only passing through.
+		// Deleted data is overwritten: it may have been there only temporarily.
 		"secure_delete(1)",
 	)
 	if o.MaxPages > 0 {
@@ -189,7 +188,7 @@ func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve, 
 	if err != nil {
 		return nil, err
 	}
-	if err := writer.gather(o.Plain); err != nil { // which its first transaction has opened the log for
+	if err := writer.gather(o.Plain); err != nil { // its first transaction has opened the log
 		return nil, err
 	}
 	pool, err := openPool(ctx, o.Path, poolSize())
@@ -213,7 +212,7 @@ func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve, 
 	return s, nil
 }
 
-// fill indexes texts in the background.
+// fill starts to index texts in the background.
 func (s *Store) fill(ctx context.Context) {
 	s.filler = relational.NewTextFiller(&s.Reader, s.committer.Queue.Do)
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -247,7 +246,7 @@ func startCommitter(ctx context.Context, o Options, writer *conn, reserve *disk.
 	return c, nil
 }
 
-// check looks for damage in all of a file, in one piece.
+// check checks a whole file at once.
 func check(ctx context.Context, c *conn) error {
 	var verdict string
 	_, err := view{conn: c, ctx: ctx}.one("PRAGMA quick_check(1)", nil, &verdict)
@@ -259,7 +258,8 @@ func check(ctx context.Context, c *conn) error {
 
 const damage = "the database is damaged; restore it from a backup"
 
-// damaged says so where err means that the file is no sound database.
+// damaged converts err to an error about damage if it means that the file is not an intact
+// database.
 func damaged(err error) error {
 	switch resultCode(err) {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
@@ -271,8 +271,8 @@ func damaged(err error) error {
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// migrate brings the tables up to date. It uses a connection pool of its own,
-// as the library wants, before the store's readers exist.
+// migrate migrates the tables. It uses a separate connection pool, as the library requires, before
+// the store's readers are opened.
 func migrate(ctx context.Context, path string) error {
 	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
@@ -301,8 +301,8 @@ func migrate(ctx context.Context, path string) error {
 	return placeEntries(ctx, path)
 }
 
-// loadEpoch returns the store's epoch. It is made with the store, and renewed for
-// one that was restored.
+// loadEpoch returns the store's epoch. The epoch is created with the store, and renewed after a
+// restore.
 func loadEpoch(v view, o Options) (epoch uint64, err error) {
 	_, err = v.exec("INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT (id) DO NOTHING",
 		randomEpoch(), perdure.At(o.Clock()).UnixMilli())
@@ -323,7 +323,7 @@ func (s *Store) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return s.committer.Queue.Do(ctx, c)
 }
 
-// Tidy implements [store.Store]: it has the write-ahead log forget what was erased.
+// Tidy implements [store.Store]. It removes erased data from the write-ahead log.
 func (s *Store) Tidy(ctx context.Context) error {
 	if !s.committer.erased.Load() {
 		return nil
@@ -332,14 +332,14 @@ func (s *Store) Tidy(ctx context.Context) error {
 		Name: "tidy", Lane: store.LaneSweeps, Frees: true,
 		Decide: func(*store.State) (*store.Changes, error) { return nil, nil },
 	})
-	// The log is started again after the answer, and before the next batch.
+	// The log is reset after the answer, and before the next batch.
 	s.committer.deciding.Lock()
 	defer s.committer.deciding.Unlock()
 	return err
 }
 
-// Audit is that of [relational.Reader], and that what the committer keeps of rows
-// is what is stored.
+// Audit extends [relational.Reader].Audit: it also checks that the committer's cached rows equal
+// the stored rows.
 func (s *Store) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 	return func(yield func(uuid.UUID, error) bool) {
 		if err := s.committer.audit(ctx); err != nil && !yield(uuid.Nil, err) {
@@ -352,8 +352,8 @@ func (s *Store) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 // Epoch implements [store.Store].
 func (s *Store) Epoch() uint64 { return s.epoch }
 
-// Close commits what is queued, then closes the file. Once the store has
-// failed, the file is left as it is, for the next Open to recover.
+// Close commits the queued commands, then closes the file. If the store has failed, the file
+// remains as it is for the next Open to recover.
 func (s *Store) Close() error {
 	s.closing.Do(func() { s.closed = errors.Join(s.close(), s.lock.release()) })
 	return s.closed
@@ -367,8 +367,8 @@ func (s *Store) close() error {
 	<-s.committer.ended
 	err := s.committer.folder.close()
 	if s.committer.brokenErr() != nil {
-		// The last connection to close writes the log back into the file. Readers
-		// are read-only and cannot; so the writer must not be the last.
+		// The last connection that is closed checkpoints the log into the file. Readers are
+		// read-only and cannot do that, so the writer must not be the last one.
 		return errors.Join(err, s.committer.conn.close(), s.pool.close())
 	}
 	if err := errors.Join(err, s.pool.close(), s.committer.conn.close()); err != nil {

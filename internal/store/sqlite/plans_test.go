@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// wholeTables are the statements that go through a whole table or index, or sort one,
-// by what they begin with, and why that costs little.
+// wholeTables lists the statements that scan a whole table or index, or sort one, by their
+// beginnings, and why that is cheap.
 var wholeTables = map[string]string{
 	"SELECT b.task_id, b.attempt, b.seq, b.type, b.stream":                                      "the open chunks of one execution, which a commit bounds",
 	"SELECT wait_reason, count(*)":                                                              "a count of what has not ended, by an index of nothing else",
@@ -37,16 +37,16 @@ var wholeTables = map[string]string{
 }
 
 var (
-	// A range of numbers without an org is the whole table, or as much as lies before
-	// enough rows of the org are found; so is an org without a number.
-	// What is listed by name is what a statement was given, or has put together.
+	// A range of numbers without an org reads the whole table, or as much of it as precedes enough
+	// rows of the org; so does an org without a number. The named scans are of parameters of a
+	// statement, or of its own intermediate results.
 	scanned = regexp.MustCompile(`^SCAN (\w+)|^SEARCH \w+ USING INTEGER PRIMARY KEY \(rowid[<>]|^SEARCH \w+ USING INDEX idx_agent_execution_org \(org_id=\?\)`)
 	sorted  = regexp.MustCompile(`^USE TEMP B-TREE FOR`)
 )
 
-// Every statement that the store's contract needs, whatever it is, finds its rows by an
-// index, and sorts none but those of a bounded number. The planner knows nothing of the
-// tables: it has the statistics with which stores are delivered, which are none.
+// TestEveryStatementUsesIndexes checks that every statement that the store's contract needs finds
+// its rows by an index, and sorts only a limited number of rows. The planner has no statistics of
+// the tables, as in a delivered store.
 func TestEveryStatementUsesIndexes(t *testing.T) {
 	var (
 		mu    sync.Mutex
@@ -77,7 +77,7 @@ func TestEveryStatementUsesIndexes(t *testing.T) {
 	used := map[string]bool{}
 	for query := range known {
 		if !strings.HasPrefix(query, "SELECT") && !strings.HasPrefix(query, "WITH") && !strings.HasPrefix(query, "UPDATE") && !strings.HasPrefix(query, "DELETE") && !strings.HasPrefix(query, "INSERT") {
-			continue // it begins, ends, or asks SQLite itself
+			continue // BEGIN, COMMIT or a pragma
 		}
 		for _, step := range plan(t, s, query) {
 			if found := scanned.FindStringSubmatch(step); !sorted.MatchString(step) && (found == nil || listed[found[1]] || found[1] == "m" || partial(step)) {

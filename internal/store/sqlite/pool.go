@@ -11,18 +11,17 @@ import (
 	"github.com/perdure/perdure/internal/store/turns"
 )
 
-// pool is the connections that read. They are opened read-only, so that none
-// of them can write whatever it is asked.
+// pool holds the connections that read. They are opened read-only, so that no statement can write.
 type pool struct {
 	turns  *turns.Turns
 	closed chan struct{}
 	mu     sync.Mutex
-	idle   []*conn // the one that was used last is last
+	idle   []*conn // the most recently used one is last
 	conns  []*conn
 }
 
-// poolSize is how many connections read: one org may have as many at once as there are
-// cores, and at least 4, and leaves some to others.
+// poolSize returns the number of reading connections. One org may use as many at once as there are
+// cores, and at least 4; the others remain for other orgs.
 func poolSize() int {
 	each := max(4, runtime.GOMAXPROCS(0))
 	return each + max(2, each/3)
@@ -46,8 +45,8 @@ func openPoolAs(ctx context.Context, path string, mode access, size int) (*pool,
 	return p, nil
 }
 
-// take returns the idle connection that was used last, which has the least to read
-// again. The caller puts it back.
+// take returns the most recently used idle connection, which has the most valid pages in its cache.
+// The caller must return it with put.
 func (p *pool) take(ctx context.Context) (*conn, error) {
 	if err := p.turns.Take(ctx, store.OrgOf(ctx)); err != nil {
 		return nil, err
@@ -73,8 +72,8 @@ func (p *pool) put(ctx context.Context, c *conn) {
 	p.turns.Leave(store.OrgOf(ctx))
 }
 
-// read runs a read that sees one moment. Whatever fails comes back as a coded
-// error, except the context's end.
+// read runs a read with a consistent snapshot. It returns all errors as coded errors, except the
+// context's error.
 func (p *pool) read(ctx context.Context, f func(v view) error) error {
 	c, err := p.take(ctx)
 	if err != nil {
@@ -98,18 +97,17 @@ func (p *pool) read(ctx context.Context, f func(v view) error) error {
 	return refusal(err)
 }
 
-// readRows is read for what reads rows.
+// readRows is read for a [relational.Reader].
 func (p *pool) readRows(ctx context.Context, read func(c relational.Conn) error) error {
 	return p.read(ctx, func(v view) error { return read(v) })
 }
 
-// close waits for the reads under way and closes the connections; a read that
-// comes later is unavailable.
+// close waits for running reads and closes the connections. Later reads return unavailable.
 func (p *pool) close() error {
 	var errs []error
 	close(p.closed)
 	for range p.conns {
-		_ = p.turns.Take(context.Background(), "") // a context without an end
+		_ = p.turns.Take(context.Background(), "") // a context without end
 	}
 	for range p.conns {
 		p.turns.Leave("")

@@ -41,7 +41,7 @@ func newLosses(t *testing.T, folder string) *losses {
 	return &losses{t: t, disk: disktest.New(t, folder), random: rand.New(rand.NewPCG(1, 2)), known: map[string]bool{}}
 }
 
-// take makes images of these kinds, unless there are such ones already.
+// take creates images of these kinds, unless equal ones exist.
 func (l *losses) take(at string, kinds ...disktest.Loss) {
 	l.t.Helper()
 	l.mu.Lock()
@@ -54,7 +54,7 @@ func (l *losses) take(at string, kinds ...disktest.Loss) {
 		}
 		h := sha256.New()
 		for _, end := range beside {
-			content, _ := os.ReadFile(filepath.Join(folder, database+end)) // it may not be there
+			content, _ := os.ReadFile(filepath.Join(folder, database+end)) // the file may not exist
 			fmt.Fprintf(h, "%d %s", len(content), content)
 		}
 		if known := fmt.Sprintf("%x %d", h.Sum(nil), len(answered)); !l.known[known] {
@@ -79,7 +79,7 @@ func (l *losses) everywhere() {
 
 var everyLoss = []disktest.Loss{disktest.All, disktest.Some, disktest.Ahead}
 
-// begin adds an execution, and notes that it was answered.
+// begin adds an execution, and records it if it was answered.
 func (l *losses) begin(s *Store, id uuid.UUID, size int) error {
 	err := begin(l.t, s, id, json.RawMessage(`"`+strings.Repeat("x", size)+`"`))
 	if err == nil {
@@ -90,7 +90,7 @@ func (l *losses) begin(s *Store, id uuid.UUID, size int) error {
 	return err
 }
 
-// check opens each image: all that was answered is there, and the store is sound.
+// check opens each image. Everything that was answered must be there, and the store must be intact.
 func (l *losses) check() {
 	l.t.Helper()
 	l.disk.Before(nil)
@@ -122,7 +122,7 @@ func (l *losses) check() {
 	}
 }
 
-// openLossy opens the store on the disk, in which a failure is fatal.
+// openLossy opens the store on the disk, on which a failure is fatal.
 func openLossy(t *testing.T, folder string) (*Store, error) {
 	t.Helper()
 	return Open(t.Context(), Options{Path: filepath.Join(folder, database), Logger: slog.New(slog.DiscardHandler)})
@@ -137,7 +137,7 @@ func mustOpenLossy(t *testing.T, folder string) *Store {
 	return s
 }
 
-// failSync lets the nth sync of a file fail from now on.
+// failSync lets the nth sync of a file fail, counted from now.
 func failSync(d *disktest.Disk, file string, n int, code int32) {
 	d.Before(func(op disktest.Op) int32 {
 		if op.Kind != disktest.Sync || op.File != file {
@@ -150,13 +150,14 @@ func failSync(d *disktest.Disk, file string, n int, code int32) {
 	})
 }
 
-// After a sync of the log that failed, and a restart, nothing is lost that was
-// answered before or after, wherever power is lost: in the start, too.
+// TestLossOfPowerAfterAFailedSync checks that after a failed sync of the log and a restart, no
+// answered write is lost, from before or after the failure, wherever power is lost, including
+// during the start.
 func TestLossOfPowerAfterAFailedSync(t *testing.T) {
 	folder := t.TempDir()
 	s := mustOpenLossy(t, folder)
-	// The file has pages of which the log has none: a log that is older than the file
-	// would be seen.
+	// The file has pages that the log does not have, so that a log older than the file would be
+	// detected.
 	for range 800 {
 		if err := begin(t, s, uuid.New(), nil); err != nil {
 			t.Fatal(err)

@@ -9,13 +9,13 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// openQuietPool opens a connection that writes nothing, so that a store can be read on
-// a full disk. Readers otherwise share memory with the others, in a file that the first
-// one makes and that needs room; where nobody else has the database open, this one
-// keeps that memory for itself.
+// openQuietPool opens a connection that writes nothing, so that a store can be read on a full disk.
+// Normal readers share memory with other connections, in a file that the first one creates and that
+// needs disk space. If nobody else has the database open, this connection keeps that memory
+// private.
 func openQuietPool(ctx context.Context, path string) (*pool, error) {
 	if err := sqlitelog.ProvideShared(path); err != nil {
-		return openPool(ctx, path, 1) // a folder that is only read, for one
+		return openPool(ctx, path, 1) // for example, a read-only folder
 	}
 	p, err := openPoolAs(ctx, dsnReading(path), reading|lib.SQLITE_OPEN_URI, 1)
 	if err == nil {
@@ -33,7 +33,7 @@ func openQuietPool(ctx context.Context, path string) (*pool, error) {
 	return nil, err
 }
 
-// dsnReading names a file whose shared memory is not written.
+// dsnReading returns the data source name of a file whose shared memory is not written.
 func dsnReading(path string) string {
 	return dsn(path, url.Values{"readonly_shm": {"1"}})
 }

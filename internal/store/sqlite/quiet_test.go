@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// A look at a store that a crash has left, with its log, writes nothing, and sees what
-// is in the log; so does one beside a server.
+// TestALookWritesNothing checks that opening a Look of a crashed store with its log writes nothing,
+// and that it sees what is in the log. The same applies beside a server.
 func TestALookWritesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})

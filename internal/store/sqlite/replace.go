@@ -12,27 +12,26 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// A store is a file and the log beside it, and no file system gives two files
-// other names at once: in between, the new file would be there with the old log,
-// or the old one without it. So what is to be in the place of a store is first
-// made whole under a name that says so. From then on it counts: whoever opens the
-// store finishes what a crash has cut off, and before that nothing has changed.
+// A store is a file and its log, and no file system renames two files at once. In between, the new
+// file would have the old log, or the old file would have no log. So the replacement is first
+// completed under a name that marks it as such. From then on it is valid: whoever opens the store
+// finishes the steps that a crash has interrupted. Before that, nothing has changed.
 
 const (
-	// comingInfix stands in the name of a file that is to take a store's place,
-	// after that of the store; what follows is in the name of the replaced one, too.
+	// comingInfix follows the store's name in the name of its replacement. The rest of that name is
+	// also the end of the replaced store's name.
 	comingInfix   = ".restoring-"
 	replacedInfix = ".replaced-"
 )
 
-// beside are the ends of the names of the files that may belong to a database.
+// beside lists the suffixes of the files that may belong to a database.
 var beside = []string{"", "-wal", "-journal"}
 
-// step is one call of the system.
+// step is one system call.
 type step func() error
 
-// replace puts part, which is whole and has no log, in the place of the store at
-// path, which nobody has open.
+// replace replaces the store at path with part. part must be complete and have no log. Nobody may
+// have the store open.
 func replace(part, path string) error {
 	coming, err := comingName(path)
 	if err != nil {
@@ -46,7 +45,7 @@ func replace(part, path string) error {
 	return finishReplacing(path)
 }
 
-// announce creates a replacement count.
+// announce returns the steps that make a replacement valid.
 func announce(part, coming string) []step {
 	return []step{
 		func() error { return flush(part) },
@@ -55,8 +54,8 @@ func announce(part, coming string) []step {
 	}
 }
 
-// comingName returns a name that was given to nothing yet, nor was the one that the
-// replaced store will have.
+// comingName returns an unused name for a replacement. The corresponding name of the replaced store
+// is unused, too.
 func comingName(path string) (string, error) {
 	now := time.Now().UTC().Format("20060102T150405Z")
 	for n := 1; ; n++ {
@@ -71,8 +70,7 @@ func comingName(path string) (string, error) {
 	}
 }
 
-// isFree reports whether there is nothing of these names, nor of the files that
-// belong to them.
+// isFree reports whether no file has one of these names, or belongs to a database with such a name.
 func isFree(paths ...string) (bool, error) {
 	for _, path := range paths {
 		for _, end := range beside {
@@ -84,8 +82,8 @@ func isFree(paths ...string) (bool, error) {
 	return true, nil
 }
 
-// finishReplacing does what is left to do of a replacement that has begun to
-// count, if there is one. It may be cut off anywhere, and done again.
+// finishReplacing does the remaining steps of a valid replacement, if there is one. It may be
+// interrupted anywhere and repeated.
 func finishReplacing(path string) error {
 	for {
 		s, err := nextStep(path)
@@ -98,7 +96,7 @@ func finishReplacing(path string) error {
 	}
 }
 
-// nextStep decides by what is there; nil is nothing.
+// nextStep returns the next step, derived from the existing files; nil if none remains.
 func nextStep(path string) (step, error) {
 	coming, err := comingFor(path)
 	if err != nil || coming == "" {
@@ -125,7 +123,7 @@ func nextStep(path string) (step, error) {
 	return func() error { return renamed(coming, path) }, nil
 }
 
-// renamed renames a file, on the disk: the next step must not come before.
+// renamed renames a file durably: the next step must not become durable before.
 func renamed(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
@@ -133,8 +131,7 @@ func renamed(from, to string) error {
 	return flush(filepath.Dir(to))
 }
 
-// comingFor returns the file that is to take the place of the store; "" if there is
-// none.
+// comingFor returns the path of the file that is to replace the store; "" if there is none.
 func comingFor(path string) (string, error) {
 	files, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -148,18 +145,18 @@ func comingFor(path string) (string, error) {
 	return "", nil
 }
 
-// refuseHalfReplaced is for those who must not finish a replacement: the store may
-// be another's.
+// refuseHalfReplaced returns an error if a replacement is not finished. It is for callers that must
+// not finish it, because another process may own the store.
 func refuseHalfReplaced(path string) error {
 	coming, err := comingFor(path)
 	if err != nil || coming == "" {
-		return nil // a folder that cannot be read is told of by whoever opens the file
+		return nil // whoever opens the file reports a folder that cannot be read
 	}
 	return perdure.Errorf(perdure.Conflict, "a restore of %s was cut off; start the server on it once, and it is finished", path)
 }
 
-// removeStore takes away a database with all that belongs to it: a log that is
-// left would pass for that of the next file of its name.
+// removeStore deletes a database with all its files. A remaining log would be taken for the log of
+// the next file with that name.
 func removeStore(path string) error {
 	var errs []error
 	for _, end := range append([]string{"-shm"}, beside...) {

@@ -10,8 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// killed creates a store that a killed server has left: part of what it holds is in
-// its log alone.
+// killed creates the store of a killed server: part of its data is only in the log.
 func killed(t *testing.T, path string) (held uuid.UUID) {
 	t.Helper()
 	held = uuid.New()
@@ -39,7 +38,7 @@ func killed(t *testing.T, path string) (held uuid.UUID) {
 	return held
 }
 
-// backedUp creates a backup that holds an execution.
+// backedUp creates a backup that contains an execution.
 func backedUp(t *testing.T) (backup string, held uuid.UUID) {
 	t.Helper()
 	held = uuid.New()
@@ -61,9 +60,9 @@ func backedUp(t *testing.T) (backup string, held uuid.UUID) {
 	return backup, held
 }
 
-// A restore that is cut off after any call of the system leaves the store that was
-// there, with its log, or the restored one without that; the one that is replaced
-// is kept whole.
+// TestRestoreIsCutOffAnywhere interrupts a restore after each system call. It must leave either the
+// old store with its log, or the restored one without that log. The replaced store must be kept
+// complete.
 func TestRestoreIsCutOffAnywhere(t *testing.T) {
 	backup, restored := backedUp(t)
 	for cut := 0; ; cut++ {
@@ -94,7 +93,8 @@ func TestRestoreIsCutOffAnywhere(t *testing.T) {
 	}
 }
 
-// replaceUpTo does so many steps of a replacement, and reports whether that is all.
+// replaceUpTo does the first steps of a replacement, at most most of them, and reports whether
+// these are all.
 func replaceUpTo(t *testing.T, part, path string, most int) bool {
 	t.Helper()
 	coming, err := comingName(path)
@@ -112,7 +112,7 @@ func replaceUpTo(t *testing.T, part, path string, most int) bool {
 		if err := s(); err != nil {
 			t.Fatal(err)
 		}
-		if n == len(first) { // others neither finish it nor take a half for the whole
+		if n == len(first) { // others neither finish it nor use the half replaced store
 			if _, err := OpenLook(t.Context(), path); !perdure.IsCode(err, perdure.Conflict) {
 				t.Errorf("a look at what is half replaced gave %v", err)
 			}
@@ -124,7 +124,7 @@ func replaceUpTo(t *testing.T, part, path string, most int) bool {
 	return false
 }
 
-// replacedStores returns the files of replaced stores, without what is beside them.
+// replacedStores returns the main files of replaced stores.
 func replacedStores(t *testing.T, path string) []string {
 	t.Helper()
 	files, err := filepath.Glob(path + replacedInfix + "*Z*")
@@ -140,7 +140,8 @@ func replacedStores(t *testing.T, path string) []string {
 	return stores
 }
 
-// Each store that a restore replaces is kept, however fast they follow.
+// TestEveryReplacedStoreIsKept checks that each replaced store is kept, however quickly restores
+// follow each other.
 func TestEveryReplacedStoreIsKept(t *testing.T) {
 	backup, _ := backedUp(t)
 	path := filepath.Join(t.TempDir(), "perdure.db")
@@ -155,7 +156,8 @@ func TestEveryReplacedStoreIsKept(t *testing.T) {
 	}
 }
 
-// What a copy that was killed has left is not taken for the log of the next one.
+// TestALeftLogIsNotTakenForANewOnes checks that the log of a killed copy is not taken for the log
+// of the next copy.
 func TestALeftLogIsNotTakenForANewOnes(t *testing.T) {
 	backup, restored := backedUp(t)
 	path := filepath.Join(t.TempDir(), "perdure.db")

@@ -9,12 +9,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Restore puts a backup in the place of the store at path, which nobody has open.
-// A store that is there is kept under another name, beginning with path and
-// .replaced, if mayReplace allows it; its name was never given before. Cut off
-// anywhere, it leaves the one store or the other, whole: see replace. Errors:
-// conflict if there is a store and mayReplace is false, internal if the backup is
-// damaged, invalid_argument if it is no store.
+// Restore replaces the store at path with a backup. Nobody may have the store open. An existing
+// store is kept if mayReplace is set, under an unused name that begins with path and .replaced.
+// After an interruption, one of the two stores is at path and complete: see replace. Errors:
+// conflict if there is a store and mayReplace is false, internal if the backup is damaged,
+// invalid_argument if it is not a store.
 func Restore(ctx context.Context, backup, path string, mayReplace bool) error {
 	if err := checkBackup(ctx, backup); err != nil {
 		return err
@@ -41,7 +40,7 @@ func Restore(ctx context.Context, backup, path string, mayReplace bool) error {
 	return nil
 }
 
-// refuseInUse refuses a file that a server has open by another name.
+// refuseInUse returns an error if a server has the file open, under any path.
 func refuseInUse(path string) error {
 	lock, err := lockFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -53,8 +52,8 @@ func refuseInUse(path string) error {
 	return lock.release()
 }
 
-// checkBackup opens a backup to look at it. The name of one that is in use, or
-// was copied from below a server, is that of a file with a log beside it.
+// checkBackup checks a backup. It refuses a file with a log beside it: that is a store in use, or
+// was copied while a server used it.
 func checkBackup(ctx context.Context, backup string) error {
 	if _, err := os.Stat(backup); err != nil {
 		return &perdure.Error{Code: perdure.InvalidArgument, Message: "the backup cannot be read", Err: err}

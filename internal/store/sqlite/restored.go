@@ -11,19 +11,18 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// markInfix stands in the names of marks, after that of the database file.
+// markInfix follows the database file's name in the names of marks.
 const markInfix = ".opened-"
 
-// noticeRestore renews the epoch if the file has been copied or put back from a
-// backup since it was opened last. Then positions and seqs may be given again
-// for other records, and a client's cursor must not pass for one of these.
+// noticeRestore renews the epoch if the file has been copied or restored from a backup since it was
+// last opened. After that, positions and seqs may be reused for other records, and a client's
+// cursor must not be taken for one of these.
 //
-// Each opening leaves an empty file beside the database, a mark, and in the
-// database what tells that mark from all others, its time of change included,
-// which no program can set. So a database that is put back does not fit the mark
-// that is there, and a mark that is put back, with the whole directory, is
-// another one. A mark that is touched or lost renews the epoch for nothing: all
-// readers begin again, once.
+// Each opening creates an empty file beside the database, a mark. It stores the mark's fingerprint
+// in the database, which includes the file's change time, which no program can set. So a restored
+// database does not match the existing mark, and a mark that is restored with the whole directory
+// has another fingerprint. If a mark is touched or lost, the epoch is renewed without need: all
+// readers start again, once.
 func noticeRestore(v view, path string) error {
 	fits, old, err := fitsMark(v, path)
 	if err != nil {
@@ -34,8 +33,8 @@ func noticeRestore(v view, path string) error {
 			return err
 		}
 	}
-	// The new mark is there before the database names it, and the old one after:
-	// a crash in between leaves one that fits.
+	// The new mark is created before the database refers to it, and the old one is deleted after
+	// that. So a crash in between leaves a mark that matches.
 	if err := leaveMark(v, path); err != nil {
 		return err
 	}
@@ -47,8 +46,8 @@ func noticeRestore(v view, path string) error {
 	return nil
 }
 
-// fitsMark reports whether the file is the one that was opened here last, or a new
-// one, and returns the marks that are there.
+// fitsMark reports whether the file is the one that was last opened here, or a new one. It also
+// returns the existing marks.
 func fitsMark(v view, path string) (fits bool, marks []string, err error) {
 	var known int32
 	if _, err := v.one("PRAGMA user_version", nil, &known); err != nil {
@@ -57,7 +56,7 @@ func fitsMark(v view, path string) (fits bool, marks []string, err error) {
 	if marks, err = marksOf(path); err != nil {
 		return false, nil, err
 	}
-	fits = known == 0 && len(marks) == 0 // new, or of a version that left no marks
+	fits = known == 0 && len(marks) == 0 // new, or of a version without marks
 	for _, mark := range marks {
 		sum, err := fingerprint(mark)
 		if err != nil {
@@ -68,7 +67,7 @@ func fitsMark(v view, path string) (fits bool, marks []string, err error) {
 	return fits, marks, nil
 }
 
-// leaveMark creates a mark and notes it in the database.
+// leaveMark creates a mark and stores its fingerprint in the database.
 func leaveMark(v view, path string) error {
 	mark := path + markInfix + uuid.NewString()
 	if err := disk.WriteFile(mark, nil); err != nil {
@@ -96,7 +95,8 @@ func marksOf(path string) ([]string, error) {
 	return found, nil
 }
 
-// fingerprint is never 0, which is what a database has that no mark was left for.
+// fingerprint returns a hash of a mark's name and identity. It is never 0, which is the value in a
+// database without a mark.
 func fingerprint(mark string) (int32, error) {
 	f, err := os.Stat(mark)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// identity tells a file from a copy of it, whatever the copy kept of the
-// original.
+// identity returns a text that differs between a file and its copies, whatever attributes they
+// share.
 func identity(f fs.FileInfo) string {
 	s, ok := f.Sys().(*syscall.Stat_t)
 	if !ok {

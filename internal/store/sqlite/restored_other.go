@@ -4,6 +4,5 @@ package sqlite
 
 import "io/fs"
 
-// identity tells a file from a copy of it that did not keep the time of the
-// original.
+// identity returns a text that differs between a file and a copy with another modification time.
 func identity(f fs.FileInfo) string { return f.ModTime().String() }

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A store that is closed and opened again is the same. One whose file, or whole
-// directory, was put back from a backup is told from the one that continued,
-// however it was put back, so that a cursor of the one is none of the other.
+// TestRestoredStoreHasAnEpochOfItsOwn checks that a reopened store keeps its epoch. If its file or
+// its whole directory was restored from a backup, however that was done, it must have another
+// epoch, so that cursors of the original are not valid for it.
 func TestRestoredStoreHasAnEpochOfItsOwn(t *testing.T) {
 	epochOf := func(t *testing.T, path string) uint64 {
 		t.Helper()
@@ -60,7 +60,8 @@ func TestRestoredStoreHasAnEpochOfItsOwn(t *testing.T) {
 	}
 }
 
-// A crash between the steps of opening leaves a store that is known again.
+// TestCrashWhileOpeningKeepsTheEpoch checks that a crash between the steps of opening does not
+// change the epoch.
 func TestCrashWhileOpeningKeepsTheEpoch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s, err := Open(t.Context(), Options{Path: path})
@@ -71,7 +72,7 @@ func TestCrashWhileOpeningKeepsTheEpoch(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// A mark that the database does not name, or no longer does.
+	// A mark to which the database does not refer, or no longer refers.
 	if err := makeFile(path + markInfix + "crashed"); err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,8 @@ const (
 	errLogLimit = "the write-ahead log has reached its limit, since reads are in the way of folding it into the file; writes go on when they have ended"
 )
 
-// admit answers the calls of a batch that there is no room for, and returns the
-// others. On a disk that is full only those run that free what is stored: the room
-// of the reserve is theirs.
+// admit answers the calls of a batch for which there is no space, and returns the others. On a full
+// disk only calls that free data run, in the space of the reserve.
 func (c *committer) admit(batch []*commit.Call) []*commit.Call {
 	if c.brokenErr() != nil {
 		return batch
@@ -36,9 +35,9 @@ func (c *committer) admit(batch []*commit.Call) []*commit.Call {
 	return admitted
 }
 
-// fitting splits a batch into the calls that there is room for and the others. What a
-// call writes has to fit twice, into the log and then into the file: a log that cannot
-// be folded any more would leave no room to delete either.
+// fitting splits a batch into the calls for which there is space and the others. The data of a call
+// must fit twice, into the log and then into the file. Otherwise the log could no longer be
+// checkpointed, and there would be no space to delete anything either.
 func (c *committer) fitting(batch []*commit.Call) (fit, rest []*commit.Call) {
 	left := c.roomFor(batch)
 	for _, call := range batch {
@@ -59,16 +58,15 @@ func (c *committer) fitting(batch []*commit.Call) (fit, rest []*commit.Call) {
 	return fit, rest
 }
 
-// room is how many bytes the log can grow by, and the log and the file together: the
-// file may take the reserve.
+// room is the space, in bytes, by which the log can grow, and by which the log and the file can
+// grow together. The file may use the reserve.
 type room struct{ log, both int64 }
 
 func (r room) takes(size int64) bool { return size <= r.log && 2*size <= r.both }
 
 func (r room) less(size int64) room { return room{r.log - size, r.both - 2*size} }
 
-// roomFor returns the room for a batch. If that is too little it empties the log
-// first.
+// roomFor returns the space for a batch. If that is too small, it empties the log first.
 func (c *committer) roomFor(batch []*commit.Call) room {
 	size := int64(0)
 	for _, call := range batch {
@@ -84,8 +82,8 @@ func (c *committer) roomFor(batch []*commit.Call) room {
 	return there
 }
 
-// roomNow returns the room that there is. The log still has to move what is in it. A
-// store without a reserve does not look.
+// roomNow returns the current space, less what is in the log and must still move to the file. It is
+// unlimited in a store without a reserve.
 func (c *committer) roomNow() room {
 	none := room{math.MaxInt64, math.MaxInt64}
 	if c.reserve == nil {
@@ -102,13 +100,13 @@ func (c *committer) roomNow() room {
 	return r
 }
 
-// sizeInLog is about how many bytes a call adds to the log.
+// sizeInLog returns the approximate number of bytes that a call adds to the log.
 func sizeInLog(call *commit.Call) int64 { return int64(call.Bytes) + int64(call.Bytes)/8 + callPages }
 
-// callPages is what a call writes beside its content: rows, and pages of indexes.
+// callPages is what a call writes in addition to its content: rows and index pages, in bytes.
 const callPages = 16 << 10
 
-// stillShort reports whether a write that was refused would be refused again.
+// stillShort reports whether a refused write would be refused again.
 func (c *committer) stillShort() bool {
 	if c.short > 0 && c.roomNow().takes(c.short) {
 		c.short = 0
@@ -116,8 +114,8 @@ func (c *committer) stillShort() bool {
 	return c.short > 0
 }
 
-// freesWith runs a batch that found no room again with the reserve's, if all of it
-// frees what is stored.
+// freesWith reruns a batch that found no space, using the space of the reserve. It does so only if
+// all calls of the batch free data.
 func (c *committer) freesWith(batch []*commit.Call, careful bool, outcomes []commit.Outcome, err error) ([]commit.Outcome, error) {
 	for _, call := range batch {
 		if !call.Frees {
@@ -127,7 +125,7 @@ func (c *committer) freesWith(batch []*commit.Call, careful bool, outcomes []com
 	if !c.reserve.Release() {
 		return outcomes, err
 	}
-	c.filled = true // so that the reserve is made again
+	c.filled = true // so that the reserve is created again
 	return c.attempt(batch, careful)
 }
 
@@ -137,22 +135,21 @@ func refuse(calls []*commit.Call, why string) {
 	}
 }
 
-// frameSize is what a page takes up in the log.
+// frameSize is the size of a page in the log, with its header.
 const frameSize = 4096 + 24
 
 func (c *committer) logBytes() int64 { return int64(c.conn.logPages()) * frameSize }
 
-// limitPatience is how many milliseconds the reads have that are in the way of emptying
-// a log at its limit: nothing could be written meanwhile anyway.
+// limitPatience is how long, in milliseconds, emptying a log at its limit waits for reads that
+// prevent it. Nothing could be written in that time anyway.
 const limitPatience = 1000
 
-// logHasRoom reports whether the log is below its limit, and empties it where it is
-// not and the reads in the way end.
+// logHasRoom reports whether the log is below its limit. If it is not, it tries to empty the log.
 func (c *committer) logHasRoom() bool {
 	return c.logBytes() < c.walLimit || c.beginAnew(limitPatience)
 }
 
-// lookForRoom decides whether the disk is full.
+// lookForRoom determines whether the disk is full.
 func (c *committer) lookForRoom() {
 	if c.reserve == nil || (c.reserve.Held() && !c.reserve.Low()) {
 		return
@@ -160,8 +157,8 @@ func (c *committer) lookForRoom() {
 	c.makeRoom()
 }
 
-// makeRoom releases the reserve on a full disk, and empties the log with the room
-// that this gives. The disk is full as long as the reserve cannot be made again.
+// makeRoom releases the reserve on a full disk, and uses the space to empty the log. The disk
+// counts as full until the reserve can be created again.
 func (c *committer) makeRoom() {
 	if c.filled || c.reserve.Low() {
 		c.reserve.Release()
@@ -183,21 +180,21 @@ func (c *committer) makeRoom() {
 	c.full = err != nil
 }
 
-// impair notes why writes are refused, "" if they are not.
+// impair records why writes are refused; "" if they are not.
 func (c *committer) impair(why string) {
 	if was := c.impaired.Load(); was == nil || *was != why {
 		c.impaired.Store(&why)
 	}
 }
 
-// Degraded implements [store.Degrading]: it says why writes are refused, and looks
-// again before it does.
+// Degraded implements [store.Degrading]. It returns why writes are refused, after it has checked
+// that again.
 func (s *Store) Degraded(ctx context.Context) []store.Degradation {
 	why := s.committer.impaired.Load()
 	if why == nil || *why == "" {
 		return nil
 	}
-	_, _ = s.Do(ctx, store.Command{ // what it finds is noted
+	_, _ = s.Do(ctx, store.Command{ // this updates impaired
 		Name: "look for room", Lane: store.LaneSweeps, Frees: true,
 		Decide: func(*store.State) (*store.Changes, error) { return nil, nil },
 	})

@@ -22,11 +22,11 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// At its limit the log is not written to until it can be emptied.
+// TestTheLogsLimitHolds checks that a log at its limit is not written until it can be emptied.
 func TestTheLogsLimitHolds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})
-	made, err := logSize(path) // by the migrations; the file is not made shorter
+	made, err := logSize(path) // by the migrations; the file is never truncated
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,8 @@ func TestTheLogsLimitHolds(t *testing.T) {
 	}
 }
 
-// A file that cannot be written is fatal, like a log that cannot: whoever folds it.
+// TestAFileThatCannotBeWrittenIsFatal checks that a file that cannot be written is fatal, like a
+// log that cannot be written, whoever runs the checkpoint.
 func TestAFileThatCannotBeWrittenIsFatal(t *testing.T) {
 	for _, kind := range []disktest.Kind{disktest.Write, disktest.Sync} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -120,7 +121,7 @@ func TestAFileThatCannotBeWrittenIsFatal(t *testing.T) {
 	}
 }
 
-// impairment is why the store refuses writes, "" if it does not.
+// impairment returns why the store refuses writes; "" if it does not.
 func impairment(t *testing.T, s *Store) string {
 	t.Helper()
 	var why string
@@ -133,11 +134,12 @@ func impairment(t *testing.T, s *Store) string {
 	return why
 }
 
-// smallDisk marks the child process that has a small disk in a folder.
+// smallDisk is the environment variable that passes the child process the directory of its small
+// disk.
 const smallDisk = "PERDURE_TEST_SMALL_DISK"
 
-// inSmallDisk runs the test again in a process of its own, which sees a disk of so
-// many bytes, and returns its folder there; "" in the process that waited for it.
+// inSmallDisk runs the test again in a child process with a disk of that many bytes. In the child
+// it returns the directory on that disk; in the parent it returns "" after the child has ended.
 func inSmallDisk(t *testing.T, bytes int) string {
 	t.Helper()
 	if folder := os.Getenv(smallDisk); folder != "" {
@@ -157,7 +159,7 @@ func inSmallDisk(t *testing.T, bytes int) string {
 	return ""
 }
 
-// fillDisk leaves no room, but for what a reserve takes up.
+// fillDisk fills the disk, except for the space of a reserve.
 func fillDisk(t *testing.T, folder string) (free func()) {
 	t.Helper()
 	name := filepath.Join(folder, "filler")
@@ -179,8 +181,8 @@ func fillDisk(t *testing.T, folder string) (free func()) {
 	}
 }
 
-// A disk that is full is no trap: what was answered is there, what is deleted makes
-// room, the next start succeeds, and with room again writes continue.
+// TestAFullDiskIsNoTrap checks a full disk. Answered writes must be there, deletions must free
+// space, the next start must succeed, and writes must continue once there is space.
 func TestAFullDiskIsNoTrap(t *testing.T) {
 	folder := inSmallDisk(t, 24<<20)
 	if folder == "" {
@@ -193,7 +195,7 @@ func TestAFullDiskIsNoTrap(t *testing.T) {
 	}
 	input := json.RawMessage(`"` + strings.Repeat("x", 60<<10) + `"`)
 	var kept []uuid.UUID
-	for refused := 0; refused < 10 && (err == nil || impairment(t, s) == ""); { // a refusal may make room
+	for refused := 0; refused < 10 && (err == nil || impairment(t, s) == ""); { // a refusal may free space
 		id := uuid.New()
 		if err = begin(t, s, id, input); err == nil {
 			kept = append(kept, id)
@@ -227,7 +229,7 @@ func TestAFullDiskIsNoTrap(t *testing.T) {
 		t.Errorf("after deletes the store says %q", why)
 	}
 
-	free := fillDisk(t, folder) // by somebody else, with what was written in the log
+	free := fillDisk(t, folder) // another process fills the disk while data is in the log
 	if err := add(); !perdure.IsCode(err, perdure.Unavailable) {
 		t.Errorf("a write gives %v", err)
 	}
@@ -269,7 +271,7 @@ func fileSize(t *testing.T, path string) int64 {
 	return info.Size()
 }
 
-// prune deletes executions, as a sweep does.
+// prune deletes executions like a sweep.
 func prune(t *testing.T, s *Store, ids []uuid.UUID) {
 	t.Helper()
 	t.Helper()

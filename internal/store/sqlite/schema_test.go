@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// Whatever belongs to an execution goes with it.
+// TestExecutionsAreDeletedWhole checks that all data of an execution is deleted with it.
 func TestExecutionsAreDeletedWhole(t *testing.T) {
 	s := open(t, Options{})
 	x, d := uuid.New(), uuid.New()
@@ -72,13 +72,13 @@ func TestExecutionsAreDeletedWhole(t *testing.T) {
 	}
 }
 
-// listed are scans of what a statement has put together, or was given.
+// listed names scans of a statement's parameters or of its intermediate results.
 var listed = map[string]bool{"up": true, "class": true, "j": true, "CONSTANT": true, "holder": true, "place": true, "asked": true}
 
 var scan = regexp.MustCompile(`SCAN (\w+)`)
 
-// No statement of the hot paths goes through a whole table, and none that picks
-// sorts what is pending.
+// TestHotStatementsUseIndexes checks that no statement of the hot paths scans a whole table, and
+// that no pick sorts what is pending.
 func TestHotStatementsUseIndexes(t *testing.T) {
 	s := open(t, Options{})
 	queries := relational.Statements(words)
@@ -86,7 +86,7 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 	for kind, query := range due {
 		queries[fmt.Sprint("pick ", kind)] = query
 	}
-	// Leases that are over are few, and what embedded workers had is picked once.
+	// Expired leases are few, and what embedded workers held is picked only once.
 	expired, embedded := fmt.Sprint("pick ", store.PickExpiredAgents), fmt.Sprint("pick ", store.PickEmbedded)
 	sorted := map[string]bool{
 		expired: true, fmt.Sprint("pick ", store.PickExpiredTasks): true, embedded: true,
@@ -105,8 +105,7 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 	}
 }
 
-// partial reports whether a scan is one of an index that holds only what may be
-// picked.
+// partial reports whether a scan is of an index that contains only what may be picked.
 func partial(step string) bool {
 	for _, index := range []string{"_deferred", "_timer_due", "_stream_dead"} {
 		if strings.Contains(step, index) {
@@ -116,8 +115,8 @@ func partial(step string) bool {
 	return false
 }
 
-// counts reports whether a scan is that of a count, which goes through all of an
-// index: one that holds nothing that has ended.
+// counts reports whether a scan belongs to a count, which reads a whole index without anything that
+// has ended.
 func counts(name, step string) bool {
 	if !strings.HasPrefix(name, "census") {
 		return false
@@ -132,7 +131,7 @@ func counts(name, step string) bool {
 
 var numbered = regexp.MustCompile(`\?(\d+)`)
 
-// noArguments are as many as a statement asks for.
+// noArguments returns as many nil arguments as a statement has parameters.
 func noArguments(query string) []any {
 	most := strings.Count(numbered.ReplaceAllString(query, ""), "?")
 	for _, found := range numbered.FindAllStringSubmatch(query, -1) {

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Events are found by their seq wherever they stand in the log: with text between
-// them, with seqs that are those of blocks, and with the log's beginning gone.
+// TestEventsAreFoundByTheirSeq checks that events are found by their seq wherever they are in the
+// log: with chunks between them, with seqs used by blocks, and with the start of the log pruned.
 func TestEventsAreFoundByTheirSeq(t *testing.T) {
 	for name, gap := range map[string]func(r *rand.Rand) int64{
 		"no text":               func(*rand.Rand) int64 { return 0 },
@@ -50,8 +50,7 @@ func TestEventsAreFoundByTheirSeq(t *testing.T) {
 	}
 }
 
-// appendEvents writes some events, with gaps between their positions, and now and then
-// leaves a seq to a block.
+// appendEvents writes some events with gaps between their positions. It leaves some seqs to blocks.
 func appendEvents(t *testing.T, s *Store, id uuid.UUID, r *rand.Rand, gap func(*rand.Rand) int64) (seqs []int64, last int64) {
 	t.Helper()
 	err := do(t, s, id, func(st *store.State) (*store.Changes, error) {
@@ -88,8 +87,8 @@ func eventSeqs(t *testing.T, s *Store, id uuid.UUID, after, upTo int64) (seqs []
 	return seqs
 }
 
-// No two events of an execution have one seq, and none has an earlier one than that
-// before it: whoever tries writes nothing.
+// TestSeqsRise checks that no two events of an execution have the same seq, and that seqs increase.
+// A command that violates this must write nothing.
 func TestSeqsRise(t *testing.T) {
 	s := open(t, Options{})
 	id := uuid.New()

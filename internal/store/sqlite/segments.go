@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// placesIndex is made when every entry has its place in the tree. While it is not
-	// there, places are missing.
+	// placesIndex is created when every entry has its place in the tree. Until then, places are
+	// missing.
 	placesIndex  = "idx_agent_entry_place"
 	makePlaces   = "CREATE UNIQUE INDEX " + placesIndex + " ON agent_entry (agent_execution_id, segment, depth) WHERE depth > 0"
 	placesThere  = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = '" + placesIndex + "')"
 	setPlace     = "UPDATE agent_entry SET segment = ?, depth = ? WHERE number = ?"
 	nextWithRows = "SELECT agent_execution_id FROM agent_entry WHERE agent_execution_id > ? ORDER BY agent_execution_id LIMIT 1"
 	unplaced     = "SELECT EXISTS (SELECT 1 FROM agent_entry WHERE agent_execution_id = ? AND depth IS NULL)"
-	// placesCommitted is about how many places one transaction writes.
+	// placesCommitted is the approximate number of places that one transaction writes.
 	placesCommitted = 5000
 )
 
-// errNoPlaces refuses to read a file of which entries have no place yet.
+// errNoPlaces refuses to read a file with entries that have no place yet.
 var errNoPlaces = perdure.Errorf(perdure.Conflict, "the database is of another version of this program; start a server of this program on it first")
 
-// placeEntries returns the entries that an older build has stored their places in the
-// tree, some thousands in each transaction. Interrupted, it continues the next time.
+// placeEntries computes the places in the tree of entries that an older version has stored, some
+// thousands per transaction. After an interruption, the next call continues.
 func placeEntries(ctx context.Context, path string) (err error) {
 	c, err := openConn(ctx, path, writing, "synchronous(full)", "cache_size(-65536)", "temp_store(file)")
 	if err != nil {
@@ -50,10 +50,10 @@ func (v view) hasPlaces() (there bool, err error) {
 	return n != 0, err
 }
 
-// placing writes places in transactions of a bounded size.
+// placing writes places in transactions of limited size.
 type placing struct {
 	v       view
-	written int // in the transaction
+	written int // in the current transaction
 }
 
 func (p *placing) all() error {

@@ -16,7 +16,7 @@ func TestPathsCostWhatTheyReturn(t *testing.T) {
 	counttest.Paths(t, s, s.Reader)
 }
 
-// unplace makes the file one of a build that knew of no places.
+// unplace converts the file to one of a version without places.
 const unplace = "DROP INDEX " + placesIndex + "; DELETE FROM agent_segment; UPDATE agent_entry SET segment = NULL, depth = NULL"
 
 // trees returns the path of a file with random trees, and the check of its paths.
@@ -53,7 +53,8 @@ func placesIn(t *testing.T, path string) []string {
 		texts(t, db, "SELECT hex(agent_execution_id) || ' ' || segment || ' ' || base_segment || ' ' || base_depth FROM agent_segment ORDER BY 1")...)
 }
 
-// The entries of a store from before get the places that they would have been given.
+// TestEntriesFromBeforeArePlaced checks that the entries of an older store get the same places as
+// new entries would.
 func TestEntriesFromBeforeArePlaced(t *testing.T) {
 	path, check := trees(t, 7, 400)
 	want := placesIn(t, path)
@@ -68,7 +69,8 @@ func TestEntriesFromBeforeArePlaced(t *testing.T) {
 	}
 }
 
-// Places are written a few thousand at a time, and an interruption loses no more.
+// TestPlacingGoesOnAfterAnInterruption checks that places are written a few thousand at a time, and
+// that an interruption loses no more than that.
 func TestPlacingGoesOnAfterAnInterruption(t *testing.T) {
 	path, check := trees(t, 2, 7000)
 	want := placesIn(t, path)

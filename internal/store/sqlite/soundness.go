@@ -14,29 +14,29 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// checkRest is how many times as long as it took the check of a piece is followed by
-// a pause: what serves comes first.
+// checkRest is the ratio of the pause after a piece of the check to the duration of the piece.
+// Serving has priority.
 const checkRest = 2
 
-// soundness is what is known of whether the file is sound.
+// soundness is what is known about the integrity of the file.
 type soundness struct {
 	path   string
 	mark   pagecheck.Mark
 	logger *slog.Logger
 	pause  func(ctx context.Context, took time.Duration) error
-	// found is told of damage that the check in the background finds.
+	// found is called for damage that the background check finds.
 	found func(error)
 
 	state  pagecheck.State // at the start
 	passed atomic.Bool
-	pages  atomic.Uint32 // that are checked
+	pages  atomic.Uint32 // number of checked pages
 	of     atomic.Uint32
 	stop   context.CancelFunc
 	ended  chan struct{}
 }
 
-// look reads how the store was left, before anything is written. A log that is left
-// shows an end that was not orderly, also of a build that left no mark.
+// look reads how the store was left, before anything is written. A remaining log shows an unclean
+// shutdown, also of a version that left no mark.
 func (s *soundness) look() error {
 	state, err := s.mark.Read()
 	if err != nil {
@@ -49,9 +49,9 @@ func (s *soundness) look() error {
 	return nil
 }
 
-// settle makes what the log holds durable. The mark is there before: a crash in
-// between leaves no log that would tell of the end before. On a full disk the mark may
-// have to wait for the room that settling makes.
+// settle syncs the content of the log to the disk. The mark is written before: otherwise a crash in
+// between could leave neither the mark nor the log as a sign of the unclean shutdown. On a full
+// disk the mark may have to wait for the space that settling frees.
 func (s *soundness) settle(reserve *disk.Reserve) error {
 	if err := s.look(); err != nil {
 		return err
@@ -67,9 +67,9 @@ func (s *soundness) settle(reserve *disk.Reserve) error {
 	return s.mark.Write(now)
 }
 
-// start checks what has to be sound before anything is served: all of the file where
-// the last check found damage, or where before says so and nobody knows. A file that
-// was copied here is as unknown as one that was not closed.
+// start checks what must be intact before anything is served. It checks the whole file if the last
+// check found damage, or if before is set and the state of the file is unknown. The state of a
+// copied file is as unknown as that of a file that was not closed cleanly.
 func (s *soundness) start(v view, before bool) error {
 	ctx := v.ctx
 	if err := s.check(ctx, (*pagecheck.File).Start); err != nil {
@@ -95,7 +95,7 @@ func (s *soundness) start(v view, before bool) error {
 	return s.pass()
 }
 
-// pass notes that the file is sound.
+// pass records that the file is intact.
 func (s *soundness) pass() error {
 	s.passed.Store(true)
 	return s.mark.Write(pagecheck.Open)
@@ -104,7 +104,7 @@ func (s *soundness) pass() error {
 // CheckBeside implements [store.Checking].
 func (s *Store) CheckBeside() { s.soundness.background() }
 
-// background begins the check of the whole file, unless it is sound already.
+// background starts the check of the whole file, unless it is known to be intact.
 func (s *soundness) background() {
 	if s.passed.Load() {
 		return
@@ -129,7 +129,7 @@ func (s *soundness) run(ctx context.Context) {
 			s.logger.Warn("it could not be noted that the store's file is sound", "err", err)
 		}
 		s.logger.Info("the store's file is sound", "pages", s.of.Load())
-	case ctx.Err() != nil: // the store is being closed, and the next start begins again
+	case ctx.Err() != nil: // the store is being closed; the next start checks again
 	case perdure.IsCode(err, perdure.Internal):
 		s.found(err)
 	default:
@@ -137,7 +137,7 @@ func (s *soundness) run(ctx context.Context) {
 	}
 }
 
-// check runs a check on a connection of its own. Damage is an error of code internal.
+// check runs a check on its own connection. Damage is an error with code internal.
 func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context.Context) error) error {
 	c, err := openConn(ctx, s.path, reading, "query_only(1)", "cache_size(-256)")
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context
 	return errors.Join(err, c.close())
 }
 
-// end stops the check.
+// end stops the check and waits for its end.
 func (s *soundness) end() {
 	if s.stop != nil {
 		s.stop()
@@ -164,7 +164,7 @@ func (s *soundness) end() {
 	}
 }
 
-// closed notes that the store was closed in order.
+// closed records that the store was closed cleanly.
 func (s *soundness) closed() error {
 	if !s.passed.Load() {
 		return nil
@@ -172,7 +172,7 @@ func (s *soundness) closed() error {
 	return s.mark.Remove()
 }
 
-// rest pauses after a piece of the check.
+// rest pauses after a piece of the check that has taken took.
 func rest(ctx context.Context, took time.Duration) error {
 	timer := time.NewTimer(checkRest * took)
 	defer timer.Stop()
@@ -199,7 +199,7 @@ func (s *Store) Failed() error {
 	return nil
 }
 
-// snapshot calls f with one moment of the file.
+// snapshot calls f with a consistent snapshot of the file.
 func (c *conn) snapshot(ctx context.Context, f func(pagecheck.Snapshot) error) error {
 	always := view{conn: c, ctx: context.Background()}
 	if _, err := always.exec("BEGIN"); err != nil {
@@ -241,7 +241,7 @@ func (m moment) Quick() (verdict string, err error) {
 	return verdict, err
 }
 
-// foundDamage ends all writing, and notes the damage for the next start.
+// foundDamage stops all writing, and records the damage for the next start.
 func (c *committer) foundDamage(err error) {
 	if noted := pagecheck.MarkOf(c.path).Write(pagecheck.Damaged); noted != nil {
 		c.logger.Warn("the damage could not be noted for the next start", "err", noted)

@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/internal/pagecheck"
 )
 
-// stored is a store of some 1,500 pages that was closed in order, and the execution
-// that was stored first.
+// stored creates a store of about 1,500 pages that was closed cleanly. It also returns the first
+// execution.
 func stored(t *testing.T) (path string, first uuid.UUID) { t.Helper(); return storedRows(t, 300) }
 
 func storedRows(t *testing.T, rows int) (path string, first uuid.UUID) {
@@ -43,7 +43,7 @@ func storedRows(t *testing.T, rows int) (path string, first uuid.UUID) {
 	return path, first
 }
 
-// spoil overwrites a page in the middle of a table or an index; mend puts it back.
+// spoil overwrites a page in the middle of a table or an index. mend restores it.
 func spoil(t *testing.T, path, name string) (mend func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
@@ -89,7 +89,7 @@ func wantMark(t *testing.T, path string, want pagecheck.State) {
 	}
 }
 
-// opened opens a store whose check waits before the second piece until it is let go.
+// opened opens a store whose check pauses before the second piece until goOn is called.
 func opened(t *testing.T, path string, fatal func(error)) (s *Store, goOn func()) {
 	t.Helper()
 	gate := make(chan struct{})
@@ -111,8 +111,8 @@ func opened(t *testing.T, path string, fatal func(error)) (s *Store, goOn func()
 	return s, func() { close(gate) }
 }
 
-// A store that was closed in order is not checked as a whole, and one that is open is
-// marked.
+// TestAnOrderlyEndNeedsNoCheck checks that a cleanly closed store is not checked completely, and
+// that an open store is marked.
 func TestAnOrderlyEndNeedsNoCheck(t *testing.T) {
 	path, _ := stored(t)
 	wantMark(t, path, pagecheck.Checked)
@@ -130,8 +130,8 @@ func TestAnOrderlyEndNeedsNoCheck(t *testing.T) {
 	open(t, Options{Path: path})
 }
 
-// A store that was not closed serves before it is checked. Damage ends all writing,
-// and the next start finds it before it serves.
+// TestDamageIsFoundBeside checks that a store that was not closed cleanly serves before it is
+// checked. Damage must stop all writing, and the next start must find it before it serves.
 func TestDamageIsFoundBeside(t *testing.T) {
 	for _, name := range []string{"agent_execution", "sqlite_autoindex_agent_execution_1"} {
 		t.Run(name, func(t *testing.T) {
@@ -188,7 +188,8 @@ func TestDamageIsFoundBeside(t *testing.T) {
 	}
 }
 
-// A check that was cut off is made again by the next start, until one has passed.
+// TestACheckThatIsCutOffIsMadeAgain checks that an interrupted check is repeated by the next
+// starts, until one has passed.
 func TestACheckThatIsCutOffIsMadeAgain(t *testing.T) {
 	path, first := stored(t)
 	if err := pagecheck.MarkOf(path).Write(pagecheck.Open); err != nil {
@@ -197,7 +198,7 @@ func TestACheckThatIsCutOffIsMadeAgain(t *testing.T) {
 	fatal := func(err error) { t.Error(err) }
 	for range 2 {
 		s, _ := opened(t, path, fatal)
-		wantMark(t, path, pagecheck.Unchecked) // what a kill now would leave
+		wantMark(t, path, pagecheck.Unchecked) // the mark that a kill would leave now
 		if err := begin(t, s, uuid.New(), nil); err != nil {
 			t.Errorf("a write beside the check gives %v", err)
 		}
@@ -222,7 +223,7 @@ func TestACheckThatIsCutOffIsMadeAgain(t *testing.T) {
 	wantMark(t, path, pagecheck.Checked)
 }
 
-// readSoFar is how many bytes this process has read from files.
+// readSoFar returns how many bytes this process has read from files.
 func readSoFar(t *testing.T) (bytes int64) {
 	t.Helper()
 	raw, err := os.ReadFile("/proc/self/io")
@@ -235,8 +236,8 @@ func readSoFar(t *testing.T) (bytes int64) {
 	return bytes
 }
 
-// A start reads as much of a large store as of a small one, also after an end that was
-// not orderly.
+// TestAStartReadsABoundedPart checks that a start reads as much of a large store as of a small one,
+// also after an unclean shutdown.
 func TestAStartReadsABoundedPart(t *testing.T) {
 	var read []int64
 	for _, rows := range []int{100, 1000} {
@@ -266,8 +267,8 @@ func TestAStartReadsABoundedPart(t *testing.T) {
 	}
 }
 
-// A log that was left, and a file that was copied here, tell of an end that was not
-// orderly, without a mark.
+// TestAnEndIsKnownWithoutAMark checks that a remaining log and a copied file show an unclean
+// shutdown without a mark.
 func TestAnEndIsKnownWithoutAMark(t *testing.T) {
 	for name, leave := range map[string]func(path string) error{
 		"a log": func(path string) error { return os.WriteFile(path+"-wal", make([]byte, 64), 0o600) },

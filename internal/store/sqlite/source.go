@@ -11,30 +11,29 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// Source reads the rows of a store that nobody else has open, to copy them
-// elsewhere.
+// Source reads the rows of a store in order to copy them elsewhere. Nobody else may have the store
+// open.
 type Source struct {
 	conn *conn
 	path string
 	lock *fileLock
 }
 
-// Moved says where a store went.
+// Moved says where a store was moved.
 type Moved struct {
-	// To names the place, for people.
+	// To is a human-readable name of the place.
 	To string
-	// Copy is the copy that it went by.
+	// Copy identifies the copy by which the store was moved.
 	Copy uuid.UUID
 	At   perdure.Time
 }
 
-// movedTable stands in a file whose rows are elsewhere. It is no part of the
-// schema.
+// movedTable is a table in files whose rows were moved elsewhere. It is not part of the schema.
 const movedTable = "moved"
 
-// OpenSource opens the store at path for itself alone. It neither brings tables
-// up to date nor renews the epoch: [Open] did, unless the store has been moved.
-// Errors: unavailable while another process has the file open.
+// OpenSource opens the store at path exclusively. It neither migrates tables nor renews the epoch:
+// [Open] has done that, unless the store has been moved. Errors: unavailable if another process has
+// the file open.
 func OpenSource(ctx context.Context, path string) (*Source, error) {
 	if err := refuseHalfReplaced(path); err != nil {
 		return nil, err
@@ -67,8 +66,8 @@ func openLockedSource(ctx context.Context, path string) (*Source, error) {
 	return s, nil
 }
 
-// hold keeps others out of the file, readers too. The mode takes hold with the
-// first transaction.
+// hold locks the file against all others, including readers. The mode takes effect with the first
+// transaction.
 func (s *Source) hold(ctx context.Context) error {
 	v := view{conn: s.conn, ctx: ctx}
 	if _, err := v.exec("PRAGMA busy_timeout = 1000"); err != nil {
@@ -94,7 +93,7 @@ func (s *Source) transact(ctx context.Context, f func(v view) error) error {
 	return err
 }
 
-// Identity returns the store's epoch, and when it was made.
+// Identity returns the store's epoch, and when it was created, in milliseconds.
 func (s *Source) Identity(ctx context.Context) (epoch uint64, madeAt int64, err error) {
 	var stored int64
 	_, err = view{conn: s.conn, ctx: ctx}.one("SELECT epoch, created_at FROM store WHERE id = 1", nil, &stored, &madeAt)
@@ -107,8 +106,8 @@ func (s *Source) Opened(ctx context.Context) (n int64, err error) {
 	return n, refusal(err)
 }
 
-// Tables returns every table that holds what is stored; those by which the file
-// itself is known are left out.
+// Tables returns every table with stored data. It leaves out the tables that describe the file
+// itself.
 func (s *Source) Tables(ctx context.Context) ([]relational.Table, error) {
 	return tablesOf(view{conn: s.conn, ctx: ctx})
 }
@@ -140,9 +139,9 @@ func tablesOf(v view) ([]relational.Table, error) {
 	return tables, refusal(err)
 }
 
-// Rows returns the rows of a table in the order of its key, those after the key
-// that is given, or all. A row is valid until the function that takes it
-// returns; its values are int64, string, []byte and nil.
+// Rows calls take with the rows of a table in the order of its key. If after is set, it starts with
+// the row after that key. A row is valid only until take returns; its values are int64, string,
+// []byte and nil.
 func (s *Source) Rows(ctx context.Context, t relational.Table, after []any, take func(row []any) error) error {
 	key := strings.Join(t.Key, ", ")
 	query := "SELECT " + strings.Join(t.Columns, ", ") + " FROM " + t.Name
@@ -163,7 +162,7 @@ func (s *Source) Rows(ctx context.Context, t relational.Table, after []any, take
 	return refusal(err)
 }
 
-// Moved reports whether and where the store went; nil if it is here.
+// Moved returns where the store was moved; nil if it was not moved.
 func (s *Source) Moved(ctx context.Context) (*Moved, error) {
 	m, err := movedFrom(view{conn: s.conn, ctx: ctx})
 	return m, refusal(err)
@@ -183,7 +182,7 @@ func movedFrom(v view) (*Moved, error) {
 	return &m, nil
 }
 
-// Move marks the store as moved, so that nobody continues with it where it was.
+// Move marks the store as moved, so that nobody continues to use this file.
 func (s *Source) Move(ctx context.Context, m Moved) error {
 	return refusal(s.transact(ctx, func(v view) error {
 		if _, err := v.exec("CREATE TABLE IF NOT EXISTS " + movedTable + " (id INTEGER PRIMARY KEY CHECK (id = 1), target TEXT NOT NULL, copy BLOB NOT NULL, moved_at INTEGER NOT NULL) STRICT"); err != nil {
@@ -194,10 +193,10 @@ func (s *Source) Move(ctx context.Context, m Moved) error {
 	}))
 }
 
-// Close gives the file up.
+// Close closes the file and releases its lock.
 func (s *Source) Close() error { return errors.Join(s.conn.close(), s.lock.release()) }
 
-// checkPlace refuses a store that is elsewhere now.
+// checkPlace returns an error if the store was moved elsewhere.
 func checkPlace(v view) error {
 	m, err := movedFrom(v)
 	if err != nil || m == nil {

@@ -33,7 +33,7 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store { return open(t, Options{}) })
 }
 
-// Whether what is decided is written at once or put off makes no difference.
+// TestConformanceOfWritesPutOff checks that deferred writes behave like immediate ones.
 func TestConformanceOfWritesPutOff(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store { return open(t, Options{laterFrom: 1}) })
 }

@@ -9,12 +9,12 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// written is how often the statements of the connection that writes have run, by their
-// first two or three words.
+// written returns how often each statement of the writing connection has run, by its first two or
+// three words.
 func (s *Store) written() map[string]int {
 	runs := map[string]int{}
 	c := s.committer.conn
-	s.committer.deciding.Lock() // it may not have come to rest
+	s.committer.deciding.Lock() // the committer may still be running
 	defer s.committer.deciding.Unlock()
 	for query, st := range c.stmts {
 		words := strings.Fields(query)
@@ -23,8 +23,9 @@ func (s *Store) written() map[string]int {
 	return runs
 }
 
-// A step writes two rows and reads none; a dispatched task writes eleven in two
-// transactions, and reads none: the committer has the rows that it wrote before.
+// TestStatementsOfAStepAndATask checks that a step writes two rows and reads none, and that a
+// dispatched task writes eleven in two transactions and reads none, because the committer caches
+// the rows that it wrote.
 func TestStatementsOfAStepAndATask(t *testing.T) {
 	s := open(t, Options{Plain: true})
 	r := counttest.Claim(t, s)
@@ -42,7 +43,7 @@ func TestStatementsOfAStepAndATask(t *testing.T) {
 		}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			one.do(0) // what it needs is known then
+			one.do(0) // fills the caches
 			before := s.written()
 			for i := range n {
 				one.do(i + 1)

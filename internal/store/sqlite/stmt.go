@@ -13,14 +13,14 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// stmt is a compiled statement of a connection.
+// stmt is a compiled statement of a connection. One goroutine uses it at a time.
 type stmt struct {
 	*native
 	handle          uintptr
 	params, columns int
 	running         bool
-	once            bool // it is closed after its use
-	// args holds the texts and blobs that are bound, until the statement ends.
+	once            bool // close it after its use
+	// args is the address of the bound texts and blobs, until the statement ends.
 	args uintptr
 	room int
 	row  func(dest ...any) error // scan
@@ -28,15 +28,14 @@ type stmt struct {
 
 func (s *stmt) close() {
 	if s.handle != 0 {
-		lib.Xsqlite3_finalize(s.tls, s.handle) // gives the last step's error again
+		lib.Xsqlite3_finalize(s.tls, s.handle) // repeats the last step's error
 		s.handle = 0
 	}
 	s.free(s.args)
 	s.args, s.room = 0, 0
 }
 
-// begin binds the arguments, all of them: what is left of earlier ones points to
-// memory that holds other things now.
+// begin binds all arguments. Bindings from earlier runs point to memory that was reused.
 func (s *stmt) begin(args []any) error {
 	if len(args) != s.params {
 		return fmt.Errorf("%d arguments for %d parameters", len(args), s.params)
@@ -67,7 +66,7 @@ func (s *stmt) begin(args []any) error {
 	return nil
 }
 
-// reserve makes room for the arguments.
+// reserve allocates memory for the arguments.
 func (s *stmt) reserve(size int) error {
 	if s.args != 0 && size <= s.room {
 		return nil
@@ -82,7 +81,7 @@ func (s *stmt) reserve(size int) error {
 	return nil
 }
 
-// sizeOf is the room that an argument takes.
+// sizeOf returns the number of bytes that an argument needs.
 func sizeOf(arg any) int {
 	switch v := arg.(type) {
 	case string:
@@ -118,7 +117,7 @@ func (s *stmt) bind(i int32, place uintptr, arg any) (int32, error) {
 	return 0, fmt.Errorf("a %T cannot be stored", arg)
 }
 
-// step continues to the next row and reports whether there is one.
+// step steps to the next row and reports whether there is one.
 func (s *stmt) step() (bool, error) {
 	if atomic.LoadInt32(s.stop()) != 0 {
 		return false, &failure{lib.SQLITE_INTERRUPT, "interrupted"}
@@ -127,9 +126,9 @@ func (s *stmt) step() (bool, error) {
 	return code == lib.SQLITE_ROW, s.failed(code)
 }
 
-// end makes the statement ready for the next time.
+// end resets the statement for its next use.
 func (s *stmt) end() {
-	lib.Xsqlite3_reset(s.tls, s.handle) // gives the last step's error again
+	lib.Xsqlite3_reset(s.tls, s.handle) // repeats the last step's error
 	s.running = false
 	if s.room > argRoom {
 		s.free(s.args)
@@ -137,7 +136,7 @@ func (s *stmt) end() {
 	}
 }
 
-// scan reads the row into dest.
+// scan scans the row into dest.
 func (s *stmt) scan(dest ...any) error {
 	if len(dest) != s.columns {
 		return fmt.Errorf("%d columns are read into %d places", s.columns, len(dest))
@@ -191,7 +190,7 @@ func readNumber(dest any, v int64) error {
 	return nil
 }
 
-// readText is given memory that is SQLite's, like readBlob.
+// readText scans a text into dest. v is SQLite's memory.
 func readText(dest any, v []byte) error {
 	switch p := dest.(type) {
 	case relational.BytesScanner:

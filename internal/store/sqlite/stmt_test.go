@@ -31,7 +31,8 @@ func openAlone(t testing.TB) view {
 	return view{conn: c, ctx: t.Context()}
 }
 
-// What is stored comes back as it was, an empty value apart from NULL.
+// TestValuesComeBack checks that stored values are read unchanged, and that an empty value differs
+// from NULL.
 func TestValuesComeBack(t *testing.T) {
 	v := openAlone(t)
 	if _, err := v.exec("CREATE TABLE t (id INTEGER PRIMARY KEY, v ANY) STRICT"); err != nil {
@@ -78,8 +79,8 @@ func TestValuesComeBack(t *testing.T) {
 	}
 }
 
-// A statement that is in the middle of its rows keeps its arguments and its
-// place, whatever else runs on the connection, itself too.
+// TestStatementsWithinStatements checks that a statement in the middle of its rows keeps its
+// arguments and its position, whatever else runs on the connection, including the same statement.
 func TestStatementsWithinStatements(t *testing.T) {
 	v := openAlone(t)
 	const query = "SELECT value FROM json_each(?)"
@@ -107,8 +108,8 @@ func TestStatementsWithinStatements(t *testing.T) {
 
 const endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
 
-// A read ends with its context, inside a step and between rows, and the
-// connection is as good as before.
+// TestReadsEndWithTheirContext checks that a read ends with its context, inside a step and between
+// rows, and that the connection remains usable.
 func TestReadsEndWithTheirContext(t *testing.T) {
 	s := open(t, Options{})
 	for range 20 {
@@ -139,7 +140,7 @@ func TestReadsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// The connections of readers cannot write.
+// TestReadersCannotWrite checks that the connections of readers cannot write.
 func TestReadersCannotWrite(t *testing.T) {
 	s := open(t, Options{})
 	err := s.pool.read(t.Context(), func(v view) error {

@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// The write-ahead log does not grow for ever, however much is read meanwhile.
+// TestWALIsBegunAnew checks that the write-ahead log does not grow without limit, however much is
+// read meanwhile.
 func TestWALIsBegunAnew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})
@@ -44,7 +45,8 @@ func TestWALIsBegunAnew(t *testing.T) {
 	}
 }
 
-// Blobs that no commit names go after an hour, with what they hold.
+// TestLooseBlobsAreSwept checks that blobs that no commit refers to are deleted with their content
+// after an hour.
 func TestLooseBlobsAreSwept(t *testing.T) {
 	var passed atomic.Int64
 	start := time.Now()

@@ -10,21 +10,21 @@ import (
 	"github.com/perdure/perdure/internal/store/commit"
 )
 
-// walLimit is how large the write-ahead log may grow. It is folded into the file
-// before ([committer.fold]), but can be started again only at a moment without readers,
-// which may be long in coming; at the limit nothing is written until then.
+// walLimit is the maximum size of the write-ahead log, in bytes. Checkpoints run earlier
+// ([committer.fold]), but the log can be reset only at a moment without readers, which may take
+// long. At the limit, nothing is written until then.
 const walLimit = 256 << 20
 
-// logSize is that of the file, which may be longer than what is in it.
+// logSize returns the size of the log file, which may be larger than its content.
 func logSize(path string) (int64, error) { return sqlitelog.LogSize(path) }
 
-// forgetRest is how many sweeps pass after readers have kept the log from being
-// started again: a try makes writers wait.
+// forgetRest is the number of sweeps to skip after readers have prevented a reset of the log: an
+// attempt makes writers wait.
 const forgetRest = 2
 
-// forget begins the log again soon after something was erased: it still holds
-// what the file no longer does. It goes with the sweeps, so that one time does
-// for all that was erased since the last one.
+// forget resets the log soon after data was erased, because the log still contains that data. It
+// does so together with the sweeps, so that one reset serves everything that was erased since the
+// last one.
 func (c *committer) forget(batch []*commit.Call) {
 	sweep := slices.ContainsFunc(batch, func(call *commit.Call) bool { return call.Lane == store.LaneSweeps })
 	if !sweep || !c.erased.Load() {
@@ -41,9 +41,9 @@ func (c *committer) forget(batch []*commit.Call) {
 	}
 }
 
-// beginAnew folds the log into the file and empties it, waiting at most that
-// many milliseconds for the reads under way, and unless that is 0 for the folder; it
-// reports whether it could.
+// beginAnew checkpoints the log into the file and empties it. It waits at most patience
+// milliseconds for running reads, and, unless that is 0, also for a running pass of the folder. It
+// reports whether it has succeeded.
 func (c *committer) beginAnew(patience int) bool {
 	if patience > 0 {
 		c.folder.working.Lock()

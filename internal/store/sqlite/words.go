@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// words are what is said in SQLite's own way.
+// words holds the statements in SQLite's dialect.
 var words = &relational.Words{
 	Due: due, FirstLease: firstLease, FirstTaskLease: firstTaskLease, PendingAgents: pendingAgents, PendingAlone: pendingAlone, PendingTasks: pendingTasks,
 	TheseExecutions: these,
@@ -33,8 +33,8 @@ var words = &relational.Words{
 	Free:          free, Unused: unused, Size: size, Audit: foreignKeys,
 }
 
-// What is held stands in the index of its worker, or of its org and queue; from one
-// of those the statements skip to the next.
+// What is held is in an index by worker, or by org and queue. The statements skip from one worker
+// or queue to the next.
 const (
 	holders = "WITH RECURSIVE holder (id) AS (SELECT x'' UNION ALL SELECT (SELECT min(worker_id) FROM agent_execution INDEXED BY idx_agent_execution_held" +
 		" WHERE status IN ('RUNNING', 'CANCELLING') AND worker_id > holder.id) FROM holder WHERE holder.id IS NOT NULL)"
@@ -59,7 +59,7 @@ var due = map[store.PickKind]string{
 		" SELECT x.agent_execution_id, x.id FROM place CROSS JOIN task_execution x INDEXED BY idx_task_execution_held" +
 		" WHERE x.org_id = place.org AND x.queue = place.queue AND x.status = 'RUNNING' AND x.lease_until <= ?2 AND (?1 = '' OR x.org_id = ?1)" +
 		" ORDER BY x.lease_until LIMIT ?3",
-	// They are few beside what else is held, or all of it.
+	// Embedded workers hold few executions and tasks, or all of them.
 	store.PickEmbedded: "SELECT id, NULL FROM agent_execution INDEXED BY idx_agent_execution_held" +
 		" WHERE embedded = 1 AND status IN ('RUNNING', 'CANCELLING') AND ?2 IS NOT NULL AND (?1 = '' OR org_id = ?1)" +
 		" UNION SELECT agent_execution_id, NULL FROM task_execution INDEXED BY idx_task_execution_held" +
@@ -93,12 +93,12 @@ const (
 		" WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING' AND blocked = 0 AND not_before <= ? ORDER BY priority, created_at LIMIT ?"
 )
 
-// metadataMember compares a top-level member as text.
+// metadataMember compares the text of a top-level member.
 const metadataMember = "json_valid(x.metadata) AND EXISTS (SELECT 1 FROM json_each(x.metadata) m WHERE m.key = ? AND" +
 	" CASE m.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' WHEN 'null' THEN 'null' ELSE CAST(m.value AS TEXT) END = ?)"
 
-// queryMatch looks, whatever the case of ASCII letters, into the id, the kind
-// and what the input begins with, as it is written and as JSON escapes it.
+// queryMatch searches the id, the kind and the start of the input, ignoring the case of ASCII
+// letters. The input is searched for the plain text and for its JSON escape.
 var (
 	queryBytes = strconv.Itoa(store.QueryBytes)
 	queryMatch = "(instr(lower(hex(x.id)), ?) OR instr(lower(x.kind), ?) OR x.persistence_mode <> 'LOCAL' AND" +
@@ -122,8 +122,8 @@ func these(ids []uuid.UUID) (from string, arg any, err error) {
 	return " FROM json_each(?) asked CROSS JOIN agent_execution x ON x.id = unhex(asked.value)", asked, err
 }
 
-// moved compares what is said of an execution as one text: its id in digits, then
-// what standings puts behind.
+// moved compares what is known of an execution as one text: the hexadecimal id, followed by the
+// text that standings appends.
 const moved = "SELECT unhex(substr(asked.value, 1, 32)) FROM json_each(?2) asked WHERE NOT EXISTS (SELECT 1 FROM agent_execution x" +
 	" WHERE x.id = unhex(substr(asked.value, 1, 32)) AND x.org_id = ?1 AND x.status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED')" +
 	" AND instr(',' || x.last_commit_fence || ',' || x.last_commit_number || ',' || coalesce(CAST(substr(x.answer, 1, ?3) AS TEXT), ''), substr(asked.value, 33)) = 1)"
@@ -137,13 +137,13 @@ func standings(all []store.Standing) ([]any, error) {
 	return []any{string(list), store.StandingAnswer}, err
 }
 
-// free gives unused pages back. The pragma does one at each step, so its rows
-// are gone through.
+// free returns unused pages to the file system. The pragma frees one page per step, so all its rows
+// must be read.
 func free(ctx context.Context, c relational.Conn, pages int) error {
 	return c.Each(ctx, "PRAGMA incremental_vacuum("+strconv.Itoa(pages)+")", nil, func(func(...any) error) error { return nil })
 }
 
-// incremental is what SQLite calls a file that gives pages back when told.
+// incremental is the value of auto_vacuum for a file that frees pages on request.
 const incremental = 2
 
 func unused(ctx context.Context, c relational.Conn) (pages, pageSize int64, err error) {

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// said is a message with a text in every place where blocks are looked for.
+// said returns a message with a text in every place that is searched for blocks.
 func said(thinking, text, arguments, result string) perdure.Content {
 	return perdure.Content{Parts: []perdure.Part{
 		{Type: perdure.PartThinking, Thinking: thinking},
@@ -47,8 +47,8 @@ func (a *author) block(l *blockLog, s *store.State, t perdure.EventType, pieces 
 	return key
 }
 
-// write makes one commit: the blocks and events that step writes, and entries
-// with these contents.
+// write makes one commit with the blocks and events that step writes, and with entries with these
+// contents.
 func (a *author) write(step func(s *store.State, l *blockLog), contents ...json.RawMessage) (ids []uuid.UUID) {
 	a.Helper()
 	for range contents {
@@ -72,7 +72,7 @@ func (a *author) write(step func(s *store.State, l *blockLog), contents ...json.
 	return ids
 }
 
-// rests returns how each block rests.
+// rests returns how each block is stored.
 func (a *author) rests() map[perdure.BlockKey]store.BlockRest {
 	a.Helper()
 	blocks, err := auditorOf(a.s).AuditBlocks(a.ctx, a.id)
@@ -103,7 +103,7 @@ func (a *author) wantHeld(key perdure.BlockKey) {
 	}
 }
 
-// read returns the whole log, and every event with its blocks whole.
+// read returns the whole log, read in pages, and all events with whole blocks.
 func (a *author) read(page int) ([]perdure.Record, []store.Event) {
 	a.Helper()
 	var records []perdure.Record
@@ -131,8 +131,8 @@ func content(c perdure.Content) json.RawMessage {
 	return raw
 }
 
-// anyText draws a text as it may come from a model or a program: with escapes,
-// characters of every length, and bytes that are no UTF-8.
+// anyText draws a text that a model or a program could produce: with escapes, characters of every
+// length, and bytes that are not UTF-8.
 func anyText(t *rapid.T) string {
 	pieces := rapid.SliceOfN(rapid.OneOf(
 		rapid.StringN(1, 20, -1),
@@ -141,7 +141,7 @@ func anyText(t *rapid.T) string {
 	return strings.Join(pieces, "")
 }
 
-// escaped writes JSON as other programs do, every character but ASCII escaped.
+// escaped returns JSON with every non-ASCII character escaped, as some programs write it.
 func escaped(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	for _, r := range string(raw) {

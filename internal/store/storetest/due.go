@@ -16,7 +16,7 @@ var dueTests = map[string]func(*fixture){
 	"one query tells which executions have moved": findsMoved,
 }
 
-// findsDue checks that the one query finds what the picks find, and no more.
+// findsDue checks that Due finds the same as the picks.
 func findsDue(f *fixture) {
 	all := []store.PickKind{
 		store.PickTimers, store.PickExpiredAgents, store.PickExpiredTasks, store.PickCancelOverdue,

@@ -8,27 +8,27 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Fault is what happens to one Do.
+// Fault is a planned fault of one call of Do.
 type Fault int
 
 const (
-	// NoFault lets the command through.
+	// NoFault runs the command normally.
 	NoFault Fault = iota
-	// FailBefore answers unavailable, and nothing is written: the process died
-	// before the commit.
+	// FailBefore returns unavailable without writing anything, as if the process had died before
+	// the commit.
 	FailBefore
-	// LoseAnswer writes, and answers unavailable: it died after the commit.
+	// LoseAnswer writes and returns unavailable, as if the process had died after the commit.
 	LoseAnswer
-	// Twice runs the command a second time, and gives the second outcome: the
-	// first answer was lost on the way and the caller asked again.
+	// Twice runs the command a second time and returns the second outcome, as if the first answer
+	// was lost and the caller had retried.
 	Twice
 )
 
 // Faults is a store whose writes fail as planned.
 type Faults struct {
 	store.Store
-	// Plan says what happens to the nth Do, from 1. It is called by one Do at a
-	// time. Nil plans nothing.
+	// Plan returns the fault of the nth Do, counted from 1. It is called by one Do at a time. Nil
+	// plans no faults.
 	Plan func(n int, c store.Command) Fault
 
 	mu    sync.Mutex
@@ -63,12 +63,12 @@ func (f *Faults) next(c store.Command) Fault {
 	return f.Plan(f.count, c)
 }
 
-// Count is how many times Do was called.
+// Count returns how often Do was called.
 func (f *Faults) Count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.count
 }
 
-// Unwrap returns the store behind.
+// Unwrap returns the wrapped store.
 func (f *Faults) Unwrap() store.Store { return f.Store }

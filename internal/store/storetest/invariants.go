@@ -12,24 +12,24 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Auditor lists what a store holds, across all orgs. Every store implements it
-// for Invariants' sake.
+// Auditor examines the content of a store, across all orgs. Every store implements it for
+// Invariants.
 type Auditor interface {
-	// Audit checks that no row refers to one that is gone and that streams are
-	// dense, and returns the id of every execution.
+	// Audit checks that no row refers to a missing row and that streams have no gaps. It returns
+	// the id of every execution.
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
-	// AuditBlocks says how the closed blocks of an execution rest, in any order.
+	// AuditBlocks returns how the closed blocks of an execution are stored, in any order.
 	AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockRest, error)
-	// AuditResults says how those results of an execution's tasks rest that name
-	// an entry, in any order.
+	// AuditResults returns how the task results of an execution that refer to an entry are stored,
+	// in any order.
 	AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error)
-	// AuditTree checks the places of an execution's entries, and returns what is wrong.
+	// AuditTree checks the places of an execution's entries, and returns its findings.
 	AuditTree(ctx context.Context, execution uuid.UUID) ([]string, error)
 }
 
-// Invariants checks what must hold of every execution in the store, whatever
-// was done to it: the log is dense, the tree connected, the transcript valid,
-// at most one lease held, status and wait legal, no task an orphan.
+// Invariants checks what must be true for every execution in the store, whatever was done to it.
+// The log has no gaps, the tree is connected, the transcript is valid, at most one lease is held,
+// status and wait are legal, and every task has its execution.
 func Invariants(t testing.TB, s store.Store) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -68,8 +68,7 @@ type invariant struct {
 	ctx   context.Context
 	id    uuid.UUID
 	x     *perdure.Execution
-	// retried are the attempts that a task was tried again after; their blocks
-	// have number 0.
+	// retried lists the attempts after which a task was retried. Their blocks have number 0.
 	retried map[perdure.BlockKey]bool
 }
 
@@ -127,8 +126,8 @@ func (i *invariant) checkStatus() {
 	}
 }
 
-// checkHome: a LOCAL execution has a home from its first claim on and is held by
-// no other; a REMOTE one has none.
+// checkHome checks that a LOCAL execution has a home from its first claim on and is held only
+// there, and that a REMOTE one has no home.
 func (i *invariant) checkHome() {
 	i.Helper()
 	x := i.x
@@ -171,8 +170,8 @@ func (i *invariant) checkLease() {
 	}
 }
 
-// checkTasks: a task has its execution, ended ones an end, and nothing of an
-// ended execution runs on.
+// checkTasks checks that a task has its execution, that ended tasks have an end, and that no task
+// of an ended execution is running.
 func (i *invariant) checkTasks() {
 	i.Helper()
 	for cursor, more := "", true; more; more = cursor != "" {

@@ -7,10 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// checkLog: positions and seqs have no gap, but for what was pruned before the
-// first record of an ended execution, and every block is as long, and
-// hashes to, what its end says, or is superseded and has no text. Of one that is
-// withheld the length is right.
+// checkLog checks that positions and seqs have no gaps, except for what was pruned before the first
+// record of an ended execution. It also checks that every block has the length and hash of its
+// closing event, or is superseded and has no text. For a withheld block it checks the length.
 func (i *invariant) checkLog() {
 	i.Helper()
 	head, err := i.s.LogHead(i.ctx, i.id)
@@ -58,23 +57,23 @@ func (i *invariant) checkLog() {
 	l.checkOpen()
 }
 
-// logCheck goes through one log.
+// logCheck checks one log.
 type logCheck struct {
 	*invariant
 	content  map[int64][]byte // of blocks, by seq
-	withheld map[int64]int64  // how much of them is not there
+	withheld map[int64]int64  // missing length of blocks, by seq
 	seen     map[int64]bool
 	open     map[int64]bool
 	last     int64
 	nonce    uint32 // of the record at last
-	event    int64  // the newest
+	event    int64  // seq of the newest event
 	gaps     bool
-	chunks   map[int64]int // pieces of each block
+	chunks   map[int64]int // number of chunks per block
 	ends     map[int64]blockEnd
 }
 
-// blockEnd is what a block.closed says. Of a block that closed and was
-// superseded later the last one counts.
+// blockEnd is the content of a block.closed event. For a block that closed and was superseded
+// later, the last event counts.
 type blockEnd struct {
 	BlockSeq int64               `json:"blockSeq"`
 	Length   int64               `json:"length"`
@@ -94,7 +93,7 @@ func (l *logCheck) add(r perdure.Record) {
 	switch {
 	case r.Chunk != nil:
 		l.chunks[r.Seq]++
-		gone := r.Chunk.Text == "" && l.held(r.Seq) == 0 // superseded, as its end has to say
+		gone := r.Chunk.Text == "" && l.held(r.Seq) == 0 // superseded; checkEnds verifies that
 		if held := l.held(r.Seq); r.Chunk.Offset != held && !gone {
 			l.broken("has a chunk of block %d at %d, after %d bytes", r.Seq, r.Chunk.Offset, held)
 		}
@@ -119,8 +118,8 @@ func (l *logCheck) add(r perdure.Record) {
 	}
 }
 
-// close notes what a block.closed event says of its block. A block closes once,
-// and may be superseded once after that.
+// close records the block.closed event of a block. A block closes once, and may be superseded once
+// after that.
 func (l *logCheck) close(r perdure.Record) {
 	l.Helper()
 	var end blockEnd
@@ -136,7 +135,7 @@ func (l *logCheck) close(r perdure.Record) {
 	l.ends[end.BlockSeq] = end
 }
 
-// checkEnds checks the blocks' contents against what their ends say.
+// checkEnds compares the blocks' contents with their closing events.
 func (l *logCheck) checkEnds() {
 	l.Helper()
 	for _, end := range l.ends {
@@ -164,8 +163,8 @@ func (l *logCheck) checkEnd(end blockEnd) {
 	}
 }
 
-// checkOpen: the open blocks are those without an end, and hold what the log
-// gives. An ended execution has none.
+// checkOpen checks that the open blocks are those without a closing event, and that they have the
+// content of the log. An ended execution has no open blocks.
 func (l *logCheck) checkOpen() {
 	l.Helper()
 	blocks, _, err := l.s.OpenBlocks(l.ctx, l.id)

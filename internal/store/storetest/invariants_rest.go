@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// checkRest: what is said twice rests once. A closed block holds its content or
-// names the text of an entry that is the same, a superseded one neither. What an
-// attempt said that was tried again is superseded, unless an entry says it.
+// checkRest checks that repeated texts are stored once. A closed block has its content or refers to
+// an equal text of an entry; a superseded block has neither. The blocks of a retried attempt are
+// superseded, unless an entry contains their text.
 func (i *invariant) checkRest() {
 	i.Helper()
 	blocks, err := i.audit.AuditBlocks(i.ctx, i.id)
@@ -25,8 +25,8 @@ func (i *invariant) checkRest() {
 	i.checkResultRests()
 }
 
-// checkResultRests: a result that names an entry holds less than it would
-// otherwise, and its blob, if it has one, still has its hash.
+// checkResultRests checks that a result that refers to an entry holds fewer bytes than a full copy,
+// and that its blob, if any, still has its hash.
 func (i *invariant) checkResultRests() {
 	i.Helper()
 	rests, err := i.audit.AuditResults(i.ctx, i.id)

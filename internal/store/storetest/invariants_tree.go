@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// checkTree: every entry but one root hangs on an earlier one, the calls that
-// are stored as open are those that the rules give, and an ended execution
-// leaves none open at its leaf.
+// checkTree checks that every entry except one root has an earlier entry as its parent, that the
+// stored open calls equal those of the transcript rules, and that the leaf of an ended execution
+// has none.
 func (i *invariant) checkTree() {
 	i.Helper()
 	heads, roots := map[uuid.UUID]*perdure.EntryHead{}, 0
@@ -34,7 +34,7 @@ func (i *invariant) checkTree() {
 	i.checkLeaf(heads)
 }
 
-// checkPlaces: every entry is at the place in the tree that its parent gives it.
+// checkPlaces checks that every entry is at the place in the tree that follows from its parent.
 func (i *invariant) checkPlaces() {
 	i.Helper()
 	wrong, err := i.audit.AuditTree(i.ctx, i.id)
@@ -46,8 +46,8 @@ func (i *invariant) checkPlaces() {
 	}
 }
 
-// checkEntry checks one entry against its parent, and returns its head by the
-// rules.
+// checkEntry checks one entry against its parent. It returns the entry's head according to the
+// transcript rules.
 func (i *invariant) checkEntry(e perdure.Entry, heads map[uuid.UUID]*perdure.EntryHead, stored perdure.EntryHead) *perdure.EntryHead {
 	i.Helper()
 	var parent *perdure.EntryHead
@@ -67,7 +67,7 @@ func (i *invariant) checkEntry(e perdure.Entry, heads map[uuid.UUID]*perdure.Ent
 	return &perdure.EntryHead{ID: e.ID, ParentID: e.ParentID, Type: e.Type, Role: e.Role, Open: open}
 }
 
-// storedHeads reads what the transcript rules are given of these entries.
+// storedHeads returns the stored heads of these entries, which the transcript rules use.
 func (i *invariant) storedHeads(entries []perdure.Entry) map[uuid.UUID]perdure.EntryHead {
 	i.Helper()
 	var (

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// blockLog writes blocks as the rules do, and remembers what it wrote.
+// blockLog writes blocks according to the rules, and records what it wrote.
 type blockLog struct {
 	*logWriter
 	blocks map[perdure.BlockKey]*store.Block
@@ -88,9 +88,9 @@ func (l *blockLog) changes() *store.Changes {
 	return ch
 }
 
-// logProperty runs random commits of events and chunks against a list of what
-// was written: whatever is open, closed or superseded, every page of the log is
-// that list; what was superseded has kept its place and lost its text.
+// logProperty compares random commits of events and chunks with a list of the written records.
+// Every page of the log must equal that list, whatever is open, closed or superseded. Superseded
+// blocks keep their places and lose their text.
 func logProperty(f *fixture) {
 	rapid.Check(f, func(t *rapid.T) {
 		id := f.start()
@@ -124,7 +124,7 @@ func (m *logModel) open() []perdure.BlockKey {
 	return keys
 }
 
-// done are the blocks that have closed and may still be superseded.
+// done returns the blocks that have closed and may still be superseded.
 func (m *logModel) done() []perdure.BlockKey {
 	var keys []perdure.BlockKey
 	for key, b := range m.blocks {
@@ -245,7 +245,7 @@ func (m *logModel) checkEvents(t *rapid.T) {
 	}
 }
 
-// newest is what the list of records says of types up to a position.
+// newest returns the expected result of LastSeqOf, from the list of records.
 func (m *logModel) newest(pos int64, types []perdure.EventType) (seq int64) {
 	for _, r := range m.want {
 		if r.Pos <= pos && slices.Contains(types, r.Type) {
@@ -255,7 +255,7 @@ func (m *logModel) newest(pos int64, types []perdure.EventType) (seq int64) {
 	return seq
 }
 
-// events is what the list of records says of a range of seqs.
+// events returns the expected result of Events, from the list of records.
 func (m *logModel) events(after, upTo int64) []store.Event {
 	bySeq := map[int64]*store.Event{}
 	var found []store.Event
@@ -288,7 +288,7 @@ func (m *logModel) block(seq int64) *store.Block {
 	return nil
 }
 
-// across is what the list says of the blocks that reach over the event n.
+// across returns the expected result of BlocksAcross, from the list of records.
 func (m *logModel) across(n int64) ([]store.BlockContent, int64) {
 	pos, closedBy := m.last(), map[int64]int64{}
 	for _, r := range m.want {

@@ -18,8 +18,7 @@ var nonceTests = map[string]func(*fixture){
 	"records without a nonce have 0":                  noncesOfOld,
 }
 
-// nonces returns what the store says of the positions 0 to one after the last, with
-// the head.
+// nonces returns the stored nonces of the positions from 0 to one after the last, and the head.
 func (f *fixture) nonces(id uuid.UUID) (map[int64]uint32, store.Head) {
 	f.Helper()
 	head := f.head(id)
@@ -33,7 +32,7 @@ func (f *fixture) nonces(id uuid.UUID) (map[int64]uint32, store.Head) {
 	return nonces, head
 }
 
-// noncesOf are the nonces that records say of themselves, with the start's.
+// noncesOf returns the nonces in the records, by position, and the nonce of position 0.
 func noncesOf(records []perdure.Record) map[int64]uint32 {
 	said := map[int64]uint32{0: 0}
 	for _, r := range records {
@@ -42,7 +41,7 @@ func noncesOf(records []perdure.Record) map[int64]uint32 {
 	return said
 }
 
-// checkNonces compares the nonces by position with those of the records.
+// checkNonces compares the nonces by position with the nonces in the records.
 func (m *logModel) checkNonces() {
 	nonces, head := m.f.nonces(m.id)
 	m.f.equal("the nonces", nonces, noncesOf(m.want))
@@ -79,8 +78,8 @@ func noncePerTransaction(f *fixture) {
 	f.equal("how many nonces ten transactions had", len(different), 10)
 }
 
-// nonceAfterRollback: a command whose changes the store refuses leaves nothing of its
-// nonce, and one that is decided on again is given another.
+// nonceAfterRollback checks that a command whose changes the store rejects leaves no trace of its
+// nonce, and that a command that is decided again gets another nonce.
 func nonceAfterRollback(f *fixture) {
 	id := f.start()
 	var seen []uint32
@@ -104,8 +103,7 @@ func nonceAfterRollback(f *fixture) {
 	f.equal("the nonces differ", len(slices.Compact(seen)), 2)
 }
 
-// noncesOfBlocks follows one block with a chunk a transaction through all that can
-// become of it.
+// noncesOfBlocks follows one block through all its states, with one chunk per transaction.
 func noncesOfBlocks(f *fixture) {
 	id := f.start()
 	blocks := map[perdure.BlockKey]*store.Block{}
@@ -171,7 +169,7 @@ func (f *fixture) appendEntry(id uuid.UUID, e perdure.Entry) {
 	})
 }
 
-// nonceOfPruned: the last record that is gone may be an event, or a piece of a block.
+// nonceOfPruned checks that the last pruned record can be an event or a chunk of a block.
 func nonceOfPruned(f *fixture) {
 	for _, piece := range []bool{false, true} {
 		id := f.start()
@@ -180,7 +178,7 @@ func nonceOfPruned(f *fixture) {
 			l := &blockLog{logWriter: logOf(s), blocks: map[perdure.BlockKey]*store.Block{}}
 			l.chunk(s.Now, key, perdure.EventToken, "text", "")
 			l.close(s, key, perdure.BlockDone)
-			if piece { // the end of the block comes before its piece, which the store does not mind
+			if piece { // the closing event comes before the chunk, which the store accepts
 				r := &l.records
 				(*r)[0].Pos, (*r)[1].Pos = (*r)[1].Pos, (*r)[0].Pos
 				b := l.blocks[key]
@@ -213,7 +211,7 @@ func noncesOfNone(f *fixture) {
 	f.wantCode(err, perdure.NotFound)
 }
 
-// noncesOfOld: records that say no nonce, as those of a build without, have 0.
+// noncesOfOld checks that records without a nonce, as from an older version, have nonce 0.
 func noncesOfOld(f *fixture) {
 	id := f.start()
 	blocks := map[perdure.BlockKey]*store.Block{}

@@ -17,8 +17,8 @@ var orderTests = map[string]func(*fixture){
 	"urgent lanes come first and none starves":                lanesInOrder,
 }
 
-// held blocks the committer of an execution inside a decision on it until release
-// is called, so that what a test queues meanwhile goes into one batch.
+// held blocks the committer of an execution inside a decision until release is called. So commands
+// that a test queues meanwhile are in one batch.
 func (f *fixture) held(id uuid.UUID) (release func()) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
@@ -37,8 +37,7 @@ func (f *fixture) held(id uuid.UUID) (release func()) {
 	return sync.OnceFunc(func() { close(leave); wg.Wait() })
 }
 
-// queueing is a context that says when Do waits on it, that is, when the
-// command is in the queue.
+// queueing is a context that calls waits when Do waits for it, which is when the command is queued.
 type queueing struct {
 	context.Context
 	waits func()
@@ -129,7 +128,7 @@ func lanesInOrder(f *fixture) {
 	}
 	release()
 	wg.Wait()
-	// Within the first 300 the claims dominate, and every lane has a share.
+	// Among the first 300, claims dominate, and every lane has a share.
 	counts := map[store.Lane]int{}
 	for _, lane := range got[:300] {
 		counts[lane]++

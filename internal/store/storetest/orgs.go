@@ -5,7 +5,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// orgFields: an org that is written comes back, and is listed by its id.
+// orgFields checks that a written org can be read, and is listed by its id.
 func orgFields(f *fixture) {
 	first := &perdure.Org{ID: perdure.DefaultOrg, CreatedAt: milestone(0)}
 	f.must(f.outside(first.ID, store.Changes{Org: first}))

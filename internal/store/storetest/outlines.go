@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// outlinesOfAPage: what a list shows beside the rows comes in one go, from rows
-// and blobs alike, of the newest checkpoint, and of one org only.
+// outlinesOfAPage checks that Outlines reads rows and blobs alike, uses the newest checkpoint, and
+// returns only executions of one org.
 func outlinesOfAPage(f *fixture) {
 	bare := f.start()
 	two := f.start(func(x *perdure.Execution) { x.Input = json.RawMessage(`{"userPrompt":"short"}`) })

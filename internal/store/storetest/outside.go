@@ -132,7 +132,7 @@ func idempotencyExpires(f *fixture) {
 	f.equal("the key that lives, after others went", known(org, "lives"), &lives)
 }
 
-// unused is the key as a list gives it that has been used for nothing.
+// unused returns the key as it is listed if nothing has used it.
 func unused(k perdure.APIKey) *perdure.APIKey {
 	k.Use = &perdure.KeyUse{}
 	return &k
@@ -206,7 +206,7 @@ func kindsKept(f *fixture) {
 	f.equal("the code of a kind of tasks", perdure.CodeOf(err), perdure.NotFound)
 }
 
-// kindsTogether has many commands add a provider each to what is known of a kind.
+// kindsTogether runs many concurrent commands, each of which adds a provider to a kind.
 func kindsTogether(f *fixture) {
 	var all sync.WaitGroup
 	want := map[string]bool{}

@@ -21,7 +21,7 @@ var pathTests = map[string]func(*fixture){
 	"entries are given by id, with contents up to a size": entriesOf,
 }
 
-// chain appends n user entries under one another, and gives them in order.
+// chain appends n user entries, each below the previous one, and returns them in order.
 func (f *fixture) chain(id uuid.UUID, n int) []perdure.Entry {
 	f.Helper()
 	var all []perdure.Entry
@@ -43,7 +43,7 @@ func (f *fixture) chain(id uuid.UUID, n int) []perdure.Entry {
 	return all
 }
 
-// path reads a path that must be there.
+// path reads a path that must exist.
 func (f *fixture) path(id, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq[perdure.Entry] {
 	return func(yield func(perdure.Entry) bool) {
 		for e, err := range f.s.Path(f.ctx, id, leaf, after, newest, lazy) {
@@ -76,7 +76,7 @@ func pathWhole(f *fixture) {
 	f.samePath("the root alone", f.path(id, all[0].ID, nil, 0, true), all[:1])
 	for e := range f.path(id, leaf, nil, 0, false) {
 		f.equal("the first entry", e, all[0])
-		break // a reader may leave at any time
+		break // a reader may stop at any time
 	}
 }
 
@@ -140,8 +140,8 @@ func pathMissing(f *fixture) {
 	}
 }
 
-// pathWhileWriting holds a path in the middle: neither writers nor other
-// readers may wait for it.
+// pathWhileWriting pauses in the middle of reading a path: neither writers nor other readers may
+// wait for it.
 func pathWhileWriting(f *fixture) {
 	id := f.start()
 	all := f.chain(id, 200)
@@ -220,7 +220,7 @@ func entriesOf(f *fixture) {
 	f.must(err)
 	f.equal("none", none, nil)
 
-	// About a page, and what is left by the next call.
+	// About one page; the next call returns the rest.
 	var all []uuid.UUID
 	for range 5 {
 		large(store.PageBytes / 3)

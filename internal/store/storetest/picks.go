@@ -17,7 +17,7 @@ var pickTests = map[string]func(*fixture){
 	"the next due moment is found":                          findsNextDue,
 }
 
-// picked runs a pick and gives the candidates in order, tasks by their id.
+// picked runs a pick and returns the candidates in order. For tasks it returns the tasks' ids.
 func (f *fixture) picked(org string, p store.Pick) []uuid.UUID {
 	f.Helper()
 	var got []uuid.UUID
@@ -35,7 +35,7 @@ func (f *fixture) picked(org string, p store.Pick) []uuid.UUID {
 	return got
 }
 
-// names returns ids the names they were given, so that differences can be read.
+// names replaces ids by their names, so that differences are readable.
 func names(known map[string]uuid.UUID, got []uuid.UUID) []string {
 	var all []string
 	for _, id := range got {
@@ -143,7 +143,7 @@ func picksDecide(f *fixture) {
 	if len(answers) != 2 || !slices.Contains(answers, any(first)) || !slices.Contains(answers, any(third)) {
 		f.Errorf("the answers are %v", answers)
 	}
-	// Ten claims of one execution: exactly one gets it.
+	// Ten concurrent claims of one execution: exactly one succeeds.
 	var commands []store.Command
 	won := make(chan uuid.UUID, 10)
 	for range 10 {

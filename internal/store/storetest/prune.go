@@ -20,9 +20,8 @@ var pruneTests = map[string]func(*fixture){
 	"unused pages can be given back":                         pagesAreFreed,
 }
 
-// large creates an ended execution with rows of every kind: so many entries,
-// each the child of the one before, events, tasks and signals, an idempotency
-// key, a timer, a block and a blob.
+// large creates an ended execution with rows of every kind: n entries, each the child of the
+// previous one, events, tasks and signals, an idempotency key, a timer, a block and a blob.
 func (f *fixture) large(n int) uuid.UUID {
 	f.Helper()
 	id := f.start()
@@ -55,7 +54,7 @@ func (f *fixture) large(n int) uuid.UUID {
 	return id
 }
 
-// end ends an execution, at that time, with an event.
+// endExecution ends an execution at that time, with an event.
 func (f *fixture) endExecution(id uuid.UUID, at perdure.Time) {
 	f.Helper()
 	f.change(id, func(s *store.State) *store.Changes {
@@ -71,7 +70,7 @@ func (f *fixture) prune(id uuid.UUID, p store.Prune) {
 	f.change(id, func(*store.State) *store.Changes { return &store.Changes{Prune: &p} })
 }
 
-// drop deletes what is marked, and returns the number of steps that it took.
+// drop deletes the marked rows, and returns the number of steps.
 func (f *fixture) drop(rows int) int {
 	f.Helper()
 	for steps := 0; ; steps++ {
@@ -134,7 +133,7 @@ func deletedInSteps(f *fixture) {
 	id, other := f.large(n), f.large(3)
 	before := f.path(other, *f.execution(other).Leaf, nil, 0, false)
 	f.prune(id, store.Prune{Execution: true})
-	// n entries, tasks, signals and records at least.
+	// At least n entries, n tasks, n signals and n records.
 	if steps := f.drop(rows); steps < 4*n/rows {
 		f.Errorf("over %d rows went in %d steps of %d", 4*n, steps, rows)
 	}
@@ -146,7 +145,7 @@ func deletedInSteps(f *fixture) {
 	}
 	f.equal("the entries of the other execution", count, 3)
 	_ = before
-	// Its id is as good as new.
+	// Its id can be used again.
 	f.start(func(x *perdure.Execution) { x.ID = id })
 	f.equal("the log of a new execution of that id", f.head(id), store.Head{LastSeq: 1, LastPos: 1, Epoch: 7, Nonce: f.head(id).Nonce})
 }
@@ -192,7 +191,7 @@ func logIsPruned(f *fixture) {
 	f.equal("the entries", len(entries.Items), 250)
 }
 
-// checkpoints writes so many checkpoints, with these states.
+// checkpoints writes checkpoints with these states.
 func (f *fixture) checkpoints(id uuid.UUID, states ...perdure.Checkpoint) {
 	f.Helper()
 	for _, c := range states {

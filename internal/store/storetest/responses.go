@@ -88,7 +88,7 @@ func responsesBySaid(f *fixture) {
 	end("resp_a", store.History{Said: said, SaidAndRun: other})
 	end("resp_b", store.History{Said: said, SaidAndRun: said})
 	end("resp_c", store.History{Said: other, SaidAndRun: said})
-	end("resp_a", store.History{Said: other, SaidAndRun: other}) // it is noted already
+	end("resp_a", store.History{Said: other, SaidAndRun: other}) // it is set already, so this has no effect
 	f.equal("the newest first", found(org, said, 9), []string{"resp_b", "resp_a"})
 	f.equal("at most one", found(org, said, 1), []string{"resp_b"})
 	f.equal("of another org", found("other", said, 9), []string(nil))
@@ -107,7 +107,7 @@ func responsePruned(f *fixture) {
 	_, err := f.s.Response(f.ctx, org, "resp_a")
 	f.wantCode(err, perdure.NotFound)
 	f.drop(100)
-	other := f.start() // the id is free again only when the row is gone
+	other := f.start() // the id is free only after the row is deleted
 	f.change(other, func(s *store.State) *store.Changes {
 		return &store.Changes{Responses: []store.Response{{ID: "resp_a", FirstPos: 1, CreatedAt: s.Now}}}
 	})

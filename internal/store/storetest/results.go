@@ -51,7 +51,7 @@ func (a *author) entryOf(task uuid.UUID, content json.RawMessage) uuid.UUID {
 	return id
 }
 
-// rest returns how a task's result rests; nil if it names no entry.
+// rest returns how a task's result is stored; nil if it refers to no entry.
 func (a *author) rest(task uuid.UUID) *store.ResultRest {
 	a.Helper()
 	all, err := auditorOf(a.s).AuditResults(a.ctx, a.id)
@@ -63,7 +63,7 @@ func (a *author) rest(task uuid.UUID) *store.ResultRest {
 	return &all[at]
 }
 
-// views are a task in every way in which it is read.
+// views reads a task in every possible way.
 func (a *author) views(task uuid.UUID) map[string]*perdure.Task {
 	a.Helper()
 	all := map[string]*perdure.Task{"whole": a.task(a.id, task)}
@@ -87,8 +87,8 @@ func (a *author) views(task uuid.UUID) map[string]*perdure.Task {
 	return all
 }
 
-// answer is the result of a model's call, with the content of the entry that is
-// made from it inside.
+// answer returns the result of a model call that contains the content of the entry that is made
+// from it.
 func answer(entry json.RawMessage) json.RawMessage {
 	return slices.Concat([]byte(`{"content":`), entry, []byte(`,"providerResponseId":"msg_1","latencyMs":12}`))
 }
@@ -124,7 +124,7 @@ func resultInBlob(f *fixture) {
 	for name, task := range map[string]uuid.UUID{"in place": a.ended(result, nil), "uploaded": a.ended(nil, &uploaded)} {
 		before := a.views(task)
 		ref := *before["lazy"].ResultBlob
-		reader, err := f.s.Blob(f.ctx, a.id, ref.ID) // begins before, continues after
+		reader, err := f.s.Blob(f.ctx, a.id, ref.ID) // starts before the entry is written, continues after
 		f.must(err)
 		first := make([]byte, 10)
 		if _, err := reader.Read(first); err != nil {
@@ -148,7 +148,7 @@ func resultInBlob(f *fixture) {
 		f.must(err)
 		f.equal("the length of the blob with its hash", row.Held, ref.Length)
 	}
-	// What is over the limit is not looked into.
+	// A content over the limit is not searched.
 	huge := content(perdure.Content{Parts: []perdure.Part{perdure.Text(strings.Repeat("x", store.MostSearched))}})
 	task := a.ended(answer(huge), nil)
 	before := a.views(task)
@@ -175,7 +175,7 @@ func resultKept(f *fixture) {
 			f.Errorf("a result %s rests as %+v", name, rest)
 		}
 	}
-	// An entry that says the same and was not made from the task.
+	// An entry with the same content that was not made from the task.
 	task := a.ended(answer(message), nil)
 	a.write(nil, message)
 	if rest := a.rest(task); rest != nil {
@@ -194,7 +194,7 @@ func resultReplaced(f *fixture) {
 			return &store.Changes{Tasks: []*perdure.Task{s.Tasks[id]}}, nil
 		}})
 	}
-	change(func(t *perdure.Task) { t.Kind = "other" }) // its result stays
+	change(func(t *perdure.Task) { t.Kind = "other" }) // its result remains
 	f.equal("the result", string(a.task(a.id, id).Result), string(answer(message)))
 	change(func(t *perdure.Task) { t.Result = json.RawMessage(`"another"`) })
 	f.equal("the result after it was replaced", string(a.task(a.id, id).Result), `"another"`)
@@ -203,7 +203,7 @@ func resultReplaced(f *fixture) {
 	}
 }
 
-// resultProperty: whatever a result and an entry have in common.
+// resultProperty checks results that share arbitrary texts with an entry.
 func resultProperty(f *fixture) {
 	a := f.author()
 	rapid.Check(f, func(t *rapid.T) {

@@ -40,8 +40,7 @@ func policyComesBack(f *fixture) {
 	}
 }
 
-// retained creates an execution with a policy of its own, if any, which ended so
-// long ago.
+// retained creates an execution that ended that long ago, with its own policy, if any.
 func (f *fixture) retained(own *perdure.Retention, ended time.Duration) uuid.UUID {
 	f.Helper()
 	x := perdure.Execution{

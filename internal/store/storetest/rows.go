@@ -21,7 +21,7 @@ var rowTests = map[string]func(*fixture){
 	"every field of a checkpoint comes back":        checkpointFields,
 }
 
-// wholeExecution has every field set that can be at once.
+// wholeExecution returns an execution with all fields set that can be set together.
 func wholeExecution(id uuid.UUID) *perdure.Execution {
 	return &perdure.Execution{
 		ID: id, Org: org, Kind: "agent", Status: perdure.StatusFailed, PersistenceMode: perdure.Local,
@@ -49,8 +49,7 @@ func (f *fixture) insert(x *perdure.Execution) {
 	})
 }
 
-// sameExecution compares what a decision and a reader see with what was
-// written.
+// sameExecution compares the execution that a decision and a reader get with the written one.
 func (f *fixture) sameExecution(want *perdure.Execution) {
 	f.Helper()
 	w := *want
@@ -176,7 +175,7 @@ func taskFields(f *fixture) {
 	want.Input, want.Result = nil, nil
 	f.equal("the tasks decided on", state.Tasks, map[uuid.UUID]*perdure.Task{whole.ID: &want})
 
-	// Without a result, what is stored stays; everything else is replaced.
+	// Without a result, the stored one remains; everything else is replaced.
 	bare := &perdure.Task{
 		ID: whole.ID, ExecutionID: id, Org: org, Kind: "bash", Status: perdure.TaskPending, Queue: "q2", Key: "task:1",
 		CreatedAt: whole.CreatedAt, InputHash: whole.InputHash,

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// firstSecret: of two servers that make a secret at once, both use the same.
+// firstSecret checks that two servers that create a secret at once both use the same one.
 func firstSecret(f *fixture) {
 	_, err := f.s.Secret(f.ctx, "one")
 	f.wantCode(err, perdure.NotFound)

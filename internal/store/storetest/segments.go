@@ -22,7 +22,7 @@ var segmentTests = map[string]func(*fixture){
 	"a tree with many branch points":                 manyBranches,
 }
 
-// tree is what a store should hold of an execution's entries.
+// tree is the expected content of an execution's entries.
 type tree struct {
 	*fixture
 	id      uuid.UUID
@@ -38,7 +38,7 @@ func (f *fixture) tree() *tree {
 // next creates an entry that is not stored yet.
 func (tr *tree) next(parent *uuid.UUID, t perdure.EntryType) perdure.Entry {
 	if parent != nil {
-		parent = ptr(*parent) // the caller's may change
+		parent = ptr(*parent) // the caller may change its variable
 	}
 	e := perdure.Entry{
 		ID: uuid.New(), ParentID: parent, Type: t, Content: json.RawMessage(fmt.Sprintf(`{"parts":[],"n":%d}`, len(tr.all))), CreatedAt: milestone(1),
@@ -50,8 +50,8 @@ func (tr *tree) next(parent *uuid.UUID, t perdure.EntryType) perdure.Entry {
 	return e
 }
 
-// append stores entries with one command, also if it is delivered twice. With heads
-// set, the command asks for the heads of their parents, as the engine does.
+// append stores entries with one command, which may be delivered twice. With heads, the command
+// also loads the heads of their parents, as the engine does.
 func (tr *tree) append(s store.Store, heads bool, entries ...perdure.Entry) error {
 	needs := store.Needs{}
 	for _, e := range entries {
@@ -88,7 +88,7 @@ func (tr *tree) add(parent *uuid.UUID, t perdure.EntryType) uuid.UUID {
 	return e.ID
 }
 
-// walk is the path to an entry, from parent to parent.
+// walk returns the path to an entry, found from parent to parent.
 func (tr *tree) walk(leaf uuid.UUID) (path []perdure.Entry) {
 	for at := &leaf; at != nil; {
 		e := tr.entries[*at]
@@ -98,8 +98,8 @@ func (tr *tree) walk(leaf uuid.UUID) (path []perdure.Entry) {
 	return path
 }
 
-// treeProperty appends to random trees, by commands that fail, lose their answers or
-// are delivered twice, and compares all that is asked of paths with the walk.
+// treeProperty appends to random trees, with commands that fail, lose their answers or are
+// delivered twice. It compares all path queries with walk.
 func treeProperty(f *fixture) {
 	rapid.Check(f, func(t *rapid.T) {
 		tr := f.tree()
@@ -127,7 +127,7 @@ func treeProperty(f *fixture) {
 	})
 }
 
-// draw creates an entry under any other: mostly the newest, so that segments grow.
+// draw creates an entry below a random one, mostly the newest, so that segments grow.
 func (tr *tree) draw(t *rapid.T) perdure.Entry {
 	if len(tr.all) == 0 {
 		return tr.next(nil, perdure.EntryMessage)
@@ -147,7 +147,7 @@ func (tr *tree) anyEntry(t *rapid.T) uuid.UUID {
 	return tr.all[rapid.IntRange(0, len(tr.all)-1).Draw(t, "entry")].ID
 }
 
-// compare asks for a part of a path, its length, and a common ancestor.
+// compare checks a part of a path, its length, and a common ancestor.
 func (tr *tree) compare(t *rapid.T) {
 	tr.Helper()
 	leaf, other := tr.anyEntry(t), tr.anyEntry(t)
@@ -203,7 +203,7 @@ func (tr *tree) sound() {
 	}
 }
 
-// branchesGoOn: one entry after the other at the end of each of two branches.
+// branchesGoOn appends alternately at the ends of two branches.
 func branchesGoOn(f *fixture) {
 	tr := f.tree()
 	root := tr.add(nil, perdure.EntryMessage)
@@ -217,7 +217,8 @@ func branchesGoOn(f *fixture) {
 	tr.sound()
 }
 
-// pathsBeside: an entry beside the path has the path that it hangs on before it.
+// pathsBeside checks that the path to an entry beside the path begins with the path to its nearest
+// ancestor on the path.
 func pathsBeside(f *fixture) {
 	tr := f.tree()
 	first := tr.add(nil, perdure.EntryLLMCall)
@@ -271,7 +272,7 @@ func commonAncestors(f *fixture) {
 	f.wantCode(err, perdure.NotFound)
 }
 
-// manyBranches: every entry of the path is followed by another branch first.
+// manyBranches opens another branch at every entry before the path continues.
 func manyBranches(f *fixture) {
 	tr := f.tree()
 	at := tr.next(nil, perdure.EntryMessage)
@@ -289,8 +290,8 @@ func manyBranches(f *fixture) {
 	tr.sound()
 }
 
-// Trees makes executions with that many entries each, with branches and entries beside
-// the path, and returns a check that all their paths are there.
+// Trees creates executions with that many entries each, with branches and entries beside the path.
+// It returns a function that checks that all their paths can be read.
 func Trees(t *testing.T, s store.Store, executions, entries int) (check func(s store.Store)) {
 	t.Helper()
 	f := &fixture{T: t, s: s, ctx: t.Context()}
@@ -320,7 +321,7 @@ func Trees(t *testing.T, s store.Store, executions, entries int) (check func(s s
 	}
 }
 
-// roll is draw with another source.
+// roll is draw with another source of random numbers.
 func (tr *tree) roll(random *rand.Rand) perdure.Entry {
 	if len(tr.all) == 0 {
 		return tr.next(nil, perdure.EntryMessage)

@@ -1,6 +1,5 @@
-// Package storetest holds what every store must do, as tests that run over any
-// of them, the invariants that hold over what is stored, and a store that
-// fails on demand.
+// Package storetest contains the tests that every store must pass, the invariants of stored data,
+// and a store that fails on demand.
 package storetest
 
 import (
@@ -16,9 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Run checks the contract of [store.Store]. Open gives an empty store that is
-// closed when the test ends; every test uses one of its own, and the
-// invariants are checked after it.
+// Run checks the contract of [store.Store]. open returns an empty store that is closed when the
+// test ends. Every test uses a separate store, and checks the invariants at its end.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	for _, group := range []map[string]func(*fixture){
 		rowTests, signalTests, decideTests, orderTests, pickTests, dueTests, limitTests, aloneTests, leaseTests, logTests, turnTests, nonceTests, contentTests, localTests, pathTests, segmentTests, listTests, outsideTests, sessionTests,
@@ -26,7 +24,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	} {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
-				t.Parallel() // most of the time goes into waiting for a disk, or a socket
+				t.Parallel() // most of the time is spent waiting for a disk or a socket
 				f := &fixture{T: t, s: open(t), ctx: t.Context()}
 				test(f)
 				Invariants(t, f.s)
@@ -37,7 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 
 const org = "acme"
 
-// fixture is one test on a store of its own.
+// fixture is one test with a separate store.
 type fixture struct {
 	*testing.T
 	s   store.Store
@@ -58,7 +56,7 @@ func (f *fixture) do(c store.Command) []any {
 	return answers
 }
 
-// change writes what decide gives for an execution.
+// change writes the changes that decide returns for an execution.
 func (f *fixture) change(id uuid.UUID, decide func(s *store.State) *store.Changes) {
 	f.Helper()
 	f.do(store.Command{Lane: store.LaneCommits, Execution: id, Decide: func(s *store.State) (*store.Changes, error) {
@@ -66,7 +64,7 @@ func (f *fixture) change(id uuid.UUID, decide func(s *store.State) *store.Change
 	}})
 }
 
-// look returns the state that needs ask for, without changing anything.
+// look returns the state for these needs, without changing anything.
 func (f *fixture) look(id uuid.UUID, needs store.Needs) *store.State {
 	f.Helper()
 	var seen *store.State
@@ -78,8 +76,7 @@ func (f *fixture) look(id uuid.UUID, needs store.Needs) *store.State {
 	return seen
 }
 
-// start inserts a PENDING execution of the org, changed by edit, with its first
-// event.
+// start inserts a PENDING execution of the org, changed by edit, with its first event.
 func (f *fixture) start(edit ...func(x *perdure.Execution)) uuid.UUID {
 	f.Helper()
 	x := perdure.Execution{
@@ -125,22 +122,22 @@ func (f *fixture) wantCode(err error, code perdure.Code) {
 	}
 }
 
-// equal compares values; absent and empty lists and maps count as one, and a
-// want of nil is an empty one.
+// equal compares values. Nil and empty lists and maps are equal, and a want of nil means an empty
+// value.
 func (f *fixture) equal(what string, got, want any) {
 	f.Helper()
 	if want == nil {
 		want = reflect.Zero(reflect.TypeOf(got)).Interface()
 	}
 	if reflect.DeepEqual(got, want) {
-		return // sparing the comparison of large contents piece by piece
+		return // this avoids comparing large contents piece by piece
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		f.Errorf("%s differs (-want +got):\n%s", what, diff)
 	}
 }
 
-// logWriter numbers records as the rules do.
+// logWriter numbers records according to the rules.
 type logWriter struct {
 	head    store.Head
 	nonce   uint32
@@ -152,7 +149,7 @@ func logOf(s *store.State) *logWriter { return logAt(s, s.Head) }
 
 func logAt(s *store.State, head store.Head) *logWriter { return &logWriter{head: head, nonce: s.Nonce} }
 
-// place gives a record the next position.
+// place appends a record at the next position.
 func (l *logWriter) place(r perdure.Record) {
 	l.head.LastPos++
 	l.head.Nonce = l.nonce
@@ -168,5 +165,5 @@ func (l *logWriter) event(s *store.State, t perdure.EventType) *perdure.Record {
 
 func ptr[T any](v T) *T { return &v }
 
-// milestone is a time that any store keeps exactly.
+// milestone returns a time that every store stores exactly.
 func milestone(ms int64) perdure.Time { return perdure.AtMilli(1_700_000_000_000 + ms) }

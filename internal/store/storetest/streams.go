@@ -22,7 +22,7 @@ var streamTests = map[string]func(*fixture){
 	"rows of deleted streams go step by step":            streamDropped,
 }
 
-// stream changes the stream at a path, or makes it.
+// stream changes the stream at a path. It creates the stream if it does not exist.
 func (f *fixture) stream(org, path string, change func(c *store.StreamChange)) store.Stream {
 	f.Helper()
 	var now store.Stream
@@ -65,7 +65,7 @@ func (f *fixture) seen(org, path, producer string) (stream *store.Stream, state 
 	return stream, state
 }
 
-// content is all of a stream, read a few bytes at a time.
+// content returns all content of a stream, read a few bytes at a time.
 func (f *fixture) content(id uuid.UUID) string {
 	f.Helper()
 	var all bytes.Buffer
@@ -213,7 +213,7 @@ func streamRefused(f *fixture) {
 		Org: org, Needs: func(*perdure.Execution) store.Needs { return store.Needs{Stream: "p"} },
 		Decide: func(s *store.State) (*store.Changes, error) {
 			c := store.StreamChange{Stream: *s.Stream, Append: [][]byte{[]byte("two")}, Producer: &store.StreamProducer{ID: "a"}}
-			return &store.Changes{Stream: &c}, nil // its tail is where the content is already
+			return &store.Changes{Stream: &c}, nil // its tail is at existing content
 		},
 	})
 	if err == nil {
@@ -246,8 +246,8 @@ func streamDeleted(f *fixture) {
 	f.equal("the new stream", f.content(fresh.ID), "new")
 }
 
-// dropStreams deletes so many rows of deleted streams at a time, and returns the
-// number of steps.
+// dropStreams deletes the rows of deleted streams, at most rows per step, and returns the number of
+// steps.
 func (f *fixture) dropStreams(rows int) int {
 	f.Helper()
 	for steps := 0; ; steps++ {
@@ -282,8 +282,8 @@ func streamDropped(f *fixture) {
 	f.equal("the stream that is kept", f.content(kept.ID), "kept")
 }
 
-// streamCounted has many commands make a stream each while there are fewer than
-// some: no two of them see the same room.
+// streamCounted runs many concurrent commands, each of which creates a stream if there are fewer
+// than a limit. No two of them may see the same room.
 func streamCounted(f *fixture) {
 	const most = 5
 	f.stream("other", "p", appending("x"))

@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Texts checks that what a query finds is the same whether it is indexed or not, on a
-// store that examines at most 40 executions for a page. fill indexes what can be, and
-// nothing else does. It returns the executions, the oldest first.
+// Texts checks that a query finds the same whether executions are indexed or not, on a store that
+// examines at most 40 executions per page. fill must index everything that can be indexed; nothing
+// else may index. Texts returns the executions, oldest first.
 func Texts(t *testing.T, s store.Store, fill func()) []uuid.UUID {
 	f := &fixture{T: t, s: s, ctx: t.Context()}
 	var all []uuid.UUID
@@ -62,11 +62,11 @@ func Texts(t *testing.T, s store.Store, fill func()) []uuid.UUID {
 	}
 	check("not indexed", 50)
 	fill()
-	check("indexed", 26) // a block is indexed once it is full: up to 255 executions are not
+	check("indexed", 26) // a block is indexed once it is full: up to 255 executions are not indexed
 	return all
 }
 
-// Prune deletes executions as a sweep does: it marks all of them first.
+// Prune deletes executions like a sweep: it marks all of them first.
 func Prune(t *testing.T, s store.Store, ids ...uuid.UUID) {
 	f := &fixture{T: t, s: s, ctx: t.Context()}
 	for _, p := range []store.Prune{{Execution: true}, {Rows: 1000}} {

@@ -10,11 +10,11 @@ var turnTests = map[string]func(*fixture){
 	"reads of one org leave connections to another, and to the process": readsLeaveRoom,
 }
 
-// manyReads are more than any store has connections.
+// manyReads is more than the number of connections of any store.
 const manyReads = 200
 
-// reads makes reads of the org that last until release, and returns once one of them
-// runs.
+// reads starts reads of the org that last until release is called. It returns once one of them is
+// running.
 func (f *fixture) reads(org string) (release func()) {
 	var (
 		group sync.WaitGroup

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite"
 )
 
-// said are the values of columns that may not hold any: columns with a CHECK,
-// and those by which rows refer to rows.
+// said lists values for columns that do not accept arbitrary values: columns with a CHECK, and
+// columns by which rows refer to rows.
 var said = map[string]any{
 	"persistence_mode": "LOCAL", "agent_execution.status": "WAITING", "task_execution.status": "RUNNING", "agent_signal.state": "taken", "api_key.role": "client",
 	"agent_execution_id": id(1), "agent_execution.id": id(1), "agent_definition_id": id(2), "agent_definition.id": id(2),
@@ -20,8 +20,8 @@ var said = map[string]any{
 	"conversation_id": "conversation.id ä 😀 \\ \" \n\t",
 }
 
-// placed are columns that every row of a store has, though they may be NULL in between:
-// the target gives a row without them its own.
+// placed lists columns that every row of a store has, although they can be NULL temporarily. The
+// target fills them in rows without values.
 var placed = map[string]bool{"agent_entry.segment": true, "agent_entry.depth": true}
 
 func id(n byte) []byte {
@@ -30,9 +30,8 @@ func id(n byte) []byte {
 	return b
 }
 
-// filled returns the file of a store that has a row with a value in every column of
-// every table that the schema declares, and one with as few, and as empty ones,
-// as it bears.
+// filled returns the file of a store with two rows in every table of the schema: one with a value
+// in every column, and one with as few and as empty values as possible.
 func filled(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "perdure.db")
@@ -48,7 +47,7 @@ func filled(t *testing.T) string {
 	return path
 }
 
-// template is what the first test has made.
+// template is the file that the first call of filled has created.
 var template []byte
 
 func fillAll(t *testing.T) string {
@@ -122,7 +121,7 @@ func fill(t *testing.T, db *sql.DB, table string) {
 		least := value
 		switch {
 		case known && table == "agent_entry" && name == "id":
-			least = id(4) // the parent of the other
+			least = id(4) // the parent of the other entry
 		case known && name == "id" && table != "blob_chunk":
 			least = id(value.([]byte)[0] + 100)
 		case known:

@@ -13,13 +13,13 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// A batch of rows is one transaction; what is in memory at once is one batch.
+// A batch of rows is one transaction. At most one batch is in memory.
 const (
 	batchRows  = 10_000
 	batchBytes = 4 << 20
 )
 
-// progress is what is noted of a table in the target.
+// progress is the note in the target on the progress of a table.
 type progress struct {
 	Rows  int64  `json:"rows"`
 	Bytes int64  `json:"bytes"`
@@ -52,16 +52,16 @@ func (p part) value() any {
 	case p.Text != nil:
 		return *p.Text
 	}
-	return append([]byte{}, p.Bytes...) // an empty one is not NULL
+	return append([]byte{}, p.Bytes...) // an empty value is not NULL
 }
 
-// batch gathers rows.
+// batch collects rows.
 type batch struct {
 	rows  [][]any
 	bytes int64
 }
 
-// copyTable copies the rows of a table that are not in the target yet.
+// copyTable copies the rows of a table that are not yet in the target.
 func (c *copier) copyTable(ctx context.Context, t relational.Table) error {
 	var p progress
 	note, err := c.target.Progress(ctx, t.Name)
@@ -115,7 +115,7 @@ func (c *copier) copyTable(ctx context.Context, t relational.Table) error {
 	return nil
 }
 
-// add notes a batch, whose last row has the highest key.
+// add adds a batch to the progress. Its last row has the highest key.
 func (p *progress) add(t relational.Table, b *batch) {
 	p.Rows += int64(len(b.rows))
 	p.Bytes += b.bytes
@@ -140,12 +140,12 @@ func size(row []any) (n int64) {
 	return n
 }
 
-// free are the columns of JSON into which older servers let any bytes. No row is found
-// by them.
+// free lists the JSON columns in which older servers accepted any bytes. No query searches by them.
 var free = map[string]bool{"fields": true, "metadata": true, "error": true, "input_schema": true}
 
-// mend replaces by U+FFFD what PostgreSQL cannot hold in the free texts of a row, and
-// returns in how many. It refuses another text, and says where it is.
+// mend replaces what PostgreSQL cannot store by U+FFFD in the free texts of a row, and returns the
+// number of changed texts. It returns an error that names the place if another text cannot be
+// stored.
 func mend(t relational.Table, row []any) (mended int64, err error) {
 	for i, v := range row {
 		s, ok := v.(string)
@@ -174,8 +174,8 @@ func unfit(t relational.Table, row []any, name string) error {
 		t.Name, strings.Join(key, ", "), name)
 }
 
-// compare reads a table on both sides, whole, and finds out whether the rows are
-// the same, but for texts that were mended.
+// compare reads a whole table on both sides, and checks that the rows are equal, except for mended
+// texts.
 func (c *copier) compare(ctx context.Context, there, here relational.Table) (Count, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

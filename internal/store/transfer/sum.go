@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// sum is a hash over rows in any order: the sum of the rows' own.
+// sum is an order-independent hash of rows: the sum of the rows' hashes.
 type sum struct {
 	rows  int64
 	parts [4]uint64
 }
 
-// add adds a row. Each value stands with its type and length, so that no two rows
-// are one.
+// add adds a row. Each value is hashed with its type and length, so that different rows have
+// different input.
 func (s *sum) add(row []any) {
 	h := sha256.New()
 	for _, v := range row {

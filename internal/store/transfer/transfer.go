@@ -1,13 +1,12 @@
-// Package transfer copies a whole store from SQLite to PostgreSQL: every row of
-// every table that the schemas declare.
+// Package transfer copies a whole store from SQLite to PostgreSQL: every row of every table in the
+// schema.
 //
-// What happens in which order is what makes it safe to end anywhere. The target
-// is closed to servers from the first row to the end. Rows go over in batches,
-// each a transaction that also notes how far the table is, so that the same
-// command continues from there. Then both sides are read whole, and compared. Then
-// the source is marked as moved, which closes it; then the target is opened. At
-// no moment can both be opened, and from the mark on the same command does what
-// is left.
+// The order of the steps makes it safe to interrupt a copy at any moment. First the target is
+// locked against servers. Rows are copied in batches. Each batch is a transaction that also records
+// the progress of the table, so that the same command can continue from there. Then both sides are
+// read completely and compared. Then the source is marked as moved, which closes it, and after that
+// the target is opened. At no moment can servers use both. Once the source is marked, the same
+// command does the remaining steps.
 package transfer
 
 import (
@@ -22,22 +21,22 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite"
 )
 
-// Options say what is copied where.
+// Options are the options of a copy.
 type Options struct {
-	// From is the file of the source, which nobody may have open.
+	// From is the path of the source. Nobody may have it open.
 	From string
-	// To is the URL of the target, a database that is there and in which nothing is
-	// stored; ToName names it for people, without a password.
+	// To is the URL of the target, an existing database in which nothing is stored. ToName is its
+	// name for people, without a password.
 	To, ToName string
-	// Keep leaves the source in use. The copy then is another store: its readers
-	// start again. Without it readers continue where they are, and the source is closed.
+	// Keep leaves the source in use. The copy is then a separate store, and its readers start
+	// again. Without Keep, readers continue where they are, and the source is closed.
 	Keep bool
-	// Prepare brings the source up to date before its rows are read; default: it is
-	// opened and closed.
+	// Prepare migrates the source before its rows are read. By default, the source is opened and
+	// closed.
 	Prepare func(ctx context.Context) error
 	// Now is the time of the move.
 	Now perdure.Time
-	// Told is told what has been done, now and then.
+	// Told is called periodically with the progress.
 	Told func(Progress)
 }
 
@@ -50,41 +49,43 @@ const (
 	StepCompare Step = "compare"
 )
 
-// Progress says how far a table is.
+// Progress is the progress of one table.
 type Progress struct {
 	Step  Step
 	Table string
 	Rows  int64
-	Bytes int64 // of the rows
-	// Mended is how many texts of the table were not UTF-8, or had a zero byte. The
-	// target has U+FFFD in them.
+	Bytes int64 // size of the rows
+	// Mended is the number of texts of the table that were not UTF-8 or had a zero byte. In the
+	// target, U+FFFD replaces these bytes.
 	Mended int64
-	Done   bool // with the table
+	Done   bool // the table is finished
 }
 
-// Count is how much of a table was copied, and found to be the same.
+// Count is how much of a table was copied and compared.
 type Count struct {
 	Table  string
 	Rows   int64
 	Mended int64 // as in Progress
 }
 
-// Result says what a copy came to.
+// Result is the result of a copy.
 type Result struct {
 	Tables []Count
-	// Already tells that an earlier copy had done everything.
+	// Already reports that an earlier copy had done everything.
 	Already bool
-	// Continued tells that rows of an earlier try were there.
+	// Continued reports that an earlier, interrupted copy was continued.
 	Continued bool
-	// Epoch is that of the target.
+	// Epoch is the epoch of the target.
 	Epoch uint64
 }
 
-// Copy copies a store. It may be ended at any moment and called again with the
-// same options. Errors: conflict if the source was moved elsewhere, if something
-// else is stored in the target, or if someone uses it; invalid_argument if a text
-// that is no free JSON cannot stand in PostgreSQL; internal if the two differ afterwards; unavailable
-// if the source is in use.
+// Copy copies a store. It may be interrupted at any moment and called again with the same options.
+//
+// Errors: conflict if the source was moved elsewhere, if something else is stored in the target, or
+// if someone uses the target; unavailable if the source is in use.
+//
+// The error is invalid_argument if PostgreSQL cannot store a text outside of free JSON columns, and
+// internal if source and target differ after the copy.
 func Copy(ctx context.Context, o Options) (_ *Result, err error) {
 	if o.Told == nil {
 		o.Told = func(Progress) {}
@@ -116,7 +117,7 @@ func (o *Options) openOnce(ctx context.Context) error {
 	return s.Close()
 }
 
-// copier is a copy under way.
+// copier is the state of a copy.
 type copier struct {
 	Options
 	source *sqlite.Source
@@ -156,7 +157,7 @@ func (c *copier) run(ctx context.Context) (*Result, error) {
 	return &c.result, nil
 }
 
-// ordered is a table with the key by which the source has its order.
+// ordered returns the table with the key by which the source orders its rows.
 func ordered(t relational.Table, here []relational.Table) relational.Table {
 	for _, h := range here {
 		if h.Name == t.Name {
@@ -166,8 +167,8 @@ func ordered(t relational.Table, here []relational.Table) relational.Table {
 	return t
 }
 
-// begin finds out what is left to be done, and makes a beginning where there is
-// none. It reports whether nothing is left.
+// begin determines what remains to be done, and begins a new copy if there is none. It reports
+// whether nothing remains.
 func (c *copier) begin(ctx context.Context) (done bool, err error) {
 	moved, err := c.source.Moved(ctx)
 	if err != nil {
@@ -212,8 +213,7 @@ func (c *copier) sameTables(ctx context.Context) error {
 	return relational.SameTables(here, c.target.Tables())
 }
 
-// movedBefore is for a source that is closed, with nothing unfinished in the
-// target.
+// movedBefore handles a source that is closed, with no unfinished copy in the target.
 func (c *copier) movedBefore(ctx context.Context, moved *sqlite.Moved) (done bool, err error) {
 	epoch, _, err := c.source.Identity(ctx)
 	if err != nil {
@@ -229,8 +229,8 @@ func (c *copier) movedBefore(ctx context.Context, moved *sqlite.Moved) (done boo
 	return true, nil
 }
 
-// state tells one state of the source from another: whoever opens it leaves a
-// mark.
+// state returns a text that identifies the state of the source. It changes whenever a server opens
+// the source.
 func (c *copier) state(ctx context.Context) (state string, madeAt int64, err error) {
 	epoch, madeAt, err := c.source.Identity(ctx)
 	if err != nil {

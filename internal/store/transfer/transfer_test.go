@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { os.Exit(opentest.Main(m)) }
 func target(t *testing.T) string {
 	t.Helper()
 	url := opentest.URL(t)
-	t.Cleanup(func() { run(t, url, "DROP TABLE IF EXISTS copying") }) // of a copy that was left
+	t.Cleanup(func() { run(t, url, "DROP TABLE IF EXISTS copying") }) // of an unfinished copy
 	return url
 }
 
@@ -73,7 +73,7 @@ func epochOf(t *testing.T, path string) uint64 {
 	return s.Epoch()
 }
 
-// wantOpen opens a database as a server does, and returns its epoch.
+// wantOpen opens a database like a server, and returns its epoch.
 func wantOpen(t *testing.T, url string) uint64 {
 	t.Helper()
 	s, err := postgres.Open(t.Context(), postgres.Options{URL: url})
@@ -84,8 +84,8 @@ func wantOpen(t *testing.T, url string) uint64 {
 	return s.Epoch()
 }
 
-// A table or column that one store has and the other has not would be lost by a
-// copy.
+// TestBothStoresHaveTheSameTablesAndColumns checks that both stores have the same tables and
+// columns. A copy would lose a table or column that only one of them has.
 func TestBothStoresHaveTheSameTablesAndColumns(t *testing.T) {
 	source, err := sqlite.OpenSource(t.Context(), filled(t))
 	if err != nil {
@@ -118,9 +118,9 @@ func TestBothStoresHaveTheSameTablesAndColumns(t *testing.T) {
 	}
 }
 
-// Every column of every table goes over as it is, whatever is in it; rows that
-// are made afterwards are numbered on; readers' epoch is the same, and the source
-// is closed.
+// TestEveryColumnOfEveryTableIsCopied checks that every column of every table is copied unchanged,
+// whatever it contains. New rows must get the next numbers, the readers' epoch must be the same,
+// and the source must be closed.
 func TestEveryColumnOfEveryTableIsCopied(t *testing.T) {
 	from, to := filled(t), target(t)
 	epoch := epochOf(t, from)
@@ -151,7 +151,8 @@ func TestEveryColumnOfEveryTableIsCopied(t *testing.T) {
 	wantCode(t, err, perdure.Conflict, "moved to elsewhere")
 }
 
-// A copy beside which the source continues is another store.
+// TestAKeptSourceAndItsCopyHaveDifferentEpochs checks that a copy whose source remains in use is a
+// separate store.
 func TestAKeptSourceAndItsCopyHaveDifferentEpochs(t *testing.T) {
 	from, to := filled(t), target(t)
 	epoch := epochOf(t, from)
@@ -168,7 +169,7 @@ func TestAKeptSourceAndItsCopyHaveDifferentEpochs(t *testing.T) {
 	}
 }
 
-// many adds rows, so that a table takes several batches.
+// many adds rows, so that a table needs several batches.
 func many(t *testing.T, path string, rows int) {
 	t.Helper()
 	alter(t, path, fmt.Sprintf(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
@@ -177,8 +178,9 @@ func many(t *testing.T, path string, rows int) {
 
 var errEnough = errors.New("enough")
 
-// A copy that ends anywhere continues from there when it is called again. Until it
-// has ended well the target is closed to servers, and the source open.
+// TestAnInterruptedCopyGoesOn checks that a copy that was interrupted anywhere continues when it is
+// called again. Until it has finished, the target must be closed to servers, and the source must be
+// open.
 func TestAnInterruptedCopyGoesOn(t *testing.T) {
 	from, to := filled(t), target(t)
 	many(t, from, 2*batchRows+5)
@@ -222,7 +224,8 @@ func TestAnInterruptedCopyGoesOn(t *testing.T) {
 	}
 }
 
-// A source that somebody worked with in between is copied again.
+// TestASourceThatWentOnIsCopiedAnew checks that a source that was used meanwhile is copied again
+// from the start.
 func TestASourceThatWentOnIsCopiedAnew(t *testing.T) {
 	from, to := filled(t), target(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -249,8 +252,8 @@ func TestASourceThatWentOnIsCopiedAnew(t *testing.T) {
 	}
 }
 
-// After a crash between the closing of the source and the opening of the target,
-// neither opens, and the same command ends it.
+// TestCrashBetweenClosingAndOpening checks a crash between closing the source and opening the
+// target: neither can be opened, and the same command finishes the copy.
 func TestCrashBetweenClosingAndOpening(t *testing.T) {
 	from, to := filled(t), target(t)
 	epoch := epochOf(t, from)
@@ -298,8 +301,8 @@ func TestCrashBetweenClosingAndOpening(t *testing.T) {
 	}
 }
 
-// A log into which an older server let bytes that are not UTF-8 is copied, with U+FFFD
-// in their place, and the count of such texts.
+// TestFieldsThatAreNotUTF8AreMended checks that a log with bytes that are not UTF-8, which an older
+// server accepted, is copied with U+FFFD instead of them, and that such texts are counted.
 func TestFieldsThatAreNotUTF8AreMended(t *testing.T) {
 	from, to := filled(t), target(t)
 	alter(t, from, `UPDATE log_record SET fields = CAST(x'7b2261223a22ff227d' AS TEXT)`)

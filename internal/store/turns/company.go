@@ -1,9 +1,9 @@
 package turns
 
-// Company knows whether more than one org has asked lately. Its zero value is ready.
-// Moments are numbers that grow, as that of a batch does.
+// Company tracks whether more than one org has asked recently. Its zero value is ready to use.
+// Moments are increasing numbers, such as the numbers of batches.
 type Company struct {
-	last, other ask // the newest ask, and that of another org
+	last, other ask // the latest ask, and the latest ask of another org
 }
 
 type ask struct {
@@ -11,10 +11,10 @@ type ask struct {
 	at  int64
 }
 
-// lately is how many moments an org counts after its last ask.
+// lately is how many moments an ask counts as recent.
 const lately = 1024
 
-// Asks notes that an org asks. The process itself, org "", is no company.
+// Asks records that an org asks. The process itself, org "", does not count.
 func (c *Company) Asks(org string, at int64) {
 	switch {
 	case org == "":
@@ -25,5 +25,5 @@ func (c *Company) Asks(org string, at int64) {
 	c.last = ask{org, at}
 }
 
-// Present reports whether two orgs have asked lately.
+// Present reports whether two orgs have asked recently.
 func (c *Company) Present(now int64) bool { return c.other.org != "" && now-c.other.at < lately }

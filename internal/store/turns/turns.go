@@ -1,4 +1,4 @@
-// Package turns shares places among orgs: the connections that read, and the processor.
+// Package turns shares places among orgs, such as reading connections and processor time.
 package turns
 
 import (
@@ -7,36 +7,36 @@ import (
 	"sync"
 )
 
-// Turns has places for so many reads at once, or whatever else takes a place. Where
-// there are more, orgs take turns, and the reads of one org come in their order. One org never has all places, so that
-// another finds one free at once, and fewer while it is not alone, since what all read
-// has to share the cores. The process's own reads, of org "", may have all places.
+// Turns limits how many reads, or other users of a place, run at once. If more are waiting, orgs
+// take turns, and the reads of one org run in order. One org never has all places, so that another
+// org finds one immediately. An org has fewer places while other orgs are active, because all share
+// the cores. The process's own reads, of org "", may have all places.
 type Turns struct {
 	mu      sync.Mutex
 	free    int
-	alone   int // the most places of one org
-	beside  int // of one that has company
+	alone   int // maximum number of places of one org
+	beside  int // maximum number of places of one org while others are active
 	company Company
 	takes   int64
 	held    map[string]int
 	waiting map[string][]*waiter
-	order   []string // orgs that wait, the next one first
+	order   []string // waiting orgs, the next one first
 }
 
 // waiter is a read that waits for a place.
 type waiter struct{ granted chan struct{} }
 
-// minSpare is the fewest places that one org leaves to others, if there are as many.
+// minSpare is the minimum number of places that one org leaves to others, if there are that many.
 const minSpare = 2
 
-// New returns turns at so many places, of which an org that has company may have as
-// many as beside says.
+// New returns turns for that many places. beside is the maximum number of places of an org while
+// other orgs are active.
 func New(places, beside int) *Turns {
 	alone := max(1, places-max(minSpare, places/4))
 	return &Turns{free: places, alone: alone, beside: min(alone, max(1, beside)), held: map[string]int{}, waiting: map[string][]*waiter{}}
 }
 
-// Take waits for a place for a read of the org; the caller calls Leave.
+// Take waits for a place for a read of the org. The caller must call Leave.
 func (t *Turns) Take(ctx context.Context, org string) error {
 	w := t.enter(org)
 	if w == nil {
@@ -51,7 +51,7 @@ func (t *Turns) Take(ctx context.Context, org string) error {
 	return ctx.Err()
 }
 
-// Waiting returns how many wait for a place.
+// Waiting returns the number of reads that wait for a place.
 func (t *Turns) Waiting() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,13 +62,13 @@ func (t *Turns) Waiting() int {
 	return n
 }
 
-// enter takes a place, or returns what waits for one.
+// enter takes a place, or returns a waiter for one.
 func (t *Turns) enter(org string) *waiter {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.takes++
 	t.company.Asks(org, t.takes)
-	// Whoever waits cannot be served now, so that a place that is free overtakes nobody.
+	// Waiting reads cannot use a free place now, so taking it overtakes nobody.
 	if len(t.waiting[org]) == 0 && t.room(org) {
 		t.give(org)
 		return nil
@@ -94,7 +94,7 @@ func (t *Turns) give(org string) {
 	t.held[org]++
 }
 
-// Leave gives a place of the org to whoever's turn it is.
+// Leave releases a place of the org and passes it to the next waiter.
 func (t *Turns) Leave(org string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,7 +120,7 @@ func (t *Turns) leave(org string) {
 	close(w.granted)
 }
 
-// unlist takes out a waiter of the org, and the org with its last one.
+// unlist removes a waiter of an org, and the org with its last waiter.
 func (t *Turns) unlist(org string, i int) {
 	if t.waiting[org] = slices.Delete(t.waiting[org], i, i+1); len(t.waiting[org]) > 0 {
 		return
@@ -129,7 +129,8 @@ func (t *Turns) unlist(org string, i int) {
 	t.order = slices.DeleteFunc(t.order, func(o string) bool { return o == org })
 }
 
-// withdraw is a waiter's end. A place that it was given at the same moment continues.
+// withdraw ends a waiter whose context has ended. If it was given a place at the same moment, it
+// releases that place.
 func (t *Turns) withdraw(org string, w *waiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 type readers struct {
 	*Turns
 	t    *testing.T
-	went []string // orgs, in the order in which they were served
+	went []string // orgs in the order in which they were served
 }
 
 func (r *readers) wait(org string) {
@@ -38,8 +38,8 @@ func (r *readers) leave(org string) {
 	synctest.Wait()
 }
 
-// However many reads of one org wait, one of another org that comes last has at most
-// one of them before it.
+// TestAReadWaitsForOneOfAnotherOrg checks that at most one read of another org is served before a
+// new read, however many reads of that org are waiting.
 func TestAReadWaitsForOneOfAnotherOrg(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &readers{Turns: New(1, 1), t: t}
@@ -61,7 +61,7 @@ func TestAReadWaitsForOneOfAnotherOrg(t *testing.T) {
 	})
 }
 
-// last is the org that was served last, which holds the one place.
+// last returns the org that was served last and holds the only place.
 func last(went []string, first string) string {
 	if len(went) == 0 {
 		return first
@@ -69,7 +69,8 @@ func last(went []string, first string) string {
 	return went[len(went)-1]
 }
 
-// One org leaves places to others, and a read of another one has its place at once.
+// TestOneOrgHasNotAllPlaces checks that one org leaves places to others, and that a read of another
+// org gets a place at once.
 func TestOneOrgHasNotAllPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for places, each := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 6: 4, 16: 12, 21: 16} {
@@ -94,7 +95,7 @@ func TestOneOrgHasNotAllPlaces(t *testing.T) {
 	})
 }
 
-// The process's own reads may have all places.
+// TestTheProcessHasAllPlaces checks that the process's own reads may have all places.
 func TestTheProcessHasAllPlaces(t *testing.T) {
 	r := &readers{Turns: New(4, 1), t: t}
 	for range 4 {
@@ -102,7 +103,8 @@ func TestTheProcessHasAllPlaces(t *testing.T) {
 	}
 }
 
-// Who no longer waits is not served, and hands on what it was given.
+// TestWhoLeavesIsNotServed checks that a read that no longer waits is not served, and passes on a
+// place that it was given.
 func TestWhoLeavesIsNotServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &readers{Turns: New(1, 1), t: t}
@@ -121,7 +123,7 @@ func TestWhoLeavesIsNotServed(t *testing.T) {
 			t.Errorf("served are %v", r.went)
 		}
 		w := r.enter("two")
-		r.leave("three") // two is given its place
+		r.leave("three") // two gets its place
 		r.withdraw("two", w)
 		if r.free != 1 {
 			t.Error("a place was lost")
@@ -129,8 +131,8 @@ func TestWhoLeavesIsNotServed(t *testing.T) {
 	})
 }
 
-// An org that has company has fewer places, and as many as before when it is alone
-// again.
+// TestCompanyTakesPlaces checks that an org has fewer places while other orgs are active, and as
+// many as before when it is alone again.
 func TestCompanyTakesPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &readers{Turns: New(16, 2), t: t}

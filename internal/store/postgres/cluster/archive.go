@@ -10,18 +10,18 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Archiving are the settings with which a cluster keeps its WAL, so that a base
-// backup can be brought to any later moment.
+// Archiving are the settings with which a cluster archives its WAL, so that a base backup can be
+// recovered to any later moment.
 var Archiving = []string{"archive_mode=on", "wal_level=replica", "archive_command=mkdir -p ../archive && cp %p ../archive/%f"}
 
 // Backup is a base backup of a cluster that archives.
 type Backup struct {
-	of *Cluster // the cluster's archive goes with it
-	at *Cluster // that has not been started
+	of *Cluster // its archive is needed, too
+	at *Cluster // not started yet
 }
 
-// BaseBackup copies the cluster while it is in use. Recover starts the copy, and
-// Stop of what that gives removes it.
+// BaseBackup copies the cluster while it is running. Backup.Recover starts the copy, and Stop of
+// the recovered cluster removes it.
 func (c *Cluster) BaseBackup() (*Backup, error) {
 	b := &Backup{of: c, at: &Cluster{}}
 	if err := b.at.copyOf(c, false); err != nil {
@@ -30,15 +30,14 @@ func (c *Cluster) BaseBackup() (*Backup, error) {
 	return b, nil
 }
 
-// RestorePoint names the moment, and waits until all that was before it is
-// archived.
+// RestorePoint creates a named restore point, and waits until everything before it is archived.
 func (c *Cluster) RestorePoint(name string) error {
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, c.URL("postgres"))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
+	defer func() { _ = conn.Close(ctx) }() // all results are read
 	if _, err := conn.Exec(ctx, "SELECT pg_create_restore_point($1)", name); err != nil {
 		return err
 	}
@@ -49,7 +48,7 @@ func (c *Cluster) RestorePoint(name string) error {
 	return c.Until("SELECT EXISTS (SELECT 1 FROM pg_stat_archiver WHERE last_archived_wal >= '" + last + "')")
 }
 
-// Recover starts the backup as it was at the named moment, and waits until it takes
+// Recover starts the backup, recovered to the named restore point, and waits until it accepts
 // writes.
 func (b *Backup) Recover(point string) (*Cluster, error) {
 	archive := filepath.Join(b.of.folder, "archive")
@@ -72,13 +71,13 @@ func (b *Backup) Recover(point string) (*Cluster, error) {
 	return b.at, nil
 }
 
-// Dump writes a database to a file that only PostgreSQL's tools read.
+// Dump writes a database to a file in pg_dump's custom format.
 func (c *Cluster) Dump(database string) (file string, err error) {
 	file = filepath.Join(c.folder, database+".dump")
 	return file, c.run("pg_dump", "--format=custom", "--file="+file, "--dbname="+c.URL(database))
 }
 
-// Load creates a database of a dump.
+// Load creates a database from a dump.
 func (c *Cluster) Load(file, database string) error {
 	if err := execute(context.Background(), c.URL("postgres"), "CREATE DATABASE "+database+" TEMPLATE template0 ENCODING 'UTF8'"); err != nil {
 		return err
@@ -94,7 +93,7 @@ func (c *Cluster) run(name string, args ...string) error {
 	return told(cmd)
 }
 
-// told runs a command; its error holds what it said.
+// told runs a command. Its error contains the command's output.
 func told(cmd *exec.Cmd) error {
 	out, err := cmd.CombinedOutput()
 	if err != nil {

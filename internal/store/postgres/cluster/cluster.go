@@ -1,6 +1,5 @@
-// Package cluster runs a PostgreSQL of one's own: in a scratch folder, on
-// loopback, from the binaries of this machine, with fsync on. Tests and the
-// measuring of performance use it; a server never does.
+// Package cluster runs a private PostgreSQL server: in a temporary directory, on loopback, from the
+// binaries of this machine, with fsync on. Tests and benchmarks use it; a server never does.
 package cluster
 
 import (
@@ -23,19 +22,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Cluster is a PostgreSQL in a scratch folder, on loopback, with fsync on.
+// Cluster is a PostgreSQL server in a temporary directory, on loopback, with fsync on.
 type Cluster struct {
 	folder string
 	port   int
-	owner  *syscall.Credential // nil: the own user
+	owner  *syscall.Credential // nil: this process's user
 	server *os.Process
 	extra  []string // settings
 	ended  chan struct{}
 	log    *os.File
 }
 
-// Start creates a cluster and waits until it answers. It ends with Stop, and with
-// this process. Settings are NAME=VALUE, over those that a small cluster has.
+// Start creates a cluster and waits until it answers. It runs until Stop, or until this process
+// ends. Settings have the form NAME=VALUE and override the defaults of a small cluster.
 func Start(settings ...string) (*Cluster, error) {
 	c := &Cluster{extra: settings}
 	if err := c.make(); err != nil {
@@ -47,10 +46,10 @@ func Start(settings ...string) (*Cluster, error) {
 	return c, nil
 }
 
-// PID is the server's process, which has all its others as children.
+// PID returns the process id of the server, which is the parent of all its processes.
 func (c *Cluster) PID() int { return c.server.Pid }
 
-// URL names a database of the cluster.
+// URL returns the URL of a database of the cluster.
 func (c *Cluster) URL(database string) string {
 	return fmt.Sprintf("postgres://perdure@127.0.0.1:%d/%s?sslmode=disable", c.port, database)
 }
@@ -69,7 +68,7 @@ func (c *Cluster) make() (err error) {
 	return nil
 }
 
-// place makes the folder, and finds a port.
+// place creates the directory and chooses a port.
 func (c *Cluster) place() (err error) {
 	if c.owner, err = unprivileged(); err != nil {
 		return err
@@ -84,8 +83,8 @@ func (c *Cluster) place() (err error) {
 	return err
 }
 
-// scratch creates a folder that the server's user owns and can get into: the usual
-// one may lie below a folder that is closed to all but this process' user.
+// scratch creates a directory that the server's user owns and can access. The default temporary
+// directory may be inside a directory that only this process's user can access.
 func (c *Cluster) scratch() (string, error) {
 	var failed error
 	for _, parent := range []string{os.TempDir(), "/tmp", "/var/tmp", "/dev/shm"} {
@@ -101,7 +100,8 @@ func (c *Cluster) scratch() (string, error) {
 	return "", fmt.Errorf("there is no folder that the user of PostgreSQL can get into: %w", failed)
 }
 
-// own returns the folder to the server's user, and lets that look into it.
+// own changes the owner of a directory to the server's user, and checks that this user can access
+// it.
 func (c *Cluster) own(folder string) error {
 	if c.owner == nil {
 		return nil
@@ -120,7 +120,8 @@ func (c *Cluster) own(folder string) error {
 
 func (c *Cluster) data() string { return filepath.Join(c.folder, "data") }
 
-// unprivileged returns a user for PostgreSQL, which refuses to be root.
+// unprivileged returns a user for PostgreSQL, which refuses to run as root; nil if this process
+// does not run as root.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -151,12 +152,12 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
-// debian is where Debian and Ubuntu put PostgreSQL's programs, by major version
-// and outside of PATH.
+// debian is the directory of PostgreSQL's programs on Debian and Ubuntu, by major version. It is
+// not in PATH.
 const debian = "/usr/lib/postgresql"
 
-// find returns the path of one of PostgreSQL's programs: that of PATH, else that of
-// the newest version in the folder.
+// find returns the path of one of PostgreSQL's programs. It searches PATH, then the newest version
+// in the directory.
 func find(folder, name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err == nil {
@@ -169,14 +170,15 @@ func find(folder, name string) (string, error) {
 	return slices.MaxFunc(installed, func(a, b string) int { return cmp.Compare(major(a), major(b)) }), nil
 }
 
-// major gives the version in the path of a program; 0, the oldest, for 9.6 and
-// what has no number.
+// major returns the major version in the path of a program; 0, the oldest, for 9.6 and paths
+// without a number.
 func major(path string) int {
 	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path))))
 	return n
 }
 
-// command is one of PostgreSQL's programs, of the newest version there is.
+// command returns a command that runs one of PostgreSQL's programs, of the newest installed
+// version.
 func (c *Cluster) command(name string, args ...string) (*exec.Cmd, error) {
 	path, err := find(debian, name)
 	if err != nil {
@@ -207,7 +209,7 @@ func (c *Cluster) Run() error {
 	server.Stdout, server.Stderr = c.log, c.log
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
-		// The signal at the parent's death comes at that of the thread: it must stay.
+		// The kernel sends the signal when the parent thread ends, so the thread must not end.
 		runtime.LockOSThread()
 		defer close(ended)
 		err := server.Start()
@@ -225,7 +227,7 @@ func (c *Cluster) Run() error {
 
 const startTime = 60 * time.Second
 
-// wait polls until a connection is taken.
+// wait polls until the server accepts a connection.
 func (c *Cluster) wait() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
@@ -253,8 +255,8 @@ func ping(ctx context.Context, url string) error {
 	return conn.Close(ctx)
 }
 
-// Restart ends the server as SIGQUIT does, without a word to its clients and
-// with a recovery at the next start, or with SIGINT in an orderly way.
+// Restart stops the server with the signal end and starts it again. SIGQUIT stops it without
+// informing its clients, and the next start recovers; SIGINT shuts it down cleanly.
 func (c *Cluster) Restart(end syscall.Signal) error {
 	if err := c.end(end); err != nil {
 		return err
@@ -272,17 +274,17 @@ func (c *Cluster) end(signal syscall.Signal) error {
 	return err
 }
 
-// Crash ends the server without a word to its clients. It does not start again.
+// Crash stops the server without informing its clients. It does not start it again.
 func (c *Cluster) Crash() error { return c.end(syscall.SIGQUIT) }
 
-// Stop ends the server and removes its folder.
+// Stop stops the server and removes its directory.
 func (c *Cluster) Stop() error {
 	return errors.Join(c.end(syscall.SIGINT), c.remove())
 }
 
 func (c *Cluster) remove() error {
 	if c.log != nil {
-		_ = c.log.Close() // only ever written by the server
+		_ = c.log.Close() // only the server writes to it
 	}
 	return os.RemoveAll(c.folder)
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The newest version that is installed is used, by number and not by letters, and
-// whatever it is; without any it is said so.
+// TestTheNewestVersionIsFound checks that the newest installed version is used, in numerical order,
+// and that the error without any version says so.
 func TestTheNewestVersionIsFound(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	folder := t.TempDir()

@@ -2,5 +2,5 @@ package cluster
 
 import "syscall"
 
-// endWithParent lets a program end with this process, however that ends.
+// endWithParent lets the kernel end a program with this process, however this process ends.
 func endWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGQUIT }

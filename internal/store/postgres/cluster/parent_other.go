@@ -4,5 +4,5 @@ package cluster
 
 import "syscall"
 
-// endWithParent does nothing here: a program outlives a process that is killed.
+// endWithParent does nothing: on this system, a program outlives a killed parent.
 func endWithParent(*syscall.SysProcAttr) {}

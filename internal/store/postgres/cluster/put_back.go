@@ -5,9 +5,8 @@ import (
 	"os/exec"
 )
 
-// PutBack ends the cluster without a word to its clients, and starts it with the
-// files of a backup in the place of its own. Nothing tells it to begin a new
-// timeline: there is no recovery.signal.
+// PutBack stops the cluster without informing its clients, and starts it with the files of a backup
+// instead of its own. There is no recovery.signal, so it does not start a new timeline.
 func (c *Cluster) PutBack(b *Backup) error {
 	if err := c.Crash(); err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Set changes a setting of the running server, as ALTER SYSTEM and a reload do, and
-// waits until new connections have it.
+// Set changes a setting of the running server with ALTER SYSTEM and a reload, and waits until new
+// connections use it.
 func (c *Cluster) Set(name, value string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
@@ -29,7 +29,7 @@ func (c *Cluster) Set(name, value string) error {
 	}
 }
 
-// setting reads a setting as a new connection has it.
+// setting returns the value of a setting in a new connection.
 func (c *Cluster) setting(ctx context.Context, name string) (value string, err error) {
 	conn, err := pgx.Connect(ctx, c.URL("postgres"))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Standby creates a cluster that follows this one over a streaming connection, and
-// waits until it does.
+// Standby creates a standby of this cluster with streaming replication, and waits until it is
+// streaming.
 func (c *Cluster) Standby() (*Cluster, error) {
 	s := &Cluster{}
 	if err := s.copyOf(c, true); err != nil {
@@ -25,8 +25,8 @@ func (c *Cluster) Standby() (*Cluster, error) {
 	return s, nil
 }
 
-// copyOf takes a copy of a cluster in use; one that follows continues with what that
-// writes from then on.
+// copyOf copies a running cluster. With follow, the copy is a standby that replicates later
+// changes.
 func (c *Cluster) copyOf(primary *Cluster, follow bool) error {
 	if err := c.place(); err != nil {
 		return err
@@ -45,8 +45,7 @@ func (c *Cluster) copyOf(primary *Cluster, follow bool) error {
 	return nil
 }
 
-// Synchronous lets every COMMIT wait from now on until a standby has it on its
-// disk.
+// Synchronous makes every later COMMIT wait until a standby has flushed it to its disk.
 func (c *Cluster) Synchronous() error {
 	ctx := context.Background()
 	for _, query := range []string{"ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"} {
@@ -57,18 +56,17 @@ func (c *Cluster) Synchronous() error {
 	return c.Until("SELECT EXISTS (SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync')")
 }
 
-// Promote creates a standby take writes.
+// Promote promotes a standby, so that it accepts writes.
 func (c *Cluster) Promote() error {
 	return execute(context.Background(), c.URL("postgres"), "SELECT pg_promote()")
 }
 
-// Both is the URL of a database of two clusters, of which one takes writes.
+// Both returns the URL of a database on two clusters, of which one accepts writes.
 func Both(a, b *Cluster, database string) string {
 	return fmt.Sprintf("postgres://perdure@127.0.0.1:%d,127.0.0.1:%d/%s?sslmode=disable&target_session_attrs=read-write", a.port, b.port, database)
 }
 
-// Until asks a yes-no question again and again until the answer is yes, for as long as
-// a start may take.
+// Until repeats a boolean query until it returns true. Its time limit is that of a start.
 func (c *Cluster) Until(query string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
@@ -76,7 +74,7 @@ func (c *Cluster) Until(query string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // what was asked for is there
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }() // all results are read
 	for so := false; !so; {
 		if err := conn.QueryRow(ctx, query+" FROM pg_sleep(0.02)").Scan(&so); err != nil {
 			return err

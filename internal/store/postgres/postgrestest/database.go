@@ -19,13 +19,13 @@ var shared struct {
 	sync.Mutex
 	cluster  *cluster.Cluster
 	template string
-	admin    string   // URL of a database that others are created from
-	made     []string // names of databases
-	free     []string // URLs of those that no test uses
+	admin    string   // URL of the database from which others are created
+	made     []string // names of created databases
+	free     []string // URLs of unused databases
 }
 
-// Main runs the tests of a package and stops the cluster, if one was begun. It
-// gives the exit code.
+// Main runs the tests of a package and stops the cluster, if one was started. It returns the exit
+// code.
 func Main(m *testing.M) int {
 	code := m.Run()
 	if err := Stop(); err != nil {
@@ -35,7 +35,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Stop ends what was begun for this test binary.
+// Stop stops the cluster of this test binary. On another server it drops the databases that were
+// created.
 func Stop() error {
 	shared.Lock()
 	defer shared.Unlock()
@@ -47,7 +48,7 @@ func Stop() error {
 	return begun.Stop()
 }
 
-// drop removes what was made on another server.
+// drop drops the databases that were created on another server.
 func drop(ctx context.Context) error {
 	if shared.template == "" {
 		return nil
@@ -61,9 +62,9 @@ func drop(ctx context.Context) error {
 	return nil
 }
 
-// Database returns the URL of a database of this test's own, with the tables that
-// migrate makes; it is called once for all databases. It is another's
-// when the test has ended.
+// Database returns the URL of a database for this test, with the tables that migrate creates.
+// migrate is called once for all databases. When the test has ended, another test may get the
+// database.
 func Database(t testing.TB, migrate func(ctx context.Context, url string) error) string {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -91,8 +92,8 @@ func Database(t testing.TB, migrate func(ctx context.Context, url string) error)
 	return database
 }
 
-// take returns the URL of a database that is free, or new: to empty one is quicker
-// than to make one.
+// take returns the URL of an unused or new database. Emptying a database is faster than creating
+// one.
 func take(ctx context.Context) (string, error) {
 	if n := len(shared.free); n > 0 {
 		last := shared.free[n-1]
@@ -107,7 +108,7 @@ func take(ctx context.Context) (string, error) {
 	return other(shared.admin, name), nil
 }
 
-// empty deletes what a test has left in a database, and returns it another epoch.
+// empty deletes all rows of a database and changes its epoch.
 func empty(ctx context.Context, database string) error {
 	return execute(ctx, database, `DO $$ DECLARE name TEXT; BEGIN
 		SET LOCAL session_replication_role = replica;
@@ -119,7 +120,7 @@ func empty(ctx context.Context, database string) error {
 	END $$`)
 }
 
-// begin starts the cluster, and makes the database that others are copies of.
+// begin starts the cluster and creates the template of all databases.
 func begin(ctx context.Context, migrate func(ctx context.Context, url string) error) error {
 	if shared.template != "" {
 		return nil
@@ -142,11 +143,11 @@ func begin(ctx context.Context, migrate func(ctx context.Context, url string) er
 	return nil
 }
 
-// other is the URL of another database of the same server.
+// other returns the URL of another database on the same server.
 func other(admin, name string) string {
 	u, err := url.Parse(admin)
 	if err != nil {
-		return admin // connecting to it tells why
+		return admin // connecting to it reports the error
 	}
 	u.Path = "/" + name
 	return u.String()
@@ -157,7 +158,7 @@ func execute(ctx context.Context, url, query string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
+	defer func() { _ = conn.Close(ctx) }() // all results are read
 	_, err = conn.Exec(ctx, query)
 	return err
 }

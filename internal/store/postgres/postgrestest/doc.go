@@ -1,7 +1,7 @@
-// Package postgrestest runs a PostgreSQL for tests: one cluster for each test
-// binary, begun by the first test that asks and stopped at the end, and a
-// database of its own for each test.
+// Package postgrestest provides PostgreSQL databases for tests. Each test binary has one cluster,
+// which the first test that needs it starts, and which is stopped at the end. Each test has its own
+// database.
 //
-// PERDURE_TEST_POSTGRES names another server to use, as a URL whose user may
-// create databases.
+// PERDURE_TEST_POSTGRES is the URL of another server to use. Its user must be allowed to create
+// databases.
 package postgrestest
