@@ -24,7 +24,7 @@ func WithPlace(p perdure.Place) AppendOption {
 	}
 }
 
-// AsRecord makes the entry an llm_call with the record in metadata. Its parent is the leaf, but it
+// AsRecord sets the type of the entry to llm_call, with the record in metadata. Its parent is the leaf, but it
 // is not on the path.
 func AsRecord(metadata []byte) AppendOption {
 	return func(e *perdure.Entry) {

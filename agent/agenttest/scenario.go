@@ -24,7 +24,7 @@ type Scenario struct {
 	Model string
 	// Tools are the tools of the react agent. They work in an empty folder.
 	Tools []tool.Tool
-	// Chat makes the react agent wait for userMessage signals instead of ending.
+	// Chat lets the react agent wait for userMessage signals instead of ending.
 	Chat bool
 	// Signals are sent in this order.
 	Signals []Signal

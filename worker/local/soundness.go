@@ -45,7 +45,7 @@ func (s *soundness) settle(reserve *disk.Reserve) (err error) {
 	return s.mark.Write(now)
 }
 
-// start makes the checks that must precede the use of the store. It checks the whole file if the
+// start runs the checks that must precede the use of the store. It checks the whole file if the
 // last check found damage, or if before is set and the state is unknown.
 func (s *soundness) start(ctx context.Context, before bool) error {
 	if err := s.check(ctx, (*pagecheck.File).Start); err != nil {

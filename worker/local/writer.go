@@ -106,7 +106,7 @@ func openWriter(path string, before bool) (*writer, error) {
 	return w, nil
 }
 
-// startLog makes the log's content durable before the first write.
+// startLog flushes the log to disk before the first write.
 func startLog(path string, reserve *disk.Reserve) error {
 	err := sqlitelog.Start(path, reserve)
 	var full *sqlitelog.FullError
@@ -240,7 +240,7 @@ func (w *writer) waiting() (*write, bool) {
 	}
 }
 
-// makeGroup makes a group of writes in one transaction. If that fails, each write is made by
+// makeGroup commits a group of writes in one transaction. If that fails, each write is made by
 // itself, so that one failure does not affect the others.
 func (w *writer) makeGroup(group []*write) {
 	err := w.transact(func(t transaction) error {

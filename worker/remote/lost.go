@@ -29,7 +29,7 @@ func lostUnary(ctx context.Context, method string, m, reply any, conn *grpc.Clie
 	return err
 }
 
-// lostStream makes a stream that is only read fail with its status if its single message could not
+// lostStream lets a stream that is only read fail with its status if its single message could not
 // be sent. Otherwise the io.EOF of the send would look like the end of the stream.
 func lostStream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
 	stream, err := open(ctx, desc, conn, method, options...)
