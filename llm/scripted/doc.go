@@ -31,20 +31,20 @@
 //
 // Each line is a word and its operands. The words of a turn are:
 //
-//	text WORDS          says something; text lines that follow one another are lines of one text
+//	text WORDS          the text of the answer; consecutive text lines are lines of one text
 //	thinking WORDS      the same as reasoning
 //	call NAME {JSON}    calls a tool; the JSON may run over several lines. Several calls are made
 //	                    in parallel. NAME alone has the arguments {}.
-//	pace DURATION       waits so long before each later piece (a word, or 16 bytes of arguments)
+//	pace DURATION       waits before each later piece (a word, or 16 bytes of arguments)
 //	pause DURATION      waits once
 //	usage in=N out=N reasoning=N cacheRead=N cacheWrite=N
 //	                    the tokens counted; without it a quarter of the bytes
 //	stop REASON         end_turn, tool_use, max_tokens or refusal; without it tool_use after a call
-//	fail KIND MESSAGE   breaks off with an error of package llm: rate_limited, overloaded, timeout,
+//	fail KIND MESSAGE   ends the call with an error of package llm: rate_limited, overloaded, timeout,
 //	                    network, empty_answer, auth, invalid_request, refused, unknown
-//	expect WORDS        fails the call unless WORDS stand in what is new
-//	when WORDS          begins an alternative, played if WORDS stand in what is new
-//	else                begins the alternative played if no other is
+//	expect WORDS        fails the call unless the new messages contain WORDS
+//	when WORDS          begins an alternative, played if the new messages contain WORDS
+//	else                begins the alternative that is played if no other fits
 //
 // The new messages are those after the last answer: the results of its tool calls and the user's
 // messages. Of several alternatives, the first that fits is played. Lines before the first "when"
