@@ -72,9 +72,12 @@ type run struct {
 	beat  perdure.AgentBeat
 	renew leaseClock
 
-	// The worker's mu guards the fields below. parking is set from before the suspending commit is
-	// sent until the goroutine has parked, because its next claim may arrive before that. handed is
-	// set from when a claim is put into resume until the claim is adopted.
+	// The worker's mu guards the fields below.
+	//
+	// parking is set from before the suspending commit is sent until the goroutine has parked. The
+	// run's next claim may arrive in between.
+	//
+	// handed is set from when a claim is put into resume until the claim is adopted.
 	parking bool
 	handed  bool
 	parkAt  perdure.CommitNumber

@@ -19,8 +19,8 @@ const dataListMost = 256
 const systemData = "/var/lib/perdure"
 
 // dataList returns the directory that lists this user's data directories, one file each. Tools may
-// not access any of them, because the token of another server on this machine gives access to that
-// server. It returns "" if the user has no home directory.
+// not access any of them, because each directory holds the token of its server. It returns "" if
+// the user has no home directory.
 func dataList() string {
 	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
 		return filepath.Join(base, "perdure", "data-directories")

@@ -21,7 +21,7 @@ const (
 	ownerLook   ownerKind = "look"   // a command that ends soon
 )
 
-// owner is the information that the owner of a data directory gives to its clients.
+// owner is the information about a data directory's owner that its clients read.
 type owner struct {
 	Kind ownerKind `json:"kind"`
 	// GRPC is the address for workers; "" if there is none.

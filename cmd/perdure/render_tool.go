@@ -120,7 +120,7 @@ func (t *tools) print(c *toolCall, text string) {
 	t.p.indented(styleDim, "  │ ", text)
 }
 
-// ended makes the next call in the queue live.
+// ended ends a call and selects the next call in the queue as the live one.
 func (t *tools) ended(id string, at time.Time) {
 	c := t.named(id, "")
 	c.end = at
