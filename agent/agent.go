@@ -121,8 +121,8 @@ type Context interface {
 	// HasSignal reports whether a matching signal is pending.
 	HasSignal(pattern string) (bool, error)
 
-	// Sleep blocks for d, counted from its first call. When the function is entered again, the time
-	// is not counted from the start.
+	// Sleep blocks for d. The time counts from the first call, even if the function is entered again
+	// in between.
 	Sleep(d time.Duration) error
 
 	// Emit adds an event of type data to the next commit.

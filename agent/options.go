@@ -24,8 +24,8 @@ func WithPlace(p perdure.Place) AppendOption {
 	}
 }
 
-// AsRecord sets the type of the entry to llm_call, with the record in metadata. Its parent is the leaf, but it
-// is not on the path.
+// AsRecord sets the type of the entry to llm_call, with the record in metadata. Its parent is the
+// leaf, but it is not on the path.
 func AsRecord(metadata []byte) AppendOption {
 	return func(e *perdure.Entry) {
 		e.Type, e.Role, e.Metadata = perdure.EntryLLMCall, "", metadata

@@ -10,11 +10,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Guarded runs a call with a key, and removes the key from everything that the call returns: the deltas,
-// the response and the error. Providers, and proxies before them, may repeat what they were sent,
-// and their output is stored and shown to people. Of a streamed text, only an end that may be the
-// beginning of the key is held back, until the next piece or the end of its part. If emit is nil,
-// the deltas are dropped.
+// Guarded runs a call with a key, and removes the key from everything that the call returns: the
+// deltas, the response and the error. Providers, and proxies before them, may repeat what they were
+// sent, and their output is stored and shown to people. Of a streamed text, only an end that may be
+// the beginning of the key is held back, until the next piece or the end of its part. If emit is
+// nil, the deltas are dropped.
 func Guarded(key string, emit func(Delta) error, call func(emit func(Delta) error) (*Response, error)) (*Response, error) {
 	h := newHider(key)
 	if h == nil {

@@ -229,7 +229,7 @@ func reactAgentNoDuplicateEntries(t *testing.T, open opentest.Opener) {
 }
 
 // A suspension is not an error. At every wait of the loop (for the model, for tools, for the user),
-// no tool wrapper sees it, and no result reports a failure.
+// no tool wrapper sees it, and no result reports a failure (trap 8).
 func TestToolSuspensionCreatesNoErrorEntry(t *testing.T) {
 	const script = "turn\n  call bash {\"command\": \"echo one\"}\n  call bash {\"command\": \"echo two\"}\nturn\n  call read-file {\"path\": \"a\"}\nturn\n  text Done.\n"
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {

@@ -272,7 +272,7 @@ func TestEqualTasksAreOne(t *testing.T) {
 	})
 }
 
-// Other goroutines cannot suspend; the panic names the alternative.
+// Other goroutines cannot suspend; the panic names the alternative (trap 49).
 func TestOtherGoroutinesPanic(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	calls := map[string]func(agent.Context){

@@ -12,7 +12,7 @@ import (
 
 // A reply may be under way, or the worker be stopped, for longer than the lease in it. The server
 // may have given the attempt to another worker, or reported it as interrupted. Its code must not
-// begin.
+// begin (traps 54 and 55).
 func TestClaimThatComesAfterItsLeaseIsNotBegun(t *testing.T) {
 	for name, at := range map[string]func(*faulty, func()){
 		"a poll's": func(f *faulty, stop func()) { f.onTasks = func([]perdure.TaskClaim) { stop() } },

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// A stopping worker releases its claims, fails no work, and leaves no goroutine (goleak).
+// A stopping worker releases its claims, fails no work, and leaves no goroutine (goleak) (trap 18).
 func TestDrainGivesEverythingBack(t *testing.T) {
 	b := newBench(t, time.Hour) // no lease expires
 	var calm atomic.Bool

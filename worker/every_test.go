@@ -59,7 +59,7 @@ func (b *bench) wantTexts(id uuid.UUID, want ...string) {
 }
 
 // The path through the function differs from one entry to the next, and it appends equal texts
-// again. None of them is treated as a duplicate of a stored entry.
+// again. None of them is treated as a duplicate of a stored entry (trap 1).
 func TestEntryCounterCollision(t *testing.T) {
 	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
@@ -90,7 +90,7 @@ func TestEntryCounterCollision(t *testing.T) {
 }
 
 // A function that is entered again stores nothing twice: neither entries that it guards with
-// Messages nor entries with a key.
+// Messages nor entries with a key (trap 4).
 func TestEntryIdempotencyOnResume(t *testing.T) {
 	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
@@ -197,7 +197,7 @@ func (d *doomed) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Agen
 
 // A worker dies after a signal was taken, its entry stored and a task completed, and before the
 // checkpoint. The function receives the same signal and the same result again, and nothing is
-// stored twice.
+// stored twice (traps 6 and 13).
 func TestCrashBeforeCheckpoint(t *testing.T) {
 	everyWay(t, time.Second, func(b *bench, way func(*Config)) {
 		var ran, entered atomic.Int32

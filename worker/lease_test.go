@@ -215,7 +215,7 @@ func TestLeaseClock(t *testing.T) {
 }
 
 // After a sleep of the machine, a lease that the server still holds is kept. If the server does not
-// answer, it is over.
+// answer, it is over (trap 54).
 func TestLeaseAfterASleep(t *testing.T) {
 	for _, away := range []bool{false, true} {
 		b := newBench(t, time.Hour)

@@ -141,7 +141,8 @@ func TestPathsAreForgotten(t *testing.T) {
 	}
 }
 
-// A long conversation is not read again at each turn, whether its goroutine is parked or not.
+// A long conversation is not read again at each turn, whether its goroutine is parked or not (trap
+// 44).
 func TestTurnsDoNotReadTheConversationAgain(t *testing.T) {
 	for _, n := range []int{100, -1} {
 		b := newBench(t, 20*time.Second)

@@ -16,7 +16,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// A blocking call from another goroutine than Run's panics; the panic names the alternative.
+// A blocking call from another goroutine than Run's panics; the panic names the alternative (trap
+// 49).
 func TestBlockingCallFromAnotherGoroutine(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	said := make(chan string, 10)
@@ -154,7 +155,7 @@ func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 	}
 }
 
-// A parked goroutine does not continue after another worker has continued the execution.
+// A parked goroutine does not continue after another worker has continued the execution (trap 47).
 func TestParkedGoroutineThatWasOvertaken(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	var entered atomic.Int32

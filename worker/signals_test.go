@@ -68,7 +68,7 @@ func endThatSignalsKeepOff(t *testing.T, pause time.Duration) {
 	}
 }
 
-// Signals to be delivered again are kept while the function waits for other signals.
+// Signals to be delivered again are kept while the function waits for other signals (trap 48).
 func TestSignalsGivenAgainSurviveAWait(t *testing.T) {
 	for _, n := range []int{100, -1} {
 		b := newBench(t, 5*time.Second)

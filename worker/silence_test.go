@@ -15,7 +15,7 @@ import (
 
 // An attempt without a sign of life for its heartbeat timeout fails with timeout and is tried
 // again, although its worker renews the lease. An attempt with signs of life, and one without the
-// timeout, may take any time.
+// timeout, may take any time (trap 20).
 func TestSilentCodeTimesOut(t *testing.T) {
 	b := newBench(t, time.Second)
 	const bound = 600 * time.Millisecond

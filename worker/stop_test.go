@@ -83,7 +83,7 @@ func TestDrainLeavesBehindWhatDoesNotStop(t *testing.T) {
 }
 
 // If the server is unavailable for longer than the lease, a tool that may run twice continues, and
-// completes once when the server is back. No new work begins.
+// completes once when the server is back. No new work begins (trap 54).
 func TestOutageLongerThanTheLease(t *testing.T) {
 	const lease = time.Hour
 	b := newBench(t, lease)

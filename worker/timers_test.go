@@ -47,7 +47,7 @@ func TestDrainTakesAll(t *testing.T) {
 	})
 }
 
-// Several signals of one name are queued; each wait takes one, in order.
+// Several signals of one name are queued; each wait takes one, in order (trap 12).
 func TestSeveralSignalsOfOneName(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {

@@ -149,7 +149,7 @@ func testStatuses(t *testing.T, r Remote) {
 		{504, nil, llm.Timeout, true, 0},
 		{400, nil, llm.InvalidRequest, false, 0},
 		{404, nil, llm.InvalidRequest, false, 0},
-		{413, nil, llm.InvalidRequest, false, 0}, // an oversized payload is not retryable
+		{413, nil, llm.InvalidRequest, false, 0}, // trap 40: an oversized payload is not retryable
 		{401, nil, llm.Auth, false, 0},
 		{403, nil, llm.Auth, false, 0},
 	} {
