@@ -283,7 +283,7 @@ type Release struct {
 //
 // Unfit, if set, is the reason why this worker cannot continue, while another worker may. The
 // execution is delayed as after a lost worker. After the same number of such releases it fails with
-// Unfit as its error. They are not crashes, so the execution need not run alone in its worker.
+// Unfit as its error. They are not crashes, so the crash guard does not isolate the execution.
 type AgentRelease struct {
 	Lease Lease
 	Panic string

@@ -1,6 +1,6 @@
 // Package agent is the API for the code of agents. An agent is a function over a Context: it
 // appends messages, schedules tasks, runs steps, waits for signals and sleeps. Every blocking call
-// commits the work before it, and after a crash the execution resumes from the last commit.
+// commits the work before it. After a crash the function is entered again with the committed data.
 //
 // A blocking call may never return. When the worker discards the goroutine, it ends it as
 // testing.T.FailNow ends a test. The function is then entered again from the top, on this worker or

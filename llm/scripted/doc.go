@@ -34,7 +34,7 @@
 //	text WORDS          the text of the answer; consecutive text lines are lines of one text
 //	thinking WORDS      the same as reasoning
 //	call NAME {JSON}    calls a tool; the JSON may run over several lines. Several calls are made
-//	                    in parallel. NAME alone has the arguments {}.
+//	                    in parallel. NAME without JSON has the arguments {}.
 //	pace DURATION       waits before each later piece (a word, or 16 bytes of arguments)
 //	pause DURATION      waits once
 //	usage in=N out=N reasoning=N cacheRead=N cacheWrite=N
