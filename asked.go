@@ -6,43 +6,41 @@ import (
 	"strings"
 )
 
-// Asked is what an execution keeps of the waits that were asked for since its
-// newest checkpoint, so that a function that is entered again comes to the same
-// moments and the same outcomes. A checkpoint clears it.
+// Asked is the record of an execution's waits since its newest checkpoint. A function that is
+// entered again reads from it, so its waits have the same due times and the same outcomes. A
+// checkpoint clears it.
 type Asked struct {
-	// Dues are the first due times of the timers of waits whose outcome is not
-	// recorded.
+	// Dues are the due times of the timers of waits that have no recorded outcome.
 	Dues []Due `json:"dues,omitempty"`
-	// Outcomes are what earlier waits came to, a list for each name.
+	// Outcomes are the recorded outcomes of earlier waits, one list per name.
 	Outcomes []Outcomes `json:"outcomes,omitempty"`
 }
 
-// Due is when a timer is due that was asked for by its duration.
+// Due is the due time of a timer that was set by a duration.
 type Due struct {
 	Name string `json:"name"`
 	At   Time   `json:"at"`
 }
 
-// Outcomes are what the waits of one name came to, in the order asked.
+// Outcomes are the outcomes of the waits of one name, in the order of the calls.
 type Outcomes struct {
 	Name string `json:"name"`
 	Of   []int  `json:"of"`
 }
 
-// NoOutcome stands for a wait whose outcome was not recorded.
+// NoOutcome is the outcome of a wait whose outcome was not recorded.
 const NoOutcome = -1
 
-// Choice is what one wait came to: which of several things, counted from 0.
+// Choice is the outcome of one wait: the index of the chosen alternative, from 0.
 type Choice struct {
 	Name string
-	// Number says how often the name was asked for since the checkpoint, this
-	// time included.
+	// Number counts the waits of this name since the checkpoint, this wait included.
 	Number int
 	Index  int
 }
 
-// Outcome returns what the numbered wait of a name came to, NoOutcome if that is
-// not known.
+// Outcome returns the outcome of the wait with the given name and number, or NoOutcome if it is
+// unknown.
 func (a Asked) Outcome(name string, number int) int {
 	for _, o := range a.Outcomes {
 		if o.Name == name && number >= 1 && number <= len(o.Of) {
@@ -52,11 +50,11 @@ func (a Asked) Outcome(name string, number int) int {
 	return NoOutcome
 }
 
-// maxAsked bounds the number of a choice: a gap is filled up, and no caller may
+// maxAsked bounds Choice.Number. Gaps in a list are filled, so without the bound a caller could
 // make the row as large as it likes.
 const maxAsked = 1 << 20
 
-// Check tells what is wrong with a choice.
+// Check returns an error if the choice is invalid.
 func (c Choice) Check() error {
 	if c.Name == "" || len(c.Name) > maxTimerName || c.Number < 1 || c.Number > maxAsked || c.Index < 0 {
 		return FieldErrorf("chose", "a choice needs a name of 1 to %d characters, a number from 1 to %d and an index from 0", maxTimerName, maxAsked)
@@ -64,15 +62,15 @@ func (c Choice) Check() error {
 	return nil
 }
 
-// timerPrefix begins the names of a wait's timers.
+// timerPrefix returns the common prefix of the names of a wait's timers.
 func timerPrefix(name string, number int) string { return name + "#" + strconv.Itoa(number) + "." }
 
-// TimerName names the nth timer of the numbered wait of a name: its due time is
-// kept until the wait's outcome is recorded.
+// TimerName returns the name of the nth timer of the wait with the given name and number. The
+// timer's due time is stored under it until the wait's outcome is recorded.
 func TimerName(name string, number, n int) string { return timerPrefix(name, number) + strconv.Itoa(n) }
 
-// With returns a copy that knows the choice, too. What is known already stays; due
-// times of the wait are not needed any more.
+// With returns a copy that includes the choice. An outcome that is already recorded is not
+// replaced. The due times of the wait's timers are removed.
 func (a Asked) With(c Choice) Asked {
 	outcomes := make([]Outcomes, 0, len(a.Outcomes)+1)
 	outcomes = append(outcomes, a.Outcomes...)
@@ -97,7 +95,7 @@ func (a Asked) With(c Choice) Asked {
 	return a
 }
 
-// Due returns the due time that is kept under a name.
+// Due returns the due time that is stored under the name.
 func (a Asked) Due(name string) (Time, bool) {
 	for _, d := range a.Dues {
 		if d.Name == name {

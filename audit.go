@@ -22,33 +22,34 @@ const (
 	AuditSessionEnded      AuditAction = "session.ended"
 )
 
-// Actor is who makes a change.
+// Actor identifies who makes a change.
 type Actor struct {
 	// KeyID is nil for the token of the data directory, and for the process
 	// itself.
 	KeyID *uuid.UUID `json:"keyId"`
 	// Name is the key's name, "token" or "process".
 	Name string `json:"name"`
-	// RequestID is the one that the answer carried in X-Request-Id.
+	// RequestID is the id that the response carried in X-Request-Id.
 	RequestID string `json:"requestId,omitempty"`
-	// RemoteAddress is the peer of the connection: a proxy's, if there is one; "local"
-	// for the data directory's socket.
+	// RemoteAddress is the peer of the connection. Behind a proxy it is the proxy's address. It is
+	// "local" for the data directory's socket.
 	RemoteAddress string `json:"remoteAddress,omitempty"`
 }
 
-// AuditRecord is a line of the audit log. It is written in the transaction that
-// makes the change, is never changed, and holds no secret.
+// AuditRecord is a line of the audit log. It is written in the transaction that makes the change,
+// never changes, and holds no secret.
 type AuditRecord struct {
 	At     Time        `json:"at"`
 	Actor  Actor       `json:"actor"`
 	Action AuditAction `json:"action"`
-	// SubjectID and SubjectName are the key's, definition's or session's; nil and ""
-	// for the org's policy. A session has the name of its key. For an org
-	// SubjectName is its id.
+	// SubjectID and SubjectName identify the changed key, definition or session. A session has the
+	// name of its key. For an org, SubjectName is the org's id. For the org's policy they are nil
+	// and "".
 	SubjectID   *uuid.UUID `json:"subjectId"`
 	SubjectName string     `json:"subjectName,omitempty"`
-	// Before and After are the SHA-256 of what was changed, as its JSON; empty
-	// where there was, or is, nothing. Before is always empty for the org's policy.
+	// Before and After are the SHA-256 of the changed object's JSON before and after the change.
+	// Before is empty for a created object, After for a deleted one. Before is always empty for the
+	// org's policy.
 	Before string `json:"beforeSha256,omitempty"`
 	After  string `json:"afterSha256,omitempty"`
 

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// deepest is how far what plainCanonical takes is nested at most.
+// deepest is the maximum nesting that plainCanonical accepts.
 const deepest = 32
 
-// plainCanonical returns the canonical form (RFC 8785) of JSON that holds nothing hard:
-// ASCII, whole numbers of at most 15 digits, the escapes that stay as they are, and no
-// name twice or with an escape. For all else, and for what is no JSON, ok is false,
-// and the whole rules apply. Most inputs of tasks are plain, and a key is made for
-// each of them.
+// plainCanonical is a fast path: it returns the canonical form (RFC 8785) of simple JSON. Simple
+// JSON is ASCII, with whole numbers of at most 15 digits and only escapes that the canonical form
+// keeps. Its names are unique and have no escapes. For other JSON, and for invalid JSON, ok is
+// false and the caller applies the full rules. Most inputs of tasks are simple, and every task
+// needs a key.
 func plainCanonical(input []byte) (out []byte, ok bool) {
 	p := plain{in: input, out: make([]byte, 0, len(input))}
 	if !p.value(0) {
@@ -22,7 +22,7 @@ func plainCanonical(input []byte) (out []byte, ok bool) {
 	return p.out, p.at == len(p.in)
 }
 
-// plain is a reading of plain JSON.
+// plain is a parser of simple JSON.
 type plain struct {
 	in  []byte
 	at  int
@@ -35,7 +35,7 @@ func (p *plain) space() {
 	}
 }
 
-// peek returns the next byte that is no space, 0 at the end.
+// peek skips white space and returns the next byte, or 0 at the end.
 func (p *plain) peek() byte {
 	p.space()
 	if p.at == len(p.in) {
@@ -44,7 +44,7 @@ func (p *plain) peek() byte {
 	return p.in[p.at]
 }
 
-// take goes over c, if that is next.
+// take consumes c if it is the next byte.
 func (p *plain) take(c byte) bool {
 	if p.peek() != c || c == 0 {
 		return false
@@ -94,7 +94,7 @@ func (p *plain) array(depth int) bool {
 	return false
 }
 
-// number takes whole numbers that every float64 tells apart, as they are.
+// number copies a whole number that float64 represents exactly.
 func (p *plain) number() bool {
 	from := p.at
 	if p.in[p.at] == '-' {
@@ -115,7 +115,7 @@ func (p *plain) number() bool {
 	return true
 }
 
-// text takes a string, and tells what is between its quotes.
+// text copies a string and returns the bytes between its quotes.
 func (p *plain) text() (inside []byte, ok bool) {
 	from := p.at
 	for p.at++; p.at < len(p.in); p.at++ {
@@ -135,7 +135,7 @@ func (p *plain) text() (inside []byte, ok bool) {
 	return nil, false
 }
 
-// member is where a member of an object stands in out.
+// member is the position of an object's member in out.
 type member struct {
 	name     []byte
 	from, to int
@@ -165,8 +165,8 @@ func (p *plain) object(depth int) bool {
 	}
 }
 
-// sort puts the members, which begin at first, in the order of their names; two of one
-// name are not taken.
+// sort orders the members by their names. They begin at first in out. It returns false if two
+// members have the same name.
 func (p *plain) sort(first int, members []member) bool {
 	order := func(a, b member) int { return bytes.Compare(a.name, b.name) }
 	if !slices.IsSortedFunc(members, order) {

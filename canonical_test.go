@@ -7,8 +7,8 @@ import (
 	"github.com/gowebpki/jcs"
 )
 
-// What is taken as plain has the canonical form that the whole rules give it, and no
-// number that they refuse.
+// FuzzPlainCanonical checks that input accepted by the fast path has the canonical form of the full
+// rules, and no number that they refuse.
 func FuzzPlainCanonical(f *testing.F) {
 	for _, seed := range []string{
 		`{"b":1, "a" : [ true , {"z":null,"y":"x\n\"\\\t"} ], "aa":-12, "":{} }`, `[]`, ` 0 `, `-0`, `01`, `[1,]`, `{"a":1,"a":2}`, `{"a":1,}`,
@@ -31,7 +31,7 @@ func FuzzPlainCanonical(f *testing.F) {
 	})
 }
 
-// What programs mostly send is plain.
+// TestPlainInputsAreTakenAsPlain checks that the fast path accepts typical input of programs.
 func TestPlainInputsAreTakenAsPlain(t *testing.T) {
 	for input, want := range map[string]string{
 		`{"pattern":"*.go","path":"a b/c"}`:                          `{"path":"a b/c","pattern":"*.go"}`,

@@ -6,20 +6,20 @@ import (
 	"hash/fnv"
 )
 
-// Cursor is a reader's position in a log: the log's epoch, and the pos and the
-// nonce of the last record that the reader has. The zero cursor is the start.
+// Cursor is a reader's position in a log. It holds the log's epoch, and the pos and the nonce of
+// the last record that the reader has. The zero cursor is the start.
 type Cursor struct {
 	Epoch uint64
 	Pos   int64
-	// Nonce is that of the record at Pos; see [Record]. It is 0 at the start of a
-	// log, and for records from before there were nonces.
+	// Nonce is the nonce of the record at Pos; see [Record]. It is 0 at the start of a log, and for
+	// records that were written before nonces were introduced.
 	Nonce uint32
-	// Nonceless marks a cursor of the form that had no nonce. It fits no log.
+	// Nonceless marks a cursor of the old form without a nonce. It matches no log.
 	Nonceless bool
 }
 
-// EpochOf joins the execution's own epoch and the store's, so that a log that
-// was restored or failed over is told from the one that a cursor was made for.
+// EpochOf combines the epochs of the execution and the store. A log that was restored or failed
+// over therefore has another epoch than the cursors made before.
 func EpochOf(execution, store uint64) uint64 {
 	h := fnv.New64a()
 	var raw [16]byte
@@ -29,7 +29,8 @@ func EpochOf(execution, store uint64) uint64 {
 	return h.Sum64()
 }
 
-// String is the cursor as clients hold it: opaque, safe in headers and URLs.
+// String returns the cursor in the form that clients hold. It is opaque, and safe in headers and
+// URLs.
 func (c Cursor) String() string {
 	raw := make([]byte, 0, 8+binary.MaxVarintLen64+nonceBytes)
 	raw = binary.BigEndian.AppendUint64(raw, c.Epoch)
@@ -43,8 +44,7 @@ func (c Cursor) String() string {
 // nonceBytes is the length of a nonce in a cursor.
 const nonceBytes = 4
 
-// ParseCursor reads what String writes; "" is the start. Anything else is
-// invalid_argument.
+// ParseCursor parses the output of String; "" is the start. Errors: invalid_argument.
 func ParseCursor(s string) (Cursor, error) {
 	if s == "" {
 		return Cursor{}, nil

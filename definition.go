@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// ModelConfig names a model. BaseURL and APIKeyEnv are taken only where the
-// worker's operator allows exactly that pair.
+// ModelConfig names a model. BaseURL and APIKeyEnv are used only if the worker's operator allows
+// exactly that pair.
 type ModelConfig struct {
 	Provider  string `json:"provider"`
 	ModelID   string `json:"modelId"`
@@ -23,9 +23,9 @@ func (m ModelConfig) String() string { return m.Provider + "/" + m.ModelID }
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// CheckEndpoint reports whether BaseURL and APIKeyEnv are what their names say, so
-// that neither a password nor a key is stored where they stand. The error is
-// invalid_argument, names the field under at, and does not repeat it.
+// CheckEndpoint checks that BaseURL is a URL without a password and that APIKeyEnv is the name of a
+// variable, not a key. So neither field can store a secret. The error is invalid_argument. It names
+// the field under at and does not repeat its value.
 func (m ModelConfig) CheckEndpoint(at string) error {
 	if m.BaseURL != "" {
 		if _, err := ParseBaseURL(at+"baseUrl", m.BaseURL); err != nil {
@@ -38,8 +38,8 @@ func (m ModelConfig) CheckEndpoint(at string) error {
 	return nil
 }
 
-// HidePassword returns a URL, or what was meant to be one, without what stands before
-// its last @, and without its query: for errors that say which URL is meant.
+// HidePassword returns address without its query and without everything before its last @. It is
+// for errors that name the URL; address need not be a valid URL.
 func HidePassword(address string) string {
 	address, _, cut := strings.Cut(address, "?")
 	if cut {
@@ -56,8 +56,8 @@ func HidePassword(address string) string {
 	return scheme + "://..." + address[at:]
 }
 
-// ParseBaseURL reads the base URL of a model's endpoint. The error is
-// invalid_argument for field, and does not repeat the URL: it may hold a password.
+// ParseBaseURL parses the base URL of a model's endpoint. The error is invalid_argument for field.
+// It does not repeat the URL, which may hold a password.
 func ParseBaseURL(field, baseURL string) (*url.URL, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -69,9 +69,8 @@ func ParseBaseURL(field, baseURL string) (*url.URL, error) {
 	return u, nil
 }
 
-// OriginOf returns the scheme, host and port of a base URL as
-// scheme://host:port, in lower case and with the port always given. The error is
-// that of [ParseBaseURL].
+// OriginOf returns the scheme, host and port of a base URL as scheme://host:port. The result is in
+// lower case and always has the port. Errors: those of [ParseBaseURL].
 func OriginOf(field, baseURL string) (string, error) {
 	u, err := ParseBaseURL(field, baseURL)
 	if err != nil {
@@ -84,30 +83,28 @@ func OriginOf(field, baseURL string) (string, error) {
 	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port, nil
 }
 
-// AgentConfig are the limits and settings of a react agent. A nil field stands
-// for the default.
+// AgentConfig holds the limits and settings of a react agent. A nil field means the default.
 type AgentConfig struct {
 	// MaxTurns bounds the model calls of one response; default 50.
 	MaxTurns *int `json:"maxTurns,omitempty"`
-	// MaxTokens bounds the output of one model call; default: the provider's.
+	// MaxTokens bounds the output of one model call; default: the provider's limit.
 	MaxTokens   *int     `json:"maxTokens,omitempty"`
 	Temperature *float64 `json:"temperature,omitempty"`
 	// Thinking is one of Thinkings; default off.
 	Thinking string `json:"thinking,omitempty"`
-	// Net limits the network of the commands that bash runs: open, loopback or
-	// none; default open. The stricter of this and the worker's own limit holds.
+	// Net limits the network of the commands that bash runs: open, loopback or none; default open.
+	// If the worker has a limit, too, the stricter one applies.
 	Net string `json:"net,omitempty"`
 }
 
-// nets are the values of Net, those that allow less last.
+// nets are the values of Net, from the least to the most strict.
 var nets = []string{"open", "loopback", "none"}
 
-// Thinkings are the values of AgentConfig.Thinking, the least first. The last is the
-// highest level that the model has.
+// Thinkings are the values of AgentConfig.Thinking in ascending order. The last one means the
+// model's highest level.
 var Thinkings = []string{"off", "low", "medium", "high", "xhigh"}
 
-// CheckThinking reports whether Thinking is one of its values. The error is
-// invalid_argument.
+// CheckThinking checks that Thinking is one of [Thinkings]. Errors: invalid_argument.
 func (c AgentConfig) CheckThinking() error {
 	if c.Thinking != "" && !slices.Contains(Thinkings, c.Thinking) {
 		return FieldErrorf("config.thinking", "%q is not one of %s", c.Thinking, strings.Join(Thinkings, ", "))
@@ -115,8 +112,8 @@ func (c AgentConfig) CheckThinking() error {
 	return nil
 }
 
-// strictness is larger for what allows less; what is unknown counts as the most, so
-// that a merge keeps it and CheckNet refuses it.
+// strictness returns a rank of Net; a higher rank allows less. An unknown value has the highest
+// rank, so that Merge keeps it and CheckNet refuses it.
 func strictness(net string) int {
 	if net != "" && !slices.Contains(nets, net) {
 		return len(nets)
@@ -124,8 +121,7 @@ func strictness(net string) int {
 	return slices.Index(nets, net)
 }
 
-// CheckNet reports whether Net is one of its values. The error is
-// invalid_argument.
+// CheckNet checks that Net is a known value. Errors: invalid_argument.
 func (c AgentConfig) CheckNet() error {
 	if c.Net != "" && !slices.Contains(nets, c.Net) {
 		return FieldErrorf("config.net", "%q is not one of open, loopback, none", c.Net)
@@ -133,8 +129,8 @@ func (c AgentConfig) CheckNet() error {
 	return nil
 }
 
-// Merge returns the config with every field replaced that over sets. Of Net the
-// stricter of both holds, so that a start cannot open what its definition closes.
+// Merge returns c with each field that over sets replaced by over's value. Net becomes the stricter
+// value of both, so that a start cannot open a network that its definition closes.
 func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 	if over.MaxTurns != nil {
 		c.MaxTurns = over.MaxTurns
@@ -154,8 +150,8 @@ func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 	return c
 }
 
-// Definition is a stored agent configuration. An execution copies it at its
-// start, so that later edits do not touch it.
+// Definition is a stored agent configuration. An execution copies it at the start, so later edits
+// do not change that execution.
 type Definition struct {
 	ID           uuid.UUID     `json:"id"`
 	Org          string        `json:"-"`
@@ -166,7 +162,7 @@ type Definition struct {
 	Models       []ModelConfig `json:"models"`
 	Tools        []string      `json:"tools"`
 	Config       AgentConfig   `json:"config"`
-	// Retention stands over the org's for executions that start from it.
+	// Retention overrides the org's retention for executions that start from the definition.
 	Retention *Retention      `json:"retention,omitempty"`
 	Metadata  json.RawMessage `json:"metadata"`
 	CreatedAt Time            `json:"createdAt"`
@@ -177,32 +173,32 @@ type Definition struct {
 // ReactKind is the kind of the built-in react agent.
 const ReactKind = "react-agent"
 
-// ReactInput is the input of an execution of the react agent: its definition
-// as it was at the start, and what the user asked.
+// ReactInput is the input of an execution of the react agent: the definition as it was at the
+// start, and the user's prompt.
 type ReactInput struct {
 	UserPrompt   string        `json:"userPrompt"`
-	Parts        []Part        `json:"parts,omitempty"` // in place of UserPrompt, where it holds more than text
+	Parts        []Part        `json:"parts,omitempty"` // instead of UserPrompt, if the prompt has more than text
 	SystemPrompt string        `json:"systemPrompt,omitempty"`
 	Models       []ModelConfig `json:"models"`
 	Tools        []string      `json:"tools"`
 	Config       AgentConfig   `json:"config"`
 	OneShot      bool          `json:"oneShot"`
-	// Messages are, in place of UserPrompt and Parts, what the user gives where
-	// it is more than one message of their own.
+	// Messages replaces UserPrompt and Parts if the client starts with several messages, or with
+	// messages that are not the user's.
 	Messages []InputMessage `json:"messages,omitempty"`
-	// From is where in another execution the conversation begins: its path is
-	// copied before anything else.
+	// From is the entry of another execution at which the conversation begins. The path to it is
+	// copied first.
 	From *EntryRef `json:"from,omitempty"`
 	Turns
 }
 
-// InputMessage is a message that a client gives: what the user says, what an
-// assistant has said elsewhere, or the result of a call of a client's tool.
+// InputMessage is a message that a client sends. It is a user's message, an assistant's message
+// from elsewhere, or the result of a call of a client's tool.
 type InputMessage struct {
 	Role  Role   `json:"role"`
 	Parts []Part `json:"parts"`
-	// Provider and Model are of an assistant's message whose parts came back as that
-	// model made them: only it takes their signatures.
+	// Provider and Model are set on an assistant's message whose parts are exactly as that model
+	// returned them. Only that model accepts the signatures of the parts.
 	Provider string `json:"provider,omitempty"`
 	Model    string `json:"model,omitempty"`
 }
@@ -213,14 +209,14 @@ type EntryRef struct {
 	EntryID     uuid.UUID `json:"entryId"`
 }
 
-// ReactOutput is what an execution of the react agent ends with.
+// ReactOutput is the output of an execution of the react agent.
 type ReactOutput struct {
 	Text         string           `json:"text"`
 	StopReason   StopReason       `json:"stopReason"`
 	UsageByModel map[string]Usage `json:"usageByModel"`
 }
 
-// KeyRole is what an API key may do.
+// KeyRole is the set of permissions of an API key.
 type KeyRole string
 
 const (
@@ -229,8 +225,7 @@ const (
 	KeyWorker KeyRole = "worker"
 )
 
-// APIKey is a stored key. The secret itself is shown once, at creation, and
-// only its hash is kept.
+// APIKey is a stored key. The secret is shown once, at creation; only its hash is stored.
 type APIKey struct {
 	ID        uuid.UUID `json:"id"`
 	Org       string    `json:"org"`
@@ -240,9 +235,9 @@ type APIKey struct {
 	CreatedAt Time      `json:"createdAt"`
 	RevokedAt *Time     `json:"revokedAt"`
 	Limits    KeyLimits `json:"limits"`
-	// Operator marks the token of a data directory, which may act in every org and
-	// create, disable and enable orgs.
+	// Operator marks the token of a data directory. It may act in every org, and create, disable
+	// and enable orgs.
 	Operator bool `json:"-"`
-	// Use is shown where keys are listed.
+	// Use is the key's usage, set only in lists of keys.
 	Use *KeyUse `json:"use,omitempty"`
 }

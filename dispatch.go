@@ -10,75 +10,75 @@ import (
 	"github.com/google/uuid"
 )
 
-// Dispatch is all that a worker asks of a server. The gRPC client implements
-// it, and so does, in one process, the engine itself. Every method may answer
-// unavailable, which is worth trying again; the others are named at each.
+// Dispatch is the interface between a worker and the server. The gRPC client implements it for a
+// remote server; in one process, the engine implements it. Every method may return unavailable, and
+// the caller may then retry. Other errors are listed at each method.
 //
-// A worker acts for one org, which the connection's key or the process decides.
+// A worker acts for one org. The connection's key, or the process, determines the org.
 type Dispatch interface {
-	// Register tells the server what the worker can run, and learns the
-	// server's settings. It is repeated after each reconnect.
+	// Register tells the server which kinds the worker can run, and returns the server's settings.
+	// The worker registers again after each reconnect.
 	Register(ctx context.Context, r Registration) (Settings, error)
 
-	// PollAgents waits until executions can be claimed, and claims at most
-	// p.Slots. It returns none when p.Wait is over.
+	// PollAgents waits until executions can be claimed, and claims at most p.Slots of them. It
+	// returns no claims when p.Wait is over.
 	PollAgents(ctx context.Context, p Poll) ([]AgentClaim, error)
-	// PollTasks does the same for tasks.
+	// PollTasks waits until tasks can be claimed, and claims at most p.Slots of them. It returns no
+	// claims when p.Wait is over.
 	PollTasks(ctx context.Context, p Poll) ([]TaskClaim, error)
 	// Heartbeat renews every lease that the worker holds.
 	Heartbeat(ctx context.Context, h Heartbeat) (HeartbeatReply, error)
-	// Release gives claims back: executions become PENDING at once, tasks too;
-	// an attempt that had not started does not count.
+	// Release returns claims. Executions and tasks become PENDING at once. An attempt that had not
+	// started is not counted.
 	Release(ctx context.Context, r Release) error
 
-	// Commit is the one atomic write of an execution. The same fence and number
-	// delivered again gives the first answer again. Errors: lease_lost,
-	// invalid_argument, invalid_transcript, conflict (a block is not all
-	// there), idempotency_key_reused, payload_too_large.
+	// Commit is the one atomic write of an execution. A repeated commit with the same fence and
+	// number returns the first reply. Errors: lease_lost, invalid_argument, invalid_transcript,
+	// conflict (a block is incomplete), idempotency_key_reused, payload_too_large.
 	Commit(ctx context.Context, c Commit) (CommitReply, error)
-	// FinishTask ends an attempt. Delivered twice it gives the first answer.
-	// Errors: lease_lost, conflict, payload_too_large.
+	// FinishTask ends an attempt. A repeated call returns the first reply. Errors: lease_lost,
+	// conflict, payload_too_large.
 	FinishTask(ctx context.Context, f TaskFinish) (FinishReply, error)
-	// Append stores pieces of blocks and events of task attempts and agents. It
-	// answers per frame how much of the block the server holds now.
+	// Append stores chunks of blocks, and events, of agents and task attempts. Each reply holds the
+	// number of bytes of the block that the server now has.
 	Append(ctx context.Context, frames []Frame) ([]FrameReply, error)
 
-	// Entries returns the path from after (exclusive; nil is the root) down to
-	// the leaf, in order. Errors: not_found.
+	// Entries returns the path from after (exclusive; nil is the root) to the leaf, in order.
+	// Errors: not_found.
 	Entries(ctx context.Context, q EntryQuery) iter.Seq2[Entry, error]
-	// Execution returns an execution that the worker, or a task of it, runs.
+	// Execution returns an execution that the worker runs, or one whose task it runs.
 	Execution(ctx context.Context, id uuid.UUID) (*Execution, error)
-	// Tasks returns tasks of an execution with their results, in the order asked;
-	// nil where there is none.
+	// Tasks returns tasks of an execution with their results, in the order of ids. An element is
+	// nil if the task does not exist.
 	Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*Task, error)
-	// Ended returns the next page of heads of steps and tasks that have ended, in the
-	// order in which their records were created. Errors: lease_lost, not_found,
-	// internal from a server that does not know the call.
+	// Ended returns the next page of heads of ended steps and tasks, in the order in which their
+	// records were created. Errors: lease_lost, not_found; internal from a server that does not
+	// know the method.
 	Ended(ctx context.Context, q EndedQuery) (EndedPage, error)
-	// Signals returns the pending signals whose names match and whose order is
-	// over after, oldest first: at most limit, and about 1 MiB, of them.
+	// Signals returns the pending signals whose names match patterns and whose order is greater
+	// than after, oldest first. It returns at most limit signals, and about 1 MiB.
 	Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]Signal, error)
 
-	// PutBlob uploads content over InlineLimit ahead of the commit that names
-	// it. Errors: payload_too_large, lease_lost.
+	// PutBlob uploads content over InlineLimit before the commit that refers to it. Errors:
+	// payload_too_large, lease_lost.
 	PutBlob(ctx context.Context, owner BlobOwner, length int64, content io.Reader) (BlobRef, error)
-	// GetBlob returns the content of a blob of the execution. A withheld one is
-	// not_found.
+	// GetBlob returns the content of a blob of the execution. Errors: not_found, also for content
+	// that is withheld.
 	GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.ReadCloser, error)
 
-	// ServeContents lets the server ask this worker for contents of its LOCAL
-	// executions, until ctx ends or the connection breaks; the caller begins
-	// again. Errors: unavailable, permission_denied.
+	// ServeContents lets the server request contents of this worker's LOCAL executions. It returns
+	// when ctx ends or the connection breaks; the caller then calls it again. Errors: unavailable,
+	// permission_denied.
 	ServeContents(ctx context.Context, worker uuid.UUID, source ContentSource) error
 }
 
-// ContentSource is the contents that a worker keeps of LOCAL executions.
+// ContentSource reads the contents of LOCAL executions that a worker stores.
 type ContentSource interface {
-	// Content returns the content of that hash. Errors: not_found.
+	// Content returns the content with the hash. Errors: not_found.
 	Content(ctx context.Context, execution uuid.UUID, sum Hash) (io.ReadCloser, error)
 }
 
-// Registration is what a worker can run.
+// Registration describes a worker and the kinds that it can run.
 type Registration struct {
 	WorkerID uuid.UUID      `json:"workerId"`
 	Queues   []string       `json:"queues"`
@@ -90,37 +90,36 @@ type Registration struct {
 	Embedded bool `json:"-"`
 }
 
-// KindSpec describes a kind to people and checks its input.
+// KindSpec describes a kind. The server shows it to people and checks inputs against it.
 type KindSpec struct {
 	Kind        string          `json:"kind"`
 	Description string          `json:"description,omitempty"`
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
-	// Providers are the model providers that the kind can call, for the react
-	// agent; nil for kinds that call none.
+	// Providers are the model providers that the kind can call. The react agent sets it; nil for
+	// kinds that call no model.
 	Providers []string `json:"providers,omitempty"`
-	// Endpoints are the model endpoints that the worker's operator allows; none if
-	// that is not known.
+	// Endpoints are the model endpoints that the worker's operator allows; empty if they are not
+	// known.
 	Endpoints []ModelEndpoint `json:"endpoints,omitempty"`
 }
 
-// MaxEndpoints is how many endpoints a worker may name for a kind.
+// MaxEndpoints is the maximum number of endpoints per kind.
 const MaxEndpoints = 256
 
-// ModelEndpoint is a pair of a model server and a key variable that a worker's
-// operator allows. It holds the variable's name, and never the key.
+// ModelEndpoint is a model server and a key variable that a worker's operator allows together. It
+// holds the variable's name, never the key.
 type ModelEndpoint struct {
-	// Origin is the server's, as [OriginOf] returns it.
+	// Origin is the origin of the server, in the form of [OriginOf].
 	Origin string `json:"origin"`
-	// APIKeyEnv is the environment variable with the key; "" for a server that
-	// wants none.
+	// APIKeyEnv is the environment variable that holds the key; "" if the server needs no key.
 	APIKeyEnv string `json:"apiKeyEnv,omitempty"`
-	// Provider is the one whose default the pair is, if it is one.
+	// Provider is the provider whose default endpoint this is, if any.
 	Provider string `json:"provider,omitempty"`
-	// Queue is set by the server: the one that the worker takes work from.
+	// Queue is the queue from which the worker takes work. The server sets it.
 	Queue string `json:"queue,omitempty"`
 }
 
-// Settings are the server's, that a worker keeps to.
+// Settings are settings of the server that a worker must follow.
 type Settings struct {
 	Lease        time.Duration `json:"lease"`
 	PayloadLimit int64         `json:"payloadLimit"`
@@ -133,16 +132,16 @@ type Poll struct {
 	Queues   []string
 	Kinds    []string
 	Slots    int
-	Wait     time.Duration // how long to wait for work; 0 answers at once
-	// Local says that the worker has a store of its own under a stable id, and
-	// may claim LOCAL executions: new ones, and those whose home it is.
+	Wait     time.Duration // how long to wait for work; 0 returns at once
+	// Local reports whether the worker has its own store under a stable id. Such a worker may claim
+	// new LOCAL executions, and those whose home it is.
 	Local    bool
 	Embedded bool
-	// Ended asks for AgentClaim.Ended.
+	// Ended requests AgentClaim.Ended.
 	Ended bool
 }
 
-// Lease is the right to write an execution; every write carries it.
+// Lease is the right to write an execution. Every write carries it.
 type Lease struct {
 	ExecutionID uuid.UUID `json:"executionId"`
 	Fence       int64     `json:"fence"`
@@ -157,49 +156,45 @@ type TaskLease struct {
 	ClaimID     uuid.UUID `json:"claimId"`
 }
 
-// AgentClaim is a claimed execution with what a resume needs. The path of
-// entries is not in it.
+// AgentClaim is a claimed execution with the data that a resume needs, except the path of entries.
 type AgentClaim struct {
 	Lease     Lease
 	Execution *Execution
 	LeaseFor  time.Duration
-	// Waited is how long after the request was made it was claimed, at least: a
-	// poll waits. The lease is counted from then on, and not from when the answer
-	// comes: that may take longer than the lease.
+	// Waited is a lower bound of the time from the poll's request to the claim. The worker counts
+	// the lease from the claim, not from the arrival of the reply, which may take longer than the
+	// lease.
 	Waited     time.Duration
 	Woke       Woke
 	Checkpoint *Checkpoint // newest; nil before the first
 	LastCommit CommitNumber
-	// Results are the tasks that the wait named, with their results.
+	// Results are the tasks that the wait names, with their results.
 	Results []*Task
-	// Signals are the pending ones up to 1 MiB, oldest first; MoreSignals says
-	// that there are others.
+	// Signals are the pending signals, oldest first, up to 1 MiB. MoreSignals reports whether there
+	// are others.
 	Signals     []Signal
 	MoreSignals bool
-	// Again are the signals taken since the checkpoint, in the order taken.
+	// Again are the signals taken since the checkpoint, in the order in which they were taken.
 	Again []Signal
-	// SignalsTo is the order of the last signal up to which Signals leaves none
-	// out; 0 if that is not known.
+	// SignalsTo is the order up to which Signals is complete; 0 if it is unknown.
 	SignalsTo int64
-	// Kept says that the claim continues with what its worker said to keep (see
-	// Kept) and leaves out what that has: input, output, checkpoint, Again, and
-	// signals up to Kept.Seen; of the task whose end brought the claim in the
-	// answer to it, also input and result. A worker that does not keep it any more
-	// gives the claim back, and gets the whole with the next.
+	// Kept reports whether the claim continues a goroutine that its worker has parked (see the type
+	// Kept). Such a claim leaves out the data that the worker has: input, output, checkpoint,
+	// Again, and the signals up to Kept.Seen. If the claim comes in the reply to the end of a task,
+	// that task's input and result are left out, too. A worker that no longer has the goroutine
+	// releases the claim, and the next claim is complete.
 	Kept bool
-	// Ended is the first page of what has ended, for a poll that asked for it and an
-	// execution that was claimed before; else nil. A claim that is Kept has none.
+	// Ended is the first page of ended steps and tasks. It is set if the poll asked for it and the
+	// execution was claimed before. It is nil if Kept is true.
 	Ended *EndedPage
 }
 
-// Kept is what a worker knows of an execution whose goroutine it keeps while it
-// waits.
+// Kept describes what a worker knows of an execution whose goroutine it has parked.
 type Kept struct {
 	WorkerID uuid.UUID
-	// At is the commit that the goroutine parked with.
+	// At is the commit with which the goroutine parked.
 	At CommitNumber
-	// Seen is the order of the last signal up to which it knows all that are
-	// pending.
+	// Seen is the order up to which the worker knows all pending signals.
 	Seen int64
 }
 
@@ -207,64 +202,63 @@ type Kept struct {
 type TaskClaim struct {
 	Lease    TaskLease
 	LeaseFor time.Duration
-	Waited   time.Duration // as of an AgentClaim
+	Waited   time.Duration // as in AgentClaim
 	Task     *Task
-	// Workspace and Traceparent are the execution's.
+	// Workspace and Traceparent are those of the execution.
 	Workspace   string
 	Traceparent string
 }
 
-// Heartbeat names all that a worker holds.
+// Heartbeat names all leases and parked goroutines of a worker.
 type Heartbeat struct {
 	WorkerID uuid.UUID
 	Agents   []Lease
 	Tasks    []TaskBeat
-	// Parked names executions whose goroutines it keeps.
+	// Parked names the executions whose goroutines the worker has parked.
 	Parked []Parked
 }
 
-// TaskBeat renews a task's lease, with the attempt's progress if there is any.
-// Alive says that the task's code itself gave a sign since the beat before;
-// progress is one, too. The beat alone only says that the worker lives.
+// TaskBeat renews a task's lease and reports the attempt's progress, if any. Alive reports whether
+// the task's code has shown activity since the last heartbeat; progress counts as activity. A
+// heartbeat without Alive shows only that the worker runs.
 type TaskBeat struct {
 	Lease    TaskLease
 	Progress json.RawMessage
 	Alive    bool
 }
 
-// Parked is an execution whose goroutine a worker keeps, and the commit that it
-// parked with.
+// Parked is an execution whose goroutine a worker has parked, and the commit with which it parked.
 type Parked struct {
 	ExecutionID uuid.UUID
 	At          CommitNumber
 }
 
-// HeartbeatReply answers in the order of the heartbeat. What could not be done of
-// it costs the rest nothing: it is Unknown, and a parked one is to be kept.
+// HeartbeatReply holds replies in the order of the heartbeat. An item that the server could not
+// process does not affect the others: it is Unknown, and a parked goroutine is then kept.
 type HeartbeatReply struct {
 	Agents []AgentBeat
 	Tasks  []TaskBeatReply
 	Parked []ParkedState
 }
 
-// AgentBeat says what a worker has to know of an execution that it runs.
+// AgentBeat is the heartbeat reply for an execution that the worker runs.
 type AgentBeat struct {
 	Lost            bool
 	CancelRequested bool
 	SignalsPending  bool
-	// Unknown says that the server could not tell, and nothing else: the lease
-	// runs on as it was, and the next heartbeat asks again.
+	// Unknown reports that the server could not determine the state. The lease is unchanged, and
+	// the next heartbeat asks again.
 	Unknown bool
 }
 
-// TaskBeatReply says whether to continue with an attempt.
+// TaskBeatReply is the heartbeat reply for an attempt. It tells the worker whether to continue.
 type TaskBeatReply struct {
 	Lost            bool
 	CancelRequested bool
 	Unknown         bool // as in AgentBeat
 }
 
-// ParkedState says whether a goroutine is worth keeping.
+// ParkedState tells a worker whether to keep a parked goroutine.
 type ParkedState string
 
 const (
@@ -273,28 +267,30 @@ const (
 	ParkedEnded ParkedState = "ended"
 )
 
-// Release gives back what a worker will not continue with.
+// Release names the claims that a worker returns because it will not continue with them.
 type Release struct {
 	WorkerID uuid.UUID
 	Agents   []AgentRelease
 	Tasks    []TaskRelease
-	// Discarded names parked executions whose goroutines the worker has given
-	// up: it has no first claim on them any more.
+	// Discarded names parked executions whose goroutines the worker has discarded. The worker no
+	// longer has the first claim on them.
 	Discarded []uuid.UUID
 }
 
-// AgentRelease gives one execution back. Panic, if set, counts as one and says
-// what it was. Unfit, if set, says why this worker cannot continue with it, so that
-// another may: it is put off like an execution that lost its worker, and after
-// as many times it fails with Unfit as its error. Those are no crashes: it need
-// not be alone in its worker.
+// AgentRelease returns one execution.
+//
+// Panic, if set, is the message of a panic, which counts for the crash guard.
+//
+// Unfit, if set, is the reason why this worker cannot continue, while another worker may. The
+// execution is delayed as after a lost worker. After the same number of such releases it fails with
+// Unfit as its error. They are not crashes, so the crash guard does not isolate the execution.
 type AgentRelease struct {
 	Lease Lease
 	Panic string
 	Unfit string
 }
 
-// TaskRelease gives one attempt back.
+// TaskRelease returns one attempt.
 type TaskRelease struct {
 	Lease   TaskLease
 	Started bool
@@ -312,16 +308,17 @@ type Commit struct {
 	Checkpoint *NewCheckpoint
 	Events     []NewEvent
 	CancelTask []uuid.UUID
-	// Blocks gives the final length of every block that closes with the commit.
+	// Blocks are the final lengths of the blocks that close with the commit.
 	Blocks  []BlockEnd
 	Outcome Outcome
 	// Eager offers free task slots of this worker.
 	Eager Eager
 	Place Place
-	// Chose records what waits came to, for a function that is entered again.
+	// Chose records the outcomes of waits for a function that is entered again.
 	Chose []Choice
-	// Keeps, of a commit that suspends, says that the worker keeps the goroutine:
-	// it has first claim, and needs no more than is new. Nil says nothing of it.
+	// Keeps, on a commit that suspends, reports that the worker parks the goroutine. The worker
+	// then has the first claim, and its next claim holds only new data. Nil means that the worker
+	// parks nothing.
 	Keeps *Kept
 }
 
@@ -334,18 +331,18 @@ type Eager struct {
 	Embedded bool
 }
 
-// NewEntry is an entry to append. Blob stands for content over InlineLimit.
+// NewEntry is an entry to append. Blob refers to content over InlineLimit.
 type NewEntry struct {
 	Entry
 	Blob *BlobRef
 }
 
-// NewTask is a task to schedule. The id follows from the key.
+// NewTask is a task to schedule. Its id is derived from the key.
 type NewTask struct {
 	Kind      string
 	Input     Payload
 	InputHash Hash
-	Key       string // as DefaultTaskKey or CallerTaskKey give it
+	Key       string // as DefaultTaskKey or CallerTaskKey returns it
 	Options   TaskOptions
 	Place     Place
 }
@@ -358,25 +355,24 @@ type StepRecord struct {
 	Error  *TaskError
 }
 
-// NewCheckpoint asks for a checkpoint at the leaf that the commit leads to.
+// NewCheckpoint requests a checkpoint at the leaf after the commit.
 type NewCheckpoint struct {
 	State  Payload
 	Reason string
-	// StateVersion is in the checkpoint's metadata as state_version, unless it
-	// is 0.
+	// StateVersion is stored in the checkpoint's metadata as state_version, unless it is 0.
 	StateVersion int
-	// Traceparent, if not empty, names the span that it was made under, as W3C Trace
-	// Context does; it is in the metadata as traceparent.
+	// Traceparent, if not empty, is the W3C trace context of the span that makes the checkpoint. It
+	// is stored in the metadata as traceparent.
 	Traceparent string
 }
 
-// BlockEnd gives a block's final length.
+// BlockEnd is a block's final length.
 type BlockEnd struct {
 	Key    BlockKey
 	Length int64
 }
 
-// OutcomeKind reports how a commit leaves the execution.
+// OutcomeKind is the way in which a commit leaves the execution.
 type OutcomeKind string
 
 const (
@@ -387,37 +383,36 @@ const (
 	OutcomeCancelled OutcomeKind = "cancelled"
 )
 
-// Outcome is how a commit leaves the execution.
+// Outcome is the state in which a commit leaves the execution.
 type Outcome struct {
 	Kind   OutcomeKind
 	Wait   *Wait    // for suspend
 	Output Payload  // for complete
-	Unless []string // for complete: names of signals that, while pending, keep it from ending
+	Unless []string // for complete: names of signals that prevent the end while they are pending
 	Error  *TaskError
 }
 
-// CommitReply answers a commit.
+// CommitReply is the reply to a commit.
 type CommitReply struct {
 	// Ended is the terminal status that the execution has reached, if any.
 	Ended Status
-	// Suspended says that the lease is over. Where it is false after a suspend,
-	// the wait was met already; after a complete, signals keep it from ending.
+	// Suspended reports whether the lease is over. If it is false after a suspend, the wait was
+	// already met. If it is false after a complete, pending signals prevent the end.
 	Suspended bool
-	// Signals are the pending ones that the wait, or Unless, asked for.
+	// Signals are the pending signals that match the wait or Unless.
 	Signals []Signal
-	// Tasks are those named by the commit or its wait that had ended already.
+	// Tasks are the tasks that the commit or its wait names and that had already ended.
 	Tasks []*Task
-	// Claims are the new tasks that this worker has now claimed.
+	// Claims are the new tasks that this worker has claimed through Eager.
 	Claims []TaskClaim
 	// CheckpointSeq is the number of the newest checkpoint.
 	CheckpointSeq int64
-	// Adopted maps the ids of appended entries whose key was known already to
-	// the ids of the stored ones.
+	// Adopted maps the id of an appended entry to the id of the stored entry, if an entry with the
+	// same key was already stored.
 	Adopted map[uuid.UUID]uuid.UUID
-	// At is the store's time of the commit, which the entries were created at.
+	// At is the store's time of the commit. The entries have it as their creation time.
 	At Time
-	// Wait is the wait of a suspend that was met already, with the leaves marked
-	// that are.
+	// Wait is the wait of a suspend that was already met, with its met leaves marked.
 	Wait *Wait
 }
 
@@ -429,24 +424,24 @@ type TaskFinish struct {
 	Error    *TaskError
 	Blocks   []BlockEnd
 	Events   []NewEvent
-	// Parked says that this worker keeps the goroutine of the execution and has
-	// a slot for it: if this end wakes it, the answer brings its claim.
+	// Parked reports whether this worker has parked the goroutine of the execution and has a slot
+	// for it. If the end of the task wakes the execution, the reply then holds its claim.
 	Parked   bool
 	Embedded bool
-	// Kept, if it is parked, is what the goroutine knows; with nil the claim brings
-	// everything.
+	// Kept, if the goroutine is parked, describes what the worker knows. If it is nil, the claim is
+	// complete.
 	Kept *Kept
 }
 
-// FinishReply answers the end of an attempt.
+// FinishReply is the reply to the end of an attempt.
 type FinishReply struct {
 	Claim *AgentClaim
 }
 
-// Frame is what a source streams: the next piece of a block, or an event.
+// Frame is a unit of streaming: the next chunk of a block, or an event.
 type Frame struct {
-	// Lease is that of the task's attempt, AgentLease that of the execution;
-	// one of them is set.
+	// Lease is the lease of the task's attempt, AgentLease that of the execution. Exactly one of
+	// them is set.
 	Lease      *TaskLease
 	AgentLease *Lease
 	Block      int64
@@ -454,38 +449,38 @@ type Frame struct {
 	Place      Place
 	Offset     int64
 	Text       string
-	// Sum is, in a LOCAL execution, the SHA-256 of the block up to the end of
-	// Text: the server must not keep what it would need to make it.
+	// Sum, in a LOCAL execution, is the SHA-256 of the block up to the end of Text. The server
+	// cannot compute it, because it must not keep the text.
 	Sum    Hash
 	Stream string
 	// ToolCallID is set on a block of tool-call arguments (type data).
 	ToolCallID string
-	// Close says that the block ends with this piece.
+	// Close ends the block after this chunk.
 	Close bool
-	// Reason is why it closes; "" is done.
+	// Reason is the reason for which the block closes; "" means done.
 	Reason BlockReason
-	// Fields makes the frame an event with a number of its own instead.
+	// Fields, if set, makes this frame an event with its own seq, not a chunk.
 	Fields json.RawMessage
 }
 
-// FrameReply says how many bytes of the block the server holds, or why the
-// frame was refused. unavailable, rate_limited and internal say that it could not
-// be stored now, and can be sent again.
+// FrameReply holds the number of bytes of the block that the server has, or the reason why it
+// refused the frame. After unavailable, rate_limited or internal the worker can send the frame
+// again.
 type FrameReply struct {
 	Held int64
 	Err  *Error
 }
 
-// EntryQuery asks for a path.
+// EntryQuery selects a path, or a part of it.
 type EntryQuery struct {
 	ExecutionID uuid.UUID
 	Leaf        uuid.UUID
 	After       *uuid.UUID
-	// Newest bounds the path to that many entries before the leaf; 0 is all.
+	// Newest limits the path to its newest entries; 0 means all.
 	Newest int
 }
 
-// BlobOwner is who a blob belongs to until a commit names it.
+// BlobOwner is the owner of a blob until a commit refers to it.
 type BlobOwner struct {
 	ExecutionID uuid.UUID
 	Lease       *Lease

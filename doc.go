@@ -1,7 +1,7 @@
-// Package perdure holds the words of the domain: executions, entries, tasks,
-// signals, waits, events, and the rules that server and worker share. It
-// depends on nothing but the standard library, uuid and canonical JSON.
+// Package perdure defines the domain of Perdure: executions, entries, tasks, signals, waits and
+// events, and the rules that server and worker share. It depends only on the standard library, uuid
+// and canonical JSON.
 //
-// docs/vocabulary.md says what each term means; docs/architecture.md describes how
-// data flows through the packages.
+// The terms are defined in docs/vocabulary.md; docs/architecture.md describes how data flows
+// through the packages.
 package perdure

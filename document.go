@@ -5,50 +5,49 @@ import (
 )
 
 const (
-	// MaxParts is the most parts of one message, and of one tool result.
+	// MaxParts is the maximum number of parts of a message or a tool result.
 	MaxParts = 1000
-	// MaxMessages is the most messages that one request brings.
+	// MaxMessages is the maximum number of messages in one request.
 	MaxMessages = 100_000
-	// MaxNesting is how deep a client's JSON may be nested.
+	// MaxNesting is the maximum nesting of a client's JSON.
 	MaxNesting = 1000
-	// MaxKeys is the most keys of a client's object, those of the objects around it
-	// included.
+	// MaxKeys is the maximum number of keys of a client's object, including the keys of the objects
+	// around it.
 	MaxKeys = 100_000
-	// MaxKeyBytes is the most bytes of a key of a client's object.
+	// MaxKeyBytes is the maximum length in bytes of a key of a client's object.
 	MaxKeyBytes = 64 << 10
-	// goNesting is where encoding/json stops.
+	// goNesting is the nesting limit of encoding/json.
 	goNesting = 10_000
 )
 
-// DocumentRules are what a JSON document has to keep to besides being JSON in UTF-8.
-// The zero value is for what clients send.
+// DocumentRules are the rules for a JSON document, in addition to valid JSON in UTF-8. The zero
+// value holds the rules for clients.
 type DocumentRules struct {
-	// Workers lifts the bounds on nesting and keys, and lets a key be there twice:
-	// a worker's contents are what its agents and tools make.
+	// Workers lifts the limits of nesting and keys, and allows duplicate keys. It is for contents
+	// that agents and tools create.
 	Workers bool
-	// Opaque are keys in whose values a key may be there twice: what a model or a
-	// provider has written stays as it is.
+	// Opaque are keys whose values may contain duplicate keys. It is for values that a model or a
+	// provider wrote, which stay unchanged.
 	Opaque []string
-	// Values, unless 0, is the most values of the whole document: for one that is
-	// decoded as a whole.
+	// Values, unless 0, is the maximum number of values in the document. It is for a document that
+	// is decoded as a whole.
 	Values int
-	// Arrays are the most elements of arrays by their place, as in "parts" and
-	// "parts[].parts". Names match as encoding/json matches them.
+	// Arrays are the maximum lengths of arrays by their place, such as "parts" and "parts[].parts".
+	// Names are compared as encoding/json compares them.
 	Arrays map[string]int
 }
 
-// MessageParts are DocumentRules.Arrays of a message's content.
+// MessageParts is the value of DocumentRules.Arrays for a message's content.
 var MessageParts = map[string]int{"parts": MaxParts, "parts[].parts": MaxParts}
 
-// CheckDocument reads a JSON text to its end and refuses one that is not JSON in
-// UTF-8 or breaks the rules. Its memory does not grow with the text, except by the
-// keys of the objects that are open at once. The error is invalid_argument and names
-// the value's path below root, or is the reader's own.
+// CheckDocument reads a JSON text to its end and checks that it is JSON in UTF-8 and follows the
+// rules. Its memory does not grow with the text, except for the keys of the currently open objects.
+// The error is invalid_argument and names the value's path below root, or it is the reader's error.
 func CheckDocument(root string, text io.Reader, rules DocumentRules) error {
 	return checkDocument(&scanner{in: text, buf: make([]byte, 0, 32<<10), root: root, rules: rules})
 }
 
-// CheckDocumentBytes is CheckDocument of a text in memory.
+// CheckDocumentBytes is CheckDocument for a text in memory.
 func CheckDocumentBytes(root string, text []byte, rules DocumentRules) error {
 	return checkDocument(&scanner{buf: text, root: root, rules: rules})
 }
@@ -61,13 +60,12 @@ func checkDocument(s *scanner) error {
 	return err
 }
 
-// CheckNoDoubledKeys refuses JSON in which an object has a key twice: readers differ
-// in which of the two values counts. Keys are compared as they are after their
-// escapes. Location of the error's field is the key's path below root. What is not
-// JSON passes, for the decoder to refuse.
+// CheckNoDoubledKeys refuses JSON with an object that has a key twice, because readers differ in
+// which value they use. Keys are compared after their escapes are decoded. The location of the
+// error's field is the key's path below root. Invalid JSON passes; the decoder refuses it.
 func CheckNoDoubledKeys(root string, raw []byte) error { return checkNoDoubledKeys(root, raw) }
 
-// checkNoDoubledKeys passes over what is inside of the values of some keys.
+// checkNoDoubledKeys does not look inside the values of the keys in but.
 func checkNoDoubledKeys(root string, raw []byte, but ...string) error {
 	s := &scanner{buf: raw, root: root, rules: DocumentRules{Opaque: but}}
 	if err := s.document(); s.doubled {

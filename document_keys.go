@@ -9,18 +9,18 @@ import (
 	"unicode"
 )
 
-// container is an object or array that a scanner is inside of.
+// container is an open object or array of the scanner.
 type container struct {
 	end   byte                // '}' or ']'
-	items int                 // keys or elements so far
-	key   string              // the newest one, cut
-	keys  map[string]struct{} // nil if they may be doubled
-	place string              // as in DocumentRules.Arrays; "?" if no rule reaches it
-	most  int                 // elements that it may have; 0 for any number
-	free  bool                // its keys, and those inside, may be doubled
+	items int                 // number of keys or elements so far
+	key   string              // the newest key, cut
+	keys  map[string]struct{} // nil if duplicates are allowed
+	place string              // as in DocumentRules.Arrays; "?" if no rule applies
+	most  int                 // maximum number of elements; 0 for no limit
+	free  bool                // duplicate keys are allowed here and inside
 }
 
-// nowhere is the place of what no rule reaches.
+// nowhere is the place of values to which no rule applies.
 const nowhere = "?"
 
 func (s *scanner) enter(end byte) error {
@@ -39,7 +39,7 @@ func (s *scanner) enter(end byte) error {
 	return nil
 }
 
-// free reports whether keys inside the value that follows may be doubled.
+// free reports whether the next value may contain duplicate keys.
 func (s *scanner) free() bool {
 	if len(s.open) == 0 {
 		return s.rules.Workers
@@ -55,7 +55,7 @@ func (s *scanner) close() {
 	s.open = s.open[:len(s.open)-1]
 }
 
-// place returns where the value that follows stands.
+// place returns the place of the next value.
 func (s *scanner) place() string {
 	if len(s.open) == 0 || len(s.rules.Arrays) == 0 {
 		return ""
@@ -80,7 +80,7 @@ func (s *scanner) place() string {
 	return nowhere
 }
 
-// foldName is the same for names that encoding/json takes for one.
+// foldName maps names that encoding/json treats as equal to the same string.
 func foldName(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {
@@ -101,7 +101,7 @@ func (s *scanner) element(in *container) error {
 	return nil
 }
 
-// key reads a member's key and notes it.
+// key reads a member's key and records it.
 func (s *scanner) key(in *container) error {
 	if s.peek() != '"' {
 		return s.malformed()
@@ -121,7 +121,8 @@ func (s *scanner) key(in *container) error {
 	return s.note(in, unquoted(append(s.word, '"')))
 }
 
-// freeKey keeps a key only where a rule may need it, which costs no memory a key.
+// freeKey reads a key where duplicates are allowed. It stores the key only if a rule may need it,
+// so keys cost no memory.
 func (s *scanner) freeKey(in *container) error {
 	in.key = ""
 	if in.place == nowhere || len(s.rules.Arrays) == 0 {
@@ -140,7 +141,7 @@ func (s *scanner) freeKey(in *container) error {
 	return nil
 }
 
-// note takes a key into those of its object.
+// note adds a key to the keys of its object. It refuses a duplicate.
 func (s *scanner) note(in *container, key string) error {
 	in.key = cutKey(key)
 	if len(key) > sha256.Size {
@@ -161,7 +162,7 @@ func (s *scanner) note(in *container, key string) error {
 	return nil
 }
 
-// unquoted is a string of JSON that has been found valid.
+// unquoted decodes a string of JSON that is known to be valid.
 func unquoted(raw []byte) string {
 	if !slices.Contains(raw, '\\') {
 		return string(raw[1 : len(raw)-1])
@@ -178,7 +179,7 @@ func pathOfKeys(root string, open []container) string {
 		switch {
 		case path.Len() > pathShown:
 			return path.String() + "..."
-		case c.items == 0, c.end == '}' && c.key == "": // inside a key, or it is not kept
+		case c.items == 0, c.end == '}' && c.key == "": // inside a key, or the key is not stored
 			return path.String()
 		case c.end == ']':
 			fmt.Fprintf(&path, "[%d]", c.items-1)
@@ -192,11 +193,11 @@ func pathOfKeys(root string, open []container) string {
 }
 
 const (
-	keyShown  = 100  // bytes of a key
-	pathShown = 1000 // bytes of a path
+	keyShown  = 100  // bytes of a key in an error
+	pathShown = 1000 // bytes of a path in an error
 )
 
-// cutKey bounds a key that a client chose.
+// cutKey shortens a key that a client chose.
 func cutKey(key string) string {
 	if len(key) <= keyShown {
 		return key

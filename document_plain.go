@@ -7,9 +7,9 @@ const (
 	highBits  = 0x80 * everyByte
 )
 
-// plainRun returns how many bytes at the beginning of a string's text mean themselves,
-// counted in eights: ASCII without quotes, backslashes and control characters. Most of
-// a large document is such text.
+// plainRun returns a length of plain bytes at the beginning of a string's text, a multiple of
+// eight. Plain bytes are ASCII without quotes, backslashes and control characters. Most of a large
+// document is plain.
 func plainRun(text []byte) int {
 	n := 0
 	for len(text)-n >= 8 {
@@ -21,8 +21,8 @@ func plainRun(text []byte) int {
 	return n
 }
 
-// special reports whether one of eight bytes is no plain one. A subtraction borrows from
-// a byte only above one that is special itself, so a plain word never looks special.
+// special reports whether one of eight bytes is not plain. The subtraction borrows only from bytes
+// above a byte that is itself special, so a plain word is never reported.
 func special(w uint64) bool {
 	quote, backslash := w^'"'*everyByte, w^'\\'*everyByte
 	return (w|(w-' '*everyByte)|(quote-everyByte)|(backslash-everyByte))&highBits != 0

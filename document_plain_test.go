@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What eight bytes are is what each of them is, wherever the special one stands.
+// special finds a special byte at every position of a word.
 func TestSpecialBytesAreFoundInEights(t *testing.T) {
 	for b := range 256 {
 		want := b < ' ' || b == '"' || b == '\\' || b >= 0x80
@@ -26,7 +26,7 @@ func TestSpecialBytesAreFoundInEights(t *testing.T) {
 	}
 }
 
-// Long texts are valid where encoding/json says so, wherever a special byte stands.
+// A long text is valid exactly if encoding/json accepts it, wherever a special byte is.
 func TestLongTextsAreScannedAsWrittenByteByByte(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {

@@ -6,24 +6,23 @@ import (
 	"unicode/utf8"
 )
 
-// scanner reads a JSON text once, from a buffer that it fills as it goes.
+// scanner reads a JSON text once, through a buffer that it refills.
 type scanner struct {
 	in     io.Reader // nil if the whole text is in buf
 	buf    []byte
 	pos    int
-	failed error // of in
+	failed error // error of in
 
 	root    string
 	rules   DocumentRules
 	open    []container
 	values  int
-	keys    int // of the containers that are open
+	keys    int // number of keys in the open containers
 	doubled bool
-	word    []byte // the key or number that is being read
+	word    []byte // the key or number being read
 }
 
-// peek returns the next byte, or 0 at the end: a text that holds a zero byte is no
-// JSON either.
+// peek returns the next byte, or 0 at the end. A zero byte in the text is invalid JSON anyway.
 func (s *scanner) peek() byte {
 	if s.pos == len(s.buf) && !s.fill() {
 		return 0
@@ -69,7 +68,7 @@ func (s *scanner) malformed() error {
 	return FieldErrorf(s.root, "is not valid JSON in UTF-8")
 }
 
-// document reads the one value of the text.
+// document reads the single value of the text.
 func (s *scanner) document() error {
 	if err := s.value(); err != nil {
 		return err
@@ -85,8 +84,7 @@ func (s *scanner) document() error {
 	return nil
 }
 
-// next reads what follows in the innermost container: an element or member, or its
-// end.
+// next reads the next element or member of the innermost container, or its end.
 func (s *scanner) next() error {
 	c, in := s.space(), &s.open[len(s.open)-1]
 	switch {
@@ -150,7 +148,7 @@ func (s *scanner) literal(want string) error {
 	return nil
 }
 
-// digits reads digits, and reports whether there was one.
+// digits reads digits and reports whether there was at least one.
 func (s *scanner) digits() bool {
 	read := false
 	for c := s.peek(); c >= '0' && c <= '9'; c = s.peek() {
@@ -187,8 +185,8 @@ func (s *scanner) number() error {
 	return nil
 }
 
-// text reads a string. It appends what stands between the quotes to *keep, unless
-// that is nil, and stops keeping after most bytes.
+// text reads a string. If keep is not nil, it appends the text between the quotes to *keep, up to
+// most bytes.
 func (s *scanner) text(keep *[]byte, most int) error {
 	s.pos++ // the quote
 	for {
@@ -201,7 +199,7 @@ func (s *scanner) text(keep *[]byte, most int) error {
 			s.pos++
 			return nil
 		case c < ' ':
-			return s.malformed() // the end, too
+			return s.malformed() // also the end of the text
 		case c == '\\':
 			s.pos++
 			if err := s.escape(keep, most); err != nil {
@@ -248,7 +246,7 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// character reads one of several bytes, of which keep has the first.
+// character reads a character of several bytes. Its first byte is already in keep.
 func (s *scanner) character(keep *[]byte, most int) error {
 	var raw [utf8.UTFMax]byte
 	n := 0

@@ -23,7 +23,7 @@ func TestDoubledKeysAreNamed(t *testing.T) {
 		`[{"x":"a","y":"a","z":["a","a"]},"a"]`:  "",
 		`{"a":{"b":{"c":1,"d":2,"c":3}},"a":{}}`: "body.a.b.c",
 		`{"a":1,"A":2}`:                          "",
-		`{"a":1,`:                                "", // the decoder says that it is no JSON
+		`{"a":1,`:                                "", // the decoder reports that it is not JSON
 		``:                                       "",
 		`]`:                                      "",
 		`"a"`:                                    "",
@@ -36,8 +36,8 @@ func TestDoubledKeysAreNamed(t *testing.T) {
 	}
 }
 
-// Documents that encoding/json takes are taken, and others refused, at any split of
-// the text into reads.
+// The scanner accepts exactly the documents that encoding/json accepts, for every split of the text
+// into reads.
 func TestDocumentsAreJSONInUTF8(t *testing.T) {
 	for _, raw := range []string{
 		"", " ", "null", "nul", "true ", "false,", "0", "-0.5e+10", "01", "-", "1.", "1e", `"a\u00e9\n"`, `"\x"`, `"\u12g4"`,
@@ -70,8 +70,8 @@ func FuzzDocument(f *testing.F) {
 	})
 }
 
-// A document that breaks a rule is refused at the place that breaks it; one at the
-// bound passes.
+// A document that breaks a rule is refused at the place that breaks it. A document at the limit
+// passes.
 func TestDocumentsAreBounded(t *testing.T) {
 	nested := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	keys := func(n int) string {
@@ -86,7 +86,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		name, raw string
 		rules     perdure.DocumentRules
-		at        string // "" if it is taken
+		at        string // "" if it is accepted
 	}{
 		{"nested", nested(perdure.MaxNesting), message, ""},
 		{"nested over", nested(perdure.MaxNesting + 1), message, "v"},
@@ -116,7 +116,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 	}
 }
 
-// What stops the reading is the error, and no verdict on the text.
+// An error of the reader is returned as such, not as an error of the text.
 func TestADocumentThatCannotBeReadIsNotJudged(t *testing.T) {
 	broken := errors.New("broken")
 	err := perdure.CheckDocument("v", io.MultiReader(strings.NewReader(`{"a":`), iotest.ErrReader(broken)), perdure.DocumentRules{})
@@ -125,7 +125,7 @@ func TestADocumentThatCannotBeReadIsNotJudged(t *testing.T) {
 	}
 }
 
-// Checking costs the same memory however long the text is.
+// The memory of a check does not depend on the length of the text.
 func TestCheckingADocumentTakesConstantMemory(t *testing.T) {
 	costs := func(elements int) float64 {
 		raw := "[" + strings.Repeat(`{"type":"text","text":""},`, elements) + `"` + strings.Repeat("x", elements) + `"]`

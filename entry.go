@@ -9,16 +9,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// EntryType tells the kinds of entries apart.
+// EntryType is the kind of an entry.
 type EntryType string
 
 const (
-	// EntryMessage is a message of the conversation. Only entries of this type
-	// and injections lie on the path from root to leaf.
+	// EntryMessage is a message of the conversation. Only messages and injections are on the path
+	// from root to leaf.
 	EntryMessage EntryType = "message"
-	// EntryLLMCall records a model call. It hangs off the path.
+	// EntryLLMCall records a model call. It is not on the path.
 	EntryLLMCall EntryType = "llm_call"
-	// EntryInjection is context that an operator put in.
+	// EntryInjection is context that an operator added.
 	EntryInjection EntryType = "injection"
 )
 
@@ -32,32 +32,32 @@ type Entry struct {
 	ResponseID string          `json:"responseId" nullable:"true"`
 	MessageID  string          `json:"messageId" nullable:"true"`
 	Content    json.RawMessage `json:"content"`
-	// ContentBytes and ContentSHA256 are shown to clients where the content
-	// itself is not.
+	// ContentBytes and ContentSHA256 describe the content to clients that do not receive the
+	// content itself.
 	ContentBytes  int64           `json:"contentBytes,omitempty" wire:"-"`
 	ContentSHA256 string          `json:"contentSha256,omitempty" wire:"-"`
 	Metadata      json.RawMessage `json:"metadata"`
 	CreatedAt     Time            `json:"createdAt"`
 
-	// Key makes an append idempotent: unique in the execution if not "".
+	// Key is the idempotency key of the append. It is unique in the execution unless it is "".
 	Key string `json:"-"`
-	// Calls are the ids of the tool calls that the entry makes, and Answers the
-	// id of the one that it answers. They stand beside the content so that the
-	// transcript rules hold without reading it.
+	// Calls are the ids of the entry's tool calls. Answers is the id of the call that the entry
+	// answers. They are stored outside the content, so that the transcript rules can be checked
+	// without reading it.
 	Calls   []string `json:"-"`
 	Answers string   `json:"-"`
-	// Blob holds the content where it is over InlineLimit and not loaded.
+	// Blob refers to the content if the content is over InlineLimit and not loaded.
 	Blob *BlobRef `json:"-"`
 }
 
-// MarshalJSON writes every member, null where there is nothing, but for those
-// that stand for a content that is left out. Content and metadata are put in as they
-// are: who called it checks what a Marshaler returns.
+// MarshalJSON writes every member, with null for an empty one. The members that describe a content
+// left out are written only if they are set. Content and metadata are copied unchanged:
+// encoding/json validates the output of a Marshaler.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	return e.AppendJSON(make([]byte, 0, 512+len(e.Content)+len(e.Metadata)))
 }
 
-// AppendJSON appends what MarshalJSON returns. Content and metadata are not checked.
+// AppendJSON appends the output of MarshalJSON. Content and metadata are not validated.
 func (e *Entry) AppendJSON(b []byte) ([]byte, error) {
 	at, err := e.CreatedAt.MarshalJSON()
 	if err != nil {
@@ -101,7 +101,7 @@ func appendRaw(b []byte, raw json.RawMessage) []byte {
 	return append(b, raw...)
 }
 
-// appendText writes a text; an empty one as null, unless it always stands there.
+// appendText writes a string. It writes an empty string as null unless always is set.
 func appendText(b []byte, s string, always bool) ([]byte, error) {
 	if s == "" && !always {
 		return append(b, "null"...), nil
@@ -111,7 +111,7 @@ func appendText(b []byte, s string, always bool) ([]byte, error) {
 	}
 	out := bytes.NewBuffer(b)
 	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false) // what writes the whole decides
+	encoder.SetEscapeHTML(false) // the encoder of the whole value decides about escaping
 	err := encoder.Encode(s)
 	return bytes.TrimSuffix(out.Bytes(), []byte{'\n'}), err
 }
@@ -128,21 +128,21 @@ func (e Entry) Message() (Message, error) {
 	return m, nil
 }
 
-// EntryHead is what the transcript rules know of an entry: its place, and the
-// calls that stand open after it on its path.
+// EntryHead is the part of an entry that the transcript rules need: its place, and the open calls
+// after it on its path.
 type EntryHead struct {
 	ID       uuid.UUID
 	ParentID *uuid.UUID
 	Type     EntryType
 	Role     Role
 	Key      string
-	Hash     Hash // of content, to tell a repeat from another entry
+	Hash     Hash // of the content, to distinguish a repeat from another entry
 	Open     []string
-	// ResponseID is the response that the entry belongs to.
+	// ResponseID is the id of the response to which the entry belongs.
 	ResponseID string
 }
 
-// NewMessageEntry creates an entry of a message, with a random id.
+// NewMessageEntry creates a message entry with a random id.
 func NewMessageEntry(m Message) (Entry, error) {
 	content, err := json.Marshal(m.Content)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// An entry is encoded as a struct with its members would be, and decodes to itself.
+// An entry is encoded like a struct with its members, and decodes to the same entry.
 func TestEntriesEncodeAsTheirMembers(t *testing.T) {
 	texts := rapid.OneOf(rapid.Just(""), rapid.StringN(0, 12, -1), rapid.SampledFrom([]string{"a\"b\\c", "<&>", "\u2028", "\x00\n", "\xff"}))
 	raws := rapid.SampledFrom([]string{"null", "{}", ` {"a" : [1, "<"]}`, `"x"`})

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Code is the machine-readable name of an error. The list is closed: each
-// transport maps it to its own status in one table.
+// Code is the machine-readable name of an error. The set of codes is fixed: each transport maps it
+// to its own status codes in one table.
 type Code string
 
 const (
@@ -29,7 +29,7 @@ const (
 	Internal             Code = "internal"
 )
 
-// FieldError names one field at fault, as RFC 9457's errors extension does.
+// FieldError names one invalid field, like an element of the errors extension in RFC 9457.
 type FieldError struct {
 	Location string `json:"location"`
 	Message  string `json:"message"`
@@ -40,9 +40,9 @@ type Error struct {
 	Code    Code
 	Message string
 	Fields  []FieldError
-	// RetryAfter is the least pause before another try; 0 says nothing of it.
+	// RetryAfter is the minimum pause before a retry; 0 means that it is unknown.
 	RetryAfter time.Duration
-	// Err is the cause. It stays inside the process: transports never send it.
+	// Err is the cause. Transports never send it.
 	Err error
 }
 
@@ -66,9 +66,9 @@ func FieldErrorf(field, format string, args ...any) *Error {
 	return &Error{Code: InvalidArgument, Message: strings.TrimPrefix(field+": "+msg, ": "), Fields: []FieldError{{Location: field, Message: msg}}}
 }
 
-// Unanswered is the error of a command that is durable and whose answer could
-// not be given: asked again, it answers the same. Any other code would say that
-// nothing was stored. It is nil where err is.
+// Unanswered returns an unavailable error for a command that was stored but whose reply could not
+// be produced. A retry returns the same reply. Any other code would mean that nothing was stored.
+// Unanswered(nil) is nil.
 func Unanswered(err error) error {
 	if err == nil {
 		return nil
@@ -76,8 +76,8 @@ func Unanswered(err error) error {
 	return &Error{Code: Unavailable, Message: "it is stored, but could not be answered; ask again", Err: err}
 }
 
-// CodeOf returns the code of err: that of the *Error or *TaskError it wraps, ""
-// for nil, and internal for anything else.
+// CodeOf returns the code of the *Error or *TaskError that err wraps. It returns "" for nil, and
+// internal for any other error.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
@@ -93,5 +93,5 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
-// IsCode reports whether err carries code.
+// IsCode reports whether err has the code.
 func IsCode(err error, code Code) bool { return err != nil && CodeOf(err) == code }

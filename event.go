@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// EventType is an event's name on the wire.
+// EventType is the name of an event in all transports.
 type EventType string
 
 const (
@@ -38,7 +38,7 @@ const (
 	EventError       EventType = "error"
 )
 
-// EventTypes are all that a log can hold.
+// EventTypes are all events that a log can contain.
 var EventTypes = []EventType{
 	EventCreated, EventStarted, EventWaiting, EventResumed, EventCheckpoint, EventCancelling, EventCompleted, EventFailed, EventCancelled,
 	EventTaskScheduled, EventTaskStarted, EventTaskRetrying, EventTaskCompleted, EventTaskFailed, EventTaskInterrupted, EventTaskCancelled,
@@ -58,47 +58,47 @@ func (t EventType) IsTask() bool { return len(t) > 5 && t[:5] == "task." }
 type Record struct {
 	// Pos numbers records, Seq events; the chunks of a block share its seq.
 	Pos, Seq int64
-	// Nonce is the random number, never 0, of the transaction that committed the
-	// record. It tells two records apart that histories of one store have at the
-	// same pos. It is 0 in records from before there were nonces.
+	// Nonce is the random number of the transaction that committed the record; it is never 0. It
+	// distinguishes records that two histories of one store have at the same pos. It is 0 in
+	// records that were written before nonces were introduced.
 	Nonce     uint32
 	Type      EventType
 	CreatedAt Time
 	Place     Place
-	// TaskID and Attempt say which task's attempt it came from, if any.
+	// TaskID and Attempt identify the task attempt that the record came from, if any.
 	TaskID  *uuid.UUID
 	Attempt int
-	// Fields is a JSON object with what the type adds; nil for none.
+	// Fields is a JSON object with the members of the event's type; nil if there are none.
 	Fields json.RawMessage
-	// Blob stands for Fields that are withheld: those of an event that code of
-	// a LOCAL execution emits.
+	// Blob refers to Fields that are withheld, because the code of a LOCAL execution emitted the
+	// event.
 	Blob *BlobRef
 	// Chunk is set if the record is a chunk.
 	Chunk *Chunk
 }
 
-// BlockKey names a block by its source: a task's attempt, or the execution's
-// own fence where the task is nil, and a number that the source counts from 0.
+// BlockKey identifies a block by its source and a number that the source counts from 0. The source
+// is a task's attempt, or, if the task is nil, the execution's fence.
 type BlockKey struct {
 	TaskID  uuid.UUID `json:"taskId"`
 	Attempt int64     `json:"attempt"`
 	Block   int64     `json:"block"`
 }
 
-// Chunk is a piece of a block's content.
+// Chunk is a part of a block's content.
 type Chunk struct {
 	Offset int64 // in bytes of the block's UTF-8 content
 	Text   string
-	// Length is that of a text which is withheld, as in a LOCAL execution; 0 if
-	// Text is all there is.
+	// Length is the length of a text that is withheld, as in a LOCAL execution. It is 0 if Text is
+	// complete.
 	Length int64
-	// Stream is stdout or stderr, in terminal blocks.
+	// Stream is stdout or stderr, in blocks of type terminal.
 	Stream string
-	// ToolCallID is the call whose arguments grow, in blocks of type data.
+	// ToolCallID is the id of the call whose arguments grow, in blocks of type data.
 	ToolCallID string
 }
 
-// BlockReason says why a block closed.
+// BlockReason is the reason for which a block closed.
 type BlockReason string
 
 const (
@@ -107,10 +107,10 @@ const (
 	BlockTruncated  BlockReason = "truncated"
 )
 
-// TerminalLimit is the most bytes that the terminal blocks of one attempt keep.
+// TerminalLimit is the maximum number of bytes stored of the terminal blocks of one attempt.
 const TerminalLimit = 1 << 20
 
-// NewEvent is an event that a worker emits; the store gives it its seq.
+// NewEvent is an event that a worker emits. The store assigns its seq.
 type NewEvent struct {
 	Type   EventType       `json:"type"`
 	Place  Place           `json:"place"`

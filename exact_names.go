@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// DecodeExactly decodes JSON into *v and refuses members that the type does not have
-// by their exact names: encoding/json takes a name in any case. The error is
-// invalid_argument and names the member's path below root.
+// DecodeExactly decodes JSON into *v and refuses members whose exact names the type does not have.
+// (encoding/json accepts a name in any case.) The error is invalid_argument and names the member's
+// path below root.
 func DecodeExactly(root string, raw []byte, v any) error {
 	if err := CheckDocumentBytes(root, raw, DocumentRules{}); err != nil {
 		return err
@@ -27,8 +27,8 @@ func DecodeExactly(root string, raw []byte, v any) error {
 	return nil
 }
 
-// CheckExactNames refuses members whose names differ in case alone from one that v's
-// type has. Other unknown members pass.
+// CheckExactNames refuses members whose names differ only in case from a name of v's type. Other
+// unknown members pass.
 func CheckExactNames(root string, raw []byte, v any) error {
 	return checkNames(root, raw, reflect.TypeOf(v), true)
 }
@@ -38,7 +38,7 @@ var (
 	decodesText   = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// checkNames passes what does not fit the type, for the decoder to refuse.
+// checkNames accepts values that do not match the type. The decoder refuses them.
 func checkNames(at string, raw json.RawMessage, t reflect.Type, unknown bool) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -112,7 +112,7 @@ func alike(name string, known map[string]reflect.Type) bool {
 
 func under(at, name string) string { return strings.TrimPrefix(at+"."+name, ".") }
 
-// membersOf are the types of a struct's members by their names in JSON.
+// membersOf returns the types of a struct's members by their JSON names.
 func membersOf(t reflect.Type) map[string]reflect.Type {
 	members := map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(t) {

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Members are taken by their exact names alone, at every depth.
+// Members are accepted only by their exact names, at every depth.
 func TestMembersAreTakenByTheirExactNames(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"name":"a","models":[{"provider":"p","modelId":"m","baseUrl":"u"}],"config":{"maxTurns":1},"metadata":{"Name":1}}`: "",

@@ -17,14 +17,14 @@ type Execution struct {
 	DefinitionID    *uuid.UUID      `json:"agentDefinitionId"`
 	Input           json.RawMessage `json:"input"`
 	Output          json.RawMessage `json:"output"`
-	// InputBytes and those below it are shown to clients where input or output
-	// are not.
+	// InputBytes and the fields below it describe input and output to clients that do not receive
+	// them.
 	InputBytes   int64  `json:"inputBytes,omitempty" wire:"-"`
 	InputSHA256  string `json:"inputSha256,omitempty" wire:"-"`
 	OutputBytes  int64  `json:"outputBytes,omitempty" wire:"-"`
 	OutputSHA256 string `json:"outputSha256,omitempty" wire:"-"`
-	// Title, and usage as of the newest checkpoint, are shown in lists, which
-	// have neither input nor output.
+	// Title, and the usage as of the newest checkpoint, are shown in lists. Lists have neither
+	// input nor output.
 	Title         string           `json:"title,omitempty" wire:"-"`
 	Usage         *Usage           `json:"usage,omitempty" wire:"-"`
 	UsageByModel  map[string]Usage `json:"usageByModel,omitempty" wire:"-"`
@@ -44,75 +44,74 @@ type Execution struct {
 	Version       int64            `json:"version"`
 
 	Org string `json:"-"`
-	// KeyID is the key that it was started with, whose limits count it; nil for
-	// the token of the data directory, and for the process itself.
+	// KeyID is the key that started the execution; the execution counts against the key's limits.
+	// It is nil for the token of the data directory, and for the process itself.
 	KeyID *uuid.UUID `json:"-" wire:"-"`
-	// Leaf is the entry on which the next one hangs.
+	// Leaf is the entry that becomes the parent of the next entry.
 	Leaf *uuid.UUID `json:"-"`
-	// ResponseID is the id of the response that runs, or ran last: the one that
-	// the input began, until a later input begins another.
+	// ResponseID is the id of the current or the last response. The input began the first response;
+	// a later input begins another.
 	ResponseID string `json:"-"`
 
-	// Fence, ClaimID and LeaseUntil are the lease of the worker that holds it.
+	// Fence, ClaimID and LeaseUntil are the lease of the worker that holds the execution.
 	Fence      int64     `json:"-"`
 	ClaimID    uuid.UUID `json:"-"`
 	LeaseUntil Time      `json:"-"`
-	// Embedded marks a lease of a worker inside the process that owns the data
-	// directory: the next process that owns it knows that worker is gone.
+	// Embedded marks a lease of a worker in the process that owns the data directory. When another
+	// process owns the directory, that worker no longer exists.
 	Embedded bool `json:"-"`
-	// LastCommit is the newest commit, and Answer what it was answered, so that
-	// a repeat is answered the same.
+	// LastCommit is the newest commit, and Answer the reply to it, so that a repeated commit gets
+	// the same reply.
 	LastCommit CommitNumber    `json:"-"`
 	Answer     json.RawMessage `json:"-"`
 
-	// ReadyAt is when it became PENDING; the longest pending is claimed first.
-	// NotBefore puts a claim off (crash guard).
+	// ReadyAt is the time at which the execution became PENDING; the execution that has been
+	// PENDING longest is claimed first. NotBefore delays a claim (crash guard).
 	ReadyAt   Time `json:"-"`
 	NotBefore Time `json:"-"`
 	Woke      Woke `json:"-"`
-	// Crashes, Panics and Unfit are the scores of the crash guard: a claim that
-	// ends in a lost lease, in a panic, or with a worker that cannot run the
-	// execution adds 2 to its score; one that ends well takes 1 from each.
+	// Crashes, Panics and Unfit are the scores of the crash guard. A claim adds 2 to one of them if
+	// it ends in a lost lease, in a panic, or with a worker that cannot run the execution. A claim
+	// that ends well subtracts 1 from each.
 	Crashes int `json:"-"`
 	Panics  int `json:"-"`
 	Unfit   int `json:"-"`
-	// CheckpointAt is when the newest checkpoint was made; until then, zero.
+	// CheckpointAt is the time of the newest checkpoint; zero if there is none.
 	CheckpointAt Time `json:"-"`
-	// Asked is what is kept of the waits since the checkpoint.
+	// Asked is the record of the waits since the newest checkpoint.
 	Asked Asked `json:"-"`
-	// CancelBy is when a cancelling execution ends whatever its worker does.
+	// CancelBy is the time at which a cancelling execution ends, whatever its worker does.
 	CancelBy Time `json:"-"`
-	// NextSignal is the order of the next signal.
+	// NextSignal is the order of the next signal to be stored.
 	NextSignal int64 `json:"-"`
-	// HomeID is the only worker that may run it, of a LOCAL execution that was
-	// claimed once.
+	// HomeID is the only worker that may run a LOCAL execution, once it was claimed.
 	HomeID *uuid.UUID `json:"homeWorkerId,omitempty"`
-	// Away says, of a LOCAL execution that is PENDING, that the worker that
-	// holds its content is not connected.
+	// Away is set on a LOCAL execution that is PENDING while the worker that holds its content is
+	// not connected.
 	Away *WorkerAway `json:"workerAway,omitempty"`
-	// RecordsSinceCheckpoint counts the steps that were recorded, and the tasks that
-	// were scheduled, since the newest checkpoint: what a function that is entered again
-	// asks for.
+	// RecordsSinceCheckpoint counts the steps recorded and the tasks scheduled since the newest
+	// checkpoint. A function that is entered again requests these records.
 	RecordsSinceCheckpoint int64 `json:"recordsSinceCheckpoint"`
-	// EntryCount counts the execution's entries.
+	// EntryCount is the number of the execution's entries.
 	EntryCount int64 `json:"-"`
-	// InputBlob and OutputBlob hold what is over InlineLimit and not loaded.
+	// InputBlob and OutputBlob refer to an input and output that are over InlineLimit and not
+	// loaded.
 	InputBlob  *BlobRef `json:"-"`
 	OutputBlob *BlobRef `json:"-"`
 }
 
-// ManyRecords is how many records since the newest checkpoint make a resume slow enough
-// to warn of.
+// ManyRecords is the number of records since the newest checkpoint from which on a resume is slow
+// enough for a warning.
 const ManyRecords = 1000
 
-// MarshalJSON hides the wait of an execution that does not wait: the row keeps
-// it after the waking, so that the next claim can bring what was waited for.
+// MarshalJSON omits the wait of an execution that is not WAITING. The row keeps the wait after the
+// execution wakes, so that the next claim can include the signals and tasks of the wait.
 func (x Execution) MarshalJSON() ([]byte, error) {
 	type plain Execution
 	if x.Status != StatusWaiting {
 		x.Wait, x.WaitReason = nil, ""
 	}
-	var trace *string // null where none is known
+	var trace *string // null if there is no known trace
 	if x.Traceparent != "" {
 		trace = &x.Traceparent
 	}
@@ -122,20 +121,21 @@ func (x Execution) MarshalJSON() ([]byte, error) {
 	}{plain(x), trace})
 }
 
-// WorkerAway tells of a worker that is not connected.
+// WorkerAway describes a worker that is not connected.
 type WorkerAway struct {
 	WorkerID uuid.UUID `json:"workerId"`
-	// Since is when it was last heard of; nil if not since the server started.
+	// Since is the time of the last contact with the worker; nil if there was none since the server
+	// started.
 	Since *Time `json:"since"`
 }
 
-// LocalQueuePrefix begins the names of the queues of LOCAL executions' tasks.
+// LocalQueuePrefix is the prefix of the queues of LOCAL executions' tasks.
 const LocalQueuePrefix = "local:"
 
-// LocalQueue is the queue of the tasks of a worker's LOCAL executions.
+// LocalQueue returns the queue of the tasks of a worker's LOCAL executions.
 func LocalQueue(worker uuid.UUID) string { return LocalQueuePrefix + worker.String() }
 
-// Woke says why an execution became PENDING.
+// Woke is the reason for which an execution became PENDING.
 type Woke string
 
 const (
@@ -143,22 +143,22 @@ const (
 	WokeTask     Woke = "task"
 	WokeSignal   Woke = "signal"
 	WokeTimer    Woke = "timer"
-	WokeLost     Woke = "lost"     // the worker before was lost
-	WokeReturned Woke = "returned" // the worker before gave it back
+	WokeLost     Woke = "lost"     // the previous worker was lost
+	WokeReturned Woke = "returned" // the previous worker released it
 )
 
-// CommitNumber orders the commits of an execution: the fence of the claim, and
-// the commit's number in that claim, from 1.
+// CommitNumber orders the commits of an execution. It consists of the fence of the claim and the
+// commit's number in that claim, from 1.
 type CommitNumber struct {
 	Fence  int64 `json:"fence"`
 	Number int64 `json:"number"`
-	// ClaimID is that of the claim, which tells it from another that was given the
-	// same fence after a restore. It travels with claims, and with what is said of
-	// goroutines that are kept; Nil, from a worker that does not say it, is any.
+	// ClaimID is the id of the claim. It distinguishes the claim from another one with the same
+	// fence, which a restore of the store can produce. Claims carry it, and so do messages about
+	// parked goroutines. uuid.Nil, from a worker that does not send it, matches any claim.
 	ClaimID uuid.UUID `json:"-"`
 }
 
-// Same reports whether both are one commit.
+// Same reports whether both numbers denote the same commit.
 func (n CommitNumber) Same(m CommitNumber) bool {
 	return n.Fence == m.Fence && n.Number == m.Number && (n.ClaimID == m.ClaimID || n.ClaimID == uuid.Nil || m.ClaimID == uuid.Nil)
 }

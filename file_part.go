@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// MaxFileBytes bounds a file, decoded.
+	// MaxFileBytes is the maximum decoded size of a file.
 	MaxFileBytes = MaxImageBytes
-	// MaxURLBytes bounds the URL of an image or a file.
+	// MaxURLBytes is the maximum length of the URL of an image or a file.
 	MaxURLBytes = 8 << 10
-	// maxName bounds the name and the id of a file, in bytes.
+	// maxName is the maximum length of the name and the id of a file, in bytes.
 	maxName = 255
 )
 
-// mimeType is a media type as RFC 6838 names it, without parameters.
+// mimeType matches a media type of RFC 6838 without parameters.
 var mimeType = regexp.MustCompile(`^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$`)
 
-// checkFile refuses a file that is not given in one way, by data, a URL or an id, whose
-// data is not what its MIME type says as far as that can be told, or that is over
-// MaxFileBytes.
+// checkFile refuses a file over MaxFileBytes, and one that does not have exactly one of data, a URL
+// and an id. It also refuses data that do not match their MIME type, for the types that it can
+// check.
 func checkFile(at string, p Part) error {
 	given := 0
 	for _, s := range []string{p.Data, p.URL, p.FileID} {
@@ -47,7 +47,7 @@ func checkFile(at string, p Part) error {
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
-// checkNoType refuses a MIME type beside what is only known to the provider.
+// checkNoType refuses a MIME type on a part whose type only the provider knows.
 func checkNoType(at string, p Part) error {
 	if p.MimeType != "" {
 		return FieldErrorf(at+".mimeType", "goes with data")
@@ -55,7 +55,7 @@ func checkNoType(at string, p Part) error {
 	return nil
 }
 
-// checkLink refuses a URL that no provider fetches, or that holds a password.
+// checkLink refuses a URL that no provider fetches, and a URL with a password.
 func checkLink(at string, p Part) error {
 	if p.Data != "" {
 		return FieldErrorf(at+".url", "stands in place of data; give one of them")
@@ -73,14 +73,14 @@ func checkLink(at string, p Part) error {
 	return checkNoType(at, p)
 }
 
-// isNoURL reports characters that stand in a URL escaped only (RFC 3986).
+// isNoURL reports whether a character must be escaped in a URL (RFC 3986).
 func isNoURL(r rune) bool { return r <= ' ' || r >= 0x7f }
 
 func checkFileData(at string, p Part) error {
 	switch {
 	case !mimeType.MatchString(p.MimeType):
 		return FieldErrorf(at+".mimeType", "is %s; give the file's media type, such as application/pdf", clip(p.MimeType))
-	case base64.StdEncoding.DecodedLen(len(p.Data)) > MaxFileBytes+2: // two bytes of padding at most
+	case base64.StdEncoding.DecodedLen(len(p.Data)) > MaxFileBytes+2: // at most two bytes of padding
 		return FieldErrorf(at+".data", "is a file of over %d bytes", MaxFileBytes)
 	}
 	data, err := base64.StdEncoding.Strict().DecodeString(p.Data)
@@ -97,8 +97,8 @@ func checkFileData(at string, p Part) error {
 	return nil
 }
 
-// Describe names an image or a file to people, and to models whose provider does not
-// take it: by its URL, its name or its type.
+// Describe returns a description of an image or a file: its URL, its name or its type. It is for
+// people, and for models whose provider does not accept the part.
 func (p Part) Describe() string {
 	what := "a file"
 	if p.Type == PartImage {

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// A file and an image by its URL are checked as they enter: each that is refused names
-// the member at fault.
+// A file, and an image with a URL, are checked on input. The error names the invalid member.
 func TestFilesAndURLsAreChecked(t *testing.T) {
 	long := strings.Repeat("a", MaxURLBytes)
 	for value, member := range map[string]string{
@@ -74,7 +73,7 @@ func TestFilesAreBounded(t *testing.T) {
 	}
 }
 
-// A part that was stored before it was checked becomes a text that says so.
+// A part that was stored before the check existed becomes a text that says so.
 func TestFilesThatCannotBeShownBecomeTexts(t *testing.T) {
 	bad := []Part{{Type: PartFile}, {Type: PartImage, URL: "file:///etc/passwd"}, {Type: PartFile, URL: "https://u:p@example.com/"}}
 	for _, p := range append(AcceptableParts(RoleUser, bad), AcceptableResult(bad)...) {

@@ -7,12 +7,12 @@ import (
 	"io"
 )
 
-// foldedBegin is how the content of an entry begins that holds its metadata.
+// foldedBegin is the beginning of an entry's content that includes the metadata.
 const foldedBegin = `{"metadata":`
 
-// Fold puts the entry's metadata into its content, as the member "metadata",
-// so that one hash stands for both. The content of a LOCAL execution's entry
-// rests so. Errors: invalid_argument for content that is no object.
+// Fold adds the entry's metadata to its content, as the member "metadata", so that one hash covers
+// both. The content of an entry of a LOCAL execution is stored in this form. Errors:
+// invalid_argument for content that is not an object.
 func (e *Entry) Fold() error {
 	if len(e.Metadata) == 0 {
 		return nil
@@ -29,8 +29,8 @@ func (e *Entry) Fold() error {
 	return nil
 }
 
-// Unfold takes the metadata out of the content again. The content is, byte for
-// byte, what it was; an entry that holds none is left as it is.
+// Unfold removes the metadata from the content and restores the original content byte for byte. An
+// entry without metadata in its content is left unchanged.
 func (e *Entry) Unfold() {
 	if e.Metadata != nil || !bytes.HasPrefix(e.Content, []byte(foldedBegin)) {
 		return
@@ -46,15 +46,14 @@ func (e *Entry) Unfold() {
 	e.Metadata = metadata
 }
 
-// foldedLimit is up to where a metadata is looked for in a content that is not
-// held.
+// foldedLimit is the number of bytes that UnfoldFrom searches for the metadata.
 const foldedLimit = 1 << 20
 
-// UnfoldFrom is [Entry.Unfold] for a content that is passed on as it is read: it
-// takes the metadata off, holding no more than that. Errors are the reader's.
+// UnfoldFrom is [Entry.Unfold] for a content that is streamed. It removes the metadata and buffers
+// no more than the metadata. Errors are the reader's.
 func (e *Entry) UnfoldFrom(content io.Reader) (io.Reader, error) {
 	in := bufio.NewReader(content)
-	begin, _ := in.Peek(len(foldedBegin)) // an error of the reader comes again
+	begin, _ := in.Peek(len(foldedBegin)) // a later read returns the reader's error
 	if e.Metadata != nil || string(begin) != foldedBegin {
 		return in, nil
 	}

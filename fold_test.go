@@ -10,7 +10,7 @@ import (
 	"testing/iotest"
 )
 
-// What is folded and unfolded again is, byte for byte, what it was.
+// Unfold restores the original content byte for byte.
 func TestFoldedMetadataComesBack(t *testing.T) {
 	for _, content := range []string{`{}`, `{ }`, `{"parts":[]}`, `{"parts": [{"type":"text","text":"a}b"}], "x": 1 }`} {
 		for _, metadata := range []string{``, `{}`, `{"a":{"b":"}"}}`, `null`, `[1, 2]`} {
@@ -38,8 +38,7 @@ func TestFoldedMetadataComesBack(t *testing.T) {
 	}
 }
 
-// Read in pieces it unfolds to the same, and of what follows the metadata no more
-// is read ahead than a buffer.
+// UnfoldFrom has the same result as Unfold. After the metadata it reads ahead at most one buffer.
 func TestUnfoldFromIsUnfold(t *testing.T) {
 	large := strings.Repeat("x", 1<<20)
 	for _, e := range []Entry{

@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// A cursor is read as what was written. FuzzParseCursor has the other direction.
+// FuzzCursor checks that ParseCursor inverts String. FuzzParseCursor checks the other direction.
 func FuzzCursor(f *testing.F) {
 	f.Add(uint64(0), int64(0))
 	f.Add(uint64(7), int64(300))
@@ -33,8 +33,7 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// FuzzMatchName holds patterns against the regular expression that says the
-// same.
+// FuzzMatchName compares MatchName with an equivalent regular expression.
 func FuzzMatchName(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"a", "a"},
@@ -54,7 +53,7 @@ func FuzzMatchName(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, pattern, name string) {
 		if perdure.CheckPattern(pattern) != nil || perdure.CheckName(name) != nil || !utf8.ValidString(pattern) || !utf8.ValidString(name) {
-			return // it is never stored
+			return // such a pattern is never stored
 		}
 		var segments []string
 		for segment := range strings.SplitSeq(pattern, ".") {
@@ -75,9 +74,8 @@ func FuzzMatchName(f *testing.F) {
 	})
 }
 
-// FuzzDefaultTaskKey checks what a key is made of: an input and its canonical
-// form (RFC 8785) have one key, and an input with a number that a float64 does
-// not hold has none.
+// FuzzDefaultTaskKey checks that an input and its canonical form (RFC 8785) have the same key. An
+// input with a number that a float64 does not represent has no key.
 func FuzzDefaultTaskKey(f *testing.F) {
 	for _, seed := range []string{
 		`{"b":1,"a":[1.0,"x"]}`, `{"n":9007199254740993}`, `[1e400]`, `[1E2,-0,0.1,1e-7]`, `"é\u00e9\ud83d\ude00"`, `{"\u20ac":1,"a":{"":null}}`,
@@ -127,7 +125,7 @@ func numbersIn(input []byte) []json.Number {
 	}
 }
 
-// held reports whether a float64 holds the number, if it is whole.
+// held reports whether a float64 represents the number, if it is an integer.
 func held(n json.Number) bool {
 	f, err := n.Float64()
 	if err != nil {
@@ -137,9 +135,8 @@ func held(n json.Number) bool {
 	return err == nil && (!exact.IsInt() || exact.Cmp(big.NewFloat(f)) == 0)
 }
 
-// FuzzWait builds a tree and facts of bytes. The tree is the same after a round
-// through JSON; it is met exactly if a naive evaluation says so; and what was
-// met stays met whatever becomes of the facts.
+// FuzzWait builds a tree and facts from bytes. The tree survives a round trip through JSON. It is
+// met exactly if a naive evaluation says so. A met leaf stays met whatever the facts become.
 func FuzzWait(f *testing.F) {
 	f.Add([]byte{0, 1, 2}, uint8(1))
 	f.Add([]byte{3, 2, 0, 1}, uint8(7))
@@ -175,7 +172,7 @@ func FuzzWait(f *testing.F) {
 	})
 }
 
-// waitOf reads a tree off shape, and returns what is left.
+// waitOf decodes a tree from shape, and returns the remaining bytes.
 func waitOf(shape []byte, depth int) (perdure.Wait, []byte) {
 	next := func() byte {
 		if len(shape) == 0 {
@@ -208,8 +205,8 @@ func waitOf(shape []byte, depth int) (perdure.Wait, []byte) {
 	}
 }
 
-// worldOf reads facts off bits: more bits are more facts, but for the statuses
-// of tasks that have ended.
+// worldOf decodes facts from bits. More bits are more facts, except for the statuses of ended
+// tasks.
 func worldOf(bits uint8) world {
 	w := world{now: epoch.Add(-time.Second), signals: map[string]bool{}, tasks: map[uuid.UUID]perdure.TaskStatus{}}
 	for i, name := range names {

@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// MaxImageBytes bounds an image, decoded.
+// MaxImageBytes is the maximum decoded size of an image.
 const MaxImageBytes = 20 << 20
 
-// imageHeader is how many bytes tell the type of an image.
+// imageHeader is the number of bytes that determine the type of an image.
 const imageHeader = 12
 
-// imageType returns the MIME type of an image by its first bytes, "" if it is none
-// of the types that every provider takes: png, jpeg, gif and webp. The signatures are
-// those of the WHATWG MIME Sniffing Standard.
+// imageType returns the MIME type of an image by its first bytes. It returns "" for a type that not
+// every provider accepts; all accept png, jpeg, gif and webp. The signatures are those of the
+// WHATWG MIME Sniffing Standard.
 func imageType(header []byte) string {
 	h := string(header)
 	switch {
@@ -37,9 +37,9 @@ func imageType(header []byte) string {
 // details are the values of Part.Detail.
 var details = []string{"", "low", "high", "auto", "original"}
 
-// checkImage refuses an image that a provider would: one without data or a URL, whose
-// data is not base64, over MaxImageBytes, cut off, damaged in its structure, or whose
-// bytes are not of its MIME type. What a URL leads to is not looked at.
+// checkImage refuses an image that a provider would refuse. It must have data or a URL. The data
+// must be base64, at most MaxImageBytes, complete, with a valid structure, and of the given MIME
+// type. The target of a URL is not checked.
 func checkImage(at string, p Part) error {
 	if !slices.Contains(details, p.Detail) {
 		return FieldErrorf(at+".detail", "is %s; it is low, high, auto or original", clip(p.Detail))
@@ -50,7 +50,7 @@ func checkImage(at string, p Part) error {
 	if p.Data == "" {
 		return FieldErrorf(at+".data", "is missing; give the image's bytes as base64, or its url")
 	}
-	if base64.StdEncoding.DecodedLen(len(p.Data)) > MaxImageBytes+2 { // two bytes of padding at most
+	if base64.StdEncoding.DecodedLen(len(p.Data)) > MaxImageBytes+2 { // at most two bytes of padding
 		return FieldErrorf(at+".data", "is an image of over %d bytes", MaxImageBytes)
 	}
 	found, size, err := inspectImage(p.Data)
@@ -71,11 +71,11 @@ func checkImage(at string, p Part) error {
 	return nil
 }
 
-// errNoBase64 is what is wrong with data that is not the base64 of anything.
+// errNoBase64 is the error for data that is not valid base64.
 var errNoBase64 = errors.New("not base64")
 
-// inspectImage returns the MIME type and the size of an image, and an error if its
-// data is not base64 or the image is not whole. It does not hold the image.
+// inspectImage returns the MIME type and the size of an image. It returns an error if the data is
+// not base64 or the image is incomplete. It does not hold the image in memory.
 func inspectImage(data string) (mime string, size int, err error) {
 	// The decoder skips line breaks and what follows padding; providers do not.
 	if len(data)%4 != 0 || strings.ContainsAny(data, "\r\n") || strings.Contains(data[:max(0, len(data)-2)], "=") {
@@ -83,7 +83,7 @@ func inspectImage(data string) (mime string, size int, err error) {
 	}
 	in := &countedReader{r: base64.NewDecoder(base64.StdEncoding, strings.NewReader(data))}
 	r := bufio.NewReader(in)
-	header, _ := r.Peek(imageHeader) // a shorter one is no image
+	header, _ := r.Peek(imageHeader) // a shorter text is not an image
 	if mime = imageType(header); mime != "" {
 		err = walkImage(mime, r)
 	}
@@ -93,7 +93,7 @@ func inspectImage(data string) (mime string, size int, err error) {
 	return mime, in.n, err
 }
 
-// countedReader counts what is read from r.
+// countedReader counts the bytes that are read from r.
 type countedReader struct {
 	r io.Reader
 	n int
@@ -105,7 +105,7 @@ func (c *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// clip shortens a value that an error repeats.
+// clip shortens a value for use in an error.
 func clip(s string) string {
 	const most = 60
 	if s = fmt.Sprintf("%q", s); len(s) <= most {

@@ -8,13 +8,12 @@ import (
 	"io"
 )
 
-// errImageStructure is what is wrong with an image whose parts do not fit together.
+// errImageStructure is the error for an image with an inconsistent structure.
 var errImageStructure = errors.New("the image is damaged")
 
-// walkImage reads an image of the MIME type to its end and returns an error if it
-// is cut off or its parts do not fit together. It does not decode pixels, so it
-// needs little memory whatever the image's size. What follows an image is not
-// looked at.
+// walkImage reads an image of the MIME type to its end. It returns an error if the image is cut off
+// or its structure is inconsistent. It does not decode pixels, so it needs little memory for any
+// size of image. Data after the image is ignored.
 func walkImage(mime string, r *bufio.Reader) error {
 	switch mime {
 	case "image/png":
@@ -28,8 +27,7 @@ func walkImage(mime string, r *bufio.Reader) error {
 	}
 }
 
-// walkPNG follows the chunks of ISO/IEC 15948, with their checksums, from IHDR to
-// IEND.
+// walkPNG checks the chunks of a PNG (ISO/IEC 15948) and their checksums, from IHDR to IEND.
 func walkPNG(r *bufio.Reader) error {
 	if _, err := r.Discard(8); err != nil {
 		return err
@@ -77,19 +75,19 @@ func pngChunk(r *bufio.Reader) (kind string, err error) {
 	return kind, nil
 }
 
-// Markers of JPEG, ITU-T T.81.
+// Markers of JPEG (ITU-T T.81).
 const (
-	jpegFrame = 0xc0 // the first of the frame headers
+	jpegFrame = 0xc0 // the first frame header
 	jpegDHT   = 0xc4
 	jpegJPG   = 0xc8
 	jpegDAC   = 0xcc
-	jpegRST   = 0xd0 // the first of eight
+	jpegRST   = 0xd0 // the first of eight restart markers
 	jpegEOI   = 0xd9
 	jpegSOS   = 0xda
 	jpegTEM   = 0x01
 )
 
-// walkJPEG follows the segments of a JPEG to its end marker.
+// walkJPEG checks the segments of a JPEG up to its end marker.
 func walkJPEG(r *bufio.Reader) error {
 	if _, err := r.Discard(2); err != nil {
 		return err
@@ -120,7 +118,7 @@ func jpegIsFrame(marker byte) bool {
 	return jpegFrame <= marker && marker < jpegFrame+16 && marker != jpegDHT && marker != jpegJPG && marker != jpegDAC
 }
 
-// jpegMarker returns the next marker. In a scan it skips what is between markers.
+// jpegMarker returns the next marker. In a scan it skips the data between markers.
 func jpegMarker(r *bufio.Reader, scan bool) (byte, error) {
 	for {
 		skipped, err := r.ReadSlice(0xff)
@@ -161,7 +159,7 @@ func jpegSegment(r *bufio.Reader) error {
 	return err
 }
 
-// walkGIF follows the blocks of GIF89a to its trailer.
+// walkGIF checks the blocks of a GIF89a up to its trailer.
 func walkGIF(r *bufio.Reader) error {
 	head := make([]byte, 13)
 	if _, err := io.ReadFull(r, head); err != nil {
@@ -193,7 +191,7 @@ func walkGIF(r *bufio.Reader) error {
 	}
 }
 
-// gifColors skips the table of colours that the flags announce.
+// gifColors skips the color table that the flags announce.
 func gifColors(r *bufio.Reader, flags byte) error {
 	if flags&0x80 == 0 {
 		return nil
@@ -228,7 +226,7 @@ func gifPicture(r *bufio.Reader) error {
 	return err
 }
 
-// gifData skips a series of sub-blocks and returns how many bytes it held.
+// gifData skips a series of sub-blocks and returns the number of their bytes.
 func gifData(r *bufio.Reader) (int, error) {
 	for total := 0; ; {
 		n, err := r.ReadByte()
@@ -242,7 +240,7 @@ func gifData(r *bufio.Reader) (int, error) {
 	}
 }
 
-// walkWebP follows the chunks of a RIFF container of WebP, RFC 9649.
+// walkWebP checks the chunks of a RIFF container of WebP (RFC 9649).
 func walkWebP(r *bufio.Reader) error {
 	head := make([]byte, 12)
 	if _, err := io.ReadFull(r, head); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// An image of each type that providers take.
+// imageBytes holds an image of each type that providers accept.
 var imageBytes = map[string]string{
 	"image/png":  encodedImage(func(w io.Writer, i image.Image) error { return png.Encode(w, i) }),
 	"image/jpeg": encodedImage(func(w io.Writer, i image.Image) error { return jpeg.Encode(w, i, nil) }),
@@ -39,9 +39,8 @@ func imageOf(data, mime string) perdure.Part {
 	return perdure.Part{Type: perdure.PartImage, Data: base64.StdEncoding.EncodeToString([]byte(data)), MimeType: mime}
 }
 
-// An image is stored only if it decodes, is png, jpeg, gif or webp by its bytes, is
-// what its MIME type says, and is within the limit; the same in a tool's result. The
-// error names the field.
+// An image is stored only if it decodes, has the signature of png, jpeg, gif or webp, matches its
+// MIME type, and is within the limit. The same holds in a tool's result. The error names the field.
 func TestImagesAreCheckedByTheirBytes(t *testing.T) {
 	whole := imageBytes["image/png"]
 	valid := base64.StdEncoding.EncodeToString([]byte(whole))
@@ -84,8 +83,7 @@ func TestImagesAreCheckedByTheirBytes(t *testing.T) {
 	}
 }
 
-// An image that was cut off anywhere, as half an upload is, is refused, and so is a
-// PNG with any bit of it changed.
+// An image cut off at any byte, as by half an upload, is refused. So is a PNG with any changed bit.
 func TestImagesAreWhole(t *testing.T) {
 	for mime, data := range imageBytes {
 		accepted := func(data string) bool {
@@ -107,7 +105,7 @@ func TestImagesAreWhole(t *testing.T) {
 	}
 }
 
-// Images that begin well and hold nothing, or what does not fit together.
+// Images with a valid beginning but no content, or with an inconsistent structure, are refused.
 func TestImagesWithoutContentAreRefused(t *testing.T) {
 	whole := imageBytes
 	for _, c := range []struct{ mime, data string }{
@@ -171,8 +169,8 @@ func wantContentField(t *testing.T, name string, m perdure.Message, at, field st
 	}
 }
 
-// What CheckParts refuses becomes a text, so that what was stored before is still
-// shown to a model; calls and results keep their place, and nothing else changes.
+// A part that CheckParts refuses becomes a text, so that a model still sees what was stored
+// earlier. Calls and results keep their positions, and nothing else changes.
 func TestAcceptablePartsAreAccepted(t *testing.T) {
 	bad := imageOf("hi", "image/png")
 	call := toolCall("c")

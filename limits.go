@@ -6,26 +6,25 @@ import (
 	"time"
 )
 
-// KeyLimits bound what is done with one key. A member that is 0 sets no bound.
+// KeyLimits are the limits of one key. A value of 0 means no limit.
 type KeyLimits struct {
-	// RequestsPerSecond bounds requests, on each server process by itself. As
-	// many may come at once after a pause. Heartbeats of workers do not count.
+	// RequestsPerSecond limits the rate of requests, separately on each server process. After a
+	// pause, a burst of one second's requests is allowed. Heartbeats of workers are not counted.
 	RequestsPerSecond int64 `json:"requestsPerSecond,omitempty"`
-	// MaxRunning bounds how many executions that were started with the key are
-	// at work: not ended, and not waiting for a signal or a timer alone.
+	// MaxRunning limits the number of running executions that the key started: those that have not
+	// ended and do not wait only for signals or timers.
 	MaxRunning int64 `json:"maxRunning,omitempty"`
-	// MaxStored bounds the bytes of content that is kept of executions that were
-	// started, and of streams that were made, with the key.
+	// MaxStored limits the stored bytes of content of executions and streams that the key created.
 	MaxStored int64 `json:"maxStoredBytes,omitempty"`
 }
 
-// KeyUse is what counts against the limits of a key.
+// KeyUse is the usage of a key that counts against its limits.
 type KeyUse struct {
 	Running int64 `json:"running"`
 	Stored  int64 `json:"storedBytes"`
 }
 
-// Check refuses limits that are none. Error: invalid_argument.
+// Check returns an error if a limit is invalid. Errors: invalid_argument.
 func (l KeyLimits) Check() error {
 	for _, one := range []struct {
 		name  string
@@ -38,13 +37,13 @@ func (l KeyLimits) Check() error {
 	return nil
 }
 
-// maxLimit is the largest whole number of a client that counts in 64-bit floats.
+// maxLimit is the largest integer that a client with 64-bit floats reads exactly.
 const maxLimit = 1<<53 - 1
 
-// quotaPause is when to ask again for what depends on others' work ending.
+// quotaPause is the RetryAfter of a refusal that depends on the end of other work.
 const quotaPause = 5 * time.Second
 
-// Run decides whether another execution may go to work. Error: rate_limited.
+// Run checks whether another execution of the key may run. Errors: rate_limited.
 func (l KeyLimits) Run(u KeyUse) error {
 	if l.MaxRunning == 0 || u.Running < l.MaxRunning {
 		return nil
@@ -54,8 +53,8 @@ func (l KeyLimits) Run(u KeyUse) error {
 		u.Running, l.MaxRunning)}
 }
 
-// Store decides whether that many bytes may be stored. What a running execution
-// stores is counted, and never refused. Error: rate_limited.
+// Store checks whether the key may store more bytes. Content of a running execution is counted but
+// never refused. Errors: rate_limited.
 func (l KeyLimits) Store(u KeyUse, more int64) error {
 	if l.MaxStored == 0 || u.Stored <= l.MaxStored && more <= l.MaxStored-u.Stored {
 		return nil
@@ -65,7 +64,8 @@ func (l KeyLimits) Store(u KeyUse, more int64) error {
 		u.Stored, more, l.MaxStored)}
 }
 
-// Wait returns the pause after which a bucket that holds so many requests has one.
+// Wait returns the time until a bucket that now holds the given number of requests holds a whole
+// one.
 func (l KeyLimits) Wait(held float64) time.Duration {
 	return time.Duration(math.Ceil((1 - held) / float64(l.RequestsPerSecond) * float64(time.Second)))
 }

@@ -2,7 +2,7 @@ package perdure
 
 import "encoding/json"
 
-// Role says who speaks in a message entry.
+// Role is the author of a message.
 type Role string
 
 const (
@@ -12,7 +12,7 @@ const (
 	RoleToolResult Role = "tool_result"
 )
 
-// PartType tells the kinds of message parts apart.
+// PartType is the type of a message part.
 type PartType string
 
 const (
@@ -24,8 +24,8 @@ const (
 	PartToolResult PartType = "toolResult"
 )
 
-// Part is one piece of a message, neutral to providers. Type says which of the
-// other fields count.
+// Part is one part of a message, independent of providers. Type determines which of the other
+// fields are used.
 type Part struct {
 	Type PartType `json:"type"`
 
@@ -33,17 +33,15 @@ type Part struct {
 	Text          string `json:"text,omitempty"`
 	TextSignature string `json:"textSignature,omitempty"`
 
-	// Thinking, for PartThinking. A redacted part has no text: its signature
-	// holds what the provider wants back. A tool call may have the signature of
-	// the thinking that led to it.
+	// Thinking, for PartThinking. A redacted part has no text: its signature holds the data that
+	// the provider needs back. A tool call may carry the signature of the thinking that led to it.
 	Thinking          string `json:"thinking,omitempty"`
 	ThinkingSignature string `json:"thinkingSignature,omitempty"`
 	Redacted          bool   `json:"redacted,omitempty"`
 
-	// An image or a file: its Data (base64) and MIME type, or the URL that the
-	// provider fetches it from. A file may instead have the FileID that its provider
-	// gave it. Detail is how closely a model looks at an image: low, high, auto or
-	// original.
+	// An image or a file has Data (base64) and a MIME type, or the URL from which the provider
+	// fetches it. A file may instead have the FileID that its provider assigned. Detail is the
+	// resolution at which a model looks at an image: low, high, auto or original.
 	Data     string `json:"data,omitempty"`
 	MimeType string `json:"mimeType,omitempty"`
 	URL      string `json:"url,omitempty"`
@@ -51,29 +49,27 @@ type Part struct {
 	Filename string `json:"filename,omitempty"`
 	Detail   string `json:"detail,omitempty"`
 
-	// A tool call. ID is ours, unique in the execution; ProviderID is what the
-	// provider called it. RawArguments is the text as received, kept verbatim;
-	// Arguments is the same as JSON, absent where it is not valid JSON.
+	// A tool call. ID is Perdure's id, unique in the execution; ProviderID is the provider's id.
+	// RawArguments is the received text, unchanged. Arguments is the same as JSON; it is absent if
+	// the text is not valid JSON.
 	ID           string          `json:"id,omitempty"`
 	ProviderID   string          `json:"providerId,omitempty"`
 	Name         string          `json:"name,omitempty"`
 	Arguments    json.RawMessage `json:"arguments,omitempty"`
 	RawArguments string          `json:"rawArguments,omitempty"`
 
-	// A tool result: the call it answers, and what the tool said.
+	// A tool result: the id of the call that it answers, and the output of the tool.
 	ToolCallID string `json:"toolCallId,omitempty"`
 	ToolName   string `json:"toolName,omitempty"`
 	Parts      []Part `json:"parts,omitempty"`
 	IsError    bool   `json:"isError,omitempty"`
 
-	// Native is a provider's own block, kept verbatim and sent back to that
-	// provider only.
+	// Native is a provider's own block. It is stored unchanged and sent only to that provider.
 	Native json.RawMessage `json:"native,omitempty"`
 }
 
-// MarshalJSON writes the members that make a part of its type, also where they
-// are empty: a text has its text, a result its tool, its parts and whether it is an
-// error.
+// MarshalJSON writes the members that belong to a part's type, even if they are empty. A text part
+// has its text; a result has its tool, its parts and whether it is an error.
 func (p Part) MarshalJSON() ([]byte, error) {
 	type plain Part
 	switch p.Type {
@@ -106,10 +102,10 @@ func (p Part) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(p))
 }
 
-// Text is a text part.
+// Text returns a text part.
 func Text(s string) Part { return Part{Type: PartText, Text: s} }
 
-// StopReason says why a model call, or a response, ended.
+// StopReason is the reason for which a model call or a response ended.
 type StopReason string
 
 const (
@@ -122,8 +118,8 @@ const (
 	StopCancelled StopReason = "cancelled"
 )
 
-// Content is what a message entry holds. Provider, Model, Usage and StopReason
-// are set on assistant messages.
+// Content is the content of a message entry. Provider, Model, Usage and StopReason are set on
+// assistant messages.
 type Content struct {
 	Parts      []Part     `json:"parts"`
 	Provider   string     `json:"provider,omitempty"`
@@ -132,13 +128,13 @@ type Content struct {
 	StopReason StopReason `json:"stopReason,omitempty"`
 }
 
-// Message is a message entry's role and decoded content.
+// Message is the role and the decoded content of a message entry.
 type Message struct {
 	Role Role
 	Content
 }
 
-// UserText is a user message of one text part.
+// UserText returns a user message with one text part.
 func UserText(text string) Message {
 	return Message{Role: RoleUser, Content: Content{Parts: []Part{Text(text)}}}
 }
@@ -154,7 +150,7 @@ func (c Content) ToolCalls() []Part {
 	return calls
 }
 
-// PlainText joins the text parts.
+// PlainText returns the concatenated text parts.
 func (c Content) PlainText() string {
 	var text string
 	for _, p := range c.Parts {

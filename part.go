@@ -12,17 +12,17 @@ var partsOfRole = map[Role][]PartType{
 	RoleToolResult: {PartToolResult},
 }
 
-// partsOfResult are the parts that a tool result holds.
+// partsOfResult are the types of parts that a tool result may have.
 var partsOfResult = []PartType{PartText, PartImage, PartFile}
 
-// UnnamedTool is the name under which a tool call is stored that a model made
-// without one. No tool has it.
+// UnnamedTool is the stored name of a tool call that a model made without a name. No tool has this
+// name.
 const UnnamedTool = "unnamed_tool"
 
-// CheckParts refuses parts that a message of the role does not hold, or that no
-// provider takes: of an unknown type, an image without valid data, a call without a
-// name. It refuses over MaxParts of them. It also checks the parts inside tool results. The error is
-// invalid_argument, and names the field under at, as in parts[2].data.
+// CheckParts refuses parts that a message of the role cannot have, or that no provider accepts.
+// Examples are a part of an unknown type, an image without valid data, and a call without a name.
+// It refuses more than MaxParts parts, and it checks the parts inside tool results, too. The error
+// is invalid_argument and names the field under at, as in parts[2].data.
 func CheckParts(role Role, at string, parts []Part) error {
 	if len(parts) > MaxParts {
 		return tooManyParts(at, parts)
@@ -94,11 +94,10 @@ func listed(types []PartType) string {
 	return text
 }
 
-// AcceptableParts returns parts that CheckParts accepts: a part that it refuses
-// becomes a text that says so, and a call without a name is named UnnamedTool. The
-// result depends on the parts alone. Where nothing is refused it is parts itself.
-// Calls, results and thinking keep their place, because other messages and
-// signatures depend on them.
+// AcceptableParts returns parts that CheckParts accepts. A text that says so replaces each refused
+// part, and a call without a name gets the name UnnamedTool. The result depends only on the parts;
+// if CheckParts refuses none, it is parts itself. Calls, results and thinking keep their positions,
+// because other messages and signatures depend on them.
 func AcceptableParts(role Role, parts []Part) []Part {
 	return mendParts(parts, func(p Part) (Part, bool) {
 		if p.Type == PartToolResult && role == RoleToolResult {
@@ -119,7 +118,7 @@ func AcceptableParts(role Role, parts []Part) []Part {
 	})
 }
 
-// AcceptableResult is AcceptableParts for the parts inside a tool result.
+// AcceptableResult is AcceptableParts for the parts of a tool result.
 func AcceptableResult(parts []Part) []Part {
 	return mendParts(parts, func(p Part) (Part, bool) {
 		if checkResultPart("", p) == nil {
@@ -129,7 +128,7 @@ func AcceptableResult(parts []Part) []Part {
 	})
 }
 
-// mendParts copies parts once one of them changes.
+// mendParts applies mend to each part. It copies parts only if a part changes.
 func mendParts(parts []Part, mend func(Part) (Part, bool)) []Part {
 	out := parts
 	for i, p := range parts {
@@ -145,7 +144,7 @@ func mendParts(parts []Part, mend func(Part) (Part, bool)) []Part {
 	return out
 }
 
-// refused is the text that stands for a part that no provider takes.
+// refused returns the text that replaces a part that no provider accepts.
 func refused(p Part) Part {
 	if p.Type == PartImage && p.URL == "" {
 		return Text("(an image stood here that cannot be shown: its data is no valid png, jpeg, gif or webp)")
@@ -153,8 +152,8 @@ func refused(p Part) Part {
 	return Text(fmt.Sprintf("(a part of type %s stood here that cannot be shown)", clip(string(p.Type))))
 }
 
-// BoundedParts returns parts of which a user's message, and a tool result, has at
-// most MaxParts: a text stands for the others.
+// BoundedParts returns at most MaxParts parts for a user's message or a tool result. A text
+// replaces the others.
 func BoundedParts(role Role, parts []Part) []Part {
 	if role == RoleUser || role == RoleSystem {
 		return BoundedResult(parts)
@@ -168,7 +167,7 @@ func BoundedParts(role Role, parts []Part) []Part {
 	})
 }
 
-// BoundedResult is BoundedParts for the parts inside a tool result.
+// BoundedResult is BoundedParts for the parts of a tool result.
 func BoundedResult(parts []Part) []Part {
 	if len(parts) <= MaxParts {
 		return parts

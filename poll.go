@@ -1,17 +1,18 @@
 package perdure
 
-// The most that one poll may name: each pair of a queue and a kind is a query of
-// its own, in the one place where everything is written.
+// Limits of one poll. Each pair of a queue and a kind needs its own query, and all of them run in
+// the single writer.
 const (
 	MaxPollQueues = 100
 	MaxPollKinds  = 200
 	MaxPollPairs  = 1000
-	// MaxPollSlots is the most that one poll claims; of more slots it uses so many.
+	// MaxPollSlots is the maximum number of claims per poll. A higher Poll.Slots counts as
+	// MaxPollSlots.
 	MaxPollSlots = 1000
 )
 
-// Check refuses a poll that asks for nothing, or for too much at once. Error:
-// invalid_argument, which names the limit.
+// Check refuses a poll without slots or kinds, and a poll over the limits. The error is
+// invalid_argument and names the limit.
 func (p Poll) Check() error {
 	if p.Slots <= 0 || len(p.Kinds) == 0 {
 		return FieldErrorf("slots", "a poll needs a free slot and a kind")
@@ -19,7 +20,7 @@ func (p Poll) Check() error {
 	return CheckPollSize(len(p.Queues), len(p.Kinds))
 }
 
-// CheckPollSize refuses so many queues and kinds together. Error: invalid_argument.
+// CheckPollSize refuses too many queues and kinds. Errors: invalid_argument.
 func CheckPollSize(queues, kinds int) error {
 	switch {
 	case queues > MaxPollQueues:

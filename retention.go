@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Period is how long something is kept. Zero is for ever.
+// Period is how long data is kept. Zero means forever.
 type Period time.Duration
 
-// Forever keeps what it is said of until somebody deletes it.
+// Forever is the period of data that is kept until somebody deletes it.
 const Forever Period = 0
 
 // Day is a day of 24 hours, for periods.
@@ -17,8 +17,8 @@ const Day = Period(24 * time.Hour)
 
 const forever = "forever"
 
-// ParsePeriod reads a period: "forever" (or "0"), or numbers with their units,
-// d for days, h, m and s, like "30d" or "1d12h". Error: invalid_argument.
+// ParsePeriod parses a period: "forever", "0", or numbers with the units d (days), h, m and s, such
+// as "30d" or "1d12h". Errors: invalid_argument.
 func ParsePeriod(text string) (Period, error) {
 	clean := strings.TrimSpace(strings.ToLower(text))
 	if clean == forever || clean == "0" {
@@ -47,7 +47,7 @@ func ParsePeriod(text string) (Period, error) {
 	return period, nil
 }
 
-// maxPeriodDays bounds a period to a century, so that sums do not overflow.
+// maxPeriodDays limits a period to a century, so that sums do not overflow.
 const maxPeriodDays = 36_500
 
 func wrongPeriod(text string) error {
@@ -68,7 +68,7 @@ func (p Period) String() string {
 	return text
 }
 
-// shortDuration leaves out the zeros at the end: 12h, not 12h0m0s.
+// shortDuration formats d without the zeros at the end: 12h, not 12h0m0s.
 func shortDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -80,10 +80,10 @@ func shortDuration(d time.Duration) string {
 	return text
 }
 
-// MarshalText writes what ParsePeriod reads.
+// MarshalText returns the period in the form that ParsePeriod parses.
 func (p Period) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
-// UnmarshalText is ParsePeriod.
+// UnmarshalText parses the period with ParsePeriod.
 func (p *Period) UnmarshalText(text []byte) error {
 	parsed, err := ParsePeriod(string(text))
 	if err == nil {
@@ -92,38 +92,37 @@ func (p *Period) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Over reports whether what ended, or was made, at that time has been kept long
-// enough.
+// Over reports whether the period since the given time is over at now. The time is that of the end
+// or the creation of the data.
 func (p Period) Over(since, now Time) bool {
 	return p != Forever && since.Add(time.Duration(p)).Reached(now)
 }
 
-// Retention says how long data is kept that no run needs any more. A nil field of a
-// definition's Retention means the org's, a nil field of the org's the default.
+// Retention defines how long data is kept that no run needs any longer. In a definition, a nil
+// field means the org's value. In the org's policy, it means the default.
 type Retention struct {
-	// Executions counts from the end of an execution, and deletes it with all
-	// that belongs to it. Default: for ever.
+	// Executions is the period from the end of an execution until it is deleted with all its data.
+	// Default: forever.
 	Executions *Period `json:"executions,omitempty"`
-	// Checkpoints counts from the making of a checkpoint. The newest, where a
-	// resume starts, is always kept. Default: 7 days.
+	// Checkpoints is the period from the creation of a checkpoint until it is deleted. The newest
+	// checkpoint, where a resume starts, is always kept. Default: 7 days.
 	Checkpoints *Period `json:"checkpoints,omitempty"`
-	// Logs counts from the end of an execution, and deletes its events and what
-	// was streamed, all but the last event. Its entries stay. Default: for ever.
+	// Logs is the period from the end of an execution until its events and streamed blocks are
+	// deleted, except the last event. Its entries are kept. Default: forever.
 	Logs *Period `json:"logs,omitempty"`
 }
 
-// DefaultCheckpoints is how long checkpoints that others have followed are
-// kept unless a policy says otherwise. Nothing resumes from them; a week is
-// time to look into what went wrong.
+// DefaultCheckpoints is the default period of checkpoints other than the newest. Nothing resumes
+// from them; they are kept a week for the analysis of problems.
 const DefaultCheckpoints = 7 * Day
 
-// Default fills in what is not said.
+// Default returns r with its nil fields set to the defaults.
 func (r Retention) Default() Retention {
 	ever, week, same := Forever, DefaultCheckpoints, Forever
 	return Retention{Executions: &ever, Checkpoints: &week, Logs: &same}.Merge(r)
 }
 
-// Merge returns r with every period that over sets replaced.
+// Merge returns r with each period that over sets replaced by over's value.
 func (r Retention) Merge(over Retention) Retention {
 	if over.Executions != nil {
 		r.Executions = over.Executions
@@ -137,5 +136,5 @@ func (r Retention) Merge(over Retention) Retention {
 	return r
 }
 
-// IsZero reports whether it says nothing.
+// IsZero reports whether no field is set.
 func (r Retention) IsZero() bool { return r == Retention{} }

@@ -6,23 +6,24 @@ import (
 	"github.com/google/uuid"
 )
 
-// UserMessage is the name of the signal that carries what the user says.
+// UserMessage is the name of the signal that carries a user's message.
 const UserMessage = "userMessage"
 
-// SignalState is how far a signal has come.
+// SignalState is the state of a signal: pending, taken, consumed.
 type SignalState string
 
 const (
-	// SignalPending waits to be taken.
+	// SignalPending is the state of a signal that no commit has used.
 	SignalPending SignalState = "pending"
-	// SignalTaken was used by a commit; a re-entry before the next checkpoint
-	// is given it again.
+	// SignalTaken is the state of a signal that a commit has used. If the function is entered again
+	// before the next checkpoint, it receives the signal again.
 	SignalTaken SignalState = "taken"
-	// SignalConsumed is done with.
+	// SignalConsumed is the state of a signal that was taken before a checkpoint. It is not
+	// delivered again.
 	SignalConsumed SignalState = "consumed"
 )
 
-// Signal is a durable message into an execution, first in first out per name.
+// Signal is a durable message to an execution, first in first out per name.
 type Signal struct {
 	ID         string          `json:"signalId"`
 	Name       string          `json:"signalName"`
@@ -31,16 +32,16 @@ type Signal struct {
 	ResponseID string          `json:"responseId,omitempty"`
 	CreatedAt  Time            `json:"createdAt"`
 
-	// Order is the place of the signal among those of its execution.
+	// Order is the position of the signal among the execution's signals.
 	Order int64 `json:"-"`
-	// TakenAt is the checkpoint number that was newest at the taking.
+	// TakenAt is the number of the checkpoint that was the newest when the signal was taken.
 	TakenAt int64 `json:"-"`
-	// Blob holds the value where it is over InlineLimit and not loaded.
+	// Blob refers to the value if the value is over InlineLimit and not loaded.
 	Blob *BlobRef `json:"-"`
 }
 
-// EntryKey is the key of the entry that is made from the signal.
+// EntryKey returns the key of the entry that is created from the signal.
 func (s Signal) EntryKey() string { return "signal:" + s.ID }
 
-// TaskEntryKey is the key of the entry that is made from a task's result.
+// TaskEntryKey returns the key of the entry that is created from a task's result.
 func TaskEntryKey(id uuid.UUID) string { return "task:" + id.String() }

@@ -2,10 +2,9 @@ package perdure
 
 import "strings"
 
-// Status is where an execution stands. The only ways are
-// PENDING → RUNNING → (WAITING → PENDING → RUNNING)* → COMPLETED | FAILED |
-// CANCELLED, with CANCELLING between a cancel request on a RUNNING execution
-// and its end.
+// Status is the state of an execution. The possible transitions are PENDING → RUNNING → (WAITING →
+// PENDING → RUNNING)* → COMPLETED | FAILED | CANCELLED. CANCELLING is the state between a cancel
+// request on a RUNNING execution and its end.
 type Status string
 
 const (
@@ -23,7 +22,7 @@ var statuses = []Status{
 	StatusCompleted, StatusFailed, StatusCancelled,
 }
 
-// ParseStatus accepts any case.
+// ParseStatus parses a status in any case.
 func ParseStatus(s string) (Status, error) {
 	for _, status := range statuses {
 		if strings.EqualFold(string(status), s) {
@@ -33,15 +32,15 @@ func ParseStatus(s string) (Status, error) {
 	return "", FieldErrorf("status", "%q is not a status; the statuses are PENDING, RUNNING, WAITING, CANCELLING, COMPLETED, FAILED and CANCELLED", s)
 }
 
-// Terminal reports whether the status never changes again.
+// Terminal reports whether the status is final.
 func (s Status) Terminal() bool {
 	return s == StatusCompleted || s == StatusFailed || s == StatusCancelled
 }
 
-// Held reports whether a worker holds a lease in this status.
+// Held reports whether a worker holds a lease on an execution with this status.
 func (s Status) Held() bool { return s == StatusRunning || s == StatusCancelling }
 
-// PersistenceMode says where entries and checkpoints live.
+// PersistenceMode determines where entries and checkpoints are stored.
 type PersistenceMode string
 
 const (
@@ -49,7 +48,7 @@ const (
 	Local  PersistenceMode = "LOCAL"
 )
 
-// ParsePersistenceMode accepts any case; "" is REMOTE.
+// ParsePersistenceMode parses a mode in any case; "" is REMOTE.
 func ParsePersistenceMode(s string) (PersistenceMode, error) {
 	switch {
 	case s == "" || strings.EqualFold(s, string(Remote)):

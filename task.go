@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// TaskStatus is where a task stands.
+// TaskStatus is the state of a task.
 type TaskStatus string
 
 const (
@@ -19,7 +19,7 @@ const (
 	TaskCancelled   TaskStatus = "CANCELLED"
 )
 
-// Terminal reports whether the status never changes again.
+// Terminal reports whether the status is final.
 func (s TaskStatus) Terminal() bool {
 	switch s {
 	case TaskCompleted, TaskFailed, TaskInterrupted, TaskCancelled:
@@ -28,48 +28,47 @@ func (s TaskStatus) Terminal() bool {
 	return false
 }
 
-// OnLost says what happens to a task whose worker is lost in the middle of an
-// attempt.
+// OnLost determines what happens to a task whose worker is lost during an attempt.
 type OnLost string
 
 const (
-	// OnLostRetry runs it again: for work that changes nothing outside.
+	// OnLostRetry runs the task again. It is for work without effects outside.
 	OnLostRetry OnLost = "retry"
-	// OnLostReport ends it as INTERRUPTED: it may have taken effect, and only
-	// the one who asked can tell what to do.
+	// OnLostReport ends the task as INTERRUPTED. The task may have taken effect, and only its
+	// caller can decide what to do.
 	OnLostReport OnLost = "report"
 )
 
-// TaskOptions say how a task is run. Zero values stand for the defaults, which
-// Normal fills in.
+// TaskOptions determine how a task is run. Zero values mean the defaults, which Normal fills in.
 type TaskOptions struct {
 	// Queue routes the task; default: the execution's queue.
 	Queue string `json:"queue,omitempty"`
-	// Instance tells apart tasks of one kind with equal input.
+	// Instance distinguishes tasks of one kind with equal input.
 	Instance string `json:"instance,omitempty"`
-	// Key is the caller's own idempotency key, in place of the input's hash.
+	// Key is the caller's own idempotency key. It replaces the hash of the input.
 	Key string `json:"key,omitempty"`
-	// MaxAttempts counts the tries, the first included; default 3.
+	// MaxAttempts is the maximum number of tries, including the first; default 3.
 	MaxAttempts int `json:"maxAttempts,omitempty"`
-	// BackoffBase doubles from try to try up to BackoffMax; defaults 1 s, 60 s.
+	// BackoffBase is the pause after the first failed try. It doubles after each try, up to
+	// BackoffMax. Defaults: 1 s and 60 s.
 	BackoffBase time.Duration `json:"backoffBase,omitempty"`
 	BackoffMax  time.Duration `json:"backoffMax,omitempty"`
-	// ScheduleToClose bounds the whole task, AttemptTimeout one try,
-	// HeartbeatTimeout the time without a sign from the task's own code (that its
-	// worker lives is none); 0 means no bound.
+	// ScheduleToClose limits the time of the whole task, AttemptTimeout that of one attempt.
+	// HeartbeatTimeout limits the time without activity of the task's own code; the heartbeats of
+	// its worker do not count. 0 means no limit.
 	ScheduleToClose  time.Duration `json:"scheduleToClose,omitempty"`
 	AttemptTimeout   time.Duration `json:"attemptTimeout,omitempty"`
 	HeartbeatTimeout time.Duration `json:"heartbeatTimeout,omitempty"`
-	// Priority is 0 (first) to 9; default 5 by NormalPriority.
+	// Priority is 0 (first) to 9. Normal sets a nil Priority to 5.
 	Priority *int `json:"priority,omitempty"`
-	// ConcurrencyKey bounds what runs at once: of the org's tasks with an equal
-	// key at most ConcurrencyLimit (default 1) have an attempt that runs.
+	// ConcurrencyKey limits concurrency. Of the org's tasks with an equal key, at most
+	// ConcurrencyLimit (default 1) have a running attempt.
 	ConcurrencyKey   string `json:"concurrencyKey,omitempty"`
 	ConcurrencyLimit int    `json:"concurrencyLimit,omitempty"`
-	// KeyTTL is how long after the task's end its Key stands for it, as of the
-	// newest checkpoint; 0 is as long as the execution lives.
+	// KeyTTL is how long after the task's end its Key refers to it, as of the newest checkpoint. 0
+	// means as long as the execution exists.
 	KeyTTL time.Duration `json:"keyTtl,omitempty"`
-	// OnLost defaults to OnLostRetry.
+	// OnLost is OnLostRetry by default.
 	OnLost OnLost `json:"onLost,omitempty"`
 }
 
@@ -107,7 +106,7 @@ func (o TaskOptions) Normal(queue string) TaskOptions {
 	return o
 }
 
-// Backoff is the pause after the given failed attempt (from 1), before jitter.
+// Backoff returns the pause after the given failed attempt (from 1), before jitter.
 func (o TaskOptions) Backoff(attempt int) time.Duration {
 	pause := o.BackoffBase
 	for range attempt - 1 {
@@ -118,18 +117,17 @@ func (o TaskOptions) Backoff(attempt int) time.Duration {
 	return min(pause, o.BackoffMax)
 }
 
-// TaskError is how a task that did not complete ended, or an attempt failed.
+// TaskError describes how a task ended that did not complete, or how an attempt failed.
 type TaskError struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
-	// Permanent asks for no further attempt.
+	// Permanent prevents further attempts.
 	Permanent bool `json:"permanent,omitempty"`
-	// RetryAfter is the least pause before the next attempt; in JSON it is in
-	// milliseconds, which MarshalJSON and UnmarshalJSON see to.
+	// RetryAfter is the minimum pause before the next attempt. In JSON it is in milliseconds.
 	RetryAfter time.Duration `json:"retryAfterMs,omitempty"`
 }
 
-// taskErrorJSON is the wire form: durations there say their unit.
+// taskErrorJSON is the JSON form. Its durations have their unit in the name.
 type taskErrorJSON struct {
 	Code         Code   `json:"code"`
 	Message      string `json:"message"`
@@ -139,7 +137,7 @@ type taskErrorJSON struct {
 
 // MarshalJSON implements json.Marshaler.
 func (e TaskError) MarshalJSON() ([]byte, error) {
-	// Rounded up: the pause is the least one.
+	// Round up, because RetryAfter is a minimum.
 	ms := (e.RetryAfter + time.Millisecond - 1) / time.Millisecond
 	return json.Marshal(taskErrorJSON{Code: e.Code, Message: e.Message, Permanent: e.Permanent, RetryAfterMs: int64(ms)})
 }
@@ -170,8 +168,8 @@ type Task struct {
 	MaxAttempts int             `json:"maxAttempts"`
 	Input       json.RawMessage `json:"input"`
 	Result      json.RawMessage `json:"result"`
-	// InputBytes and those below it are shown to clients where input or result
-	// are not.
+	// InputBytes and the fields below it describe input and result to clients that do not receive
+	// them.
 	InputBytes   int64           `json:"inputBytes,omitempty" wire:"-"`
 	InputSHA256  string          `json:"inputSha256,omitempty" wire:"-"`
 	ResultBytes  int64           `json:"resultBytes,omitempty" wire:"-"`
@@ -185,33 +183,32 @@ type Task struct {
 
 	Org        string      `json:"-"`
 	Key        string      `json:"-"`
-	InputHash  Hash        `json:"-"` // of the raw input bytes
+	InputHash  Hash        `json:"-"` // of the input's bytes
 	Options    TaskOptions `json:"-"`
 	ClaimID    uuid.UUID   `json:"-"`
 	LeaseUntil Time        `json:"-"`
-	// Embedded marks a lease of a worker inside the process that owns the data
-	// directory.
+	// Embedded marks a lease of a worker in the process that owns the data directory.
 	Embedded bool `json:"-"`
-	// Uncounted is how many of the attempts do not count as tries: given back,
-	// lost, or of an earlier task under the same key. Lost is how many were lost.
+	// Uncounted is the number of attempts that do not count as tries. They were released, were
+	// lost, or belong to an earlier task under the same key. Lost is the number of lost attempts.
 	Uncounted int `json:"-"`
 	Lost      int `json:"-"`
-	// AttemptAt is when the attempt that runs was claimed, SignAt when its code
-	// last gave a sign of itself.
+	// AttemptAt is the time at which the running attempt was claimed. SignAt is the time of the
+	// last activity of its code.
 	AttemptAt Time `json:"-"`
 	SignAt    Time `json:"-"`
-	// NotBefore is when a task that is PENDING may be claimed.
+	// NotBefore is the earliest time at which a PENDING task may be claimed.
 	NotBefore  Time     `json:"-"`
 	InputBlob  *BlobRef `json:"-"`
 	ResultBlob *BlobRef `json:"-"`
-	// Step marks a step's record: made ended, never claimed.
+	// Step marks the record of a step. It is created in a terminal status and never claimed.
 	Step bool `json:"step,omitempty"`
-	// ToolCallID, TurnID and ResponseID place the task in the conversation.
+	// Place is the position of the task in the conversation.
 	Place Place `json:"-"`
 }
 
-// Place says where in a conversation something happens; it is on the events
-// and blocks that come of it.
+// Place identifies a position in a conversation. The events and blocks that originate there carry
+// it.
 type Place struct {
 	ResponseID string `json:"responseId,omitempty"`
 	TurnID     string `json:"turnId,omitempty"`

@@ -9,13 +9,13 @@ const (
 	maxTaskName         = 512 // characters of a key, an instance, a concurrency key or a queue
 	maxAttempts         = 1_000
 	maxConcurrencyLimit = 10_000
-	// maxTaskDuration is far over any use, and far under what adding to a moment
-	// can overflow.
+	// maxTaskDuration is larger than any useful duration, and small enough that adding it to a time
+	// cannot overflow.
 	maxTaskDuration = 10 * 365 * 24 * time.Hour
 )
 
-// Check tells what is wrong with the options, naming the field under at.
-// Errors: invalid_argument.
+// Check returns an error if an option is invalid. The error is invalid_argument and names the field
+// under at.
 func (o TaskOptions) Check(at string) error {
 	if at != "" {
 		at += "."
@@ -84,11 +84,11 @@ func (o TaskOptions) checkDurations(at string) error {
 	return nil
 }
 
-// Tries is how many of the attempts count against MaxAttempts.
+// Tries returns the number of attempts that count against MaxAttempts.
 func (t *Task) Tries() int { return t.Attempt - t.Uncounted }
 
-// AttemptDue is when the attempt that runs has gone on for too long, or too
-// long without a sign from its code; false if nothing bounds it.
+// AttemptDue returns the time at which the running attempt exceeds AttemptTimeout or
+// HeartbeatTimeout. It returns false if the attempt has no limit.
 func (t *Task) AttemptDue() (Time, bool) {
 	var due Time
 	if o := t.Options; o.AttemptTimeout > 0 {

@@ -12,10 +12,10 @@ import (
 	"github.com/gowebpki/jcs"
 )
 
-// DefaultTaskKey is the idempotency key of a task whose caller gave none:
-// "task:" and the hexadecimal first 16 bytes of SHA-256 over the execution's 16
-// raw bytes, ":", kind, ":", the input as canonical JSON (RFC 8785) and, if an
-// instance is given, ":" and the instance. docs/protocol.md has test vectors.
+// DefaultTaskKey returns the idempotency key of a task whose caller set none. The key is "task:"
+// and the first 16 bytes of a SHA-256 in hexadecimal. The hash covers the execution's 16 raw bytes,
+// ":", kind, ":", the input as canonical JSON (RFC 8785) and, if an instance is given, ":" and the
+// instance. docs/protocol.md has test vectors.
 func DefaultTaskKey(execution uuid.UUID, kind string, input json.RawMessage, instance string) (string, error) {
 	if canonical, ok := plainCanonical(input); ok {
 		return taskKey(execution, kind, canonical, instance), nil
@@ -30,13 +30,13 @@ func DefaultTaskKey(execution uuid.UUID, kind string, input json.RawMessage, ins
 	return taskKey(execution, kind, canonical, instance), nil
 }
 
-// CallerTaskKey is the key of a task with a caller's own idempotency key: the
-// same hash, over the caller's key in place of the input.
+// CallerTaskKey returns the key of a task with a caller's own idempotency key. It is like
+// DefaultTaskKey, with the caller's key in place of the input.
 func CallerTaskKey(execution uuid.UUID, kind, key string) string {
 	return taskKey(execution, kind, []byte(key), "")
 }
 
-// StepKey is the key of a step's record.
+// StepKey returns the key of a step's record.
 func StepKey(execution uuid.UUID, name, instance string) string {
 	return taskKey(execution, "step", []byte(strconv.Quote(name)), instance)
 }
@@ -52,18 +52,18 @@ func taskKey(execution uuid.UUID, kind string, middle []byte, instance string) s
 	return "task:" + hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// TaskID is the id of the task with the key: UUIDv5 in the OID namespace.
+// TaskID returns the id of the task with the key: a UUIDv5 in the OID namespace.
 func TaskID(key string) uuid.UUID { return uuid.NewSHA1(uuid.NameSpaceOID, []byte(key)) }
 
-// checkNumbers refuses numbers that a float64 does not hold: canonical JSON
-// would write two different ones alike, and two tasks would be one.
+// checkNumbers refuses numbers that a float64 does not represent exactly. Canonical JSON would
+// write two different ones alike, so two tasks would get one key.
 func checkNumbers(input json.RawMessage) error {
 	d := json.NewDecoder(bytes.NewReader(input))
 	d.UseNumber()
 	for {
 		token, err := d.Token()
 		if err != nil {
-			return nil // the end, or a syntax error that canonicalising reports
+			return nil // the end, or a syntax error that the canonicalization reports
 		}
 		if number, ok := token.(json.Number); ok && !exact(number) {
 			return FieldErrorf("input", "the number %s is not exact as a 64-bit float; give the task a key of its own or send the number as a string", number)
@@ -71,8 +71,8 @@ func checkNumbers(input json.RawMessage) error {
 	}
 }
 
-// exact reports whether an integer survives float64. Fractions are taken as
-// the nearest float64, as every JSON reader takes them.
+// exact reports whether float64 represents an integer exactly. A fraction counts as exact: every
+// JSON reader takes its nearest float64.
 func exact(number json.Number) bool {
 	f, err := number.Float64()
 	if err != nil {

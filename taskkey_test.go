@@ -13,8 +13,8 @@ import (
 
 var keyExecution = uuid.MustParse("018f6b1e-7c1a-7d2e-9c3b-0123456789ab")
 
-// The vectors stand in docs/protocol.md, for those who write clients in other
-// languages; the test reads them from there, so that the page stays true.
+// The vectors are in docs/protocol.md, for authors of clients in other languages. The test reads
+// them from there, so that the page stays correct.
 func TestDefaultTaskKeyVectors(t *testing.T) {
 	page, err := os.ReadFile("docs/protocol.md")
 	if err != nil {
@@ -57,7 +57,7 @@ func TestDefaultTaskKeyIgnoresOrderAndSpace(t *testing.T) {
 	}
 }
 
-// Trap: two large numbers canonicalise to one, and two tasks are one.
+// If two large numbers had one canonical form, two tasks would share one key.
 func TestLargeNumbersAreRefusedNotMixedUp(t *testing.T) {
 	for _, input := range []string{`{"n":9007199254740993}`, `[123456789012345678901234567890]`, `{"a":{"b":[1,9007199254740995]}}`} {
 		if _, err := perdure.DefaultTaskKey(keyExecution, "k", json.RawMessage(input), ""); !perdure.IsCode(err, perdure.InvalidArgument) {
@@ -71,7 +71,7 @@ func TestLargeNumbersAreRefusedNotMixedUp(t *testing.T) {
 	}
 }
 
-// Trap: a caller's own key is the same id in every execution.
+// A caller's own key must not produce the same id in two executions.
 func TestKeysBelongToTheirExecution(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind, key := rapid.StringN(1, 10, -1).Draw(t, "kind"), rapid.String().Draw(t, "key")

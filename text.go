@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// CheckText refuses a text that not every store can keep: one with bytes that are
-// no UTF-8, or with a zero byte. JSON may hold both, escaped. Error:
-// invalid_argument, which names the field.
+// CheckText refuses a text that not every store accepts: one with a zero byte, or with bytes that
+// are not UTF-8. (JSON may hold both, escaped.) The error is invalid_argument and names the field.
 func CheckText(field, text string) error {
 	switch {
 	case !utf8.ValidString(text):
@@ -19,14 +18,14 @@ func CheckText(field, text string) error {
 	return nil
 }
 
-// ValidText returns a text that CheckText accepts: what it refuses is replaced by
-// U+FFFD. It is for what has to be kept whatever it says, such as errors.
+// ValidText returns a text that CheckText accepts, with U+FFFD in place of the refused bytes. It is
+// for texts that must be stored in any case, such as errors.
 func ValidText(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// ValidJSON returns JSON in which U+FFFD stands for each run of bytes that are not
-// UTF-8: raw itself if there are none. It is for what an older server has stored.
+// ValidJSON returns JSON with U+FFFD in place of each run of bytes that are not UTF-8. It returns
+// raw itself if there are none. It is for JSON that an older server stored.
 func ValidJSON(raw []byte) []byte {
 	if utf8.Valid(raw) {
 		return raw

@@ -5,20 +5,19 @@ import (
 	"time"
 )
 
-// wireTime is RFC 3339 in UTC with exactly three digits of a second.
+// wireTime is RFC 3339 in UTC with milliseconds.
 const wireTime = "2006-01-02T15:04:05.000Z"
 
-// Time is a moment of the store's clock. On the wire it is RFC 3339, UTC, with
-// milliseconds.
+// Time is a time of the store's clock. Its text form is RFC 3339 in UTC with milliseconds.
 type Time struct{ time.Time }
 
-// At truncates t to the millisecond, the precision that is stored.
+// At truncates t to milliseconds, the precision of the store.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
 
-// AtMilli is the moment ms milliseconds after the Unix epoch.
+// AtMilli returns the time ms milliseconds after the Unix epoch.
 func AtMilli(ms int64) Time { return Time{time.UnixMilli(ms).UTC()} }
 
-// Add is t moved by d.
+// Add returns t+d.
 func (t Time) Add(d time.Duration) Time { return At(t.Time.Add(d)) }
 
 // Reached reports whether now is at or past t.

@@ -5,8 +5,8 @@ import (
 	"regexp"
 )
 
-// toolNameRules are what the providers take as the name of a tool, as their API
-// references say. Gemini's is what both its API reference and its SDK allow.
+// toolNameRules are the providers' rules for names of tools, from their API references. Gemini's
+// rule is the set that both its API reference and its SDK allow.
 var toolNameRules = map[string]*regexp.Regexp{
 	"anthropic":        regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`),
 	"openai":           regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
@@ -14,16 +14,16 @@ var toolNameRules = map[string]*regexp.Regexp{
 	"gemini":           regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`),
 }
 
-// TakesToolName reports whether a provider takes name as that of a tool. A provider
-// whose rule is not known takes any name that is not empty.
+// TakesToolName reports whether a provider accepts name as the name of a tool. A provider whose
+// rule is unknown accepts any name that is not empty.
 func TakesToolName(provider, name string) bool {
 	rule := toolNameRules[provider]
 	return name != "" && (rule == nil || rule.MatchString(name))
 }
 
-// CheckToolNames refuses tools of a run of which two have one name, or one has a
-// name that the provider of one of the models does not take. The error is
-// invalid_argument, and names the tool at fault by its place, as at(1).
+// CheckToolNames refuses a run's tools if two have the same name, or if the provider of one of the
+// models does not accept a name. The error is invalid_argument and names the tool by its place, as
+// at(1) returns it.
 func CheckToolNames(at func(i int) string, names []string, models []ModelConfig) error {
 	first := map[string]int{}
 	for i, name := range names {
@@ -53,7 +53,7 @@ func checkToolName(at, name string, models []ModelConfig) error {
 	return nil
 }
 
-// ListPlaces returns the places of a list's members, as in tools[1].
+// ListPlaces returns a function that returns the place of a list's member, as in tools[1].
 func ListPlaces(list string) func(i int) string {
 	return func(i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// A tool's name is one that each provider of the run takes, and no other tool has
-// it; the error names the tool by its place.
+// A tool's name must be valid at each provider of the run and unique. The error names the tool by
+// its place.
 func TestToolNamesAreThoseOfTheProviders(t *testing.T) {
 	const ok = ""
 	long := func(n int) string { return strings.Repeat("x", n) }

@@ -7,14 +7,13 @@ import (
 	"slices"
 )
 
-// The transcript rules keep a stored conversation such that a request to any provider
-// can be made of it; package llm adapts what a single provider refuses. Each tool call is
-// answered exactly once before the next assistant or user message, and a result answers
-// a call on its path. Every entry stores the calls that are open after it, so a check
-// needs only the parent.
+// The transcript rules keep a stored conversation in a form from which a request to any provider
+// can be created; package llm adapts it for single providers. Each tool call is answered exactly
+// once before the next assistant or user message, and a result answers a call on its path. Every
+// entry stores the open calls after it, so a check needs only the parent.
 
-// CheckAppend decides whether e may hang on parent (nil for a root), and returns
-// the calls that are open after it, in call order.
+// CheckAppend checks whether e may follow parent (nil for a root). It returns the open calls after
+// e, in call order.
 func CheckAppend(parent *EntryHead, e Entry) ([]string, error) {
 	if e.Type == EntryLLMCall {
 		return nil, nil
@@ -63,11 +62,11 @@ func openCalls(e Entry) ([]string, error) {
 	return e.Calls, nil
 }
 
-// CheckContent decides whether the content of a message entry is well formed for
-// its role, holds what providers take (CheckParts), and agrees with the calls that
-// stand beside it. The content of an llm_call entry is any JSON. The worker checks
-// each content when it is appended, and the server checks it again. An entry whose
-// content is in a blob alone passes: who reads the blob checks it.
+// CheckContent checks the content of a message entry: that it is valid for its role, that providers
+// accept it (CheckParts), and that it matches the entry's Calls and Answers. The content of an
+// llm_call entry is any JSON. The worker checks each content when it appends it, and the server
+// checks it again. An entry whose content is only in a blob passes; the reader of the blob checks
+// it.
 func CheckContent(e Entry) error {
 	switch {
 	case e.Content == nil && e.Blob != nil:
@@ -100,9 +99,9 @@ func CheckContent(e Entry) error {
 	return nil
 }
 
-// CheckContentText is that part of CheckContent that needs no content in memory: it
-// is JSON in UTF-8, and no message has more than MaxParts parts. Error:
-// invalid_transcript, or the reader's own.
+// CheckContentText is the part of CheckContent that needs no content in memory. It checks that the
+// content is JSON in UTF-8, and that no message has more than MaxParts parts. Errors:
+// invalid_transcript, or the reader's error.
 func CheckContentText(e Entry, content io.Reader) error {
 	err := CheckDocument("content", content, contentRules(e))
 	if err == nil {
@@ -121,7 +120,7 @@ func contentRules(e Entry) DocumentRules {
 
 func decodeStrictly(e Entry) (Message, error) {
 	m := Message{Role: e.Role}
-	// What a model and its provider have written stays as it is.
+	// Values that a model or its provider wrote stay unchanged.
 	if err := checkNoDoubledKeys("content", e.Content, "arguments", "native"); err != nil {
 		return m, transcriptField(e, err)
 	}
@@ -134,9 +133,8 @@ func decodeStrictly(e Entry) (Message, error) {
 	return m, nil
 }
 
-// ClosingResults makes the results that close the open calls when an execution
-// ends, or a turn fails, before they are answered. names are the tools of the calls
-// by call id, as far as they are known.
+// ClosingResults creates results for the open calls when an execution ends or a turn fails before
+// they are answered. names holds the known tool names by call id.
 func ClosingResults(parent Entry, open []string, names map[string]string, why string) ([]Entry, error) {
 	var results []Entry
 	for _, call := range open {
@@ -154,7 +152,7 @@ func ClosingResults(parent Entry, open []string, names map[string]string, why st
 	return results, nil
 }
 
-// AddCallNames adds the tools of the calls among parts to names, by call id.
+// AddCallNames adds the tool names of the calls in parts to names, by call id.
 func AddCallNames(names map[string]string, parts []Part) {
 	for _, p := range parts {
 		if p.Type == PartToolCall {
@@ -169,7 +167,7 @@ func invalidTranscript(e Entry, format string, args ...any) error {
 	return err
 }
 
-// transcriptField creates an error of CheckParts one of the entry, at its field.
+// transcriptField converts an error of CheckParts to an error of the entry, with its field.
 func transcriptField(e Entry, err error) error {
 	var at *Error
 	if !errors.As(err, &at) || len(at.Fields) == 0 {

@@ -20,8 +20,8 @@ func toolResult(id string) perdure.Part {
 	return perdure.Part{Type: perdure.PartToolResult, ToolCallID: id, Parts: []perdure.Part{perdure.Text("ok")}}
 }
 
-// acceptable is the providers' rule, written independently: walking a whole
-// conversation, every call is answered once before anybody else speaks.
+// acceptable is an independent implementation of the providers' rule over a whole conversation:
+// every call is answered exactly once before the next message.
 func acceptable(messages []perdure.Message) bool {
 	open := map[string]bool{}
 	for _, m := range messages {
@@ -46,8 +46,8 @@ func acceptable(messages []perdure.Message) bool {
 	return true
 }
 
-// What CheckAppend lets in, one entry at a time and looking at the parent
-// alone, is exactly what the rule over whole conversations accepts.
+// CheckAppend, which sees only one entry and its parent at a time, accepts exactly the
+// conversations that acceptable accepts.
 func TestStoredConversationIsAlwaysAcceptable(t *testing.T) {
 	ids := []string{"c1", "c2", "c3"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -151,8 +151,8 @@ func TestNothingHangsOnAnLLMCall(t *testing.T) {
 	}
 }
 
-// Ids of entries are random and in the order of time, never counted: whatever
-// path a function takes when it is entered again, none comes up twice.
+// Ids of entries are random and ordered by time, not counted. They are unique on whatever path a
+// function takes when it is entered again.
 func TestEntryIDsAreRandom(t *testing.T) {
 	seen := map[uuid.UUID]bool{}
 	last := ""

@@ -2,43 +2,38 @@ package perdure
 
 import "encoding/json"
 
-// Turns is what the turns of a response may be asked for besides the agent's
-// configuration.
+// Turns are the options of a response's turns beyond the agent's configuration.
 type Turns struct {
-	// ClientTools are run by the client, not here: a call of one ends the
-	// response, and the next message brings its result.
+	// ClientTools are run by the client. A call of one ends the response, and the client's next
+	// message holds its result.
 	ClientTools []ClientTool `json:"clientTools,omitempty"`
-	// ToolChoice is auto, none, required or tool; "" is auto. tool asks for
-	// ToolName. It is for the first turn of a response; required and tool would
-	// never let it end.
+	// ToolChoice is auto, none, required or tool; "" is auto. The value tool requires a call of
+	// ToolName. ToolChoice applies to the first turn of a response: with required or tool on every
+	// turn, a response would never end.
 	ToolChoice string `json:"toolChoice,omitempty"`
 	ToolName   string `json:"toolName,omitempty"`
-	// ParallelToolCalls lets a turn call several tools; nil leaves it to the
-	// provider.
+	// ParallelToolCalls allows a turn to call several tools; nil means the provider's default.
 	ParallelToolCalls *bool `json:"parallelToolCalls,omitempty"`
-	// Format is what the text has to be; nil is free.
+	// Format is the required format of the text; nil is free text.
 	Format *OutputFormat `json:"format,omitempty"`
-	// MaxToolCalls bounds the calls of tools that run here, over all turns of one
-	// response; nil is no bound. Calls beyond it get a result that says so.
+	// MaxToolCalls limits the calls of tools that run here, over all turns of a response; nil is no
+	// limit. A call over the limit gets a result that says so.
 	MaxToolCalls *int `json:"maxToolCalls,omitempty"`
 	Hints
 }
 
-// Hints go to the provider as they are, where it has them, and are left out where it
-// has not.
+// Hints are sent to the provider unchanged if it has the parameter, and are left out if it has not.
 type Hints struct {
-	// TopP is the share of likely tokens that a model samples from, 0 to 1.
+	// TopP is the probability mass of the tokens that a model samples from, 0 to 1.
 	TopP *float64 `json:"topP,omitempty"`
-	// User and SafetyIdentifier tell the provider's abuse detection one end user from
-	// another.
+	// User and SafetyIdentifier identify the end user to the provider's abuse detection.
 	User             string `json:"user,omitempty"`
 	SafetyIdentifier string `json:"safetyIdentifier,omitempty"`
-	// PromptCacheKey brings requests together that share a prefix.
+	// PromptCacheKey groups requests that share a prefix.
 	PromptCacheKey string `json:"promptCacheKey,omitempty"`
 	// Verbosity is low, medium or high.
 	Verbosity string `json:"verbosity,omitempty"`
-	// ReasoningSummary asks for a summary of the reasoning: auto, concise or
-	// detailed.
+	// ReasoningSummary requests a summary of the reasoning: auto, concise or detailed.
 	ReasoningSummary string `json:"reasoningSummary,omitempty"`
 }
 
@@ -50,7 +45,7 @@ const (
 	ToolChoiceTool     = "tool"
 )
 
-// ClientTool tells the model of a tool that the client runs.
+// ClientTool describes a tool that the client runs to the model.
 type ClientTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
@@ -58,8 +53,8 @@ type ClientTool struct {
 	Strict      *bool           `json:"strict,omitempty"`
 }
 
-// OutputFormat is what a model's text has to be: JSON that fits Schema, or any
-// JSON object where that is nil.
+// OutputFormat is the required format of a model's text: JSON that matches Schema, or any JSON
+// object if Schema is nil.
 type OutputFormat struct {
 	Name        string          `json:"name,omitempty"`
 	Description string          `json:"description,omitempty"`

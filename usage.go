@@ -1,8 +1,8 @@
 package perdure
 
-// Usage counts tokens. Cost is in US dollars, nil where no price is known.
-// Input does not include what was read from or written to a prompt cache. Reasoning
-// is a part of Output, nil where the provider does not tell it.
+// Usage counts tokens. Cost is in US dollars, nil if no price is known. Input does not include
+// tokens read from or written to a prompt cache. Reasoning is a part of Output, nil if the provider
+// does not report it.
 type Usage struct {
 	Input       int64    `json:"input"`
 	Output      int64    `json:"output"`
@@ -14,7 +14,7 @@ type Usage struct {
 	Calls       int64    `json:"calls"`
 }
 
-// CostIsWhole reports whether the cost of a sum over these models covers every call.
+// CostIsWhole reports whether the total cost over these models covers every call.
 func CostIsWhole(byModel map[string]Usage) bool {
 	for _, u := range byModel {
 		if u.Calls > 0 && u.Cost == nil {
@@ -24,9 +24,9 @@ func CostIsWhole(byModel map[string]Usage) bool {
 	return true
 }
 
-// Add is the sum of both. A cost, and a count of reasoning tokens, is known if one
-// of them is: the sum of the known ones. Where calls without a price are among them it is a lower bound, see
-// [CostIsWhole].
+// Add returns the sum of u and v. A cost, or a count of reasoning tokens, is known in the sum if
+// one of both is known; it is the sum of the known values. If calls without a price are included,
+// the cost is a lower bound, see [CostIsWhole].
 func (u Usage) Add(v Usage) Usage {
 	sum := Usage{
 		Input:       u.Input + v.Input,
@@ -41,7 +41,7 @@ func (u Usage) Add(v Usage) Usage {
 	return sum
 }
 
-// addKnown returns the sum of the numbers that are known, nil if none is.
+// addKnown returns the sum of the known numbers, nil if none is known.
 func addKnown[N int64 | float64](a, b *N) *N {
 	if a == nil {
 		a, b = b, nil

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// A cost and a count of reasoning tokens that are not known add nothing, and the sum
-// is known as far as one of both is.
+// An unknown cost or count of reasoning tokens adds nothing. The sum is known if one of both is
+// known.
 func TestUsageAddsWhatIsKnown(t *testing.T) {
 	told := perdure.Usage{Input: 1, Output: 5, Reasoning: new(int64(3)), Cost: new(0.5), Calls: 1}
 	silent := perdure.Usage{Input: 1, Output: 5, Calls: 1}

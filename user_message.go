@@ -9,14 +9,13 @@ import (
 	"strings"
 )
 
-// UserMessageMembers are those of the public value of a userMessage signal. Exactly
-// one of them is given.
+// UserMessageMembers are the members of the public value of a userMessage signal. The value has
+// exactly one of them.
 var UserMessageMembers = []string{"text", "parts"}
 
-// ParseUserMessage reads the public value of a userMessage signal: {"text": "..."}
-// or {"parts": [...]}, and nothing else. It is the check of every way into an
-// execution, by value and by reference. The error is invalid_argument and names the
-// member under field.
+// ParseUserMessage parses the public value of a userMessage signal: {"text": "..."} or {"parts":
+// [...]}, and nothing else. Every way into an execution uses it, by value and by reference. The
+// error is invalid_argument and names the member under field.
 func ParseUserMessage(field string, value json.RawMessage) (Message, error) {
 	m := Message{Role: RoleUser}
 	var members map[string]json.RawMessage
@@ -50,7 +49,7 @@ func ParseUserMessage(field string, value json.RawMessage) (Message, error) {
 	return m, FieldErrorf(field, `of a userMessage must be {"text": "..."} or {"parts": [...]}`)
 }
 
-// parseUserParts reads parts as a client sent them.
+// parseUserParts parses parts that a client sent.
 func parseUserParts(field string, value json.RawMessage) ([]Part, error) {
 	var raw []json.RawMessage
 	if err := json.Unmarshal(value, &raw); err != nil || raw == nil {
@@ -75,9 +74,9 @@ func parseUserParts(field string, value json.RawMessage) ([]Part, error) {
 	return parts, checkUserContent(field, parts)
 }
 
-// CheckUserParts refuses parts that a user's message cannot hold: others than texts,
-// images and files, and members that a part of its type does not have. No parts are none
-// to refuse. The error is invalid_argument and names the part under field.
+// CheckUserParts refuses parts that a user's message cannot have. It accepts texts, images and
+// files, with the members of their types only. An empty list passes. The error is invalid_argument
+// and names the part under field.
 func CheckUserParts(field string, parts []Part) error {
 	if len(parts) == 0 {
 		return nil
@@ -99,16 +98,16 @@ func CheckUserParts(field string, parts []Part) error {
 
 func partAt(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
 
-// userMembers are the members of the parts that a user's message takes. Signatures,
-// calls and blocks of a provider are what a model says.
+// userMembers are the allowed members of the parts of a user's message. Signatures, calls and
+// native blocks belong to a model's messages.
 var userMembers = map[PartType][]string{
 	PartText:  {"type", "text"},
 	PartImage: {"type", "data", "mimeType", "url", "detail"},
 	PartFile:  {"type", "data", "mimeType", "url", "fileId", "filename"},
 }
 
-// checkUserMembers refuses members by their exact names: a decoder that ignores case
-// would take what a check has not seen.
+// checkUserMembers refuses members by their exact names. A decoder that ignores case would accept
+// members that a check has not seen.
 func checkUserMembers(at string, kind PartType, raw json.RawMessage) error {
 	known, ok := userMembers[kind]
 	if !ok {
@@ -126,7 +125,7 @@ func checkUserMembers(at string, kind PartType, raw json.RawMessage) error {
 	return nil
 }
 
-// checkUserContent runs the check of what is stored.
+// checkUserContent applies the check of stored content.
 func checkUserContent(field string, parts []Part) error {
 	if !slices.ContainsFunc(parts, func(p Part) bool { return p.Type != PartText || p.Text != "" }) {
 		return FieldErrorf(field, "say nothing: each text is empty")
@@ -137,11 +136,10 @@ func checkUserContent(field string, parts []Part) error {
 	return CheckMessages(field, nil, []InputMessage{{Role: RoleUser, Parts: parts}})
 }
 
-// CheckMessages decides whether messages can follow a conversation in which the
-// calls open are not answered yet. Those of them that the results at the beginning
-// leave open are answered before anything else is said, in the client's stead; a
-// call among the messages must have its result there. The error is invalid_argument
-// and names field.
+// CheckMessages checks whether messages can follow a conversation with the given open calls. Calls
+// that the results at the beginning of messages leave open are answered on the client's behalf
+// before the next message. A call inside messages must have its result there. The error is
+// invalid_argument and names field.
 func CheckMessages(field string, open []string, messages []InputMessage) error {
 	if len(messages) > MaxMessages {
 		return FieldErrorf(field, "has %d messages; the limit is %d", len(messages), MaxMessages)
@@ -162,7 +160,7 @@ func CheckMessages(field string, open []string, messages []InputMessage) error {
 			head.Open, err = CheckAppend(&head, e)
 		}
 		if err != nil {
-			// The entry's id is of no use to who sent the message.
+			// The sender of the message does not know the entry's id.
 			return FieldErrorf(field, "message %d %s", i, strings.TrimPrefix(messageOf(err), "entry "+e.ID.String()+" "))
 		}
 	}
@@ -172,7 +170,7 @@ func CheckMessages(field string, open []string, messages []InputMessage) error {
 	return nil
 }
 
-// messageOf is what an error says to a client.
+// messageOf returns the message of an error for a client.
 func messageOf(err error) string {
 	var coded *Error
 	if errors.As(err, &coded) {

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// A public userMessage is text or parts, and nothing else: each value that is refused
-// names the member at fault.
+// A public userMessage is text or parts, and nothing else. The error names the invalid member.
 func TestUserMessageValues(t *testing.T) {
 	for value, field := range map[string]string{
 		`{"text":"x"}`:                           "",

@@ -8,20 +8,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// TaskCondition says which end of a task a wait's leaf asks for.
+// TaskCondition is the kind of end of a task for which a leaf of a wait waits.
 type TaskCondition string
 
 const (
-	// TaskEnded is met by any end; it is the condition of an empty string, too.
+	// TaskEnded is met by any end. An empty condition means the same.
 	TaskEnded     TaskCondition = "ended"
 	TaskSucceeded TaskCondition = "succeeded"
 	TaskDidFail   TaskCondition = "failed"
 )
 
-// Wait is the condition on which a suspended execution becomes pending again:
-// a tree of any and all over signals, tasks and timers. Exactly one of the
-// fields that make a kind is set. Met leaves stay met, so that a producer can
-// decide from the stored tree and its own fact alone.
+// Wait is the condition on which a suspended execution becomes PENDING again: a tree of any and all
+// over signals, tasks and timers. Exactly one of the fields Any, All, Signal, Task, Timer and After
+// determines the kind of a node. Met leaves stay met, so a producer can decide with only the stored
+// tree and its own fact.
 type Wait struct {
 	Any    []Wait        `json:"any,omitempty"`
 	All    []Wait        `json:"all,omitempty"`
@@ -29,50 +29,49 @@ type Wait struct {
 	Task   *uuid.UUID    `json:"task,omitempty"`
 	On     TaskCondition `json:"on,omitempty"`
 	Timer  *Time         `json:"timer,omitempty"`
-	// After is a timer that is due so long after the first time that it was
-	// asked for under Name since the newest checkpoint, by the store's clock.
-	// What is stored has Timer in its place.
+	// After is a duration from the first call of the wait under Name since the newest checkpoint,
+	// by the store's clock. The stored wait has Timer instead.
 	After time.Duration `json:"after,omitempty"`
 	Name  string        `json:"name,omitempty"`
 	Met   bool          `json:"met,omitempty"`
 }
 
-// Facts answers what a wait asks about the moment.
+// Facts answers a wait's questions about the current state.
 type Facts interface {
-	// SignalPending reports whether a signal that matches the pattern waits.
+	// SignalPending reports whether a signal that matches the pattern is pending.
 	SignalPending(pattern string) bool
-	// TaskStatus returns the task's status; PENDING for an unknown one.
+	// TaskStatus returns the task's status; PENDING if the task is unknown.
 	TaskStatus(id uuid.UUID) TaskStatus
-	// Now is the store's time.
+	// Now returns the store's time.
 	Now() Time
 }
 
-// WaitSignal waits for a signal whose name matches pattern.
+// WaitSignal returns a wait for a signal whose name matches pattern.
 func WaitSignal(pattern string) Wait { return Wait{Signal: pattern} }
 
-// WaitTask waits for the end of a task.
+// WaitTask returns a wait for the end of a task.
 func WaitTask(id uuid.UUID) Wait { return Wait{Task: &id} }
 
-// WaitTaskOn waits for the given end of a task.
+// WaitTaskOn returns a wait for the given kind of end of a task.
 func WaitTaskOn(id uuid.UUID, on TaskCondition) Wait { return Wait{Task: &id, On: on} }
 
-// WaitUntil waits for a moment.
+// WaitUntil returns a wait for a time.
 func WaitUntil(t Time) Wait { return Wait{Timer: &t} }
 
-// WaitAfter waits for d, counted from the first time that it was asked for under
-// the name since the newest checkpoint.
+// WaitAfter returns a wait for d, counted from the first call under the name since the newest
+// checkpoint.
 func WaitAfter(name string, d time.Duration) Wait {
 	return Wait{Name: name, After: max(d, 1)}
 }
 
-// WaitAny is met when one of the waits is.
+// WaitAny returns a wait that is met when one of the waits is met.
 func WaitAny(waits ...Wait) Wait { return Wait{Any: waits} }
 
-// WaitAll is met when all of the waits are.
+// WaitAll returns a wait that is met when all of the waits are met.
 func WaitAll(waits ...Wait) Wait { return Wait{All: waits} }
 
-// Reason says in one word what the wait is for, as clients see it: task if it
-// holds a task, else signal, else timer.
+// Reason returns the kind of the wait as clients see it: "task" if it contains a task, else
+// "signal" or "timer".
 func (w Wait) Reason() string {
 	reason := "timer"
 	w.walk(func(leaf Wait) {
@@ -86,7 +85,7 @@ func (w Wait) Reason() string {
 	return reason
 }
 
-// Signals returns the patterns that the wait names.
+// Signals returns the patterns in the wait.
 func (w Wait) Signals() []string {
 	var names []string
 	w.walk(func(leaf Wait) {
@@ -97,12 +96,12 @@ func (w Wait) Signals() []string {
 	return names
 }
 
-// TakesSignal reports whether the wait names the signal, by itself or by a pattern.
+// TakesSignal reports whether the name of the signal matches a pattern of the wait.
 func (w Wait) TakesSignal(name string) bool {
 	return slices.ContainsFunc(w.Signals(), func(pattern string) bool { return MatchName(pattern, name) })
 }
 
-// Tasks returns the tasks that the wait names, each once.
+// Tasks returns the tasks in the wait, each once.
 func (w Wait) Tasks() []uuid.UUID {
 	var ids []uuid.UUID
 	seen := map[uuid.UUID]bool{}
@@ -115,7 +114,7 @@ func (w Wait) Tasks() []uuid.UUID {
 	return ids
 }
 
-// NextTimer returns the earliest moment that the wait names and that is not met.
+// NextTimer returns the earliest time in the wait that is not met.
 func (w Wait) NextTimer() (Time, bool) {
 	var next Time
 	found := false
@@ -130,8 +129,7 @@ func (w Wait) NextTimer() (Time, bool) {
 	return next, found
 }
 
-// HasTimer reports whether a moment is among what the wait waits for, also one
-// that has come. No wait has none.
+// HasTimer reports whether the wait contains a timer, met or not. It is false for a nil wait.
 func (w *Wait) HasTimer() bool {
 	found := false
 	if w != nil {
@@ -140,8 +138,8 @@ func (w *Wait) HasTimer() bool {
 	return found
 }
 
-// At returns the tree with every timer that was asked for by its duration
-// resolved, and what is kept with the due times of those that are new.
+// At returns the tree with After replaced by Timer in every leaf, and asked with the due times of
+// the new timers added.
 func (w Wait) At(now Time, asked Asked) (Wait, Asked) {
 	at := func(waits []Wait) []Wait {
 		if waits == nil {
@@ -165,8 +163,8 @@ func (w Wait) At(now Time, asked Asked) (Wait, Asked) {
 	return w, asked
 }
 
-// Mark returns the tree with every leaf that the facts meet marked, and whether
-// the whole is met. The receiver is left as it was.
+// Mark returns the tree with the leaves marked that the facts meet, and whether the whole tree is
+// met. The receiver is not changed.
 func (w Wait) Mark(facts Facts) (Wait, bool) {
 	switch {
 	case w.Met:
@@ -210,8 +208,8 @@ func (c TaskCondition) meets(status TaskStatus) bool {
 	return status.Terminal()
 }
 
-// Check tells what is wrong with the tree: each node must be of one kind, an
-// any must have children, names and patterns must be well formed.
+// Check returns an error if the tree is invalid: each node must have exactly one kind, an any must
+// have children, and names and patterns must be valid.
 func (w Wait) Check() error { return w.check("wait", 0) }
 
 const (
@@ -259,7 +257,7 @@ func (w Wait) check(at string, depth int) error {
 	return nil
 }
 
-// walk visits the leaves.
+// walk calls visit for each leaf.
 func (w Wait) walk(visit func(Wait)) {
 	if w.Any == nil && w.All == nil {
 		visit(w)
@@ -273,8 +271,8 @@ func (w Wait) walk(visit func(Wait)) {
 	}
 }
 
-// CheckName tells what is wrong with a signal's name: 1 to 200 characters, no
-// empty segment, no wildcard.
+// CheckName returns an error unless the signal's name is valid: 1 to 200 characters, no empty
+// segment, no wildcard.
 func CheckName(name string) error {
 	if strings.Contains(name, "*") {
 		return FieldErrorf("signalName", "must not hold *, which stands for patterns")
@@ -282,7 +280,7 @@ func CheckName(name string) error {
 	return CheckPattern(name)
 }
 
-// CheckPattern tells what is wrong with a signal pattern.
+// CheckPattern returns an error if a signal pattern is invalid.
 func CheckPattern(pattern string) error {
 	if pattern == "" || len(pattern) > 200 {
 		return FieldErrorf("signalName", "must have 1 to 200 characters")
@@ -301,11 +299,11 @@ func CheckPattern(pattern string) error {
 	return nil
 }
 
-// IsPattern reports whether the name holds a wildcard.
+// IsPattern reports whether the name contains a wildcard.
 func IsPattern(name string) bool { return strings.Contains(name, "*") }
 
-// MatchName reports whether name matches pattern: segments are divided by dots,
-// * is one segment, ** is one or more.
+// MatchName reports whether name matches pattern. Segments are separated by dots; * matches one
+// segment, ** one or more.
 func MatchName(pattern, name string) bool {
 	if !IsPattern(pattern) {
 		return pattern == name
@@ -313,11 +311,11 @@ func MatchName(pattern, name string) bool {
 	return matchSegments(strings.Split(pattern, "."), strings.Split(name, "."))
 }
 
-// matchSegments goes back to the last ** only, so that its cost is bounded by the
-// product of the lengths.
+// matchSegments backtracks only to the last **, so its cost is bounded by the product of the
+// lengths.
 func matchSegments(pattern, name []string) bool {
 	p, n := 0, 0
-	deep, took := -1, 0 // the last ** passed, and the last segment that it took
+	deep, took := -1, 0 // the last ** passed, and the last segment that it matched
 	for n < len(name) {
 		switch {
 		case p < len(pattern) && pattern[p] == "**":

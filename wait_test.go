@@ -62,9 +62,8 @@ func drawWait(t *rapid.T, depth int) perdure.Wait {
 	}
 }
 
-// A wait that learns its facts one at a time, keeping only the marks, is met
-// exactly when one that is told all of them at once is: no producer has to load
-// what the others did.
+// A wait that learns its facts one at a time and stores only the marks is met exactly when a wait
+// with all facts at once is met. So no producer needs to load the facts of other producers.
 func TestMarkingOneFactAtATimeEqualsAllAtOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		wait := drawWait(t, 3)
@@ -95,7 +94,7 @@ func TestMarkingOneFactAtATimeEqualsAllAtOnce(t *testing.T) {
 		if _, met := wait.Mark(whole); met != metStepwise {
 			t.Fatalf("at once %v, one at a time %v: %+v", met, metStepwise, wait)
 		}
-		// A leaf that only the time meets may be met without being told.
+		// A leaf that only time meets may be met without a notification.
 		if wait.Reason() != marked.Reason() {
 			t.Fatal("marking changed what the wait is for")
 		}
@@ -158,7 +157,7 @@ func TestMatchName(t *testing.T) {
 	}
 }
 
-// A pattern of many ** costs no more than its length times the name's: it is
+// The cost of a pattern with many ** is at most its length times the name's length, because it is
 // matched inside transactions.
 func TestMatchNameIsNeverSlow(t *testing.T) {
 	pattern := strings.Repeat("**.", 60) + "x"

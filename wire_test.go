@@ -31,7 +31,7 @@ func TestTimeOnTheWire(t *testing.T) {
 	})
 }
 
-// A duration in JSON says its unit, and is never shorter than it was.
+// A duration in JSON has its unit in the name, and is rounded up.
 func TestTaskErrorOnTheWire(t *testing.T) {
 	in := perdure.TaskError{Code: "task_failed", Message: "m", Permanent: true, RetryAfter: 1500*time.Millisecond + 1}
 	raw, err := json.Marshal(&in)
@@ -59,8 +59,8 @@ func TestCursorRoundTrip(t *testing.T) {
 	})
 }
 
-// A cursor of the form that had no nonce was an epoch and a pos. It is read, and told
-// from every one of today's.
+// A cursor of the old form without a nonce consists of an epoch and a pos. It is parsed, and
+// differs from every cursor with a nonce.
 func TestCursorWithoutANonce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := perdure.Cursor{Epoch: rapid.Uint64().Draw(t, "epoch"), Pos: rapid.Int64Range(0, 1<<61).Draw(t, "pos"), Nonceless: true}

@@ -7,8 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Condition is what WaitAny waits for: a signal, a task, a timer, or any or all
-// of several. The functions On... make one; exactly one field is set.
+// Condition is a condition for WaitAny: a signal, a task, a timer, or any or all of several
+// conditions. The functions OnSignal, OnTask, OnTimer, OnAny and OnAll create one. Exactly one
+// field is set.
 type Condition struct {
 	Signal string        `json:"signal,omitempty"`
 	Task   *Future       `json:"task,omitempty"`
@@ -17,31 +18,31 @@ type Condition struct {
 	All    []Condition   `json:"all,omitempty"`
 }
 
-// OnSignal is met by a signal whose name matches the pattern. It is taken by the
-// WaitAny that gives it.
+// OnSignal returns a condition that is met by a signal whose name matches the pattern. The WaitAny
+// that returns the signal takes it.
 func OnSignal(pattern string) Condition { return Condition{Signal: pattern} }
 
-// OnTask is met by the end of a task, whatever the end.
+// OnTask returns a condition that is met when the task has ended in any way.
 func OnTask(f Future) Condition { return Condition{Task: &f} }
 
-// OnTimer is met d after the first time that the wait was asked for.
+// OnTimer returns a condition that is met d after the wait's first call.
 func OnTimer(d time.Duration) Condition { return Condition{Timer: max(d, 1)} }
 
-// OnAny is met when one of the conditions is.
+// OnAny returns a condition that is met when one of the conditions is met.
 func OnAny(conditions ...Condition) Condition { return Condition{Any: list(conditions)} }
 
-// OnAll is met when all of the conditions are. A signal counts for every one of
-// them that it matches.
+// OnAll returns a condition that is met when all of the conditions are met. A signal counts for
+// every condition that it matches.
 func OnAll(conditions ...Condition) Condition { return Condition{All: list(conditions)} }
 
-// list keeps an empty list apart from none.
+// list returns a copy that is not nil, so that an empty list differs from no list.
 func list(conditions []Condition) []Condition { return append([]Condition{}, conditions...) }
 
-// MarshalJSON writes what tells a future from others.
+// MarshalJSON writes the id, by which futures are distinguished.
 func (f Future) MarshalJSON() ([]byte, error) { return json.Marshal(f.ID) }
 
-// Check tells what is wrong with a condition; the error of a future that could
-// not be asked for is it, too.
+// Check returns an error if the condition is invalid, or the error of a future whose task could not
+// be scheduled.
 func (c Condition) Check() error {
 	var failed error
 	c.Walk(func(leaf Condition) {
@@ -61,14 +62,14 @@ func (c Condition) Check() error {
 	return failed
 }
 
-// HasTimer reports whether a timer is among the conditions.
+// HasTimer reports whether the condition contains a timer.
 func (c Condition) HasTimer() bool {
 	found := false
 	c.Walk(func(leaf Condition) { found = found || leaf.Timer > 0 })
 	return found
 }
 
-// Walk visits the conditions that are not any or all, in order.
+// Walk calls visit for the conditions that are not any or all, in order.
 func (c Condition) Walk(visit func(Condition)) {
 	if c.Any == nil && c.All == nil {
 		visit(c)
@@ -82,17 +83,17 @@ func (c Condition) Walk(visit func(Condition)) {
 	}
 }
 
-// Met is how a WaitAny was met.
+// Met describes how a WaitAny was met.
 type Met struct {
-	// Index is that of the condition; the lowest, if several were met.
+	// Index is the index of the met condition; the lowest, if several were met.
 	Index int
-	// Signals are those that the condition took, in its order.
+	// Signals are the signals that the condition took, in the order of the condition.
 	Signals []perdure.Signal
-	// Tasks says how each task of the condition stands, in its order.
+	// Tasks are the states of the condition's tasks, in the order of the condition.
 	Tasks []Result
 }
 
-// Signal is the first signal that was taken; the zero one if there is none.
+// Signal returns the first signal that was taken, or the zero Signal.
 func (m Met) Signal() perdure.Signal {
 	if len(m.Signals) == 0 {
 		return perdure.Signal{}
@@ -100,8 +101,8 @@ func (m Met) Signal() perdure.Signal {
 	return m.Signals[0]
 }
 
-// ValueOf decodes the result of the nth task of what was met. An error is the
-// task's own (*perdure.TaskError).
+// ValueOf decodes the result of the nth task of the met condition. If the task failed, the error is
+// its *perdure.TaskError.
 func ValueOf[T any](m Met, n int) (T, error) {
 	if n < 0 || n >= len(m.Tasks) {
 		var zero T

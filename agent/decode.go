@@ -20,12 +20,12 @@ func unmarshal(raw json.RawMessage, v any) error {
 	return nil
 }
 
-// escaped are the characters that a JSON string names with one letter.
+// escaped are the characters that have a one-letter escape in JSON strings.
 var escaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// decodeText decodes a JSON string as json.Unmarshal does, in a tenth of the time: text
-// is most of what long results are. It reports false for what only that can decode,
-// such as \u escapes, and for what is no string.
+// decodeText decodes a JSON string as json.Unmarshal does, in a tenth of the time: most of a long
+// result is text. It returns false if the value is not a string, or needs json.Unmarshal, for \u
+// escapes for instance.
 func decodeText(raw []byte, text *string) bool {
 	n := len(raw) - 1
 	if n < 1 || raw[0] != '"' || raw[n] != '"' || !utf8.Valid(raw) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A string decodes to what json.Unmarshal makes of it, or is left to that.
+// A string is decoded as by json.Unmarshal, or left to json.Unmarshal.
 func FuzzDecodeText(f *testing.F) {
 	for _, s := range []string{
 		`""`, `"a"`, `"a\nb\t\"\\\/\b\f\r"`, `"\u00e9"`, `"é"`, "\"a\nb\"", `"`, `"a`, `a"`, `null`, ` "a"`, `"a" `, `"\"`, `"\x"`, `"a"b"`, "\"\xff\"", `"\\"`, `{"a":"b"}`, "\"\x7f\"", "\"\u2028\"",
@@ -24,7 +24,7 @@ func FuzzDecodeText(f *testing.F) {
 	})
 }
 
-// The text of a page of documentation, or of a model, takes the short way.
+// Typical long texts, of documentation or of a model, take the fast path.
 func TestTextTakesTheShortWay(t *testing.T) {
 	for _, text := range []string{"", "plain", "two\nlines\tand a \"quote\" and C:\\dir", "Grüße, 你好 🙂", strings.Repeat("x\n", 10_000)} {
 		raw, err := json.Marshal(text)

@@ -9,17 +9,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Definition is an agent as a worker registers it.
+// Definition is an agent in the form that a worker registers.
 type Definition struct {
 	Spec perdure.KindSpec
 	Run  func(ctx Context, input json.RawMessage) (json.RawMessage, error)
-	// Unless names signals that keep an execution from ending while they are
-	// pending: Run is entered again with them.
+	// Unless names signals that prevent the end of an execution while they are pending. Run is
+	// entered again with them.
 	Unless []string
 }
 
-// Define creates an agent of a kind. The schema of its input follows from the Go
-// type.
+// Define creates an agent of a kind. The schema of the input is derived from its Go type.
 func Define[In, Out any](kind string, a Agent[In, Out]) Definition {
 	return Definition{
 		Spec: perdure.KindSpec{Kind: kind, InputSchema: Schema[In]()},
@@ -42,28 +41,28 @@ func DefineFunc[In, Out any](kind string, fn func(ctx Context, in In) (Out, erro
 	return Define(kind, Func[In, Out](fn))
 }
 
-// TaskContext is a task's attempt as its code sees it. It ends when the attempt
-// is cancelled, times out, or its lease is lost.
+// TaskContext is the interface between a task's code and its attempt. The context ends when the
+// attempt is cancelled, times out, or loses its lease.
 type TaskContext interface {
 	context.Context
-	// Task is the task; Attempt in it counts from 1.
+	// Task returns the task. Its field Attempt counts from 1.
 	Task() *perdure.Task
-	// Workspace is the execution's folder, relative to the worker's root.
+	// Workspace returns the execution's folder, relative to the worker's root.
 	Workspace() string
-	// Execution is the execution that the task belongs to.
+	// Execution returns the execution to which the task belongs.
 	Execution() (*perdure.Execution, error)
 	// Path returns the entries from the root to leaf.
 	Path(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
-	// Stream shows content to clients.
+	// Stream returns the stream through which clients see content while it grows.
 	Stream() Stream
-	// Progress notes how far the attempt is. Clients see it in the list of tasks
-	// with the worker's next heartbeat. It is a sign of life, as Heartbeat is.
+	// Progress records the attempt's progress. Clients see it in the list of tasks after the
+	// worker's next heartbeat. It counts as a sign of life, like Heartbeat.
 	Progress(v any)
-	// Heartbeat says that the code is at work; see HeartbeatTimeout.
+	// Heartbeat reports that the code is running; see HeartbeatTimeout.
 	Heartbeat()
 }
 
-// TaskDefinition is a task kind as a worker registers it.
+// TaskDefinition is a task kind in the form that a worker registers.
 type TaskDefinition struct {
 	Spec perdure.KindSpec
 	Run  func(ctx TaskContext, input json.RawMessage) (json.RawMessage, error)
@@ -77,8 +76,8 @@ type TaskDefinition struct {
 	Replay func(ctx TaskContext, result json.RawMessage) error
 }
 
-// DefineTask creates a task kind of a function. An error of the function is tried
-// again, up to the task's attempts, unless it is Permanent.
+// DefineTask creates a task kind from a function. If the function returns an error, the task is
+// tried again, up to its maximum number of attempts, unless the error is Permanent.
 func DefineTask[In, Out any](kind string, fn func(ctx TaskContext, in In) (Out, error)) TaskDefinition {
 	return TaskDefinition{
 		Spec: perdure.KindSpec{Kind: kind, InputSchema: Schema[In]()},
@@ -96,7 +95,7 @@ func DefineTask[In, Out any](kind string, fn func(ctx TaskContext, in In) (Out, 
 	}
 }
 
-// Permanent marks an error that another attempt would not mend.
+// Permanent marks an error for which another attempt is useless.
 func Permanent(err error) error {
 	return &perdure.TaskError{Code: codeOf(err), Message: messageOf(err), Permanent: true}
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// The state of version 1, as checkpoints of before hold it.
+// orderV1 is the state of version 1, as older checkpoints hold it.
 type orderV1 struct {
 	Customer string
 	Phase    int
 }
 
-// The state of version 2.
+// order is the state of version 2.
 type order struct {
 	First, Last string
 	Phase       int
@@ -29,8 +29,7 @@ var orders = agent.DefineState[order](2,
 	}),
 )
 
-// An agent whose state has changed: executions whose checkpoint holds the older
-// one continue with it.
+// The state of an agent has changed. Executions whose checkpoint has the older state continue.
 func ExampleDefineState() {
 	agent.DefineFunc("order", func(ctx agent.Context, customer string) (string, error) {
 		st, known, err := orders.Load(ctx)
@@ -52,7 +51,7 @@ func ExampleDefineState() {
 	})
 }
 
-// Waiting for whatever comes first: an answer, a task, or the time.
+// A wait for the first of several events: an answer, a task, or a timeout.
 func ExampleOnSignal() {
 	agent.DefineFunc("approval", func(ctx agent.Context, question string) (string, error) {
 		check := ctx.Schedule("check", question)
@@ -77,8 +76,8 @@ func ExampleOnSignal() {
 	})
 }
 
-// An agent that works through a list. A crash costs the page that it was
-// at, and a resume reads nothing of those before.
+// An agent processes a list. A crash repeats only the current page, and a resume reads no data of
+// earlier pages.
 func ExampleLoop() {
 	type progress struct {
 		Next  int
@@ -91,7 +90,7 @@ func ExampleLoop() {
 				return true, nil
 			}
 			text, err := agent.Step(ctx, "fetch", func(context.Context) (string, error) {
-				return pages[p.Next], nil // in life: a request
+				return pages[p.Next], nil // in practice, a request
 			})
 			if err != nil {
 				return false, err

@@ -8,9 +8,9 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// Schema is the JSON Schema of a Go type, nil where it has none of use. It holds
-// no references, which model providers do not take in the parameters of a tool,
-// but for a type that contains itself.
+// Schema returns the JSON Schema of a Go type, nil if it has no useful one. The schema has no
+// references, which model providers do not accept in the parameters of a tool. The exception is a
+// type that contains itself.
 func Schema[T any]() json.RawMessage {
 	root := reflect.TypeFor[T]()
 	for root != nil && root.Kind() == reflect.Pointer {
@@ -30,8 +30,8 @@ func Schema[T any]() json.RawMessage {
 	return raw
 }
 
-// expandRoot puts what the root refers to in its place: an object at the root is
-// what every reader of tool schemas understands.
+// expandRoot replaces a reference at the root with its target. Every reader of tool schemas accepts
+// an object at the root.
 func expandRoot(schema *jsonschema.Schema) {
 	of, ok := schema.Definitions[strings.TrimPrefix(schema.Ref, "#/$defs/")]
 	if !ok {

@@ -24,7 +24,7 @@ type (
 	}
 )
 
-// A schema stands by itself, as providers want the parameters of a tool.
+// A schema has no references, as providers require for the parameters of a tool.
 func TestSchemaHoldsNoReferences(t *testing.T) {
 	for name, schema := range map[string]string{
 		"a struct": string(agent.Schema[leafType]()), "a pointer": string(agent.Schema[*leafType]()),
@@ -42,7 +42,7 @@ func TestSchemaHoldsNoReferences(t *testing.T) {
 			t.Errorf("%s gives %v", in, err)
 		}
 	}
-	// A type that contains itself needs a reference, below an object at the root.
+	// A type that contains itself needs a reference, but the root is an object.
 	tree := agent.Schema[treeType]()
 	if !strings.Contains(string(tree), `"type":"object"`) || strings.HasPrefix(string(tree), `{"$ref"`) {
 		t.Errorf("the schema of a tree is %s", tree)

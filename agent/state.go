@@ -8,22 +8,20 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Versioned is the checkpoint state of an agent whose type changes over time.
-// The version goes into the checkpoint's metadata, so that the state itself
-// stays the author's plain JSON.
+// Versioned is the checkpoint state of an agent whose state type changes over time. The version is
+// in the checkpoint's metadata, so the state itself is the author's plain JSON.
 type Versioned[T any] struct {
 	version    int
 	migrations map[int]Migration
 }
 
-// Migration brings the state of one version to the next.
+// Migration converts a state of one version to the next version.
 type Migration struct {
 	from int
 	do   func(json.RawMessage) (json.RawMessage, error)
 }
 
-// Migrate creates a migration of the states of the version from to the next
-// version.
+// Migrate creates a migration of states from the version from to from+1.
 func Migrate[Old, New any](from int, fn func(Old) (New, error)) Migration {
 	return Migration{from: from, do: func(raw json.RawMessage) (json.RawMessage, error) {
 		var old Old
@@ -38,11 +36,10 @@ func Migrate[Old, New any](from int, fn func(Old) (New, error)) Migration {
 	}}
 }
 
-// DefineState says that an agent's state is a T, of the given version from 1.
-// Older states are brought forward by the migrations, a version at a time. A
-// state that was saved without a version is of version 0; without a migration
-// from 0 it is taken for version 1. DefineState panics if a version from 1 on
-// has no migration to the next, or two: that is a mistake of the program.
+// DefineState defines that an agent's state is a T of the given version; versions begin at 1. The
+// migrations convert older states, one version at a time. A state without a version has version 0;
+// without a migration from 0, it is treated as version 1. DefineState panics if a version from 1 on
+// has no migration to the next version, or more than one, because this is a programming error.
 func DefineState[T any](version int, migrations ...Migration) Versioned[T] {
 	v := Versioned[T]{version: version, migrations: map[int]Migration{}}
 	for _, m := range migrations {
@@ -62,14 +59,13 @@ func DefineState[T any](version int, migrations ...Migration) Versioned[T] {
 	return v
 }
 
-// ErrNewerState is wrapped by the error for a state that a newer version of the
-// agent has saved. An agent that returns it is given back, so that a worker with
-// the newer version may continue.
+// ErrNewerState is wrapped by the error for a state that a newer version of the agent saved. If an
+// agent returns it, the worker releases the execution, so that a worker with the newer version can
+// continue.
 var ErrNewerState = errors.New("the state is newer than this worker")
 
-// Load returns the newest checkpoint's state; false if there is no checkpoint yet.
-// Errors: ErrNewerState, invalid_argument (it does not decode, or a migration
-// failed).
+// Load returns the newest checkpoint's state; false if there is no checkpoint. Errors:
+// ErrNewerState; invalid_argument for a state that cannot be decoded and for a failed migration.
 func (v Versioned[T]) Load(ctx Context) (T, bool, error) {
 	var state T
 	var raw json.RawMessage
@@ -93,12 +89,12 @@ func (v Versioned[T]) Load(ctx Context) (T, bool, error) {
 	return state, true, nil
 }
 
-// migrate brings a state to the newest version.
+// migrate converts a state to the newest version.
 func (v Versioned[T]) migrate(raw json.RawMessage, version int) (json.RawMessage, error) {
 	for ; version < v.version; version++ {
 		m, ok := v.migrations[version]
 		if !ok {
-			continue // from 0
+			continue // there is no migration from 0
 		}
 		next, err := m.do(raw)
 		if err != nil {
@@ -109,7 +105,7 @@ func (v Versioned[T]) migrate(raw json.RawMessage, version int) (json.RawMessage
 	return raw, nil
 }
 
-// Save creates a checkpoint of the state. It blocks as Checkpoint does.
+// Save creates a checkpoint of the state. It blocks like Checkpoint.
 func (v Versioned[T]) Save(ctx Context, state T, opts ...CheckpointOption) error {
 	return ctx.Checkpoint(state, append(opts[:len(opts):len(opts)], StateVersion(v.version))...)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Await waits for one task and decodes its result. An error is the task's own
-// (*perdure.TaskError), or that of the wait.
+// Await waits for one task and decodes its result. The error is the task's *perdure.TaskError, or
+// the error of the wait.
 func Await[T any](ctx Context, f Future) (T, error) {
 	var out T
 	results, err := ctx.Await(All, f)
@@ -23,8 +23,8 @@ func Call[T any](ctx Context, kind string, input any, opts ...TaskOption) (T, er
 	return Await[T](ctx, ctx.Schedule(kind, input, opts...))
 }
 
-// JoinAll waits for all tasks and returns their results in input order. It fails
-// as soon as one of them has failed. Without tasks it returns no results.
+// JoinAll waits for all tasks and returns their results in input order. It returns an error as soon
+// as one of them has failed. Without tasks it returns no results.
 func JoinAll[T any](ctx Context, futures ...Future) ([]T, error) {
 	out := make([]T, len(futures))
 	if len(futures) == 0 {
@@ -47,13 +47,13 @@ func JoinAll[T any](ctx Context, futures ...Future) ([]T, error) {
 	return out, nil
 }
 
-// Settled is how one task of JoinSettled ended.
+// Settled describes how one task of JoinSettled ended.
 type Settled[T any] struct {
 	Value T
 	Err   error
 }
 
-// JoinSettled waits for all tasks to end and returns how each ended, in input order.
+// JoinSettled waits for the end of all tasks and returns how each of them ended, in input order.
 func JoinSettled[T any](ctx Context, futures ...Future) ([]Settled[T], error) {
 	out := make([]Settled[T], len(futures))
 	if len(futures) == 0 {
@@ -69,8 +69,8 @@ func JoinSettled[T any](ctx Context, futures ...Future) ([]Settled[T], error) {
 	return out, nil
 }
 
-// Select waits for the first success, in input order among those that have
-// succeeded, and returns its index. If all have failed it returns the last error.
+// Select waits for the first success and returns its index and value. If several tasks have
+// succeeded, it chooses the first in input order. If all have failed, it returns the last error.
 // Without tasks it returns an error.
 func Select[T any](ctx Context, futures ...Future) (int, T, error) {
 	var zero T
@@ -94,7 +94,7 @@ func Select[T any](ctx Context, futures ...Future) (int, T, error) {
 	return -1, zero, last
 }
 
-// SelectCancel is Select that cancels the tasks that were not chosen.
+// SelectCancel is Select, and cancels the tasks that were not chosen.
 func SelectCancel[T any](ctx Context, futures ...Future) (int, T, error) {
 	chosen, value, err := Select[T](ctx, futures...)
 	if chosen < 0 {
@@ -108,9 +108,9 @@ func SelectCancel[T any](ctx Context, futures ...Future) (int, T, error) {
 	return chosen, value, err
 }
 
-// Step runs fn in this process and records its result, which an agent that is entered
-// again gets; see Context.RunStep. A name may be used once in one run of the function,
-// unless StepInstance tells its uses apart.
+// Step runs fn in this process and records its result. An agent that is entered again receives the
+// recorded result; see Context.RunStep. Within one run of the function, a name may be used once,
+// unless StepInstance distinguishes its uses.
 func Step[T any](ctx Context, name string, fn func(context.Context) (T, error), opts ...StepOption) (T, error) {
 	var out T
 	raw, err := ctx.RunStep(name, func(c context.Context) (json.RawMessage, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// fake is a Context whose tasks have ended, or not, as the test says.
+// fake is a Context whose tasks have ended, or not, as the test defines.
 type fake struct {
 	agent.Context
 	ended     map[uuid.UUID]*perdure.Task
@@ -41,8 +41,8 @@ func (f *fake) Await(how agent.How, futures ...agent.Future) ([]agent.Result, er
 
 func (f *fake) CancelTask(future agent.Future) { f.cancelled = append(f.cancelled, future.ID) }
 
-// futures creates a task for each: a number completed with it, an error failed,
-// nil runs on.
+// futures creates a task for each element: a number completes the task, an error fails it, and nil
+// leaves it running.
 func (f *fake) futures(ends ...any) []agent.Future {
 	f.ended = map[uuid.UUID]*perdure.Task{}
 	var futures []agent.Future
@@ -72,7 +72,7 @@ func TestJoinAll(t *testing.T) {
 	}{
 		{[]any{}, []int{}, ""},
 		{[]any{3, 1, 2}, []int{3, 1, 2}, ""}, // input order
-		{[]any{nil, errOne, 2}, nil, "one"},  // at once, with one running
+		{[]any{nil, errOne, 2}, nil, "one"},  // at once, while one is running
 		{[]any{errOne, errTwo}, nil, "one"},
 		{[]any{1, "{"}, nil, "result"},
 	} {
@@ -113,7 +113,7 @@ func TestSelect(t *testing.T) {
 		value int
 		fail  string
 	}{
-		{[]any{nil, errOne, 5, 6}, 2, 5, ""}, // by input order among successes
+		{[]any{nil, errOne, 5, 6}, 2, 5, ""}, // the first success in input order
 		{[]any{errOne, errTwo}, -1, 0, "two"},
 		{[]any{}, -1, 0, "at least one"},
 	} {
@@ -142,7 +142,7 @@ func TestSelectCancelsTheRest(t *testing.T) {
 	}
 }
 
-// An error of the wait is never a task's.
+// An error of the wait differs from a task's error.
 func TestErrorsOfTheWait(t *testing.T) {
 	f := &fake{lost: agent.ErrCancelled}
 	futures := f.futures(1)
@@ -239,7 +239,7 @@ func TestStepKeepsItsType(t *testing.T) {
 	}
 }
 
-// stepper runs steps, or gives what is recorded.
+// stepper runs steps, or returns the recorded results.
 type stepper struct {
 	agent.Context
 	recorded json.RawMessage

@@ -6,14 +6,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Ability is something that a request may ask for and not every provider does.
+// Ability is a feature of a request that not every provider supports.
 type Ability string
 
 // The abilities.
 const (
 	AbleToChooseTools Ability = "tool_choice"
 	AbleToCallOneTool Ability = "parallel_tool_calls"
-	AbleToFormat      Ability = "text.format" // by a schema
+	AbleToFormat      Ability = "text.format" // with a schema
 	AbleToSayObject   Ability = "text.format without a schema"
 )
 
@@ -22,14 +22,14 @@ type Able interface {
 	Abilities() []Ability
 }
 
-// Can reports whether a provider has an ability.
+// Can reports whether a provider has the ability.
 func Can(p Provider, ability Ability) bool {
 	able, ok := p.(Able)
 	return ok && slices.Contains(able.Abilities(), ability)
 }
 
-// CheckRequest refuses a request that asks for what the provider cannot do: it
-// would be ignored. The error is an *Error that is not worth a retry.
+// CheckRequest refuses a request that needs an ability that the provider lacks, because the
+// provider would ignore it. The error is an *Error that is not retryable.
 func CheckRequest(p Provider, req Request) error {
 	for _, asked := range []struct {
 		ability Ability

@@ -18,7 +18,7 @@ func (unable) Stream(context.Context, llm.Request, func(llm.Delta) error) (*llm.
 	return nil, nil
 }
 
-// What a provider is not able to do is refused, never ignored.
+// A request beyond a provider's abilities is refused, never ignored.
 func TestRequestsBeyondAProviderAreRefused(t *testing.T) {
 	no := false
 	for name, r := range map[string]llm.Request{

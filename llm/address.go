@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// dialPolicy decides which addresses a model call may reach.
+// dialPolicy decides to which addresses a model call may connect.
 type dialPolicy struct {
 	allowLoopback bool
 	allowHosts    []string // lower case, without port
 }
 
-// internal are the networks beside netip's own private ones in which only what
-// the operator configured is meant; nowhere are those that no server is at, and
-// tunnels that hide where they lead.
+// internal are networks, in addition to netip's private ones, that only the operator's configured
+// hosts may use. nowhere are networks without servers, and tunnels that hide their target.
 var (
 	internal = prefixes("100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "fec0::/10")
 	nowhere  = prefixes("0.0.0.0/8", "240.0.0.0/4", "2001::/32")
@@ -32,9 +31,9 @@ func within(ps []netip.Prefix, addr netip.Addr) bool {
 	return slices.ContainsFunc(ps, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// permits reports whether a connection to host may go to addr, to which host has
-// been resolved. The check is made on the address that is dialled, so a name
-// that resolves differently a second time gains nothing.
+// permits reports whether a connection to host may use addr, to which host was resolved. The check
+// is made on the dialled address, so a name that resolves differently the second time gains
+// nothing.
 func (p dialPolicy) permits(host string, addr netip.Addr) bool {
 	addr = plain(addr)
 	configured := slices.Contains(p.allowHosts, strings.ToLower(host))
@@ -44,8 +43,8 @@ func (p dialPolicy) permits(host string, addr netip.Addr) bool {
 	case addr.IsLoopback():
 		return p.allowLoopback || configured
 	case addr.IsLinkLocalUnicast():
-		// Clouds serve credentials there: only an address that the operator
-		// wrote out himself is meant.
+		// Clouds serve credentials there. Only an address that the operator wrote literally is
+		// allowed.
 		literal, err := netip.ParseAddr(host)
 		return configured && err == nil && plain(literal) == addr
 	case addr.IsPrivate(), within(internal, addr):
@@ -54,23 +53,23 @@ func (p dialPolicy) permits(host string, addr netip.Addr) bool {
 	return true
 }
 
-// hidden are the networks of IPv6 whose addresses stand for one of IPv4, and at
-// which byte that begins.
+// hidden are the networks of IPv6 addresses that contain an IPv4 address, with the index of its
+// first byte.
 var hidden = []struct {
 	in netip.Prefix
 	at int
 }{
 	{netip.MustParsePrefix("64:ff9b::/96"), 12},   // NAT64
-	{netip.MustParsePrefix("64:ff9b:1::/48"), 12}, // NAT64 of a network's own
+	{netip.MustParsePrefix("64:ff9b:1::/48"), 12}, // local-use NAT64
 	{netip.MustParsePrefix("2002::/16"), 2},       // 6to4
 	{netip.MustParsePrefix("::/96"), 12},          // IPv4-compatible
 }
 
-// plain takes an IPv4 address out of the IPv6 forms that hide it.
+// plain extracts the IPv4 address from the IPv6 forms that contain one.
 func plain(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap().WithZone("")
 	if addr.IsLoopback() || addr.IsUnspecified() {
-		return addr // ::1 and :: look as if they stood for others
+		return addr // ::1 and :: only look like embedded addresses
 	}
 	for _, h := range hidden {
 		if h.in.Contains(addr) {

@@ -25,17 +25,17 @@ func TestAddresses(t *testing.T) {
 		{"64:ff9b::c0a8:101", false, false, true},
 		{"fd00::1", false, false, true},
 		{"100.64.0.1", false, false, true},
-		{"64:ff9b:1::a01:203", false, false, true}, // the same translation in a network's own prefix
+		{"64:ff9b:1::a01:203", false, false, true}, // NAT64 in a local prefix
 		{"64:ff9b:1:ffff::a9fe:a9fe", false, false, false},
 		{"2002:a01:203::1", false, false, true}, // 6to4
 		{"2002:a9fe:a9fe::", false, false, false},
 		{"2002:7f00:1::", false, true, true},
 		{"::10.1.2.3", false, false, true}, // IPv4-compatible
 		{"::169.254.169.254", false, false, false},
-		{"2001:0:a00:1::f5fe:fdfc", false, false, false}, // Teredo, which hides 10.1.2.3
-		{"fec0::1", false, false, true},                  // site-local, before fd00
+		{"2001:0:a00:1::f5fe:fdfc", false, false, false}, // Teredo, which contains 10.1.2.3
+		{"fec0::1", false, false, true},                  // site-local, the predecessor of fd00
 		{"198.18.0.1", false, false, true},
-		{"192.0.0.192", false, false, true}, // a cloud's metadata
+		{"192.0.0.192", false, false, true}, // metadata service of a cloud
 		{"255.255.255.255", false, false, false},
 		{"240.0.0.1", false, false, false},
 		{"100.100.100.200", false, false, true},

@@ -6,21 +6,20 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Builder makes a response out of what a provider streams: each call both
-// emits the piece and adds it to the parts, so that the two cannot differ.
-// Errors are those of emit.
+// Builder assembles a response from the stream of a provider. Each method both emits the delta and
+// adds it to the parts, so the two cannot differ. Errors: those of emit.
 type Builder struct {
 	emit  func(Delta) error
 	parts []perdure.Part
-	grown []*Grown // texts of the parts, as far as they came in pieces
+	grown []*Grown // texts of the parts that came in pieces
 	open  bool     // the last part may still grow
 
-	wire   bool   // texts come from a body read through MarkHalves
+	wire   bool   // the texts come from a body read through MarkHalves
 	halves joiner // of the last part, while it is open
-	failed error  // of emit, where it could not be returned at once
+	failed error  // error of emit that could not be returned at once
 }
 
-// NewBuilder starts an empty response; a nil emit drops the pieces.
+// NewBuilder creates an empty response. If emit is nil, the deltas are dropped.
 func NewBuilder(emit func(Delta) error) *Builder {
 	if emit == nil {
 		emit = func(Delta) error { return nil }
@@ -28,16 +27,16 @@ func NewBuilder(emit func(Delta) error) *Builder {
 	return &Builder{emit: emit, parts: []perdure.Part{}}
 }
 
-// NewWireBuilder starts an empty response out of texts that come from a body read
-// through MarkHalves, as Checked returns it. Half of a character at the end of a
-// piece waits for the next piece of the same part.
+// NewWireBuilder creates an empty response for texts from a body that is read through MarkHalves,
+// as Checked returns it. Half of a character at the end of a piece waits for the next piece of the
+// same part.
 func NewWireBuilder(emit func(Delta) error) *Builder {
 	b := NewBuilder(emit)
 	b.wire = true
 	return b
 }
 
-// joined returns a text of a wire with whole characters.
+// joined returns a text with the marked halves joined to characters.
 func (b *Builder) joined(s string) string {
 	if !b.wire {
 		return s
@@ -45,7 +44,7 @@ func (b *Builder) joined(s string) string {
 	return Joined(s)
 }
 
-// join returns what of s can be added to the open part.
+// join returns the prefix of s that can be added to the open part.
 func (b *Builder) join(s string) string {
 	if !b.wire {
 		return s
@@ -53,7 +52,7 @@ func (b *Builder) join(s string) string {
 	return b.halves.join(s)
 }
 
-// send emits a piece, unless an earlier one failed.
+// send emits a delta, unless an earlier one failed.
 func (b *Builder) send(d Delta) error {
 	if b.failed == nil {
 		b.failed = b.emit(d)
@@ -61,7 +60,7 @@ func (b *Builder) send(d Delta) error {
 	return b.failed
 }
 
-// settle ends the last part: half of a character that waits there has no other.
+// settle ends the last part. A waiting half of a character has no second half.
 func (b *Builder) settle() {
 	text := b.halves.end()
 	if text == "" {
@@ -75,10 +74,10 @@ func (b *Builder) settle() {
 	} else {
 		b.parts[i].Text = b.text(i).Add(text)
 	}
-	_ = b.send(d) // the error is kept for the next call
+	_ = b.send(d) // the next call returns the error
 }
 
-// Text adds to the text part that is open, or begins one.
+// Text appends to the open text part, or begins one.
 func (b *Builder) Text(s string) error {
 	if s == "" {
 		return nil
@@ -91,7 +90,7 @@ func (b *Builder) Text(s string) error {
 	return b.send(Delta{Kind: DeltaText, Part: i, Text: s})
 }
 
-// Thinking adds to the thinking part that is open, or begins one.
+// Thinking appends to the open thinking part, or begins one.
 func (b *Builder) Thinking(s string) error {
 	if s == "" {
 		return nil
@@ -104,30 +103,28 @@ func (b *Builder) Thinking(s string) error {
 	return b.send(Delta{Kind: DeltaThinking, Part: i, Text: s})
 }
 
-// Sign sets the signature of the thinking part that is open; a signature
-// without text is a part of its own.
+// Sign sets the signature of the open thinking part. A signature without text is a separate part.
 func (b *Builder) Sign(signature string) {
 	i := b.grow(perdure.PartThinking)
 	b.parts[i].ThinkingSignature += signature
 }
 
-// SetSignature is Sign for a signature that is given again with every piece.
+// SetSignature is Sign for a signature that every delta repeats.
 func (b *Builder) SetSignature(signature string) {
 	b.parts[b.grow(perdure.PartThinking)].ThinkingSignature = signature
 }
 
-// SetNative keeps the provider's own block of the thinking part that is open.
+// SetNative stores the provider's own block of the open thinking part.
 func (b *Builder) SetNative(block json.RawMessage) {
 	b.parts[b.grow(perdure.PartThinking)].Native = block
 }
 
-// SignText sets the signature of the text part that is open; a signature without
-// text is a part of its own.
+// SignText sets the signature of the open text part. A signature without text is a separate part.
 func (b *Builder) SignText(signature string) {
 	b.parts[b.grow(perdure.PartText)].TextSignature = signature
 }
 
-// SignedText adds a text part of its own, which may be empty, and its signature.
+// SignedText adds a separate text part with its signature. The text may be empty.
 func (b *Builder) SignedText(text, signature string) error {
 	b.Break()
 	text = b.joined(text)
@@ -135,7 +132,7 @@ func (b *Builder) SignedText(text, signature string) error {
 	return b.send(Delta{Kind: DeltaText, Part: len(b.parts) - 1, Text: text})
 }
 
-// SignedThinking is SignedText for thinking.
+// SignedThinking adds a separate thinking part with its signature. The text may be empty.
 func (b *Builder) SignedThinking(text, signature string) error {
 	b.Break()
 	text = b.joined(text)
@@ -143,13 +140,13 @@ func (b *Builder) SignedThinking(text, signature string) error {
 	return b.send(Delta{Kind: DeltaThinking, Part: len(b.parts) - 1, Text: text})
 }
 
-// Redacted adds a thinking part of which only the provider can read data.
+// Redacted adds a thinking part whose data only the provider can read.
 func (b *Builder) Redacted(data string) {
 	b.Break()
 	b.parts = append(b.parts, perdure.Part{Type: perdure.PartThinking, Redacted: true, ThinkingSignature: data})
 }
 
-// Break closes the open part: what follows begins another.
+// Break closes the open part.
 func (b *Builder) Break() {
 	b.settle()
 	b.open = false
@@ -165,7 +162,7 @@ func (b *Builder) grow(t perdure.PartType) int {
 	return len(b.parts) - 1
 }
 
-// text returns the text of part i, which comes in pieces alone.
+// text returns the text of part i, which grows only through pieces.
 func (b *Builder) text(i int) *Grown {
 	for len(b.grown) <= i {
 		b.grown = append(b.grown, &Grown{})
@@ -181,10 +178,10 @@ func (b *Builder) StartTool(name, providerID string) (int, error) {
 	return i, b.send(Delta{Kind: DeltaToolStart, Part: i, ToolName: name, ProviderID: providerID})
 }
 
-// NameTool corrects the provider's id of the call in part i, before its end.
+// NameTool sets the provider's id of the call in part i, before its end.
 func (b *Builder) NameTool(i int, providerID string) { b.parts[i].ProviderID = providerID }
 
-// ToolArguments adds to the arguments of the call in part i.
+// ToolArguments appends to the arguments of the call in part i.
 func (b *Builder) ToolArguments(i int, s string) error {
 	if s == "" {
 		return nil
@@ -200,12 +197,12 @@ func (b *Builder) EndTool(i int) error {
 	return b.send(Delta{Kind: DeltaToolEnd, Part: i, ToolName: p.Name, ProviderID: p.ProviderID})
 }
 
-// Parts are the parts so far; never nil.
+// Parts returns the parts so far; never nil.
 func (b *Builder) Parts() []perdure.Part { return b.parts }
 
-// Finish makes the response: it fills the cost from prices, and refuses one
-// that says nothing. A server that answers with no content and no tokens has
-// failed, and taking that for a final answer would end the run.
+// Finish returns the response with its cost from prices. It refuses an empty response: a server
+// that returns no content and no tokens has failed, and accepting that as a final answer would end
+// the run.
 func (b *Builder) Finish(m Model, stop perdure.StopReason, usage perdure.Usage, prices Prices) (*Response, error) {
 	b.settle()
 	if b.failed != nil {

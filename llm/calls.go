@@ -6,35 +6,35 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Calls assembles the tool calls of one response. Beyond Builder it knows what
-// servers get wrong: a call delivered twice (same id, name and argument bytes)
-// is one call, two calls that share an id but differ are two, and a call
-// without a name is one of perdure.UnnamedTool, which the agent answers with an
-// error: the answer has been paid for, and the next may be as bad.
+// Calls assembles the tool calls of one response. In addition to Builder, it handles mistakes of
+// servers. A call delivered twice (same id, name and argument bytes) is one call; two calls that
+// share an id but differ are two. A call without a name gets the name perdure.UnnamedTool, and the
+// agent answers it with an error. The answer is not refused, because it has been paid for, and the
+// next one may be no better.
 type Calls struct {
 	builder *Builder
 	all     []*Call
 }
 
-// Call is a tool call on its way in.
+// Call is a tool call that is being received.
 type Call struct {
 	Name, ID, Arguments string
 
 	grown   Grown // Arguments
-	part    int   // in the builder; -1 while nothing has been emitted
+	part    int   // index in the builder; -1 before the first delta
 	halves  joiner
 	suspect bool
 	ended   bool
 }
 
-// NewCalls assembles calls into builder. The provider's name is not used any more.
+// NewCalls creates a Calls that assembles calls into builder. The provider's name is unused.
 func NewCalls(builder *Builder, _ string) *Calls { return &Calls{builder: builder} }
 
-// All are the calls so far in order of arrival, repeated ones included.
+// All returns the calls so far in order of arrival, including repeated ones.
 func (c *Calls) All() []*Call { return c.all }
 
-// Start begins a call. One whose id was seen before may be a repetition, and is
-// held back until it is whole.
+// Start begins a call. A call whose id was seen before may be a repetition. It is held back until
+// it is complete.
 func (c *Calls) Start(name, id string) (*Call, error) {
 	name, id = c.builder.joined(name), c.builder.joined(id)
 	call := &Call{Name: name, ID: id, part: -1, suspect: c.seen(id)}
@@ -78,7 +78,7 @@ func (c *Calls) Identify(call *Call, name, id string) error {
 	return c.emitStart(call)
 }
 
-// Append adds to a call's arguments.
+// Append appends to a call's arguments.
 func (c *Calls) Append(call *Call, arguments string) error {
 	if c.builder.wire {
 		arguments = call.halves.join(arguments)
@@ -86,18 +86,18 @@ func (c *Calls) Append(call *Call, arguments string) error {
 	return c.AppendRaw(call, arguments)
 }
 
-// Complete adds what a call's arguments lack to be whole, and nothing where they
-// are no beginning of whole.
+// Complete appends the missing rest of a call's arguments. It does nothing if the arguments are not
+// a prefix of whole.
 func (c *Calls) Complete(call *Call, whole string) error {
 	rest, ok := strings.CutPrefix(c.builder.joined(whole), call.Arguments)
 	if !ok {
 		return nil
 	}
-	call.halves = joiner{} // what waited is in the rest
+	call.halves = joiner{} // the rest contains the waiting half
 	return c.AppendRaw(call, rest)
 }
 
-// AppendRaw is Append for arguments that did not come through MarkHalves.
+// AppendRaw is Append for arguments that were not read through MarkHalves.
 func (c *Calls) AppendRaw(call *Call, arguments string) error {
 	call.Arguments = call.grown.Add(arguments)
 	if call.part < 0 {
@@ -106,8 +106,8 @@ func (c *Calls) AppendRaw(call *Call, arguments string) error {
 	return c.builder.ToolArguments(call.part, arguments)
 }
 
-// End settles a call: a repetition is dropped, anything else is in the response
-// from now on. Ending twice does nothing.
+// End ends a call. It drops a repetition, and adds any other call to the response. Further calls of
+// End do nothing.
 func (c *Calls) End(call *Call) error {
 	if call.ended {
 		return nil
@@ -129,8 +129,7 @@ func (c *Calls) End(call *Call) error {
 	return c.builder.EndTool(call.part)
 }
 
-// Sign keeps the signature of a call that has ended, as some providers make one
-// for it. A repetition needs none.
+// Sign stores the provider's signature of an ended call. It ignores a repetition.
 func (c *Calls) Sign(call *Call, signature string) {
 	if call.part >= 0 {
 		c.builder.parts[call.part].ThinkingSignature = signature
@@ -149,7 +148,7 @@ func (c *Calls) repeats(call *Call) bool {
 	return false
 }
 
-// Finish ends the calls that are still open, in order.
+// Finish ends the open calls, in order.
 func (c *Calls) Finish() error {
 	for _, call := range c.all {
 		if err := c.End(call); err != nil {

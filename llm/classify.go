@@ -13,32 +13,32 @@ import (
 )
 
 const (
-	// maxMessage bounds what is quoted of a provider's error message, in bytes.
+	// maxMessage is the maximum number of bytes quoted from a provider's error message.
 	maxMessage = 500
-	// maxErrorBody bounds what is read of an answer that is no success, in bytes.
+	// maxErrorBody is the maximum number of bytes read from an error response.
 	maxErrorBody = 64 << 10
 )
 
-// CheckStatus reads and closes an answer that is no success and returns its
-// Error; it leaves a success alone and returns nil. It stands between the client
-// and an SDK, because an SDK fails on bodies that are not of its own API.
+// CheckStatus reads and closes an error response and returns its Error. It returns nil for a
+// success and does not read it. It runs between the HTTP client and an SDK, because an SDK fails on
+// bodies that are not of its own API.
 func CheckStatus(provider string, resp *http.Response) error {
 	if resp.StatusCode < http.StatusBadRequest {
 		return nil
 	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part is better than nothing
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part of the body is enough
 	_ = resp.Body.Close()
 	return StatusError(provider, resp.StatusCode, resp.Header, body)
 }
 
-// StatusError makes the Error for an HTTP answer that is no success. It quotes
-// the message in body, except where that speaks of the key.
+// StatusError returns the Error of an HTTP error response. It quotes the message in body, unless
+// the message mentions the key.
 func StatusError(provider string, status int, header http.Header, body []byte) *Error {
 	said := parseErrorBody(body)
 	e := &Error{Provider: provider, Status: status, Message: shorten(said.message), RetryAfter: retryAfter(header)}
 	e.Kind, e.Retryable = kindOfStatus(status)
 	switch said.code {
-	case "insufficient_quota": // stays so however often one asks
+	case "insufficient_quota": // does not change with retries
 		e.Retryable = false
 	case "content_filter", "content_policy_violation":
 		e.Kind, e.Retryable = Refused, false
@@ -52,9 +52,8 @@ func StatusError(provider string, status int, header http.Header, body []byte) *
 	return e
 }
 
-// EventError makes the Error for an error event inside a stream, whose HTTP
-// status was a success and says nothing. One that names no known type or
-// status is taken for a passing failure.
+// EventError returns the Error of an error event in a stream with a successful HTTP status. An
+// event without a known type or status counts as a temporary failure.
 func EventError(provider string, data []byte) *Error {
 	said := parseErrorBody(Escaped(data))
 	status := http.StatusInternalServerError
@@ -74,7 +73,7 @@ func EventError(provider string, data []byte) *Error {
 	return StatusError(provider, status, http.Header{}, data)
 }
 
-// statusOfName is the HTTP status for which an error type or code stands.
+// statusOfName maps error types and codes to HTTP statuses.
 var statusOfName = map[string]int{
 	"image_too_large":          http.StatusBadRequest,
 	"image_parse_error":        http.StatusBadRequest,
@@ -99,8 +98,8 @@ var statusOfName = map[string]int{
 
 type errorBody struct{ message, kind, code string }
 
-// parseErrorBody takes what it can of the shapes in use: {"error": {"message",
-// "type", "code"}}, {"error": "text"}, {"message"}, {"detail"}.
+// parseErrorBody parses the known forms: {"error": {"message", "type", "code"}}, {"error": "text"},
+// {"message"}, {"detail"}.
 func parseErrorBody(data []byte) errorBody {
 	var body map[string]any
 	if json.Unmarshal(data, &body) != nil {
@@ -150,9 +149,8 @@ func kindOfStatus(status int) (kind ErrorKind, retryable bool) {
 	return Unknown, false
 }
 
-// TransportError makes the error for a call that broke off: ctx's own if ctx
-// has ended, the *Error inside err if there is one, otherwise a retryable
-// network error or timeout.
+// TransportError returns the error of an interrupted call. It is ctx's error if ctx has ended, or
+// the *Error in err if there is one. Otherwise it is a retryable network error or timeout.
 func TransportError(ctx context.Context, provider string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -170,9 +168,9 @@ func TransportError(ctx context.Context, provider string, err error) error {
 	return &Error{Kind: Network, Retryable: true, Provider: provider, Message: "the connection to the provider broke", Err: err}
 }
 
-// retryAfter reads retry-after-ms, or retry-after in seconds or as a date, 0
-// where there is neither. A date is taken relative to the answer's own Date, so
-// that clocks that differ do no harm.
+// retryAfter parses retry-after-ms, or retry-after in seconds or as a date; it returns 0 if neither
+// is set. A date is relative to the response's own Date header, so that different clocks do not
+// matter.
 func retryAfter(header http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil {
 		return clampWait(ms * float64(time.Millisecond))
@@ -193,7 +191,7 @@ func retryAfter(header http.Header) time.Duration {
 }
 
 func clampWait(d float64) time.Duration {
-	if !(d > 0) { // also not a number
+	if !(d > 0) { // also excludes NaN
 		return 0
 	}
 	return time.Duration(min(d, float64(24*time.Hour)))

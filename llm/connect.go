@@ -2,18 +2,18 @@ package llm
 
 import "net/http"
 
-// Config is what the provider of a service is made from.
+// Config configures a provider.
 type Config struct {
-	// Endpoints resolves where calls go and with which key; required.
+	// Endpoints resolves the endpoint and the key of each call; required.
 	Endpoints *Endpoints
-	// Client makes the calls; nil: NewClient that allows Endpoints.Hosts.
+	// Client is the HTTP client for calls. Default: NewClient with Endpoints.Hosts allowed.
 	Client *http.Client
-	// Prices fill the cost; nil: DefaultPrices.
+	// Prices are used for the cost. Default: DefaultPrices.
 	Prices Prices
 }
 
-// Normal fills in the defaults. It reads no environment: a key that Endpoints
-// does not name is never sent.
+// Normal returns the configuration with defaults filled in. It reads no environment variables: a
+// key that Endpoints does not name is never sent.
 func (c Config) Normal() Config {
 	if c.Client == nil {
 		c.Client = NewClient(TransportConfig{AllowHosts: c.Endpoints.Hosts()})
@@ -21,12 +21,11 @@ func (c Config) Normal() Config {
 	return c
 }
 
-// Connection is where one call goes, and the key that it carries; "" is none.
+// Connection is the base URL of a call and its key; "" means no key.
 type Connection struct{ BaseURL, Key string }
 
-// Connect finds where a provider's call goes. The error is permission_denied
-// where the operator does not allow it, and an *Error that names the variable
-// where the key is missing.
+// Connect returns the connection of a call. Errors: permission_denied if the operator does not
+// allow the endpoint; an *Error that names the variable if the key is missing.
 func (c Config) Connect(provider string, req Request) (Connection, error) {
 	endpoint, err := c.Endpoints.Resolve(provider, req.BaseURL, req.APIKeyEnv)
 	if err != nil {
@@ -36,9 +35,8 @@ func (c Config) Connect(provider string, req Request) (Connection, error) {
 	return Connection{endpoint.BaseURL, key}, err
 }
 
-// Checked creates a request and returns an answer that is no success as an *Error. The
-// body of a success is read through MarkHalves.
-// It is what the middlewares of the SDKs do.
+// Checked sends a request. It returns an *Error for an error response. The body of a success is
+// read through MarkHalves. The SDKs' middlewares call it.
 func Checked(provider string, req *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	resp, err := send(req)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/perdure/perdure/llm/openairesponses"
 )
 
-// remotes are the four wires that a conversation may move between, and Chat
-// Completions at OpenAI itself.
+// remotes are the four wires that a conversation may move between, and Chat Completions at OpenAI
+// itself.
 var remotes = []llmtest.Remote{
 	{
 		Wire: llmtest.Anthropic, Model: "claude-sonnet-4-5", BaseEnv: "ANTHROPIC_BASE_URL", KeyEnv: "ANTHROPIC_API_KEY",
@@ -52,8 +52,8 @@ var remotes = []llmtest.Remote{
 	},
 }
 
-// official creates a provider that calls OpenAI itself, as far as it knows: the
-// client brings what it sends to the test's server.
+// official creates a provider that believes to call OpenAI itself; the client sends its requests to
+// the test's server.
 func official(e *llm.Endpoints, c *http.Client) llm.Provider {
 	here, err := e.Resolve("openai", "", "")
 	if err != nil {
@@ -66,7 +66,7 @@ func official(e *llm.Endpoints, c *http.Client) llm.Provider {
 	return openai.New(openai.Config{Endpoints: there, Client: &http.Client{Transport: diverted{here.BaseURL, c.Transport}}})
 }
 
-// diverted sends what is meant for OpenAI to another server.
+// diverted sends requests for OpenAI to another server.
 type diverted struct {
 	to   string
 	next http.RoundTripper
@@ -86,9 +86,8 @@ func (d diverted) RoundTrip(req *http.Request) (*http.Response, error) {
 	return d.next.RoundTrip(req)
 }
 
-// Any conversation that the transcript rules let be stored is accepted by every
-// provider; a signature goes to nobody but its maker; and the bytes are the same
-// each time, and by each process.
+// Every provider accepts any conversation that the transcript rules allow. A signature is sent only
+// to its maker. The bytes are the same each time and in each process.
 func TestAnyStoredConversationIsAccepted(t *testing.T) {
 	type sender struct {
 		remote llmtest.Remote
@@ -123,7 +122,7 @@ func TestAnyStoredConversationIsAccepted(t *testing.T) {
 	})
 }
 
-// offered has a tool twice, as starts had that were not checked.
+// offered has a tool twice, as in starts from before the check existed.
 var offered = []llm.ToolSpec{
 	{Name: "bash", Schema: json.RawMessage(`{"type":"object"}`)},
 	{Name: "read-file", Schema: json.RawMessage(`{"type":"object"}`)},

@@ -6,11 +6,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// DeltaKind tells the pieces of a streamed answer apart.
+// DeltaKind is the kind of a Delta.
 type DeltaKind string
 
-// The kinds of Delta. A tool call is one tool_start, any number of
-// tool_arguments and one tool_end; calls made in parallel may interleave.
+// The kinds of Delta. A tool call is one tool_start, any number of tool_arguments and one tool_end.
+// Parallel calls may interleave.
 const (
 	DeltaText          DeltaKind = "text"
 	DeltaThinking      DeltaKind = "thinking"
@@ -19,10 +19,9 @@ const (
 	DeltaToolEnd       DeltaKind = "tool_end"
 )
 
-// Delta is one streamed piece. Part is the index of the part of the response
-// that it belongs to; an index is never used for two parts. ToolName and
-// ProviderID are set on tool_start and again, final, on tool_end: some servers
-// name the id of a call late.
+// Delta is one piece of a streamed answer. Part is the index of its part in the response; no two
+// parts have the same index. ToolName and ProviderID are set on tool_start and, in their final
+// form, on tool_end, because some servers send the id of a call late.
 type Delta struct {
 	Kind                 DeltaKind
 	Part                 int
@@ -30,9 +29,8 @@ type Delta struct {
 	ToolName, ProviderID string
 }
 
-// Fold makes the parts of which deltas are the pieces. Signatures,
-// native blocks and redacted thinking are not streamed, so a redacted part folds
-// to an empty one.
+// Fold assembles the parts from their deltas. Signatures, native blocks and redacted thinking are
+// not streamed, so a redacted part becomes an empty one.
 func Fold(deltas []Delta) []perdure.Part {
 	parts := []perdure.Part{}
 	var texts []*Grown
@@ -62,8 +60,8 @@ func fold(p *perdure.Part, text *Grown, d Delta) {
 	}
 }
 
-// argumentsOf returns the arguments as JSON, nil where they are not valid JSON.
-// No text at all is a call without arguments.
+// argumentsOf returns the arguments as JSON, nil if they are not valid JSON. An empty text means a
+// call without arguments.
 func argumentsOf(raw string) json.RawMessage {
 	if raw == "" {
 		return json.RawMessage("{}")

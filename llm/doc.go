@@ -1,11 +1,10 @@
-// Package llm calls language models through one interface. A Provider takes a
-// conversation in the neutral parts of the root package, calls its model once,
-// hands out the answer piece by piece, and returns it whole.
+// Package llm is the interface to language models. A Provider takes a conversation in the
+// provider-neutral parts of the root package, calls its model once, streams the answer, and returns
+// the whole answer.
 //
-// Nothing here retries: a call that fails gives an *Error that says whether and
-// when trying again makes sense, and the durable task that made the call does
-// so. Nothing here keeps state between calls either, so any worker can make
-// the next one.
+// The package does not retry. A failed call returns an *Error that says whether and when a retry
+// makes sense; the durable task that made the call retries. The package keeps no state between
+// calls, so any worker can make the next call.
 //
-// docs/providers.md says how providers are configured.
+// docs/providers.md describes the configuration of providers.
 package llm

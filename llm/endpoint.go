@@ -9,17 +9,17 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Endpoint is where model calls go, and the name of the environment variable
-// that holds the key they carry. An empty KeyEnv is a server that wants no key.
+// Endpoint is the base URL of model calls and the name of the environment variable with their key.
+// KeyEnv is empty for a server that needs no key.
 type Endpoint struct{ BaseURL, KeyEnv string }
 
 type providerDefaults struct{ baseURL, baseEnv, keyEnv string }
 
-// otherKeys are further variables in which a provider's key may be.
+// otherKeys are alternative variables for a provider's key.
 var otherKeys = map[string]string{"gemini": "GOOGLE_API_KEY"}
 
-// Base URLs are as the official SDKs take them: OpenAI's ends in /v1, the others
-// do not name a version.
+// The base URLs have the form of the official SDKs: OpenAI's ends in /v1, the others have no
+// version.
 var defaultsOf = map[string]providerDefaults{
 	"anthropic":        {"https://api.anthropic.com", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"},
 	"openai":           {"https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"},
@@ -27,20 +27,20 @@ var defaultsOf = map[string]providerDefaults{
 	"gemini":           {"https://generativelanguage.googleapis.com", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY"},
 }
 
-// Endpoints are the pairs of endpoint and key variable that the operator of
-// this process allows: each provider's default, and those configured. A
-// definition comes from elsewhere, and what it names is taken only where the
-// very pair is allowed; otherwise it could send any secret anywhere.
+// Endpoints are the pairs of endpoint and key variable that the operator of this process allows:
+// each provider's default and the configured pairs. A definition may come from somebody else, so
+// the endpoint that it names is used only if exactly that pair is allowed. Otherwise it could send
+// any secret to any server.
 type Endpoints struct {
 	getenv   func(string) string
 	defaults map[string]Endpoint
-	allowed  map[Endpoint]bool // BaseURL holds the origin only
+	allowed  map[Endpoint]bool // BaseURL is only the origin
 	hosts    []string
 }
 
-// NewEndpoints reads the defaults with getenv (nil: os.Getenv) and allows the
-// given pairs too. A pair stands for its whole origin (scheme, host and port).
-// The error is invalid_argument and names a malformed URL.
+// NewEndpoints creates Endpoints with the providers' defaults, read with getenv (nil means
+// os.Getenv), and the given pairs. A pair allows its whole origin (scheme, host and port). The
+// error is invalid_argument and names a malformed URL.
 func NewEndpoints(getenv func(string) string, allowed ...Endpoint) (*Endpoints, error) {
 	if getenv == nil {
 		getenv = os.Getenv
@@ -70,8 +70,8 @@ func NewEndpoints(getenv func(string) string, allowed ...Endpoint) (*Endpoints, 
 	return e, nil
 }
 
-// ParseEndpoint reads a pair as the operator writes it: BASE_URL=KEY_VARIABLE,
-// or BASE_URL alone for a server that wants no key.
+// ParseEndpoint parses a pair in the operator's form: BASE_URL=KEY_VARIABLE, or BASE_URL for a
+// server that needs no key.
 func ParseEndpoint(s string) (Endpoint, error) {
 	base, key := s, ""
 	if i := strings.LastIndex(s, "="); i >= 0 {
@@ -91,18 +91,17 @@ func (e *Endpoints) allow(pair Endpoint) error {
 	return nil
 }
 
-// Hosts are the hosts that the operator configured by name; they may be at
-// private addresses.
+// Hosts returns the hosts that the operator configured by name. They may have private addresses.
 func (e *Endpoints) Hosts() []string { return e.hosts }
 
-// Allowed returns the pairs that are allowed, for a worker to tell the server; of
-// each provider's default it says whose it is. They come in no order, without keys.
+// Allowed returns the allowed pairs, without keys and in no order; a worker sends them to the
+// server. A provider's default has the provider's name.
 func (e *Endpoints) Allowed() (all []perdure.ModelEndpoint) {
 	defaults := map[Endpoint]bool{}
 	for provider, d := range e.defaults {
 		origin, err := perdure.OriginOf("baseUrl", d.BaseURL)
 		if err != nil {
-			continue // NewEndpoints has refused it
+			continue // NewEndpoints refuses such a URL
 		}
 		defaults[Endpoint{BaseURL: origin, KeyEnv: d.KeyEnv}] = true
 		all = append(all, perdure.ModelEndpoint{Origin: origin, APIKeyEnv: d.KeyEnv, Provider: provider})
@@ -119,8 +118,7 @@ func compareEndpoints(a, b perdure.ModelEndpoint) int {
 	return cmp.Or(strings.Compare(a.Origin, b.Origin), strings.Compare(a.APIKeyEnv, b.APIKeyEnv), strings.Compare(a.Provider, b.Provider))
 }
 
-// Check tells early whether a model's endpoint would be accepted: nil, or
-// permission_denied.
+// Check reports early whether a model's endpoint is allowed. Errors: permission_denied.
 func (e *Endpoints) Check(provider, baseURL, apiKeyEnv string) error {
 	if baseURL == "" && apiKeyEnv == "" {
 		return nil
@@ -129,9 +127,8 @@ func (e *Endpoints) Check(provider, baseURL, apiKeyEnv string) error {
 	return err
 }
 
-// Resolve returns the endpoint of a call. What is left empty is the provider's
-// default; a base URL alone may also be that of a server without key. The error
-// is permission_denied.
+// Resolve returns the endpoint of a call. An empty argument means the provider's default. A base
+// URL without a key variable may also be a server that needs no key. Errors: permission_denied.
 func (e *Endpoints) Resolve(provider, baseURL, apiKeyEnv string) (Endpoint, error) {
 	def, known := e.defaults[provider]
 	if !known {
@@ -158,8 +155,8 @@ func (e *Endpoints) Resolve(provider, baseURL, apiKeyEnv string) (Endpoint, erro
 	return want, nil
 }
 
-// Key reads the key of an endpoint, "" for one that wants none. A key that is
-// not set is an *Error that names the variable.
+// Key returns the key of an endpoint, "" if it needs none. If the variable is not set, the error is
+// an *Error that names it.
 func (e *Endpoints) Key(provider string, endpoint Endpoint) (string, error) {
 	if endpoint.KeyEnv == "" {
 		return "", nil

@@ -28,7 +28,7 @@ func TestEndpoints(t *testing.T) {
 		{"anthropic", "https://api.anthropic.com.evil.example", "", llm.Endpoint{}},
 		{"anthropic", "https://api.anthropic.com@evil.example", "", llm.Endpoint{}},
 		{"openai", "", "", llm.Endpoint{BaseURL: "http://10.0.0.7:8000/v1", KeyEnv: "OPENAI_API_KEY"}},
-		{"openai", "https://api.openai.com/v1", "", llm.Endpoint{}}, // its key is for the configured server
+		{"openai", "https://api.openai.com/v1", "", llm.Endpoint{}}, // the key belongs to the configured server
 		{"openai", "https://models.example.com/openai/v1", "EXAMPLE_KEY", llm.Endpoint{BaseURL: "https://models.example.com/openai/v1", KeyEnv: "EXAMPLE_KEY"}},
 		{"openai", "https://models.example.com/openai/v1", "", llm.Endpoint{}},
 		{"openai", "https://models.example.com/openai/v1", "OPENAI_API_KEY", llm.Endpoint{}},
@@ -66,7 +66,7 @@ func TestMalformedEndpoints(t *testing.T) {
 			t.Errorf("ParseEndpoint(%q): got %v, want invalid_argument", base, err)
 		}
 	}
-	// A URL that is none may hold a password, and the error is shown.
+	// An invalid URL may contain a password, and the error is shown to people.
 	for _, base := range []string{"https://me:hunter22@x", "ftp://me:hunter22@x", "https://me:hun ter22@x", "https://me:hunter22@x:port/", "me:hunter22@x", "https://x/?key=hunter22", "https://x\x7f/hunter22"} {
 		_, err := llm.NewEndpoints(none, llm.Endpoint{BaseURL: base})
 		_, parseErr := llm.ParseEndpoint(base)
@@ -87,7 +87,7 @@ func TestMalformedEndpoints(t *testing.T) {
 	}
 }
 
-// Gemini's key may stand in either of Google's variables.
+// Gemini's key may be in either of Google's variables.
 func TestGeminiKeyVariables(t *testing.T) {
 	for _, c := range []struct {
 		env  map[string]string

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ErrorKind says what kept a model call from its answer.
+// ErrorKind is the reason of a failed model call.
 type ErrorKind string
 
 // The kinds of Error.
@@ -21,19 +21,19 @@ const (
 	Unknown        ErrorKind = "unknown"
 )
 
-// Error is a model call that failed.
+// Error is the error of a failed model call.
 type Error struct {
 	Kind ErrorKind
-	// Retryable says that the same call may well succeed later.
+	// Retryable reports whether the same call may succeed later.
 	Retryable bool
-	// RetryAfter is how long the provider asks to wait; 0 where it does not say.
+	// RetryAfter is the pause that the provider requests; 0 if it requests none.
 	RetryAfter time.Duration
 	Provider   string
-	// Status is the HTTP status, 0 where there was no answer.
+	// Status is the HTTP status, 0 if there was no response.
 	Status int
-	// Message is safe to show to people: it holds no key and no internal text.
+	// Message is safe to show to people. It contains no key and no internal text.
 	Message string
-	// Err is the cause, for logs only.
+	// Err is the cause, only for logs.
 	Err error
 }
 
@@ -46,8 +46,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// CutStream is the error for a stream that ends before its terminal event. What
-// came until then is never taken for an answer.
+// CutStream returns the error of a stream that ended before its terminal event. The content
+// received so far never counts as an answer.
 func CutStream(provider string) *Error {
 	return &Error{
 		Kind: Network, Retryable: true, Provider: provider,

@@ -8,18 +8,18 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// PDF is the media type of the files that most providers take.
+// PDF is the media type of files that most providers accept.
 const PDF = "application/pdf"
 
-// mediaTypes are those of what a URL may lead to, by the ending of its path.
+// mediaTypes are the media types of URLs by the extension of the path.
 var mediaTypes = map[string]string{
 	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
 	".pdf": PDF, ".txt": "text/plain", ".md": "text/markdown", ".csv": "text/csv", ".html": "text/html", ".json": "application/json",
 }
 
-// MediaType returns the media type of an image or a file: its own, or what its name or
-// the path of its URL ends like. known is false where neither has an ending; a type that
-// is known and empty is of another ending.
+// MediaType returns the media type of an image or a file. It is the part's own type, or the type of
+// the extension of its name or its URL's path. known is false if there is neither a type nor an
+// extension. If known is true and the type is empty, the extension has no type here.
 func MediaType(p perdure.Part) (mime string, known bool) {
 	if p.MimeType != "" {
 		return p.MimeType, true
@@ -35,7 +35,7 @@ func MediaType(p perdure.Part) (mime string, known bool) {
 // DataURL returns the data of an image or a file as a URL (RFC 2397).
 func DataURL(p perdure.Part) string { return "data:" + p.MimeType + ";base64," + p.Data }
 
-// FileName returns the name of a file: providers want one.
+// FileName returns the name of a file, or a default, because providers require one.
 func FileName(p perdure.Part) string {
 	if p.Filename != "" {
 		return p.Filename

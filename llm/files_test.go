@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// mediaSent is what each provider is sent of the parts of llmtest.Media, in their
-// order: a piece of the request, or "named" where a text names the part.
+// mediaSent holds what each provider receives for the parts of llmtest.Media, in order: a substring
+// of the request, or "named" if a text names the part.
 var mediaSent = map[string][]string{
 	"anthropic": {
 		`"type":"base64"`, `"type":"base64"`, `{"url":"https://example.com/a.png?b=c#d","type":"url"}`, `{"url":"http://example.com/picture","type":"url"}`,
@@ -35,8 +35,8 @@ var mediaSent = map[string][]string{
 	},
 }
 
-// Images by URL and files go to the providers that take them, of the user and in the
-// result of a tool; to others they go as a text that names them. Nobody fetches them.
+// Images by URL and files, of the user and in tool results, are sent to the providers that accept
+// them. Other providers receive a text that names them. Nothing is fetched.
 func TestImagesByURLAndFilesGoWhereTheyAreTaken(t *testing.T) {
 	for _, r := range remotes {
 		p, server := r.Serve(t, llmtest.Answer{Text: []string{"ok"}, Usage: perdure.Usage{Output: 1}})
@@ -52,7 +52,7 @@ func TestImagesByURLAndFilesGoWhereTheyAreTaken(t *testing.T) {
 				named := strings.Contains(raw, "stood here, which this model's provider does not take")
 				if named != (want == "named") || !named && !strings.Contains(raw, want) {
 					if where == "a result" && (want == `"detail":"auto"`) {
-						continue // a result's image has no detail unless it was given
+						continue // a result's image has no detail unless it was set
 					}
 					t.Errorf("%s: part %d of %s: want %s in\n%s", p.Name(), i, where, want, raw)
 				}
@@ -64,7 +64,7 @@ func TestImagesByURLAndFilesGoWhereTheyAreTaken(t *testing.T) {
 	}
 }
 
-// compact writes JSON in one way; members of objects keep their order.
+// compact formats JSON uniformly and keeps the order of members.
 func compact(t *testing.T, raw []byte) string {
 	t.Helper()
 	var v json.RawMessage

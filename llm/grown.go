@@ -2,11 +2,11 @@ package llm
 
 import "strings"
 
-// Grown is a text that comes in pieces. What is there is not copied for each piece, so
-// that a text of many pieces costs as much as a text of few. It must not be copied.
+// Grown is a text that arrives in pieces. It does not copy the existing text for each piece, so
+// many pieces cost no more than few. It must not be copied.
 type Grown struct{ text strings.Builder }
 
-// Add adds a piece, and returns the whole text so far.
+// Add appends a piece and returns the whole text so far.
 func (g *Grown) Add(piece string) string {
 	g.text.WriteString(piece)
 	return g.text.String()

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// allocated is how many bytes a function allocates.
+// allocated returns the number of bytes that a function allocates.
 func allocated(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -17,7 +17,7 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// A text, and arguments of a call, that come in many pieces are not copied for each.
+// A text, and the arguments of a call, are not copied for each of their pieces.
 func TestManyPiecesCostWhatTheirBytesCost(t *testing.T) {
 	const pieces = 20_000
 	piece := strings.Repeat("x", 100)
@@ -49,14 +49,15 @@ func TestManyPiecesCostWhatTheirBytesCost(t *testing.T) {
 				t.Errorf("%s: a part is lost", name)
 			}
 		})
-		// A buffer that grows takes several times its size; copies for each piece, 10,000 times.
+		// A growing buffer allocates several times its size. Copies for each piece would allocate
+		// 10,000 times its size.
 		if most := uint64(40 * pieces * len(piece)); grown > most || folded > most {
 			t.Errorf("%s: %d bytes in %d pieces allocate %d, and folding them %d", name, pieces*len(piece), pieces, grown, folded)
 		}
 	}
 }
 
-// What was read of a text stays as it was while the text grows.
+// A returned text does not change while the text grows.
 func TestWhatWasReadStays(t *testing.T) {
 	b := NewBuilder(nil)
 	var seen []string

@@ -10,11 +10,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Guarded creates a call with a key, and takes the key out of all that comes back: the
-// pieces, the response and the error. Providers, and proxies before them, repeat what
-// they were sent, and it is stored and shown to people. Of a streamed text at most the
-// end is held back that may still become the key, until the next piece or the end of
-// its part. A nil emit drops the pieces.
+// Guarded runs a call with a key, and removes the key from everything that the call returns: the
+// deltas, the response and the error. Providers, and proxies before them, may repeat what they were
+// sent, and their output is stored and shown to people. Of a streamed text, only an end that may be
+// the beginning of the key is held back, until the next piece or the end of its part. If emit is
+// nil, the deltas are dropped.
 func Guarded(key string, emit func(Delta) error, call func(emit func(Delta) error) (*Response, error)) (*Response, error) {
 	h := newHider(key)
 	if h == nil {
@@ -35,12 +35,12 @@ func Guarded(key string, emit func(Delta) error, call func(emit func(Delta) erro
 	return g.response(resp), nil
 }
 
-// guard hides a key in the pieces of one answer.
+// guard removes a key from the deltas of one answer.
 type guard struct {
 	hider  *hider
 	to     func(Delta) error
 	parts  map[int]*guardedPart
-	last   int   // the part of text or thinking that may continue; -1 is none
+	last   int   // index of the text or thinking part that may continue; -1 for none
 	failed error // of to
 }
 
@@ -48,7 +48,7 @@ type guard struct {
 type guardedPart struct {
 	hider *hider
 	kind  DeltaKind
-	text  strings.Builder // what was emitted of it
+	text  strings.Builder // its emitted text
 }
 
 func (g *guard) emit(d Delta) error {
@@ -69,7 +69,7 @@ func (g *guard) emit(d Delta) error {
 	return g.send(d)
 }
 
-// grow emits what of a piece is no part of the key.
+// grow emits the part of a delta that cannot belong to the key.
 func (g *guard) grow(d Delta) error {
 	p := g.parts[d.Part]
 	if p == nil {
@@ -85,7 +85,7 @@ func (g *guard) grow(d Delta) error {
 	return g.send(d)
 }
 
-// flush emits what is held of a part: it has ended.
+// flush emits the held text of an ended part.
 func (g *guard) flush(part int) {
 	p := g.parts[part]
 	if p == nil {
@@ -96,7 +96,7 @@ func (g *guard) flush(part int) {
 		return
 	}
 	p.text.WriteString(text)
-	_ = g.send(Delta{Kind: p.kind, Part: part, Text: text}) // the error is kept for the next call
+	_ = g.send(Delta{Kind: p.kind, Part: part, Text: text}) // the next call returns the error
 }
 
 func (g *guard) flushAll() error {
@@ -106,7 +106,7 @@ func (g *guard) flushAll() error {
 	return g.failed
 }
 
-// send emits a piece, unless an earlier one failed.
+// send emits a delta, unless an earlier one failed.
 func (g *guard) send(d Delta) error {
 	if g.failed == nil {
 		g.failed = g.to(d)
@@ -114,7 +114,7 @@ func (g *guard) send(d Delta) error {
 	return g.failed
 }
 
-// response makes the parts say what was emitted of them.
+// response changes the parts to the emitted texts.
 func (g *guard) response(resp *Response) *Response {
 	if resp == nil {
 		return nil
@@ -133,8 +133,8 @@ func (g *guard) settle(i int, p *perdure.Part) {
 		changed = true
 		g.replace(p, said.text.String())
 	}
-	// What the provider signed is no longer that, and a block of its own may hold the
-	// key whatever is shown of it.
+	// A signature no longer matches a changed text, and a native block may contain the key in any
+	// form.
 	for _, signature := range []*string{&p.ThinkingSignature, &p.TextSignature} {
 		if changed || g.hider.shows(*signature) {
 			*signature = ""
@@ -156,7 +156,7 @@ func (g *guard) replace(p *perdure.Part, text string) {
 	}
 }
 
-// failure takes the key out of an error. A cause that holds it is left out.
+// failure removes the key from an error. A cause that contains the key is dropped.
 func (g *guard) failure(err error) error {
 	if !g.hider.shows(fmt.Sprintf("%v %+v", err, err)) && !g.causes(err) {
 		return err
@@ -170,7 +170,7 @@ func (g *guard) failure(err error) error {
 	return &hidden
 }
 
-// causes reports whether a cause of an error holds the key.
+// causes reports whether a cause of an error contains the key.
 func (g *guard) causes(err error) bool {
 	for err = errors.Unwrap(err); err != nil; err = errors.Unwrap(err) {
 		if g.hider.shows(err.Error()) {
@@ -180,7 +180,7 @@ func (g *guard) causes(err error) bool {
 	return false
 }
 
-// repanic continues with a panic of the call, without the key: its text is logged.
+// repanic continues a panic of the call with the key removed, because panics are logged.
 func (g *guard) repanic() {
 	cause := recover()
 	if cause == nil {

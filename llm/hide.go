@@ -7,56 +7,55 @@ import (
 	"unicode/utf8"
 )
 
-// shortestKey is the length, in bytes, from which a key is looked for: a local
-// server's key may be a word like "none".
+// shortestKey is the minimum length in bytes of a key that is searched for. A local server's key
+// may be a word such as "none".
 const shortestKey = 8
 
-// hiddenPiece is how many characters of a key in a row are hidden; a key that is
-// shorter is hidden as a whole.
+// hiddenPiece is the number of consecutive characters of a key that are hidden. A shorter key is
+// hidden as a whole.
 const hiddenPiece = 12
 
-// hiddenKey is what stands in the place of a key, or of a piece of one.
+// hiddenKey replaces a key, or a part of one.
 const hiddenKey = "[key]"
 
-// hider takes a key out of a text, in whatever pieces the text comes: the key itself,
-// URL-encoded, with escapes of JSON (RFC 8259), hexadecimal in either case, or base64 in either alphabet and wherever in
-// a group of three bytes the key begins; and any 12 characters of the key in a row,
-// written in these ways. What is hidden does not depend on how the text is cut.
+// hider removes a key from a text that arrives in pieces of any size. It finds the key itself and
+// its encodings: URL, JSON escapes (RFC 8259), hexadecimal in either case, and base64 in either
+// alphabet at any offset of the key in a group of three bytes. It also finds any 12 consecutive
+// characters of the key in these encodings. The result does not depend on how the text is cut.
 type hider struct {
 	plain, percent, json pass
 }
 
-// pass is one reading of a text: as it stands, or with escapes decoded. All are
-// needed, since what begins an escape may stand before a key by chance.
+// pass is one reading of a text: unchanged, or with the escapes of one encoding decoded. All
+// readings are needed, because the beginning of an escape may precede a key by chance.
 type pass struct {
 	forms []form
-	// escape reads the escape that a text begins with: its length, 0 for none, and
-	// what it stands for. unfinished is set if more of the text has to be seen. It is
-	// nil for a text as it stands.
+	// escape decodes the escape at the beginning of a text. n is its length, 0 if there is none.
+	// unfinished is set if more text is needed. It is nil for the reading of the unchanged text.
 	escape func(text string) (n int, char byte, unfinished bool)
 
-	held   []unit // what may still become part of a match
-	begun  string // the begin of an escape
-	inside bool   // the last unit that left was hidden
-	hid    bool   // anything was
+	held   []unit // may become part of a match
+	begun  string // the beginning of an escape
+	inside bool   // the last released unit was hidden
+	hid    bool   // something was hidden
 }
 
-// form is one way to write a key.
+// form is one encoding of a key.
 type form struct {
 	text   string
-	window int // how many characters in a row give it away
+	window int // number of consecutive characters that are hidden
 	as     func(byte) byte
-	pairs  map[[2]byte]bool // of neighbours in text: what has none of them is no match
+	pairs  map[[2]byte]bool // pairs of neighbours in text; a text without any of them has no match
 }
 
-// unit is a character of a text, decoded if it stands there as an escape.
+// unit is a character of a text, decoded if it is an escape.
 type unit struct {
 	char   byte
 	raw    string
 	hidden bool
 }
 
-// newHider returns nil for a key that is not looked for ([PlainKey]).
+// newHider returns nil for a key that is not secret ([PlainKey]).
 func newHider(key string) *hider {
 	if PlainKey(key) {
 		return nil
@@ -80,8 +79,8 @@ func formsOf(key string) []form {
 	return forms
 }
 
-// inBase64 returns the characters that a key alone determines where so many bytes
-// stand before it in its group of three.
+// inBase64 returns the base64 characters that depend only on the key, if the given number of bytes
+// precede it in its group of three.
 func inBase64(key string, before int) string {
 	text := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + key))
 	bits := 8 * (before + len(key))
@@ -97,7 +96,7 @@ func lower(c byte) byte {
 	return c
 }
 
-// standard maps the URL-safe alphabet of base64 to the other.
+// standard maps the URL-safe alphabet of base64 to the standard one.
 func standard(c byte) byte {
 	switch c {
 	case '-':
@@ -119,7 +118,7 @@ func formOf(text string, window int, as func(byte) byte) form {
 // fresh returns a hider for another text.
 func (h *hider) fresh() *hider { return hiderOf(h.plain.forms) }
 
-// hide takes the key out of a text that is whole.
+// hide removes the key from a whole text.
 func (h *hider) hide(text string) string {
 	if h == nil {
 		return text
@@ -135,16 +134,15 @@ func (h *hider) hide(text string) string {
 	return b.String()
 }
 
-// shows reports whether the key is in a text.
+// shows reports whether a text contains the key.
 func (h *hider) shows(text string) bool { return h != nil && h.hide(text) != text }
 
-// piece takes in the next piece of a text and returns what of it, and of what was held
-// before, can be no part of the key any more.
+// piece adds the next piece of a text, and returns the text that cannot belong to the key any more.
 func (h *hider) piece(text string) string {
 	return h.json.piece(h.percent.piece(h.plain.piece(text)))
 }
 
-// end returns what was held: nothing follows it.
+// end returns the held text at the end.
 func (h *hider) end() string {
 	text := h.percent.piece(h.plain.end())
 	text += h.percent.end()
@@ -152,7 +150,7 @@ func (h *hider) end() string {
 	return text + h.json.end()
 }
 
-// hid reports whether anything was hidden.
+// hid reports whether something was hidden.
 func (h *hider) hid() bool { return h.plain.hid || h.percent.hid || h.json.hid }
 
 func (p *pass) piece(text string) string {
@@ -188,7 +186,7 @@ func (p *pass) read(text string) {
 	}
 }
 
-// percentEscape reads an escape of a URL.
+// percentEscape decodes an escape of a URL.
 func percentEscape(text string) (n int, char byte, unfinished bool) {
 	if text[0] != '%' {
 		return 0, 0, false
@@ -203,8 +201,8 @@ func percentEscape(text string) (n int, char byte, unfinished bool) {
 	return 3, fromHex(digits), false
 }
 
-// jsonEscape reads an escape of a string of JSON. One that stands for more than a
-// byte is none: keys have no such characters.
+// jsonEscape decodes an escape in a JSON string. It ignores an escape of more than one byte,
+// because keys have no such characters.
 func jsonEscape(text string) (n int, char byte, unfinished bool) {
 	switch {
 	case text[0] != '\\':
@@ -214,7 +212,7 @@ func jsonEscape(text string) (n int, char byte, unfinished bool) {
 	case strings.IndexByte(`"\/`, text[1]) >= 0:
 		return 2, text[1], false
 	}
-	// The high half is 00; the low one is a character of ASCII.
+	// The first two digits are 00; the other two are an ASCII character.
 	const high = "u00"
 	digits := text[1:min(6, len(text))]
 	if begin := min(len(digits), len(high)); digits[:begin] != high[:begin] || !isHex(digits[begin:]) {
@@ -228,13 +226,13 @@ func jsonEscape(text string) (n int, char byte, unfinished bool) {
 
 func isHex(digits string) bool { return strings.Trim(digits, "0123456789abcdefABCDEF") == "" }
 
-// fromHex returns the byte that two digits stand for.
+// fromHex returns the byte of two hexadecimal digits.
 func fromHex(digits string) byte {
-	decoded, _ := hex.DecodeString(digits) // they have been looked at
+	decoded, _ := hex.DecodeString(digits) // the digits are checked before
 	return decoded[0]
 }
 
-// take adds a character, and marks what it completes.
+// take adds a character, and marks the match that it completes.
 func (p *pass) take(char byte, raw string) {
 	p.held = append(p.held, unit{char: char, raw: raw})
 	for _, f := range p.forms {
@@ -246,7 +244,7 @@ func (p *pass) take(char byte, raw string) {
 	}
 }
 
-// holds reports whether the units stand in a row in the first characters of the form.
+// holds reports whether the units are consecutive characters of the form, from the index first.
 func (f form) holds(units []unit, first int) bool {
 	last := len(units) - 1
 	if last > 0 && !f.pairs[[2]byte{f.as(units[last-1].char), f.as(units[last].char)}] {
@@ -263,7 +261,7 @@ func (f form) written(to []byte, units []unit) []byte {
 	return to
 }
 
-// undecided returns how many units from the start no match can reach any more.
+// undecided returns the number of units at the start that can no longer be part of a match.
 func (p *pass) undecided() int {
 	for start := range p.held {
 		if p.mayMatch(p.held[start:]) {
@@ -273,7 +271,7 @@ func (p *pass) undecided() int {
 	return len(p.held)
 }
 
-// mayMatch reports whether the units are the begin of what would be hidden.
+// mayMatch reports whether the units are the beginning of a match.
 func (p *pass) mayMatch(units []unit) bool {
 	if raw := units[0].raw; len(raw) == 1 && !utf8.RuneStart(raw[0]) {
 		return false
@@ -286,7 +284,7 @@ func (p *pass) mayMatch(units []unit) bool {
 	return false
 }
 
-// leave lets the first units go.
+// leave releases the first n units.
 func (p *pass) leave(n int) string {
 	var b strings.Builder
 	for _, u := range p.held[:n] {

@@ -17,7 +17,7 @@ import (
 
 const testKey = "sk-test-Q7_x+9/Zk3vB2nM8pL4wR6tY1uE5"
 
-// writings are the ways in which a text may hold the key, or twelve characters of it.
+// writings are the forms in which a text may contain the key, or twelve characters of it.
 func writings(key string) map[string]string {
 	all := map[string]string{}
 	for name, piece := range map[string]string{
@@ -49,8 +49,8 @@ func percent(text, format string) string {
 	return b.String()
 }
 
-// readable reports whether twelve characters of the key can be read in a text, by
-// decoding it in every way at every place: it shares nothing with the hider.
+// readable reports whether twelve characters of the key can be read in a text. It decodes the text
+// in every form at every place, and shares no code with the hider.
 func readable(text, key string) bool {
 	decoded := []string{text}
 	if plain, err := url.PathUnescape(text); err == nil {
@@ -80,8 +80,8 @@ func readable(text, key string) bool {
 
 const base64Alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-// begin decodes the begin of a text: all of it that is of the alphabet, to whole groups,
-// and for base64 what is left over.
+// begin decodes the longest prefix of a text in the alphabet, in whole groups; for base64 also the
+// remainder.
 func begin(text string, group int, alphabet string, decode func(string) ([]byte, error)) string {
 	n := strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune(alphabet, r) })
 	if n < 0 {
@@ -111,7 +111,7 @@ func TestAKeyIsHiddenHoweverItIsWritten(t *testing.T) {
 	}
 }
 
-// What is no key stays as it is, to the byte.
+// Text without the key is unchanged, byte for byte.
 func TestWhatIsNoKeyStays(t *testing.T) {
 	h := newHider(testKey)
 	for _, text := range []string{
@@ -130,8 +130,8 @@ func TestWhatIsNoKeyStays(t *testing.T) {
 	}
 }
 
-// However a text is cut into pieces, the same is hidden, and no more is held than may
-// become the key.
+// The result does not depend on how a text is split, and only a possible beginning of the key is
+// held back.
 func TestCutsChangeNothing(t *testing.T) {
 	h := newHider(testKey)
 	all := writings(testKey)
@@ -205,8 +205,8 @@ func FuzzHider(f *testing.F) {
 	})
 }
 
-// The pieces that were emitted are what the response holds, also of parts in which a
-// key was hidden, and each part ends before the next begins.
+// The response contains exactly the emitted deltas, even for parts in which a key was hidden. Each
+// part ends before the next begins.
 func TestGuardedPiecesAreTheResponse(t *testing.T) {
 	half := len(testKey) / 2
 	var got []Delta
@@ -256,7 +256,7 @@ func TestGuardedPiecesAreTheResponse(t *testing.T) {
 	}
 }
 
-// An error of emit comes back as it is, also one of what was held.
+// An error of emit is returned unchanged, even for held text.
 func TestGuardedReturnsTheErrorOfEmit(t *testing.T) {
 	broken := errors.New("no more")
 	for fails := range 3 {

@@ -58,7 +58,7 @@ func TestCost(t *testing.T) {
 			t.Errorf("%s costs %v, want %v", model, cost, want)
 		}
 	}
-	// What was read from and written to the cache is part of the input.
+	// Tokens read from and written to the cache are part of the input cost.
 	m, _ := llm.ParseModel("anthropic/claude-sonnet-4-5")
 	if c := llm.Prices(nil).Cost(m, u); math.Abs(c.Input-5.1) > 1e-9 || math.Abs(c.Output-1.5) > 1e-9 || c.Total != c.Input+c.Output {
 		t.Errorf("the cost is %+v", c)

@@ -6,11 +6,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Model names a model of a provider, written provider/modelId. The id may hold
-// slashes of its own.
+// Model identifies a model of a provider. Its text form is provider/modelId; the id may contain
+// slashes.
 type Model struct{ Provider, ID string }
 
-// ParseModel splits s at its first slash. The error is invalid_argument.
+// ParseModel splits s at its first slash. Errors: invalid_argument.
 func ParseModel(s string) (Model, error) {
 	provider, id, found := strings.Cut(s, "/")
 	if !found || provider == "" || id == "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// IsObject reports whether text is one whole JSON object, as complete arguments
-// of a tool call are.
+// IsObject reports whether text is exactly one JSON object, the form of complete arguments of a
+// tool call.
 func IsObject(text string) bool {
 	return strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") && json.Valid([]byte(text))
 }
@@ -24,14 +24,14 @@ func quoteJSON(text string) string {
 	return string(quoted)
 }
 
-// OwnThinking reports whether a thinking part of m goes back to model: only that
-// model can read its signature, and others refuse it.
+// OwnThinking reports whether a thinking part of m may be sent to model. Only the model that made
+// the part can read its signature; others refuse it.
 func OwnThinking(m perdure.Message, p perdure.Part, model Model) bool {
 	return p.ThinkingSignature != "" && m.Provider == model.Provider && m.Model == model.ID
 }
 
-// LeadingSystem is the system prompt and the system messages that come before
-// all others, and the messages after these.
+// LeadingSystem returns the system prompt and the system messages before all others, and the
+// remaining messages.
 func LeadingSystem(req Request) (texts []string, rest []perdure.Message) {
 	rest = req.Messages
 	if strings.TrimSpace(req.System) != "" {
@@ -46,13 +46,12 @@ func LeadingSystem(req Request) (texts []string, rest []perdure.Message) {
 	return texts, rest
 }
 
-// Distinct gives messages in which no two calls have one id. What is stored may
-// repeat an id in a later message, each answered before the next; providers
-// refuse that.
+// Distinct returns messages in which no two calls have the same id. A stored conversation may
+// repeat an id if the earlier call is answered before the later one; providers refuse that.
 func Distinct(messages []perdure.Message) []perdure.Message {
 	seen := map[string]bool{}
 	out := messages
-	renamed := map[string]string{} // of the calls that are open
+	renamed := map[string]string{} // ids of the open calls
 	for i, m := range messages {
 		if m.Role == perdure.RoleAssistant {
 			clear(renamed)
@@ -92,9 +91,9 @@ func rename(parts []perdure.Part, names map[string]string) []perdure.Part {
 	return out
 }
 
-// Turns returns messages as they go out: tool results that follow each other come
-// with the first of them, all at once and in the order of the calls that they
-// answer. Where no calls stand before them they keep their order.
+// Turns returns messages in the order of a request. Consecutive tool results come together with the
+// first of them, in the order of the calls that they answer. If no calls precede them, they keep
+// their order.
 func Turns(messages []perdure.Message) iter.Seq2[perdure.Message, []perdure.Part] {
 	return func(yield func(perdure.Message, []perdure.Part) bool) {
 		for i := 0; i < len(messages); {
@@ -111,8 +110,8 @@ func Turns(messages []perdure.Message) iter.Seq2[perdure.Message, []perdure.Part
 	}
 }
 
-// resultsAt returns the results from messages[i] on, and the index of the message
-// after them.
+// resultsAt returns the consecutive results from messages[i] on, and the index of the message after
+// them.
 func resultsAt(messages []perdure.Message, i int) (results []perdure.Part, next int) {
 	for next = i; next < len(messages) && messages[next].Role == perdure.RoleToolResult; next++ {
 		results = append(results, messages[next].Parts...)

@@ -7,33 +7,32 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// ContinueText is what the user says where a provider wants a message of the user
-// and the conversation has none. It is always the same, so that prompt caches hit.
+// ContinueText is the text of a user message that is inserted where a provider requires one. It
+// never changes, so that prompt caches hit.
 const ContinueText = "Continue."
 
-// OutwardRules are what a provider takes beyond the rules of the store.
+// OutwardRules are a provider's rules in addition to the transcript rules.
 type OutwardRules struct {
 	Provider string
-	// ImageBase64 is the most bytes of an image as base64; 0 is no limit.
+	// ImageBase64 is the maximum number of bytes of an image as base64; 0 means no limit.
 	ImageBase64 int
-	// Takes reports whether the provider takes an image by its URL, or a file.
+	// Takes reports whether the provider accepts an image by its URL, or a file.
 	Takes func(perdure.Part) bool
 }
 
-// Outward returns a request as it goes to a provider. What is stored may be older
-// than the checks of today, and legal conversations are not all accepted by all
-// providers. Outward mends these copies, and nothing in the store:
+// Outward returns a request in the form in which it is sent to a provider. Stored messages may be
+// older than today's checks, and not every provider accepts every legal conversation. Outward
+// changes copies, never the stored messages:
 //
-//   - a part that the provider does not take becomes a text that says so;
-//   - the name of a call that the provider does not take is changed to one that it
-//     takes, and of two calls with one id the later gets another (Distinct);
-//   - before an assistant that nobody has spoken to, and after an assistant that a
-//     model has to continue from, the user says ContinueText;
-//   - blank system messages, and tools that have the name of an earlier one, are
-//     left out.
+//   - A part that the provider does not accept becomes a text that says so.
+//   - The name of a call that the provider does not accept is replaced by a valid
+//     one. Of two calls with the same id, the later one gets another (Distinct).
+//   - A user message with ContinueText is inserted before an assistant message at the
+//     beginning, and after an assistant message that a model must continue.
+//   - Blank system messages, and tools with the name of an earlier tool, are omitted.
 //
-// What it makes of a message does not change when a conversation grows, so that a
-// request begins with the request before it and prompt caches hit.
+// The form of a message does not change when the conversation grows. So a request begins with the
+// previous request, and prompt caches hit.
 func Outward(req Request, rules OutwardRules) Request {
 	req.Tools = distinctTools(req.Tools)
 	messages := make([]perdure.Message, 0, len(req.Messages)+2)
@@ -67,8 +66,8 @@ func (r OutwardRules) parts(m perdure.Message) []perdure.Part {
 	return parts
 }
 
-// shown returns a part of a message, or a text that names it where the provider does
-// not take it. The server fetches nothing: what it is remains unknown then.
+// shown returns a part of a message, or a text that describes it if the provider does not accept
+// it. The content behind a URL stays unknown, because the server fetches nothing.
 func (r OutwardRules) shown(p perdure.Part) perdure.Part {
 	if p.Type == perdure.PartFile || p.Type == perdure.PartImage && p.URL != "" {
 		if r.Takes != nil && r.Takes(p) {
@@ -86,10 +85,10 @@ func (r OutwardRules) image(p perdure.Part) perdure.Part {
 	return perdure.Text("(an image stood here that is too large for this model's provider)")
 }
 
-// outwardName returns the name under which a provider is told of a call. Models
-// call tools by names that were never offered, and providers refuse those.
+// outwardName returns the name of a call that is sent to a provider. Models call tools by names
+// that were never offered, and providers refuse those.
 func outwardName(provider, name string) string {
-	const most = 64 // which every provider takes
+	const most = 64 // every provider accepts this length
 	if name == "" {
 		name = perdure.UnnamedTool
 	}
@@ -121,9 +120,9 @@ func distinctTools(tools []ToolSpec) []ToolSpec {
 	return out
 }
 
-// wasLast reports whether messages[i], an assistant's, is the last message, or was
-// when a model made the one after it: a client gave it, so no model could continue
-// from it but in a call of its own. Other neighbours stay one turn.
+// wasLast reports whether messages[i], an assistant's message, is the last one, or was the last one
+// when a model made the next message. A client sent such a message, so a model can continue it only
+// in a call of its own. Other adjacent messages stay one turn.
 func wasLast(messages []perdure.Message, i int) bool {
 	if i+1 == len(messages) {
 		return true
@@ -132,15 +131,14 @@ func wasLast(messages []perdure.Message, i int) bool {
 	return next.Role == perdure.RoleAssistant && !isGiven(next) && isGiven(messages[i])
 }
 
-// isGiven reports whether a client gave an assistant's message. It may name the provider
-// whose signatures it has; how the model stopped, and what it used, is known only of
-// what was said here.
+// isGiven reports whether a client sent an assistant's message. Such a message may name the
+// provider of its signatures, but only messages created here have a stop reason and usage.
 func isGiven(m perdure.Message) bool {
 	return m.Provider == "" || m.StopReason == "" && m.Usage == nil
 }
 
-// answered lets the user speak first, and after an assistant that a model continues
-// from.
+// answered inserts a user message before a leading assistant message, and after an assistant
+// message that a model continues.
 func answered(messages []perdure.Message) []perdure.Message {
 	var out []perdure.Message
 	begun := false

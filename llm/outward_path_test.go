@@ -21,7 +21,7 @@ func text(role perdure.Role, words string) perdure.Message {
 	return message(role, []perdure.Part{perdure.Text(words)})
 }
 
-// madeBy is an answer of a model, with a call where there is a name.
+// madeBy returns an answer of a model, with a call if call is not empty.
 func madeBy(provider, words, call string) perdure.Message {
 	m := text(perdure.RoleAssistant, words)
 	m.Provider, m.Model, m.StopReason = provider, "m", perdure.StopEndTurn
@@ -31,11 +31,11 @@ func madeBy(provider, words, call string) perdure.Message {
 	return m
 }
 
-// A path that no user speaks in, or that ends with the assistant, gets a message of
-// the user on every wire, always of the same bytes.
+// A path without a user message, or with the assistant at its end, gets a user message on every
+// wire, always with the same bytes.
 func TestTheUserSpeaksOnEveryWire(t *testing.T) {
 	const cont = "user: " + llm.ContinueText
-	signed := text(perdure.RoleAssistant, "A") // a client gave it, with its provider's signatures
+	signed := text(perdure.RoleAssistant, "A") // a client sent it, with its provider's signatures
 	signed.Provider = "p"
 	system, user, given := text(perdure.RoleSystem, "S"), text(perdure.RoleUser, "U"), text(perdure.RoleAssistant, "A")
 	for name, c := range map[string]struct {
@@ -64,7 +64,7 @@ func TestTheUserSpeaksOnEveryWire(t *testing.T) {
 	for _, r := range remotes {
 		p, server := r.Serve(t, llmtest.Answer{Text: []string{"ok"}, Usage: perdure.Usage{Output: 1}})
 		for _, path := range [][]perdure.Message{nil, {system}, {given}, {user, given}} {
-			// The fake server holds each request to the rules of its wire.
+			// The fake server checks each request against the rules of its wire.
 			llmtest.Ask(t, p, llm.Request{Model: r.Model, Messages: path})
 		}
 		for i, got := range server.Requests() {
@@ -75,12 +75,12 @@ func TestTheUserSpeaksOnEveryWire(t *testing.T) {
 	}
 }
 
-// While a conversation grows turn by turn, each request begins with the one before.
+// While a conversation grows turn by turn, each request begins with the previous request.
 func TestOutwardPathsOnlyGrow(t *testing.T) {
 	path := []perdure.Message{
-		text(perdure.RoleSystem, "S"), text(perdure.RoleAssistant, "given"), // asked
-		madeBy("p", "M", "odd name"), llmtest.Result("c_M", "odd name", perdure.Part{Type: "video"}), // asked
-		madeBy("p", "N", ""), text(perdure.RoleUser, "U"), // asked
+		text(perdure.RoleSystem, "S"), text(perdure.RoleAssistant, "given"), // a request ends here
+		madeBy("p", "M", "odd name"), llmtest.Result("c_M", "odd name", perdure.Part{Type: "video"}), // a request ends here
+		madeBy("p", "N", ""), text(perdure.RoleUser, "U"), // a request ends here
 	}
 	var before []string
 	for _, n := range []int{2, 4, 6} {
@@ -99,13 +99,13 @@ func TestOutwardPathsOnlyGrow(t *testing.T) {
 	}
 }
 
-// An image that one provider takes and another finds too large goes to the first.
+// An image that is too large for one provider is sent to another that accepts it.
 func TestImagesTooLargeForAProviderAreToldAsText(t *testing.T) {
 	var picture bytes.Buffer
 	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
 		t.Fatal(err)
 	}
-	picture.Write(make([]byte, 8<<20)) // bytes after its end
+	picture.Write(make([]byte, 8<<20)) // bytes after the image's end
 	large := perdure.Part{Type: perdure.PartImage, MimeType: "image/png", Data: base64.StdEncoding.EncodeToString(picture.Bytes())}
 	path := []perdure.Message{
 		message(perdure.RoleUser, []perdure.Part{large}),

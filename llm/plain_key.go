@@ -3,17 +3,17 @@ package llm
 import "strings"
 
 const (
-	// wordKey is the length, in bytes, below which a key of words or numbers alone is no
-	// secret: a longer one may be a passphrase.
+	// wordKey is the length in bytes below which a key that consists only of words or numbers is
+	// not a secret. A longer one may be a passphrase.
 	wordKey = 20
-	// fewCharacters is how many different characters no secret has.
+	// fewCharacters is the maximum number of distinct characters of a key that is not a secret.
 	fewCharacters = 4
 )
 
-// PlainKey reports whether a key is no secret by its looks: it is short, consists of
-// words or numbers like "password" and "not-needed", or of few different characters.
-// Such a key is not hidden in what a provider answers: it stands in ordinary text, too,
-// which would be damaged, and a gap in the place of a word would give it away.
+// PlainKey reports whether a key looks like a placeholder instead of a secret. It is short,
+// consists of words or numbers like "password" and "not-needed", or has few distinct characters.
+// Such a key is not hidden in a provider's output. It occurs in ordinary text, which hiding would
+// damage, and the gap would reveal the word.
 func PlainKey(key string) bool {
 	if len(key) < shortestKey {
 		return true
@@ -25,7 +25,7 @@ func PlainKey(key string) bool {
 	return len(different) <= fewCharacters || len(key) < wordKey && isWords(key)
 }
 
-// isWords reports whether a text is words or numbers with separators between them.
+// isWords reports whether a text consists of words or numbers with separators.
 func isWords(text string) bool {
 	for _, piece := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune("-_. ", c) }) {
 		if !isWord(piece) {
@@ -35,7 +35,7 @@ func isWords(text string) bool {
 	return true
 }
 
-// isWord reports whether a piece is letters as a word has them, or digits.
+// isWord reports whether a piece looks like a word, or consists of digits.
 func isWord(piece string) bool {
 	of := func(from, to byte, text string) bool {
 		for i := range len(text) {

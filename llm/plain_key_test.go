@@ -16,7 +16,7 @@ var secretKeys = []string{
 	testKey, "password1", "aBcDeFgH", "p4ssw0rd", "correct-horse-battery-staple", "sk-abcdefgh1", "hunter2!", "0123456789012345678901",
 }
 
-// A key that is a word is no secret, and a text that says the word stays as it is.
+// A key that is a word is not a secret, and a text with the word is unchanged.
 func TestPlainKeysAreNotHidden(t *testing.T) {
 	for _, key := range plainKeys {
 		if !PlainKey(key) {
@@ -34,7 +34,7 @@ func TestPlainKeysAreNotHidden(t *testing.T) {
 	}
 }
 
-// A key with any variety is hidden, however short it is from 8 characters on.
+// A key with enough variety is hidden, from a length of 8 characters on.
 func TestSecretKeysAreHidden(t *testing.T) {
 	for _, key := range secretKeys {
 		if PlainKey(key) {

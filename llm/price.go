@@ -6,27 +6,26 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Price is in US dollars for a million tokens.
+// Price is a price in US dollars per million tokens.
 type Price struct{ Input, Output, CacheRead, CacheWrite float64 }
 
-// Prices gives the price of models by provider and model id. An id stands for
-// its dated snapshots too (gpt-4o for gpt-4o-2024-08-06), never for other
-// models whose ids only begin alike. A nil Prices is DefaultPrices.
+// Prices holds the prices of models. An entry also applies to the model's dated snapshots (gpt-4o
+// for gpt-4o-2024-08-06), but not to other models whose ids begin alike. A nil Prices means
+// DefaultPrices.
 type Prices map[Model]Price
 
-// snapshot is what follows the name of a model in the id of one of its
-// versions: a date, or the word latest.
+// snapshot matches the suffix of a model's versions: a date, or the word latest.
 var snapshot = regexp.MustCompile(`[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$`)
 
-// Cost is the price of calls in US dollars. Input includes reads from and writes to
-// the prompt cache; Total is the sum of both.
+// Cost is the cost of calls in US dollars. Input includes reads from and writes to the prompt
+// cache; Total is the sum of Input and Output.
 type Cost struct {
 	Input  float64 `json:"input"`
 	Output float64 `json:"output"`
 	Total  float64 `json:"total"`
 }
 
-// Cost is the price of one call, nil where the model's price is not known.
+// Cost returns the cost of one call, nil if the model's price is unknown.
 func (p Prices) Cost(m Model, u perdure.Usage) *Cost {
 	if p == nil {
 		p = DefaultPrices
@@ -51,7 +50,7 @@ func (p Prices) find(m Model) (Price, bool) {
 	if price, ok := p[m]; ok {
 		return price, true
 	}
-	if m.Provider == "openai-responses" { // the same models by another API
+	if m.Provider == "openai-responses" { // the same models through another API
 		return p.find(Model{Provider: "openai", ID: m.ID})
 	}
 	m.ID = snapshot.ReplaceAllString(m.ID, "")
@@ -59,25 +58,24 @@ func (p Prices) find(m Model) (Price, bool) {
 	return price, ok
 }
 
-// claude is a price by Anthropic's usual factors: a cache read costs a tenth
-// of the input, a write for five minutes a quarter more than it.
+// claude returns a price with Anthropic's usual factors: a cache read costs a tenth of the input
+// price, a five-minute cache write a quarter more than the input price.
 func claude(input, output float64) Price {
 	return Price{Input: input, Output: output, CacheRead: input / 10, CacheWrite: input * 1.25}
 }
 
-// gpt is a price by OpenAI's rule: writing to the cache costs what input costs.
+// gpt returns a price by OpenAI's rule: a cache write costs the input price.
 func gpt(input, cached, output float64) Price {
 	return Price{Input: input, Output: output, CacheRead: cached, CacheWrite: input}
 }
 
-// gemini is a price for text; nothing is charged for writing to the cache.
+// gemini returns a price for text; cache writes are free.
 func gemini(input, cached, output float64) Price {
 	return Price{Input: input, Output: output, CacheRead: cached, CacheWrite: input}
 }
 
-// DefaultPrices are the published list prices of the models known to this
-// version. Models priced by prompt length are left out, so their cost is nil
-// and not wrong.
+// DefaultPrices are the published list prices of the models known to this version. Models priced by
+// prompt length are omitted: their cost is nil instead of wrong.
 var DefaultPrices = Prices{
 	{"anthropic", "claude-fable-5-1"}:  {Input: 10, Output: 50, CacheRead: 0.25, CacheWrite: 12.5},
 	{"anthropic", "claude-mythos-5-1"}: {Input: 10, Output: 50, CacheRead: 0.25, CacheWrite: 12.5},

@@ -10,35 +10,31 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Prompt says what a model call was asked with, so that calls can be compared
-// without keeping their prompts. While nothing but new messages is added to a
-// conversation, the Prefix of a call is the SHA256 of the call before; where it
-// is not, the provider's prompt cache has been missed.
+// Prompt identifies the prompt of a model call by hashes, so that calls can be compared without
+// storing their prompts. While a conversation only grows, the Prefix of a call equals the SHA256 of
+// the previous call. If they differ, the call missed the provider's prompt cache.
 type Prompt struct {
 	Messages int `json:"messages"`
-	// SHA256 is of system prompt, tools and all messages.
+	// SHA256 is the hash of the system prompt, the tools and all messages.
 	SHA256 string `json:"sha256"`
-	// Prefix is of system prompt, tools and the messages up to and including the
-	// last one that the previous call was asked with; "" in the first call.
+	// Prefix is the hash of the system prompt, the tools and the messages of the previous call; ""
+	// in the first call.
 	Prefix string `json:"prefix,omitempty"`
 }
 
-// PromptOf hashes a request. What the previous call was asked with is what stands
-// before the last answer.
+// PromptOf hashes a request. The prompt of the previous call is the part before the last answer.
 func PromptOf(r Request) (Prompt, error) { return new(PromptHash).Of(r, 0) }
 
-// PromptHash hashes the prompts of one conversation, each of which mostly is the one
-// before and a few messages more: what it has hashed it does not go over again. The
-// zero value has hashed nothing.
+// PromptHash hashes the prompts of one conversation. Usually a prompt is the previous prompt with a
+// few more messages, and only these are hashed again. The zero value is ready to use.
 type PromptHash struct {
-	head   []byte // what stands before the messages
+	head   []byte // the part before the messages
 	sofar  hash.Hash
-	n      int    // messages in sofar
-	prefix string // Prompt.Prefix of those
+	n      int    // number of messages in sofar
+	prefix string // Prompt.Prefix of them
 }
 
-// Of is PromptOf of a request whose first messages, that many, are those of the last
-// call of Of.
+// Of returns PromptOf(r). The first same messages of r must be those of the last call of Of.
 func (h *PromptHash) Of(r Request, same int) (Prompt, error) {
 	p := Prompt{Messages: len(r.Messages)}
 	head, err := promptHead(r)
@@ -72,13 +68,13 @@ func (h *PromptHash) Of(r Request, same int) (Prompt, error) {
 	return p, nil
 }
 
-// forget starts again after an error.
+// forget resets h after an error.
 func (h *PromptHash) forget(err error) error {
 	*h = PromptHash{}
 	return err
 }
 
-// promptHead is the JSON of system prompt, tools and messages up to the first message.
+// promptHead returns the JSON of the system prompt and the tools, up to the first message.
 func promptHead(r Request) ([]byte, error) {
 	head, err := json.Marshal(struct {
 		System string
@@ -90,7 +86,7 @@ func promptHead(r Request) ([]byte, error) {
 	return append(head[:len(head)-1], `,"Messages":[`...), nil
 }
 
-// sum is the hash of the prompt with the messages so far, as a line of JSON.
+// sum returns the hash of the prompt with the messages so far, as a line of JSON.
 func (h *PromptHash) sum() (string, error) {
 	whole, err := h.sofar.(hash.Cloner).Clone()
 	if err != nil {

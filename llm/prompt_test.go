@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// plainPrompt is what Prompt says, straight from what it says.
+// plainPrompt computes a Prompt directly from its definition.
 func plainPrompt(t *testing.T, r llm.Request) llm.Prompt {
 	t.Helper()
 	hash := func(n int) string {
@@ -36,8 +36,8 @@ func plainPrompt(t *testing.T, r llm.Request) llm.Prompt {
 	return p
 }
 
-// However a conversation continues, is cut, or is asked with something else, hashing
-// only what is new of it gives what hashing all of it gives.
+// The incremental hash equals the full hash, however a conversation continues, is cut, or gets
+// other messages.
 func TestPromptsAreHashedAsIfAnew(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -54,7 +54,7 @@ func TestPromptsAreHashedAsIfAnew(t *testing.T) {
 			case 2:
 				req.Tools = []llm.ToolSpec{{Name: "a", Schema: json.RawMessage(fmt.Sprintf(`{"n": %d}`, r.IntN(2)))}}[:r.IntN(2)]
 			case 3:
-				same = r.IntN(same + 1) // less is known to be the same than is
+				same = r.IntN(same + 1) // the caller may know of fewer equal messages than there are
 			}
 			for range r.IntN(4) {
 				role := []perdure.Role{perdure.RoleUser, perdure.RoleAssistant, perdure.RoleToolResult}[r.IntN(3)]
@@ -73,7 +73,7 @@ func TestPromptsAreHashedAsIfAnew(t *testing.T) {
 	}
 }
 
-// A message that cannot be encoded is an error, and leaves nothing behind.
+// A message that cannot be encoded is an error, and leaves the hash unchanged.
 func TestPromptsThatCannotBeHashed(t *testing.T) {
 	var h llm.PromptHash
 	good := llm.Request{Messages: []perdure.Message{{Role: perdure.RoleUser}}}

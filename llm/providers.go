@@ -8,14 +8,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Providers finds providers by name. The zero value is empty and ready; it is
+// Providers is a registry of providers by name. The zero value is empty and ready to use. It is
 // safe for concurrent use.
 type Providers struct {
 	mu     sync.RWMutex
 	byName map[string]Provider
 }
 
-// NewProviders registers all of them; of two with one name the later counts.
+// NewProviders registers the providers. If two have the same name, the later one is used.
 func NewProviders(providers ...Provider) *Providers {
 	ps := &Providers{}
 	for _, p := range providers {
@@ -24,7 +24,7 @@ func NewProviders(providers ...Provider) *Providers {
 	return ps
 }
 
-// Register adds p under its name, in place of an earlier one of that name.
+// Register adds p under its name, and replaces an earlier provider with that name.
 func (ps *Providers) Register(p Provider) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -34,8 +34,8 @@ func (ps *Providers) Register(p Provider) {
 	ps.byName[p.Name()] = p
 }
 
-// Lookup finds a provider. The error is invalid_argument and lists the known
-// ones.
+// Lookup returns the provider with the name. The error is invalid_argument and lists the known
+// names.
 func (ps *Providers) Lookup(name string) (Provider, error) {
 	ps.mu.RLock()
 	defer ps.mu.RUnlock()
@@ -45,7 +45,7 @@ func (ps *Providers) Lookup(name string) (Provider, error) {
 	return nil, perdure.FieldErrorf("provider", "%q is unknown; there are: %s", name, strings.Join(ps.names(), ", "))
 }
 
-// Names lists the known providers in alphabetical order.
+// Names returns the names of the providers in alphabetical order.
 func (ps *Providers) Names() []string {
 	ps.mu.RLock()
 	defer ps.mu.RUnlock()
@@ -61,14 +61,14 @@ func (ps *Providers) names() []string {
 	return names
 }
 
-// Endpointed is a Provider whose calls go only where its Endpoints allow.
+// Endpointed is a Provider whose calls go only to the allowed Endpoints.
 type Endpointed interface {
 	Provider
 	Endpoints() *Endpoints
 }
 
-// Endpoints returns the endpoints that the providers are allowed, for a worker to
-// tell the server. Providers that are not Endpointed say nothing.
+// Endpoints returns the allowed endpoints of the providers; a worker sends them to the server.
+// Providers that are not Endpointed are omitted.
 func (ps *Providers) Endpoints() (all []perdure.ModelEndpoint) {
 	ps.mu.RLock()
 	defer ps.mu.RUnlock()
@@ -76,7 +76,7 @@ func (ps *Providers) Endpoints() (all []perdure.ModelEndpoint) {
 		if limited, ok := p.(Endpointed); ok {
 			for _, e := range limited.Endpoints().Allowed() {
 				if _, there := ps.byName[e.Provider]; !there {
-					e.Provider = "" // a default of nobody here
+					e.Provider = "" // the default of a provider that is not registered
 				}
 				if !slices.Contains(all, e) {
 					all = append(all, e)

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The readers look at the streams with nothing but encoding/json.
+// The readers parse the streams only with encoding/json.
 
 func read[T any](lines []string, each func(T)) {
 	for _, line := range lines {
@@ -140,8 +140,8 @@ func readChat(lines []string) said {
 	return s
 }
 
-// readResponses takes the last event's word, which tells the whole answer; what
-// is encrypted is encrypted again there, and taken from the item's own last event.
+// readResponses uses the last event, which has the whole answer. It takes encrypted content from
+// the item's own last event, because the whole answer encrypts it again.
 func readResponses(lines []string) said {
 	type event struct {
 		Type string

@@ -19,7 +19,7 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// recording is a file of fantasy's test data, as far as it matters here.
+// recording is the relevant part of a file of fantasy's test data.
 type recording struct {
 	Interactions []struct {
 		Request  struct{ URL string }
@@ -31,8 +31,8 @@ type recording struct {
 	}
 }
 
-// recordings returns the folder of the recorded streams in the module cache; the
-// go.mod under tools/recordings pins their version and sum.
+// recordings returns the folder of the recorded streams in the module cache. The go.mod in
+// tools/recordings pins their version and sum.
 func recordings(t *testing.T) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "charm.land/fantasy")
@@ -49,7 +49,7 @@ func recordings(t *testing.T) string {
 	return filepath.Join(module.Dir, "providertests", "testdata")
 }
 
-// speakers say which of the four wires a recorded call was made over.
+// speakers define which of the four wires a recorded call used.
 var speakers = []struct {
 	remote int
 	url    *regexp.Regexp
@@ -61,7 +61,7 @@ var speakers = []struct {
 	{3, regexp.MustCompile(`:streamGenerateContent\?alt=sse$`), readGemini},
 }
 
-// said is what a stream says, read off it without any of our adapters.
+// said is the content of a stream, parsed without our adapters.
 type said struct {
 	Text, Thinking string
 	Signatures     []string
@@ -72,9 +72,9 @@ type said struct {
 
 type saidCall struct{ ID, Name, Arguments string }
 
-// Streams that real providers have sent are folded into what they say: text,
-// reasoning and its signatures, calls with their ids, usage, and how they end.
-// What follows from them is accepted by every wire.
+// Recorded streams of real providers are assembled correctly: text, reasoning and its signatures,
+// calls with their ids, usage, and stop reasons. Every wire accepts the conversation that follows
+// from them.
 func TestRecordedStreams(t *testing.T) {
 	count := make([]int, len(remotes))
 	var next []llm.Provider
@@ -149,8 +149,8 @@ func foldRecorded(t *testing.T, r llmtest.Remote, stream string, want said) *llm
 	return resp
 }
 
-// goOn sends the answer, with results, to every provider; the fake servers hold
-// the requests to the rules.
+// goOn sends the answer, with results, to every provider. The fake servers check the requests
+// against their rules.
 func goOn(t *testing.T, providers []llm.Provider, resp *llm.Response) {
 	t.Helper()
 	messages := append([]perdure.Message{perdure.UserText("hi")}, llmtest.Answered(resp, "done")...)

@@ -8,23 +8,23 @@ import (
 	"unicode/utf8"
 )
 
-// A character beyond U+FFFF is two escapes in JSON, and providers cut their deltas
-// between them. Each delta is a JSON text of its own, and every decoder makes half
-// of a pair U+FFFD (RFC 8259, section 8.2). So the halves are marked before an SDK
-// decodes them: each becomes the character of the private use plane 16 that stands
-// for it. A joiner makes characters of them again. A real character of that range
-// is marked as its own two halves, so nothing is taken for what it is not.
+// In JSON, a character beyond U+FFFF is two escapes (a surrogate pair), and providers may split
+// their deltas between them. Each delta is its own JSON text, and every decoder replaces half of a
+// pair with U+FFFD (RFC 8259, section 8.2). So the halves are marked before an SDK decodes them:
+// each is replaced by a character of private use plane 16. A joiner converts them back to
+// characters. A real character of that range is marked as its own two halves, so the marks are
+// unambiguous.
 const (
 	firstHalf = 0xD800 // the first surrogate
 	lastHalf  = 0xDFFF
 	firstLow  = 0xDC00
 
-	firstMark = 0x10F800 // of firstHalf; the last is U+10FFFF
+	firstMark = 0x10F800 // mark of firstHalf; the last mark is U+10FFFF
 )
 
 func markOf(half rune) rune { return firstMark + half - firstHalf }
 
-// halfOf returns the half that a character marks, 0 for others.
+// halfOf returns the half that a character marks, 0 for other characters.
 func halfOf(r rune) rune {
 	if r < firstMark {
 		return 0
@@ -32,11 +32,10 @@ func halfOf(r rune) rune {
 	return r - firstMark + firstHalf
 }
 
-// joiner puts together what was marked in the texts of one part, in order.
+// joiner joins the marked halves in the texts of one part, in order.
 type joiner struct{ held rune }
 
-// join returns the text with whole characters. Half of a pair at its end waits for
-// the next text.
+// join returns the text with joined characters. A half at its end waits for the next text.
 func (j *joiner) join(text string) string {
 	if j.held == 0 && !strings.ContainsFunc(text, func(r rune) bool { return r >= firstMark }) {
 		return text
@@ -65,7 +64,7 @@ func (j *joiner) join(text string) string {
 	return out.String()
 }
 
-// end returns what stands for a half whose other half never came.
+// end returns the replacement of a half whose other half never arrived.
 func (j *joiner) end() string {
 	if j.held == 0 {
 		return ""
@@ -74,15 +73,14 @@ func (j *joiner) end() string {
 	return string(utf8.RuneError)
 }
 
-// Joined returns a text that is whole with whole characters.
+// Joined returns a whole text with joined characters.
 func Joined(text string) string {
 	var j joiner
 	text = j.join(text)
 	return text + j.end()
 }
 
-// Escaped returns JSON as the provider sent it: with escapes where halves are
-// marked.
+// Escaped returns JSON in the provider's form, with escapes in place of marked halves.
 func Escaped(raw []byte) []byte {
 	if !bytes.ContainsFunc(raw, func(r rune) bool { return r >= firstMark }) {
 		return raw
@@ -103,18 +101,18 @@ func appendEscape(out []byte, half rune) []byte {
 	return append(out, '\\', 'u', hex[half>>12&15], hex[half>>8&15], hex[half>>4&15], hex[half&15])
 }
 
-// MarkHalves returns a body of JSON texts, as events carry them, in which single
-// halves of surrogate pairs are marked. A Builder from NewWireBuilder joins them.
+// MarkHalves returns a body in which single halves of surrogate pairs are marked. The body consists
+// of JSON texts, as events carry them. A Builder from NewWireBuilder joins the halves.
 func MarkHalves(body io.ReadCloser) io.ReadCloser {
 	return &marker{ReadCloser: body, in: make([]byte, 16<<10)}
 }
 
-// marker marks halves in what is read through it.
+// marker marks halves in the bytes that are read through it.
 type marker struct {
 	io.ReadCloser
 	in   []byte
-	rest []byte // read, and not marked yet: the beginning of an escape or a character
-	out  []byte // marked, and not given yet
+	rest []byte // the beginning of an escape or a character, not marked yet
+	out  []byte // marked and not yet read by the caller
 	err  error
 }
 
@@ -133,14 +131,14 @@ func (m *marker) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Marked is MarkHalves for one text that is there.
+// Marked is MarkHalves for one text in memory.
 func Marked(text []byte) []byte {
 	out, _ := mark(nil, text, true)
 	return out
 }
 
-// mark appends what of text can be told apart, and returns the rest. At the end of
-// the body all of it can.
+// mark appends the decidable part of text, and returns the rest. At the end of the body, set by
+// whole, everything is decidable.
 func mark(out, text []byte, whole bool) (marked, rest []byte) {
 	for len(text) > 0 {
 		i := bytes.IndexFunc(text, func(r rune) bool { return r == '\\' || r >= firstMark || r == utf8.RuneError })
@@ -162,8 +160,8 @@ func mark(out, text []byte, whole bool) (marked, rest []byte) {
 	return out, nil
 }
 
-// markEscape reads an escape, or two that are one character. It returns how many
-// bytes that were, 0 where the end of the text cuts it.
+// markEscape processes an escape, or two that form one character. It returns their length in bytes,
+// 0 if the end of the text cuts them.
 func markEscape(out, text []byte, whole bool) ([]byte, int) {
 	half, n := escapeAt(text)
 	if n == 0 && !whole {
@@ -190,12 +188,11 @@ func markEscape(out, text []byte, whole bool) ([]byte, int) {
 	return utf8.AppendRune(out, markOf(half)), n
 }
 
-// couldBeLow reports whether a text, after more of it has come, could begin with an
-// escape.
+// couldBeLow reports whether a text could begin with an escape once more of it has arrived.
 func couldBeLow(text []byte) bool { return len(text) == 0 || text[0] == '\\' }
 
-// escapeAt reads the escape that text begins with: the half of a pair that it is, 0
-// if it is none, and its length, 0 if the text ends in it or begins with none.
+// escapeAt parses the escape at the beginning of text. half is the half of a pair, 0 if it is none.
+// n is the length, 0 if the text ends in the escape or begins with none.
 func escapeAt(text []byte) (half rune, n int) {
 	switch {
 	case len(text) < 2 || text[0] != '\\':
@@ -208,7 +205,7 @@ func escapeAt(text []byte) (half rune, n int) {
 	for _, b := range text[2:6] {
 		d := strings.IndexByte("0123456789abcdef", b|0x20)
 		if d < 0 || b < '0' {
-			return 0, 2 // it is no JSON, and stays as it is
+			return 0, 2 // invalid JSON stays unchanged
 		}
 		half = half<<4 | rune(d)
 	}
@@ -218,7 +215,7 @@ func escapeAt(text []byte) (half rune, n int) {
 	return half, 6
 }
 
-// markRune reads a character of the range of the marks, or bytes that are none.
+// markRune processes a character in the range of the marks, or invalid bytes.
 func markRune(out, text []byte, whole bool) ([]byte, int) {
 	r, n := utf8.DecodeRune(text)
 	switch {

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// cutLines are the data lines by which each wire brings pieces, which are the
-// insides of JSON strings, as thinking, text and arguments.
+// cutLines returns the data lines with which each wire streams thinking, text and arguments. The
+// pieces are parts of JSON strings.
 var cutLines = map[string]func(thinking, text, arguments []string) []string{
 	"anthropic": func(thinking, text, arguments []string) []string {
 		lines := []string{`{"type":"message_start","message":{"id":"m","usage":{"input_tokens":1}}}`}
@@ -87,7 +87,7 @@ var cutLines = map[string]func(thinking, text, arguments []string) []string{
 		for _, p := range text {
 			add(`{"text":"` + p + `"}`)
 		}
-		var whole string // arguments come whole, as JSON in place
+		var whole string // arguments come complete, as inline JSON
 		if err := json.Unmarshal([]byte(`"`+strings.Join(arguments, "")+`"`), &whole); err != nil {
 			panic(err)
 		}
@@ -96,8 +96,8 @@ var cutLines = map[string]func(thinking, text, arguments []string) []string{
 	},
 }
 
-// A character whose two escapes come in two deltas is that character, in text,
-// thinking and arguments, on every wire; half of one that nothing follows is U+FFFD.
+// A character whose two escapes are in two deltas is joined, in text, thinking and arguments, on
+// every wire. A half without the other half is U+FFFD.
 func TestCharactersCutBetweenDeltas(t *testing.T) {
 	cases := map[string]struct {
 		pieces []string
@@ -119,7 +119,7 @@ func TestCharactersCutBetweenDeltas(t *testing.T) {
 	wires := []string{"anthropic", "openai", "openai-responses", "gemini"}
 	for i, r := range remotes[:len(wires)] {
 		for name, c := range cases {
-			// Inside the arguments the text is a JSON string once more.
+			// Inside the arguments, the text is again a JSON string.
 			arguments := []string{`{\"t\":\"`}
 			escaped := strings.Contains(name, "backslash")
 			if !escaped {
@@ -148,8 +148,7 @@ func TestCharactersCutBetweenDeltas(t *testing.T) {
 	}
 }
 
-// However the network cuts the bytes of a body, they are marked in the same way,
-// and what is marked can be given back.
+// The marks do not depend on how the network splits a body, and can be converted back.
 func TestHalvesAreMarkedWhereverTheNetworkCuts(t *testing.T) {
 	for _, body := range []string{
 		`data: {"t":"a\ud83d"}` + "\n\n" + `data: {"t":"\ude00b"}` + "\n", `"\ud83d\ude00"`, `"\\ud83d\\\ud83d"`, `"\ud83d\n\ude00\ud83d`,

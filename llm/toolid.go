@@ -7,31 +7,29 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// IDRule is what a provider takes as the id of a tool call.
+// IDRule is a provider's rule for the ids of tool calls.
 type IDRule = response.IDRule
 
 // The rules of the providers.
 var (
 	AnthropicIDs  = IDRule{Min: 1}
 	OpenAIChatIDs = IDRule{Min: 1, Max: 40}
-	// CompatibleIDs are those of servers that speak Chat Completions and are not
-	// OpenAI's. They know ids of their own forms, such as Kimi's functions.bash:0.
+	// CompatibleIDs is the rule of compatible servers of Chat Completions. They have ids of their
+	// own forms, such as Kimi's functions.bash:0.
 	CompatibleIDs      = IDRule{Min: 1, Max: 40, Verbatim: true}
 	OpenAIResponsesIDs = IDRule{Min: 1, Max: 64}
 	GeminiIDs          = IDRule{Min: 1, Max: 64}
 	MistralIDs         = IDRule{Min: 9, Max: 9, Alphanumeric: true}
 )
 
-// ToolIDs returns the outward id of each tool call in messages, by our own id; see
-// [response.ToolIDs].
+// ToolIDs returns the outward id of each tool call in messages by our id; see [response.ToolIDs].
 func ToolIDs(messages []perdure.Message, provider string, rule IDRule) map[string]string {
 	return response.ToolIDs(messages, provider, rule)
 }
 
-// OutwardArguments is what goes back to a provider as a call's arguments,
-// always the text of a JSON object: as received where it is one, {} where there
-// was nothing, and otherwise wrapped, because servers refuse a conversation
-// whose arguments they cannot parse.
+// OutwardArguments returns the arguments of a call for a provider, always the text of a JSON
+// object. The received text is used if it is one. An empty text becomes {}. Anything else is
+// wrapped in an object, because servers refuse a conversation whose arguments they cannot parse.
 func OutwardArguments(call perdure.Part) string {
 	raw := call.RawArguments
 	if raw == "" {

@@ -27,10 +27,10 @@ func TestToolIDs(t *testing.T) {
 	messages := []perdure.Message{
 		assistant("openai", perdure.Part{ID: "own-1", ProviderID: "call_a"}),
 		assistant("anthropic", perdure.Part{ID: "own-2", ProviderID: "toolu_b"}),
-		assistant("openai", perdure.Part{ID: "own-3", ProviderID: "call_a"}), // taken
+		assistant("openai", perdure.Part{ID: "own-3", ProviderID: "call_a"}), // the id is already used
 		assistant("openai", perdure.Part{ID: "own-4", ProviderID: long}),
 		assistant("openai", perdure.Part{ID: "own-5", ProviderID: ""}),
-		assistant("openai", perdure.Part{ID: "ü" + long, ProviderID: "own-5"}), // taken by ours, and ours invalid
+		assistant("openai", perdure.Part{ID: "ü" + long, ProviderID: "own-5"}), // our ids use it, and ours is invalid
 	}
 	got := llm.ToolIDs(messages, "openai", llm.OpenAIChatIDs)
 	derived := got["ü"+long]
@@ -46,7 +46,7 @@ func TestToolIDs(t *testing.T) {
 	}
 }
 
-// Deterministic, valid, injective, and stable when the conversation grows.
+// Ids are deterministic, valid, injective, and stable when the conversation grows.
 func TestToolIDsProperties(t *testing.T) {
 	text := rapid.SampledFrom([]string{"", "a", "b", "call_a", "call.a", "__fake_id__", "ü", strings.Repeat("z", 64)})
 	rules := map[string]llm.IDRule{"openai": llm.OpenAIChatIDs, "anthropic": llm.AnthropicIDs, "mistral": llm.MistralIDs}
@@ -121,8 +121,8 @@ func TestResultsComeTogetherInCallOrder(t *testing.T) {
 	}
 }
 
-// An id that comes again in a later message is another call there, and so is its
-// result; what stands before stays as it is.
+// A repeated id in a later message is another call, and so is its result. Earlier messages are
+// unchanged.
 func TestDistinct(t *testing.T) {
 	call := func(ids ...string) perdure.Message {
 		m := perdure.Message{Role: perdure.RoleAssistant}

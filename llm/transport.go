@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// TransportConfig bounds the connections to providers. The zero value works.
+// TransportConfig limits the connections to providers. The zero value is ready to use.
 type TransportConfig struct {
-	// ConnectTimeout bounds the dial, and the TLS handshake, each; default 10 s.
+	// ConnectTimeout limits the dial and the TLS handshake, each; default 10 s.
 	ConnectTimeout time.Duration
-	// FirstByteTimeout bounds the time from the start of the call to the first
-	// byte of the answer's body; default 120 s.
+	// FirstByteTimeout limits the time from the start of the call to the first byte of the
+	// response's body; default 120 s.
 	FirstByteTimeout time.Duration
-	// IdleTimeout bounds the wait for each later byte; default 60 s.
+	// IdleTimeout limits the wait for each later byte; default 60 s.
 	IdleTimeout time.Duration
-	// AllowLoopback permits loopback addresses, as in development.
+	// AllowLoopback allows loopback addresses, for development.
 	AllowLoopback bool
-	// AllowHosts may be at private and loopback addresses: those that the
-	// operator configured (Endpoints.Hosts).
+	// AllowHosts are the hosts that the operator configured (Endpoints.Hosts). They may have
+	// private and loopback addresses.
 	AllowHosts []string
 }
 
@@ -41,10 +41,9 @@ func (c TransportConfig) withDefaults() TransportConfig {
 	return c
 }
 
-// NewClient makes the HTTP client for provider calls: it follows no redirect
-// (a redirect would carry the key to another host), dials no private,
-// link-local or loopback address that is not allowed, and gives up on silent
-// connections. Its failures hold an *Error.
+// NewClient creates the HTTP client for provider calls. It follows no redirects, because a redirect
+// would send the key to another host. It dials no private, link-local or loopback address that is
+// not allowed, and ends silent connections. Its failures wrap an *Error.
 func NewClient(config TransportConfig) *http.Client {
 	config = config.withDefaults()
 	d := &dialer{
@@ -68,12 +67,12 @@ func NewClient(config TransportConfig) *http.Client {
 	}
 }
 
-// dialer resolves and connects under a policy.
+// dialer resolves names and connects under a policy.
 type dialer struct {
 	timeout time.Duration
 	policy  dialPolicy
-	// proxies holds the hosts of proxies from the process's environment; like
-	// configured endpoints they may be at private addresses.
+	// proxies are the hosts of proxies from the process's environment. Like configured endpoints,
+	// they may have private addresses.
 	proxies sync.Map
 }
 

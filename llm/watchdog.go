@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// watchedTransport ends calls whose answer does not begin, or stops coming, and
-// refuses redirects.
+// watchedTransport ends calls whose response does not begin in time, or stalls. It refuses
+// redirects.
 type watchedTransport struct {
 	next            *http.Transport
 	firstByte, idle time.Duration
 }
 
-// CloseIdleConnections lets http.Client close the connections it keeps.
+// CloseIdleConnections closes the idle connections of the next transport; http.Client calls it.
 func (t *watchedTransport) CloseIdleConnections() { t.next.CloseIdleConnections() }
 
 func (t *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -30,7 +30,7 @@ func (t *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		timer.Stop()
 		cancel(nil)
-		_ = resp.Body.Close() // nothing of it was wanted
+		_ = resp.Body.Close() // the body is not needed
 		return nil, &Error{
 			Kind: InvalidRequest, Status: resp.StatusCode,
 			Message: "the endpoint answered with a redirect, which is not followed; check the base URL",
@@ -40,15 +40,15 @@ func (t *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	return resp, nil
 }
 
-// watchedBody gives up when a read waits longer than allowed. The timer runs
-// only while a read waits: a slow reader is not the provider's silence.
+// watchedBody fails a read that waits too long. The timer runs only during a read: a slow reader
+// does not count as silence of the provider.
 type watchedBody struct {
 	io.ReadCloser
 	ctx, caller context.Context
 	cancel      context.CancelCauseFunc
 	timer       *time.Timer
 	idle        time.Duration
-	begun       bool // a byte has come, or the first timer has been replaced
+	begun       bool // a byte was read, or the first timer was replaced
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
@@ -72,8 +72,8 @@ func (b *watchedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// causeOf is the watchdog's error if it ended the call, else err. A caller that
-// has ended the call himself comes first.
+// causeOf returns the watchdog's error if it ended the call, else err. If the caller ended the
+// call, the caller's cause takes precedence.
 func causeOf(ctx, caller context.Context, err error) error {
 	if caller.Err() != nil {
 		return err

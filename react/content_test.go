@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// A tool of the user's own may give what no provider takes, inline or so large that
-// it is uploaded. The model is told of it, and the run continues.
+// A user's own tool may return content that no provider accepts, inline or uploaded as a blob. The
+// model reads a text that says so, and the run continues.
 func TestAResultThatNoProviderTakesIsToldAsText(t *testing.T) {
 	for name, data := range map[string]string{"small": "aGk=", "uploaded": strings.Repeat("aGk=", 100_000)} {
 		t.Run(name, func(t *testing.T) {

@@ -13,22 +13,21 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// mostKept bounds the bytes of the conversations that a worker keeps decoded.
+// mostKept limits the bytes of the decoded conversations that a worker caches.
 const mostKept = 64 << 20
 
-// conversations are those that a worker lately called models with, decoded and
-// hashed as far as they went, so that a turn costs what is new of it. It is a shorter
-// way to what the store holds, no more: each entry is compared with the bytes that
-// were decoded.
+// conversations is a cache of the decoded and hashed conversations of recent model calls, so that a
+// turn costs only its new entries. The store remains authoritative: each cached entry is compared
+// with the bytes from which it was decoded.
 type conversations struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	kept  map[uuid.UUID]*conversation
 	bytes int
 	use   int64
 }
 
-// conversation is the messages of a path from the root. It belongs to one call at a
-// time, and is only ever added to behind its end: the calls before it read it still.
+// conversation holds the messages of a path from the root. It belongs to one call at a time. New
+// messages are only appended, because earlier calls may still read the existing ones.
 type conversation struct {
 	from     []source // of the messages, in order
 	messages []perdure.Message
@@ -37,14 +36,13 @@ type conversation struct {
 	used     int64
 }
 
-// source is what a message was decoded from.
+// source is the entry from which a message was decoded.
 type source struct {
 	role    perdure.Role
 	content json.RawMessage
 }
 
-// take returns what is kept of an execution's conversation, which is the caller's from
-// now on.
+// take removes an execution's conversation from the cache and returns it. The caller then owns it.
 func (c *conversations) take(execution uuid.UUID) *conversation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,8 +55,8 @@ func (c *conversations) take(execution uuid.UUID) *conversation {
 	return conv
 }
 
-// put keeps a conversation, and forgets those that were used longest ago if there is
-// no room. The caller does not change it any more.
+// put caches a conversation. If there is no room, it evicts the least recently used ones. The
+// caller must not change the conversation after the call.
 func (c *conversations) put(execution uuid.UUID, conv *conversation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +64,7 @@ func (c *conversations) put(execution uuid.UUID, conv *conversation) {
 		c.kept = map[uuid.UUID]*conversation{}
 	}
 	if other := c.kept[execution]; other != nil {
-		c.bytes -= other.bytes // of an attempt that runs still, or did
+		c.bytes -= other.bytes // of a concurrent attempt
 	}
 	c.use++
 	conv.used = c.use
@@ -77,7 +75,7 @@ func (c *conversations) put(execution uuid.UUID, conv *conversation) {
 	}
 }
 
-// forgetOldest is for put, which holds mu.
+// forgetOldest evicts the least recently used conversation. The caller holds mu.
 func (c *conversations) forgetOldest() {
 	var oldest uuid.UUID
 	used := c.use + 1
@@ -90,8 +88,8 @@ func (c *conversations) forgetOldest() {
 	delete(c.kept, oldest)
 }
 
-// read makes it the conversation of a path, and reports how many of its first messages
-// were its first before.
+// read updates the conversation to a path. It returns the number of leading messages that did not
+// change.
 func (conv *conversation) read(path iter.Seq2[perdure.Entry, error]) (same int, err error) {
 	known := len(conv.from)
 	n := 0
@@ -117,10 +115,10 @@ func (conv *conversation) read(path iter.Seq2[perdure.Entry, error]) (same int, 
 }
 
 func (s source) is(e *perdure.Entry) bool {
-	return s.role == e.Role && bytes.Equal(s.content, e.Content) // at once where they are the same bytes in memory
+	return s.role == e.Role && bytes.Equal(s.content, e.Content) // fast if both are the same bytes in memory
 }
 
-// cut leaves the first n messages, and does nothing if there are no more.
+// cut keeps only the first n messages.
 func (conv *conversation) cut(n int) {
 	if n == len(conv.from) {
 		return
@@ -138,5 +136,5 @@ func (conv *conversation) add(e *perdure.Entry, m perdure.Message) {
 	conv.bytes += s.bytes()
 }
 
-// bytes is about what the entry and its message take.
+// bytes is the approximate memory of the entry and its message.
 func (s source) bytes() int { return 2*len(s.content) + 500 }

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// uttered creates an entry.
+// uttered creates a message entry.
 func uttered(role perdure.Role, text string) perdure.Entry {
 	m := perdure.Message{Role: role}
 	m.Parts = []perdure.Part{perdure.Text(text)}
@@ -33,7 +33,7 @@ func each(path []perdure.Entry) iter.Seq2[perdure.Entry, error] {
 	}
 }
 
-// reread returns entries as a store gives them again: equal, and not the same memory.
+// reread returns equal entries in other memory, as a second read of the store would.
 func reread(path []perdure.Entry) []perdure.Entry {
 	again := append([]perdure.Entry{}, path...)
 	for i := range again {
@@ -42,10 +42,10 @@ func reread(path []perdure.Entry) []perdure.Entry {
 	return again
 }
 
-// Whatever becomes of a conversation between two calls (it continues, another branch is
-// taken, an entry of one id says something else, a worker knows nothing of it, or an
-// attempt that was thought dead continues from an older leaf), the messages of a call
-// and their hash are those of its path decoded again, and stay that.
+// The messages of a call and their hash always equal those of the decoded path, and never change
+// afterwards. Between two calls, the conversation may continue or take another branch, an id may
+// have other content, and the worker may have no cached data. An attempt that was assumed dead may
+// also continue from an older leaf.
 func TestAConversationIsAlwaysThatOfItsPath(t *testing.T) {
 	type call struct {
 		path     []perdure.Entry
@@ -58,19 +58,19 @@ func TestAConversationIsAlwaysThatOfItsPath(t *testing.T) {
 		var calls []call
 		for step := range 30 {
 			switch r.IntN(8) {
-			case 0: // another branch, or the head moved back
+			case 0: // another branch, or a leaf that moved back
 				path = append([]perdure.Entry{}, path[:r.IntN(len(path)+1)]...)
-			case 1: // a tail that was dropped, and written again under its id
+			case 1: // a dropped tail that is written again under the same ids
 				if n := len(path); n > 0 {
 					id := path[n-1].ID
 					path = append(append([]perdure.Entry{}, path[:n-1]...), uttered(perdure.RoleUser, fmt.Sprint("other ", step)))
 					path[n-1].ID = id
 				}
-			case 2: // the process is new
+			case 2: // a new process
 				kept = &conversations{}
-			case 3: // what the worker held of the path was forgotten
+			case 3: // the cached data of the path was evicted
 				path = reread(path)
-			case 4: // of the same words, by somebody else
+			case 4: // the same words with another role
 				if n := len(path); n > 0 {
 					path = append([]perdure.Entry{}, path...)
 					path[n-1].Role = perdure.RoleSystem
@@ -126,7 +126,7 @@ func checkMessages(t *testing.T, what string, got []perdure.Message, path []perd
 	}
 }
 
-// A turn decodes what is new of its conversation and nothing else.
+// A turn decodes only the new entries of its conversation.
 func TestATurnDecodesWhatIsNew(t *testing.T) {
 	var conv conversation
 	path := []perdure.Entry{uttered(perdure.RoleUser, "one"), uttered(perdure.RoleAssistant, "two")}
@@ -152,7 +152,7 @@ func TestATurnDecodesWhatIsNew(t *testing.T) {
 	}
 }
 
-// What does not decode, or cannot be read, is kept by nobody: the error is the call's.
+// A conversation that cannot be decoded or read is not cached, and the call returns the error.
 func TestAConversationThatCannotBeRead(t *testing.T) {
 	broken := uttered(perdure.RoleUser, "x")
 	broken.Content = []byte("{")
@@ -167,7 +167,7 @@ func TestAConversationThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// What is kept is bounded by bytes; what was used longest ago goes first.
+// The cache is limited by bytes and evicts the least recently used conversation.
 func TestConversationsAreForgotten(t *testing.T) {
 	var kept conversations
 	var ids []uuid.UUID

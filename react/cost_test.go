@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// The record of a call has every member of its cost, null where no price is known.
+// The record of a call has every member of its cost, with null if no price is known.
 func TestACallWithoutAPriceHasNoCost(t *testing.T) {
 	total := 3.0
 	for want, a := range map[string]modelAnswer{

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/eventlog"
 )
 
-// event is what a client reads of the data of an event.
+// event is the data of an event, as a client reads it.
 type event struct {
 	Seq        int64           `json:"seq"`
 	ResponseID string          `json:"responseId"`
@@ -21,16 +21,16 @@ type event struct {
 	BlockSeq   int64           `json:"blockSeq"`
 	Reason     string          `json:"reason"`
 
-	// of signal.received
+	// Member of signal.received.
 	SignalID string `json:"signalId"`
 
-	// of entry.appended
+	// Member of entry.appended.
 	EntryType perdure.EntryType `json:"entryType"`
 	Role      perdure.Role      `json:"role"`
 	Content   perdure.Content   `json:"content"`
 }
 
-// toolData is the data of a data event, where it is about a tool call.
+// toolData is the data of a data event about a tool call.
 type toolData struct {
 	Type string `json:"type"`
 	Call struct {
@@ -40,16 +40,16 @@ type toolData struct {
 	Delta string `json:"delta"`
 }
 
-// seen is a message as a client has it.
+// seen is a message on the client's side.
 type seen struct {
 	id, response string
 	role         perdure.Role
-	pieces       []*shownPiece // of a message that streams
-	attempt      int           // which they are of
+	pieces       []*shownPiece // of a message that is being streamed
+	attempt      int           // the attempt of the pieces
 	parts        []perdure.Part
 }
 
-// shownPiece is a block, or a call that was announced.
+// shownPiece is a block, or an announced call.
 type shownPiece struct {
 	seq  int64
 	kind perdure.EventType
@@ -57,7 +57,7 @@ type shownPiece struct {
 	text string
 }
 
-// screen folds a stream the way a client does.
+// screen assembles messages from a stream as a client does.
 type screen struct{ messages []*seen }
 
 func fold(items []eventlog.Item) (*screen, error) {
@@ -104,7 +104,7 @@ func (s *screen) message(e event) *seen {
 	return m
 }
 
-// grow adds a piece; another attempt begins its message again.
+// grow appends a chunk. Another attempt begins its message again.
 func (s *screen) grow(kind perdure.EventType, e event, call toolData) {
 	m := s.message(e)
 	if e.Attempt > m.attempt {
@@ -116,7 +116,7 @@ func (s *screen) grow(kind perdure.EventType, e event, call toolData) {
 	text := call.Delta
 	if kind != perdure.EventData {
 		if json.Unmarshal(e.Data, &text) != nil {
-			return // a piece that is no more
+			return // a superseded piece
 		}
 	}
 	for _, p := range m.pieces {
@@ -130,7 +130,7 @@ func (s *screen) grow(kind perdure.EventType, e event, call toolData) {
 	m.pieces = append(m.pieces, &shownPiece{seq: e.Seq, kind: kind, call: call, text: text})
 }
 
-// streamed are the parts that the pieces of a message make.
+// streamed returns the parts of the streamed pieces of a message.
 func (m *seen) streamed() []perdure.Part {
 	var parts []perdure.Part
 	last := func(kind perdure.PartType) *perdure.Part {

@@ -12,8 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// dying is a worker's way to the server that breaks off after the first commit
-// that has appended something.
+// dying is a worker's connection to the server that breaks after the first commit with entries.
 type dying struct {
 	perdure.Dispatch
 	died chan struct{}
@@ -33,8 +32,8 @@ func user(text string) perdure.InputMessage {
 	return perdure.InputMessage{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text(text)}}
 }
 
-// An execution that continues from another one copies its path once, however large,
-// also if its worker dies in the middle; the other stays as it is.
+// An execution that continues another one copies its path once, for any size, even if its worker
+// dies during the copy. The other execution does not change.
 func TestAPathIsCopiedOnce(t *testing.T) {
 	s := emptyTheatre(t, "turn\n text one\nturn\n text two\n")
 	stop := s.work(10)

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// said is what a stored userMessage holds: what the user says, or messages and
-// settings that the server has put together.
+// said is the content of a stored userMessage: a user's message, or messages and settings that the
+// server has assembled.
 type said struct {
 	Text     string                 `json:"text"`
 	Parts    []perdure.Part         `json:"parts"`
@@ -21,10 +21,9 @@ type said struct {
 	Settings *perdure.ReactInput    `json:"settings"`
 }
 
-// read decodes a userMessage that comes while the calls open are not answered. The
-// server checks what it stores, but an older one has stored messages that it did not
-// look into. One that cannot be taken becomes a text that says so: it must not end
-// the run.
+// read decodes a userMessage that arrives while the calls in open are not answered. The server
+// checks messages before it stores them, but an older server stored some unchecked. A message that
+// cannot be used becomes a text that says so, because it must not end the run.
 func read(s perdure.Signal, open []call) said {
 	var v said
 	if err := json.Unmarshal(s.Value, &v); err != nil {
@@ -46,8 +45,8 @@ func read(s perdure.Signal, open []call) said {
 	return v
 }
 
-// usable returns settings that a response can be asked for with, else nil: the
-// execution's own stand then.
+// usable returns the settings if a response can use them. Otherwise it returns nil, and the
+// execution's own settings apply.
 func usable(settings *perdure.ReactInput) *perdure.ReactInput {
 	if settings != nil && len(settings.Models) == 0 {
 		return nil
@@ -55,14 +54,13 @@ func usable(settings *perdure.ReactInput) *perdure.ReactInput {
 	return settings
 }
 
-// unread stands for a message that cannot be taken.
+// unread returns a text in place of a message that cannot be used.
 func unread(why string) said {
 	text := fmt.Sprintf("(a message came that cannot be read: %s)", why)
 	return said{Messages: []perdure.InputMessage{{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text(text)}}}}
 }
 
-// reason is what an error says, in words of bounded length that may be sent to a
-// model.
+// reason returns an error's text with a bounded length, for a model.
 func reason(err error) string {
 	text := err.Error()
 	var coded *perdure.Error
@@ -84,7 +82,7 @@ func idsOf(calls []call) []string {
 	return ids
 }
 
-// asked is what the running response was asked for.
+// asked returns the settings of the running response.
 func (l *loop) asked() perdure.ReactInput {
 	if l.st.Settings != nil {
 		return *l.st.Settings
@@ -97,10 +95,9 @@ func (l *loop) isClients(name string) bool {
 	return slices.ContainsFunc(l.asked().ClientTools, func(t perdure.ClientTool) bool { return t.Name == name })
 }
 
-// appendInput stores messages, the results of open calls first. A call that they
-// bring no result of is answered in the client's stead. The key is that of the
-// first, so that an input that is given again after a crash becomes no second
-// entry.
+// appendInput stores messages after the results of open calls. If the messages have no result for a
+// call, the loop answers it on the client's behalf. The key belongs to the first message, so that
+// an input delivered again after a crash creates no second entry.
 func (l *loop) appendInput(key string, open []call, messages []perdure.InputMessage) error {
 	names := namesOf(open)
 	for i, m := range messages {
@@ -124,7 +121,7 @@ func (l *loop) appendInput(key string, open []call, messages []perdure.InputMess
 	return l.skip(open)
 }
 
-// namesOf returns the tools of calls by call id.
+// namesOf returns the tool names of calls by call id.
 func namesOf(calls []call) map[string]string {
 	names := map[string]string{}
 	for _, c := range calls {
@@ -133,7 +130,7 @@ func namesOf(calls []call) map[string]string {
 	return names
 }
 
-// namedResults returns the parts with the tool's name in results that lack it: a
+// namedResults returns the parts with the tool's name added to results that lack it, because a
 // client names only the call.
 func namedResults(parts []perdure.Part, names map[string]string) []perdure.Part {
 	parts = slices.Clone(parts)
@@ -149,7 +146,7 @@ func answers(m perdure.InputMessage, call string) bool {
 	return slices.ContainsFunc(m.Parts, func(p perdure.Part) bool { return p.Type == perdure.PartToolResult && p.ToolCallID == call })
 }
 
-// skip answers calls that nobody will.
+// skip answers calls that will not run.
 func (l *loop) skip(calls []call) error {
 	for _, c := range calls {
 		if err := l.storeResult(c, tool.Errorf("skipped: the user sent a message"), nil); err != nil {
@@ -159,12 +156,12 @@ func (l *loop) skip(calls []call) error {
 	return nil
 }
 
-// copyBytes is about how much of a path is copied in one commit.
+// copyBytes is the approximate size of a path that is copied in one commit.
 const copyBytes = 1 << 20
 
-// copyFrom copies the path that the conversation continues from, under ids that
-// follow from this execution's and the entries' own. Tool calls keep their ids,
-// by which the client knows them. It returns those that are open.
+// copyFrom copies the path from which the conversation continues. The new ids are derived from this
+// execution's id and the entries' ids. Tool calls keep their ids, which the client knows. It
+// returns the open calls.
 func (l *loop) copyFrom() ([]call, error) {
 	from := l.in.From
 	if from == nil {
@@ -181,7 +178,7 @@ func (l *loop) copyFrom() ([]call, error) {
 			return nil, err
 		}
 		open = openAfter(open, m)
-		m.Parts = perdure.BoundedParts(m.Role, perdure.AcceptableParts(m.Role, m.Parts)) // it may be older than the checks
+		m.Parts = perdure.BoundedParts(m.Role, perdure.AcceptableParts(m.Role, m.Parts)) // the entry may be older than the checks
 		if _, err := l.ctx.Append(m, agent.WithEntryID(l.derived(e.ID)), agent.WithKey("from:"+e.ID.String()), l.asCopyOf(e)); err != nil {
 			return nil, err
 		}
@@ -195,7 +192,7 @@ func (l *loop) copyFrom() ([]call, error) {
 	return open, nil
 }
 
-// asCopyOf leaves the entry in the response that it was said in.
+// asCopyOf keeps the response to which the entry originally belonged.
 func (l *loop) asCopyOf(e perdure.Entry) agent.AppendOption {
 	return func(made *perdure.Entry) {
 		made.Type, made.TurnID, made.ResponseID, made.MessageID = e.Type, e.TurnID, e.ResponseID, e.MessageID

@@ -14,13 +14,12 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// A run of thirty turns is ended at every call between worker and server, and
-// at every commit of the store, in turn; whatever the point, it ends with the
-// same conversation, no answer of the model is paid for twice, and no tool that
-// has finished runs again.
+// A run of thirty turns is interrupted at every call between worker and server, and at every commit
+// of the store, one per run. It always ends with the same conversation. No answer of the model is
+// paid for twice, and no finished tool runs again.
 //
-// A sample of the points is tried, chosen by PERDURE_KILL_SEED;
-// PERDURE_KILL_POINTS says how many, "all" of them if need be.
+// The test tries a sample of the points, chosen by PERDURE_KILL_SEED. PERDURE_KILL_POINTS sets
+// their number, or "all".
 func TestEveryKillPointLeavesTheSameConversation(t *testing.T) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		w := newWard(t, open)
@@ -57,25 +56,24 @@ func TestEveryKillPointLeavesTheSameConversation(t *testing.T) {
 	})
 }
 
-// shards is how many runs continue at once, each on a store of its own: they wait
-// for the disk most of the time.
+// shards is the number of concurrent runs, each on its own store. They mostly wait for the disk.
 const shards = 12
 
-// how a call goes wrong.
+// how is the way in which a call fails.
 type how string
 
 const (
-	before how = "before" // the process dies before it arrives
-	lost   how = "lost"   // it is done, its answer is lost, and the process lives
-	after  how = "after"  // it is done, and the process dies
+	before how = "before" // the process dies before the call arrives
+	lost   how = "lost"   // the call is executed, its reply is lost, and the process lives
+	after  how = "after"  // the call is executed, and the process dies
 )
 
-// point is a moment at which something goes wrong. Layer rpc is a call of the
-// worker, which dies alone; its lease runs out. Layer store is a commit of the
-// server, which dies with the worker in its process.
+// point is a point of failure. In layer rpc it is a call of the worker, which dies while the server
+// lives; its lease expires. In layer store it is a commit of the server, which dies together with
+// the worker in its process.
 type point struct {
 	layer, name string
-	nth         int // of the calls of that name, from 1
+	nth         int // among the calls of that name, from 1
 	how         how
 	parked      int
 }
@@ -84,7 +82,7 @@ func (p point) String() string {
 	return fmt.Sprintf("%s of %s %s %d, %d parked", p.how, p.layer, p.name, p.nth, p.parked)
 }
 
-// points enumerates what can go wrong in a run that made these calls.
+// points returns the possible failures of a run that made these calls.
 func (o *outcome) points() []point {
 	var all []point
 	for layer, calls := range map[string]map[string]int{"rpc": o.calls, "store": o.commits} {
@@ -105,21 +103,21 @@ func (o *outcome) points() []point {
 func ways(layer, name string) []how {
 	switch {
 	case name == "start" || name == "kinds" || name == "register":
-		return nil // no part of the run
+		return nil // not part of the run
 	case layer == "rpc" && (name == "PollAgents" || name == "PollTasks"):
-		return []how{before, after} // what a lost answer claimed comes back with the lease, not sooner
+		return []how{before, after} // claims in a lost reply return only when the lease expires
 	case layer == "rpc":
 		return []how{before, lost, after}
 	}
 	return []how{before, after}
 }
 
-// sample chooses the points to try.
+// sample chooses the points to test.
 func sample(t *testing.T, all []point) []point {
 	t.Helper()
 	most := 24
 	if strings.HasPrefix(t.Name(), "TestEveryKillPointLeavesTheSameConversation/postgres") {
-		most = 6 // what is tried is the same; each takes longer
+		most = 6 // fewer, because each one takes longer
 	}
 	if text := os.Getenv("PERDURE_KILL_POINTS"); text == "all" {
 		return all
@@ -142,7 +140,7 @@ func sample(t *testing.T, all []point) []point {
 	return all[:min(most, len(all))]
 }
 
-// outcome is what a run has left.
+// outcome is the result of a run.
 type outcome struct {
 	point
 	reached        bool
@@ -150,14 +148,14 @@ type outcome struct {
 	records        int // llm_call entries
 	tasks          []*perdure.Task
 	starts         map[string]int // of tools, by label
-	asked          map[int]int    // of the model, by turn
+	asked          map[int]int    // calls of the model by turn
 	calls, commits map[string]int
 }
 
-// line is an entry of the conversation; task is what it is the result of.
+// line is an entry of the conversation; label is the call that it is the result of.
 type line struct{ text, label string }
 
-// undisturbed checks a run in which nothing went wrong.
+// undisturbed checks a run without failures.
 func (o *outcome) undisturbed(t *testing.T) {
 	t.Helper()
 	o.compare(t, o)
@@ -171,7 +169,7 @@ func (o *outcome) undisturbed(t *testing.T) {
 	}
 }
 
-// compare holds a run against one in which nothing went wrong.
+// compare compares a run with a run without failures.
 func (o *outcome) compare(t *testing.T, want *outcome) {
 	t.Helper()
 	bad := func(format string, args ...any) {
@@ -199,12 +197,12 @@ func (o *outcome) compare(t *testing.T, want *outcome) {
 	}
 }
 
-// compareTask checks that nothing ran more often than its attempts allow, and
-// what may have taken effect at most once.
+// compareTask checks that no task ran more often than its attempts allow, and that a task with
+// effects ran at most once.
 func (o *outcome) compareTask(bad func(string, ...any), task *perdure.Task) {
 	most := 2
 	if o.how == lost && (o.name == "Commit" || o.name == "FinishTask" || o.name == "Append") {
-		most = 1 // these are asked again; an attempt that cannot read is tried again
+		most = 1 // these may be repeated; an attempt that cannot read is tried again
 	}
 	if task.Attempt > most {
 		bad("%s was tried %d times", task.Kind, task.Attempt)

@@ -12,11 +12,10 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// defaultMaxTurns bounds the model calls of one response where the
-// configuration does not.
+// defaultMaxTurns is the maximum number of model calls per response if the configuration sets none.
 const defaultMaxTurns = 50
 
-// retrySignal asks for a failed turn to be tried again.
+// retrySignal is the signal that requests a retry of a failed turn.
 const retrySignal = "retry"
 
 // loop is one run of the agent's function.
@@ -27,7 +26,7 @@ type loop struct {
 	st  state
 }
 
-// resume takes up the newest checkpoint, or begins.
+// resume creates the loop from the newest checkpoint, or begins the execution.
 func resume(ctx agent.Context, c Config, in perdure.ReactInput) (*loop, error) {
 	l := &loop{ctx: ctx, c: c, in: in}
 	st, known, err := states.Load(ctx)
@@ -36,7 +35,7 @@ func resume(ctx agent.Context, c Config, in perdure.ReactInput) (*loop, error) {
 	}
 	if known {
 		l.st = st
-		l.st.Settings = usable(st.Settings) // older workers took what nothing could answer
+		l.st.Settings = usable(st.Settings) // older workers accepted invalid settings
 		l.place()
 		return l, nil
 	}
@@ -45,8 +44,8 @@ func resume(ctx agent.Context, c Config, in perdure.ReactInput) (*loop, error) {
 	return l, l.begin()
 }
 
-// begin appends what the user asked first. The keys keep a function that is
-// entered again before the first checkpoint from doing it twice.
+// begin appends the user's prompt. Its keys prevent duplicates when the function is entered again
+// before the first checkpoint.
 func (l *loop) begin() error {
 	open, err := l.copyFrom()
 	if err != nil {
@@ -65,7 +64,7 @@ func (l *loop) begin() error {
 	return l.appendInput("input", open, messages)
 }
 
-// place tells the context which turn and response what follows belongs to.
+// place sets the context's current turn and response.
 func (l *loop) place() {
 	p := perdure.Place{ResponseID: l.st.ResponseID, TurnID: fmt.Sprintf("turn_%d", l.st.TurnIndex)}
 	if l.st.Pending != nil {
@@ -75,7 +74,7 @@ func (l *loop) place() {
 	l.ctx.SetPlace(p)
 }
 
-// run goes from wherever the state stands to the end of the execution.
+// run runs the loop from its current state to the end of the execution.
 func (l *loop) run() (perdure.ReactOutput, error) {
 	for {
 		var err error
@@ -106,13 +105,13 @@ func (l *loop) output() perdure.ReactOutput {
 	return perdure.ReactOutput{Text: l.st.Text, StopReason: l.st.StopReason, UsageByModel: usage}
 }
 
-// save puts the state into the next commit.
+// save adds a checkpoint of the state to the next commit.
 func (l *loop) save(why string) error {
 	return states.Save(l.ctx, l.st, agent.WithNext(), agent.Reason(why))
 }
 
-// idle is between responses: a one-shot run is done, or fails with the model's
-// error; another waits for the user. A message that is there already goes first.
+// idle handles the time between responses. A one-shot run is done, or fails with the model's error.
+// Another run waits for the user. A message that is already pending is handled first.
 func (l *loop) idle() (done bool, err error) {
 	failed := l.st.StopReason == perdure.StopError
 	if err := l.save("idle"); err != nil {
@@ -144,13 +143,13 @@ func (l *loop) idle() (done bool, err error) {
 	return false, l.appendInput(signal.EntryKey(), open, said.Messages)
 }
 
-// failure is the error that the response ended with; nil for another end.
+// failure returns the error with which the response ended; nil if it ended otherwise.
 func (l *loop) failure() error {
 	if l.st.StopReason != perdure.StopError {
 		return nil
 	}
 	code := l.st.ErrorCode
-	if code == "" { // the state is of an older worker, whose text begins with the code
+	if code == "" { // an older worker's state, whose text begins with the code
 		code = perdure.Internal
 	}
 	return &perdure.TaskError{Code: code, Message: strings.TrimPrefix(l.st.Error, string(code)+": "), Permanent: true}
@@ -161,7 +160,7 @@ func (l *loop) goOn() {
 	l.place()
 }
 
-// steer takes up messages that came while the response runs; they join it.
+// steer adds messages that arrive during the response to the conversation.
 func (l *loop) steer() error {
 	signals, err := l.ctx.DrainSignals(perdure.UserMessage)
 	if err != nil {
@@ -175,7 +174,7 @@ func (l *loop) steer() error {
 	return nil
 }
 
-// ask schedules the next model call, unless the response has used up its turns.
+// ask schedules the next model call, unless the response has reached its maximum number of turns.
 func (l *loop) ask() error {
 	if err := l.steer(); err != nil {
 		return err
@@ -205,7 +204,7 @@ func (l *loop) maxTurns() int {
 	return defaultMaxTurns
 }
 
-// choose picks the turn's model among those configured.
+// choose selects the turn's model among the configured models.
 func (l *loop) choose() (perdure.ModelConfig, error) {
 	models := l.asked().Models
 	if len(models) == 0 {
@@ -223,7 +222,7 @@ func (l *loop) choose() (perdure.ModelConfig, error) {
 	return chosen, nil
 }
 
-// answer awaits the model and takes in what it said.
+// answer waits for the model's answer and processes it.
 func (l *loop) answer() error {
 	p := l.st.Pending
 	results, err := l.ctx.Await(agent.All, agent.FutureOf(*p.ModelTask, ModelTask))
@@ -254,7 +253,7 @@ func (l *loop) answer() error {
 	return nil
 }
 
-// store appends the assistant's message and the record of the call beside it.
+// store appends the assistant's message and the record of the call.
 func (l *loop) store(p *pending, a modelAnswer, t *perdure.Task) error {
 	m := perdure.Message{Role: perdure.RoleAssistant, Content: a.Content}
 	_, err := l.ctx.Append(m, agent.WithEntryID(p.EntryID), agent.WithKey(perdure.TaskEntryKey(t.ID)))
@@ -273,8 +272,8 @@ func (l *loop) store(p *pending, a modelAnswer, t *perdure.Task) error {
 	return err
 }
 
-// modelFailed ends the response visibly. A one-shot run ends with it; of another the
-// next message, or a retry signal, tries again.
+// modelFailed ends the response with a visible error. A one-shot run ends with it. In another run,
+// the next message or a retry signal starts a retry.
 func (l *loop) modelFailed(failure error) error {
 	l.ctx.Stream().Error(failure.Error(), perdure.CodeOf(failure))
 	l.st.ErrorCode = perdure.CodeOf(failure)
@@ -290,10 +289,10 @@ func (l *loop) endResponse(reason perdure.StopReason, failure string) error {
 	if failure != "" {
 		end["error"] = failure
 	}
-	return l.ctx.Emit(end) // in the commit that stores that the agent is idle
+	return l.ctx.Emit(end) // in the commit that stores the idle state
 }
 
-// callsOf reads the tool calls of an answer.
+// callsOf returns the tool calls of an answer.
 func (l *loop) callsOf(c perdure.Content) []call {
 	var calls []call
 	for _, part := range c.ToolCalls() {
@@ -319,7 +318,7 @@ func (l *loop) callsOf(c perdure.Content) []call {
 		one.Barrier = ok && t.Barrier && !one.Client
 		calls = append(calls, one)
 	}
-	// Those of the client come last: the response ends with them.
+	// Client tools are last, because the response ends with them.
 	slices.SortStableFunc(calls, func(a, b call) int {
 		switch {
 		case a.Client == b.Client:
@@ -332,7 +331,7 @@ func (l *loop) callsOf(c perdure.Content) []call {
 	return calls
 }
 
-// tool finds a tool that the execution may use.
+// tool returns a tool that the execution may use.
 func (l *loop) tool(name string) (tool.Tool, bool) {
 	i := slices.IndexFunc(l.c.Tools, func(t tool.Tool) bool { return t.Name == name })
 	if i < 0 || !slices.Contains(l.asked().Tools, name) {

@@ -22,9 +22,9 @@ turn
   text Done.
 `
 
-// A response that may call so many tools runs these, over all its turns, and answers
-// the other calls; the next response has a count of its own. A worker that holds no
-// agent between its tasks, and so resumes it from its checkpoint, counts the same.
+// A response runs at most its maximum number of tool calls over all its turns, and answers the
+// other calls. The next response has its own count. A worker without a parked goroutine, which
+// resumes from the checkpoint, counts the same.
 func TestMaxToolCallsHoldsOverAllTurns(t *testing.T) {
 	for _, parked := range []int{100, 0} {
 		t.Run(fmt.Sprint(parked, " parked"), func(t *testing.T) {

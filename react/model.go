@@ -16,20 +16,19 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// modelRequest is the input of a model task. It names the leaf entry instead of
-// holding the conversation, so that it is small, and stays the same whatever
-// the prompt is built from.
+// modelRequest is the input of a model task. It names the leaf entry instead of holding the
+// conversation. So it is small, and does not depend on how the prompt is built.
 type modelRequest struct {
 	Turn        int                 `json:"turn"`
 	Try         int                 `json:"try"`
 	Model       perdure.ModelConfig `json:"model"`
 	LeafEntryID uuid.UUID           `json:"leafEntryId"`
 	EntryID     uuid.UUID           `json:"entryId"`
-	// Settings are the response's, in place of the execution's input. Later says
-	// that it is not the first turn of the response.
+	// Settings are the response's settings; they replace the execution's input. Later reports that
+	// this is not the first turn of the response.
 	Settings *perdure.ReactInput `json:"settings,omitempty"`
 	Later    bool                `json:"later,omitempty"`
-	// Spent says that the response may call no more tools that run here.
+	// Spent reports that the response may not call any more tools that run here.
 	Spent bool `json:"spent,omitempty"`
 }
 
@@ -38,9 +37,9 @@ type modelAnswer struct {
 	Content            perdure.Content `json:"content"`
 	ProviderResponseID string          `json:"providerResponseId,omitempty"`
 	LatencyMs          int64           `json:"latencyMs"`
-	// Cost is absent where the price is not known, and in answers of older workers.
+	// Cost is absent if the price is unknown, and in answers of older workers.
 	Cost *llm.Cost `json:"cost,omitempty"`
-	// Prompt is absent in answers of workers that did not hash it.
+	// Prompt is absent in answers of workers that did not hash the prompt.
 	Prompt *llm.Prompt `json:"prompt,omitempty"`
 }
 
@@ -52,13 +51,13 @@ const (
 
 func (l *loop) request(p *pending) modelRequest {
 	r := modelRequest{Turn: p.Turn, Try: p.Try, Model: p.Model, LeafEntryID: *l.ctx.Leaf(), EntryID: p.EntryID, Settings: l.st.Settings}
-	// Only where it tells something, so that the requests of others stay as they were.
+	// Set only if it matters, so that other requests keep their input and key.
 	r.Later = l.asked().ToolChoice != "" && l.st.ResponseTurns > 0
 	r.Spent = l.spent()
 	return r
 }
 
-// spent reports whether the response has made all the calls of tools that it may.
+// spent reports whether the response has reached its maximum number of tool calls.
 func (l *loop) spent() bool {
 	most := l.asked().MaxToolCalls
 	return most != nil && l.st.ResponseCalls >= *most
@@ -90,8 +89,7 @@ func llmCall(m perdure.ModelConfig, a modelAnswer, changed bool) map[string]any 
 	return call
 }
 
-// costRecord is the cost of an llm_call entry: input, output and total, each null
-// where it is not known.
+// costRecord returns the cost in an llm_call entry: input, output and total, each null if unknown.
 func costRecord(a modelAnswer) any {
 	if a.Cost != nil {
 		return a.Cost
@@ -99,8 +97,8 @@ func costRecord(a modelAnswer) any {
 	return map[string]any{"input": nil, "output": nil, "total": a.Content.Usage.Cost}
 }
 
-// modelTask calls a model: it reads the path that ends at the leaf, streams what
-// comes, and returns the whole answer.
+// modelTask is the task that calls a model. It reads the path to the leaf, streams the deltas, and
+// returns the whole answer.
 func modelTask(c Config) agent.TaskDefinition {
 	lately := &conversations{}
 	d := agent.DefineTask(ModelTask, func(ctx agent.TaskContext, in modelRequest) (modelAnswer, error) {
@@ -133,8 +131,7 @@ func modelTask(c Config) agent.TaskDefinition {
 	return d
 }
 
-// ask makes the request, and its hash, from what is known of the conversation here
-// and what is new of it.
+// ask builds the request and its hash. It uses the cached conversation and adds the new entries.
 func (c *conversations) ask(ctx agent.TaskContext, config Config, provider llm.Provider, in modelRequest) (r llm.Request, p llm.Prompt, err error) {
 	if r, err = buildRequest(ctx, config, provider, in); err != nil {
 		return r, p, err
@@ -153,8 +150,8 @@ func (c *conversations) ask(ctx agent.TaskContext, config Config, provider llm.P
 	return r, p, nil
 }
 
-// buildRequest makes all of the request but its messages: the same bytes for the
-// same path, wherever it runs, so that a provider's prompt cache hits.
+// buildRequest builds the request without its messages. The same path produces the same bytes on
+// every worker, so that a provider's prompt cache hits.
 func buildRequest(ctx agent.TaskContext, c Config, provider llm.Provider, in modelRequest) (llm.Request, error) {
 	input, err := settingsOf(ctx, in)
 	if err != nil {
@@ -180,10 +177,10 @@ func buildRequest(ctx agent.TaskContext, c Config, provider llm.Provider, in mod
 	return r, nil
 }
 
-// withoutCalls returns the request of a turn that may call no more tools that run
-// here. The tools stay in it, for the provider's prompt cache, and the choice says
-// that none is called. A client's own may still be: then, and where the provider takes
-// no choice, only those are offered.
+// withoutCalls returns the request of a turn that may not call any more tools that run here. The
+// tools stay in the request, for the provider's prompt cache, and the tool choice forbids their
+// use. If there are client tools, or the provider has no tool choice, the request offers only the
+// client tools.
 func withoutCalls(r llm.Request, provider llm.Provider, client []perdure.ClientTool) llm.Request {
 	if len(client) == 0 && llm.Can(provider, llm.AbleToChooseTools) {
 		r.ToolChoice, r.ToolName = perdure.ToolChoiceNone, ""
@@ -195,7 +192,7 @@ func withoutCalls(r llm.Request, provider llm.Provider, client []perdure.ClientT
 	return r
 }
 
-// settingsOf returns what the call is made with.
+// settingsOf returns the settings of the model call.
 func settingsOf(ctx agent.TaskContext, in modelRequest) (perdure.ReactInput, error) {
 	if in.Settings != nil {
 		return *in.Settings, nil
@@ -211,7 +208,7 @@ func settingsOf(ctx agent.TaskContext, in modelRequest) (perdure.ReactInput, err
 	return input, nil
 }
 
-// specs describes the tools that an execution names, in its order.
+// specs returns the specifications of the tools that an execution names, in the execution's order.
 func specs(tools []tool.Tool, names []string) []llm.ToolSpec {
 	var all []llm.ToolSpec
 	for _, name := range names {
@@ -224,8 +221,8 @@ func specs(tools []tool.Tool, names []string) []llm.ToolSpec {
 	return all
 }
 
-// callID is our own id of a tool call: it follows from the entry that holds the
-// call and its place in it, and is valid at every provider.
+// callID returns our id of a tool call. It is derived from the entry with the call and the call's
+// index, and is valid at every provider.
 func callID(entry uuid.UUID, part int) string {
 	return fmt.Sprintf("call_%s_%d", base64.RawURLEncoding.EncodeToString(entry[:]), part)
 }
@@ -238,12 +235,12 @@ func nameCalls(parts []perdure.Part, entry uuid.UUID) {
 	}
 }
 
-// shower shows a model's answer to clients as it comes.
+// shower streams a model's answer to clients.
 type shower struct {
 	stream agent.Stream
 	entry  uuid.UUID
 	calls  map[int]bool
-	part   int // that the newest piece is of; a block shows one part
+	part   int // index of the part of the newest delta; a block holds one part
 }
 
 func newShower(stream agent.Stream, entry uuid.UUID) *shower {
@@ -275,8 +272,7 @@ func (s *shower) delta(d llm.Delta) error {
 	return nil
 }
 
-// modelError turns a provider's error into one that the task's retries
-// understand.
+// modelError converts a provider's error to an error that determines the task's retries.
 func modelError(err error) error {
 	var failed *llm.Error
 	if errors.As(err, &failed) {

@@ -12,12 +12,12 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// fate ends a process at a point.
+// fate kills a process at a point.
 type fate struct {
 	point
 	died chan struct{}
 
-	mu             sync.Mutex // guards what follows
+	mu             sync.Mutex // guards the fields below
 	calls, commits map[string]int
 	hit, dead      bool
 }
@@ -26,8 +26,7 @@ func newFate(p point) *fate {
 	return &fate{point: p, died: make(chan struct{}), calls: map[string]int{}, commits: map[string]int{}}
 }
 
-// next counts a call, and says what is to go wrong with it and whether it comes
-// from a process that is no more.
+// next counts a call. It returns the failure of the call, and whether its process is already dead.
 func (f *fate) next(layer, name string) (h how, dead bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -49,7 +48,7 @@ func (f *fate) next(layer, name string) (h how, dead bool) {
 	return f.how, false
 }
 
-// die ends the process; mu is held.
+// die kills the process; mu is held.
 func (f *fate) die() {
 	if !f.dead {
 		f.dead = true
@@ -69,15 +68,15 @@ func (f *fate) met() bool {
 	return f.hit
 }
 
-// plan is the same for what the store is asked to commit.
+// plan is the counterpart of next for commits of the store.
 func (f *fate) plan(_ int, c store.Command) storetest.Fault {
 	h, dead := f.next("store", c.Name)
 	switch {
 	case dead || h == before:
 		return storetest.FailBefore
 	case h == after:
-		// The process dies with its answer: the fate is sealed before the commit,
-		// and what it answers nobody hears.
+		// The process dies with its reply: it ends before the commit, and nobody receives the
+		// reply.
 		f.end()
 		return storetest.LoseAnswer
 	}
@@ -90,7 +89,7 @@ type mortal struct {
 	fate *fate
 }
 
-// gone is what the dead hear, so that they end at once.
+// gone is the error for calls of a dead process, so that it ends at once.
 func gone() error { return perdure.Errorf(perdure.LeaseLost, "the process is dead") }
 
 func through[T any](m *mortal, name string, call func() (T, error)) (T, error) {
@@ -155,7 +154,7 @@ func (m *mortal) PutBlob(ctx context.Context, owner perdure.BlobOwner, length in
 	return through(m, "PutBlob", func() (perdure.BlobRef, error) { return m.Dispatch.PutBlob(ctx, owner, length, content) })
 }
 
-// Entries reads the whole path at once: its answer is lost as one.
+// Entries reads the whole path at once, so that its reply is lost as a whole.
 func (m *mortal) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		all, err := through(m, "Entries", func() ([]perdure.Entry, error) {

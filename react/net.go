@@ -6,15 +6,15 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// limitKey is where the input of a task of bash holds the network that the
-// definition allows, whichever worker runs it. It is no argument of the tool.
+// limitKey is the member of a bash task's input that holds the network limit of the definition, for
+// every worker. It is not an argument of the tool.
 const limitKey = "$net"
 
-// commandTool is the tool whose commands a definition's network limits.
+// commandTool is the tool whose commands the definition's network limit applies to.
 const commandTool = "bash"
 
-// limited adds the definition's network to the arguments of bash. What a model
-// wrote there is replaced. Arguments that are no object are refused later anyway.
+// limited adds the definition's network limit to the arguments of bash. It replaces a value that
+// the model wrote. Arguments that are not an object are refused later.
 func limited(name string, arguments json.RawMessage, net string) json.RawMessage {
 	if name != commandTool || net == "" {
 		return arguments
@@ -31,8 +31,8 @@ func limited(name string, arguments json.RawMessage, net string) json.RawMessage
 	return with
 }
 
-// limitOf takes the network out of the input of a task. Without one there is no
-// limit but the worker's; one that is not text allows nothing.
+// limitOf removes the network limit from a task's input and returns it. Without the member, only
+// the worker's limit applies. A value that is not a string allows no network.
 func limitOf(name string, input json.RawMessage) (arguments json.RawMessage, net tool.Net) {
 	fields := map[string]json.RawMessage{}
 	if name != commandTool || json.Unmarshal(input, &fields) != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// The network that a definition allows holds for the commands of its runs,
-// whatever the model writes into its call; and without a limit there is none.
+// The network limit of a definition applies to the commands of its runs, whatever the model writes
+// in its call. Without a limit, none applies.
 func TestNetworkOfADefinitionHoldsForItsCommands(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

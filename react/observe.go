@@ -11,13 +11,13 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// Observer is told what the react agent's tasks do on this worker. Its functions
-// are called by many goroutines at once, must not block, and may be nil.
+// Observer observes the react agent's tasks on this worker. Its functions are called concurrently,
+// must not block, and may be nil.
 type Observer struct {
-	// ModelCalled is told of every call of a model, also of one whose answer is
-	// then lost: it has been paid for.
+	// ModelCalled is called for every model call, including a call whose answer is then lost,
+	// because it was paid for.
 	ModelCalled func(ModelCall)
-	// ToolCalled is told of every run of a tool.
+	// ToolCalled is called for every run of a tool.
 	ToolCalled func(ToolCall)
 }
 
@@ -25,10 +25,9 @@ type Observer struct {
 type ModelCall struct {
 	Provider, Model string
 	Took            time.Duration
-	// Usage and its cost are what the provider says; nil where the call failed.
+	// Usage and Cost are those that the provider reports; nil if the call failed.
 	Usage *perdure.Usage
-	// Error is "" for success, "cancelled", or the kind of the failure as llm.Error
-	// has it.
+	// Error is "" for success, "cancelled", or the kind of failure in llm.Error.
 	Error string
 }
 
@@ -39,14 +38,14 @@ type ToolCall struct {
 	Outcome ToolOutcome
 }
 
-// ToolOutcome is how a run of a tool ended.
+// ToolOutcome is the outcome of a tool's run.
 type ToolOutcome string
 
 const (
 	ToolOK        ToolOutcome = "ok"
-	ToolError     ToolOutcome = "error"     // the model reads what was wrong
-	ToolFailed    ToolOutcome = "failed"    // the surroundings did
-	ToolCancelled ToolOutcome = "cancelled" // in the middle
+	ToolError     ToolOutcome = "error"     // an error that the model reads
+	ToolFailed    ToolOutcome = "failed"    // a failure of the environment
+	ToolCancelled ToolOutcome = "cancelled" // cancelled while it ran
 )
 
 func (o *Observer) modelCalled(c ModelCall) {
@@ -61,7 +60,7 @@ func (o *Observer) toolCalled(c ToolCall) {
 	}
 }
 
-// callModel makes the call, under a span of its own, and tells the observer.
+// callModel calls the model in its own span and notifies the observer.
 func callModel(ctx agent.TaskContext, c Config, p llm.Provider, m perdure.ModelConfig, r llm.Request, show func(llm.Delta) error) (*llm.Response, error) {
 	began := time.Now()
 	spanned, end := startModelSpan(ctx, m, r)
@@ -75,7 +74,7 @@ func callModel(ctx agent.TaskContext, c Config, p llm.Provider, m perdure.ModelC
 	return answer, err
 }
 
-// failureKind is the kind of a model call's error, one of a few words.
+// failureKind returns the kind of a model call's error. The number of kinds is small.
 func failureKind(err error) string {
 	var failed *llm.Error
 	switch {
@@ -91,7 +90,7 @@ func failureKind(err error) string {
 	return string(llm.Unknown)
 }
 
-// callTool runs the tool, under a span of its own, and tells the observer.
+// callTool runs the tool in its own span and notifies the observer.
 func callTool(ctx agent.TaskContext, c Config, t tool.Tool, call *tool.Call) (tool.Result, error) {
 	began := time.Now()
 	spanned, end := startToolSpan(ctx, t)

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// A one-shot run whose model failed for good ends as FAILED with the model's code.
+// A one-shot run whose model fails permanently ends as FAILED with the model's error code.
 func TestAOneShotFailsWithItsModel(t *testing.T) {
 	s := newTheatre(t, 100, "turn\n  fail auth no key\n")
 	id := s.start(engine.StartRequest{UserPrompt: "go", OneShot: true})

@@ -9,8 +9,7 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// oracle is a model that says in each turn what that turn has to say, and
-// counts how often it is asked.
+// oracle is a model with a fixed answer per turn. It counts its calls.
 type oracle struct{ w *ward }
 
 func (oracle) Name() string { return "oracle" }
@@ -42,11 +41,11 @@ func (o oracle) Stream(_ context.Context, r llm.Request, emit func(llm.Delta) er
 	return response, nil
 }
 
-// labelled is a call of a tool that the script makes once.
+// labelled is a tool call that the script makes once.
 type labelled struct{ tool, label string }
 
-// callsOf is the script: one tool, several at once, one that has to be alone
-// between others, and no tool in the last turn.
+// callsOf is the script: one tool, several at once, a barrier between others, and no tool in the
+// last turn.
 func callsOf(turn int) []labelled {
 	var calls []labelled
 	if turn == turns-1 {
@@ -58,8 +57,7 @@ func callsOf(turn int) []labelled {
 	return calls
 }
 
-// tools are one that may run again and two that must not. They note that they
-// begin.
+// tools returns one tool that may run again and two that must not. They record their starts.
 func (w *ward) tools() []tool.Tool {
 	type in struct {
 		Label string `json:"label"`

@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-// pendingState is what a resume needs of a checkpoint.
+// pendingState is the part of a checkpoint that a resume needs.
 type pendingState struct {
 	Pending *struct {
 		Turn      int                 `json:"turn"`
@@ -31,8 +31,8 @@ type pendingState struct {
 	} `json:"pending"`
 }
 
-// awaiting waits until the execution waits for tasks, as many, and returns it with
-// what its newest checkpoint says is pending.
+// awaiting waits until the execution waits for the given number of tasks. It returns the execution
+// and the pending tasks of its newest checkpoint.
 func (s *theatre) awaiting(id uuid.UUID, tasks int) (*perdure.Execution, pendingState) {
 	s.t.Helper()
 	x := s.until(id, func(x *perdure.Execution) bool {
@@ -61,9 +61,8 @@ func (s *theatre) task(execution, id uuid.UUID) *perdure.Task {
 	return tasks[0]
 }
 
-// The commit that asks a model stores what is pending. Whoever resumes asks for
-// nothing again: neither another worker, nor another choice of the model, pays
-// for the turn twice.
+// The commit that schedules a model call stores it as pending. A resume schedules nothing again:
+// neither another worker nor another choice of the model pays for the turn twice.
 func TestPendingModelCallIsAskedOnce(t *testing.T) {
 	s := emptyTheatre(t, "turn\n  text Hello.\n")
 	s.play("other", "turn\n  text I was not asked.\n")
@@ -76,7 +75,7 @@ func TestPendingModelCallIsAskedOnce(t *testing.T) {
 	if p.ModelTask == nil || *p.ModelTask != x.Wait.Tasks()[0] || p.Model.ModelID != "s" {
 		t.Fatalf("pending is %+v, the wait %+v", p, x.Wait)
 	}
-	// The task names the leaf, and nothing that a resume would make again.
+	// The task names the leaf, and contains nothing that a resume would build again.
 	task := s.task(id, *p.ModelTask)
 	var input struct {
 		LeafEntryID uuid.UUID `json:"leafEntryId"`
@@ -97,7 +96,7 @@ func TestPendingModelCallIsAskedOnce(t *testing.T) {
 	}
 }
 
-// A failed turn that is tried again is another task: its try is part of the key.
+// A retry of a failed turn is another task, because the number of the try is part of the key.
 func TestTryingAgainIsAnotherTask(t *testing.T) {
 	s := newTheatre(t, -1, "turn\n  fail auth the key is wrong\n")
 	id := s.start(engine.StartRequest{UserPrompt: "hi"})
@@ -118,7 +117,7 @@ func TestTryingAgainIsAnotherTask(t *testing.T) {
 	}
 }
 
-// The commit that starts tools stores which tasks they are, by our own ids.
+// The commit that starts tools stores their tasks with our ids.
 func TestPendingToolCallsAreInTheCheckpoint(t *testing.T) {
 	s := newTheatre(t, -1, `
 turn
@@ -145,7 +144,7 @@ turn
 	s.completed(id)
 }
 
-// counted counts who reads paths.
+// counted counts reads of paths.
 type counted struct {
 	perdure.Dispatch
 	reads atomic.Int32
@@ -156,9 +155,8 @@ func (c *counted) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[p
 	return c.Dispatch.Entries(ctx, q)
 }
 
-// A turn writes and reads what belongs to it, not the conversation: only the
-// task that builds the prompt reads the path, and neither its input nor the
-// checkpoint grows.
+// A turn writes and reads only its own data. Only the task that builds the prompt reads the path,
+// and neither its input nor the checkpoint grows.
 func TestTurnsDoNotCarryTheConversation(t *testing.T) {
 	var script strings.Builder
 	const turns = 6

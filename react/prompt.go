@@ -6,23 +6,23 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Counters are a worker's own, from its start.
+// Counters count a worker's work since its start.
 type Counters struct {
-	// PrefixChanges counts model calls whose prompt did not begin with what the
-	// call before in the same execution was asked with: each has missed the
-	// provider's prompt cache, and paid for the whole context.
+	// PrefixChanges counts model calls whose prompt did not begin with the prompt of the previous
+	// call of the same execution. Such a call misses the provider's prompt cache and pays for the
+	// whole context.
 	PrefixChanges atomic.Int64
 }
 
-// promptRecord is the prompt of an llm_call entry.
+// promptRecord describes the prompt in an llm_call entry.
 type promptRecord struct {
 	llm.Prompt
-	// Changed says that the prefix is not the prompt of the call before.
+	// Changed reports that the prompt does not begin with the previous call's prompt.
 	Changed bool `json:"changed,omitempty"`
 }
 
-// promptChanged compares a call's prompt with that of the call before, and keeps
-// it for the next.
+// promptChanged compares a call's prompt with the previous call's prompt, and stores it for the
+// next call.
 func (l *loop) promptChanged(p *llm.Prompt) bool {
 	if p == nil {
 		return false

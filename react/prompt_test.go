@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-// prompts reads what the records of an execution's model calls say of prompts.
+// prompts returns the prompt records of an execution's model calls.
 func (s *theatre) prompts(id uuid.UUID) (all []prompt) {
 	s.t.Helper()
 	entries, err := s.store.AllEntries(s.t.Context(), id, "", 100)
@@ -42,9 +42,8 @@ type prompt struct {
 	Changed bool
 }
 
-// Trap 39: as long as a conversation only grows, each call's prefix is the hash of
-// the call before, on another worker too; a worker with other tools changes it,
-// once.
+// While a conversation only grows, each call's prefix is the previous call's hash, even on another
+// worker. A worker with other tools changes it once.
 func TestTrap39PrefixChangesAreRecorded(t *testing.T) {
 	s := emptyTheatre(t, "turn\n  call find {\"pattern\": \"*\"}\nturn\n  text One.\nturn\n  text Two.\nturn\n  text Three.\nturn\n  text Four.\n")
 	counters := &react.Counters{}
@@ -85,8 +84,8 @@ func TestTrap39PrefixChangesAreRecorded(t *testing.T) {
 	}
 }
 
-// Trap 39: the bytes that a provider gets for a path are the same when the call is
-// made again, on another worker, and in another run.
+// A provider receives the same bytes for a path when the call is repeated, on another worker, and
+// in another run.
 func TestTrap39BytesAreTheSameEverywhere(t *testing.T) {
 	remote := llmtest.Remote{
 		Wire: llmtest.Anthropic, Model: "claude-sonnet-4-5", BaseEnv: "ANTHROPIC_BASE_URL", KeyEnv: "ANTHROPIC_API_KEY",
@@ -111,7 +110,7 @@ func TestTrap39BytesAreTheSameEverywhere(t *testing.T) {
 	}
 	id := start()
 	s.until(id, func(*perdure.Execution) bool { return len(server.Requests()) >= 1 })
-	stop() // the call comes again elsewhere
+	stop() // another worker repeats the call
 	stop = s.work(100, with)
 	s.until(id, func(*perdure.Execution) bool { return len(server.Requests()) >= 3 })
 	stop()

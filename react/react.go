@@ -1,12 +1,11 @@
-// Package react is the built-in agent: it asks a model, runs the tools that the
-// model calls, gives it their results, and continues until the model has nothing
-// more to call; then it waits for the user, or ends if the run is one-shot.
+// Package react is the built-in agent. It calls a model, runs the tools that the model calls,
+// returns their results to the model, and continues until the model calls no more tools. Then it
+// waits for the user, or ends if the run is one-shot.
 //
-// Everything the loop depends on is stored in the commit that asks for it: the
-// checkpoint that goes with a model call or a group of tool calls names their
-// tasks. An agent that is entered again awaits those tasks and schedules no others,
-// so no crash, deploy or change of the model choice repeats a call that was answered.
-// A call that was interrupted before its answer was stored is made again.
+// Every commit that schedules model or tool calls also stores a checkpoint that names their tasks.
+// An agent that is entered again awaits those tasks and schedules no others. So a crash, a
+// deployment or another choice of model never repeats an answered call. A call that was interrupted
+// before its answer was stored is repeated.
 package react
 
 import (
@@ -19,40 +18,40 @@ import (
 // ModelTask is the kind of the task that calls a model.
 const ModelTask = "llm-request"
 
-// Config says what the react agent of a worker works with.
+// Config configures the react agent of a worker.
 type Config struct {
 	Providers *llm.Providers
-	// Tools are those that this worker runs; each is a task kind of its name. An
-	// execution may use those that it names.
+	// Tools are the tools that this worker runs. Each is a task kind with the tool's name. An
+	// execution may use the tools that it names.
 	Tools []tool.Tool
-	// Workspaces opens an execution's folder. Without it tools are called without a
-	// workspace, and the built-in ones answer that none is configured.
+	// Workspaces opens an execution's folder. If it is nil, tools are called without a workspace,
+	// and the built-in tools return an error.
 	Workspaces func(dir string) (*tool.Workspace, error)
-	// Record notes process groups that tools start; may be nil.
+	// Record records process groups that tools start; it may be nil.
 	Record func(pgid int) (forget func())
 	// Ended is called with the id of an execution that has ended on this worker;
 	// may be nil.
 	Ended func(execution string)
-	// Select chooses the model of a turn among those configured; default: the
-	// first, also where its calls fail.
+	// Select chooses the model of a turn among the configured models. By default it is the first
+	// one, even if its calls fail.
 	Select func(t Turn) perdure.ModelConfig
-	// Counters count what all executions on this worker do; may be nil.
+	// Counters count the work of all executions on this worker; may be nil.
 	Counters *Counters
-	// Observer observes calls of models and tools; may be nil. worker/metrics makes one
-	// that counts.
+	// Observer observes model and tool calls; may be nil. Package worker/metrics has one that
+	// counts.
 	Observer *Observer
 }
 
-// Turn is what a model is chosen by.
+// Turn describes a turn for the choice of its model.
 type Turn struct {
-	// Index counts the execution's model calls, OfResponse those of the running
-	// response, both from 0.
+	// Index is the number of earlier model calls of the execution, OfResponse that of the running
+	// response; both begin at 0.
 	Index, OfResponse int
 	Models            []perdure.ModelConfig
 	UsageByModel      map[string]perdure.Usage
 }
 
-// Agent is the react agent as a worker registers it.
+// Agent returns the react agent in the form that a worker registers.
 func Agent(c Config) agent.Definition {
 	d := agent.DefineFunc(perdure.ReactKind, func(ctx agent.Context, in perdure.ReactInput) (perdure.ReactOutput, error) {
 		l, err := resume(ctx, c, in)
@@ -71,7 +70,7 @@ func Agent(c Config) agent.Definition {
 	return d
 }
 
-// Tasks are the task kinds of the react agent: the model call and the tools.
+// Tasks returns the task kinds of the react agent: the model call and the tools.
 func Tasks(c Config) []agent.TaskDefinition {
 	tasks := []agent.TaskDefinition{modelTask(c)}
 	for _, t := range c.Tools {

@@ -37,7 +37,7 @@ func newStage(t *testing.T, parked int, script string) *stage {
 	return newStageOn(t, opentest.SQLite, parked, script)
 }
 
-// newStageOn is newStage on a store of that kind.
+// newStageOn is newStage on the given kind of store.
 func newStageOn(t *testing.T, open opentest.Opener, parked int, script string) *stage {
 	t.Helper()
 	s := &stage{t: t, folder: t.TempDir()}
@@ -129,7 +129,7 @@ func (s *stage) idle(id uuid.UUID, checkpointAfter int64) *perdure.Execution {
 	})
 }
 
-// conversation is the path, a line an entry.
+// conversation returns the path, one line per entry.
 func (s *stage) conversation(id uuid.UUID) []string {
 	s.t.Helper()
 	x, err := s.store.Execution(s.t.Context(), "default", id)
@@ -188,9 +188,8 @@ turn
   text You are welcome.
 `
 
-// The same conversation comes about whether the goroutine is kept at its waits
-// or the function is entered again at each of them; no effect happens twice, and
-// the same command asked for again runs again.
+// The conversation is the same whether the goroutine is parked at its waits or the function is
+// entered again. No effect occurs twice, and an equal command in another call runs again.
 func TestReactAgentNoDuplicateEntries(t *testing.T) {
 	opentest.Each(t, reactAgentNoDuplicateEntries)
 }
@@ -229,9 +228,8 @@ func reactAgentNoDuplicateEntries(t *testing.T, open opentest.Opener) {
 	}
 }
 
-// A suspension is no error: wherever the loop waits, for the model, for its
-// tools, for the user, no tool wrapper gets to see it, and no result says that
-// anything went wrong (trap 8).
+// A suspension is not an error. At every wait of the loop (for the model, for tools, for the user),
+// no tool wrapper sees it, and no result reports a failure (trap 8).
 func TestToolSuspensionCreatesNoErrorEntry(t *testing.T) {
 	const script = "turn\n  call bash {\"command\": \"echo one\"}\n  call bash {\"command\": \"echo two\"}\nturn\n  call read-file {\"path\": \"a\"}\nturn\n  text Done.\n"
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
@@ -284,8 +282,8 @@ func TestTurnLimitEndsTheResponseAndCanBeContinued(t *testing.T) {
 	}
 }
 
-// A message that comes while a tool runs is taken up after it; the calls behind
-// the barrier that had not begun are answered as skipped.
+// A message that arrives while a tool runs is handled after that tool. The calls after the barrier
+// that have not begun are answered as skipped.
 func TestSteeringSkipsWhatHasNotBegun(t *testing.T) {
 	s := newStage(t, 100, `
 turn

@@ -8,8 +8,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// replayAnswer streams a model's answer that is stored already, as if the provider
-// had sent each part in one piece.
+// replayAnswer streams a stored answer of a model, with each part in one delta.
 func replayAnswer(ctx agent.TaskContext, result json.RawMessage) error {
 	var in modelRequest
 	var answer modelAnswer
@@ -22,13 +21,13 @@ func replayAnswer(ctx agent.TaskContext, result json.RawMessage) error {
 	show := newShower(ctx.Stream(), in.EntryID)
 	for i, part := range answer.Content.Parts {
 		for _, d := range deltasOf(i, part) {
-			_ = show.delta(d) // returns no error
+			_ = show.delta(d) // never returns an error
 		}
 	}
 	return nil
 }
 
-// deltasOf returns the deltas that a part was streamed as, each kind in one piece.
+// deltasOf returns the deltas of a part, one per kind.
 func deltasOf(index int, p perdure.Part) []llm.Delta {
 	switch p.Type {
 	case perdure.PartText:

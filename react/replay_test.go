@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// screen records what a task shows, per block: text by kind or call, and events.
+// screen records the output of a task: text per block, by kind or call, and events.
 type screen struct {
 	agent.Stream
 	texts  map[string]string
@@ -28,7 +28,7 @@ func (s *screen) ToolArguments(id, text string) { s.texts[id] += text }
 func (s *screen) Break()                        {}
 func (s *screen) Data(v any)                    { s.events = append(s.events, fmt.Sprint(v)) }
 
-// rerun is the attempt that ends with the kept answer.
+// rerun is the attempt that ends with the stored answer.
 type rerun struct {
 	agent.TaskContext
 	task   *perdure.Task
@@ -38,7 +38,7 @@ type rerun struct {
 func (r rerun) Task() *perdure.Task  { return r.task }
 func (r rerun) Stream() agent.Stream { return r.screen }
 
-// A replayed answer shows clients what the call itself had shown them.
+// A replayed answer streams the same content as the original call.
 func TestAReplayedAnswerShowsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		deltas := drawDeltas(t)
@@ -65,7 +65,7 @@ func TestAReplayedAnswerShowsTheSame(t *testing.T) {
 	})
 }
 
-// An answer that another build wrote is refused before anything is shown.
+// An answer in another build's format is refused before anything is streamed.
 func TestAnUnreadableAnswerShowsNothing(t *testing.T) {
 	ctx := rerun{task: &perdure.Task{Input: encoded(t, modelRequest{EntryID: uuid.New()})}, screen: newScreen()}
 	if err := replayAnswer(ctx, json.RawMessage(`{"content": 7}`)); err == nil {
@@ -84,7 +84,7 @@ func encoded(t interface{ Fatal(...any) }, v any) json.RawMessage {
 	return raw
 }
 
-// drawDeltas returns the pieces of an answer, part after part.
+// drawDeltas generates the deltas of an answer, part after part.
 func drawDeltas(t *rapid.T) (all []llm.Delta) {
 	for part := range rapid.IntRange(0, 5).Draw(t, "parts") {
 		kind := rapid.SampledFrom([]llm.DeltaKind{llm.DeltaText, llm.DeltaThinking, llm.DeltaToolArguments}).Draw(t, "kind")

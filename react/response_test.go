@@ -23,12 +23,12 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// What a client folds from the stream, live or later, what Merge makes of the
-// same pieces, what it makes of the stored messages, and these themselves, are
-// the same messages under the same ids, wherever the processes die; each belongs
-// to the response that its input began or joined, and no placeholder is left.
+// Four views of a conversation have the same messages under the same ids, wherever the processes
+// die. These are a client's view of the stream (live or later), Merge of the same chunks, Merge of
+// the stored messages, and the stored messages themselves. Each message belongs to the response
+// that its input began or joined, and no placeholder remains.
 //
-// PERDURE_KILL_SEED chooses the first run, PERDURE_FOLDS how many there are.
+// PERDURE_KILL_SEED is the seed of the first run, PERDURE_FOLDS the number of runs.
 func TestStreamMergeAndEntriesAreTheSame(t *testing.T) {
 	runs, seed := 8, rand.Uint64()
 	if text := os.Getenv("PERDURE_FOLDS"); text != "" {
@@ -52,7 +52,7 @@ func TestStreamMergeAndEntriesAreTheSame(t *testing.T) {
 	}
 }
 
-// randomPoint is a moment at which one of a run's processes dies, or none.
+// randomPoint returns a point at which one of a run's processes dies, or none.
 func randomPoint(r *rand.Rand) point {
 	rpc := []string{"Commit", "FinishTask", "Append", "Entries", "PollTasks", "PollAgents", "Execution"}
 	commits := []string{"commit", "finish", "append", "claim tasks", "claim agents"}
@@ -63,7 +63,7 @@ func randomPoint(r *rand.Rand) point {
 	return p
 }
 
-// tell plays a run, and returns how many responses it had.
+// tell plays a run, and returns the number of its responses.
 func (w *ward) tell(t *testing.T, seed uint64) int {
 	r := rand.New(rand.NewPCG(seed, 1))
 	w.t, w.org = t, uuid.NewString()
@@ -118,7 +118,7 @@ func (w *ward) path(id uuid.UUID) []perdure.Entry {
 	return path
 }
 
-// talk is a message as all ways to it give it.
+// talk is the common form of a message in all views.
 type talk struct {
 	ID, Response string
 	Role         perdure.Role
@@ -168,7 +168,7 @@ func compareFold(t *testing.T, how string, id uuid.UUID, items []eventlog.Item, 
 	}
 }
 
-// updates are the pieces of a message as they came.
+// updates are the chunks of a message in the order of arrival.
 func (m *seen) updates() []response.Update {
 	if m.role != perdure.RoleAssistant {
 		return []response.Update{updateOf(m.response, m.id, m.role, m.parts...)}
@@ -195,7 +195,7 @@ func updateOf(responseID, messageID string, role perdure.Role, parts ...perdure.
 	return u
 }
 
-// mergeAll merges what is of one response after the other.
+// mergeAll merges the updates of one response after the other.
 func mergeAll(execution uuid.UUID, updates []response.Update) []talk {
 	var order []string
 	of := map[string][]response.Update{}
@@ -214,8 +214,8 @@ func mergeAll(execution uuid.UUID, updates []response.Update) []talk {
 	return all
 }
 
-// plain leaves out what is not shown while it streams: signatures, what the
-// provider called a call, and where one text ends and the next begins.
+// plain removes what is not streamed: signatures, the provider's ids of calls, and the boundaries
+// between texts.
 func plain(parts []perdure.Part) []perdure.Part {
 	var all []perdure.Part
 	for _, p := range parts {
@@ -233,9 +233,9 @@ func plain(parts []perdure.Part) []perdure.Part {
 	return all
 }
 
-// ownership checks which response each message belongs to, and returns how many
-// responses there are: an input that comes after an answer begins the one whose
-// id it was given, every other message continues with the response before it.
+// ownership checks the response of each message, and returns the number of responses. An input
+// after an answer begins the response with the id that it was given. Every other message belongs to
+// the same response as the message before it.
 func ownership(t *testing.T, items []eventlog.Item, path []perdure.Entry) int {
 	t.Helper()
 	given := map[string]string{}
@@ -273,8 +273,7 @@ func ownership(t *testing.T, items []eventlog.Item, path []perdure.Entry) int {
 	return responses
 }
 
-// A response whose turn failed, and is tried again, is the same response: in
-// another process, too.
+// A retry of a failed turn belongs to the same response, even in another process.
 func TestRetryKeepsTheResponse(t *testing.T) {
 	s := emptyTheatre(t, "turn\n  fail auth no such key\n")
 	stop := s.work(100)

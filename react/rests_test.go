@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// What a turn says rests once, in its entries: the blocks of the model's answer
-// and the results of its tasks name them.
+// The content of a turn is stored once, in its entries. The blocks of the model's answer and the
+// results of its tasks refer to them.
 func TestWhatATurnSaysRestsOnce(t *testing.T) {
 	long := strings.Repeat("look at \"all\" of <it> & é, ", 40)
 	s := newStage(t, 2, `

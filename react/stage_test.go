@@ -18,13 +18,13 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// theatre is a stage whose workers and scripts come and go.
+// theatre is a stage whose workers and scripts change during a test.
 type theatre struct {
 	*stage
 	scripts string
 }
 
-// newTheatre has one worker.
+// newTheatre returns a theatre with one worker.
 func newTheatre(t *testing.T, parked int, script string) *theatre {
 	t.Helper()
 	s := emptyTheatre(t, script)
@@ -32,7 +32,7 @@ func newTheatre(t *testing.T, parked int, script string) *theatre {
 	return s
 }
 
-// emptyTheatre has no worker yet.
+// emptyTheatre returns a theatre without a worker.
 func emptyTheatre(t *testing.T, script string) *theatre {
 	t.Helper()
 	s := &theatre{stage: &stage{t: t, folder: t.TempDir()}, scripts: t.TempDir()}
@@ -52,7 +52,7 @@ func emptyTheatre(t *testing.T, script string) *theatre {
 	return s
 }
 
-// play writes a script for the model of that name.
+// play writes a script for the model of the name.
 func (s *theatre) play(name, script string) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.scripts, name), []byte(script), 0o600); err != nil {
@@ -60,15 +60,15 @@ func (s *theatre) play(name, script string) {
 	}
 }
 
-// staff is what a worker of the stage does.
+// staff is the configuration of a worker of the stage.
 type staff struct {
 	react.Config
-	noTasks bool // it runs agents only
-	noAgent bool // it runs tasks only
+	noTasks bool // runs only agents
+	noAgent bool // runs only tasks
 	over    func(perdure.Dispatch) perdure.Dispatch
 }
 
-// work starts a worker, and returns what stops it.
+// work starts a worker, and returns a function that stops it.
 func (s *theatre) work(parked int, change ...func(*staff)) (stop func()) {
 	s.t.Helper()
 	provider := scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal})

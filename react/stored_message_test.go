@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// stored puts a userMessage into the store as a server did that looked into none.
+// stored puts a userMessage into the store as an older server did, without a check.
 func (s *stage) stored(id uuid.UUID, value string) {
 	s.t.Helper()
 	_, err := s.store.Do(s.t.Context(), store.Command{
@@ -32,8 +32,8 @@ func (s *stage) stored(id uuid.UUID, value string) {
 	}
 }
 
-// A message that cannot be taken becomes a text that says so, whether it begins a
-// response or joins one. It ends no run and breaks no worker.
+// A message that cannot be used becomes a text that says so, whether it begins a response or joins
+// one. It ends no run and does not break a worker.
 func TestStoredMessagesEndNoRun(t *testing.T) {
 	const unread = "user: (a message came that cannot be read: "
 	for name, test := range map[string]struct{ value, want string }{
@@ -50,7 +50,7 @@ func TestStoredMessagesEndNoRun(t *testing.T) {
 		for _, prompt := range []string{"", "first"} {
 			t.Run(name+" after "+prompt, func(t *testing.T) {
 				s := emptyTheatre(t, "turn\n  text Fine.\n")
-				s.work(100)() // kinds are known from then on
+				s.work(100)() // the kinds are known after this
 				id := s.start(engine.StartRequest{UserPrompt: prompt})
 				s.stored(id, test.value)
 				s.work(100)
@@ -66,15 +66,15 @@ func TestStoredMessagesEndNoRun(t *testing.T) {
 	}
 }
 
-// findBy returns the tools with another find among them.
+// findBy returns the tools with another implementation of find.
 func findBy(tools []tool.Tool, run func(context.Context, *tool.Call) (tool.Result, error)) []tool.Tool {
 	tools = slices.Clone(tools)
 	tools[slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == "find" })].Run = run
 	return tools
 }
 
-// A part of a tool's result that a conversation cannot hold becomes a text that says
-// so, and the run continues.
+// A part of a tool's result that a conversation cannot hold becomes a text that says so, and the
+// run continues.
 func TestToolResultsEndNoRun(t *testing.T) {
 	s := emptyTheatre(t, "turn\n  call find {\"pattern\": \"x\"}\nturn\n  text Fine.\n")
 	s.work(100, func(c *staff) {
@@ -90,7 +90,7 @@ func TestToolResultsEndNoRun(t *testing.T) {
 	}
 }
 
-// A tool that panics says so to the model, without the stack of the worker.
+// The model reads the message of a tool's panic, without the worker's stack.
 func TestPanicsOfToolsLeaveNoStackInTheConversation(t *testing.T) {
 	s := emptyTheatre(t, "turn\n  call find {\"pattern\": \"x\"}\nturn\n  text Fine.\n")
 	s.work(100, func(c *staff) {

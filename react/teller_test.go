@@ -11,14 +11,14 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// teller is a model that says something else each time that it is asked, under
-// ids that name nothing or repeat, and to which the user talks meanwhile.
+// teller is a model that answers differently on each call, with ids that are unknown or repeated.
+// The user sends messages in the meantime.
 type teller struct {
 	w     *ward
 	seed  uint64
 	turns int
 
-	// These are set once the run exists, which is before the model is asked.
+	// Set once the run exists, before the first model call.
 	run    uuid.UUID
 	server *engine.Engine
 	begun  chan struct{}
@@ -26,7 +26,7 @@ type teller struct {
 
 func (*teller) Name() string { return "oracle" }
 
-// begin is told of the run.
+// begin sets the run.
 func (t *teller) begin(id uuid.UUID, e *engine.Engine) {
 	t.run, t.server = id, e
 	close(t.begun)
@@ -34,7 +34,7 @@ func (t *teller) begin(id uuid.UUID, e *engine.Engine) {
 
 const fakeID = "__fake_id__"
 
-// telling is one answer on its way.
+// telling is one answer that is being streamed.
 type telling struct {
 	*rand.Rand
 	builder *llm.Builder
@@ -76,7 +76,7 @@ func (t *teller) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta)
 	return response, err
 }
 
-// say is the user, once for a turn.
+// say sends a user's message, once per turn.
 func (t *teller) say(ctx context.Context, text string) error {
 	_, err := t.server.Signal(ctx, t.w.org, t.run, engine.SignalRequest{
 		Name: perdure.UserMessage, ID: text, Value: []byte(fmt.Sprintf(`{"text":%q}`, text)),
@@ -84,7 +84,7 @@ func (t *teller) say(ctx context.Context, text string) error {
 	return err
 }
 
-// tell creates an answer in small pieces, the calls side by side.
+// tell streams an answer in small pieces, with interleaved calls.
 func (g telling) tell(turn, calls int) error {
 	for range g.IntN(3) {
 		if err := g.pieces(g.builder.Thinking); err != nil {

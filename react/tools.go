@@ -11,10 +11,9 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// tools runs the next group of the pending calls: those between barriers run
-// together, a barrier runs alone. Results are stored in call order. A message
-// from the user keeps the calls that have not begun from running, also when it
-// came while the model was asked.
+// tools runs the next group of the pending calls. The calls between two barriers run together; a
+// barrier runs by itself. Results are stored in call order. A message from the user prevents the
+// calls that have not begun, even if it came during the model call.
 func (l *loop) tools() error {
 	p := l.st.Pending
 	if p.Running == 0 {
@@ -52,8 +51,7 @@ func (l *loop) skipRest() error {
 	return l.skip(p.Calls[p.Done:])
 }
 
-// startGroup schedules the next group, in one commit with the checkpoint that
-// names its tasks.
+// startGroup schedules the next group, in one commit with the checkpoint that names its tasks.
 func (l *loop) startGroup() error {
 	p := l.st.Pending
 	p.Running = p.next()
@@ -65,8 +63,8 @@ func (l *loop) startGroup() error {
 		t, _ := l.tool(c.Name)
 		at := l.ctx.Place()
 		at.ToolCallID = c.ID
-		// The key is our own id of the call: the same command asked for again
-		// runs again, and one that was asked for before a crash does not.
+		// The key is our id of the call. An equal command in another call runs again; a call that
+		// was scheduled before a crash does not.
 		future := l.ctx.Schedule(c.Name, limited(c.Name, json.RawMessage(c.Arguments), l.in.Config.Net),
 			agent.Key(c.ID), agent.Attempts(1), agent.OnLost(t.OnLost), agent.Timeout(t.Timeout), agent.At(at))
 		if future.Err() != nil {
@@ -79,7 +77,7 @@ func (l *loop) startGroup() error {
 	return l.save("tool calls")
 }
 
-// finishGroup awaits a group's tasks and stores their results.
+// finishGroup waits for a group's tasks and stores their results.
 func (l *loop) finishGroup(group []call) error {
 	var futures []agent.Future
 	for _, c := range group {
@@ -109,7 +107,7 @@ func (l *loop) finishGroup(group []call) error {
 	return nil
 }
 
-// resultOf is what the model is told of a task.
+// resultOf returns the result that the model reads about a task.
 func resultOf(r agent.Result) tool.Result {
 	if err := r.Err(); err != nil {
 		message := err.Error()
@@ -129,19 +127,19 @@ func resultOf(r agent.Result) tool.Result {
 	return result
 }
 
-// maxEventResult bounds what a tool_call_end event repeats of a result; the
-// whole is in the entry.
+// maxEventResult is the maximum number of bytes of a result in a tool_call_end event. The entry
+// holds the whole result.
 const maxEventResult = 16 << 10
 
-// storeResult appends a call's result, and says so in the log.
+// storeResult appends a call's result and emits its event.
 func (l *loop) storeResult(c call, result tool.Result, t *perdure.Task) error {
-	result.Parts = perdure.BoundedResult(perdure.AcceptableResult(result.Parts)) // a tool of the user's own may give anything
+	result.Parts = perdure.BoundedResult(perdure.AcceptableResult(result.Parts)) // a user's own tool may return anything
 	if result.Parts == nil {
 		result.Parts = []perdure.Part{}
 	}
 	m, err := resultMessage(c, result)
 	if err != nil {
-		// A conversation cannot hold it, and that must not end the run.
+		// A conversation cannot hold the result, but this must not end the run.
 		result = tool.Errorf("the tool gave a result that cannot be kept: %s", reason(err))
 		if m, err = resultMessage(c, result); err != nil {
 			return err
@@ -169,8 +167,8 @@ func (l *loop) storeResult(c call, result tool.Result, t *perdure.Task) error {
 	})
 }
 
-// resultMessage makes the message of a call's result. The error is that of the check
-// of stored messages.
+// resultMessage creates the message of a call's result. Errors: those of the check of stored
+// messages.
 func resultMessage(c call, result tool.Result) (perdure.Message, error) {
 	parts := []perdure.Part{{Type: perdure.PartToolResult, ToolCallID: c.ID, ToolName: c.Name, Parts: result.Parts, IsError: result.IsError}}
 	m := perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: parts}}
@@ -185,8 +183,8 @@ func cut(text string, most int) string {
 	return text[:most]
 }
 
-// toolTask creates a tool a task kind. What goes wrong in a tool is a result that
-// the model reads; what is left are failures of the surroundings.
+// toolTask creates the task kind of a tool. An error of the tool is a result that the model reads;
+// only failures of the environment fail the task.
 func toolTask(c Config, t tool.Tool) agent.TaskDefinition {
 	return agent.TaskDefinition{
 		Spec: perdure.KindSpec{Kind: t.Name, Description: t.Description, InputSchema: t.Schema},
@@ -230,7 +228,7 @@ func runTool(ctx agent.TaskContext, c Config, t tool.Tool, input json.RawMessage
 	return result, nil
 }
 
-// openWorkspace returns nil where none is configured.
+// openWorkspace opens the execution's workspace. It returns nil if none is configured.
 func openWorkspace(ctx agent.TaskContext, c Config) (*tool.Workspace, error) {
 	if c.Workspaces == nil {
 		return nil, nil

@@ -14,9 +14,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// The spans are children of the attempt's, and come from the same provider of
-// tracers: none, unless the worker was given one. What is said is in none of
-// them.
+// The spans are children of the attempt's span and use its tracer provider, which is a no-op unless
+// the worker has one. Spans never contain the text of a conversation.
 
 func tracerOf(ctx context.Context) trace.Tracer {
 	return trace.SpanFromContext(ctx).TracerProvider().Tracer("github.com/perdure/perdure/react")
@@ -48,7 +47,7 @@ func startModelSpan(ctx agent.TaskContext, m perdure.ModelConfig, r llm.Request)
 	}
 }
 
-// answered is what a span says of an answer.
+// answered returns a span's attributes of an answer.
 func answered(a *llm.Response) []attribute.KeyValue {
 	all := []attribute.KeyValue{semconv.GenAIResponseFinishReasons(string(a.StopReason))}
 	if a.Model != "" {
@@ -59,14 +58,14 @@ func answered(a *llm.Response) []attribute.KeyValue {
 	}
 	if u := a.Usage; u != nil {
 		all = append(all,
-			// By the convention, all that was put in, wherever it was read from.
+			// By the convention this is the whole input, including cached tokens.
 			semconv.GenAIUsageInputTokens(int(u.Input+u.CacheRead+u.CacheWrite)), semconv.GenAIUsageOutputTokens(int(u.Output)),
 			semconv.GenAIUsageCacheReadInputTokens(int(u.CacheRead)), semconv.GenAIUsageCacheCreationInputTokens(int(u.CacheWrite)))
 	}
 	return all
 }
 
-// providerName is a provider as the convention calls it.
+// providerName returns the convention's name of a provider.
 func providerName(name string) attribute.KeyValue {
 	switch {
 	case name == "gemini":

@@ -24,7 +24,7 @@ func (s *theatre) log(id uuid.UUID) []perdure.Record {
 	return records
 }
 
-// tools lists what happened to tool tasks, in the order of the log.
+// tools returns the events of tool tasks in the order of the log.
 func (s *theatre) tools(id uuid.UUID) []string {
 	s.t.Helper()
 	var all []string
@@ -54,7 +54,7 @@ func (s *theatre) sees(id uuid.UUID, text string) {
 	})
 }
 
-// touch makes an empty file in the workspace.
+// touch creates an empty file in the workspace.
 func (s *theatre) touch(name string) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.folder, name), nil, 0o600); err != nil {
@@ -71,8 +71,8 @@ func (s *theatre) completed(id uuid.UUID) *perdure.Execution {
 	return x
 }
 
-// Calls of one turn run side by side, and their results are stored in call
-// order: the first cannot end before the second has.
+// The calls of one turn run concurrently, and their results are stored in call order. The first
+// call cannot end before the second.
 func TestParallelResultsAreStoredInCallOrder(t *testing.T) {
 	s := newTheatre(t, 100, `
 turn
@@ -102,7 +102,7 @@ turn
 	}
 }
 
-// Tools that write run alone, in call order; what is between them runs together.
+// Tools that write run by themselves, in call order. The calls between them run together.
 func TestBarriersRunAlone(t *testing.T) {
 	for _, parked := range []int{100, -1} {
 		s := newTheatre(t, parked, `
@@ -129,8 +129,7 @@ turn
 	}
 }
 
-// The same command asked for a second time runs a second time, and does not get
-// the first one's answer.
+// An equal command in a second call runs a second time, and does not get the first call's result.
 func TestTrap43SameCommandRunsAgain(t *testing.T) {
 	const again = "turn\n  call bash {\"command\": \"echo x >> effects; wc -l < effects\"}\n"
 	for _, parked := range []int{100, -1} {
@@ -144,8 +143,7 @@ func TestTrap43SameCommandRunsAgain(t *testing.T) {
 	}
 }
 
-// Messages that come while a tool runs are all taken up, in the order sent,
-// before the next model call.
+// All messages that arrive while a tool runs are added in order before the next model call.
 func TestSteeringTakesAllInOrder(t *testing.T) {
 	for _, parked := range []int{100, -1} {
 		s := newTheatre(t, parked, `
@@ -172,8 +170,7 @@ turn
 	}
 }
 
-// A message that comes while the model is asked keeps the tools that it then
-// calls from running.
+// A message that arrives during the model call prevents the tools of that answer from running.
 func TestSteeringDuringTheModelCall(t *testing.T) {
 	for _, parked := range []int{100, -1} {
 		s := emptyTheatre(t, `
@@ -199,7 +196,7 @@ turn
 	}
 }
 
-// The model is chosen turn by turn, and usage is counted by model.
+// The model is chosen for each turn, and usage is counted by model.
 func TestModelIsChosenTurnByTurn(t *testing.T) {
 	const script = "turn\n  call find {\"pattern\": \"*\"}\n  usage in=1 out=2\nturn\n  call find {\"pattern\": \"*.go\"}\n  usage in=10 out=20\nturn\n  text Done.\n  usage in=100 out=200\n"
 	s := emptyTheatre(t, script)
@@ -220,8 +217,7 @@ func TestModelIsChosenTurnByTurn(t *testing.T) {
 	}
 }
 
-// A provider that has too much to do is asked again by itself; the response goes
-// on as if nothing had been.
+// A call to an overloaded provider is retried automatically, and the response continues.
 func TestOverloadIsRetried(t *testing.T) {
 	s := newTheatre(t, 100, "turn\n  fail overloaded come back later\n")
 	id := s.start(engine.StartRequest{UserPrompt: "go", OneShot: true})
@@ -238,8 +234,8 @@ func TestOverloadIsRetried(t *testing.T) {
 	}
 }
 
-// Each entry has the key of what it came from, and each model call a record of
-// what it took, beside the path.
+// Each entry has the key of its origin, and each model call has a record of its usage beside the
+// path.
 func TestEntriesSayWhereTheyComeFrom(t *testing.T) {
 	s := newTheatre(t, -1, "turn\n  call find {\"pattern\": \"*\"}\n  usage in=3 out=4\nturn\n  text Done.\nturn\n  text Bye.\n")
 	id := s.start(engine.StartRequest{UserPrompt: "go"})
@@ -295,7 +291,7 @@ func checkRecord(t *testing.T, e perdure.Entry) {
 	}
 }
 
-// A response that has used up its turns says so.
+// A response that has reached its maximum number of turns has turn_limit as its stop reason.
 func TestTurnLimitIsTheStopReason(t *testing.T) {
 	s := newTheatre(t, 100, repair)
 	one := 1

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/llm/openai"
 )
 
-// An answer with a call that names no tool is bought once: the model is told so, and
+// An answer with a call without a name is paid for only once: the model reads an error and
 // continues.
 func TestACallWithoutANameIsAnsweredWithAnError(t *testing.T) {
 	chunk := func(delta, reason string) string {

@@ -28,19 +28,19 @@ import (
 const (
 	turns     = 30
 	modelTask = "llm-request"
-	wardLease = time.Hour // which the store's clock jumps over
+	wardLease = time.Hour // the tests move the store's clock over it
 )
 
 // ward is a store on which runs are played one after the other.
 type ward struct {
 	t      *testing.T
 	store  store.Store
-	org    string       // of the run
-	ahead  atomic.Int64 // how far the store's time is ahead, in nanoseconds
+	org    string       // of the current run
+	ahead  atomic.Int64 // offset of the store's clock in nanoseconds
 	folder string
 	model  llm.Provider
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	starts map[string]int
 	asked  map[int]int
 }
@@ -53,16 +53,15 @@ func newWard(t *testing.T, open opentest.Opener) *ward {
 	return w
 }
 
-// process is a worker that runs; stop ends it, and waits until nothing of it is
-// left.
+// process is a running worker. stop ends it, and waits for all its goroutines.
 type process struct{ stop func() }
 
-// server creates a server; hints are what all servers of a run share.
+// server creates a server. All servers of a run share the notifier.
 func (w *ward) server(s store.Store, hints notify.Notifier) *engine.Engine {
 	return engine.New(engine.Config{Store: s, Hints: hints, Lease: wardLease, Logger: slog.New(slog.DiscardHandler)})
 }
 
-// begin starts a worker that speaks to a server through a connection.
+// begin starts a worker that is connected to a server.
 func (w *ward) begin(e *engine.Engine, parked int, connect func(perdure.Dispatch) perdure.Dispatch) process {
 	w.t.Helper()
 	c := react.Config{
@@ -91,8 +90,8 @@ func (w *ward) begin(e *engine.Engine, parked int, connect func(perdure.Dispatch
 	})}
 }
 
-// play plays the run from its start to its end, through the point. Each has an
-// org of its own, so that one that fails leaves nothing to the next.
+// play plays a run from its start to its end, with the failure at the point. Each run has its own
+// org, so that a failed run does not affect the next.
 func (w *ward) play(t *testing.T, p point) *outcome {
 	t.Helper()
 	w.t, w.org = t, uuid.NewString()
@@ -105,8 +104,8 @@ func (w *ward) play(t *testing.T, p point) *outcome {
 	return o
 }
 
-// run is a run through the point, from its start to its end; begun is called as
-// soon as it exists, with a server that lives on.
+// run plays a run with the failure at the point. It calls begun as soon as the run exists, with a
+// server that survives.
 func (w *ward) run(p point, begun func(uuid.UUID, *engine.Engine)) (uuid.UUID, *fate) {
 	w.t.Helper()
 	fate, hints := newFate(p), &notify.Local{}
@@ -135,8 +134,8 @@ func (w *ward) run(p point, begun func(uuid.UUID, *engine.Engine)) (uuid.UUID, *
 	return x.ID, fate
 }
 
-// takeBack takes the leases of the dead back: the process that owned the data
-// directory is gone, or time has passed.
+// takeBack ends the leases of dead workers: because the process that owned the data directory has
+// ended, or because time has passed.
 func (w *ward) takeBack(e *engine.Engine, layer string) {
 	w.t.Helper()
 	if layer == "store" {
@@ -151,7 +150,7 @@ func (w *ward) takeBack(e *engine.Engine, layer string) {
 	}
 }
 
-// until waits for the end of the run, or tells that the process died first.
+// until waits for the end of the run, or reports that the process died first.
 func (w *ward) until(from notify.Notifier, id uuid.UUID, died <-chan struct{}) bool {
 	w.t.Helper()
 	hints, unsubscribe := from.Subscribe(notify.Log(id))
@@ -183,7 +182,7 @@ func (w *ward) until(from notify.Notifier, id uuid.UUID, died <-chan struct{}) b
 	}
 }
 
-// read gathers what a run has left.
+// read reads the outcome of a run.
 func (w *ward) read(id uuid.UUID) *outcome {
 	w.t.Helper()
 	o := &outcome{}
@@ -216,7 +215,7 @@ func (w *ward) read(id uuid.UUID) *outcome {
 	return o
 }
 
-// name says of which call each result is. Results stand in call order.
+// name assigns each result to its call. Results are in call order.
 func (w *ward) name(o *outcome) {
 	var waiting []string
 	for i, l := range o.lines {

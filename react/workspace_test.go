@@ -10,9 +10,8 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// Without workspaces the built-in tools answer that there is none, and tools that
-// need none work. Of a tool that panics the model reads what it said: the stack
-// is for the log.
+// Without workspaces, the built-in tools return an error, and tools without a need for one work.
+// The model reads the message of a tool's panic; the stack is only logged.
 func TestToolsWithoutWorkspaces(t *testing.T) {
 	s := emptyTheatre(t, `
 turn

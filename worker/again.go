@@ -8,10 +8,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// appendedBefore looks for an entry that a function which was entered again has
-// appended before. One with the same key stands for the new one, and what
-// follows hangs on it; its id is given. One without a key that is equal is most
-// likely appended twice, and reported.
+// appendedBefore looks for an entry that an earlier run of the function appended before it was
+// entered again. If an entry has the same key, appendedBefore returns its id; the entry replaces
+// the new one, and later entries follow it. An equal entry without a key is probably a duplicate by
+// mistake, and is reported.
 func (r *run) appendedBefore(e perdure.Entry) (uuid.UUID, error) {
 	if e.Key == "" && !r.reports() || !e.OnPath() {
 		return uuid.Nil, nil
@@ -39,8 +39,8 @@ func (r *run) appendedBefore(e perdure.Entry) (uuid.UUID, error) {
 	return uuid.Nil, nil
 }
 
-// reports reports whether somebody wants to know of mistakes: where goroutines are
-// not kept, which is for development, or Config.Report asks for it.
+// reports reports whether suspected mistakes are to be reported: if Config.Report is set, or if
+// goroutines are never parked, which is a mode for development.
 func (r *run) reports() bool { return r.w.Parked < 0 || r.w.Report != nil }
 
 func (r *run) report(e, stored perdure.Entry) {
@@ -52,8 +52,8 @@ func (r *run) report(e, stored perdure.Entry) {
 	}
 }
 
-// storedSince returns the entries that were stored since the checkpoint when the
-// function was entered; there are none the first time.
+// storedSince returns the entries that were stored between the checkpoint and the entry of the
+// function. There are none on the first entry.
 func (r *run) storedSince() ([]perdure.Entry, error) {
 	leaf := r.enteredAt
 	if leaf == nil || r.ckptLeaf != nil && *leaf == *r.ckptLeaf {

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// line is a dispatch whose connection the test lets come back.
+// line is a dispatch whose reconnects the test controls.
 type line struct {
 	perdure.Dispatch
 	again chan struct{}
@@ -16,10 +16,10 @@ type line struct {
 
 func (l line) Reconnected() <-chan struct{} { return l.again }
 
-// TestAWorkerBeatsWhenItsConnectionIsBack checks that leases are renewed at once
-// then: a server may take the worker for gone.
+// TestAWorkerBeatsWhenItsConnectionIsBack checks that leases are renewed at once after a reconnect,
+// because the server may consider the worker lost.
 func TestAWorkerBeatsWhenItsConnectionIsBack(t *testing.T) {
-	b := newBench(t, time.Hour) // no heartbeat comes by time
+	b := newBench(t, time.Hour) // no periodic heartbeat
 	entered, goOn := make(chan struct{}), make(chan struct{})
 	b.agent("a", func(agent.Context) (string, error) {
 		close(entered)

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// attempt is one try of a task, and the TaskContext that its code sees.
+// attempt is one attempt of a task, and the TaskContext of its code.
 type attempt struct {
 	context.Context
 	live   context.Context
@@ -25,28 +25,27 @@ type attempt struct {
 	stream *stream
 	span   begun
 
-	kept bool // the result is in Config.Results; main's goroutine alone uses it
+	kept bool // the result is in Config.Results; used only by main's goroutine
 
-	silence *time.Timer // ends an attempt whose code gives no sign; nil without a bound
+	silence *time.Timer // ends an attempt whose code shows no sign of life; nil without a limit
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	progress json.RawMessage
-	signs    int // the code has given
-	told     int // that the last heartbeat told of
-	acked    int // that the server knows of
+	signs    int // number of the code's signs of life
+	told     int // signs reported in the last heartbeat
+	acked    int // signs that the server knows
 	renew    leaseClock
 }
 
 var _ agent.TaskContext = (*attempt)(nil)
 
-// errAttemptTimeout is the cause of an attempt that took too long.
+// errAttemptTimeout is the cause of an attempt that exceeded its timeout.
 var errAttemptTimeout = errors.New("the attempt took longer than its timeout")
 
-// errSilent is the cause of an attempt whose code gave no sign for too long.
+// errSilent is the cause of an attempt that exceeded its heartbeat timeout.
 var errSilent = errors.New("the code gave no sign of itself for longer than the heartbeat timeout")
 
-// startAttempt runs a claimed task. The claim holds a task slot, which the
-// attempt gives back.
+// startAttempt runs a claimed task. The claim holds a task slot, which the attempt releases.
 func (w *Worker) startAttempt(live context.Context, c perdure.TaskClaim) {
 	w.work.Add(1)
 	a := &attempt{live: live, w: w, claim: c, renew: w.newLease(c.LeaseFor)}
@@ -66,7 +65,7 @@ func (w *Worker) startAttempt(live context.Context, c perdure.TaskClaim) {
 func (a *attempt) main() {
 	defer func() {
 		a.cancel(nil)
-		a.span.end(nil) // unless it has ended with its outcome
+		a.span.end(nil) // has no effect if the span has ended with its outcome
 		if a.silence != nil {
 			a.silence.Stop()
 		}
@@ -82,7 +81,7 @@ func (a *attempt) main() {
 		defer stop.Stop()
 	}
 	def, ok := a.w.tasks[a.claim.Task.Kind]
-	// Nothing is begun any more, or nothing that may have to run elsewhere, too.
+	// Begin nothing during a drain, and nothing that another worker may also have to run.
 	if !ok || a.w.isDraining() || a.renewed().late() {
 		a.giveBack(false)
 		return
@@ -92,7 +91,7 @@ func (a *attempt) main() {
 	case errors.Is(cause, errShutdown):
 		a.giveBack(true)
 	case errors.Is(cause, agent.ErrLeaseLost), perdure.IsCode(cause, perdure.LeaseLost):
-		// Somebody else has it; nothing of this attempt counts.
+		// Another worker has the task; the outcome of this attempt is dropped.
 		a.w.Observer.leaseLost(true)
 	default:
 		failure := a.failure(err, cause)
@@ -101,11 +100,11 @@ func (a *attempt) main() {
 	}
 }
 
-// call runs the task's code, catching its panics.
+// call runs the task's code and recovers its panics.
 func (a *attempt) call(def agent.TaskDefinition) (result json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			// The error may become a tool's result in a conversation: the stack stays here.
+			// The error may become a tool's result in a conversation, so it has no stack.
 			a.log().Error("task code panicked", "panic", v, "stack", string(debug.Stack()))
 			err = &perdure.TaskError{Code: "panic", Message: fmt.Sprintf("panic: %v", v)}
 		}
@@ -120,7 +119,7 @@ func codeOf(failure *perdure.TaskError) perdure.Code {
 	return failure.Code
 }
 
-// failure says how an attempt failed, nil if it did not.
+// failure returns how the attempt failed; nil if it did not.
 func (a *attempt) failure(err, cause error) *perdure.TaskError {
 	switch {
 	case err == nil:
@@ -135,8 +134,8 @@ func (a *attempt) failure(err, cause error) *perdure.TaskError {
 	return failureOf(err)
 }
 
-// end delivers the outcome until the server has it, or refuses it. If
-// that wakes an execution whose goroutine is kept here, it continues at once.
+// end delivers the outcome until the server has accepted or refused it. If this wakes an execution
+// whose goroutine is parked here, the goroutine continues at once.
 func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 	f := perdure.TaskFinish{WorkerID: a.w.ID, Lease: a.claim.Lease, Error: failure}
 	if failure == nil {
@@ -145,9 +144,9 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 		}
 		f.Result = perdure.Inline(result)
 	}
-	// A heartbeat that crosses the end says that the lease is lost, because it
-	// has ended well. Only the answer to the end itself tells, and it may bring
-	// a claim: so what is delivered does not stop with the attempt.
+	// A heartbeat that crosses the end reports a lost lease, because the attempt has ended. Only
+	// the reply to the end is authoritative, and it may hold a claim. So the delivery does not stop
+	// with the attempt's context.
 	var reply perdure.FinishReply
 	err := a.w.called(a.span.in(a.live), "finish", func(ctx context.Context) (err error) {
 		reply, err = a.deliver(ctx, f)
@@ -161,7 +160,7 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 		a.log().Info("the outcome of a task came too late")
 	default:
 		if perdure.IsCode(err, notStored) {
-			a.w.Observer.notStored(true) // its lease runs out
+			a.w.Observer.notStored(true) // the lease expires
 		}
 		a.log().Error("the outcome of a task was not stored", "error", err)
 	}
@@ -171,8 +170,8 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 	}
 }
 
-// complete puts the contents of this attempt's task into the claim that its end
-// brought, where the server has left them out.
+// complete adds the contents of this attempt's task to the claim in the reply, if the server left
+// them out.
 func (a *attempt) complete(c *perdure.AgentClaim, result json.RawMessage) {
 	for _, t := range c.Results {
 		if !c.Kept || t == nil || t.ID != a.claim.Lease.TaskID {
@@ -185,7 +184,7 @@ func (a *attempt) complete(c *perdure.AgentClaim, result json.RawMessage) {
 	}
 }
 
-// failureErr is the failure as an error, nil for none.
+// failureErr returns the failure as an error, nil for none.
 func failureErr(failure *perdure.TaskError) error {
 	if failure == nil {
 		return nil
@@ -193,9 +192,9 @@ func failureErr(failure *perdure.TaskError) error {
 	return failure
 }
 
-// deliver shows the rest of what is streamed, uploads a large result, and ends
-// the attempt. A result that the server refuses for good becomes the failure; one
-// is not given up because it could not be shown whole.
+// deliver flushes the stream, uploads a large result, and ends the attempt. If the server refuses
+// the result permanently, the attempt ends with that failure. A stream that cannot be flushed does
+// not discard the result.
 func (a *attempt) deliver(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	ends, err := a.stream.flush(ctx)
 	switch {
@@ -230,8 +229,8 @@ func (a *attempt) deliver(ctx context.Context, f perdure.TaskFinish) (perdure.Fi
 	return reply, err
 }
 
-// reserveFor takes an agent slot if the execution's goroutine waits here, and
-// gives what that keeps.
+// reserveFor takes an agent slot if the execution's goroutine is parked here. It returns what the
+// goroutine knows.
 func (w *Worker) reserveFor(execution uuid.UUID) (bool, *perdure.Kept) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -245,7 +244,7 @@ func (w *Worker) reserveFor(execution uuid.UUID) (bool, *perdure.Kept) {
 	return true, r.kept
 }
 
-// giveBack returns the claim to the server.
+// giveBack releases the claim.
 func (a *attempt) giveBack(started bool) {
 	if a.live.Err() != nil {
 		return // the worker has waited for the server long enough
@@ -262,7 +261,7 @@ func (a *attempt) giveBack(started bool) {
 	}
 }
 
-// heard takes in what the heartbeat's reply says of the attempt.
+// heard processes the part of the heartbeat's reply about the attempt.
 func (a *attempt) heard(b perdure.TaskBeatReply, sent leaseClock) {
 	switch {
 	case b.Unknown:
@@ -284,8 +283,8 @@ func (a *attempt) renewed() leaseClock {
 	return a.renew
 }
 
-// beat is what the next heartbeat says of the attempt: what the server has not
-// acknowledged is said again.
+// beat returns the next heartbeat of the attempt. Everything that the server has not acknowledged
+// is sent again.
 func (a *attempt) beat() perdure.TaskBeat {
 	a.mu.Lock()
 	defer a.mu.Unlock()

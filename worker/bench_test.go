@@ -26,26 +26,26 @@ func TestMain(m *testing.M) { os.Exit(opentest.Main(m)) }
 
 const org = "acme"
 
-// patience is how long a test waits for what must come.
+// patience is the time for which a test waits for an expected event.
 const patience = 60 * time.Second
 
-// bench is an engine on a store of its own, and workers beside it. After each
-// test no goroutine of a worker is left and the store's invariants hold.
+// bench is an engine on its own store, with workers. After each test, no goroutine of a worker may
+// be left, and the store's invariants must hold.
 type bench struct {
 	*testing.T
 	e *engine.Engine
 	s store.Store
 
-	// ahead is how far the store's clock is ahead of the machine's.
+	// ahead is the offset of the store's clock.
 	ahead atomic.Int64
-	// halt and serve stop and begin the server's own work.
+	// halt and serve stop and start the server's background work.
 	halt, serve func()
 
 	agents []agent.Definition
 	tasks  []agent.TaskDefinition
 
-	// mode is that of the executions it starts; with Local each worker has a
-	// store of its own, kept open until the test ends.
+	// mode is the mode of the executions that it starts. With Local, each worker has its own store,
+	// which stays open until the test ends.
 	mode   perdure.PersistenceMode
 	stores []*local.Store
 	folder string // of the server's store
@@ -59,7 +59,7 @@ func newBench(t *testing.T, lease time.Duration) *bench {
 	return b
 }
 
-// newBenchOn is newBench on a store of that kind.
+// newBenchOn is newBench on the given kind of store.
 func newBenchOn(t *testing.T, open opentest.Opener, lease time.Duration) *bench {
 	t.Helper()
 	b := &bench{T: t, mode: perdure.Remote}
@@ -109,14 +109,14 @@ func (b *bench) task(name string, fn func(agent.TaskContext, int) (int, error)) 
 	b.tasks = append(b.tasks, agent.DefineTask(name, fn))
 }
 
-// running is a worker that runs, until stop.
+// running is a worker that runs until stop.
 type running struct {
 	*Worker
 	stop func()
 }
 
-// work starts a worker with everything that is defined; change edits its
-// configuration. It is stopped with the test at the latest.
+// work starts a worker with all defined agents and tasks; change edits its configuration. It is
+// stopped at the end of the test at the latest.
 func (b *bench) work(change ...func(*Config)) running {
 	b.Helper()
 	c := Config{Dispatch: b.e.Dispatch(org, false), Drain: -1, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
@@ -147,7 +147,7 @@ func (b *bench) work(change ...func(*Config)) running {
 	return r
 }
 
-// wait takes from ch what must come.
+// wait receives an expected value from ch.
 func wait[T any](t *testing.T, what string, ch <-chan T) T {
 	t.Helper()
 	over := time.NewTimer(patience)
@@ -161,7 +161,7 @@ func wait[T any](t *testing.T, what string, ch <-chan T) T {
 	}
 }
 
-// known lets executions of the kind be started before a worker runs.
+// known registers the kind, so that executions of it can be started before a worker runs.
 func (b *bench) known(kind string) {
 	b.Helper()
 	_, err := b.e.Dispatch(org, false).Register(b.Context(), perdure.Registration{Agents: []perdure.KindSpec{{Kind: kind}}})
@@ -196,7 +196,7 @@ func (b *bench) execution(id uuid.UUID) *perdure.Execution {
 	return x
 }
 
-// until waits until the execution is as wanted.
+// until waits until the execution meets want.
 func (b *bench) until(id uuid.UUID, what string, want func(*perdure.Execution) bool) *perdure.Execution {
 	b.Helper()
 	hints, unsubscribe := b.e.Hints.Subscribe(notify.Log(id))
@@ -223,7 +223,7 @@ func (b *bench) waiting(id uuid.UUID, reason string) *perdure.Execution {
 	})
 }
 
-// ended waits for the end, and checks what it is.
+// ended waits for the end, and checks the status.
 func (b *bench) ended(id uuid.UUID, want perdure.Status) *perdure.Execution {
 	b.Helper()
 	x := b.until(id, "it to end", func(x *perdure.Execution) bool { return x.Status.Terminal() })
@@ -280,7 +280,7 @@ func (b *bench) count(id uuid.UUID, what perdure.EventType) int {
 	return n
 }
 
-// texts returns what is said on the path of the execution.
+// texts returns the texts on the path of the execution.
 func (b *bench) texts(id uuid.UUID) []string {
 	b.Helper()
 	var texts []string
@@ -302,7 +302,7 @@ func (b *bench) texts(id uuid.UUID) []string {
 	return texts
 }
 
-// content returns a content from the server, or from the worker that keeps it.
+// content returns a content from the server, or from the worker that stores it.
 func (b *bench) content(id uuid.UUID, there json.RawMessage, ref *perdure.BlobRef) json.RawMessage {
 	b.Helper()
 	if there != nil || ref == nil {
@@ -321,7 +321,7 @@ func (b *bench) content(id uuid.UUID, there json.RawMessage, ref *perdure.BlobRe
 	return nil
 }
 
-// parked waits until the worker keeps the goroutine of the execution.
+// parkedNow waits until the worker has parked the goroutine of the execution.
 func (r running) parkedNow(t *testing.T, id uuid.UUID) {
 	t.Helper()
 	eventually(t, "the goroutine to park", func() bool {
@@ -331,8 +331,8 @@ func (r running) parkedNow(t *testing.T, id uuid.UUID) {
 	})
 }
 
-// eventually looks until something that needs no more than other goroutines to
-// continue is so.
+// eventually polls until so returns true. It is for conditions that depend only on other
+// goroutines.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for limit := time.Now().Add(patience); !so(); {
@@ -343,5 +343,5 @@ func eventually(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// user is a message of the user.
+// user returns a user's message.
 func user(text string) perdure.Message { return perdure.UserText(text) }

@@ -4,5 +4,5 @@ package worker
 
 import "golang.org/x/sys/unix"
 
-// bootClock counts while the machine sleeps: macOS's does.
+// bootClock is the clock that continues while the machine sleeps, as on macOS.
 const bootClock = unix.CLOCK_MONOTONIC

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// A worker that could never poll says so when it is started.
+// A worker with too many queues and kinds for a poll returns an error when it is started.
 func TestAWorkerThatNamesTooMuchDoesNotStart(t *testing.T) {
 	queues := make([]string, perdure.MaxPollQueues+1)
 	for i := range queues {

@@ -12,8 +12,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// Many executions run at once in one worker: each of these waits until all have
-// begun.
+// Many executions run at once in one worker: each of them waits until all have begun.
 func TestManyExecutionsRunAtOnce(t *testing.T) {
 	b := newBench(t, time.Minute)
 	const many = 20
@@ -34,7 +33,7 @@ func TestManyExecutionsRunAtOnce(t *testing.T) {
 	}
 }
 
-// A tool that says nothing is not taken for dead: its worker says that it lives.
+// A tool without output does not count as dead, because its worker sends heartbeats.
 func TestLongSilentToolIsNotTakenForDead(t *testing.T) {
 	b := newBench(t, 3*time.Second)
 	enough := make(chan struct{})
@@ -52,8 +51,8 @@ func TestLongSilentToolIsNotTakenForDead(t *testing.T) {
 		_, err := agent.Call[int](ctx, "silent", 1)
 		return "fine", err
 	})
-	// By the fourth heartbeat, a third of the lease apart, the lease that the
-	// claim gave is over.
+	// Heartbeats are a third of the lease apart. By the fourth one, the lease of the claim has
+	// expired.
 	var beats atomic.Int32
 	b.work(b.overFaulty(&faulty{onHeartbeat: func(h perdure.Heartbeat, _ *perdure.HeartbeatReply) error {
 		if len(h.Tasks) > 0 && beats.Add(1) == 4 {
@@ -68,7 +67,7 @@ func TestLongSilentToolIsNotTakenForDead(t *testing.T) {
 	}
 }
 
-// Tail gives the newest entries, what is not committed yet included.
+// Tail returns the newest entries, including uncommitted ones.
 func TestTailGivesTheNewest(t *testing.T) {
 	for _, n := range []int{100, -1} {
 		b := newBench(t, time.Minute)

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// Cancelling reaches an agent that computes by its context, and one that
-// commits by the commit, long before a heartbeat.
+// A cancellation reaches a computing agent through its context, and a committing agent through the
+// commit, long before a heartbeat.
 func TestCancelReachesARunningAgent(t *testing.T) {
 	for name, body := range map[string]func(agent.Context) error{
 		"by its next commit": func(ctx agent.Context) error { return ctx.Flush() },
@@ -80,7 +80,7 @@ func TestHeartbeatCarriesCancelToAgentsAndTasks(t *testing.T) {
 	}
 }
 
-// A cancelled execution whose goroutine is parked is let go of.
+// The parked goroutine of a cancelled execution is discarded.
 func TestParkedGoroutineOfACancelledExecution(t *testing.T) {
 	b := newBench(t, 300*time.Millisecond)
 	discarded := make(chan error, 1)

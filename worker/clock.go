@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootTime is time since boot, suspend included: a lease continues running while
-// the machine sleeps, and Go's own monotonic clock stands still.
+// bootTime returns the time since boot, suspend included. A lease continues while the machine
+// sleeps, but Go's monotonic clock stops.
 func bootTime() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(bootClock, &ts); err != nil {
@@ -17,29 +17,27 @@ func bootTime() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// leaseClock says how much of a lease is left, counted from before the request
-// that began or renewed it was sent, so that it never outlives the server's.
+// leaseClock measures the rest of a lease. It counts from before the request that began or renewed
+// the lease was sent, so it never ends later than the server's lease.
 type leaseClock struct {
 	now   func() time.Duration
 	from  time.Duration
 	lasts time.Duration
 }
 
-// newLease is a lease of which that much is left, if it is whole one that is
-// asked for now.
+// newLease returns a lease with the given rest. A full lease counts from now.
 func (w *Worker) newLease(left time.Duration) leaseClock {
 	whole := max(w.settings.Lease, left)
 	return leaseClock{w.Clock, w.Clock() - (whole - left), whole}
 }
 
-// left is how much is left of a lease that came with the answer to a request sent
-// at sent. An answer may be on its way, or this process be stopped, for longer than
-// the lease lasts.
+// left returns the rest of a lease whose reply answers a request sent at sent. A reply may take
+// longer than the lease, or this process may be stopped for longer.
 func (w *Worker) left(lasts, waited, sent time.Duration) time.Duration {
 	return max(0, lasts-max(0, w.Clock()-sent-waited))
 }
 
-// dateAgent and dateTask put what is left of a claim's lease in its place.
+// dateAgent and dateTask replace the duration of a claim's lease with its rest.
 func (w *Worker) dateAgent(c *perdure.AgentClaim, sent time.Duration) {
 	c.LeaseFor, c.Waited = w.left(c.LeaseFor, c.Waited, sent), 0
 }
@@ -48,9 +46,8 @@ func (w *Worker) dateTask(c *perdure.TaskClaim, sent time.Duration) {
 	c.LeaseFor, c.Waited = w.left(c.LeaseFor, c.Waited, sent), 0
 }
 
-// over reports whether the lease has ended.
+// over reports whether the lease has expired.
 func (c leaseClock) over() bool { return c.now()-c.from >= c.lasts }
 
-// late reports whether the lease is in its last fifth, in which nothing new is
-// begun.
+// late reports whether the lease is in its last fifth, in which nothing new is begun.
 func (c leaseClock) late() bool { return c.now()-c.from >= c.lasts*4/5 }

@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// eachWay runs a test with goroutines that continue in place, and with functions
-// that are entered again at every wait.
+// eachWay runs a test with parked goroutines, and with functions that are entered again at every
+// wait.
 func eachWay(t *testing.T, lease time.Duration, test func(b *bench, way func(*Config))) {
 	t.Helper()
 	for name, n := range map[string]int{"in place": 100, "entered again": -1} {
@@ -27,7 +27,7 @@ func eachWay(t *testing.T, lease time.Duration, test func(b *bench, way func(*Co
 	}
 }
 
-// defineTasks adds tasks for combinators: held ones end when release is closed.
+// defineTasks adds tasks for combinators. The held ones end when release is called.
 func defineTasks(b *bench) (release func(n int)) {
 	var mu sync.Mutex
 	gates := map[int]chan struct{}{}
@@ -79,7 +79,7 @@ func TestJoinAllOfNothing(t *testing.T) {
 	})
 }
 
-// join order: the results are in input order, whatever the order of the ends.
+// The results of a join are in input order, whatever the order of the ends.
 func TestJoinOrder(t *testing.T) {
 	eachWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		release := defineTasks(b)
@@ -97,7 +97,7 @@ func TestJoinOrder(t *testing.T) {
 	})
 }
 
-// A join ends with the first failure, while others run.
+// A join ends with the first failure, while other tasks run.
 func TestJoinAllFailsFast(t *testing.T) {
 	eachWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		defineTasks(b)
@@ -118,7 +118,7 @@ func TestJoinAllFailsFast(t *testing.T) {
 	})
 }
 
-// Futures that have ended are not waited for.
+// There is no wait for futures that have ended.
 func TestTerminalFuturesDoNotSuspend(t *testing.T) {
 	eachWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		defineTasks(b)
@@ -158,8 +158,8 @@ func TestSelectWhenAllFailed(t *testing.T) {
 	})
 }
 
-// Select gives the first success by input order. A function that is entered
-// again gets the one that was chosen, though one before it has succeeded since.
+// Select returns the first success in input order. A function that is entered again receives the
+// same choice, even if an earlier future has succeeded since.
 func TestSelectGivesTheSameAgain(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		release := defineTasks(b)
@@ -182,7 +182,7 @@ func TestSelectGivesTheSameAgain(t *testing.T) {
 		b.waiting(id, "signal")
 		release(1)
 		b.until(id, "the slow task to end", func(*perdure.Execution) bool { return b.count(id, perdure.EventTaskCompleted) == 3 })
-		w.stop() // whatever was parked is entered again
+		w.stop() // a parked execution is entered again
 		b.work(way)
 		b.signal(id, "go", "1")
 		b.ended(id, perdure.StatusCompleted)
@@ -223,7 +223,7 @@ func TestSelectCancelCancelsTheRest(t *testing.T) {
 	})
 }
 
-// cancel wrong agent: a task of another execution is not cancelled.
+// A task of another execution is not cancelled.
 func TestCancelWrongAgent(t *testing.T) {
 	eachWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		release := defineTasks(b)
@@ -247,8 +247,7 @@ func TestCancelWrongAgent(t *testing.T) {
 	})
 }
 
-// Equal kind and input are one task with one result, unless Instance tells them
-// apart.
+// Equal kind and input are one task with one result, unless Instance distinguishes them.
 func TestEqualTasksAreOne(t *testing.T) {
 	eachWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		var ran atomic.Int32
@@ -273,8 +272,7 @@ func TestEqualTasksAreOne(t *testing.T) {
 	})
 }
 
-// Trap 49: suspension does not reach through other goroutines; they are told
-// what to use instead.
+// Other goroutines cannot suspend; the panic names the alternative (trap 49).
 func TestOtherGoroutinesPanic(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	calls := map[string]func(agent.Context){

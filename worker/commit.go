@@ -13,10 +13,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// commit sends what is pending with the outcome. A commit whose fate is unknown,
-// or that the server cannot store now, is sent again, the same, until the lease is
-// over; a lost lease ends the goroutine. Another refusal drops what was pending and
-// is the caller's error.
+// commit commits pending work with the outcome. If the fate of the commit is unknown, or the server
+// cannot store it now, the same commit is sent again until the lease expires. A lost lease ends the
+// goroutine. Any other refusal drops the pending work and is returned.
 func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	if r.over() {
 		r.exit(context.Cause(r.Context))
@@ -44,18 +43,17 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	}
 	r.committed(c, reply)
 	for _, claim := range reply.Claims {
-		c.Eager.Slots-- // the attempt holds it now
+		c.Eager.Slots-- // the attempt now holds the slot
 		r.w.dateTask(&claim, sent)
 		r.w.startAttempt(r.live, claim)
 	}
 	if o.Kind == perdure.OutcomeContinue && r.w.isDraining() {
-		r.exit(errShutdown) // the next one continues from here
+		r.exit(errShutdown) // the next claim continues from here
 	}
 	return reply, nil
 }
 
-// leaseContext is the context of what is sent under the lease: it outlives a
-// cancel, not the lease.
+// leaseContext returns a context that ends with the lease, but not with a cancellation.
 func (r *run) leaseContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(r.live)
 	stop := context.AfterFunc(r.Context, func() {
@@ -66,14 +64,14 @@ func (r *run) leaseContext() (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// refused decides about a commit that was not made, and that was to close blocks.
+// refused handles a commit that was not stored. Ends are the blocks that it was to close.
 func (r *run) refused(err error, ends []perdure.BlockEnd) error {
 	if perdure.IsCode(err, perdure.LeaseLost) || r.over() {
 		r.exit(agent.ErrLeaseLost)
 	}
 	if perdure.IsCode(err, notStored) {
-		// Somebody else may do better, and is asked to ever later; the execution
-		// fails with these words when none does.
+		// Another worker may succeed; the server retries with growing delays. If none does, the
+		// execution fails with this message.
 		r.log().Error("the server cannot store what this execution commits; it is given back", "error", err)
 		r.w.Observer.notStored(false)
 		r.release(perdure.AgentRelease{Unfit: failureOf(err).Message})
@@ -92,9 +90,8 @@ func (r *run) refused(err error, ends []perdure.BlockEnd) error {
 	return err
 }
 
-// forget drops what was pending as if it had not been asked for: tasks and
-// steps can be asked for again, and signals that were to be taken are there
-// again.
+// forget drops the pending work as if it had never been requested. Tasks and steps can be requested
+// again, and the signals to be taken are pending again.
 func (r *run) forget() {
 	for _, t := range r.pending.Tasks {
 		delete(r.asked, perdure.TaskID(t.Key))
@@ -107,15 +104,15 @@ func (r *run) forget() {
 	r.signals = append(slices.Clone(r.taken[kept:]), r.signals...)
 	r.takenBytes -= bytesOfSignals(r.taken[kept:])
 	r.taken = r.taken[:kept]
-	if r.before != nil { // the checkpoint goes with the rest
+	if r.before != nil { // the checkpoint is dropped, too
 		r.asks, r.before = *r.before, nil
 	}
 	r.pending, r.entries = perdure.Commit{}, nil
 	r.leaf = r.stored
 }
 
-// cancelRequested reports whether the execution is being cancelled. The heartbeat
-// may not have said so yet.
+// cancelRequested reports whether the execution is being cancelled. The heartbeat may not have
+// reported it yet.
 func (r *run) cancelRequested() bool {
 	r.mu.Lock()
 	known := r.beat.CancelRequested
@@ -127,8 +124,7 @@ func (r *run) cancelRequested() bool {
 	return err == nil && x.Status == perdure.StatusCancelling
 }
 
-// prepare shows everything that is streamed, and uploads what is too large to
-// travel in the commit.
+// prepare flushes the stream and uploads the contents that are too large for the commit.
 func (r *run) prepare(ctx context.Context, c *perdure.Commit) error {
 	ends, err := r.stream.flush(ctx)
 	if err != nil {
@@ -163,8 +159,7 @@ func (r *run) prepare(ctx context.Context, c *perdure.Commit) error {
 	return r.w.upload(ctx, owner, &c.Outcome.Output, r.persist)
 }
 
-// upload sends content that is over the inline limit ahead, as a blob, and tries
-// as persist does.
+// upload uploads content over InlineLimit as a blob before the commit. It retries like persist.
 func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure.Payload, persist func(context.Context, func() error) error) error {
 	if len(p.Bytes) <= perdure.InlineLimit {
 		return nil
@@ -173,7 +168,7 @@ func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure
 		return perdure.Errorf(perdure.PayloadTooLarge, "a payload has %d bytes; the limit is %d", len(p.Bytes), w.settings.PayloadLimit)
 	}
 	if w.kept != nil && w.kept.Keeps(owner.ExecutionID) {
-		return nil // it goes into the store with the commit
+		return nil // the commit stores it
 	}
 	content := p.Bytes
 	return persist(ctx, func() error {
@@ -185,10 +180,10 @@ func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure
 	})
 }
 
-// committed takes over what a commit has made true.
+// committed updates the run after a successful commit.
 func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	r.number++
-	if len(reply.Adopted) == 0 { // else what is stored is not what was appended
+	if len(reply.Adopted) == 0 { // otherwise the stored entries differ from the appended ones
 		for i := range r.entries {
 			r.entries[i].CreatedAt = reply.At
 		}
@@ -206,14 +201,14 @@ func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	if state != nil {
 		r.seq, r.state, r.version, r.ckptLeaf = reply.CheckpointSeq, state.State.Bytes, state.StateVersion, r.leaf
 		r.taken, r.takenBytes = nil, 0
-		r.since = &[]perdure.Entry{} // what the checkpoint has is not appended again
+		r.since = &[]perdure.Entry{} // entries from before the checkpoint are not appended again
 	}
 	r.countRecords(c)
 	r.learn(reply.Tasks)
 	r.addSignals(reply.Signals)
 }
 
-// offer reserves task slots for so many tasks that a commit schedules.
+// offer reserves slots for the tasks that a commit schedules.
 func (w *Worker) offer(tasks int) perdure.Eager {
 	if tasks == 0 || w.isDraining() || len(w.tasks) == 0 {
 		return perdure.Eager{}
@@ -231,7 +226,7 @@ func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, 
 	e.ParentID = r.leaf
 	e.TurnID, e.ResponseID, e.MessageID = r.place.TurnID, r.place.ResponseID, r.place.MessageID
 	if e.Role != perdure.RoleAssistant {
-		e.MessageID = "" // the place is that of the message that streams
+		e.MessageID = "" // the place is that of the message that is being streamed
 	}
 	for _, opt := range opts {
 		opt(&e)
@@ -240,7 +235,7 @@ func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, 
 	case e.Type == perdure.EntryLLMCall:
 		e.Calls, e.Answers = nil, ""
 		if e.MessageID == "" {
-			e.MessageID = r.place.MessageID // of the message that came of the call
+			e.MessageID = r.place.MessageID // of the message with the call
 		}
 	case e.MessageID == "":
 		e.MessageID = e.ID.String()
@@ -248,7 +243,7 @@ func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, 
 	if id, err := r.appendedBefore(e); err != nil || id != uuid.Nil {
 		return id, err
 	}
-	// Here, so that the agent has the error where it appends.
+	// Check here, so that the agent receives the error from Append.
 	if err := perdure.CheckContent(e); err != nil {
 		return uuid.Nil, err
 	}
@@ -279,7 +274,7 @@ func (r *run) Checkpoint(state any, opts ...agent.CheckpointOption) error {
 		before := r.asks
 		r.before = &before
 	}
-	r.asks = asks{count: map[string]int{}} // waits are counted from the checkpoint on
+	r.asks = asks{count: map[string]int{}} // waits are counted from the checkpoint
 	if settings.WithNext {
 		return nil
 	}
@@ -295,8 +290,8 @@ func (r *run) Flush() error {
 	return err
 }
 
-// settle commits a checkpoint that was put off, before a signal is taken: what is
-// taken after it must not be consumed by it.
+// settle commits a delayed checkpoint before a signal is taken. Otherwise the checkpoint would
+// consume a signal that is taken after it.
 func (r *run) settle() error {
 	if r.pending.Checkpoint == nil {
 		return nil

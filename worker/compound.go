@@ -54,7 +54,7 @@ func (r *run) WaitAny(timeout time.Duration, conditions ...agent.Condition) (age
 	}
 }
 
-// come records that the wait came to the ith condition, and takes what met it.
+// come records that the wait was met by the ith condition, and takes the signals that met it.
 func (r *run) come(a asking, i int, c agent.Condition) (agent.Met, error) {
 	if err := r.settle(); err != nil {
 		return agent.Met{}, err
@@ -75,7 +75,7 @@ func checkConditions(conditions []agent.Condition) error {
 	return nil
 }
 
-// waitOf is the stored form of the conditions; a timeout is the last child.
+// waitOf returns the stored form of the conditions. A timeout is the last child.
 func waitOf(a asking, timeout time.Duration, conditions []agent.Condition) perdure.Wait {
 	timers := 0
 	var of func(c agent.Condition) perdure.Wait
@@ -110,8 +110,8 @@ func waitOf(a asking, timeout time.Duration, conditions []agent.Condition) perdu
 	return perdure.WaitAny(waits...)
 }
 
-// metWithoutTimer returns the first condition that is met by what is known, if
-// no timer before it has a say: of those only the store can tell.
+// metWithoutTimer returns the first condition that is met by local knowledge, -1 if there is none.
+// It stops at a condition with a timer, which only the store can decide.
 func (r *run) metWithoutTimer(conditions []agent.Condition) int {
 	for i, c := range conditions {
 		if ok, err := r.meets(c, perdure.Wait{}); ok && err == nil {
@@ -124,8 +124,8 @@ func (r *run) metWithoutTimer(conditions []agent.Condition) int {
 	return -1
 }
 
-// meets reports whether a condition is met: by the mark that the store made, or
-// by what is known here. What the store has marked and is not known is read.
+// meets reports whether a condition is met, by the store's mark or by local knowledge. It reads the
+// signals and tasks that the store has marked and that are not here.
 func (r *run) meets(c agent.Condition, marked perdure.Wait) (bool, error) {
 	switch {
 	case c.Any != nil:
@@ -163,7 +163,7 @@ func (r *run) meets(c agent.Condition, marked perdure.Wait) (bool, error) {
 	return marked.Met, nil
 }
 
-// child returns one of the waits, as far as there is one.
+// child returns the ith wait, or the zero Wait if there is none.
 func child(waits []perdure.Wait, i int) perdure.Wait {
 	if i < len(waits) {
 		return waits[i]
@@ -171,7 +171,7 @@ func child(waits []perdure.Wait, i int) perdure.Wait {
 	return perdure.Wait{}
 }
 
-// findOne reads a signal that the store has and that is not among those here.
+// findOne reads a signal that the store has and this run does not.
 func (r *run) findOne(pattern string) error {
 	for after := int64(0); ; {
 		page, err := r.w.Dispatch.Signals(r.live, r.ID(), []string{pattern}, after, signalPage)
@@ -186,8 +186,8 @@ func (r *run) findOne(pattern string) error {
 	}
 }
 
-// metAgain returns a condition that was met before: its timers are over. One
-// whose signals are not there any more is waited for again.
+// metAgain returns a condition that was met before, with its timers counted as met. If its signals
+// are gone, it waits for them again.
 func (r *run) metAgain(i int, c agent.Condition) (agent.Met, error) {
 	ok, err := r.meets(c, allMet(c))
 	if !ok || err != nil {
@@ -196,7 +196,7 @@ func (r *run) metAgain(i int, c agent.Condition) (agent.Met, error) {
 	return r.collect(i, c), nil
 }
 
-// allMet marks every leaf.
+// allMet returns the stored form of c with every leaf marked.
 func allMet(c agent.Condition) perdure.Wait {
 	marked := perdure.Wait{Met: true}
 	for _, one := range c.Any {
@@ -208,8 +208,8 @@ func allMet(c agent.Condition) perdure.Wait {
 	return marked
 }
 
-// collect takes the signals that met a condition, and returns how its tasks
-// stand. A signal counts for every leaf that it matches, and is taken once.
+// collect takes the signals that met a condition, and returns the states of its tasks. A signal
+// counts for every leaf that it matches and is taken once.
 func (r *run) collect(i int, c agent.Condition) agent.Met {
 	met := agent.Met{Index: i}
 	var found []perdure.Signal
@@ -235,7 +235,7 @@ func (r *run) collect(i int, c agent.Condition) agent.Met {
 	return met
 }
 
-// takeOne takes the very signal.
+// takeOne takes the given signal.
 func (r *run) takeOne(s perdure.Signal) {
 	for i := range r.signals {
 		if r.signals[i].ID == s.ID {

@@ -24,8 +24,7 @@ func sayMet(m agent.Met, err error) string {
 	return said
 }
 
-// A wait for a signal, a task or a timer gives what was met, and takes the
-// signal.
+// A wait for a signal, a task or a timer returns what was met, and takes the signal.
 func TestWaitAny(t *testing.T) {
 	for name, test := range map[string]struct {
 		want func(ctx agent.Context) []agent.Condition
@@ -74,7 +73,7 @@ func TestWaitAny(t *testing.T) {
 				release := defineTasks(b)
 				b.agent("a", func(ctx agent.Context) (string, error) {
 					said := sayMet(ctx.WaitAny(0, test.want(ctx)...))
-					// The signal is taken, and nothing else is.
+					// Only that signal is taken.
 					if has, err := ctx.HasSignal("s.**"); err != nil || has {
 						return "", fmt.Errorf("a signal is left: %v, %w", has, err)
 					}
@@ -98,7 +97,7 @@ func TestWaitAny(t *testing.T) {
 	}
 }
 
-// What is met already does not suspend, and of several the first is met.
+// A condition that is already met does not suspend. If several are met, the first one is returned.
 func TestWaitAnyThatIsMetAlready(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		defineTasks(b)
@@ -109,7 +108,7 @@ func TestWaitAnyThatIsMetAlready(t *testing.T) {
 				return "", err
 			}
 			first := sayMet(ctx.WaitAny(time.Hour, agent.OnSignal("never"), agent.OnTask(f), agent.OnSignal("s")))
-			// A timer that is over is met by the store's word, and goes first.
+			// The store decides that a timer is over, and the timer comes first.
 			second := sayMet(ctx.WaitAny(time.Hour, agent.OnTimer(0), agent.OnTask(f), agent.OnSignal("s")))
 			m, err := ctx.WaitAny(time.Hour, agent.OnTask(f))
 			if err != nil {
@@ -132,8 +131,8 @@ func TestWaitAnyTimesOut(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			said := sayMet(ctx.WaitAny(time.Millisecond, agent.OnSignal("late"), agent.OnTimer(time.Hour)))
-			// It stays timed out, though the signal is there when the function is
-			// entered again.
+			// The recorded outcome stays a timeout, although the signal is pending when the
+			// function is entered again.
 			if _, err := ctx.WaitSignal("go", 0); err != nil {
 				return "", err
 			}

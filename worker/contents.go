@@ -10,13 +10,11 @@ import (
 const (
 	serveAgainFirst = 100 * time.Millisecond
 	serveAgainMost  = 10 * time.Second
-	// servedWell is how long a connection has to hold for the next pause to be
-	// short again.
+	// servedWell is the time a connection must last before the next pause is short again.
 	servedWell = time.Minute
 )
 
-// serveContents lets the server ask for contents of LOCAL executions, until ctx
-// ends.
+// serveContents lets the server request contents of LOCAL executions until ctx ends.
 func (w *Worker) serveContents(ctx context.Context) {
 	for pause, told := serveAgainFirst, false; ctx.Err() == nil; pause = min(2*pause, serveAgainMost) {
 		began := time.Now()
@@ -38,8 +36,8 @@ func (w *Worker) serveContents(ctx context.Context) {
 // sweepEvery is the time between two sweeps of the store.
 const sweepEvery = time.Hour
 
-// sweepContents drops what the store need not keep any longer, now and then,
-// until ctx ends.
+// sweepContents regularly removes contents that are no longer needed from the store, until ctx
+// ends.
 func (w *Worker) sweepContents(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := w.kept.Sweep(ctx); err != nil && ctx.Err() == nil {

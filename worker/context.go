@@ -56,8 +56,8 @@ func (r *run) Emit(data any) error {
 	return nil
 }
 
-// blocking opens a blocking call: it must come from Run's own goroutine, and
-// does not return if the run is over.
+// blocking begins a blocking call. It fails if the caller is not Run's goroutine. It does not
+// return if the run is over.
 func (r *run) blocking(name string) error {
 	if goroutine() != r.goroutine.Load() {
 		panic(fmt.Sprintf("agent.Context.%s was called from another goroutine than Run's; schedule several tasks and wait with JoinAll, JoinSettled or Select instead", name))
@@ -147,8 +147,7 @@ func (r *run) PathOf(execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] 
 	return r.w.Dispatch.Entries(r.live, perdure.EntryQuery{ExecutionID: execution, Leaf: leaf})
 }
 
-// flushEntries commits entries that are pending: what is read is always what is
-// stored.
+// flushEntries commits pending entries, because reads return only stored entries.
 func (r *run) flushEntries(name string) error {
 	if err := r.blocking(name); err != nil {
 		return err

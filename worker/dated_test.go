@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// Traps 54 and 55: an answer may be on its way, or the worker be stopped, for longer
-// than the lease that it brings. The server has given the attempt to another, or has
-// told the model that it was interrupted: its code does not begin any more.
+// A reply may be under way, or the worker be stopped, for longer than the lease in it. The server
+// may have given the attempt to another worker, or reported it as interrupted. Its code must not
+// begin (traps 54 and 55).
 func TestClaimThatComesAfterItsLeaseIsNotBegun(t *testing.T) {
 	for name, at := range map[string]func(*faulty, func()){
 		"a poll's": func(f *faulty, stop func()) { f.onTasks = func([]perdure.TaskClaim) { stop() } },
@@ -59,8 +59,7 @@ func TestClaimThatComesAfterItsLeaseIsNotBegun(t *testing.T) {
 	}
 }
 
-// A lease is counted from when the request was sent, and what it waited at the
-// server on.
+// A lease is counted from when the request was sent, plus the time that it waited at the server.
 func TestWhatIsLeftOfAClaimsLease(t *testing.T) {
 	now := time.Hour
 	w := New(Config{Clock: func() time.Duration { return now }})

@@ -9,15 +9,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// tellWithin bounds how long a discarded goroutine tries to tell the server.
+// tellWithin is the maximum time in which a discarded goroutine tries to notify the server.
 const tellWithin = time.Second
 
-// tellDiscarded tells the server that this worker keeps the goroutine no more,
-// so that nobody waits for it to claim the execution first. A server that does
-// not hear of it finds out by the next heartbeat.
+// tellDiscarded notifies the server that this worker has discarded the goroutine, so that this
+// worker loses the first claim on the execution. If the message is lost, the server learns it from
+// the next heartbeat.
 func (w *Worker) tellDiscarded(r *run) {
 	if w.isDraining() || r.live.Err() != nil {
-		return // it polls no more, and has first claim on nothing
+		return // it no longer polls and has no first claims
 	}
 	ctx, cancel := context.WithTimeout(r.live, tellWithin)
 	defer cancel()
@@ -26,9 +26,9 @@ func (w *Worker) tellDiscarded(r *run) {
 	}
 }
 
-// askAgain reports whether a task that was asked for before is asked for once
-// more: a key that lives for a time may stand for a new one by now, and the
-// server knows. What was learned of it is forgotten; the answer brings it back.
+// askAgain reports whether a task must be requested from the server once more. A key with a TTL may
+// by now refer to a new task, which only the server knows. The known state of the task is dropped;
+// the reply holds it.
 func (r *run) askAgain(t perdure.NewTask) bool {
 	if t.Options.KeyTTL == 0 {
 		return false

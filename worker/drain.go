@@ -12,9 +12,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// drain ends the worker's work in order: no new work, no parked goroutines,
-// time for what runs, and then the rest is given back. The error names what did
-// not stop.
+// drain stops the worker in order. It accepts no new work, discards parked goroutines, waits for
+// running work, and releases the rest. The error names the code that did not stop.
 func (w *Worker) drain(stop context.CancelFunc, loops *sync.WaitGroup) error {
 	w.mu.Lock()
 	w.draining = true
@@ -49,7 +48,7 @@ func (w *Worker) drain(stop context.CancelFunc, loops *sync.WaitGroup) error {
 	return w.abandon()
 }
 
-// within reports whether done was closed in time.
+// within reports whether done was closed within d.
 func within(done <-chan struct{}, d time.Duration) bool {
 	patience := time.NewTimer(d)
 	defer patience.Stop()
@@ -61,8 +60,7 @@ func within(done <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// giveBack cancels everything that still runs; each goroutine returns its own
-// claim on its way out.
+// giveBack cancels all running work. Each goroutine releases its own claim when it ends.
 func (w *Worker) giveBack() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,14 +72,14 @@ func (w *Worker) giveBack() {
 	}
 }
 
-// errShutdown is the cause of contexts that end because the worker does.
+// errShutdown is the cause of contexts that end because the worker stops.
 var errShutdown = fmt.Errorf("the worker shuts down: %w", agent.ErrDiscarded)
 
-// errNotStored is the cause of a run's end whose commit was given up.
+// errNotStored is the cause of a run whose commit was given up.
 var errNotStored = fmt.Errorf("the server could not store a commit: %w", agent.ErrDiscarded)
 
-// abandon gives back what code holds that ignores that its context has ended:
-// nothing that it still does counts. The error names it.
+// abandon releases the claims of code that ignores the end of its context. Later writes of that
+// code have no effect. The error names it.
 func (w *Worker) abandon() error {
 	back := perdure.Release{WorkerID: w.ID}
 	var names []string

@@ -13,10 +13,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// Trap 18: a worker that stops gives back what it holds, lets nothing fail, and
-// leaves no goroutine (goleak) behind.
+// A stopping worker releases its claims, fails no work, and leaves no goroutine (goleak) (trap 18).
 func TestDrainGivesEverythingBack(t *testing.T) {
-	b := newBench(t, time.Hour) // no lease runs out
+	b := newBench(t, time.Hour) // no lease expires
 	var calm atomic.Bool
 	running, parkedEnds := make(chan struct{}, 2), atomic.Int32{}
 	b.agent("parks", func(ctx agent.Context) (string, error) {
@@ -77,14 +76,14 @@ func TestDrainGivesEverythingBack(t *testing.T) {
 	}
 }
 
-// A parked goroutine has ended, deferred functions and all, when Run returns.
+// A parked goroutine has ended, including its deferred functions, when Run returns.
 func TestDrainWaitsForDeferredFunctions(t *testing.T) {
 	b := newBench(t, time.Hour)
 	var over atomic.Bool
 	b.agent("a", func(ctx agent.Context) (string, error) {
 		defer func() {
 			for range 100_000 {
-				runtime.Gosched() // it takes its time
+				runtime.Gosched() // a slow deferred function
 			}
 			over.Store(true)
 		}()
@@ -100,7 +99,7 @@ func TestDrainWaitsForDeferredFunctions(t *testing.T) {
 	}
 }
 
-// What ends in time is let end.
+// Work that ends in time is not cancelled.
 func TestDrainLetsWorkEnd(t *testing.T) {
 	b := newBench(t, time.Hour)
 	running, goOn := make(chan struct{}), make(chan struct{})
@@ -132,8 +131,7 @@ func TestDrainLetsWorkEnd(t *testing.T) {
 	b.output(id, "fine")
 }
 
-// A worker stops even when the server is away and everything it holds waits for
-// an answer.
+// A worker stops even if the server is unavailable and all its work waits for replies.
 func TestDrainWithoutAServer(t *testing.T) {
 	b := newBench(t, time.Hour)
 	var away atomic.Bool
@@ -167,7 +165,7 @@ func TestDrainWithoutAServer(t *testing.T) {
 	}
 }
 
-// A claim that comes while the worker drains is given back unbegun.
+// A claim that arrives during the drain is released before it begins.
 func TestClaimThatComesTooLate(t *testing.T) {
 	b := newBench(t, time.Hour)
 	var entered atomic.Int32

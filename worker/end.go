@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// end commits how the function returned. It reports whether the execution ended.
+// end commits the result of the function. It reports whether the execution ended.
 func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 	o := perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Inline(out), Unless: r.def.Unless}
 	switch {
@@ -24,14 +24,13 @@ func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 	case failure != nil:
 		o = perdure.Outcome{Kind: perdure.OutcomeFail, Error: failureOf(failure)}
 	}
-	// As with a suspend, a heartbeat that crosses the end finds no lease, and
-	// that is what the end wanted.
+	// As with a suspend, a heartbeat that crosses the end reports a lost lease. That is expected.
 	r.setParking(true)
 	defer r.setParking(false)
 	reply, err := r.commit(o)
 	if err != nil && !r.over() {
-		// The end could not be stored with what was pending. It ends without:
-		// one that was complete fails, visibly.
+		// The end could not be stored with the pending work, so end without it. A function that
+		// completed then fails, visibly.
 		if o.Kind == perdure.OutcomeComplete {
 			o = perdure.Outcome{Kind: perdure.OutcomeFail, Error: failureOf(err)}
 		}
@@ -57,9 +56,8 @@ func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 	return true, nil
 }
 
-// unreadFailure is how a function ends that was entered again because of
-// signals, and returned without having taken one: it would be entered again for
-// ever, and to end as if nothing were there would lose them.
+// unreadFailure is the failure of a function that was entered again because of signals and returned
+// without taking one. It would be entered again forever, and completing would lose the signals.
 func (r *run) unreadFailure() *perdure.TaskError {
 	return &perdure.TaskError{Code: "signals_unread", Message: fmt.Sprintf(
 		"the agent returned without taking the pending signals %q, which its definition lists in Unless; take them with WaitSignal or DrainSignals, or leave them out of Unless", r.unread)}
@@ -92,7 +90,7 @@ func failureOf(err error) *perdure.TaskError {
 	return &perdure.TaskError{Code: code, Message: message}
 }
 
-// finish is the last thing a run's goroutine does, however it ends.
+// finish runs last in a run's goroutine, however the goroutine ends.
 func (r *run) finish() {
 	defer r.w.goroutines.Done()
 	defer r.endSpan()
@@ -107,7 +105,7 @@ func (r *run) finish() {
 	r.w.streams.close(r.stream)
 	switch late, overtaken := r.w.untrack(r); {
 	case late == nil:
-	case overtaken: // its lease is over: the later claim has the execution
+	case overtaken: // the lease is over; a later claim has the execution
 		r.w.agentSlots.release(1)
 		r.w.work.Done()
 	default:
@@ -119,7 +117,7 @@ func (r *run) finish() {
 	}
 }
 
-// release gives the claim back.
+// release releases the claim.
 func (r *run) release(a perdure.AgentRelease) {
 	if r.live.Err() != nil {
 		return // the worker has waited for the server long enough

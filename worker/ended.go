@@ -7,38 +7,38 @@ import (
 )
 
 const (
-	// maxHeads is how many heads a run holds that were not asked for. A function that
-	// asks in another order than before comes to it.
+	// maxHeads is the maximum number of unrequested heads that a run holds. Only a function that
+	// requests records in another order than before reaches it.
 	maxHeads = 10_000
-	// fetchBytes is about how many bytes of results a run fetches ahead.
+	// fetchBytes is the approximate number of bytes of results that a run prefetches.
 	fetchBytes = 1 << 20
 )
 
-// ended is what a run knows of the steps and tasks that had ended when its function
-// was entered. A function that is entered again asks for them in about the order in
-// which they were recorded, so what follows a record is fetched with it. What was
-// asked for is forgotten: a step is not asked for twice, and run.tasks has the tasks.
+// ended holds the steps and tasks that had ended when the function was entered. A function that is
+// entered again requests them roughly in the order of their records, so the records after a
+// requested one are prefetched. A requested record is removed: a step is requested only once, and
+// run.tasks holds the tasks.
 type ended struct {
 	heads   map[uuid.UUID]*perdure.EndedHead
-	order   []uuid.UUID // of heads, as recorded; some are forgotten
+	order   []uuid.UUID // of heads, as recorded; some are removed
 	fetched map[uuid.UUID]*perdure.Task
-	// ahead is how many records the next request fetches at most, batched how many the
-	// one before did.
+	// ahead is the maximum number of records in the next request, batched the number in the
+	// previous request.
 	ahead, batched int
-	// from and next are positions of pages: the first, and the next to read.
+	// from is the position of the first page, next that of the next page.
 	from, next int64
 	more       bool
-	// whole says that what is in no page was not recorded.
+	// whole reports that a record outside the pages does not exist.
 	whole bool
-	bytes int // about what the heads and what is fetched take in memory
+	bytes int // approximate memory of the heads and the prefetched results
 }
 
-// newEnded is what a claim says of what has ended.
+// newEnded returns the ended records of a claim.
 func newEnded(c perdure.AgentClaim) ended {
 	if c.LastCommit == (perdure.CommitNumber{}) {
 		return ended{whole: true}
 	}
-	if c.Ended == nil { // the server is older, or was not asked
+	if c.Ended == nil { // an older server, or a poll that did not ask
 		return ended{}
 	}
 	e := ended{from: c.Ended.From, whole: c.Ended.Whole}
@@ -46,8 +46,8 @@ func newEnded(c perdure.AgentClaim) ended {
 	return e
 }
 
-// rewound is the same before anything was asked for. What was recorded meanwhile is
-// on its pages, or in run.tasks.
+// rewound returns e as it was before the first request. Records made since are on its pages or in
+// run.tasks.
 func (e *ended) rewound() ended {
 	return ended{from: e.from, next: e.from, more: e.from > 0 || e.next > 0, whole: e.whole}
 }
@@ -73,14 +73,14 @@ func weightOf(h *perdure.EndedHead) int {
 	return n
 }
 
-// giveUp reads no more pages: what is in none of those read has to be asked for.
+// giveUp stops reading pages. Records outside the pages read so far must be requested one by one.
 func (e *ended) giveUp() { e.more, e.whole = false, false }
 
-// take forgets a record that is asked for, or that is not certain any longer.
+// take removes a record that is requested or no longer certain.
 func (e *ended) take(id uuid.UUID) {
 	if h := e.heads[id]; h != nil {
 		e.bytes -= weightOf(h)
-		h.Result, h.Error = perdure.Payload{}, nil // others keep its page in memory
+		h.Result, h.Error = perdure.Payload{}, nil // releases the memory, because other heads keep the page
 	}
 	delete(e.heads, id)
 	delete(e.fetched, id)
@@ -89,8 +89,8 @@ func (e *ended) take(id uuid.UUID) {
 	}
 }
 
-// aim sets how many records the next request fetches: more where those fetched before
-// were asked for, fewer where most of them were not.
+// aim adjusts the number of records in the next request: up if the prefetched ones were used, down
+// if most of them were not.
 func (e *ended) aim() {
 	switch {
 	case e.batched == 0:
@@ -102,8 +102,8 @@ func (e *ended) aim() {
 	}
 }
 
-// batch is the record and those after it whose contents are not here: what one
-// request fetches.
+// batch returns the ids for one request: the given record and the following ones whose contents are
+// not here.
 func (e *ended) batch(id uuid.UUID) []uuid.UUID {
 	for len(e.order) > 0 && e.heads[e.order[0]] == nil {
 		e.order = e.order[1:]
@@ -124,11 +124,11 @@ func (e *ended) batch(id uuid.UUID) []uuid.UUID {
 	return ids
 }
 
-// sizeOf is about how many bytes the record takes.
+// sizeOf returns the approximate number of bytes of the record.
 func sizeOf(h *perdure.EndedHead) int64 { return h.Size + h.InputSize + 500 }
 
-// head returns the head of a record, reading one page more if there is need; nil if
-// there is none, or none is known.
+// head returns the head of a record, and reads another page if necessary. It returns nil if there
+// is no such record or it is unknown.
 func (r *run) head(id uuid.UUID) *perdure.EndedHead {
 	if h := r.ended.heads[id]; h != nil || !r.ended.more {
 		return h
@@ -156,7 +156,7 @@ func (r *run) nextPage() {
 	}
 }
 
-// recorded returns a step's record; nil if there is none.
+// recorded returns a step's record, nil if there is none.
 func (r *run) recorded(id uuid.UUID) (*perdure.Task, error) {
 	h := r.head(id)
 	switch {
@@ -172,7 +172,7 @@ func (r *run) recorded(id uuid.UUID) (*perdure.Task, error) {
 	return r.fetchEnded(id)
 }
 
-// lookUp asks for one record.
+// lookUp requests one record.
 func (r *run) lookUp(id uuid.UUID) (*perdure.Task, error) {
 	found, err := r.w.Dispatch.Tasks(r.live, r.ID(), []uuid.UUID{id})
 	if err != nil || len(found) == 0 || found[0] == nil {
@@ -182,8 +182,8 @@ func (r *run) lookUp(id uuid.UUID) (*perdure.Task, error) {
 	return found[0], nil
 }
 
-// fetchEnded returns a record with its contents, and fetches what of those after it
-// is likely to be asked for next.
+// fetchEnded returns a record with its contents, and prefetches the records that are likely to be
+// requested next.
 func (r *run) fetchEnded(id uuid.UUID) (*perdure.Task, error) {
 	e := &r.ended
 	if e.fetched[id] == nil {
@@ -193,7 +193,7 @@ func (r *run) fetchEnded(id uuid.UUID) (*perdure.Task, error) {
 		if err != nil {
 			return nil, err
 		}
-		// What was fetched before and not asked for is fetched again.
+		// Prefetched records that were not used may be fetched again.
 		e.fetched, e.batched = map[uuid.UUID]*perdure.Task{}, len(ids)
 		for _, t := range found {
 			if t != nil {
@@ -209,21 +209,21 @@ func (r *run) fetchEnded(id uuid.UUID) (*perdure.Task, error) {
 	return t, nil
 }
 
-// hasEnded reports whether a task that is scheduled is known to have ended. A key of
-// the caller's goes to the server, which compares the input and may make the task
-// again. It does not block, so it reads no page.
+// hasEnded reports whether a task to be scheduled is known to have ended. It returns false for a
+// caller's key: the server compares the input and may create the task again. It does not block, so
+// it reads no page.
 func (r *run) hasEnded(t perdure.NewTask) bool {
 	id := perdure.TaskID(t.Key)
 	h := r.ended.heads[id]
 	if h != nil && t.Options.Key == "" && !h.Step && h.Kind == t.Kind {
 		return true
 	}
-	r.ended.take(id) // the answer to the commit says how it stands
+	r.ended.take(id) // the reply to the commit holds its state
 	return false
 }
 
-// recall fetches those of the futures' tasks that are known to have ended. It keeps
-// heads at hand for the tasks that are scheduled next.
+// recall fetches the futures' tasks that are known to have ended. It keeps the heads that the next
+// scheduled tasks need.
 func (r *run) recall(futures []agent.Future) error {
 	if r.ended.more && len(r.ended.heads) < perdure.EndedPageHeads/2 {
 		r.nextPage()

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// Steps that failed, and tasks that completed, failed and were cancelled, come back as
-// they were, and no commit asks for them.
+// Steps that failed, and tasks that completed, failed or were cancelled, are returned unchanged,
+// and no commit requests them.
 func TestResumeOfEveryEnd(t *testing.T) {
 	const calls = 120
 	eachLine(t, func(b *bench, line perdure.Dispatch) {
@@ -59,15 +59,14 @@ func TestResumeOfEveryEnd(t *testing.T) {
 		if ran.Load() != before || before != calls+3 {
 			b.Errorf("%d ran before, and %d in all", before, ran.Load())
 		}
-		// The cancelled task has to be asked for with a commit if it had not ended.
+		// A cancelled task would need a commit if it had not ended.
 		if n, m := f.count("Commit"), f.count("Tasks"); n > 4 || m > 4 {
 			b.Errorf("%d commits and %d calls of GetTasks for %d records", n, m, calls+5)
 		}
 	})
 }
 
-// A key of the caller's is compared by the server with what it stands for, also where
-// its task is known to have ended.
+// The server compares the input with a caller's key, even if its task is known to have ended.
 func TestResumeComparesTheCallersKey(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.task("double", func(_ agent.TaskContext, n int) (int, error) { return 2 * n, nil })
@@ -90,7 +89,7 @@ func TestResumeComparesTheCallersKey(t *testing.T) {
 	b.output(id, string(perdure.IdempotencyKeyReused))
 }
 
-// A task that ends after the claim was read, and before the function asks for it, is found.
+// A task that ends after the claim was read, and before the function requests it, is found.
 func TestResumeFindsWhatEndedMeanwhile(t *testing.T) {
 	eachLine(t, func(b *bench, line perdure.Dispatch) {
 		release := defineTasks(b)
@@ -110,7 +109,7 @@ func TestResumeFindsWhatEndedMeanwhile(t *testing.T) {
 		w.stop()
 		agents := b.agents
 		b.agents = nil
-		b.work() // for tasks alone
+		b.work() // only for tasks
 		b.agents = agents
 		f := &faulty{}
 		f.onAgents = func(claims []perdure.AgentClaim) {
@@ -129,7 +128,7 @@ func TestResumeFindsWhatEndedMeanwhile(t *testing.T) {
 	})
 }
 
-// The second record of a key changes nothing, and a page has the first.
+// A second record of a key has no effect; a page has the first record.
 func TestTwoRecordsOfOneKey(t *testing.T) {
 	eachLine(t, func(b *bench, line perdure.Dispatch) {
 		b.known("a")
@@ -155,7 +154,7 @@ func TestTwoRecordsOfOneKey(t *testing.T) {
 	})
 }
 
-// A worker that is killed between two pages leaves the next one all of them.
+// If a worker is killed between two pages, the next worker reads all pages.
 func TestAKillBetweenPages(t *testing.T) {
 	b := newBench(t, time.Minute)
 	s := &stepper{steps: 2200, size: 10}
@@ -167,7 +166,7 @@ func TestAKillBetweenPages(t *testing.T) {
 	m := newMortal(b.e.Dispatch(org, true), 0, false)
 	f := &faulty{Dispatch: m}
 	f.onEnded = func(perdure.EndedQuery) {
-		if f.count("Ended") == 1 { // the second is asked for
+		if f.count("Ended") == 1 { // the second page is requested
 			close(m.dead)
 		}
 	}
@@ -186,8 +185,8 @@ func TestAKillBetweenPages(t *testing.T) {
 	}
 }
 
-// A function that asks in another order is answered, and what is fetched in vain is
-// bounded: some records for each that it asks for.
+// A function with requests in another order gets its results. The number of unnecessary prefetches
+// is limited to a few records per request.
 func TestResumeInAnotherOrder(t *testing.T) {
 	const steps = 1500
 	for name, reorder := range map[string]func([]int){
@@ -236,7 +235,7 @@ func TestResumeInAnotherOrder(t *testing.T) {
 	}
 }
 
-// Steps with large results and tasks in turns are fetched together.
+// Alternating steps with large results and tasks are fetched together.
 func TestResumeOfStepsAndTasksInTurns(t *testing.T) {
 	const turns = 60
 	b := newBench(t, time.Minute)

@@ -76,15 +76,15 @@ func eachLine(t *testing.T, test func(b *bench, line perdure.Dispatch)) {
 	})
 }
 
-// stepper is an agent that makes steps, waits for a signal, and makes one more.
+// stepper is an agent that runs steps, waits for a signal, and runs one more step.
 type stepper struct {
 	steps, size int
 	ran         atomic.Int32
-	// before is called in each run of the function before it asks for anything.
+	// before is called at the beginning of each run of the function.
 	before func(ctx agent.Context) error
 }
 
-// want is the result of a step.
+// want returns the expected result of a step.
 func (s *stepper) want(i int) string { return fmt.Sprint(i, strings.Repeat("x", max(0, s.size-8))) }
 
 func (s *stepper) step(ctx agent.Context, i int) error {
@@ -120,18 +120,18 @@ func (s *stepper) run(ctx agent.Context) (string, error) {
 	return "fine", s.step(ctx, s.steps)
 }
 
-// counted lets a worker speak to the server through faults that count.
+// counted connects a worker to the server through a faulty that counts calls.
 func counted(f *faulty, line perdure.Dispatch) func(*Config) {
 	f.Dispatch = line
 	return func(c *Config) { c.Dispatch, c.ID = f, uuid.New() }
 }
 
-// A resume reads what the function did in pages, and asks for no record alone: not for
-// one that it finds there, and not for a step that was never made.
+// A resume reads the records in pages and requests no record by itself: neither one on the pages,
+// nor a step that was never recorded.
 func TestResumeReadsRecordsInPages(t *testing.T) {
 	for _, c := range []struct {
 		steps, size  int
-		ended, tasks int // calls at most
+		ended, tasks int // maximum numbers of calls
 	}{
 		{steps: 3000, size: 1<<10 + 4, ended: 5}, // the later ones are texts of 1 KiB
 		{steps: 300, size: 16 << 10, tasks: 6},
@@ -160,7 +160,8 @@ func TestResumeReadsRecordsInPages(t *testing.T) {
 				if n := f.count("Tasks"); n > c.tasks {
 					b.Errorf("GetTasks was called %d times, want at most %d", n, c.tasks)
 				}
-				// One for each flush, one that suspends in vain or not, and the end.
+				// One commit per flush, one for a suspend, which may be unnecessary, and one for
+				// the end.
 				if n := f.count("Commit"); n > c.steps/100+3 {
 					b.Errorf("%d commits", n)
 				}
@@ -169,8 +170,7 @@ func TestResumeReadsRecordsInPages(t *testing.T) {
 	}
 }
 
-// A server that does not know what has ended, and a page that is lost, cost calls and
-// change nothing.
+// A server without the method Ended, and a lost page, cost calls but change no result.
 func TestResumeWithoutPages(t *testing.T) {
 	for name, f := range map[string]*faulty{
 		"a plain worker": {},
@@ -213,7 +213,8 @@ func TestResumeWithoutPages(t *testing.T) {
 	}
 }
 
-// An older worker gets no heads, and one that is claimed for the first time has none.
+// An older worker receives no heads, and neither does a worker that claims an execution for the
+// first time.
 func TestHeadsComeWhereAskedFor(t *testing.T) {
 	eachLine(t, func(b *bench, line perdure.Dispatch) {
 		s := &stepper{steps: 3, size: 10}
@@ -259,7 +260,7 @@ func TestHeadsComeWhereAskedFor(t *testing.T) {
 				b.Errorf("head %d is %+v", i, h)
 			}
 		}
-		// Whoever lost the lease reads no page.
+		// A worker that lost the lease cannot read a page.
 		_, err := line.Ended(b.Context(), perdure.EndedQuery{Lease: old.Lease})
 		if !perdure.IsCode(err, perdure.LeaseLost) {
 			b.Errorf("a page for a lost lease: %v", err)

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// everyWay runs a test on every store, with goroutines that are kept at their
-// waits and with functions that are entered again at each of them.
+// everyWay runs a test on every store, with parked goroutines and with functions that are entered
+// again at each wait.
 func everyWay(t *testing.T, lease time.Duration, test func(b *bench, way func(*Config))) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		for name, kept := range map[string]int{"in place": 100, "entered again": -1} {
@@ -41,7 +41,7 @@ func appendAll(ctx agent.Context, messages ...perdure.Message) error {
 	return nil
 }
 
-// entries counts all entries of the execution, also those beside the path.
+// entries counts all entries of the execution, including those that are not on the path.
 func (b *bench) entries(id uuid.UUID) int {
 	b.Helper()
 	page, err := b.s.AllEntries(context.WithoutCancel(b.Context()), id, "", 1000)
@@ -58,9 +58,8 @@ func (b *bench) wantTexts(id uuid.UUID, want ...string) {
 	}
 }
 
-// The path through the function differs from one entering to the next, and what
-// it appends is the same words again: nothing of it is taken for a duplicate of
-// what is stored (trap 1).
+// The path through the function differs from one entry to the next, and it appends equal texts
+// again. None of them is treated as a duplicate of a stored entry (trap 1).
 func TestEntryCounterCollision(t *testing.T) {
 	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
@@ -90,8 +89,8 @@ func TestEntryCounterCollision(t *testing.T) {
 	})
 }
 
-// A function that is entered again stores nothing again: neither what it guards
-// by Messages nor what has a key (trap 4).
+// A function that is entered again stores nothing twice: neither entries that it guards with
+// Messages nor entries with a key (trap 4).
 func TestEntryIdempotencyOnResume(t *testing.T) {
 	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
@@ -130,8 +129,8 @@ func TestEntryIdempotencyOnResume(t *testing.T) {
 	})
 }
 
-// A task that is asked for again, in the same run of the function and in the
-// next, is one task, that runs once and has one result.
+// A task that is requested again, in the same run of the function and in the next, is one task. It
+// runs once and has one result.
 func TestTaskIdempotencyOnResume(t *testing.T) {
 	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		var ran atomic.Int32
@@ -158,7 +157,7 @@ func TestTaskIdempotencyOnResume(t *testing.T) {
 	})
 }
 
-// doomed is the connection of a worker that is lost as it sends a checkpoint.
+// doomed is the connection of a worker that dies when it sends a checkpoint.
 type doomed struct {
 	perdure.Dispatch
 	dead atomic.Bool
@@ -176,7 +175,7 @@ func (d *doomed) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitRe
 
 func (d *doomed) Release(ctx context.Context, r perdure.Release) error {
 	if d.dead.Load() {
-		return nil // the dead give nothing back: the lease runs out
+		return nil // a dead worker releases nothing; the lease expires
 	}
 	return d.Dispatch.Release(ctx, r)
 }
@@ -196,9 +195,9 @@ func (d *doomed) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Agen
 	return d.Dispatch.PollAgents(ctx, p)
 }
 
-// A worker is lost after a signal was taken, its entry stored and a task done,
-// and before the checkpoint: the function gets the same signal and the same
-// result again, and nothing stands twice (traps 6 and 13).
+// A worker dies after a signal was taken, its entry stored and a task completed, and before the
+// checkpoint. The function receives the same signal and the same result again, and nothing is
+// stored twice (traps 6 and 13).
 func TestCrashBeforeCheckpoint(t *testing.T) {
 	everyWay(t, time.Second, func(b *bench, way func(*Config)) {
 		var ran, entered atomic.Int32
@@ -236,8 +235,7 @@ func TestCrashBeforeCheckpoint(t *testing.T) {
 	})
 }
 
-// Tasks end in the opposite order of that in which they were asked for; their
-// results come in the latter.
+// Tasks end in the reverse order of their requests. Their results are in the order of the requests.
 func TestJoinAllKeepsInputOrder(t *testing.T) {
 	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		const n = 5
@@ -269,8 +267,8 @@ func TestJoinAllKeepsInputOrder(t *testing.T) {
 	})
 }
 
-// Select gives the first success: by input order, if there are several; a
-// failure is none; and where all fail it is an error.
+// Select returns the first success in input order and ignores failures. If all tasks fail, it
+// returns an error.
 func TestSelectFirstSuccess(t *testing.T) {
 	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		release := make(chan struct{})

@@ -11,27 +11,26 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// fault is what happens to one call of a server.
+// fault is a fault of one call.
 type fault int
 
 const (
 	fine    fault = iota
 	before        // it does not arrive
-	limited       // it is refused for now
-	after         // its answer is lost
-	twice         // it arrives twice, and the second answer comes back
+	limited       // it is refused temporarily
+	after         // its reply is lost
+	twice         // it arrives twice, and the second reply is returned
 )
 
-// faulty is a server whose calls fail as planned, and that tells of what comes
-// and goes.
+// faulty is a server whose calls fail as planned. It reports calls and replies to the test.
 type faulty struct {
 	perdure.Dispatch
-	// plan says what happens to the nth call, from 1, of a method.
+	// plan returns the fault of the nth call of a method, from 1.
 	plan func(method string, n int) fault
-	// refuse, if set, returns the error of the nth call of a method, which does not
-	// arrive then; nil lets it through.
+	// refuse, if set, returns the error of the nth call of a method, which then does not arrive.
+	// Nil lets the call through.
 	refuse func(method string, n int) error
-	// What follows sees, and may change or hold up, a call; nil does nothing.
+	// The functions below observe a call, and may change or delay it; nil does nothing.
 	onCommit    func(perdure.Commit, *perdure.CommitReply) error
 	onAgents    func([]perdure.AgentClaim)
 	onTasks     func([]perdure.TaskClaim)
@@ -39,7 +38,7 @@ type faulty struct {
 	onEntries   func(perdure.EntryQuery)
 	onRelease   func(perdure.Release)
 	onEnded     func(perdure.EndedQuery)
-	onFinish    func(perdure.TaskFinish) error // an error is the answer
+	onFinish    func(perdure.TaskFinish) error // an error is the reply
 
 	mu    sync.Mutex // guards calls
 	calls map[string]int
@@ -96,8 +95,7 @@ func (f *faulty) Register(ctx context.Context, r perdure.Registration) (perdure.
 	return through(f, "Register", func() (perdure.Settings, error) { return f.Dispatch.Register(ctx, r) })
 }
 
-// A poll is never delivered twice: claims of a lost answer come back only when
-// their leases have run out.
+// A poll is never delivered twice: claims in a lost reply return only when their leases expire.
 func (f *faulty) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	if f.next("PollAgents") == before {
 		return nil, unavailable()
@@ -192,7 +190,7 @@ func (f *faulty) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.Ended
 	return through(f, "Ended", func() (perdure.EndedPage, error) { return f.Dispatch.Ended(ctx, q) })
 }
 
-// overFaulty lets a worker speak to the bench's engine through faults.
+// overFaulty connects a worker to the bench's engine through faults.
 func (b *bench) overFaulty(f *faulty) func(*Config) {
 	f.Dispatch = b.e.Dispatch(org, false)
 	return func(c *Config) { c.Dispatch = f }

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// FuzzTerminal cuts output at random places and shows it through a server that
-// loses some answers: what arrives is the same as if it had come in one piece,
-// with U+FFFD for each byte that is no UTF-8, and no piece splits a character.
+// FuzzTerminal cuts output at random places and streams it to a server that loses some replies. The
+// result is the same as without cuts. Each byte that is not UTF-8 becomes U+FFFD, and no chunk
+// splits a character.
 func FuzzTerminal(f *testing.F) {
 	f.Add([]byte("hello"), []byte{2, 1})
 	f.Add([]byte("é€😀"), []byte{1})
@@ -31,7 +31,7 @@ func FuzzTerminal(f *testing.F) {
 		var want strings.Builder
 		for p := output; len(p) > 0; {
 			r, size := utf8.DecodeRune(p)
-			want.WriteRune(r) // U+FFFD, of size 1, for what is none
+			want.WriteRune(r) // an invalid byte has U+FFFD and size 1
 			p = p[size:]
 		}
 		got := strings.TrimPrefix(strings.Join(server.list(), ""), string(perdure.EventTerminal)+"stdout:")

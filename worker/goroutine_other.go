@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// goroutine is the number of the calling goroutine, from the text of its stack.
+// goroutine returns the number of the calling goroutine from the text of its stack.
 func goroutine() uintptr {
 	var buf [64]byte
 	line := buf[:runtime.Stack(buf[:], false)]

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Goroutines that live at one time are told apart, and one stays the same however
-// its stack grows, wherever it runs, and whatever is collected meanwhile.
+// Live goroutines have different identifiers. An identifier does not change when the stack grows,
+// the goroutine moves to another thread, or the garbage collector runs.
 func TestGoroutinesAreToldApart(t *testing.T) {
 	const n = 100
 	var all sync.Map
@@ -20,7 +20,7 @@ func TestGoroutinesAreToldApart(t *testing.T) {
 				t.Errorf("two goroutines are %x", me)
 			}
 			begun.Done()
-			begun.Wait() // all of them live
+			begun.Wait() // all goroutines are live
 			for depth := range 20 {
 				if got := deep(200 * depth); got != me {
 					t.Errorf("%x has become %x", me, got)
@@ -34,7 +34,7 @@ func TestGoroutinesAreToldApart(t *testing.T) {
 	over.Wait()
 }
 
-// deep asks from so many frames below.
+// deep calls goroutine from n frames below.
 func deep(n int) uintptr {
 	var frame [64]byte
 	if n == 0 {

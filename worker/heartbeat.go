@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// beat renews what the worker holds, three times in a lease, until ctx ends.
+// beat renews the worker's leases three times per lease duration, until ctx ends.
 func (w *Worker) beat(ctx context.Context) {
 	interval := w.settings.Lease / 3
 	if interval <= 0 {
@@ -24,7 +24,7 @@ func (w *Worker) beat(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-again: // the server may take it for gone
+		case <-again: // the server may consider the worker lost
 			w.beatOnce(ctx, interval)
 		case <-tick.C:
 			w.beatOnce(ctx, interval)
@@ -32,14 +32,13 @@ func (w *Worker) beat(ctx context.Context) {
 	}
 }
 
-// Line is a Dispatch over a connection that may break and come back.
+// Line is a Dispatch over a connection that may break and reconnect.
 type Line interface {
-	// Reconnected returns a channel that holds one token when the connection has
-	// come back since it was last read.
+	// Reconnected returns a channel that receives one token after a reconnect.
 	Reconnected() <-chan struct{}
 }
 
-// watch ends what this worker's own clock says it has lost, until ctx ends.
+// watch ends the work whose lease has expired by this worker's clock, until ctx ends.
 func (w *Worker) watch(ctx context.Context) {
 	tick := time.NewTicker(max(w.settings.Lease/20, 5*time.Millisecond))
 	defer tick.Stop()
@@ -54,9 +53,9 @@ func (w *Worker) watch(ctx context.Context) {
 	}
 }
 
-// checkLeases ends what is lost, and returns when it did. After a sleep of the
-// machine, or a stop of the process, it asks first: the server may have been
-// away as long, and still keep the leases.
+// checkLeases ends the work whose lease has expired, and returns the time of the check. After a
+// sleep of the machine or a stop of the process, it asks the server first. The server may have been
+// down for as long and still hold the leases.
 func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Duration {
 	if w.Clock()-last > w.settings.Lease/2 {
 		w.beatOnce(ctx, w.settings.Lease/3)
@@ -66,10 +65,10 @@ func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Durat
 	return now
 }
 
-// expire ends what this worker's own clock says it has lost: the server cannot
-// tell it while they do not reach each other. A claim that a run is about to
-// adopt has a lease of its own. An attempt that may run twice continues until the
-// server answers: perhaps it was the server that was away, and keeps the lease.
+// expire ends the work whose lease has expired by this worker's clock, because the server cannot
+// report it while there is no connection. A claim that a run is about to adopt has its own lease.
+// An attempt that may run twice continues until the server replies: perhaps the server was down and
+// still holds the lease.
 func (w *Worker) expire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,7 +88,7 @@ func (w *Worker) expire() {
 	}
 }
 
-// held is what one heartbeat is about.
+// held holds the items of one heartbeat.
 type held struct {
 	runs     []*run
 	attempts []*attempt
@@ -151,10 +150,10 @@ func (w *Worker) beatOnce(ctx context.Context, within time.Duration) {
 	}
 }
 
-// giveOverdueBack returns executions that this worker has let go of because their
-// lease was over by its own clock. The server may still keep them for it, and
-// would count a crash. Two beats may be under way at once: each takes what it
-// returns off the list, and puts it back if it could not.
+// giveOverdueBack releases executions that this worker dropped because their lease had expired by
+// its own clock. The server may still hold the leases, and would count a crash. Two heartbeats may
+// run at once. Each removes the executions that it releases from the list, and puts them back if
+// the release fails.
 func (w *Worker) giveOverdueBack(ctx context.Context, within time.Duration) {
 	w.mu.Lock()
 	overdue := w.overdue
@@ -172,9 +171,8 @@ func (w *Worker) giveOverdueBack(ctx context.Context, within time.Duration) {
 	}
 }
 
-// heard takes in what the heartbeat's reply says of a run. A reply about an
-// earlier claim says nothing about this one: the run may have suspended and
-// come back in between.
+// heard processes the part of the heartbeat's reply about a run. A reply about an earlier claim
+// does not apply: the run may have suspended and been claimed again in between.
 func (r *run) heard(lease perdure.Lease, b perdure.AgentBeat, sent leaseClock) {
 	if b.Lost {
 		r.lose(lease, agent.ErrLeaseLost)
@@ -195,8 +193,8 @@ func (r *run) heard(lease perdure.Lease, b perdure.AgentBeat, sent leaseClock) {
 	}
 }
 
-// dropMoved discards a goroutine that stands where the server says others have
-// gone on from.
+// dropMoved discards a goroutine if the server reports that another worker has continued from its
+// commit.
 func (w *Worker) dropMoved(r *run, at perdure.CommitNumber) {
 	w.mu.Lock()
 	same := r.parkAt == at

@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// A goroutine that continues in place with a claim that brings only what is new has
-// what it had before, too: input, signals that wait, task with input and result;
-// so it sees the same as one that is entered again.
+// A goroutine that continues in place gets a claim with only new data. It keeps its earlier data:
+// input, pending signals, tasks with input and result. So it sees the same as a function that is
+// entered again.
 func TestGoroutineThatIsKeptHasWhatItHad(t *testing.T) {
 	for _, parked := range []int{0, -1} {
 		t.Run(fmt.Sprintf("Parked %d", parked), func(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// known is how tasks and steps stand, as far as a run has learned it, and what that
-// takes in memory. The zero value knows nothing.
+// known holds the known states of tasks and steps of a run, and their memory. The zero value is
+// empty.
 type known struct {
 	tasks map[uuid.UUID]weighed
 	bytes int
@@ -17,7 +17,7 @@ type weighed struct {
 	bytes int
 }
 
-// get is nil for what is not known.
+// get returns the task, nil if it is unknown.
 func (k *known) get(id uuid.UUID) *perdure.Task { return k.tasks[id].task }
 
 func (k *known) put(t *perdure.Task) {
@@ -35,7 +35,7 @@ func (k *known) drop(id uuid.UUID) {
 	delete(k.tasks, id)
 }
 
-// bytesOfSignals is about what signals take in memory.
+// bytesOfSignals returns the approximate memory of signals.
 func bytesOfSignals(signals []perdure.Signal) (n int) {
 	for i := range signals {
 		n += len(signals[i].Value) + 200

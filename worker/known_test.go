@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// What is known of tasks weighs what it would weigh if it were gone over again,
-// whatever is learned, learned again and forgotten.
+// The incrementally computed memory of known tasks equals a full computation, whatever is learned,
+// replaced and forgotten.
 func TestWhatIsKnownIsWeighedAsItIsLearned(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 4))
 	var k known
@@ -35,7 +35,7 @@ func TestWhatIsKnownIsWeighedAsItIsLearned(t *testing.T) {
 			if k.get(id) != task {
 				t.Fatal("what was learned is not known")
 			}
-			task.Input = make(json.RawMessage, 10) // it is weighed as it was
+			task.Input = make(json.RawMessage, 10) // its earlier size is counted
 		}
 		sum := 0
 		for _, one := range k.tasks {
@@ -47,8 +47,8 @@ func TestWhatIsKnownIsWeighedAsItIsLearned(t *testing.T) {
 	}
 }
 
-// Whatever a goroutine has asked for, taken, forgotten and checkpointed when it
-// parks, it is weighed as what it holds.
+// A parked run's weight equals the memory of its data, whatever it has requested, taken, forgotten
+// and checkpointed.
 func TestAParkedRunIsWeighedAsWhatItHolds(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.task("t", func(_ agent.TaskContext, n int) (int, error) { return n, nil })

@@ -13,9 +13,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// The contexts of agents and tasks end with the lease, by the worker's own
-// clock, while it cannot reach the server, or the server cannot renew it; and no
-// later than the server's.
+// The contexts of agents and tasks end with the lease, by the worker's own clock, while the server
+// is unreachable or cannot renew it. They end no later than the server's lease.
 func TestLeaseEndsByTheWorkersOwnClock(t *testing.T) {
 	t.Run("no heartbeat arrives", func(t *testing.T) {
 		leaseEnds(t, &faulty{plan: func(method string, _ int) fault {
@@ -76,8 +75,8 @@ func leaseEnds(t *testing.T, f *faulty) {
 	b.output(id, "fine")
 }
 
-// The server says that a lease is lost: the context ends with that cause, and
-// the goroutine at its next blocking call.
+// If the server reports a lost lease, the context ends with that cause, and the goroutine ends at
+// its next blocking call.
 func TestLostLeaseEndsTheGoroutine(t *testing.T) {
 	b := newBench(t, 300*time.Millisecond)
 	cause := make(chan error, 1)
@@ -111,8 +110,7 @@ func TestLostLeaseEndsTheGoroutine(t *testing.T) {
 	}
 }
 
-// An outage is waited out: the same commit again until it is answered, and the
-// agent learns nothing of it.
+// During an outage, the same commit is repeated until it is answered. The agent does not notice.
 func TestCommitIsRepeatedUntilItIsAnswered(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.agent("a", func(ctx agent.Context) (string, error) {
@@ -144,7 +142,7 @@ func TestCommitIsRepeatedUntilItIsAnswered(t *testing.T) {
 	w := b.work(b.overFaulty(f))
 	id := b.start("a")
 	b.output(id, "fine")
-	w.stop() // the last answer is in
+	w.stop() // the last reply has arrived
 	mu.Lock()
 	defer mu.Unlock()
 	if fmt.Sprint(numbers) != "[1 2 3 4]" {
@@ -155,7 +153,7 @@ func TestCommitIsRepeatedUntilItIsAnswered(t *testing.T) {
 	}
 }
 
-// A server with too much to do is asked again, too.
+// A commit to an overloaded server is repeated, too.
 func TestRateLimitIsWaitedOut(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var entered atomic.Int32
@@ -216,8 +214,8 @@ func TestLeaseClock(t *testing.T) {
 	}
 }
 
-// Trap 54: after the machine has slept, a lease that the server still keeps is
-// kept; without a word from the server it is over.
+// After a sleep of the machine, a lease that the server still holds is kept. If the server does not
+// answer, it is over (trap 54).
 func TestLeaseAfterASleep(t *testing.T) {
 	for _, away := range []bool{false, true} {
 		b := newBench(t, time.Hour)

@@ -18,7 +18,7 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// secret is in every content of the run below.
+// secret is in every content of the run.
 const secret = "zebra-crossing-at-midnight"
 
 func (b *bench) startWith(kind string, input any) uuid.UUID {
@@ -34,7 +34,7 @@ func (b *bench) startWith(kind string, input any) uuid.UUID {
 	return x.ID
 }
 
-// inFiles reports how often the secret is in the files of a folder.
+// inFiles counts the secret in the files of a folder.
 func inFiles(t *testing.T, folder string) map[string]int {
 	t.Helper()
 	found := map[string]int{}
@@ -54,9 +54,9 @@ func inFiles(t *testing.T, folder string) map[string]int {
 	return found
 }
 
-// Nothing of what a LOCAL run says, does, is told or gives is in the files of
-// the server's database once it has been there; all of it is with the worker.
-// The same run as REMOTE leaves it there, so that the search finds what is.
+// After a LOCAL run, none of its contents is in the files of the server's database; all of them are
+// at the worker. The same run as REMOTE leaves them at the server, which proves that the search
+// works.
 func TestNoContentAtRest(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestNoContentAtRest(t *testing.T) {
 				}
 				return
 			}
-			// What passed through is erased, and overwritten soon after.
+			// Contents that passed through the server are erased, and overwritten soon after.
 			eventually(t, "the server's files to be free of content", func() bool { return len(inFiles(t, b.folder)) == 0 })
 			for what, text := range map[string]string{
 				"a block": secret + " text", "a terminal": secret + " output", "the input": fmt.Sprintf("%q", secret+" input"),
@@ -135,8 +135,8 @@ func secretive(ctx agent.Context, in string) (string, error) {
 	return secret + " output", nil
 }
 
-// A LOCAL run is its home's: another worker never gets it, while that is away it
-// stays PENDING and says so, and when it is back it continues.
+// Only its home may run a LOCAL run. While the home is not connected, the run stays PENDING and
+// shows the reason. When it is back, the run continues.
 func TestLocalRunWaitsForItsHome(t *testing.T) {
 	b := newBench(t, time.Second)
 	b.mode = perdure.Local
@@ -162,7 +162,7 @@ func TestLocalRunWaitsForItsHome(t *testing.T) {
 	if err != nil || x.Away == nil || x.Away.WorkerID != store.WorkerID() {
 		t.Errorf("it does not say who is away: %+v, %v", x.Away, err)
 	}
-	// Others are free, and take a run of their own meanwhile.
+	// Other workers are idle, and run an execution of their own in the meantime.
 	other := b.start("a")
 	b.waiting(other, "signal")
 	if x := b.execution(id); x.Status != perdure.StatusPending {
@@ -177,9 +177,8 @@ func TestLocalRunWaitsForItsHome(t *testing.T) {
 	}
 }
 
-// Promoted while it waits, a LOCAL run has its whole conversation on the server,
-// and a worker that has never seen it continues with it; its home is not needed
-// any more.
+// After the promotion of a waiting LOCAL run, the server has its whole conversation. A new worker
+// continues it without its home.
 func TestPromotedRunGoesOnElsewhere(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	b.mode = perdure.Local
@@ -239,7 +238,7 @@ func TestPromotedRunGoesOnElsewhere(t *testing.T) {
 		return !there && err == nil
 	})
 	again.stop()
-	for _, kept := range b.stores { // the conversation is read from the server alone
+	for _, kept := range b.stores { // the conversation is read only from the server
 		if err := kept.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -262,8 +261,7 @@ func TestPromotedRunGoesOnElsewhere(t *testing.T) {
 	}
 }
 
-// fill is an agent that appends n entries of 64 KiB, a checkpoint after each,
-// and waits in the end.
+// fill is an agent that appends n entries of 64 KiB, with a checkpoint after each, and then waits.
 func fill(n int) func(agent.Context) (string, error) {
 	body := strings.Repeat("0123456789abcdef", 4<<10)
 	return func(ctx agent.Context) (string, error) {
@@ -284,8 +282,8 @@ func fill(n int) func(agent.Context) (string, error) {
 	}
 }
 
-// filled runs such an agent up to its wait, lets its worker go, and returns how
-// long a worker after it takes from its start to the end of the run.
+// filled runs the agent up to its wait and stops its worker. It returns the time that another
+// worker needs from its start to the end of the run.
 func filled(t *testing.T, n int) (wrote, resumed time.Duration) {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local
@@ -334,12 +332,12 @@ func filled(t *testing.T, n int) (wrote, resumed time.Duration) {
 	return wrote, resumed
 }
 
-// An agent with many large entries runs LOCAL: they come back in order, and the
-// server has none of their content.
+// An agent with many large entries runs as LOCAL. The entries are returned in order, and the server
+// has none of their content.
 func TestLocal200Entries(t *testing.T) { filled(t, 200) }
 
-// BenchmarkLocal10kEntries is the same at full size. resume-ratio compares the
-// resume after 10,000 entries with that after 100.
+// BenchmarkLocal10kEntries is the same test at full size. resume-ratio compares the resume after
+// 10,000 entries with the resume after 100.
 func BenchmarkLocal10kEntries(b *testing.B) {
 	for b.Loop() {
 		var few, many, wrote time.Duration

@@ -13,12 +13,12 @@ import (
 	"github.com/perdure/perdure/worker/local"
 )
 
-// mortal is the way to a server of a worker that is killed at one of its
-// writes: from then on nothing arrives at either end.
+// mortal is the connection of a worker that is killed at one of its writes. After that, nothing
+// arrives at either end.
 type mortal struct {
 	perdure.Dispatch
-	at    int  // the write, from 1; 0 is never
-	after bool // it still arrives, and only its answer is lost
+	at    int  // number of the write, from 1; 0 means never
+	after bool // the write arrives, and only its reply is lost
 
 	mu     sync.Mutex // guards what follows
 	writes int
@@ -39,7 +39,7 @@ func (m *mortal) isDead() bool {
 	}
 }
 
-// lost is what a worker is told that is to end by itself: nothing of it counts.
+// lost is the error that makes a killed worker end by itself.
 func lost() error { return perdure.Errorf(perdure.LeaseLost, "killed") }
 
 func dying[T any](m *mortal, write func() (T, error)) (T, error) {
@@ -119,8 +119,7 @@ func (m *mortal) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.Ended
 	return m.Dispatch.Ended(ctx, q)
 }
 
-// polled creates a poll that ends with the worker's life; claims that come later
-// are nobody's.
+// polled runs a poll that ends with the worker's life. Later claims are lost.
 func polled[T any](ctx context.Context, m *mortal, poll func(context.Context) ([]T, error)) ([]T, error) {
 	m.mu.Lock()
 	if m.isDead() {
@@ -155,9 +154,8 @@ func (m *mortal) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskC
 	return polled(ctx, m, func(ctx context.Context) ([]perdure.TaskClaim, error) { return m.Dispatch.PollTasks(ctx, p) })
 }
 
-// supervise runs a worker that is killed at a write, and then one after it on
-// the same store, as a process that is started again. It reports whether the kill
-// came, once ended is closed.
+// supervise runs a worker that is killed at a write, and then another worker on the same store,
+// like a restarted process. Once ended is closed, it reports whether the kill happened.
 func (b *bench) supervise(at int, after bool, store *local.Store, ended <-chan struct{}, change func(*Config)) bool {
 	b.Helper()
 	m := newMortal(b.e.Dispatch(org, true), at, after)
@@ -183,9 +181,8 @@ func (b *bench) supervise(at int, after bool, store *local.Store, ended <-chan s
 	return true
 }
 
-// Wherever the worker is killed, at whichever of its writes and whether that
-// still arrives or not, the run continues from the same store to the same end, and
-// no step runs twice.
+// A worker is killed at each of its writes, before or after the write arrives. The run continues
+// from the same store to the same end, and no step runs twice.
 func TestLocalRunOutlastsAKillAtEveryWrite(t *testing.T) {
 	for parked, after := range map[int]bool{100: false, -1: true} {
 		for at, came := 1, true; came && !t.Failed(); at++ {

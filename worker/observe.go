@@ -6,28 +6,27 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Observer is told what a worker does. Its functions are called by many
-// goroutines at once, must not block, and may be nil.
+// Observer observes a worker. Its functions are called concurrently, must not block, and may be
+// nil.
 type Observer struct {
-	// LeaseLost says that the worker had to drop what it held: an execution, or
-	// with task the attempt of one.
+	// LeaseLost is called when the worker lost a lease: on an execution, or on a task's attempt if
+	// task is set.
 	LeaseLost func(task bool)
-	// Entered says that a function was entered from the top; again, that it was
-	// not for the first time in the life of its execution.
+	// Entered is called when a function is entered from the top. again reports whether the
+	// execution was entered before.
 	Entered func(kind string, again bool)
-	// Resumed says that a parked goroutine continued in place.
+	// Resumed is called when a parked goroutine continues in place.
 	Resumed func(kind string)
-	// Attempted says that an attempt of a task has ended, and with which error
-	// code; "" for success.
+	// Attempted is called when an attempt of a task has ended, with the error code; "" for success.
 	Attempted func(kind string, code perdure.Code)
-	// Replayed says that an attempt ended with a result that an earlier one had
-	// left on this worker's disk: the kind's code did not run again.
+	// Replayed is called when an attempt ends with a result that an earlier attempt left on this
+	// worker's disk. The task's code did not run again.
 	Replayed func(kind string)
-	// Retried says that the server did not take what is sent again, and with which
-	// code.
+	// Retried is called when the server refused a call that will be retried, with the error code.
 	Retried func(code perdure.Code)
-	// NotStored says that what the server could not store for Config.StoreFor was
-	// given up: what an execution commits, or with task the outcome of an attempt.
+	// NotStored is called when the worker gives up on data that the server could not store for
+	// Config.StoreFor. The data is the commit of an execution, or the outcome of an attempt if task
+	// is set.
 	NotStored func(task bool)
 }
 
@@ -73,25 +72,25 @@ func (o *Observer) attempted(kind string, code perdure.Code) {
 	}
 }
 
-// Load is what a worker has at one moment.
+// Load is a worker's current load.
 type Load struct {
-	// Running executions and tasks, and the executions whose goroutines are
-	// parked, with about the bytes that those hold.
+	// Executions and Tasks are running. Parked are the executions with parked goroutines,
+	// ParkedBytes their approximate memory.
 	Executions, Tasks, Parked, ParkedBytes int
 }
 
-// Load tells what the worker has now.
+// Load returns the worker's current load.
 func (w *Worker) Load() Load {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return Load{Executions: len(w.runs), Tasks: len(w.attempts), Parked: len(w.parked), ParkedBytes: w.parkedBytes}
 }
 
-// ErrDraining is what Check gives of a worker that is stopping.
+// ErrDraining is the error of Check on a worker that is stopping.
 var ErrDraining = errors.New("the worker is stopping")
 
-// Check tells why the worker cannot take work: ErrDraining, or that the server
-// has not answered since it was last asked. Nil if it can.
+// Check returns an error if the worker cannot take work, nil if it can. The error is ErrDraining,
+// or the error of the last call to a server that does not answer.
 func (w *Worker) Check() error {
 	select {
 	case <-w.registered:
@@ -106,8 +105,7 @@ func (w *Worker) Check() error {
 	return w.unreached
 }
 
-// reached notes how a call of the server that the worker makes again and again
-// went.
+// reached records the result of one of the worker's regular calls to the server.
 func (w *Worker) reached(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,8 +16,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// A panic gives the execution back; three end it, and nothing that was pending
-// is committed.
+// A panic releases the execution. The third one ends it, and pending work is not committed.
 func TestPanicInAgentCode(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	var entered atomic.Int32
@@ -42,7 +41,7 @@ func TestPanicInAgentCode(t *testing.T) {
 	id := b.start("always")
 	for n := 1; n <= 2; n++ {
 		eventually(t, "the next panic", func() bool { return b.execution(id).Panics == 2*n })
-		b.ahead.Add(int64(time.Duration(n) * time.Second)) // the pause
+		b.ahead.Add(int64(time.Duration(n) * time.Second)) // the backoff
 	}
 	x := b.ended(id, perdure.StatusFailed)
 	if *x.ErrorCode != "panic" || !strings.Contains(*x.Error, "boom") || !strings.Contains(*x.Error, "outcome_test.go") {
@@ -63,8 +62,8 @@ func TestPanicInAgentCode(t *testing.T) {
 	}
 }
 
-// A panic of task code fails the attempt like an error does. Its stack is in the
-// worker's log alone: the error may become part of a conversation.
+// A panic of task code fails the attempt like an error. Its stack is only in the worker's log,
+// because the error may become part of a conversation.
 func TestPanicInTaskCode(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	b.agent("a", func(ctx agent.Context) (string, error) {
@@ -89,8 +88,8 @@ func TestPanicInTaskCode(t *testing.T) {
 	}
 }
 
-// A commit that was refused is as if nothing of it had been asked for: tasks
-// can be asked for again, and the signals that it took are there again.
+// After a refused commit, nothing of it was requested: tasks can be requested again, and its
+// signals are pending again.
 func TestRefusedCommitCanBeMendedByTheAgent(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	b.task("double", func(_ agent.TaskContext, n int) (int, error) { return 2 * n, nil })
@@ -136,7 +135,7 @@ func TestRefusedCommitCanBeMendedByTheAgent(t *testing.T) {
 	}
 }
 
-// An end that cannot be stored as it is fails, visibly, and at once.
+// An end that cannot be stored becomes a visible failure at once.
 func TestEndThatIsRefused(t *testing.T) {
 	bad := perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: []perdure.Part{{Type: perdure.PartToolResult, ToolCallID: "none"}}}}
 	b := newBench(t, 60*time.Second)
@@ -151,8 +150,8 @@ func TestEndThatIsRefused(t *testing.T) {
 	}
 }
 
-// What was appended since the last checkpoint is in the commit that ends the
-// execution, however it ends.
+// The commit that ends the execution includes the entries since the last checkpoint, however it
+// ends.
 func TestEndCarriesWhatWasAppended(t *testing.T) {
 	b := newBench(t, 60*time.Second)
 	said := func(ctx agent.Context, ends error) (string, error) {
@@ -188,8 +187,8 @@ func TestOutputThatIsTooLarge(t *testing.T) {
 	}
 }
 
-// An output or a step's result that is not JSON in UTF-8 is not stored: the execution
-// fails and says what was wrong.
+// An output or a step's result that is not JSON in UTF-8 is not stored. The execution fails with
+// the reason.
 func TestContentsThatAreNotUTF8(t *testing.T) {
 	b := newBench(t, 60*time.Second)
 	bad := json.RawMessage("\"a\xff\"")

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// meeting is a server whose releases wait for each other, or for a while.
+// meeting is a server whose releases wait for each other, or for some time.
 type meeting struct {
 	perdure.Dispatch
 	mu   sync.Mutex // guards all
@@ -34,8 +34,8 @@ func (m *meeting) Release(ctx context.Context, r perdure.Release) error {
 	return m.err
 }
 
-// After a sleep the worker beats because it has slept, and because it is time
-// to: what is overdue is given back once, and neither beat trips over the other.
+// After a sleep, two heartbeats may run at once: the periodic one and the one after the sleep.
+// Overdue executions are released once, and the heartbeats do not disturb each other.
 func TestOverdueIsGivenBackOnceByTwoBeats(t *testing.T) {
 	for _, err := range []error{nil, unavailable()} {
 		m := &meeting{met: make(chan struct{}), err: err}

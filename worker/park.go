@@ -7,10 +7,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// suspend commits what is pending with the wait, and parks the goroutine until
-// the wait is met. It returns with what is new learned, and returns the wait with
-// the leaves marked that are met; it does not return if the goroutine is
-// discarded.
+// suspend commits pending work with the wait, and parks the goroutine until the wait is met. It
+// returns the wait with its met leaves marked, after the run has taken over the new data. It does
+// not return if the goroutine is discarded.
 func (r *run) suspend(wait perdure.Wait) (perdure.Wait, error) {
 	r.setParking(true)
 	r.pending.Keeps = r.kept
@@ -30,8 +29,7 @@ func markedOf(w *perdure.Wait) perdure.Wait {
 	return *w
 }
 
-// setParking says that the claim that answers the next commit may be handed to
-// this goroutine.
+// setParking sets whether the claim that follows the next commit may be passed to this goroutine.
 func (r *run) setParking(parking bool) {
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
@@ -43,7 +41,7 @@ func (r *run) setParking(parking bool) {
 	}
 }
 
-// park gives up slot and lease, and waits for the next claim.
+// park releases slot and lease, and waits for the next claim.
 func (r *run) park() {
 	r.w.streams.close(r.stream)
 	r.endSpan()
@@ -61,11 +59,11 @@ func (r *run) park() {
 	r.holding = true
 	r.w.Observer.resumed(r.claim.Execution.Kind)
 	r.adopt(*early)
-	r.claim.Ended = nil // what the function knows is as good
+	r.claim.Ended = nil // the function knows as much
 }
 
-// awaitClaim waits for a claim, and discards the goroutine when it is told to
-// or has waited too long.
+// awaitClaim waits for a claim. It returns nil to discard the goroutine on request or after
+// Config.ParkedFor.
 func (r *run) awaitClaim() *perdure.AgentClaim {
 	patience := time.NewTimer(r.w.ParkedFor)
 	defer patience.Stop()
@@ -74,7 +72,7 @@ func (r *run) awaitClaim() *perdure.AgentClaim {
 	case m = <-r.resume:
 	case <-patience.C:
 		r.w.dropParked(r)
-		m = <-r.resume // from dropParked, or a claim that was quicker
+		m = <-r.resume // from dropParked, or from a claim that was faster
 	case <-r.live.Done():
 		r.w.dropParked(r)
 		m = <-r.resume
@@ -86,8 +84,8 @@ func (r *run) awaitClaim() *perdure.AgentClaim {
 	return m.claim
 }
 
-// park moves a run from those held to those parked, unless its next claim has
-// come already, or no goroutine may be kept.
+// park moves a run from the running to the parked ones, unless its next claim has already arrived,
+// or no goroutine may be parked.
 func (w *Worker) park(r *run) (early *perdure.AgentClaim, kept bool) {
 	weight := r.weigh()
 	w.mu.Lock()
@@ -113,8 +111,8 @@ func (w *Worker) park(r *run) (early *perdure.AgentClaim, kept bool) {
 	return nil, true
 }
 
-// makeRoom discards the goroutines that have waited longest while there are too
-// many, or they hold too much; w.mu is held.
+// makeRoom discards the goroutines that have waited longest while there are too many, or while they
+// hold too much memory. w.mu is held.
 func (w *Worker) makeRoom() {
 	for len(w.parked) > w.Parked || len(w.parked) > 0 && w.parkedBytes > w.ParkedBytes {
 		victim := w.waiting.Front().Value.(*run)
@@ -126,32 +124,32 @@ func (w *Worker) makeRoom() {
 	}
 }
 
-// unpark takes a run off the list of those parked; w.mu is held.
+// unpark removes a run from the parked ones. w.mu is held.
 func (w *Worker) unpark(r *run) {
 	delete(w.parked, r.id)
 	w.waiting.Remove(r.spot)
 	w.parkedBytes -= r.weight
 }
 
-// ended forgets a run whose goroutine is about to end.
+// ended removes a run whose goroutine is about to end.
 func (w *Worker) ended(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.begun, r)
 }
 
-// goroutineBytes is about what a goroutine and its run take by themselves.
+// goroutineBytes is the approximate memory of a goroutine and its run.
 const goroutineBytes = 16 << 10
 
-// weigh returns about how many bytes stay in memory while the run is parked: what
-// its claim brought, what it learned since, and the path of its entries. It takes no
-// longer for a run that has learned much: that is counted as it is learned.
+// weigh returns the approximate memory of the run while it is parked: the data of its claim, the
+// data learned since, and the path of entries. Its cost does not grow with the data, because the
+// sizes are counted as the data arrives.
 func (r *run) weigh() int {
 	return goroutineBytes + len(r.claim.Execution.Input) + len(r.state) + r.w.paths.size(r.id) +
 		r.tasks.bytes + r.ended.bytes + bytesOfSignals(r.signals) + r.takenBytes
 }
 
-// dropParked discards a parked goroutine, unless a claim took it up first.
+// dropParked discards a parked goroutine, unless a claim resumed it first.
 func (w *Worker) dropParked(r *run) {
 	w.mu.Lock()
 	mine := w.parked[r.id] == r
@@ -164,12 +162,11 @@ func (w *Worker) dropParked(r *run) {
 	}
 }
 
-// keeps reports whether this worker has the goroutine of the execution waiting,
-// or about to.
+// keeps reports whether the goroutine of the execution is parked here, or about to be.
 func (w *Worker) keeps(r *run) bool { return r != nil && (r.parking || w.parked[r.id] == r) }
 
-// goOn hands the claim to the goroutine that waits for it, if there is one that
-// stands where the claim does. One that stands elsewhere is discarded.
+// goOn passes the claim to the parked goroutine if both are at the same commit. It discards a
+// goroutine at another commit.
 func (w *Worker) goOn(c perdure.AgentClaim) bool {
 	id := c.Lease.ExecutionID
 	w.mu.Lock()
@@ -192,9 +189,8 @@ func (w *Worker) goOn(c perdure.AgentClaim) bool {
 	return inPlace
 }
 
-// lose drops the run because the server says that its lease is over. One that
-// the run has given up, or may just have, by a suspending commit is what it
-// wanted.
+// lose ends the run because the server reports that its lease is over. It ignores a lease that the
+// run has released, or may be releasing, by a suspending commit.
 func (r *run) lose(lease perdure.Lease, cause error) {
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
@@ -205,9 +201,8 @@ func (r *run) lose(lease perdure.Lease, cause error) {
 	}
 }
 
-// untrack takes the run off the list of what the worker holds. It returns the
-// claim that was handed to the run and that it did not come to adopt, if any,
-// and whether a later claim has taken the run's place meanwhile.
+// untrack removes the run from the worker's lists. late is a claim that was passed to the run but
+// not adopted, if any. overtaken reports whether a later claim has replaced the run.
 func (w *Worker) untrack(r *run) (late *perdure.AgentClaim, overtaken bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

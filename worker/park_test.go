@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// What is parked is bounded by bytes; the one that has waited longest goes.
+// Parked goroutines are limited by bytes; the one that has waited longest is discarded.
 func TestParkingIsBoundedByBytes(t *testing.T) {
 	for what, fill := range map[string]func(agent.Context) error{
 		"state": func(ctx agent.Context) error { return ctx.Checkpoint(strings.Repeat("s", 100<<10)) },
@@ -72,9 +72,9 @@ func TestParkingIsBoundedByBytes(t *testing.T) {
 	}
 }
 
-// A discarded goroutine's Context is dead: cancelled with ErrDiscarded, nothing
-// it does is committed, and what Run returns is ignored. OnEnd is of the end,
-// not of a discard.
+// The Context of a discarded goroutine has ended with ErrDiscarded. Nothing is committed through
+// it, and the result of Run is ignored. OnEnd functions run at the end of the execution, not at a
+// discard.
 func TestDiscardLeavesNoTrace(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var deferred, ends atomic.Int32
@@ -89,7 +89,7 @@ func TestDiscardLeavesNoTrace(t *testing.T) {
 				_ = ctx.Emit("ghost")
 				ctx.Schedule("ghost", 1)
 				out, err = "ghost", errors.New("ghost")
-				_ = ctx.Flush() // ends the goroutine once more
+				_ = ctx.Flush() // ends the goroutine again
 				_, _ = ctx.Append(user("never reached"))
 			}
 		}()
@@ -113,8 +113,8 @@ func TestDiscardLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// An entry without a key that a function entered again appends a second time is
-// reported; one with a key, or before a checkpoint, is not.
+// A second append of an entry without a key, after the function was entered again, is reported. An
+// entry with a key, or from before a checkpoint, is not.
 func TestEntryAppendedTwiceIsReported(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.agent("a", func(ctx agent.Context) (string, error) {
@@ -139,7 +139,7 @@ func TestEntryAppendedTwiceIsReported(t *testing.T) {
 		if err := ctx.Sleep(time.Millisecond); err != nil {
 			return "", err
 		}
-		_, err := ctx.Append(user("once")) // the last commit's: never again
+		_, err := ctx.Append(user("once")) // part of the last commit, so it is not repeated
 		return "fine", err
 	})
 	reports := make(chan string, 9)
@@ -155,8 +155,8 @@ func TestEntryAppendedTwiceIsReported(t *testing.T) {
 	}
 }
 
-// A keyed append of a function that is entered again gives the id of the stored
-// entry, and what follows hangs on it.
+// A keyed append by a function that is entered again returns the id of the stored entry, which is
+// the parent of the next entry.
 func TestKeyedAppendGivesTheStoredEntry(t *testing.T) {
 	b := newBench(t, time.Minute)
 	seen := make(chan uuid.UUID, 9)
@@ -183,9 +183,8 @@ func TestKeyedAppendGivesTheStoredEntry(t *testing.T) {
 	}
 }
 
-// A goroutine that parked with a commit that is lost since, as after a restore, is
-// not gone on with in place, though fence and number are the same: the function is
-// entered again.
+// A goroutine whose last commit was lost in a restore does not continue in place, even if fence and
+// number are equal. The function is entered again.
 func TestParkedGoroutineOfAnotherClaimIsNotGoneOnWith(t *testing.T) {
 	for name, change := range map[string]struct {
 		id      func(uuid.UUID) uuid.UUID

@@ -10,33 +10,33 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// maxHeldPaths bounds the bytes of entries that a worker holds. Entries are
-// immutable, so what is held never has to be checked.
+// maxHeldPaths is the maximum number of bytes of entries that a worker caches. Entries are
+// immutable, so the cache needs no validation.
 const maxHeldPaths = 128 << 20
 
-// paths holds the entry paths of executions that this worker lately ran, so
-// that a turn reads what is new of a conversation and no more.
+// paths caches the entry paths of recently run executions, so that a turn reads only the new
+// entries of a conversation.
 type paths struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	held  map[uuid.UUID]*heldPath
 	bytes int
 	use   int64
 }
 
-// heldPath is a path from the root, as far as it was read or written here.
+// heldPath is the cached part of a path, beginning at the root.
 type heldPath struct {
 	entries   []perdure.Entry
 	path      int // bytes of the entries
-	bytes     int // in all
+	bytes     int // total
 	used      int64
 	execution *perdure.Execution
 }
 
-// path returns the entries from the root to leaf, reading what is not held.
+// path returns the entries from the root to leaf, and reads those that are not cached.
 func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		held := w.paths.get(execution)
-		for i := len(held) - 1; i >= 0; i-- { // mostly it is the newest
+		for i := len(held) - 1; i >= 0; i-- { // usually the newest
 			if held[i].ID == leaf {
 				yieldAll(held[:i+1], yield)
 				return
@@ -48,7 +48,7 @@ func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[
 		}
 		read, err := w.read(ctx, q)
 		if q.After != nil && perdure.IsCode(err, perdure.NotFound) {
-			// What is held is another branch.
+			// The cache has another branch.
 			held, q.After = nil, nil
 			read, err = w.read(ctx, q)
 		}
@@ -60,7 +60,7 @@ func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[
 	}
 }
 
-// read reads entries; where the server goes away in the middle, it begins again.
+// read reads entries. If the server becomes unavailable during the read, it starts again.
 func (w *Worker) read(ctx context.Context, q perdure.EntryQuery) ([]perdure.Entry, error) {
 	var read []perdure.Entry
 	err := w.retry(ctx, func() error {
@@ -102,15 +102,15 @@ func (p *paths) get(execution uuid.UUID) []perdure.Entry {
 	return h.entries
 }
 
-// put holds the path that continues from held with more, returns it whole, and forgets
-// the paths that were used longest ago if there is no room. What is held is only
-// ever added to behind its end, so that others may continue reading it.
+// put caches the path that continues held with more, returns the whole path, and evicts the least
+// recently used paths if necessary. A cached path is only appended to, so that others may continue
+// to read it.
 func (p *paths) put(execution uuid.UUID, held, more []perdure.Entry) []perdure.Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.at(execution)
 	if len(h.entries) != len(held) || len(held) > 0 && h.entries[len(held)-1].ID != held[len(held)-1].ID {
-		// Something else is held by now, or nothing.
+		// The cache has changed in the meantime.
 		h.entries = slices.Clip(held)
 		p.grow(h, bytesOf(held)-h.path)
 		h.path = bytesOf(held)
@@ -119,7 +119,7 @@ func (p *paths) put(execution uuid.UUID, held, more []perdure.Entry) []perdure.E
 	return slices.Clip(h.entries)
 }
 
-// extend adds to a held path; mu is held.
+// extend appends to a cached path; mu is held.
 func (p *paths) extend(execution uuid.UUID, h *heldPath, more []perdure.Entry) {
 	h.entries = append(h.entries, more...)
 	bytes := bytesOf(more)
@@ -135,20 +135,20 @@ func bytesOf(entries []perdure.Entry) (n int) {
 	return n
 }
 
-// grow counts more bytes of a held path; mu is held.
+// grow adds to the size of a cached path; mu is held.
 func (p *paths) grow(h *heldPath, bytes int) {
 	h.bytes += bytes
 	p.bytes += bytes
 }
 
-// makeRoom forgets other paths while there is no room; mu is held.
+// makeRoom evicts other paths until there is room; mu is held.
 func (p *paths) makeRoom(but uuid.UUID) {
 	for p.bytes > maxHeldPaths && len(p.held) > 1 {
 		p.forgetOldest(but)
 	}
 }
 
-// at returns the held path, making an empty one; mu is held.
+// at returns the cached path, an empty one if there is none; mu is held.
 func (p *paths) at(execution uuid.UUID) *heldPath {
 	if p.held == nil {
 		p.held = map[uuid.UUID]*heldPath{}
@@ -164,7 +164,7 @@ func (p *paths) at(execution uuid.UUID) *heldPath {
 	return h
 }
 
-// size is how many bytes are held of an execution.
+// size returns the number of cached bytes of an execution.
 func (p *paths) size(execution uuid.UUID) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,7 +174,7 @@ func (p *paths) size(execution uuid.UUID) int {
 	return 0
 }
 
-// drop forgets what is held of an execution.
+// drop removes an execution from the cache.
 func (p *paths) drop(execution uuid.UUID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -199,7 +199,7 @@ func (p *paths) forgetOldest(but uuid.UUID) {
 	delete(p.held, oldest)
 }
 
-// add holds entries that were committed here, if they continue from what is held.
+// add caches entries that were committed here, if they continue the cached path.
 func (p *paths) add(execution uuid.UUID, entries []perdure.Entry) {
 	if len(entries) == 0 {
 		return
@@ -220,7 +220,8 @@ func (p *paths) add(execution uuid.UUID, entries []perdure.Entry) {
 	p.extend(execution, p.at(execution), entries)
 }
 
-// execution returns an execution whose input is wanted, which never changes.
+// execution returns an execution from the cache, or reads it. It is for the input, which never
+// changes.
 func (p *paths) execution(id uuid.UUID, read func() (*perdure.Execution, error)) (*perdure.Execution, error) {
 	p.mu.Lock()
 	h := p.held[id]

@@ -10,9 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Whatever a path is read and added to, in whatever order, what was given of it
-// stays as it was, the next reader sees what is stored, and what is held is
-// counted as what it is.
+// Paths are read and extended in any order. A returned path never changes, the next reader sees the
+// stored path, and the counted size of the cache is correct.
 func TestPathsThatGrowStayAsTheyWereGiven(t *testing.T) {
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -28,12 +27,12 @@ func TestPathsThatGrowStayAsTheyWereGiven(t *testing.T) {
 		for step := range 60 {
 			var parent *uuid.UUID
 			if len(leaves) > 0 {
-				parent = leaves[max(0, len(leaves)-1-r.IntN(1+r.IntN(4)))] // mostly the newest
+				parent = leaves[max(0, len(leaves)-1-r.IntN(1+r.IntN(4)))] // usually the newest
 			}
 			leaf := tr.add(parent, fmt.Sprint(step))
 			leaves = append(leaves, leaf)
 			if r.IntN(2) == 0 {
-				w.paths.add(x, []perdure.Entry{tr.entries[*leaf]}) // it was committed here
+				w.paths.add(x, []perdure.Entry{tr.entries[*leaf]}) // as after a commit
 			}
 			if r.IntN(3) == 0 {
 				leaf = leaves[r.IntN(len(leaves))]

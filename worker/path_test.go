@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// tree is a server that has entries, and counts those it gives.
+// tree is a server with entries that counts the entries it returns.
 type tree struct {
 	perdure.Dispatch
 	entries map[uuid.UUID]perdure.Entry
@@ -67,7 +67,7 @@ func textsOf(t *testing.T, entries iter.Seq2[perdure.Entry, error]) string {
 	return strings.Join(said, " ")
 }
 
-// A turn reads what is new of a conversation and no more.
+// A turn reads only the new entries of a conversation.
 func TestPathReadsOnlyWhatIsNew(t *testing.T) {
 	tr := &tree{entries: map[uuid.UUID]perdure.Entry{}}
 	w := New(Config{Dispatch: tr})
@@ -89,22 +89,22 @@ func TestPathReadsOnlyWhatIsNew(t *testing.T) {
 	c := tr.add(b, "c")
 	d := tr.add(c, "d")
 	read(d, "a b c d", 2)
-	read(a, "a", 0) // a part of what is held
+	read(a, "a", 0) // a prefix of the cached path
 	read(d, "a b c d", 0)
-	// Another branch is read whole, and continues by itself then.
+	// Another branch is read completely, and then cached.
 	e := tr.add(b, "e")
 	read(e, "a b e", 3)
 	f := tr.add(e, "f")
 	read(f, "a b e f", 1)
 	read(d, "a b c d", 4)
-	// An iteration that stops early leaves nothing half held.
+	// An iteration that stops early caches nothing partially.
 	for range w.path(t.Context(), uuid.New(), *d) {
 		break
 	}
 	read(d, "a b c d", 0)
 }
 
-// What is held is bounded by bytes.
+// The cache is limited by bytes.
 func TestPathsAreForgotten(t *testing.T) {
 	tr := &tree{entries: map[uuid.UUID]perdure.Entry{}}
 	w := New(Config{Dispatch: tr})
@@ -141,8 +141,8 @@ func TestPathsAreForgotten(t *testing.T) {
 	}
 }
 
-// A long conversation is not read again at each turn, whether its goroutine is
-// kept or not (trap 44).
+// A long conversation is not read again at each turn, whether its goroutine is parked or not (trap
+// 44).
 func TestTurnsDoNotReadTheConversationAgain(t *testing.T) {
 	for _, n := range []int{100, -1} {
 		b := newBench(t, 20*time.Second)
@@ -180,8 +180,8 @@ func TestTurnsDoNotReadTheConversationAgain(t *testing.T) {
 	}
 }
 
-// An entry whose key was known is not shown twice, nor is one that was not
-// stored.
+// An entry whose key was already known is not returned twice. An entry that was not stored is not
+// returned.
 func TestAdoptedEntriesInMessages(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	b.agent("a", func(ctx agent.Context) (string, error) {

@@ -7,11 +7,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// maxPoll is how many claims one poll asks for at most; the slots are held
-// while it waits.
+// maxPoll is the maximum number of claims per poll; their slots are reserved while the poll waits.
 const maxPoll = 8
 
-// pollAgents claims executions until ctx ends; they run under live.
+// pollAgents claims executions until ctx ends. Their contexts derive from live.
 func (w *Worker) pollAgents(ctx, live context.Context) {
 	pollLoop(ctx, w, w.agentSlots, kinds(w.agents), w.Dispatch.PollAgents, func(c perdure.AgentClaim, sent time.Duration) {
 		w.dateAgent(&c, sent)
@@ -27,8 +26,8 @@ func (w *Worker) pollTasks(ctx, live context.Context) {
 	})
 }
 
-// pollLoop takes slots, polls with them, and starts what was claimed; a claim
-// keeps its slot until its work ends.
+// pollLoop reserves slots, polls, and starts the claimed work. A claim keeps its slot until its
+// work ends.
 func pollLoop[T any](ctx context.Context, w *Worker, s slots, kinds []string, poll func(context.Context, perdure.Poll) ([]T, error), start func(c T, sent time.Duration)) {
 	failures := 0
 	for s.acquire(ctx) {

@@ -2,9 +2,9 @@ package worker
 
 import "github.com/perdure/perdure"
 
-// countRecords counts what a commit has stored, and warns once when there is much that
-// each resume reads again. It makes no checkpoint: that would consume signals and forget
-// outcomes of waits that the function asks for again.
+// countRecords counts the records that a commit has stored. It warns once when each resume has to
+// read many. It creates no checkpoint: that would consume signals, and drop outcomes of waits that
+// the function requests again.
 func (r *run) countRecords(c perdure.Commit) {
 	before := r.records
 	if c.Checkpoint != nil {

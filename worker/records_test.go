@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// lines is a log that several goroutines write.
+// lines is a log with concurrent writers.
 type lines struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -32,8 +32,8 @@ func (l *lines) count(text string) int {
 	return strings.Count(l.all.String(), text)
 }
 
-// Many records without a checkpoint are one line of the log, however often the function
-// is entered again, and the execution counts them. A checkpoint begins the count again.
+// Many records without a checkpoint cause one line in the log, however often the function is
+// entered again. The execution counts them. A checkpoint resets the count.
 func TestManyRecordsAreOneWarning(t *testing.T) {
 	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
 		b.task("double", func(_ agent.TaskContext, n int) (int, error) { return 2 * n, nil })
@@ -53,7 +53,7 @@ func TestManyRecordsAreOneWarning(t *testing.T) {
 				if _, err := agent.Call[int](ctx, "double", 1); err != nil {
 					return "", err
 				}
-				if _, err := ctx.WaitSignal("go", 0); err != nil { // one record is missing
+				if _, err := ctx.WaitSignal("go", 0); err != nil { // one record below the limit
 					return "", err
 				}
 				if err := steps("two", 5); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// passing are errors that say something of the server, and nothing of the work.
+// passing are errors about the server's state, not about the work.
 var passing = map[string]error{
 	"unavailable":       perdure.Errorf(perdure.Unavailable, "planned"),
 	"rate_limited":      perdure.Errorf(perdure.RateLimited, "planned"),
@@ -28,9 +28,9 @@ var passing = map[string]error{
 	"cancelled":         fmt.Errorf("planned: %w", context.Canceled),
 }
 
-// What a server says of itself is no reason to drop work that is paid for: the end
-// of an attempt, a commit, and the contents that go ahead of them are sent again
-// until the server has them. The code of the task and that of the step run once.
+// A temporary error of the server is no reason to drop paid work. The end of an attempt, a commit,
+// and their uploads are repeated until the server has stored them. The code of the task and of the
+// step runs once.
 func TestPaidWorkIsSentUntilTheServerHasIt(t *testing.T) {
 	for name, failure := range passing {
 		for _, method := range []string{"FinishTask", "Commit", "PutBlob"} {
@@ -62,8 +62,8 @@ func TestPaidWorkIsSentUntilTheServerHasIt(t *testing.T) {
 	}
 }
 
-// A result that the server will not take fails its task for good, visibly: to run
-// it again would be paid again and bring the same.
+// A result that the server refuses fails its task permanently and visibly. Another run would cost
+// and return the same.
 func TestAResultThatIsRefusedIsNotPaidAgain(t *testing.T) {
 	for _, code := range []perdure.Code{perdure.PayloadTooLarge, perdure.InvalidArgument, perdure.Conflict} {
 		t.Run(string(code), func(t *testing.T) {
@@ -88,8 +88,8 @@ func TestAResultThatIsRefusedIsNotPaidAgain(t *testing.T) {
 	}
 }
 
-// A result is stored although what its task showed could not be, or the server
-// has lost some of it.
+// A result is stored even if the task's stream could not be stored, or the server lost a part of
+// it.
 func TestAResultIsStoredWithoutWhatWasShown(t *testing.T) {
 	run := func(t *testing.T, change func(b *bench, c *Config)) {
 		b := newBench(t, time.Minute)
@@ -127,7 +127,7 @@ func TestAResultIsStoredWithoutWhatWasShown(t *testing.T) {
 	})
 }
 
-// What a commit was to close is closed by the next one, if that commit is refused.
+// If a commit is refused, the next one closes the blocks that it was to close.
 func TestARefusedCommitLeavesItsBlocksToTheNext(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.e.PayloadLimit = 1 << 20
@@ -152,8 +152,8 @@ func TestARefusedCommitLeavesItsBlocksToTheNext(t *testing.T) {
 	b.output(id, "fine")
 }
 
-// What a worker gives up is what is not its own any more, at once, and, with a key
-// that is refused, what its own clock says is over.
+// A worker drops work at once if it has lost the lease. If its key is refused, it drops work whose
+// lease has expired by its own clock.
 func TestAWorkerGivesUpWhatItHasLost(t *testing.T) {
 	for _, code := range []perdure.Code{perdure.LeaseLost, perdure.NotFound} {
 		t.Run(string(code), func(t *testing.T) {
@@ -201,12 +201,12 @@ func TestAWorkerGivesUpWhatItHasLost(t *testing.T) {
 	})
 }
 
-// said is task for code that gives text.
+// said defines a task that returns text.
 func (b *bench) said(name string, fn func(agent.TaskContext, int) (string, error)) {
 	b.tasks = append(b.tasks, agent.DefineTask(name, fn))
 }
 
-// told keeps what a worker logs.
+// told collects a worker's log.
 type told struct {
 	mu    sync.Mutex
 	lines bytes.Buffer
@@ -224,8 +224,8 @@ func (l *told) String() string {
 	return l.lines.String()
 }
 
-// A commit that a server fails at for too long is given up: the execution goes to
-// whoever may do better, and it is told which one it was.
+// A commit that fails at a server for too long is given up. The execution goes to another worker,
+// with the error.
 func TestACommitThatIsNeverStoredGoesToAnotherWorker(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var entered, refused, retried, given atomic.Int32
@@ -266,8 +266,7 @@ func TestACommitThatIsNeverStoredGoesToAnotherWorker(t *testing.T) {
 	}
 }
 
-// A result that a server fails at for too long fails its task, which is run, and
-// paid for, once.
+// A result that fails at a server for too long fails its task. The task was run and paid for once.
 func TestAResultThatIsNeverStoredFailsItsTask(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var tasks, given atomic.Int32

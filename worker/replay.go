@@ -7,10 +7,9 @@ import (
 	"github.com/perdure/perdure/worker/results"
 )
 
-// perform returns the result of the attempt: one that an earlier attempt on this
-// worker has left in Config.Results, or what the task's code returns. A result of a
-// kind with a Replay is on disk when perform returns, whatever becomes of the
-// attempt.
+// perform returns the result of the attempt. An earlier attempt on this worker may have left the
+// result in Config.Results; otherwise the task's code returns it. The result of a kind with a
+// Replay is on disk when perform returns.
 func (a *attempt) perform(def agent.TaskDefinition) (json.RawMessage, error) {
 	if !a.keepsResult(def) {
 		return a.call(def)
@@ -29,7 +28,7 @@ func (a *attempt) keepsResult(def agent.TaskDefinition) bool {
 	return def.Replay != nil && a.w.Results != nil
 }
 
-// replay streams a kept result again, and reports whether there was one.
+// replay streams a stored result again. It reports whether there was one.
 func (a *attempt) replay(def agent.TaskDefinition) (json.RawMessage, bool) {
 	result, ok := a.w.Results.Get(a.resultKey())
 	if !ok {
@@ -46,8 +45,8 @@ func (a *attempt) replay(def agent.TaskDefinition) (json.RawMessage, bool) {
 	return result, true
 }
 
-// keep stores the result on disk. A failure costs only the protection against a
-// crash before the server's acknowledgement.
+// keep stores the result on disk. If that fails, only the protection against a crash before the
+// server's acknowledgement is lost.
 func (a *attempt) keep(result json.RawMessage) {
 	if err := a.w.Results.Put(a.resultKey(), result); err != nil {
 		a.log().Warn("a result could not be kept on disk until the server has it", "error", err)
@@ -56,7 +55,7 @@ func (a *attempt) keep(result json.RawMessage) {
 	a.kept = true
 }
 
-// discardKept drops the kept result, if any: the server has an outcome.
+// discardKept removes the stored result, if any, because the server has an outcome.
 func (a *attempt) discardKept() {
 	if a.kept {
 		a.w.Results.Remove(a.resultKey())

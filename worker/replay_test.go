@@ -13,12 +13,12 @@ import (
 	"github.com/perdure/perdure/worker/results"
 )
 
-// payment is an agent whose one task is expensive, and what became of it.
+// payment is an agent with one expensive task, and its results.
 type payment struct {
 	*bench
 	kept          *results.Store
 	runs, replays atomic.Int32
-	refuse        error // of Replay
+	refuse        error // error of Replay
 }
 
 func newPayment(t *testing.T, replayable bool) *payment {
@@ -56,8 +56,8 @@ func (p *payment) openResults() *results.Store {
 	return s
 }
 
-// lose starts an execution on a worker that has the task's result and dies before
-// the server hears of it.
+// lose starts an execution on a worker that has the task's result and dies before the server
+// receives it.
 func (p *payment) lose() uuid.UUID {
 	p.Helper()
 	tried := make(chan struct{}, 1)
@@ -138,7 +138,7 @@ func TestOnlyKindsWithAReplayAreKept(t *testing.T) {
 	p.check(2, 0, 0)
 }
 
-// A worker that cannot write to its disk works as before.
+// A worker that cannot write to its disk works without the protection.
 func TestAFullDiskCostsOnlyTheProtection(t *testing.T) {
 	p := newPayment(t, true)
 	tiny, err := results.Open(t.TempDir(), results.Options{Bytes: 1})
@@ -153,7 +153,7 @@ func TestAFullDiskCostsOnlyTheProtection(t *testing.T) {
 	p.check(1, 0, 0)
 }
 
-// shown is the text that the blocks which count hold.
+// shown returns the text of the blocks that were not superseded.
 func (p *payment) shown(id uuid.UUID) string {
 	p.Helper()
 	superseded := map[int64]bool{}

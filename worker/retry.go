@@ -10,32 +10,31 @@ import (
 )
 
 const (
-	// longestPause is the most between two tries of retry.
+	// longestPause is the maximum pause between two tries of retry.
 	longestPause = 2 * time.Second
-	// longestSilence is the most between two lines about the same trouble.
+	// longestSilence is the maximum time between two log lines about the same problem.
 	longestSilence = time.Minute
 )
 
-// notStored is the code of work that a server could not store for too long, for a
-// reason inside itself.
+// notStored is the error code of work that a server could not store for Config.StoreFor, because of
+// an internal error.
 const notStored perdure.Code = "not_stored"
 
-// retry repeats what is safe to repeat while the server is unavailable or has
-// too much to do, until ctx ends.
+// retry repeats an idempotent call while the server is unavailable or overloaded, until ctx ends.
 func (w *Worker) retry(ctx context.Context, try func() error) error {
 	return w.retryIf(ctx, func() *slog.Logger { return w.Logger }, busy, try)
 }
 
-// retryIf is retry for what again tells to repeat. What lasts is told of, longer and
-// longer apart: it may be a full disk, which somebody has to see to. What a server
-// answers with nothing but internal for Config.StoreFor is given up as not_stored:
-// it is there, and this is what it cannot store. The logger is made when there is
-// something to say: that takes longer than the rest.
+// retryIf repeats a call while again returns true for its error. It logs a lasting problem at
+// growing intervals; it may be a full disk, which needs an operator. If the server returns nothing
+// but internal for Config.StoreFor, retryIf returns not_stored: the server is up, but cannot store
+// this data. The logger is created only for a log line, because its creation is more expensive than
+// the rest.
 func (w *Worker) retryIf(ctx context.Context, log func() *slog.Logger, again func(error) bool, try func() error) error {
 	pause, silence := 20*time.Millisecond, longestPause
 	began := w.Clock()
 	told := began
-	inside, since := false, began // whether the answers are internal, and since when
+	inside, since := false, began // whether the errors are internal, and since when
 	for {
 		err := try()
 		if err == nil || !again(err) {
@@ -64,7 +63,7 @@ func (w *Worker) retryIf(ctx context.Context, log func() *slog.Logger, again fun
 	}
 }
 
-// failedInside reports whether a server has answered, and says that it is at fault.
+// failedInside reports whether a server has replied with an internal error.
 func failedInside(err error) bool {
 	var coded *perdure.Error
 	return errors.As(err, &coded) && coded.Code == perdure.Internal

@@ -17,79 +17,81 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// run is one goroutine of agent code, and the Context that it sees. Its fields
-// belong to that goroutine, but for those that mu guards.
+// run is one goroutine of agent code, and its Context. Its fields belong to that goroutine, except
+// those that mu guards.
 type run struct {
 	context.Context
 	id     uuid.UUID
-	live   context.Context // the worker's: what is sent to the server outlives a cancel
+	live   context.Context // the worker's context: calls to the server outlive a cancellation
 	cancel context.CancelCauseFunc
 	w      *Worker
 	def    agent.Definition
 
 	claim     perdure.AgentClaim
 	number    int64          // of the last commit in this claim
-	goroutine atomic.Uintptr // that Run runs on; 0 once it has ended
+	goroutine atomic.Uintptr // the goroutine of Run; 0 once it has ended
 
-	leaf       *uuid.UUID // that Append hangs on: of what is committed and pending
-	stored     *uuid.UUID // the leaf that is committed
+	leaf       *uuid.UUID // parent of the next entry, including pending entries
+	stored     *uuid.UUID // the committed leaf
 	place      perdure.Place
 	seq        int64 // of the newest checkpoint
 	ckptLeaf   *uuid.UUID
 	state      json.RawMessage
 	version    int                // of the state
-	tasks      known              // ended ones, from committed bytes
-	ended      ended              // when the function was entered
+	tasks      known              // ended tasks, from committed bytes
+	ended      ended              // the records when the function was entered
 	records    int64              // stored since the newest checkpoint
-	asked      map[uuid.UUID]bool // tasks scheduled or looked up in this run of the function
-	signals    []perdure.Signal   // there and not taken, oldest first
-	more       bool               // the server has signals that are not among these
-	seen       int64              // order of the last signal up to which none is missing
-	fresh      time.Time          // when signals was read
-	taken      []perdure.Signal   // taken since the checkpoint, in order; the pending ones last
-	takenBytes int                // what those take in memory
+	asked      map[uuid.UUID]bool // tasks scheduled or requested since the function was entered
+	signals    []perdure.Signal   // pending and not taken, oldest first
+	more       bool               // the server has further signals
+	seen       int64              // the order up to which signals is complete
+	fresh      time.Time          // the time at which signals was read
+	taken      []perdure.Signal   // taken since the checkpoint, in order; uncommitted ones last
+	takenBytes int                // their memory
 	steps      map[string]bool    // names used
-	asks       asks               // waits since the checkpoint, a pending one included
-	before     *asks              // those of before the pending checkpoint
-	unread     []string           // signals that kept the function from ending and that it has not taken
+	asks       asks               // waits since the checkpoint, including a pending checkpoint
+	before     *asks              // asks before the pending checkpoint
+	unread     []string           // signals that prevented the end and that the function has not taken
 	onEnd      []func(perdure.Status)
 	pending    perdure.Commit
-	entries    []perdure.Entry // pending ones that lie on the path
+	entries    []perdure.Entry // pending entries on the path
 
 	enteredAt *uuid.UUID       // the leaf when the function was entered
-	since     *[]perdure.Entry // stored since the checkpoint when it was, once read
+	since     *[]perdure.Entry // entries stored between the checkpoint and enteredAt, once read
 
 	stream *stream
-	resume chan resumption       // holds one; sent to with the worker's mu held
+	resume chan resumption       // capacity one; sent to while the worker's mu is held
 	span   atomic.Pointer[begun] // of the claim; nil without a tracer
 
-	// holding says that the run has an agent slot and counts as work; it does
-	// not while it is parked.
+	// holding reports whether the run holds an agent slot and counts as work. It is false while the
+	// run is parked.
 	holding bool
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	lease perdure.Lease
 	beat  perdure.AgentBeat
 	renew leaseClock
 
-	// What follows is guarded by the worker's mu. parking is set from before
-	// the suspending commit is sent until the goroutine has parked: its claim
-	// may come before it has. handed is set from when a claim was put into
-	// resume until it is adopted.
+	// The worker's mu guards the fields below.
+	//
+	// parking is set from before the suspending commit is sent until the goroutine has parked. The
+	// run's next claim may arrive in between.
+	//
+	// handed is set from when a claim is put into resume until the claim is adopted.
 	parking bool
 	handed  bool
 	parkAt  perdure.CommitNumber
-	kept    *perdure.Kept // what is told of it; nil while it does not park
-	spot    *list.Element // in the worker's order of those parked
-	weight  int           // bytes that it holds while it is parked
+	kept    *perdure.Kept // what the server is told about it; nil while it is not parking
+	spot    *list.Element // in the worker's list of parked runs
+	weight  int           // memory while it is parked
 }
 
-// resumption tells a parked goroutine to continue with a claim, or to end.
+// resumption tells a parked goroutine to continue with a claim, or to end if claim is nil.
 type resumption struct{ claim *perdure.AgentClaim }
 
-// startRun continues with a claimed execution: in place if its goroutine is
-// parked here at the very commit that the claim found, from the top otherwise.
-// The claim holds an agent slot, which the run gives back.
+// startRun continues a claimed execution. If its goroutine is parked here at the commit of the
+// claim, it continues in place; otherwise the function is entered from the top. The claim holds an
+// agent slot, which the run releases.
 func (w *Worker) startRun(live context.Context, c perdure.AgentClaim) {
 	w.work.Add(1)
 	if !w.goOn(c) {
@@ -97,8 +99,7 @@ func (w *Worker) startRun(live context.Context, c perdure.AgentClaim) {
 	}
 }
 
-// giveClaimBack returns a claim that nothing was done with. It holds an agent slot
-// and counts as work.
+// giveClaimBack releases an unused claim. The claim holds an agent slot and counts as work.
 func (w *Worker) giveClaimBack(live context.Context, c perdure.AgentClaim) {
 	defer w.work.Done()
 	defer w.agentSlots.release(1)
@@ -112,9 +113,8 @@ func (w *Worker) giveClaimBack(live context.Context, c perdure.AgentClaim) {
 	}
 }
 
-// enter runs a claimed execution's function from the top. The claim holds an
-// agent slot and counts as work. One for a goroutine that is gone meanwhile does
-// not bring enough, and is given back.
+// enter runs a claimed execution's function from the top. The claim holds an agent slot and counts
+// as work. A claim for a parked goroutine that is gone is incomplete, and is released.
 func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	if c.Kept {
 		go w.giveClaimBack(live, c)
@@ -135,7 +135,7 @@ func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	old := w.runs[r.id]
 	w.runs[r.id], w.begun[r] = r, true
 	if w.draining {
-		r.drop(errShutdown) // nothing is begun any more
+		r.drop(errShutdown) // nothing is begun during a drain
 	}
 	w.mu.Unlock()
 	if old != nil {
@@ -146,7 +146,7 @@ func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	go r.main()
 }
 
-// adopt takes over a claim: its lease, and what it brings.
+// adopt takes over a claim: its lease and its data.
 func (r *run) adopt(c perdure.AgentClaim) {
 	if c.Kept {
 		had := r.claim
@@ -170,7 +170,7 @@ func (r *run) adopt(c perdure.AgentClaim) {
 	r.w.mu.Unlock()
 }
 
-// reset puts the run where a function that is entered from the top stands.
+// reset sets the run to the state of a function that is entered from the top.
 func (r *run) reset() {
 	c := r.claim
 	r.leaf, r.stored, r.enteredAt, r.since = c.Execution.Leaf, c.Execution.Leaf, c.Execution.Leaf, nil
@@ -180,7 +180,7 @@ func (r *run) reset() {
 	}
 	r.SetPlace(perdure.Place{ResponseID: c.Execution.ResponseID})
 	r.tasks, r.asked, r.ended = known{}, map[uuid.UUID]bool{}, newEnded(c)
-	r.claim.Ended = nil // it need not stay in memory
+	r.claim.Ended = nil // frees the memory
 	r.learn(c.Results)
 	r.steps = map[string]bool{}
 	r.asks, r.before = asks{count: map[string]int{}, asked: c.Execution.Asked}, nil
@@ -195,9 +195,8 @@ func (r *run) learn(tasks []*perdure.Task) {
 	}
 }
 
-// errPanic carries a panic of agent code to where the claim is given back. The
-// execution fails with the stack; agent code never sees the error, so it reaches no
-// conversation.
+// errPanic carries a panic of agent code to the release of the claim. The execution fails with the
+// stack. Agent code never sees the error, so it does not reach a conversation.
 type errPanic struct {
 	value any
 	stack []byte
@@ -205,16 +204,15 @@ type errPanic struct {
 
 func (e errPanic) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
 
-// main runs the agent until its execution has ended, or the run is over for
-// this worker.
+// main runs the agent until its execution has ended, or this worker's part of it is over.
 func (r *run) main() {
 	r.goroutine.Store(goroutine())
-	defer r.goroutine.Store(0) // another one may be the same later
+	defer r.goroutine.Store(0) // a later goroutine may have the same identifier
 	defer r.finish()
 	r.giveAgain(r.claim.Again)
 	for !r.over() {
 		out, err := r.call()
-		if r.over() { // what a discarded function returned counts for nothing
+		if r.over() { // the result of a discarded function does not count
 			return
 		}
 		var panicked errPanic
@@ -236,7 +234,7 @@ func (r *run) main() {
 	}
 }
 
-// call runs the function, catching its panics.
+// call runs the function and recovers its panics.
 func (r *run) call() (out json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -246,14 +244,14 @@ func (r *run) call() (out json.RawMessage, err error) {
 	return r.def.Run(r, r.claim.Execution.Input)
 }
 
-// over reports whether nothing of this run counts any more.
+// over reports whether the run may have no further effect.
 func (r *run) over() bool {
 	cause := context.Cause(r.Context)
 	return cause != nil && !errors.Is(cause, agent.ErrCancelled)
 }
 
-// again enters the function once more in the same claim: signals came that the
-// end has to wait for.
+// again enters the function once more in the same claim, because signals arrived that prevent the
+// end.
 func (r *run) again() {
 	state, version, seq, leaf, ckpt := r.state, r.version, r.seq, r.stored, r.ckptLeaf
 	tasks, taken, asked, ended := r.tasks, r.taken, r.asks.asked, r.ended.rewound()
@@ -264,10 +262,10 @@ func (r *run) again() {
 	r.giveAgain(taken)
 }
 
-// drop ends the run's context: its goroutine ends at its next blocking call.
+// drop ends the run's context. The goroutine ends at its next blocking call.
 func (r *run) drop(cause error) { r.cancel(cause) }
 
-// exit ends the goroutine without a trace, as testing.T.FailNow does.
+// exit ends the goroutine like testing.T.FailNow.
 func (r *run) exit(cause error) {
 	r.cancel(cause)
 	runtime.Goexit()

@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// Trap 49: a blocking call from another goroutine than Run's panics, and says
-// what to use instead.
+// A blocking call from another goroutine than Run's panics; the panic names the alternative (trap
+// 49).
 func TestBlockingCallFromAnotherGoroutine(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	said := make(chan string, 10)
@@ -50,8 +50,8 @@ func TestBlockingCallFromAnotherGoroutine(t *testing.T) {
 	}
 }
 
-// A goroutine that is discarded ends without a trace: what its deferred
-// functions do is never committed, and no agent code sees an error.
+// A discarded goroutine leaves no trace: the work of its deferred functions is never committed, and
+// no agent code sees an error.
 func TestDiscardedGoroutineWritesNothing(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	var entered, deferred, sawError atomic.Int32
@@ -70,7 +70,7 @@ func TestDiscardedGoroutineWritesNothing(t *testing.T) {
 			ctx.Schedule("work", 1)
 			defer func() { deferred.Add(1) }()
 			_ = ctx.Flush()
-			sawError.Add(1) // never: the flush does not come back
+			sawError.Add(1) // not reached: the flush does not return
 		}()
 		for _, name := range []string{"one", "two"} {
 			if _, err := ctx.WaitSignal(name, 0); err != nil {
@@ -103,7 +103,7 @@ func TestDiscardedGoroutineWritesNothing(t *testing.T) {
 	}
 }
 
-// The claim may come before the goroutine has parked: it continues in place.
+// If the claim arrives before the goroutine has parked, the goroutine continues in place.
 func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 	for _, commitFails := range []bool{false, true} {
 		t.Run(fmt.Sprintf("the commit's answer is lost: %v", commitFails), func(t *testing.T) {
@@ -119,8 +119,8 @@ func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 			once := sync.Once{}
 			f.onCommit = func(c perdure.Commit, r *perdure.CommitReply) (err error) {
 				once.Do(func() {
-					// The suspend is stored; before the worker learns of it, the
-					// execution is woken and its claim handed over.
+					// The suspend is stored. Before the worker receives the reply, the execution
+					// wakes and its claim is passed on.
 					b.signal(c.Lease.ExecutionID, "go", `1`)
 					w := <-w
 					eventually(t, "the claim to be handed over", func() bool {
@@ -129,7 +129,7 @@ func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 						r := w.runs[c.Lease.ExecutionID]
 						return r != nil && r.handed
 					})
-					// A heartbeat in between says that the old lease is over.
+					// A heartbeat in between reports that the old lease is over.
 					w.beatOnce(t.Context(), time.Second)
 					if commitFails {
 						err = perdure.Errorf(perdure.LeaseLost, "planned")
@@ -142,7 +142,7 @@ func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 			b.output(b.start("a"), "1")
 			want := int32(1)
 			if commitFails {
-				want = 2 // the goroutine has ended; the claim is not lost with it
+				want = 2 // the goroutine has ended, but the claim is not lost
 			}
 			if n := entered.Load(); n != want {
 				t.Errorf("the function was entered %d times, want %d", n, want)
@@ -155,7 +155,7 @@ func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 	}
 }
 
-// Trap 47: a parked goroutine does not continue where another worker has.
+// A parked goroutine does not continue after another worker has continued the execution (trap 47).
 func TestParkedGoroutineThatWasOvertaken(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	var entered atomic.Int32
@@ -206,8 +206,7 @@ func TestParkedGoroutineThatWasOvertaken(t *testing.T) {
 	}
 }
 
-// A claim that a run did not come to adopt is nobody's once a later claim has
-// taken the run's place.
+// A claim that a run did not adopt is dropped once a later claim has replaced the run.
 func TestLateClaimThatWasOvertaken(t *testing.T) {
 	for _, overtaken := range []bool{true, false} {
 		w := New(Config{})

@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// witness notes what agent code saw at each place of its program, and complains
-// when the same place of an execution sees something else later.
+// witness records what agent code sees at each place of its program. It reports an error if the
+// same place of an execution later sees something else.
 type witness struct {
 	*bench
 	mu   sync.Mutex // guards seen
@@ -40,7 +40,7 @@ func (o *witness) saw(ctx agent.Context, place int, what string, v any) {
 	o.seen[key] = string(raw)
 }
 
-// walk does one random thing and notes what came of it.
+// walk does one random operation and records its result.
 func (o *witness) walk(ctx agent.Context, place int, dice *rand.Rand) error {
 	name := fmt.Sprintf("%d", place)
 	switch dice.IntN(9) {
@@ -111,7 +111,7 @@ func (o *witness) walk(ctx agent.Context, place int, dice *rand.Rand) error {
 	return nil
 }
 
-// In place and entered again, agent code sees the same values: of messages,
+// Code that continues in place and code that is entered again see the same values: messages,
 // results, errors, signals and choices.
 func TestSameValuesInPlaceAndEnteredAgain(t *testing.T) {
 	for seed := range uint64(4) {
@@ -140,7 +140,7 @@ func TestSameValuesInPlaceAndEnteredAgain(t *testing.T) {
 			}
 			b.until(id, "the end of its program", atEnd)
 			w.stop()
-			b.work(way) // enters it again, whichever way
+			b.work(way) // enters it again, in either way
 			b.signal(id, "end", "1")
 			b.output(id, "fine")
 			if o.seeN < 2*len(o.seen) {
@@ -150,7 +150,7 @@ func TestSameValuesInPlaceAndEnteredAgain(t *testing.T) {
 	}
 }
 
-// State gives what is stored, not what was saved.
+// State returns the stored state, not the value passed to Checkpoint.
 func TestStateIsDecodedFromWhatIsStored(t *testing.T) {
 	type state struct {
 		Kept    int

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// freshFor is how long a look at the pending signals counts as now.
+	// freshFor is how long a read of the pending signals counts as current.
 	freshFor = 20 * time.Millisecond
-	// signalPage is how many signals one read asks for at most.
+	// signalPage is the maximum number of signals per read.
 	signalPage = 200
 )
 
-// addSignals adds signals that are not known yet. Those that are given again
-// stay first, the others are in the order in which they were sent.
+// addSignals adds unknown signals. Signals that are delivered again stay first; the others are in
+// the order in which they were sent.
 func (r *run) addSignals(signals []perdure.Signal) {
 	if len(signals) == 0 {
 		return
@@ -47,9 +47,8 @@ func (r *run) addSignals(signals []perdure.Signal) {
 	})
 }
 
-// setSignals takes over the signals that a claim brings. Those that were given
-// again and not asked for yet are still to come. A claim for what is kept here
-// brings those that are new.
+// setSignals takes over the signals of a claim. Signals to be delivered again that the function has
+// not requested yet are kept. A claim for a parked goroutine holds only new signals.
 func (r *run) setSignals(c perdure.AgentClaim) {
 	if c.Kept {
 		r.addSignals(c.Signals)
@@ -64,8 +63,8 @@ func (r *run) setSignals(c perdure.AgentClaim) {
 	}
 }
 
-// giveAgain puts signals that were taken since the checkpoint ahead of the
-// others: a function that is entered again is given them first.
+// giveAgain puts the signals taken since the checkpoint before the others. A function that is
+// entered again receives them first.
 func (r *run) giveAgain(taken []perdure.Signal) {
 	again := slices.Clone(taken)
 	for i := range again {
@@ -74,9 +73,8 @@ func (r *run) giveAgain(taken []perdure.Signal) {
 	r.signals = append(again, r.signals...)
 }
 
-// look reads the pending signals that came since the last look, page by page,
-// if that look is old. Where there are more than are held here it reads those
-// that match alone.
+// look reads the pending signals that arrived since the last read, page by page, if that read is
+// not current. If there are more than the run holds, it reads only those that match.
 func (r *run) look(pattern string) error {
 	if !r.more && time.Since(r.fresh) < freshFor {
 		return nil
@@ -105,8 +103,7 @@ func (r *run) look(pattern string) error {
 	return nil
 }
 
-// cover reads signals that match, if the server may have one that is older than
-// those held here.
+// cover reads matching signals if the server may have one that is older than those held here.
 func (r *run) cover(patterns ...string) error {
 	if !r.more {
 		return nil
@@ -124,7 +121,7 @@ func (r *run) cover(patterns ...string) error {
 	}
 }
 
-// find returns the first signal that matches any of the patterns.
+// find returns the first signal that matches one of the patterns.
 func (r *run) find(patterns ...string) (perdure.Signal, bool) {
 	i := r.index(patterns)
 	if i < 0 {
@@ -137,8 +134,7 @@ func (r *run) index(patterns []string) int {
 	return slices.IndexFunc(r.signals, func(s perdure.Signal) bool { return matchesAny(patterns, s.Name) })
 }
 
-// take returns the first signal that matches any of the patterns; the next commit
-// takes it.
+// take returns the first signal that matches one of the patterns. The next commit takes it.
 func (r *run) take(patterns ...string) (perdure.Signal, bool) {
 	i := r.index(patterns)
 	if i < 0 {
@@ -150,7 +146,7 @@ func (r *run) take(patterns ...string) (perdure.Signal, bool) {
 	return s, true
 }
 
-// took notes that the next commit takes the signal.
+// took records that the next commit takes the signal.
 func (r *run) took(s perdure.Signal) {
 	r.pending.Take = append(r.pending.Take, s.ID)
 	r.taken = append(r.taken, s)
@@ -204,7 +200,7 @@ func (r *run) WaitAnySignal(timeout time.Duration, patterns ...string) (perdure.
 		}
 		if waited && timeout > 0 {
 			r.chose(a, timedOut)
-			return perdure.Signal{}, agent.ErrTimeout // the store's clock says so
+			return perdure.Signal{}, agent.ErrTimeout // the store's clock decided
 		}
 		if _, err := r.suspend(perdure.WaitAny(waits...)); err != nil {
 			return perdure.Signal{}, err

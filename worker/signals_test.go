@@ -16,9 +16,8 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// A message that comes just before the end enters the function again, with what
-// was taken since the checkpoint given again first; steps do not run again, and
-// what belongs to the end runs once.
+// A message just before the end enters the function again. It receives the signals taken since the
+// checkpoint first. Steps do not run again, and OnEnd functions run once.
 func TestEndThatSignalsKeepOff(t *testing.T) {
 	t.Run("in the first claim", func(t *testing.T) { endThatSignalsKeepOff(t, 0) })
 	t.Run("after a wait", func(t *testing.T) { endThatSignalsKeepOff(t, 200*time.Millisecond) })
@@ -45,7 +44,7 @@ func endThatSignalsKeepOff(t *testing.T, pause time.Duration) {
 		if err != nil {
 			return "", err
 		}
-		if n == 1 { // too late for the drain
+		if n == 1 { // too late for DrainSignals
 			b.signal(<-id, "m", `"late"`)
 		}
 		var values []string
@@ -60,7 +59,7 @@ func endThatSignalsKeepOff(t *testing.T, pause time.Duration) {
 	b.signal(x, "m", `"first"`)
 	b.work()
 	b.output(x, `"late"`)
-	<-ends // it is told once the end is stored, so a little after that was seen
+	<-ends // called after the end is stored, so slightly after the status is visible
 	if entered.Load() != 2 || steps.Load() != 1 || len(ends) != 0 {
 		t.Errorf("entered %d times, %d steps, %d more ends", entered.Load(), steps.Load(), len(ends))
 	}
@@ -69,7 +68,7 @@ func endThatSignalsKeepOff(t *testing.T, pause time.Duration) {
 	}
 }
 
-// Trap 48: signals given again stay to come while the function waits for others.
+// Signals to be delivered again are kept while the function waits for other signals (trap 48).
 func TestSignalsGivenAgainSurviveAWait(t *testing.T) {
 	for _, n := range []int{100, -1} {
 		b := newBench(t, 5*time.Second)
@@ -80,7 +79,7 @@ func TestSignalsGivenAgainSurviveAWait(t *testing.T) {
 				said = append(said, string(s.Value))
 				return err
 			}
-			// Entered again, it asks in another order than it took them in.
+			// The function now requests the signals in another order.
 			if has, err := ctx.HasSignal("go"); err != nil {
 				return "", err
 			} else if has {
@@ -100,7 +99,7 @@ func TestSignalsGivenAgainSurviveAWait(t *testing.T) {
 		b.signal(id, "first", "1")
 		b.signal(id, "second", "2")
 		b.waiting(id, "signal")
-		w.stop() // both are taken; the next worker gives them again
+		w.stop() // both are taken; the next worker delivers them again
 		b.signal(id, "go", "0")
 		b.work(func(c *Config) { c.Parked = n })
 		b.waiting(id, "signal")
@@ -109,7 +108,7 @@ func TestSignalsGivenAgainSurviveAWait(t *testing.T) {
 	}
 }
 
-// A claim carries some of the signals; the others are found all the same.
+// A claim has only some of the signals; the others are found, too.
 func TestMoreSignalsThanAClaimCarries(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	const many = 230
@@ -143,8 +142,8 @@ func TestMoreSignalsThanAClaimCarries(t *testing.T) {
 	b.output(id, "1")
 }
 
-// A function that is entered again at the end of a sleep has slept, and one that is
-// restarted in the middle of a wait waits on, to the moment that it first asked for.
+// A function that is entered again at the end of a sleep has slept. If it is entered in the middle
+// of a wait, it waits until the original time.
 func TestWaitsCountFromTheFirstTime(t *testing.T) {
 	for _, n := range []int{100, -1} {
 		b := newBench(t, 5*time.Second)
@@ -167,7 +166,7 @@ func TestWaitsCountFromTheFirstTime(t *testing.T) {
 		}
 		b.signal(id, "stop", `"fine"`)
 		b.output(id, `"fine"`)
-		// At the end of the sleep, unless it was kept, and at the signal.
+		// Entered again at the end of the sleep, unless parked, and at the signal.
 		if got, want := entered.Load(), map[int]int32{100: 2, -1: 3}[n]; got != want {
 			t.Errorf("with %d goroutines kept it was entered %d times, want %d", n, got, want)
 		}
@@ -197,7 +196,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// The signals of several senders come in the order in which they were accepted.
+// Signals of several senders are delivered in the order in which they were accepted.
 func TestSignalsInOrder(t *testing.T) {
 	for _, n := range []int{100, -1} {
 		b := newBench(t, 5*time.Second)

@@ -13,10 +13,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// An attempt whose code gives no sign for the heartbeat timeout fails with
-// timeout and is tried again, although its worker lives and renews its lease;
-// one that gives signs, and one without the bound, may take as long as they
-// like (trap 20).
+// An attempt without a sign of life for its heartbeat timeout fails with timeout and is tried
+// again, although its worker renews the lease. An attempt with signs of life, and one without the
+// timeout, may take any time (trap 20).
 func TestSilentCodeTimesOut(t *testing.T) {
 	b := newBench(t, time.Second)
 	const bound = 600 * time.Millisecond
@@ -67,8 +66,8 @@ func TestSilentCodeTimesOut(t *testing.T) {
 	}
 }
 
-// Code that gave a sign once and then neither another nor heeds its context is
-// given up on by the server, and tried again beside it.
+// If code stops showing signs of life and ignores its context, the server gives up on it, and
+// another attempt runs beside it.
 func TestCodeThatHeedsNothingIsGivenUpOn(t *testing.T) {
 	b := newBench(t, 300*time.Millisecond)
 	leave := make(chan struct{})
@@ -94,7 +93,7 @@ func TestCodeThatHeedsNothingIsGivenUpOn(t *testing.T) {
 	}
 }
 
-// firstError returns what is wrong with any of the results.
+// firstError returns the first error of the results.
 func firstError(results []agent.Result, err error) error {
 	for _, r := range results {
 		if err == nil {
@@ -104,8 +103,8 @@ func firstError(results []agent.Result, err error) error {
 	return err
 }
 
-// Progress is in the list of tasks while the attempt runs, also where the
-// heartbeat that carried it first did not arrive.
+// Progress is in the list of tasks while the attempt runs, even if the first heartbeat with it was
+// lost.
 func TestProgressIsSeenWhileItRuns(t *testing.T) {
 	b := newBench(t, 300*time.Millisecond)
 	leave := make(chan struct{})
@@ -135,8 +134,8 @@ func TestProgressIsSeenWhileItRuns(t *testing.T) {
 	b.output(id, "done")
 }
 
-// A goroutine that is given up is told of to the server, so that nobody leaves
-// its execution to this worker.
+// The worker notifies the server of a discarded goroutine, so that other workers need not leave the
+// execution to this worker.
 func TestDiscardIsTold(t *testing.T) {
 	b := newBench(t, time.Minute)
 	told := make(chan uuid.UUID, 8)
@@ -153,7 +152,7 @@ func TestDiscardIsTold(t *testing.T) {
 	first := b.start("a")
 	b.waiting(first, "signal")
 	w.parkedNow(t, first)
-	second := b.start("a") // takes the one place
+	second := b.start("a") // takes the only place
 	if got := wait(t, "the server to be told", told); got != first {
 		t.Errorf("it was told of %s, want %s", got, first)
 	}
@@ -163,8 +162,7 @@ func TestDiscardIsTold(t *testing.T) {
 	}
 }
 
-// In one run of the function, too, a key that lives for a time stands for a new
-// task after a checkpoint.
+// After a checkpoint, a key with a TTL refers to a new task, even in the same run of the function.
 func TestKeyTTLInOneRun(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var runs atomic.Int32
@@ -203,7 +201,7 @@ func TestKeyTTLInOneRun(t *testing.T) {
 	}
 }
 
-// What is wrong with a task's options is known where it is asked for.
+// Invalid task options are reported where the task is requested.
 func TestTaskOptionsAreCheckedAtTheEdge(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.agent("a", func(ctx agent.Context) (string, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// gauge counts what runs at once, and the most that did.
+// gauge counts concurrent work and its maximum.
 type gauge struct{ now, most atomic.Int32 }
 
 func (g *gauge) enter() func() {
@@ -27,7 +27,7 @@ func (g *gauge) enter() func() {
 	return func() { g.now.Add(-1) }
 }
 
-// The bounds hold under load, no slot is lost, and everything ends.
+// The limits hold under load, no slot is lost, and all work ends.
 func TestSlotsAreNeverExceeded(t *testing.T) {
 	for _, slots := range []struct{ agents, tasks int }{{3, 2}, {1, 1}, {2, 5}} {
 		for _, n := range []int{100, -1} {
@@ -74,7 +74,7 @@ func TestLastSlotIsNotLost(t *testing.T) {
 	s := newSlots(2)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s.acquire(ctx) // something runs
+	s.acquire(ctx) // occupies a slot
 	polls := 0
 	pollLoop(ctx, New(Config{}), s, nil, func(_ context.Context, p perdure.Poll) ([]int, error) {
 		if p.Slots != 1 {
@@ -90,8 +90,8 @@ func TestLastSlotIsNotLost(t *testing.T) {
 	}
 }
 
-// A dispatched step takes two calls and no poll: the commit's answer brings the
-// task, the finish's answer the execution.
+// A dispatched step takes two calls and no poll: the reply to the commit holds the task's claim,
+// the reply to the end of the task the execution's claim.
 func TestEagerClaimsTakeNoPoll(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	b.task("work", func(_ agent.TaskContext, n int) (int, error) { return n, nil })
@@ -121,7 +121,7 @@ func TestEagerClaimsTakeNoPoll(t *testing.T) {
 	}
 }
 
-// No more goroutines are kept than may be; the one that waited longest goes.
+// The number of parked goroutines is limited; the one that has waited longest is discarded.
 func TestParkedGoroutinesAreBounded(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	var entered atomic.Int32

@@ -10,41 +10,40 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// stream is one source: it turns what code shows into blocks and events. All of
-// it is guarded by the owner's mu.
+// stream is one source. It converts the code's output to blocks and events. The owner's mu guards
+// all fields.
 type stream struct {
 	owner   *streams
 	task    *perdure.TaskLease
 	agent   *perdure.Lease
 	lost    func(error)
 	over    <-chan struct{}
-	changed chan struct{} // closed and made again at each acknowledgement
+	changed chan struct{} // closed and replaced at each acknowledgement
 
 	place    perdure.Place
 	next     int64    // number of the next block
-	blocks   []*block // not all acknowledged, or open; in order
-	growing  *block   // the message block that text goes to
+	blocks   []*block // open or not fully acknowledged, in order
+	growing  *block   // the message block that receives text
 	stdout   terminal
 	stderr   terminal
-	terminal int64 // bytes of terminal output shown
-	full     bool  // there was more than that: one block said so
+	terminal int64 // bytes of terminal output so far
+	full     bool  // the limit was exceeded; one block says so
 	ends     []perdure.BlockEnd
 	failed   error
 
-	flushing bool // flush waits
-	waits    bool // nothing of it is sent for now
-	failures int  // frames in a row that could not be stored
+	flushing bool // flush is waiting
+	waits    bool // sending is paused
+	failures int  // consecutive frames that could not be stored
 }
 
-// terminal is one output of a command: its open block, and the beginning of a
-// character whose rest has not come.
+// terminal is one output of a command: its open block, and an incomplete character at the end.
 type terminal struct {
 	block *block
 	part  []byte
 }
 
-// whole puts U+FFFD in the place of each byte that is no UTF-8: of each, not of
-// a row of them, so that the text does not depend on how it was cut.
+// whole replaces each invalid byte with U+FFFD. It replaces single bytes, not runs of them, so that
+// the text does not depend on how it was split.
 func whole(p []byte) []byte {
 	if utf8.Valid(p) {
 		return p
@@ -87,7 +86,7 @@ func (st *stream) Thinking(s string) { st.grow(perdure.EventThinking, "", s) }
 // ToolArguments implements agent.Stream.
 func (st *stream) ToolArguments(toolCallID, s string) { st.grow(perdure.EventData, toolCallID, s) }
 
-// grow adds to the message block of the kind, ending another that grows.
+// grow appends to the message block of the kind, and ends a block of another kind.
 func (st *stream) grow(kind perdure.EventType, toolCallID, s string) {
 	if s == "" {
 		return
@@ -114,9 +113,9 @@ func (st *stream) begin(b *block) *block {
 	return b
 }
 
-// push adds bytes to a block, waiting while the source is too far ahead; the
-// owner's mu is held, and given up while it waits. A source that is over drops
-// what it has no room for: code that is to end must not hang here.
+// push appends bytes to a block. It waits while the source is too far ahead; the owner's mu is
+// held, and released while it waits. A source that is over drops bytes without room, because its
+// code must not block.
 func (st *stream) push(b *block, p []byte) {
 	for st.failed == nil && st.ahead() > maxAhead {
 		changed := st.changed
@@ -163,8 +162,8 @@ func (st *stream) endGrowing() {
 	}
 }
 
-// Terminal implements agent.Stream. Output over TerminalLimit is not shown; the
-// block that comes to it closes as truncated.
+// Terminal implements agent.Stream. Output over TerminalLimit is dropped, and the block that
+// reaches the limit closes as truncated.
 func (st *stream) Terminal(name string, p []byte) {
 	st.owner.mu.Lock()
 	defer st.owner.mu.Unlock()
@@ -178,7 +177,7 @@ func (st *stream) Terminal(name string, p []byte) {
 	switch {
 	case len(text) == 0 || st.full:
 		return
-	case room == 0 && t.block == nil: // the other stream has come to it
+	case room == 0 && t.block == nil: // the other stream has reached the limit
 		st.truncate(t)
 		return
 	case t.block == nil:
@@ -197,8 +196,8 @@ func (st *stream) Terminal(name string, p []byte) {
 	}
 }
 
-// truncate marks a block as the one after which there was more: the output's, or
-// that of the other one, which has come to the limit; the owner's mu is held.
+// truncate marks a block as truncated: this output's block, or the other output's block if that one
+// reached the limit. The owner's mu is held.
 func (st *stream) truncate(t *terminal) {
 	st.full, st.terminal = true, perdure.TerminalLimit
 	for _, of := range []*terminal{t, &st.stdout, &st.stderr} {
@@ -211,8 +210,8 @@ func (st *stream) truncate(t *terminal) {
 	}
 }
 
-// complete returns the whole characters of what came, invalid bytes replaced, and
-// keeps the beginning of one whose rest may still come.
+// complete returns the whole characters of the input, with invalid bytes replaced. It keeps an
+// incomplete character at the end.
 func (t *terminal) complete(p []byte) []byte {
 	p = append(t.part, p...)
 	end := len(p)
@@ -228,8 +227,8 @@ func (t *terminal) complete(p []byte) []byte {
 	return whole(p[:end])
 }
 
-// finish shows what came of a character whose rest will not come, if there is room
-// for it; the owner's mu is held.
+// finish writes an incomplete character that will not be completed, if there is room. The owner's
+// mu is held.
 func (st *stream) finish(t *terminal, name string) {
 	rest := whole(t.part)
 	t.part = nil
@@ -267,10 +266,10 @@ func (st *stream) event(kind perdure.EventType, members map[string]any) {
 	st.owner.nudge()
 }
 
-// flush ends every open block and waits until the server holds all that was
-// shown before; what is shown meanwhile is not waited for. It returns the final lengths
-// of the blocks that ended since the last flush. Some of these may still be open at the
-// server: the commit, or the task's end, that the lengths go with closes them.
+// flush ends every open block and waits until the server has all earlier content; it does not wait
+// for content added during the flush. It returns the final lengths of the blocks that ended since
+// the last flush. Some of these may still be open at the server. The commit, or the task's end,
+// that carries the lengths closes them.
 func (st *stream) flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	st.owner.mu.Lock()
 	st.endAll()
@@ -287,15 +286,15 @@ func (st *stream) flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	return ends, st.failed
 }
 
-// leave leaves ends that flush has returned to the next flush: the commit that they went
-// with was not made.
+// leave leaves ends that flush has returned to the next flush: the commit with these ends was
+// not stored.
 func (st *stream) leave(ends []perdure.BlockEnd) {
 	st.owner.mu.Lock()
 	defer st.owner.mu.Unlock()
 	st.ends = slices.Concat(ends, st.ends)
 }
 
-// endAll ends every block that grows; the owner's mu is held.
+// endAll ends every growing block; the owner's mu is held.
 func (st *stream) endAll() {
 	st.endGrowing()
 	st.finish(&st.stdout, "stdout")
@@ -307,8 +306,8 @@ func (st *stream) endAll() {
 	}
 }
 
-// await returns once nothing is left to send of the blocks that have begun. The
-// owner's mu is held, and given up meanwhile.
+// await returns when the blocks that have begun are sent completely. The owner's mu is held, and
+// released while it waits.
 func (st *stream) await(ctx context.Context) (err error) {
 	for next := st.next; err == nil && st.failed == nil && len(st.blocks) > 0 && st.blocks[0].number < next; {
 		changed := st.changed

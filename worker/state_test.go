@@ -22,7 +22,7 @@ var (
 	}))
 )
 
-// versioned runs an agent whose state has the version that its worker knows.
+// versioned runs an agent with the worker's version of the state.
 func versioned[T any](states agent.Versioned[T], first T, say func(T) string) func(agent.Context) (string, error) {
 	return func(ctx agent.Context) (string, error) {
 		st, known, err := states.Load(ctx)
@@ -50,8 +50,8 @@ func asNew(ctx agent.Context) (string, error) {
 	return versioned(newState, stateV2{"Ada", "Lovelace"}, func(st stateV2) string { return st.Last })(ctx)
 }
 
-// The state of an old checkpoint is migrated by the function that the author
-// registered; what the API shows stays the author's plain JSON.
+// The author's migration converts the state of an old checkpoint. The API shows the author's plain
+// JSON.
 func TestOldStateIsMigrated(t *testing.T) {
 	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
 		b.agent("a", asOld)
@@ -71,8 +71,8 @@ func TestOldStateIsMigrated(t *testing.T) {
 	})
 }
 
-// A worker that meets a state newer than it knows gives the execution back; a
-// worker with the newer agent continues.
+// A worker without support for a newer state releases the execution. A worker with the newer agent
+// continues it.
 func TestNewerStateWaitsForANewerWorker(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.agent("a", asNew)
@@ -89,11 +89,11 @@ func TestNewerStateWaitsForANewerWorker(t *testing.T) {
 	old.stop()
 	b.agents = newer
 	b.work()
-	b.ahead.Add(int64(time.Hour)) // whatever it was put off
+	b.ahead.Add(int64(time.Hour)) // over any backoff
 	b.output(id, "Lovelace")
 }
 
-// Without a newer worker it fails in the end, and says which versions met.
+// Without a newer worker, the execution finally fails, and the error names both versions.
 func TestNewerStateIsRefused(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.agent("a", asNew)

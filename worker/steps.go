@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// record looks for a step's record; nil if there is none.
+// record returns a step's record; nil if there is none.
 func (r *run) record(key string) (*perdure.Task, error) {
 	id := perdure.TaskID(key)
 	if t := r.tasks.get(id); t != nil {
@@ -67,8 +67,8 @@ func (r *run) perform(name, key string, fn func(context.Context) (json.RawMessag
 	return task, err
 }
 
-// freshLease waits, in the last fifth of the lease, for its renewal: nothing is
-// begun that might have to run elsewhere, too.
+// freshLease waits, in the last fifth of the lease, for its renewal. Otherwise another worker might
+// have to run the same work, too.
 func (r *run) freshLease() error {
 	for {
 		r.mu.Lock()

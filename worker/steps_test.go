@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// A step runs once; its record, an error too, comes back without running.
+// A step runs once. Its record, even of an error, is returned without running it.
 func TestStepsRunOnce(t *testing.T) {
 	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
 		var ran, failed atomic.Int32
@@ -72,8 +72,8 @@ func TestStepNameReused(t *testing.T) {
 	})
 }
 
-// A step is stored when it returns; a lazy one goes with the next commit, and
-// runs again after a crash before it.
+// A step is stored when it returns. A lazy step is stored with the next commit, and runs again
+// after a crash before that.
 func TestLazyStep(t *testing.T) {
 	for _, lazy := range []bool{false, true} {
 		b := newBench(t, time.Minute)
@@ -101,7 +101,7 @@ func TestLazyStep(t *testing.T) {
 	}
 }
 
-// SetTurn: what comes after carries the turn's id.
+// After SetTurn, new records carry the turn's id.
 func TestTurnIDs(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.task("double", func(ctx agent.TaskContext, n int) (int, error) { ctx.Stream().Text("doubling"); return 2 * n, nil })
@@ -152,19 +152,19 @@ func TestTurnIDs(t *testing.T) {
 	}
 }
 
-// An agent that lists a signal in Unless and never takes it is not entered for
-// ever: it fails, and says which.
+// An agent that lists a signal in Unless and never takes it is not entered forever. It fails, and
+// the error names the signal.
 func TestSignalsThatNobodyTakes(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var entered atomic.Int32
 	b.agent("deaf", func(ctx agent.Context) (string, error) {
 		entered.Add(1)
-		if _, err := ctx.WaitSignal("other", 0); err != nil { // given again when it is entered again
+		if _, err := ctx.WaitSignal("other", 0); err != nil { // delivered again when the function is entered again
 			return "", err
 		}
 		return "fine", nil
 	}, "m", "unused")
-	b.agent("slow", func(ctx agent.Context) (string, error) { // takes one at a time
+	b.agent("slow", func(ctx agent.Context) (string, error) { // takes one signal at a time
 		if has, err := ctx.HasSignal("m"); err != nil || !has {
 			return "fine", err
 		}

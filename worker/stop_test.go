@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// Code that ignores its context does not hold a drain for ever: its work is
-// given back, Run's error names it, and what it does later counts for nothing.
+// Code that ignores its context does not block a drain forever. Its work is released, Run's error
+// names it, and its later writes have no effect.
 func TestDrainLeavesBehindWhatDoesNotStop(t *testing.T) {
 	b := newBench(t, time.Hour)
 	stuck, begun := make(chan struct{}), make(chan struct{}, 3)
@@ -69,7 +69,7 @@ func TestDrainLeavesBehindWhatDoesNotStop(t *testing.T) {
 	for _, id := range ids {
 		b.output(id, "fine")
 	}
-	close(stuck) // the process would end; here the goroutines do
+	close(stuck) // in production, the process would end; here the goroutines end
 	eventually(t, "the code to return", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -82,8 +82,8 @@ func TestDrainLeavesBehindWhatDoesNotStop(t *testing.T) {
 	}
 }
 
-// Trap 54: while the server is away, longer than the lease, a tool that may run
-// twice continues, and is done once when the server is back. Nothing new begins.
+// If the server is unavailable for longer than the lease, a tool that may run twice continues, and
+// completes once when the server is back. No new work begins (trap 54).
 func TestOutageLongerThanTheLease(t *testing.T) {
 	const lease = time.Hour
 	b := newBench(t, lease)
@@ -133,11 +133,11 @@ func TestOutageLongerThanTheLease(t *testing.T) {
 	b.halt()
 	ahead.Store(int64(2 * lease))
 	b.ahead.Store(int64(2 * lease))
-	w.checkLeases(t.Context(), w.Clock()) // the worker's clock says that all is over
+	w.checkLeases(t.Context(), w.Clock()) // by the worker's clock, all leases have expired
 	if cause := wait(t, "the agent to end", computing); !errors.Is(cause, agent.ErrLeaseLost) {
 		t.Errorf("the agent's cause is %v", cause)
 	}
-	b.serve() // it reaps nothing for one lease
+	b.serve() // it ends no leases for the time of one lease
 	away.Store(false)
 	w.beatOnce(t.Context(), patience)
 	close(goOn)
@@ -151,8 +151,8 @@ func TestOutageLongerThanTheLease(t *testing.T) {
 	}
 }
 
-// A worker that is cut off while the server is there: its tool may continue until
-// it hears of it, and what it brings is refused; the one that took over counts.
+// A worker loses its connection while the server runs. Its tool may continue until the worker
+// learns of it, but its result is refused. The result of the worker that took over is stored.
 func TestZombieToolNeverWrites(t *testing.T) {
 	b := newBench(t, 300*time.Millisecond)
 	var away atomic.Bool

@@ -13,31 +13,30 @@ import (
 
 const (
 	maxFrame = 64 << 10  // bytes of text in one frame
-	maxBatch = 512 << 10 // and in one batch of them
-	maxAhead = 4 << 20   // bytes that a source may be ahead of the server
+	maxBatch = 512 << 10 // bytes of text in one batch
+	maxAhead = 4 << 20   // maximum bytes that a source may be ahead of the server
 )
 
 const (
 	resendAfter = 100 * time.Millisecond
-	tellAfter   = 20 // failures in a row: it may be a full disk, which somebody has to see to
+	tellAfter   = 20 // consecutive failures before a log line; it may be a full disk, which needs an operator
 )
 
-// streams sends what all sources of a worker show. One batch is under way at a
-// time: what is shown meanwhile goes into the next, so that the pieces grow
-// with the load by themselves. Text that continues waits until the last batch is every
-// old, since the server flushes its disk for each one; all else is sent at once, and
-// takes along what waits.
+// streams sends the output of all sources of a worker. One batch is in flight at a time. Output
+// that arrives meanwhile is sent in the next batch, so the batches grow with the load. Continued
+// text waits until the last batch is every old, because the server flushes its disk for each batch.
+// All other output is sent at once, together with the waiting text.
 type streams struct {
 	d      perdure.Dispatch
 	logger *slog.Logger
 	every  time.Duration
 	wake   chan struct{}
-	// failures counts batches that failed in a row, and last is when the newest one
-	// was sent; they are run's alone.
+	// failures counts consecutive failed batches, and last is the time at which the newest batch
+	// was sent. Only run uses them.
 	failures int
 	last     time.Time
 
-	mu      sync.Mutex // guards what follows, and all streams
+	mu      sync.Mutex // guards the fields below, and all streams
 	sources map[*stream]bool
 }
 
@@ -45,9 +44,8 @@ func newStreams(d perdure.Dispatch, logger *slog.Logger, every time.Duration) *s
 	return &streams{d: d, logger: logger, every: every, wake: make(chan struct{}, 1), sources: map[*stream]bool{}}
 }
 
-// open begins a source: a task's attempt or an execution's claim. lost is
-// called once if the server says that its lease is over. Once ctx has ended, the
-// source waits for nothing.
+// open begins a source: a task's attempt or an execution's claim. It calls lost once if the server
+// reports that the lease is over. Once ctx has ended, the source does not wait.
 func (s *streams) open(ctx context.Context, task *perdure.TaskLease, claim *perdure.Lease, lost func(error)) *stream {
 	st := &stream{owner: s, task: task, agent: claim, lost: lost, over: ctx.Done(), changed: make(chan struct{})}
 	s.mu.Lock()
@@ -56,7 +54,7 @@ func (s *streams) open(ctx context.Context, task *perdure.TaskLease, claim *perd
 	return st
 }
 
-// close ends a source; what it has not sent is dropped.
+// close ends a source and drops its unsent output.
 func (s *streams) close(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +69,7 @@ func (s *streams) nudge() {
 	}
 }
 
-// run sends until ctx ends.
+// run sends batches until ctx ends.
 func (s *streams) run(ctx context.Context) {
 	later := time.NewTimer(s.every)
 	defer later.Stop()
@@ -92,7 +90,7 @@ func (s *streams) run(ctx context.Context) {
 	}
 }
 
-// pause returns how long what there is to send has to wait.
+// pause returns how long the output has to wait.
 func (s *streams) pause() time.Duration {
 	wait := s.every - time.Since(s.last)
 	if wait <= 0 || s.urgent() {
@@ -101,7 +99,7 @@ func (s *streams) pause() time.Duration {
 	return wait
 }
 
-// urgent reports whether there is something that does not wait.
+// urgent reports whether there is output that must not wait.
 func (s *streams) urgent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +111,7 @@ func (s *streams) urgent() bool {
 	return false
 }
 
-// sendOnce sends one batch; it reports whether there was anything to send.
+// sendOnce sends one batch. It reports whether there was anything to send.
 func (s *streams) sendOnce(ctx context.Context) bool {
 	frames, sent := s.collect()
 	if len(frames) == 0 || ctx.Err() != nil {
@@ -140,8 +138,8 @@ func (s *streams) sendOnce(ctx context.Context) bool {
 	return true
 }
 
-// collect takes a batch: of each block the next piece that the server does not
-// hold, blocks of one source in their order.
+// collect returns a batch: of each block the next piece that the server does not have, with the
+// blocks of one source in order.
 func (s *streams) collect() ([]perdure.Frame, []*block) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +160,7 @@ func (s *streams) collect() ([]perdure.Frame, []*block) {
 	return frames, sent
 }
 
-// settle takes in that the frames of a batch are no longer under way.
+// settle marks the frames of a batch as no longer in flight.
 func (s *streams) settle(sent []*block) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +170,7 @@ func (s *streams) settle(sent []*block) {
 	}
 }
 
-// block is what a source shows in one piece that grows, or an event.
+// block is a growing block of a source, or an event.
 type block struct {
 	stream     *stream
 	number     int64
@@ -180,9 +178,9 @@ type block struct {
 	place      perdure.Place
 	terminal   string // stdout or stderr
 	toolCallID string
-	sent       bool   // a frame of it is under way
-	held       int64  // bytes that the server holds
-	ahead      []byte // bytes after that
+	sent       bool   // a frame of it is in flight
+	held       int64  // bytes that the server has
+	ahead      []byte // bytes that the server does not have
 	fields     json.RawMessage
 	closing    bool
 	reason     perdure.BlockReason
@@ -191,8 +189,8 @@ type block struct {
 // due reports whether there is something to send.
 func (b *block) due() bool { return len(b.ahead) > 0 || b.closing || b.fields != nil }
 
-// urgent reports whether a block is to be sent at once: it begins, ends or is an event,
-// or a frame is full.
+// urgent reports whether a block must be sent at once: it begins, ends, is an event, or a frame is
+// full.
 func (b *block) urgent() bool {
 	return b.closing || b.fields != nil || len(b.ahead) >= maxFrame || len(b.ahead) > 0 && b.held == 0
 }
@@ -200,7 +198,7 @@ func (b *block) urgent() bool {
 func (b *block) frame() perdure.Frame {
 	n := min(len(b.ahead), maxFrame)
 	for n < len(b.ahead) && n > 0 && b.ahead[n]&0xC0 == 0x80 {
-		n-- // a piece never splits a character
+		n-- // never split a character
 	}
 	return perdure.Frame{
 		Lease: b.stream.task, AgentLease: b.stream.agent, Block: b.number, Type: b.kind, Place: b.place,
@@ -218,7 +216,7 @@ func (b *block) key() perdure.BlockKey {
 	return perdure.BlockKey{Attempt: b.stream.agent.Fence, Block: b.number}
 }
 
-// acknowledge takes in what the server said of a frame; the owner's mu is held.
+// acknowledge processes the server's reply to a frame; the owner's mu is held.
 func (st *stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
 	if r.Err != nil && forNow(r.Err) {
 		st.putOff(r.Err)
@@ -248,7 +246,7 @@ func (st *stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
 	st.signal()
 }
 
-// end drops a block of which nothing is left to send; the owner's mu is held.
+// end removes a block that is sent completely; the owner's mu is held.
 func (st *stream) end(b *block) {
 	if b.fields == nil && b.held > 0 {
 		st.ends = append(st.ends, perdure.BlockEnd{Key: b.key(), Length: b.held})
@@ -256,9 +254,8 @@ func (st *stream) end(b *block) {
 	st.blocks = slices.DeleteFunc(st.blocks, func(other *block) bool { return other == b })
 }
 
-// leaveOpen drops the blocks of which nothing is left to do but to close them, while
-// flush waits: what it returns closes them, in a commit that is made anyway. The
-// owner's mu is held.
+// leaveOpen removes the blocks that only need to be closed, while flush waits. The commit that
+// carries flush's result closes them. The owner's mu is held.
 func (st *stream) leaveOpen() {
 	if !st.flushing {
 		return
@@ -271,8 +268,8 @@ func (st *stream) leaveOpen() {
 	}
 }
 
-// putOff lets a source wait a little whose frame the server could not store now,
-// while others continue; the owner's mu is held. What the frame held is sent again.
+// putOff delays a source whose frame the server could not store now, while others continue. The
+// bytes of the frame are sent again. The owner's mu is held.
 func (st *stream) putOff(err error) {
 	if st.waits {
 		return
@@ -289,5 +286,5 @@ func (st *stream) putOff(err error) {
 	})
 }
 
-// errClosed is why a source that was closed takes nothing more.
+// errClosed is the error of a closed source.
 var errClosed = perdure.Errorf(perdure.LeaseLost, "the source is closed")

@@ -16,8 +16,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// shown is a server that keeps what is streamed to it, in the order in which
-// blocks begin.
+// shown is a server that stores streamed blocks in the order in which they begin.
 type shown struct {
 	perdure.Dispatch
 	mu     sync.Mutex // guards what follows
@@ -26,7 +25,7 @@ type shown struct {
 	refuse *perdure.Error
 	away   bool
 	bad    []string
-	// onAppend, unless nil, is called while a batch is under way.
+	// onAppend, unless nil, is called while a batch is in flight.
 	onAppend func()
 }
 
@@ -73,8 +72,7 @@ func (s *shown) Append(_ context.Context, frames []perdure.Frame) ([]perdure.Fra
 	return replies, nil
 }
 
-// close does what a commit does that has these ends: it closes the blocks of those
-// lengths.
+// close closes the blocks with the given lengths, as a commit does.
 func (s *shown) close(ends []perdure.BlockEnd) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +82,7 @@ func (s *shown) close(ends []perdure.BlockEnd) {
 	}
 }
 
-// list says what was shown, in order.
+// list returns the streamed content in order.
 func (s *shown) list() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +98,7 @@ func (s *shown) list() []string {
 	return all
 }
 
-// newShown returns a source whose server keeps what it shows.
+// newShown returns a source and the server that stores its content.
 func newShown(t *testing.T, ctx context.Context) (*shown, *stream) {
 	t.Helper()
 	s := &shown{blocks: map[perdure.BlockKey]*shownBlock{}}
@@ -167,7 +165,7 @@ func TestCharactersAreNeverSplit(t *testing.T) {
 	text := "aé€😀z"
 	for i := range len(text) {
 		st.Terminal("stdout", []byte(text[i:i+1]))
-		st.Terminal("stderr", []byte(text[len(text)-1-i:len(text)-i])) // backwards: rubbish
+		st.Terminal("stderr", []byte(text[len(text)-1-i:len(text)-i])) // backwards, so invalid
 	}
 	flush(t, st)
 	if got := s.list(); len(got) != 2 || got[0] != "terminalstdout:"+text {
@@ -176,7 +174,7 @@ func TestCharactersAreNeverSplit(t *testing.T) {
 	if len(s.bad) > 0 {
 		t.Errorf("pieces that no server takes: %s", s.bad)
 	}
-	// A long text is cut at characters, too.
+	// A long text is split at character boundaries, too.
 	long := strings.Repeat("€", maxFrame)
 	st.Text("x" + long)
 	flush(t, st)
@@ -185,8 +183,7 @@ func TestCharactersAreNeverSplit(t *testing.T) {
 	}
 }
 
-// Each byte that is no UTF-8 is replaced, so that the text does not depend on how
-// it was cut.
+// Each byte that is not UTF-8 is replaced, so that the text does not depend on how it was split.
 func TestInvalidBytesAreReplaced(t *testing.T) {
 	for in, want := range map[string]string{
 		"a\xffb": "terminalstdout:a\uFFFDb", "end\xe2\x82": "terminalstdout:end\uFFFD\uFFFD", "\xe2": "terminalstdout:\uFFFD", "\x80": "terminalstdout:\uFFFD",
@@ -202,8 +199,8 @@ func TestInvalidBytesAreReplaced(t *testing.T) {
 	s.want(t, "token:a\uFFFDb")
 }
 
-// Terminal output is kept up to 1 MiB of an attempt, both outputs together, at a
-// character's end, and marked once.
+// Terminal output is kept up to 1 MiB per attempt, both outputs together. It ends with a whole
+// character and is marked as truncated once.
 func TestTerminalIsTruncated(t *testing.T) {
 	s, st := newShown(t, t.Context())
 	st.Terminal("stderr", []byte("warning"))
@@ -230,9 +227,8 @@ func TestTerminalIsTruncated(t *testing.T) {
 	}
 }
 
-// The mark comes however the output is cut, also where a piece ends at the limit
-// and the rest comes later, or of the other stream; where there is no more it does
-// not come.
+// The mark does not depend on how the output is split, even if a piece ends at the limit and the
+// rest comes later or on the other stream. Without further output there is no mark.
 func TestTerminalIsMarkedHoweverItIsCut(t *testing.T) {
 	const limit = perdure.TerminalLimit
 	x := func(n int) []byte { return []byte(strings.Repeat("x", n)) }
@@ -282,9 +278,8 @@ func TestTerminalIsMarkedHoweverItIsCut(t *testing.T) {
 	}
 }
 
-// A flush waits for what was shown before it, not for what is shown meanwhile:
-// of a source that shows something new with every answer it comes back all the
-// same.
+// A flush waits only for earlier content. It returns even if the source adds content with every
+// reply.
 func TestFlushOfASourceThatGoesOn(t *testing.T) {
 	s, st := newShown(t, t.Context())
 	var over atomic.Bool
@@ -317,8 +312,8 @@ func TestRefusedSourceTakesNothingMore(t *testing.T) {
 	s.want(t)
 }
 
-// A source that is too far ahead of a server that is away waits, but not longer
-// than its code may run.
+// A source that is too far ahead of an unavailable server waits, but not longer than its code may
+// run.
 func TestSourceThatIsFarAhead(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s, st := newShown(t, ctx)
@@ -351,8 +346,8 @@ func TestSourceThatIsFarAhead(t *testing.T) {
 	}
 }
 
-// Ten models that speak fifty times a second each cost forty flushes a second and not
-// five hundred; the first piece of a part, its end and events never wait.
+// Ten models with fifty chunks per second each cost forty flushes per second instead of five
+// hundred. The first chunk of a part, its end, and events are not delayed.
 func TestTextThatGoesOnIsGathered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -409,13 +404,13 @@ func TestTextThatGoesOnIsGathered(t *testing.T) {
 	})
 }
 
-// A block that the server holds whole when its source ends is not closed by a frame of
-// its own: what the source commits next closes it. One whose close is under way, or
-// that has to say why it closes, is.
+// A block that the server has completely when its source ends is not closed by a separate frame:
+// the next commit of the source closes it. A close that is in flight, or that has a reason, is
+// sent.
 func TestWhatASourceCommitsNextClosesItsBlocks(t *testing.T) {
 	for name, c := range map[string]struct {
 		show   func(st *stream)
-		frames int // that close
+		frames int // with a close
 	}{
 		"held whole":    {func(st *stream) { st.Text("abc") }, 0},
 		"ended before":  {func(st *stream) { st.Text("abc"); st.Break() }, 1},
@@ -426,7 +421,7 @@ func TestWhatASourceCommitsNextClosesItsBlocks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, st := newShown(t, t.Context())
 				c.show(st)
-				time.Sleep(time.Second) // virtual: all that does not wait for its end is there
+				time.Sleep(time.Second) // virtual time; everything that does not wait for its end is sent
 				ends := flush(t, st)
 				closed := 0
 				for _, b := range s.blocks {
@@ -442,8 +437,7 @@ func TestWhatASourceCommitsNextClosesItsBlocks(t *testing.T) {
 	}
 }
 
-// A close that is under way when the source ends, and cannot be stored then, is left to
-// what the source commits next.
+// If a close in flight fails when the source ends, the source's next commit closes the block.
 func TestACloseThatFailsIsLeftToTheNextCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, st := newShown(t, t.Context())
@@ -456,7 +450,7 @@ func TestACloseThatFailsIsLeftToTheNextCommit(t *testing.T) {
 			}
 		}
 		st.Text("abc")
-		time.Sleep(time.Second) // virtual
+		time.Sleep(time.Second) // virtual time
 		ends.Store(true)
 		s.mu.Lock()
 		s.refuse = perdure.Errorf(perdure.Unavailable, "planned")

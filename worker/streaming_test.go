@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// All that was shown is stored before the commit that comes after it.
+// All streamed content is stored before the next commit.
 func TestStreamIsFlushedBeforeTheCommit(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	b.task("talk", func(ctx agent.TaskContext, n int) (int, error) {
@@ -54,8 +54,7 @@ func TestStreamIsFlushedBeforeTheCommit(t *testing.T) {
 	}
 }
 
-// A goroutine that streams beside Run while the execution suspends does not take
-// the run's next claim down with it.
+// A goroutine that streams while the execution suspends does not affect the run's next claim.
 func TestStreamingAcrossAWait(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	b.agent("a", func(ctx agent.Context) (string, error) {

@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// A drain takes all that are there, however many, in the order sent.
+// DrainSignals takes all pending signals, without a limit, in the order in which they were sent.
 func TestDrainTakesAll(t *testing.T) {
-	const many = 1300 // more than a claim, an answer or a decision is shown
+	const many = 1300 // more than a claim, a reply or a decision holds
 	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			if _, err := ctx.WaitSignal("go", 0); err != nil {
@@ -47,7 +47,7 @@ func TestDrainTakesAll(t *testing.T) {
 	})
 }
 
-// Trap 12: several of one name are queued; each wait takes one, in order.
+// Several signals of one name are queued; each wait takes one, in order (trap 12).
 func TestSeveralSignalsOfOneName(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
@@ -112,8 +112,8 @@ func TestSignalPatterns(t *testing.T) {
 	})
 }
 
-// A signal that is taken after a checkpoint that was put off is not consumed by
-// it: a crash gives it again.
+// A delayed checkpoint does not consume a signal that is taken after it. After a crash the signal
+// is delivered again.
 func TestSignalTakenAfterACheckpointThatWaits(t *testing.T) {
 	for name, take := range map[string]func(agent.Context) (perdure.Signal, error){
 		"wait": func(ctx agent.Context) (perdure.Signal, error) { return ctx.WaitSignal("m", 0) },
@@ -156,8 +156,8 @@ func TestSignalTakenAfterACheckpointThatWaits(t *testing.T) {
 	}
 }
 
-// Times run by the store's clock: a worker whose own is hours off sleeps as long
-// as any, and a sleep begun is not started again.
+// Times follow the store's clock. A worker whose clock is hours off sleeps for the correct time,
+// and a sleep that has begun is not restarted.
 func TestSleepIsTheStoresTime(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.ahead.Store(int64(7 * time.Hour)) // the workers' clock is 7 hours behind
@@ -181,7 +181,7 @@ func TestSleepIsTheStoresTime(t *testing.T) {
 			w.stop()
 			w = b.work(way)
 			waits := b.count(id, perdure.EventWaiting)
-			b.ahead.Add(int64(time.Hour)) // days pass in no time
+			b.ahead.Add(int64(time.Hour)) // time passes at once
 			b.until(id, "the next wait", func(x *perdure.Execution) bool {
 				return x.Status.Terminal() || x.Status == perdure.StatusWaiting && b.count(id, perdure.EventWaiting) > waits
 			})
@@ -193,8 +193,7 @@ func TestSleepIsTheStoresTime(t *testing.T) {
 	})
 }
 
-// A checkpoint begins the count of waits again, also one in the same commit as
-// the wait after it.
+// A checkpoint resets the count of waits, even if it is in the same commit as the wait after it.
 func TestWaitsAreCountedFromTheCheckpoint(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {

@@ -15,11 +15,10 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// modes are the persistence modes: what an agent does, and what becomes of it,
-// is the same in each.
+// modes are the persistence modes. Agents behave the same in each of them.
 var modes = []perdure.PersistenceMode{perdure.Remote, perdure.Local}
 
-// tour is an agent that uses everything once, and counts what may happen once.
+// tour is an agent that uses every feature once, and counts the effects that may occur only once.
 type tour struct {
 	mu  sync.Mutex // guards ran
 	ran map[string]int
@@ -32,7 +31,7 @@ func (o *tour) count(what string, id uuid.UUID) {
 	o.ran[id.String()+" "+what]++
 }
 
-// big does not fit into a row or a message.
+// big is too large for a row or a message.
 var big = strings.Repeat("0123456789abcdef", 4<<10)
 
 type tourState struct{ Phase int }
@@ -129,7 +128,7 @@ var phases = []func(*tour, agent.Context) error{
 	},
 }
 
-// takeTour runs some tours and compares what became of them with what must.
+// takeTour runs some tours and checks their outcomes.
 func takeTour(t *testing.T, mode perdure.PersistenceMode, lease time.Duration, workers int, change func(b *bench) func(*Config)) {
 	b := newBench(t, lease)
 	b.mode = mode
@@ -142,7 +141,7 @@ func takeTour(t *testing.T, mode perdure.PersistenceMode, lease time.Duration, w
 	for range 3 {
 		id := b.start("tour")
 		ids = append(ids, id)
-		b.signal(id, "say.one", `"one"`) // before it asks
+		b.signal(id, "say.one", `"one"`) // before the agent waits for it
 	}
 	for _, id := range ids {
 		b.waiting(id, "signal")
@@ -177,7 +176,7 @@ func (o *tour) define() {
 	b.tasks = append(b.tasks, agent.DefineTask("large", func(agent.TaskContext, int) (string, error) { return big, nil }))
 }
 
-// check compares what became of a tour with what must.
+// check checks the outcome of a tour.
 func (o *tour) check(id uuid.UUID) {
 	o.Helper()
 	o.output(id, fmt.Sprintf(`%s|[0 2 4 6](9)|"one"(5)|"two"(5)|"three"(7)`, short(big)))
@@ -189,15 +188,15 @@ func (o *tour) check(id uuid.UUID) {
 			o.Errorf("%d %s events, want %d", n, what, want)
 		}
 	}
-	// The task that Select did not choose may still run when the execution
-	// ends, and is cancelled then.
+	// The task that Select did not choose may still run when the execution ends. It is then
+	// cancelled.
 	if n := o.bench.count(id, perdure.EventTaskFailed) + o.bench.count(id, perdure.EventTaskCancelled); n != 2 {
 		o.Errorf("%d tasks failed or were cancelled, want 2", n)
 	}
 }
 
-// checkShown compares what a tour has shown: in the log, or at the worker by the
-// hashes that the log has in its place.
+// checkShown checks the streamed content of a tour: in the log, or at the worker by the hashes in
+// the log.
 func (o *tour) checkShown(id uuid.UUID) {
 	o.Helper()
 	want := []string{"doubling 0", "doubling 1", "doubling 2", "doubling 21", "doubling 3", "ok", "ok", "ok", "ok", "ok", "welcome"}
@@ -232,8 +231,8 @@ func parked(n int) func(*bench) func(*Config) {
 	return func(*bench) func(*Config) { return func(c *Config) { c.Parked = n } }
 }
 
-// However a run is cut up, what becomes of it is the same: continued in place,
-// entered again at every wait, or something in between.
+// The outcome is the same whether a run continues in place, is entered again at every wait, or
+// something in between.
 func TestOutcomeIsTheSameHoweverItGoesOn(t *testing.T) {
 	for name, test := range map[string]struct {
 		workers int
@@ -254,8 +253,7 @@ func TestOutcomeIsTheSameHoweverItGoesOn(t *testing.T) {
 	}
 }
 
-// Whatever happens to the calls between worker and server, the outcome is the
-// same.
+// The outcome is the same whatever faults the calls between worker and server have.
 func TestOutcomeIsTheSameUnderFaults(t *testing.T) {
 	for name, plan := range map[string]func(string, int) fault{
 		"everything arrives twice":  func(string, int) fault { return twice },

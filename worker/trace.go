@@ -11,14 +11,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// All spans of an execution are of the trace that its start was part of, on
-// whatever worker: the execution keeps the traceparent. A span covers one claim,
-// from where it begins to where the execution waits, ends or is lost. What was
-// before is linked to.
+// All spans of an execution belong to the trace of its start, on every worker; the execution stores
+// the traceparent. A span covers one claim, from its beginning until the execution waits, ends or
+// is lost. It is linked to the previous span.
 
 const tracerName = "github.com/perdure/perdure/worker"
 
-// tracer is nil where nobody asked for spans.
+// tracer returns nil if no TracerProvider is configured.
 func (w *Worker) tracer() trace.Tracer {
 	if w.TracerProvider == nil {
 		return nil
@@ -26,7 +25,7 @@ func (w *Worker) tracer() trace.Tracer {
 	return w.TracerProvider.Tracer(tracerName)
 }
 
-// remote is the span that a traceparent names; an invalid one if it is none.
+// remote returns the span of a traceparent; an invalid span if the traceparent is invalid.
 func remote(traceparent string) trace.SpanContext {
 	if traceparent == "" {
 		return trace.SpanContext{}
@@ -35,15 +34,14 @@ func remote(traceparent string) trace.SpanContext {
 	return trace.SpanContextFromContext(ctx)
 }
 
-// traceparent names the span of a context; "" where there is none.
+// traceparent returns the traceparent of a context's span; "" if there is none.
 func traceparent(ctx context.Context) string {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
 	return carrier["traceparent"]
 }
 
-// begun is a span that has begun, in a context that holds nothing else. The zero
-// value is none.
+// begun is a started span, in a context with no other values. The zero value is no span.
 type begun struct{ ctx context.Context }
 
 func (b begun) span() trace.Span {
@@ -61,7 +59,7 @@ func (b begun) in(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, b.span())
 }
 
-// end ends the span; err, if any, says why it failed.
+// end ends the span; err, if not nil, is recorded as the failure.
 func (b begun) end(err error) {
 	if b.ctx == nil {
 		return
@@ -80,8 +78,8 @@ func execution(id, worker string) []attribute.KeyValue {
 	}
 }
 
-// beginSpan begins the span of a claim. It links the one that the goroutine was
-// parked under, or else the one that the newest checkpoint was made under.
+// beginSpan starts the span of a claim. It links the span under which the goroutine was parked, or
+// else the span under which the newest checkpoint was created.
 func (r *run) beginSpan(c perdure.AgentClaim) {
 	tracer := r.w.tracer()
 	if tracer == nil {
@@ -114,7 +112,7 @@ func (r *run) endSpan() {
 	}
 }
 
-// spanned is ctx with the span of the claim.
+// spanned returns ctx with the span of the claim.
 func (r *run) spanned(ctx context.Context) context.Context {
 	if b := r.span.Load(); b != nil {
 		return b.in(ctx)
@@ -122,8 +120,8 @@ func (r *run) spanned(ctx context.Context) context.Context {
 	return ctx
 }
 
-// Value implements context.Context: what agent code derives from the run has the
-// span of the claim that it runs under now.
+// Value implements context.Context. Contexts that agent code derives from the run have the span of
+// the current claim.
 func (r *run) Value(key any) any {
 	if b := r.span.Load(); b != nil {
 		if v := b.ctx.Value(key); v != nil {
@@ -133,8 +131,8 @@ func (r *run) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// beginAttemptSpan begins the span of an attempt: under the claim's that asked for
-// it where that is here, else under what the execution was started by.
+// beginAttemptSpan starts the span of an attempt. Its parent is the span of the claim that
+// scheduled the task, if that span is here, else the span of the execution's start.
 func (w *Worker) beginAttemptSpan(c perdure.TaskClaim, asked trace.SpanContext) begun {
 	tracer := w.tracer()
 	if tracer == nil {
@@ -150,7 +148,7 @@ func (w *Worker) beginAttemptSpan(c perdure.TaskClaim, asked trace.SpanContext) 
 	return begun{ctx}
 }
 
-// spanOf is the context of the span of the execution's claim, if it is here.
+// spanOf returns the span of the execution's claim, if it is here.
 func (w *Worker) spanOf(c perdure.TaskClaim) trace.SpanContext {
 	w.mu.Lock()
 	r := w.runs[c.Lease.ExecutionID]
@@ -167,7 +165,7 @@ func (w *Worker) spanOf(c perdure.TaskClaim) trace.SpanContext {
 	return trace.SpanContext{}
 }
 
-// called wraps a call of the server in a span, under that of ctx.
+// called wraps a call to the server in a span, as a child of ctx's span.
 func (w *Worker) called(ctx context.Context, name string, call func(ctx context.Context) error) error {
 	tracer := w.tracer()
 	if tracer == nil || !trace.SpanFromContext(ctx).IsRecording() {

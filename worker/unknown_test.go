@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// What an attempt said of itself with a heartbeat that the server could not take
-// is said again with the next, and its code continues.
+// If the server could not process a heartbeat, the next one repeats the attempt's signs of life,
+// and its code continues.
 func TestWhatAnUnknownBeatSaidIsSaidAgain(t *testing.T) {
 	b := newBench(t, 600*time.Millisecond)
 	enough := make(chan struct{})
@@ -28,7 +28,7 @@ func TestWhatAnUnknownBeatSaidIsSaidAgain(t *testing.T) {
 		return "fine", err
 	})
 	f := &faulty{}
-	said := 0 // beats are one after the other
+	said := 0 // heartbeats are sequential
 	f.onHeartbeat = func(h perdure.Heartbeat, r *perdure.HeartbeatReply) error {
 		if len(h.Tasks) != 1 || !h.Tasks[0].Alive || string(h.Tasks[0].Progress) != "7" {
 			return nil
@@ -45,8 +45,7 @@ func TestWhatAnUnknownBeatSaidIsSaidAgain(t *testing.T) {
 	b.output(b.start("a"), "fine")
 }
 
-// A frame that could not be stored now is sent again, while what other sources
-// show continues.
+// A frame that could not be stored temporarily is sent again, while other sources continue.
 func TestAFrameThatCouldNotBeStoredNowIsSentAgain(t *testing.T) {
 	for _, code := range []perdure.Code{perdure.Unavailable, perdure.RateLimited, perdure.Internal} {
 		t.Run(string(code), func(t *testing.T) {
@@ -101,7 +100,7 @@ func TestAFrameThatCouldNotBeStoredNowIsSentAgain(t *testing.T) {
 	}
 }
 
-// choosy is a server that refuses some frames, and stores the rest of a batch.
+// choosy is a server that refuses some frames and stores the rest of a batch.
 type choosy struct {
 	perdure.Dispatch
 	refuse func(perdure.Frame) *perdure.Error

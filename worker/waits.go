@@ -13,46 +13,45 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// asking is one wait whose outcome may be another the next time it is asked
-// for. Its outcome is recorded, so that a function that is entered again comes
-// to the same.
+// asking is one wait whose outcome may differ the next time. Its outcome is recorded, so that a
+// function that is entered again has the same outcome.
 type asking struct {
 	name    string
-	number  int // how often it was asked for since the checkpoint
-	outcome int // what it came to, if that is recorded
+	number  int // count of this wait since the checkpoint
+	outcome int // the recorded outcome, or NoOutcome
 }
 
-// asks is what is counted of waits since the checkpoint.
+// asks counts the waits since the checkpoint.
 type asks struct {
 	count map[string]int
 	asked perdure.Asked
 	chose []perdure.Choice // not committed yet
 }
 
-// Outcomes of a wait for signals with a timeout. A signal that came is found
-// again by itself.
+// Outcomes of a wait for signals with a timeout. The signal that arrived is not recorded, because
+// it is found again.
 const (
 	signalCame = 0
 	timedOut   = 1
 )
 
-// waitName names waits for the same things.
+// waitName returns a name that is equal for waits for the same things.
 func waitName(what string, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
 	return what + " " + hex.EncodeToString(sum[:8])
 }
 
-// timer names the nth timer of the wait.
+// timer returns the name of the nth timer of the wait.
 func (a asking) timer(n int) string { return perdure.TimerName(a.name, a.number, n) }
 
-// ask begins a wait of the name.
+// ask begins a wait with the name.
 func (r *run) ask(name string) asking {
 	r.asks.count[name]++
 	number := r.asks.count[name]
 	return asking{name, number, r.asks.asked.Outcome(name, number)}
 }
 
-// chose records what a wait came to, with the next commit.
+// chose records the outcome of a wait in the next commit.
 func (r *run) chose(a asking, index int) {
 	c := perdure.Choice{Name: a.name, Number: a.number, Index: index}
 	r.asks.asked = r.asks.asked.With(c)
@@ -68,7 +67,7 @@ func (r *run) Sleep(d time.Duration) error {
 	if a.outcome != perdure.NoOutcome {
 		return nil
 	}
-	_, err := r.suspend(perdure.WaitAfter(a.timer(0), d)) // the store's clock says when
+	_, err := r.suspend(perdure.WaitAfter(a.timer(0), d)) // the store's clock decides
 	if err == nil {
 		r.chose(a, 0)
 	}
@@ -115,7 +114,7 @@ func idsOf(futures []agent.Future) []string {
 	return ids
 }
 
-// awaitMet waits until the futures are as wanted.
+// awaitMet waits until the condition over the futures is met.
 func (r *run) awaitMet(how agent.How, futures []agent.Future, wait perdure.Wait) ([]agent.Result, error) {
 	for !met(how, r.results(futures)) {
 		if _, err := r.suspend(wait); err != nil {
@@ -125,8 +124,8 @@ func (r *run) awaitMet(how agent.How, futures []agent.Future, wait perdure.Wait)
 	return r.results(futures), nil
 }
 
-// refresh learns which of the futures have ended meanwhile: the first in input
-// order decides, also where only a later one's end was heard of.
+// refresh reads which of the futures have ended. The first in input order decides, even if only the
+// end of a later one was reported.
 func (r *run) refresh(futures []agent.Future) error {
 	var ids []uuid.UUID
 	for _, f := range futures {
@@ -143,8 +142,8 @@ func (r *run) refresh(futures []agent.Future) error {
 	return err
 }
 
-// awaitAgain returns the outcome that was decided by the ith future before: what
-// has ended since and would come before it does not count.
+// awaitAgain returns the recorded outcome, which the ith future decided. Futures that ended since
+// then and precede it do not count.
 func (r *run) awaitAgain(how agent.How, futures []agent.Future, i int) ([]agent.Result, error) {
 	_, err := r.awaitMet(agent.All, futures[i:i+1], perdure.WaitTask(futures[i].ID))
 	if err != nil {
@@ -159,8 +158,7 @@ func (r *run) awaitAgain(how agent.How, futures []agent.Future, i int) ([]agent.
 	return results, nil
 }
 
-// decides returns the first result that ends a wait ahead of the others' end, -1
-// if none does.
+// decides returns the index of the first result that ends a wait early, -1 if there is none.
 func decides(how agent.How, results []agent.Result) int {
 	for i, result := range results {
 		switch {
@@ -174,7 +172,7 @@ func decides(how agent.How, results []agent.Result) int {
 	return -1
 }
 
-// met reports whether a wait is over, from what is known.
+// met reports whether a wait is over, by what is known here.
 func met(how agent.How, results []agent.Result) bool {
 	for _, result := range results {
 		if !result.Ended() {
@@ -192,7 +190,7 @@ func (r *run) results(futures []agent.Future) []agent.Result {
 	return results
 }
 
-// waitFor is the stored form of the same condition.
+// waitFor returns the stored form of the same condition.
 func waitFor(how agent.How, futures []agent.Future) perdure.Wait {
 	all := make([]perdure.Wait, len(futures))
 	for i, f := range futures {
@@ -216,7 +214,7 @@ func waitFor(how agent.How, futures []agent.Future) perdure.Wait {
 	return perdure.WaitAll(all...)
 }
 
-// fetch learns how a task that has ended stands, if that is not known here.
+// fetch reads the state of an ended task, if it is not known here.
 func (r *run) fetch(id uuid.UUID) error {
 	return r.refresh([]agent.Future{agent.FutureOf(id, "")})
 }

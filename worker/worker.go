@@ -1,8 +1,7 @@
-// Package worker claims executions and tasks and runs the code that is
-// registered for their kinds. A suspended execution's goroutine is parked, and
-// continues in place if this worker claims the execution again with nothing
-// changed in between; otherwise it is discarded and the execution is entered
-// again from the top.
+// Package worker claims executions and tasks, and runs the code that is registered for their kinds.
+// The goroutine of a suspended execution is parked. It continues in place if this worker claims the
+// execution again and nothing has changed in between. Otherwise the goroutine is discarded, and the
+// function is entered again from the top.
 package worker
 
 import (
@@ -22,64 +21,60 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Config says how a worker runs. Dispatch is needed; every other zero value
-// works.
+// Config configures a worker. Dispatch is required; every other field may be zero.
 type Config struct {
-	// Dispatch is the server: remote.Dial's client, or the engine in process.
+	// Dispatch is the server: the client of remote.Dial, or the engine in process.
 	Dispatch perdure.Dispatch
-	// ID is the worker's; default: that of Local, or random.
+	// ID is the worker's id; default: the id of Local, or a random one.
 	ID uuid.UUID
-	// Local keeps the contents of LOCAL executions, which this worker may claim
-	// then; nil claims none. The worker has the store's stable id. It is the
-	// caller's to close, once Run has returned.
+	// Local stores the contents of LOCAL executions. If it is set, this worker may claim such
+	// executions, and has the store's stable id. The caller must close it after Run has returned.
 	Local *local.Store
-	// Results keeps the results of task kinds that have a Replay until the server
-	// has stored them; default: that of Local. Nil without Local: such a result is
-	// lost with the process, and the attempt is repeated.
+	// Results stores the results of task kinds with a Replay until the server has stored them;
+	// default: the one of Local. If it is nil and there is no Local, such a result is lost with the
+	// process, and the attempt is repeated.
 	Results *results.Store
-	// Queues that it takes work from; default: "default". They and the kinds that are
-	// registered are bounded: see perdure.CheckPollSize.
+	// Queues are the queues from which the worker takes work; default: "default". The numbers of
+	// queues and registered kinds are limited; see perdure.CheckPollSize.
 	Queues []string
-	// Plain asks the server for each record of a function that is entered again, and
-	// not for pages of them.
+	// Plain requests the records of a function that is entered again one by one, instead of in
+	// pages.
 	Plain bool
-	// Agents bounds the executions whose code runs at once; default 50.
+	// Agents is the maximum number of executions whose code runs at once; default 50.
 	Agents int
-	// Tasks bounds the attempts that run at once; default 20.
+	// Tasks is the maximum number of attempts that run at once; default 20.
 	Tasks int
-	// Parked bounds the goroutines kept of suspended executions; default 1,000.
-	// Below 0 none is kept: every wait enters the function again.
+	// Parked is the maximum number of parked goroutines of suspended executions; default 1,000. If
+	// it is negative, none is parked, and every wait enters the function again.
 	Parked int
-	// ParkedBytes bounds what those hold: their state, signals, results and
-	// entries; default 256 MiB. The one that has waited longest goes first.
+	// ParkedBytes is the maximum memory of parked goroutines: their state, signals, results and
+	// entries; default 256 MiB. The goroutine that has waited longest is discarded first.
 	ParkedBytes int
-	// ParkedFor is how long one is kept; default 10 min.
+	// ParkedFor is the maximum time for which a goroutine is parked; default 10 min.
 	ParkedFor time.Duration
-	// Drain is how long running work may take to end at shutdown before it is
-	// cancelled and given back; default 30 s. Below 0 it is cancelled at once.
+	// Drain is the time that running work has to end at shutdown before it is cancelled and
+	// released; default 30 s. If it is negative, work is cancelled at once.
 	Drain time.Duration
-	// Grace is how long cancelled code may take to return, before the worker
-	// gives back what it held and Run returns without it; default 5 s.
+	// Grace is the time that cancelled code has to return before the worker releases its claims and
+	// Run returns without it; default 5 s.
 	Grace time.Duration
-	// StoreFor is how long a server may answer a commit, or the end of an attempt,
-	// with nothing but internal; default 5 min. Then the execution is given back for
-	// another worker, and fails after ten of those; a task fails with not_stored.
+	// StoreFor is the time for which a server may return nothing but internal for a commit or the
+	// end of an attempt; default 5 min. After that, an execution is released for another worker,
+	// and fails after ten releases. A task fails with not_stored.
 	StoreFor time.Duration
-	// TextEvery is how long text that continues may wait, so that one flush of the
-	// server's disk stores more of it; default 25 ms. The first piece of a part and its
-	// last one never wait. Below 0 none does.
+	// TextEvery is the maximum delay of continued text, so that one flush of the server's disk
+	// stores more of it; default 25 ms. The first and the last piece of a part are not delayed. If
+	// it is negative, nothing is delayed.
 	TextEvery time.Duration
-	// PollWait is how long one poll waits at the server; default 20 s.
+	// PollWait is the time for which one poll waits at the server; default 20 s.
 	PollWait time.Duration
-	Clock    func() time.Duration // how leases are measured; default: since boot, suspend included
-	// Report, if set, is told what looks like a mistake of agent code, in words:
-	// an entry that a function entered again appends a second time.
+	Clock    func() time.Duration // the clock of leases; default: time since boot, suspend included
+	// Report, if set, is called with a description of a probable mistake in agent code, such as an
+	// entry that a function entered again appends a second time.
 	Report func(string)
-	// Observer is told what the worker does; may be nil. worker/metrics makes one
-	// that counts.
+	// Observer observes the worker; may be nil. Package worker/metrics has one that counts.
 	Observer *Observer
-	// TracerProvider makes spans of claims, attempts, and calls of models and
-	// tools; nil makes none.
+	// TracerProvider creates spans of claims, attempts, and model and tool calls; nil creates none.
 	TracerProvider trace.TracerProvider
 	Logger         *slog.Logger
 	Version        string
@@ -96,24 +91,24 @@ type Worker struct {
 	agentSlots slots
 	taskSlots  slots
 	work       sync.WaitGroup // runs and attempts
-	goroutines sync.WaitGroup // of runs, the parked ones too
+	goroutines sync.WaitGroup // of runs, including parked ones
 	streams    *streams
 	paths      paths
 
-	mu          sync.Mutex // guards what follows
+	mu          sync.Mutex // guards the fields below
 	draining    bool
 	runs        map[uuid.UUID]*run     // executions whose code runs, by id
-	parked      map[uuid.UUID]*run     // executions whose goroutine is kept
-	waiting     list.List              // of those, as *run; the one that has waited longest first
-	parkedBytes int                    // what those hold
+	parked      map[uuid.UUID]*run     // executions with a parked goroutine
+	waiting     list.List              // the parked runs, as *run; the one that has waited longest first
+	parkedBytes int                    // their memory
 	begun       map[*run]bool          // every run whose goroutine has not ended
 	attempts    map[uuid.UUID]*attempt // by claim id
-	overdue     []perdure.AgentRelease // to give back once the server is there again
-	unreached   error                  // of the last poll or heartbeat
+	overdue     []perdure.AgentRelease // to release once the server is reachable
+	unreached   error                  // error of the last poll or heartbeat
 	registered  chan struct{}
 }
 
-// New creates a worker. Register what it can run, then Run it.
+// New creates a worker. Register its agents and tasks, then call Run.
 func New(c Config) *Worker {
 	var kept *local.Dispatch
 	if c.Local != nil {
@@ -159,8 +154,8 @@ func setDefault[T int | time.Duration](field *T, value T) {
 	}
 }
 
-// RegisterAgent adds an agent. It panics on a kind that is taken: two agents of
-// one kind are a mistake of the program.
+// RegisterAgent adds an agent. It panics if the kind is already registered, because that is a
+// programming error.
 func (w *Worker) RegisterAgent(d agent.Definition) {
 	if _, taken := w.agents[d.Spec.Kind]; taken || d.Spec.Kind == "" {
 		panic(fmt.Sprintf("worker: the agent kind %q is empty or registered already", d.Spec.Kind))
@@ -168,7 +163,7 @@ func (w *Worker) RegisterAgent(d agent.Definition) {
 	w.agents[d.Spec.Kind] = d
 }
 
-// RegisterTask adds a task kind, with the same rule.
+// RegisterTask adds a task kind. It panics if the kind is already registered.
 func (w *Worker) RegisterTask(d agent.TaskDefinition) {
 	if _, taken := w.tasks[d.Spec.Kind]; taken || d.Spec.Kind == "" {
 		panic(fmt.Sprintf("worker: the task kind %q is empty or registered already", d.Spec.Kind))
@@ -176,15 +171,14 @@ func (w *Worker) RegisterTask(d agent.TaskDefinition) {
 	w.tasks[d.Spec.Kind] = d
 }
 
-// Registered is closed once the server knows the worker's kinds.
+// Registered returns a channel that is closed once the server knows the worker's kinds.
 func (w *Worker) Registered() <-chan struct{} { return w.registered }
 
-// Run works until ctx ends, then drains: it polls no more, gives back what
-// waits, lets what runs end for Config.Drain, then cancels it and gives it
-// back. Code that does not return even then is left behind: its work is given
-// back, and the error names it; it ends with the process. Another error says
-// that the worker could not be registered, or that it names more queues and kinds
-// than perdure.CheckPollSize takes.
+// Run works until ctx ends, then drains. It stops polling, discards parked goroutines, and waits up
+// to Config.Drain for running work. Then it cancels the rest and releases its claims. Code that
+// does not return within Config.Grace is abandoned: its claims are released, and the error names
+// it. It ends with the process. Other errors: the worker could not be registered, or it has more
+// queues and kinds than perdure.CheckPollSize allows.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.checkPolls(); err != nil {
 		return err
@@ -193,7 +187,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	close(w.registered)
-	// Work outlives ctx while it drains.
+	// Work continues after ctx while the worker drains.
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	w.streams = newStreams(w.Dispatch, w.lineOf(), w.TextEvery)
@@ -225,7 +219,7 @@ func (w *Worker) checkPolls() error {
 	}
 	queues := len(w.Queues)
 	if w.kept != nil {
-		queues++ // that of its LOCAL executions
+		queues++ // the queue of its LOCAL executions
 	}
 	if err := perdure.CheckPollSize(queues, len(w.tasks)); err != nil {
 		return fmt.Errorf("worker: tasks: %w", err)
@@ -255,7 +249,7 @@ func (w *Worker) isDraining() bool {
 	return w.draining
 }
 
-// kinds lists the registered kinds.
+// kinds returns the registered kinds.
 func kinds[T any](registered map[string]T) []string {
 	names := make([]string, 0, len(registered))
 	for name := range registered {
@@ -265,7 +259,7 @@ func kinds[T any](registered map[string]T) []string {
 	return names
 }
 
-// slots bounds what runs at once.
+// slots limits concurrency.
 type slots chan struct{}
 
 func newSlots(n int) slots { return make(slots, n) }
@@ -280,7 +274,7 @@ func (s slots) acquire(ctx context.Context) bool {
 	}
 }
 
-// try takes up to n slots that are free now.
+// try takes up to n free slots without waiting.
 func (s slots) try(n int) int {
 	for got := range n {
 		select {
@@ -298,6 +292,6 @@ func (s slots) release(n int) {
 	}
 }
 
-// offer is how many slots an eager claim may take: half of the free ones, so
-// that polls and eager claims do not starve each other.
+// offer returns the number of slots that an eager claim may take: half of the free ones, so that
+// polls and eager claims do not starve each other.
 func (s slots) offer() int { return (cap(s) - len(s) + 1) / 2 }

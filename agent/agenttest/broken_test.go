@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// wantFinding checks that a check finds something, that it says at which point,
-// and that one of the findings tells what to do.
+// wantFinding checks that a check reports findings, each with its point, and that one of them
+// contains advice.
 func wantFinding(t *testing.T, found []string, want ...string) {
 	t.Helper()
 	if len(found) == 0 {
@@ -31,7 +31,7 @@ func say(ctx agent.Context, text string) error {
 	return err
 }
 
-// An entry without a key is appended again by a function that is entered again.
+// A function that is entered again appends an entry without a key a second time.
 func TestCatchesUnkeyedAppend(t *testing.T) {
 	s := Scenario{
 		Agent: agent.DefineFunc("unkeyed", func(ctx agent.Context, _ int) (string, error) {
@@ -50,7 +50,7 @@ func TestCatchesUnkeyedAppend(t *testing.T) {
 	wantFinding(t, loseLeaseAtEveryPoint(t, s), "lost its lease", "agent.WithKey")
 }
 
-// A task's input from the clock or from chance is another task each time.
+// A task whose input depends on the clock or on chance is another task each time.
 func TestCatchesInputsThatChange(t *testing.T) {
 	for name, input := range map[string]func() any{
 		"time":   func() any { return time.Now() },
@@ -63,8 +63,8 @@ func TestCatchesInputsThatChange(t *testing.T) {
 				}),
 				Input: 1,
 				Tasks: []agent.TaskDefinition{Result("work", "done")},
-				// What is right differs from run to run, too; so inputs do not count,
-				// but how many tasks there are does.
+				// A correct outcome differs between runs, too. So the inputs are ignored, but the
+				// number of tasks is compared.
 				Normalize: func(o *Outcome) {
 					for i := range o.Tasks {
 						o.Tasks[i].Input = nil
@@ -79,7 +79,7 @@ func TestCatchesInputsThatChange(t *testing.T) {
 	}
 }
 
-// A variable outside remembers what was never committed, or of another run.
+// A global variable keeps state that was never committed, or that belongs to another run.
 func TestCatchesStateInAVariable(t *testing.T) {
 	greeted := false
 	s := Scenario{
@@ -94,15 +94,15 @@ func TestCatchesStateInAVariable(t *testing.T) {
 		}),
 		Input:  1,
 		Tasks:  []agent.TaskDefinition{Result("work", "done")},
-		Before: func(*Scenario) { greeted = false }, // each run begins in a process of its own
+		Before: func(*Scenario) { greeted = false }, // each run begins in a new process
 	}
 	wantFinding(t, crashAtEveryCommit(t, s),
 		"died just before the commit of 1 entry, 1 task, a wait for a task (write 1)", "A message is missing (user: hello)", "Checkpoint and State")
-	greeted, s.Before = false, nil // one run after the other in one process, as executions are
+	greeted, s.Before = false, nil // consecutive executions in one process
 	wantFinding(t, crashAtEveryCommit(t, s), "Checkpoint and State")
 }
 
-// A value kept in a closure shows in the output.
+// A value kept in a closure is visible in the output.
 func TestCatchesOutputFromAVariable(t *testing.T) {
 	entered := 0
 	s := Scenario{
@@ -118,7 +118,7 @@ func TestCatchesOutputFromAVariable(t *testing.T) {
 	wantFinding(t, crashAtEveryCommit(t, s), "the output", "variables outside of the function")
 }
 
-// A kind that nobody runs is told at once, not after a year.
+// A kind without a worker is reported at once, not after a year.
 func TestTellsOfMissingTask(t *testing.T) {
 	r := Scenario{
 		Agent: agent.DefineFunc("hopeful", func(ctx agent.Context, _ int) (string, error) { return agent.Call[string](ctx, "nobody", 1) }),
@@ -130,7 +130,7 @@ func TestTellsOfMissingTask(t *testing.T) {
 	}
 }
 
-// A run that does not end says what it waits for.
+// A run that does not end reports what it waits for.
 func TestTellsOfRunWithoutEnd(t *testing.T) {
 	r := Scenario{
 		Agent: agent.DefineFunc("eternal", func(ctx agent.Context, _ int) (string, error) { return "", ctx.Sleep(time.Hour << 20) }),
@@ -139,7 +139,7 @@ func TestTellsOfRunWithoutEnd(t *testing.T) {
 	wantFinding(t, r.faults, "after 8760h0m0s of virtual time", "waiting for a timer")
 }
 
-// A wrong scenario is told in its own words.
+// An invalid scenario has its own error message.
 func TestTellsOfWrongScenario(t *testing.T) {
 	wantFinding(t, Scenario{Input: 1}.run(t, plan{}, 0).faults, "needs a Model")
 	typed := agent.DefineFunc("typed", func(agent.Context, int) (int, error) { return 0, nil })
@@ -149,7 +149,7 @@ func TestTellsOfWrongScenario(t *testing.T) {
 	wantFinding(t, found, "undisturbed: the execution cannot be started")
 }
 
-// Each point is come to in turn, before and after, and none is left out.
+// Every point is reached in turn, before and after the commit, and none is skipped.
 func TestComesToEveryPoint(t *testing.T) {
 	s := Scenario{
 		Agent: agent.DefineFunc("steps", func(ctx agent.Context, n int) (int, error) {
@@ -179,8 +179,7 @@ func TestComesToEveryPoint(t *testing.T) {
 	}
 }
 
-// A task that may have taken effect is not run again, and what its agent makes
-// of that is its own.
+// A task that may have taken effect is not run again. The agent's reaction is not compared.
 func TestInterruptedTaskIsNotCompared(t *testing.T) {
 	effects := 0
 	s := Scenario{

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// shown is how many findings a check tells before it stops.
+// shown is the number of findings after which a check stops.
 const shown = 3
 
-// Run runs the scenario once, undisturbed, and returns its outcome. The goroutine
-// is parked at each wait, and continues in place.
+// Run runs the scenario once without disturbance and returns its outcome. The goroutine is parked
+// at each wait and continues in place.
 func Run(t *testing.T, s Scenario) Outcome {
 	t.Helper()
 	r := s.run(t, plan{}, 0)
@@ -17,8 +17,8 @@ func Run(t *testing.T, s Scenario) Outcome {
 	return r.Outcome
 }
 
-// Reentered runs the scenario with no goroutine kept over a wait: the function
-// is entered again from the top after each. The outcome must be that of Run.
+// Reentered runs the scenario without parked goroutines: after each wait the function is entered
+// again from the top. The outcome must equal that of Run.
 func Reentered(t *testing.T, s Scenario) Outcome {
 	t.Helper()
 	o, found := reentered(t, s)
@@ -26,33 +26,32 @@ func Reentered(t *testing.T, s Scenario) Outcome {
 	return o
 }
 
-// CrashAtEveryCommit runs the scenario once for each commit and each end of a
-// task's attempt, and twice at that: the worker dies just before it is stored,
-// or just after, before it hears so. Another worker continues, and the outcome
-// must be that of Run.
+// CrashAtEveryCommit runs the scenario twice for each commit and each end of a task's attempt. In
+// one run the worker dies just before it is stored. In the other it dies just after it is stored,
+// before the reply arrives. Another worker continues, and the outcome must equal that of Run.
 func CrashAtEveryCommit(t *testing.T, s Scenario) {
 	t.Helper()
 	report(t, crashAtEveryCommit(t, s))
 }
 
-// DeliverTwice has every call that changes something arrive twice, as after a
-// lost answer; once the first answer counts, once the second. Polls come once: a
-// claim whose answer is lost comes back when its lease is over.
+// DeliverTwice delivers every call that changes data twice, as after a lost reply. One run uses the
+// first reply, another run the second. Polls are delivered once: if the reply to a claim is lost,
+// the lease expires and another claim follows.
 func DeliverTwice(t *testing.T, s Scenario) {
 	t.Helper()
 	report(t, deliverTwice(t, s))
 }
 
-// LoseLeaseAtEveryPoint runs the scenario twice for each call by which a worker
-// writes: before it arrives, the worker loses all that it holds to another one,
-// and does not know. Its call arrives when the other has begun, or when all is
-// over; neither may have an effect.
+// LoseLeaseAtEveryPoint runs the scenario twice for each call by which a worker writes. Before the
+// call arrives, all leases of the worker move to another worker, without its knowledge. In one run
+// its call arrives when the other worker has begun, in the other when the run is over. In neither
+// may the call have an effect.
 func LoseLeaseAtEveryPoint(t *testing.T, s Scenario) {
 	t.Helper()
 	report(t, loseLeaseAtEveryPoint(t, s))
 }
 
-// All is every check, each as a subtest.
+// All runs every check, each as a subtest.
 func All(t *testing.T, s Scenario) {
 	t.Helper()
 	t.Run("Run", func(t *testing.T) { Run(t, s) })
@@ -69,7 +68,7 @@ func report(t *testing.T, found []string) {
 	}
 }
 
-// undisturbed is the run that others are compared with.
+// undisturbed is the run with which the others are compared.
 func undisturbed(t *testing.T, s Scenario) (Outcome, []string) {
 	t.Helper()
 	r := s.run(t, plan{}, 0)
@@ -106,8 +105,8 @@ func loseLeaseAtEveryPoint(t *testing.T, s Scenario) []string {
 	})
 }
 
-// atEveryPoint runs the scenario for each write and each of the fates, until a
-// run has no such write any more.
+// atEveryPoint runs the scenario for each write and each of the fates, until a run has no further
+// write.
 func atEveryPoint(t *testing.T, s Scenario, all bool, fates map[fate]string) []string {
 	t.Helper()
 	want, found := undisturbed(t, s)
@@ -143,7 +142,7 @@ func deliverTwice(t *testing.T, s Scenario) []string {
 		judge(want, second, "Every call was delivered twice, and the second answer counted.")...)
 }
 
-// judge tells what is wrong with a run, each time with its story.
+// judge returns the faults of a run, each with its story.
 func judge(want Outcome, r result, story string) []string {
 	var found []string
 	for _, f := range r.faults {

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// different reports how got differs from want, "" if it does not, and what may
-// have made it so.
+// different describes the difference of got and want with its likely causes. It returns "" if they
+// are equal.
 func different(want, got Outcome) string {
 	var b strings.Builder
 	part := func(what, diff string) {
@@ -38,7 +38,7 @@ func different(want, got Outcome) string {
 	return b.String()
 }
 
-// withoutStack leaves out what a panic's error ends with: it has addresses in it.
+// withoutStack removes the stack from a panic's error, because the stack contains addresses.
 func withoutStack(message string) string {
 	before, _, _ := strings.Cut(message, "\ngoroutine ")
 	return before
@@ -52,8 +52,8 @@ func pretty(raw json.RawMessage) string {
 	return b.String()
 }
 
-// conversation compares what was said, and only if that is the same what does
-// not show in it, such as signatures and usage.
+// conversation compares the visible conversation first. If it is equal, it compares the invisible
+// parts, such as signatures and usage.
 func conversation(want, got Outcome) string {
 	if diff := cmp.Diff(lines(want), lines(got)); diff != "" {
 		return diff
@@ -69,7 +69,7 @@ func taskLines(o Outcome) []string {
 	return lines
 }
 
-// advise says what usually makes such a difference.
+// advise returns the usual causes of such a difference.
 func advise(want, got Outcome) []string {
 	var advice []string
 	more, less := balance(lines(want), lines(got))
@@ -101,7 +101,7 @@ func lines(o Outcome) []string {
 	return all
 }
 
-// balance returns what b has more often than a, and less often.
+// balance returns the elements that b has more often than a, and those that it has less often.
 func balance(a, b []string) (more, less []string) {
 	count := map[string]int{}
 	for _, l := range a {
@@ -121,7 +121,7 @@ func balance(a, b []string) (more, less []string) {
 	return more, less
 }
 
-// interrupted reports whether a task of the run was cut off for good.
+// interrupted reports whether a task of the run ended as INTERRUPTED.
 func interrupted(o Outcome) bool {
 	return slices.ContainsFunc(o.Tasks, func(t TaskOutcome) bool { return t.Status == perdure.TaskInterrupted })
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/agent/agenttest"
 )
 
-// nurse asks after a patient a day later, and writes down the answer.
+// nurse asks a patient a question a day later, and records the answer.
 func nurse(ctx agent.Context, patient string) (string, error) {
 	if err := ctx.Sleep(24 * time.Hour); err != nil {
 		return "", err
@@ -21,7 +21,7 @@ func nurse(ctx agent.Context, patient string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// The key keeps a function that is entered again from writing it twice.
+	// The key prevents a second entry when the function is entered again.
 	_, err = ctx.Append(perdure.UserText(string(answer.Value)), agent.WithKey(answer.EntryKey()))
 	return patient + " was asked", err
 }
@@ -31,9 +31,9 @@ func checkNurse(t *testing.T) {
 	s := agenttest.Scenario{
 		Agent: agent.DefineFunc("nurse", nurse),
 		Input: "Ann",
-		// A fake in place of the task that would send a message: it fails once.
+		// A fake replaces the task that would send a message. It fails once.
 		Tasks: []agent.TaskDefinition{agenttest.Fails("ask", 1, agent.ErrTimeout, "sent")},
-		// Sent once the agent waits for it.
+		// The signal is sent once the agent waits for it.
 		Signals: []agenttest.Signal{{Name: "answer", Value: "I am fine."}},
 	}
 	o := agenttest.Run(t, s)

@@ -71,8 +71,7 @@ func weather(notes *[]string) []tool.Tool {
 	}
 }
 
-// The react agent with a model from a script and two tools, one that may run
-// again and one that may not.
+// The react agent runs with a scripted model and two tools: one may run again, the other may not.
 func TestReactAgent(t *testing.T) {
 	var notes []string
 	s := agenttest.Scenario{
@@ -98,7 +97,7 @@ func TestReactAgent(t *testing.T) {
 	agenttest.DeliverTwice(t, s)
 }
 
-// A chat continues with what the user says, and rests when nobody says anything.
+// A chat continues with the user's messages, and waits when there are none.
 func TestChat(t *testing.T) {
 	s := agenttest.Scenario{
 		Input: "Hi", Chat: true, Model: "turn\ntext Hello.\nturn\nexpect Bye\ntext See you.",
@@ -111,7 +110,7 @@ func TestChat(t *testing.T) {
 	agenttest.CrashAtEveryCommit(t, s)
 }
 
-// The example of the documentation holds.
+// The example in the documentation is correct.
 func TestExample(t *testing.T) { checkNurse(t) }
 
 func say(ctx agent.Context, key, text string) error {
@@ -119,7 +118,7 @@ func say(ctx agent.Context, key, text string) error {
 	return err
 }
 
-// Tasks at once, one that fails at first, a select, and a checkpoint.
+// Concurrent tasks, a task that fails at first, a select, and a checkpoint.
 func TestFanOut(t *testing.T) {
 	s := agenttest.Scenario{
 		Agent: agent.DefineFunc("fan", func(ctx agent.Context, n int) ([]int, error) {
@@ -167,8 +166,8 @@ func TestFanOut(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// Signals before the start, when they are waited for and at their time, and a
-// wait that nobody answers.
+// Signals before the start, signals sent when the agent waits for them, signals at a time, and a
+// wait without a signal.
 func TestSignals(t *testing.T) {
 	s := agenttest.Scenario{
 		Agent: agent.DefineFunc("patient", func(ctx agent.Context, _ int) (string, error) {
@@ -208,7 +207,7 @@ func TestSignals(t *testing.T) {
 	agenttest.DeliverTwice(t, s)
 }
 
-// What belongs to the end is done once, however it ends.
+// OnEnd functions run once, however the execution ends.
 func TestCancelAndOnEnd(t *testing.T) {
 	var ended []perdure.Status
 	s := agenttest.Scenario{
@@ -239,7 +238,7 @@ func TestCancelAndOnEnd(t *testing.T) {
 	}
 }
 
-// A panic fails the execution the same way whenever it comes.
+// A panic fails the execution in the same way at any point.
 func TestPanic(t *testing.T) {
 	s := agenttest.Scenario{Input: 0, Agent: agent.DefineFunc("panicking", func(agent.Context, int) (int, error) { panic("boom") })}
 	if o := agenttest.Run(t, s); o.Status != perdure.StatusFailed || !strings.HasPrefix(o.Error, "panic: panic: boom") {
@@ -248,7 +247,7 @@ func TestPanic(t *testing.T) {
 	agenttest.Reentered(t, s)
 }
 
-// What is large travels ahead of its commit, and a crash may come between.
+// Large content is uploaded before its commit, and a crash may occur in between.
 func TestLargeContent(t *testing.T) {
 	large := strings.Repeat("0123456789abcdef", perdure.InlineLimit/16+1)
 	s := agenttest.Scenario{
@@ -269,8 +268,8 @@ func TestLargeContent(t *testing.T) {
 	agenttest.LoseLeaseAtEveryPoint(t, s)
 }
 
-// Deadlines fall when they are due, however long a task takes; and a task that
-// takes days costs no more than one that takes a second.
+// Deadlines are exact, however long a task takes. A task of days costs no more than one of a
+// second.
 func TestDeadlinesAndLongTasks(t *testing.T) {
 	s := agenttest.Scenario{
 		Agent: agent.DefineFunc("long", func(ctx agent.Context, _ int) (string, error) {

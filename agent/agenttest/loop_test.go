@@ -17,10 +17,10 @@ import (
 type digest struct {
 	Page  int      `json:"page"`
 	Notes []string `json:"notes"`
-	lost  string   // JSON does not carry it
+	lost  string   // not encoded in JSON
 }
 
-// digestPages uses in each step what an agent may use, under the same names.
+// digestPages uses all features of an agent in each step, under the same names.
 func digestPages(ctx agent.Context, pages int) (string, error) {
 	st := digest{Page: 1}
 	err := agent.Loop(ctx, &st, func(ctx agent.Context, st *digest) (bool, error) {
@@ -63,8 +63,8 @@ func digestScenario() agenttest.Scenario {
 	}
 }
 
-// Wherever it crashes, loses its lease or is entered again, a loop ends with the same
-// notes: each call of step has its own steps, tasks, sleeps and signals.
+// A loop ends with the same notes after any crash, lost lease or re-entry. Each call of step has
+// its own steps, tasks, sleeps and signals.
 func TestLoopOutlastsCrashes(t *testing.T) {
 	s := digestScenario()
 	o := agenttest.Run(t, s)
@@ -78,8 +78,8 @@ func TestLoopOutlastsCrashes(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// A function that is entered again calls step with the newest state, and no step of
-// an earlier call.
+// A function that is entered again calls step with the newest state, and repeats no step of an
+// earlier call.
 func TestLoopResumesFromItsCheckpoint(t *testing.T) {
 	var entered []int
 	s := digestScenario()
@@ -99,7 +99,7 @@ func TestLoopResumesFromItsCheckpoint(t *testing.T) {
 	}
 }
 
-// An error of step is the loop's, and no checkpoint is made for it.
+// The loop returns an error of step, without a checkpoint.
 func TestLoopEndsWithAnError(t *testing.T) {
 	o := agenttest.Run(t, agenttest.Scenario{Input: 0, Agent: agent.DefineFunc("fails", func(ctx agent.Context, _ int) (string, error) {
 		n := 0

@@ -15,29 +15,27 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-// Outcome is what became of an execution. Ids in it are renamed.
+// Outcome is the result of an execution. Its ids are renamed.
 type Outcome struct {
-	// Status is WAITING where the execution waits for a signal that the scenario
-	// does not send.
+	// Status is WAITING if the execution waits for a signal that the scenario does not send.
 	Status perdure.Status
 	Output json.RawMessage
-	// Error is how it failed: the code, a colon and the message.
+	// Error is the error of a failed execution: the code, a colon and the message.
 	Error string
 	// Messages is the conversation.
 	Messages []perdure.Message
-	// Tasks are those that were asked for, by kind and input; steps are among
-	// them, under their names.
+	// Tasks are the scheduled tasks by kind and input. They include the steps, under their names.
 	Tasks []TaskOutcome
-	// Signals are those that were taken, in order, each as its name and value.
+	// Signals are the taken signals in order, each with its name and value.
 	Signals []string
 
-	// What follows depends on what happened on the way and is not compared.
+	// The fields below depend on the course of the run and are not compared.
 
-	// Ran counts by kind how often a task's code was entered, ModelCalls how
-	// often the model was asked.
+	// Ran counts by kind how often a task's code was called, ModelCalls how often the model was
+	// called.
 	Ran        map[string]int
 	ModelCalls int
-	// Commits counts what was stored: commits and ends of attempts.
+	// Commits counts the stored commits and ends of attempts.
 	Commits int
 	// Events counts the events of the log by type.
 	Events map[perdure.EventType]int
@@ -203,7 +201,7 @@ func readTasks(ctx context.Context, s store.Reader, id uuid.UUID, n *names) ([]T
 	return tasks, nil
 }
 
-// line is what tells tasks apart.
+// line returns the text by which tasks are compared.
 func (t TaskOutcome) line() string {
 	if t.Step {
 		return "step " + t.Kind
@@ -226,5 +224,5 @@ func readEvents(ctx context.Context, s store.Reader, id uuid.UUID, count map[per
 	}
 }
 
-// modelTask is the kind of the task that asks the model.
+// modelTask is the kind of the task that calls the model.
 const modelTask = react.ModelTask

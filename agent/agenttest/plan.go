@@ -9,28 +9,28 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// fate is what happens at a plan's point.
+// fate is a fault that occurs at a plan's point.
 type fate int
 
 const (
 	nothing     fate = iota
-	dieBefore        // the worker dies, and the call never arrives
-	dieAfter         // it arrives, and the worker dies before the answer does
-	loseBefore       // the lease is taken back, another worker claims, then it arrives
-	loseForGood      // the same, but it arrives when all is over
+	dieBefore        // the worker dies, and the call does not arrive
+	dieAfter         // the call arrives, and the worker dies before the reply
+	loseBefore       // the lease moves to another worker, which claims; then the call arrives
+	loseForGood      // like loseBefore, but the call arrives after the end of the run
 )
 
-// plan says what happens to a run.
+// plan describes the faults of a run.
 type plan struct {
 	fate fate
-	at   int  // the number of the write, from 1; of those that the fate is about
-	all  bool // false: commits and ends of attempts; true: whatever a worker writes
-	// twice delivers every call twice; the answer is the first's with first, else
-	// the second's.
+	at   int  // the number of the write, from 1, among the writes that all selects
+	all  bool // false: commits and ends of attempts; true: every write of a worker
+	// twice delivers every call twice. The worker receives the first reply if first is set, else
+	// the second.
 	twice, first bool
 }
 
-// arrive counts a write, and says what becomes of it.
+// arrive counts a write and returns the fault that occurs at it.
 func (w *world) arrive(c write) fate {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -50,7 +50,7 @@ func (w *world) arrive(c write) fate {
 	return w.plan.fate
 }
 
-// describe says what a commit holds.
+// describe describes the content of a commit.
 func describe(c perdure.Commit) string {
 	var parts []string
 	add := func(n int, one, many string) {
@@ -82,7 +82,7 @@ func describe(c perdure.Commit) string {
 	return "the commit of " + strings.Join(parts, ", ")
 }
 
-// learn notes the kinds of tasks that were claimed.
+// learn records the kinds of claimed tasks.
 func (w *world) learn(claims []perdure.TaskClaim) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +97,7 @@ func (w *world) kindOf(id uuid.UUID) string {
 	return w.kinds[id]
 }
 
-// committed notes what a stored commit took.
+// committed records the signals that a stored commit took.
 func (w *world) committed(c perdure.Commit, reply perdure.CommitReply) {
 	w.learn(reply.Claims)
 	w.mu.Lock()
@@ -109,7 +109,7 @@ func (w *world) committed(c perdure.Commit, reply perdure.CommitReply) {
 	}
 }
 
-// finish notes that the end of an attempt is stored.
+// finish records that the end of an attempt is stored.
 func (w *world) finish(f perdure.TaskFinish) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

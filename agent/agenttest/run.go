@@ -18,15 +18,15 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// result is what a run came to.
+// result is the result of a run.
 type result struct {
 	Outcome
-	met    bool   // the plan's point was come to
-	what   string // that was
+	met    bool   // the run reached the plan's point
+	what   string // the write at that point
 	faults []string
 }
 
-// run plays the scenario in a bubble of its own.
+// run runs the scenario in its own bubble.
 func (s Scenario) run(t *testing.T, p plan, parked int) (r result) {
 	t.Helper()
 	s = s.normal()
@@ -52,12 +52,11 @@ func (s Scenario) run(t *testing.T, p plan, parked int) (r result) {
 	return r
 }
 
-// fences are tried once in a process.
+// fences ensures that the fences of commands are tried once per process.
 var fences sync.Once
 
-// tryFences has the fences of commands tried before virtual time begins. The command that
-// tries one is ended by a timer if it hangs, and in a bubble no timer fires while a
-// process runs.
+// tryFences tries the fences of commands before virtual time begins. A timer ends the trial command
+// if it hangs, and in a bubble no timer fires while a process runs.
 func tryFences(t *testing.T) (err error) {
 	fences.Do(func() {
 		var w *tool.Workspace
@@ -68,7 +67,7 @@ func tryFences(t *testing.T) (err error) {
 	return err
 }
 
-// play runs the execution to its end, and reads what became of it.
+// play runs the execution to its end and reads its outcome.
 func (w *world) play(t *testing.T) result {
 	t.Helper()
 	err := w.work()
@@ -97,21 +96,21 @@ func (w *world) play(t *testing.T) result {
 	return result{Outcome: o, met: w.met, what: w.what, faults: w.faults}
 }
 
-// course is how far a run has come.
+// course is the progress of a run.
 type course struct {
-	sent      []bool // of the signals
+	sent      []bool // by index of the signal
 	cancelled bool
-	quiet     time.Time // since when nothing has come from a worker
+	quiet     time.Time // the time of the last call from a worker
 }
 
-// live starts the execution and lets time pass until it is over.
+// live starts the execution and advances time until the run is over.
 func (w *world) live(ctx context.Context) error {
 	if err := w.start(ctx); err != nil {
 		return err
 	}
 	c := &course{sent: make([]bool, len(w.Signals)), quiet: time.Now()}
 	for {
-		synctest.Wait() // what is due now happens first
+		synctest.Wait() // work that is due now happens first
 		rest, err := w.step(ctx, c)
 		if err != nil || rest < 0 {
 			return err
@@ -129,8 +128,8 @@ func (w *world) live(ctx context.Context) error {
 	}
 }
 
-// step does what the scenario wants done now, and returns how long nothing can
-// come due; below 0 the run is over.
+// step does the scenario's work that is due now. It returns a duration for which nothing can become
+// due; a negative one if the run is over.
 func (w *world) step(ctx context.Context, c *course) (time.Duration, error) {
 	x, err := w.core.Store.Execution(ctx, org, w.id)
 	if err != nil || x.Status.Terminal() {
@@ -160,7 +159,7 @@ func (w *world) step(ctx context.Context, c *course) (time.Duration, error) {
 
 func (w *world) elapsed() time.Duration { return time.Since(w.begun) }
 
-// due returns the next signal to send now, -1 if there is none.
+// due returns the index of the signal to send now, -1 if there is none.
 func (w *world) due(x *perdure.Execution, sent []bool) int {
 	for i, s := range w.Signals {
 		if !sent[i] && s.After != 0 && w.elapsed() >= s.After {
@@ -178,7 +177,7 @@ func (w *world) due(x *perdure.Execution, sent []bool) int {
 				}
 			}
 		}
-		break // those after it come after it
+		break // later signals follow this one
 	}
 	return -1
 }
@@ -206,13 +205,13 @@ func (w *world) signal(ctx context.Context, i int) error {
 	}
 	_, err = w.core.Signal(ctx, org, w.id, engine.SignalRequest{Name: s.Name, Value: value, ID: signalID(i)})
 	if perdure.IsCode(err, perdure.ExecutionEnded) {
-		return nil // it came too late, as signals may
+		return nil // the signal came too late, which is allowed
 	}
 	return err
 }
 
-// open returns the tasks that have not ended, and the earliest moment at which
-// one of them runs out of time; zero if there is none.
+// open returns the tasks that have not ended, and the earliest time at which one of them times out;
+// zero if there is none.
 func (w *world) open(ctx context.Context) (open []*perdure.Task, deadline time.Time, err error) {
 	for cursor, more := "", true; more; more = cursor != "" {
 		page, err := w.core.Store.ListTasks(ctx, w.id, false, cursor, 200)
@@ -235,8 +234,8 @@ func (w *world) open(ctx context.Context) (open []*perdure.Task, deadline time.T
 	return open, deadline, nil
 }
 
-// idle reports whether nothing more will happen: the execution waits for a signal
-// that nobody sends.
+// idle reports whether nothing more can happen, because the execution waits for a signal that is
+// never sent.
 func (w *world) idle(x *perdure.Execution, sent []bool, open []*perdure.Task) bool {
 	if x.Status != perdure.StatusWaiting || len(open) > 0 || w.CancelAfter > w.elapsed() {
 		return false
@@ -252,7 +251,7 @@ func (w *world) idle(x *perdure.Execution, sent []bool, open []*perdure.Task) bo
 	return true
 }
 
-// stuck says why the run does not come to an end, if it does not.
+// stuck returns an error that describes why the run does not end, or nil.
 func (w *world) stuck(x *perdure.Execution, open []*perdure.Task) error {
 	w.mu.Lock()
 	commits := w.commits
@@ -281,14 +280,14 @@ func (w *world) stuck(x *perdure.Execution, open []*perdure.Task) error {
 	return nil
 }
 
-// rest is how long nothing can come due.
+// rest returns a duration for which nothing can become due.
 func (w *world) rest(ctx context.Context, x *perdure.Execution, c *course, deadline time.Time) (time.Duration, error) {
 	const least, part = 250 * time.Millisecond, 16
 	now := time.Now()
 	rest := w.MaxVirtual - w.elapsed()
 	sooner := func(d time.Duration) { rest = min(rest, max(d, latency)) }
 	if x.Status != perdure.StatusWaiting || x.Wait.Reason() == "task" {
-		// Whatever else may run out of time is found a little late.
+		// Other timeouts are detected with a small delay.
 		sooner(max(least, now.Sub(c.quiet)/part))
 	}
 	if !deadline.IsZero() {

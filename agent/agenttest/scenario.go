@@ -8,48 +8,48 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// Scenario is one execution with all that is to happen to it. It is run many
-// times, so what its fakes remember must not decide what they answer; Before can
-// replace those that have to start again.
+// Scenario is one execution with everything that happens to it. It runs many times, so the answers
+// of its fakes must not depend on state from an earlier run. Before can replace fakes that need a
+// fresh state.
 type Scenario struct {
-	// Agent is what is run; without one it is the react agent, and Model needed.
+	// Agent is the agent to run. Without it, the react agent runs and Model is required.
 	Agent agent.Definition
-	// Input is the agent's; for the react agent the prompt, a string.
+	// Input is the agent's input; for the react agent the prompt, a string.
 	Input any
-	// Tasks run the kinds that the agent schedules, real ones or fakes. A kind
-	// that nobody runs fails the test.
+	// Tasks are the task kinds that the agent schedules, real or fake. A kind without a definition
+	// fails the test.
 	Tasks []agent.TaskDefinition
-	// Model is the script that the react agent's model plays, as package
-	// llm/scripted reads it.
+	// Model is the script that the react agent's model plays, in the format of package
+	// llm/scripted.
 	Model string
-	// Tools are those of the react agent. They work in an empty folder.
+	// Tools are the tools of the react agent. They work in an empty folder.
 	Tools []tool.Tool
-	// Chat has the react agent wait for userMessage signals where it would end.
+	// Chat lets the react agent wait for userMessage signals instead of ending.
 	Chat bool
-	// Signals are sent in their order.
+	// Signals are sent in this order.
 	Signals []Signal
-	// CancelAfter cancels the execution that long after its start; 0 never.
+	// CancelAfter is the time from the start to a cancellation of the execution; 0 means never.
 	CancelAfter time.Duration
 	// Before is called before each run with a copy of the scenario.
 	Before func(s *Scenario)
-	// Normalize takes out of an outcome what may differ from run to run.
+	// Normalize removes from an outcome the differences that are allowed between runs.
 	Normalize func(o *Outcome)
-	// MaxVirtual is how much virtual time a run may take; default 365 days.
+	// MaxVirtual is the maximum virtual time of a run; default 365 days.
 	MaxVirtual time.Duration
-	// MaxCommits is how many commits, ends of tasks included, a run may make;
-	// default 1,000. An agent that makes more does not come to an end.
+	// MaxCommits is the maximum number of commits of a run, including ends of tasks; default 1,000.
+	// It detects an agent that does not end.
 	MaxCommits int
-	// Logger gets what server and worker log; default: nobody.
+	// Logger receives the logs of server and worker; by default they are dropped.
 	Logger *slog.Logger
 }
 
-// Signal is a message into the execution.
+// Signal is a message to the execution.
 type Signal struct {
 	Name  string
 	Value any
-	// After is when it is sent, counted from the start; below 0 it is there
-	// before the agent begins. 0 sends it once the execution waits for its name
-	// and every such signal before it has been sent.
+	// After is the time of sending, from the start. A negative value sends the signal before the
+	// agent begins. 0 sends it when the execution waits for its name and every earlier signal with
+	// After 0 has been sent.
 	After time.Duration
 }
 
@@ -69,19 +69,19 @@ func (s Scenario) normal() Scenario {
 	return s
 }
 
-// Task creates a fake task of a function that needs no context.
+// Task creates a fake task from a function that needs no context.
 func Task[In, Out any](kind string, fn func(in In) (Out, error)) agent.TaskDefinition {
 	return agent.DefineTask(kind, func(_ agent.TaskContext, in In) (Out, error) { return fn(in) })
 }
 
-// Result creates a fake task that answers value to every input.
+// Result creates a fake task that returns value for every input.
 func Result(kind string, value any) agent.TaskDefinition {
 	return agent.DefineTask(kind, func(agent.TaskContext, any) (any, error) { return value, nil })
 }
 
-// Fails creates a fake task that fails with err so many times, and then answers
-// value. An attempt that was cut off is no failure. With an agent.Permanent error
-// the first failure is the last.
+// Fails creates a fake task that fails with err the given number of times and then returns value.
+// An interrupted attempt does not count as a failure. If err is an agent.Permanent error, the first
+// failure is final.
 func Fails(kind string, times int, err error, value any) agent.TaskDefinition {
 	return agent.DefineTask(kind, func(ctx agent.TaskContext, _ any) (any, error) {
 		failed := ctx.Task().Attempt - 1
@@ -95,7 +95,7 @@ func Fails(kind string, times int, err error, value any) agent.TaskDefinition {
 	})
 }
 
-// attempt is a task's attempt that knows how many before it have failed.
+// attempt is a task's attempt with the number of failed attempts before it.
 type attempt struct {
 	agent.TaskContext
 	failed int

@@ -12,29 +12,29 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// wire is one worker's line to the server.
+// wire is one worker's connection to the server.
 type wire struct {
 	perdure.Dispatch
 	w    *world
 	stop context.CancelFunc
 	dead atomic.Bool // the worker's process has ended
-	lost atomic.Bool // all that it held was taken back: nothing that it writes may be stored
-	// cut ends when the worker is given no more work.
+	lost atomic.Bool // its leases were taken: no write of it may be stored
+	// cut ends when the worker receives no more work.
 	cut     context.Context
 	cutLine context.CancelFunc
 }
 
 var errDead = perdure.Errorf(perdure.Unavailable, "agenttest: this worker is dead")
 
-// write is a call that changes something.
+// write is a call that changes data.
 type write struct {
-	boundary bool // a commit or the end of an attempt
+	boundary bool // the call is a commit or the end of an attempt
 	what     string
-	// stale reports whether the server refused it as one of a lost lease.
+	// stale reports whether the server refused the call because the lease was lost.
 	stale func() bool
 }
 
-// send delivers a write as the plan wants it.
+// send delivers a write according to the plan.
 func send[T any](l *wire, c write, call func() (T, error)) (answer T, err error) {
 	time.Sleep(latency)
 	defer l.w.poke()
@@ -46,7 +46,7 @@ func send[T any](l *wire, c write, call func() (T, error)) (answer T, err error)
 		l.die()
 		return answer, errDead
 	case dieAfter:
-		_, _ = call() // nobody is there for the answer
+		_, _ = call() // nobody receives the reply
 		l.die()
 		return answer, errDead
 	case loseBefore, loseForGood:
@@ -71,15 +71,14 @@ func send[T any](l *wire, c write, call func() (T, error)) (answer T, err error)
 	return answer, err
 }
 
-// die ends the worker's process: nothing that it still does arrives.
+// die ends the worker's process. No later call of it arrives.
 func (l *wire) die() {
 	l.dead.Store(true)
 	l.stop()
 	l.w.replace()
 }
 
-// lose takes back what this worker holds and gives it to another; this one
-// knows nothing of it.
+// lose takes this worker's leases without its knowledge and lets another worker claim.
 func (l *wire) lose() {
 	l.cutLine()
 	time.Sleep(latency) // polls under way end, or have claimed
@@ -101,7 +100,7 @@ func (l *wire) lose() {
 	<-w.ended
 }
 
-// claimed notes that a worker was given work.
+// claimed records that a worker received work.
 func (l *wire) claimed() {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
@@ -114,7 +113,7 @@ func (l *wire) claimed() {
 	}
 }
 
-// poll asks for work, unless this worker is to get none.
+// poll asks the server for work, unless this worker may not receive any.
 func poll[T any](ctx context.Context, l *wire, ask func(context.Context) ([]T, error)) ([]T, error) {
 	if l.dead.Load() || l.cut.Err() != nil {
 		<-ctx.Done()
@@ -219,14 +218,14 @@ func (l *wire) Release(ctx context.Context, r perdure.Release) error {
 	return err
 }
 
-// repeat delivers a call that is no point of a plan.
+// repeat delivers a call that is not a point of a plan.
 func repeat[T any](l *wire, call func() (T, error)) (answer T, err error) {
 	if l.dead.Load() {
 		return answer, errDead
 	}
 	if l.w.plan.twice {
 		if answer, err = call(); err != nil || l.w.plan.first {
-			_, _ = call() // the second delivery; the first one's answer counts
+			_, _ = call() // the second delivery; the worker receives the first reply
 			return answer, err
 		}
 	}

@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Each of the fates does what it says to the worker that meets it: it has to
-// enter the function again, and the commit is stored before it or after.
+// Each fate has its effect on the worker: the function is entered again, and the commit is stored
+// before that or after it.
 func TestFates(t *testing.T) {
 	entered, kept := 0, 0
 	s := Scenario{
@@ -39,7 +39,7 @@ func TestFates(t *testing.T) {
 	for _, test := range []struct {
 		plan    plan
 		entered int
-		kept    int // how often the function found the checkpoint
+		kept    int // number of times the function found the checkpoint
 	}{
 		{plan{}, 1, 0},
 		{plan{fate: dieBefore, at: 1}, 2, 0},
@@ -58,7 +58,7 @@ func TestFates(t *testing.T) {
 	}
 }
 
-// A call is delivered once or twice as planned, and the planned answer counts.
+// A call is delivered once or twice as planned, and the planned reply is returned.
 func TestTwice(t *testing.T) {
 	for p, want := range map[plan][2]int{
 		{}:                         {1, 1},
@@ -82,7 +82,7 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// A server that takes a write of a lost lease is found out.
+// The checks detect a server that accepts a write after a lost lease.
 func TestStaleWriteIsFound(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		for _, test := range []struct {
@@ -112,7 +112,7 @@ type someAttempt struct {
 
 func (a someAttempt) Task() *perdure.Task { return a.task }
 
-// A task that runs after its result was stored is found out.
+// The checks detect a task that runs after its result was stored.
 func TestSecondRunIsFound(t *testing.T) {
 	w := &world{
 		ran: map[string]int{}, finished: map[uuid.UUID]bool{}, failed: map[uuid.UUID]map[uuid.UUID]bool{},
@@ -138,7 +138,7 @@ func TestSecondRunIsFound(t *testing.T) {
 	}
 }
 
-// Ids do not tell outcomes apart, and everything else does.
+// A comparison ignores ids and nothing else.
 func TestDifferences(t *testing.T) {
 	base := func() Outcome {
 		return Outcome{

@@ -25,19 +25,18 @@ import (
 
 const (
 	org = "default"
-	// lease is long, so that renewing leases costs nothing while days pass: a
-	// lease that is to be lost is taken back.
+	// lease is long, so that days of virtual time need few renewals. A run takes a lease explicitly
+	// if it is to be lost.
 	lease = time.Hour
-	// restart is how long it takes until another worker continues for one that
-	// died, and latency how long a call takes: what reads the clock again gets
-	// another time.
+	// restart is the time until another worker replaces a dead one. latency is the time of a call,
+	// so that two reads of the clock differ.
 	restart = time.Second
 	latency = time.Millisecond
 	// never is longer than any run.
 	never = 1 << 62
 )
 
-// world is one run: a server, its workers, and what has become of them.
+// world is one run: a server, its workers, and records of what they did.
 type world struct {
 	Scenario
 	plan   plan
@@ -49,16 +48,16 @@ type world struct {
 	files  string    // folder that tools work in
 	ended  chan struct{}
 	poked  chan struct{}
-	group  sync.WaitGroup // workers, and what brings one back
+	group  sync.WaitGroup // workers, and the goroutine that replaces one
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	stops    []context.CancelFunc
 	closing  bool
 	commits  int
-	writes   int  // that count for the plan
-	met      bool // the plan's point was come to
+	writes   int  // number of writes that count for the plan
+	met      bool // the run reached the plan's point
 	what     string
-	taken    chan struct{} // closed when another worker has claimed what was lost; nil unless something was
+	taken    chan struct{} // closed when another worker has claimed the lost work; nil if nothing was lost
 	kinds    map[uuid.UUID]string
 	finished map[uuid.UUID]bool               // tasks whose result is stored
 	failed   map[uuid.UUID]map[uuid.UUID]bool // by task, the claims of attempts whose failure is stored
@@ -67,8 +66,8 @@ type world struct {
 	faults   []string
 }
 
-// emptyStore gives the file of a store without content, which is made once, in
-// no bubble: bringing its tables up to date takes longer than most runs.
+// emptyStore returns the file of an empty store. It is created once, outside of any bubble, because
+// the migrations of its tables take longer than most runs.
 var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "agenttest")
 	if err != nil {
@@ -85,7 +84,7 @@ var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	return blank, errors.Join(err, os.RemoveAll(dir))
 })
 
-// newWorld opens a server in the bubble. The scenario is normal.
+// newWorld opens a server in the bubble. The scenario must have its defaults set.
 func newWorld(t *testing.T, s Scenario, p plan, parked int, blank []byte) (*world, error) {
 	w := &world{
 		Scenario: s, plan: p, parked: parked, begun: time.Now(),
@@ -142,7 +141,7 @@ func (w *world) work() error {
 	}
 }
 
-// code is what a worker runs.
+// code returns the agent and the tasks that a worker runs.
 func (w *world) code() (agent.Definition, []agent.TaskDefinition) {
 	if !w.isReact() {
 		return w.Agent, w.Tasks
@@ -156,7 +155,7 @@ func (w *world) code() (agent.Definition, []agent.TaskDefinition) {
 	return react.Agent(c), append(react.Tasks(c), w.Tasks...)
 }
 
-// watched counts a task's runs, and notices one that should not be.
+// watched counts a task's runs, and records a run that must not happen.
 func (w *world) watched(d agent.TaskDefinition) agent.TaskDefinition {
 	run := d.Run
 	d.Run = func(ctx agent.TaskContext, input json.RawMessage) (json.RawMessage, error) {
@@ -202,8 +201,8 @@ func (w *world) start(ctx context.Context) error {
 	return nil
 }
 
-// replace brings another worker after one has died, as a restarted process
-// does: it takes back what the dead one held.
+// replace starts another worker after one has died, as a process restart does. It takes back the
+// dead worker's leases.
 func (w *world) replace() {
 	w.group.Go(func() {
 		time.Sleep(restart)
@@ -213,7 +212,7 @@ func (w *world) replace() {
 	})
 }
 
-// poke tells the run that something may have changed.
+// poke notifies the run that something may have changed.
 func (w *world) poke() {
 	select {
 	case w.poked <- struct{}{}:
@@ -221,7 +220,7 @@ func (w *world) poke() {
 	}
 }
 
-// note adds what went wrong with the run itself.
+// note records an error of the run itself.
 func (w *world) note(err error) {
 	if err == nil {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// app is what all commands share.
+// app is the state that all commands share.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr *screen
@@ -22,8 +22,8 @@ type app struct {
 
 	tracing tracing
 
-	began bool   // flags and arguments were fine
-	typed string // the flags that say which server, for commands to repeat
+	began bool   // flags and arguments were valid
+	typed string // the flags that select the server, for commands that are suggested to the user
 }
 
 const about = `Perdure runs AI agents that outlast the process they run in.
@@ -46,7 +46,7 @@ a file: PERDURE_KEY_FILE names one with the key.
 Exit codes: 0 completed, 1 failed, 2 usage, 3 cancelled, 4 waiting for you,
 130 interrupted.`
 
-// root is the whole command line.
+// root returns the whole command line.
 func (a *app) root() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "perdure", Short: "A durable runtime for AI agents", Long: about, Version: programVersion(),
@@ -89,8 +89,7 @@ func (a *app) root() *cobra.Command {
 	return cmd
 }
 
-// noCommand refuses arguments of a command that has only subcommands, and says
-// which there are.
+// noCommand refuses arguments of a command that has only subcommands, and lists the subcommands.
 func noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -104,7 +103,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	return usageError{"there is no command " + cmd.CommandPath() + " " + args[0], "the commands are: " + strings.Join(names, ", ")}
 }
 
-// jsonFlag adds --json to a command that lists or shows.
+// jsonFlag adds --json to a command that lists or shows data.
 func (a *app) jsonFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&a.json, "json", false, "print JSON")
 }
@@ -114,12 +113,12 @@ func (a *app) quietFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&a.quiet, "quiet", "q", false, "print the answer alone")
 }
 
-// envOf names the variables of flags for which the rule does not hold.
+// envOf overrides the names of flags' variables; "" means no variable.
 var envOf = map[string]string{"help": "", "version": "", "file": ""}
 
-// fromEnvironment sets the flags that were not given from PERDURE_ and their
-// name, or from the file that a variable of that name and _FILE names, as secrets
-// are handed to containers and services.
+// fromEnvironment sets the flags that are not on the command line from variables. The variable
+// PERDURE_ with the flag's name has the value. The same name with _FILE names a file with the
+// value, as secrets are passed to containers and services.
 func fromEnvironment(flags *pflag.FlagSet) error {
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -146,7 +145,7 @@ func fromEnvironment(flags *pflag.FlagSet) error {
 	return failed
 }
 
-// variableOf names the variable of a flag, "" if it has none.
+// variableOf returns the name of a flag's variable, "" if it has none.
 func variableOf(f *pflag.Flag) string {
 	if given := f.Annotations[envAnnotation]; len(given) > 0 {
 		return given[0]
@@ -157,8 +156,7 @@ func variableOf(f *pflag.Flag) string {
 	return "PERDURE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 }
 
-// fromVariable returns what a variable says, or the first line of the file that it
-// names.
+// fromVariable returns the value of a variable, or the first line of the file that it names.
 func fromVariable(name string) (string, error) {
 	file := os.Getenv(name + "_FILE")
 	if value := os.Getenv(name); value != "" || file == "" {
@@ -173,13 +171,13 @@ func fromVariable(name string) (string, error) {
 }
 
 const (
-	// envAnnotation names another variable for a flag.
+	// envAnnotation sets another variable for a flag.
 	envAnnotation = "perdure-env"
-	// fromEnv marks a flag that a variable has set.
+	// fromEnv marks a flag that was set by a variable.
 	fromEnv = "perdure-from-env"
 )
 
-// dataDir is where this user's runs are kept.
+// dataDir returns the data directory of this user.
 func (a *app) dataDir() (string, error) {
 	dir := a.data
 	if dir == "" {

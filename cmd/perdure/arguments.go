@@ -6,12 +6,12 @@ import (
 	"unsafe"
 )
 
-// secretArguments are flags whose values are secrets, or URLs that may hold one.
+// secretArguments are flags whose values are secrets, or URLs that may contain one.
 var secretArguments = []string{"--key", "--store", "--nats"}
 
-// takeArguments returns the arguments of this process, and blanks the secrets
-// among them where the system shows them: ps, and /proc/PID/cmdline, which every
-// user may read. Between the start and this call they can be seen.
+// takeArguments returns the arguments of this process. It overwrites the secrets among them in
+// memory, because every user can read them with ps or in /proc/PID/cmdline. They are visible from
+// the start of the process until this call.
 func takeArguments() []string {
 	args := make([]string, len(os.Args))
 	for i, arg := range os.Args {
@@ -19,14 +19,13 @@ func takeArguments() []string {
 	}
 	for i, secret := range secretParts(args) {
 		shown := os.Args[i]
-		os.Args[i] = args[i][:len(args[i])-len(secret)] + "..." // what profiles show
+		os.Args[i] = args[i][:len(args[i])-len(secret)] + "..." // profiles show this
 		blank(shown[len(shown)-len(secret):])
 	}
 	return args[1:]
 }
 
-// secretParts are the ends of arguments that hold a secret, by the argument's
-// index.
+// secretParts returns the secret ends of arguments by the argument's index.
 func secretParts(args []string) map[int]string {
 	parts := map[int]string{}
 	for i, arg := range args {
@@ -44,8 +43,7 @@ func secretParts(args []string) map[int]string {
 	return parts
 }
 
-// blank overwrites text, which lies where the system put the arguments. Those are
-// this process's own, writable memory.
+// blank overwrites text in the memory of the arguments, which is this process's own and writable.
 func blank(text string) {
 	if len(text) == 0 || !argumentsInPlace {
 		return

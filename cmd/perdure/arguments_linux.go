@@ -1,4 +1,4 @@
 package main
 
-// argumentsInPlace says that the strings of os.Args lie where the system put them.
+// argumentsInPlace reports that the strings of os.Args are in the system's memory of the arguments.
 const argumentsInPlace = true

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Secrets on a command line are used, and the process table does not show them.
+// Secrets on a command line are used, but the process table does not show them.
 func TestSecretsOfACommandLineAreBlanked(t *testing.T) {
 	dir := t.TempDir()
 	p := launch(t, dir, "dev", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0", "--key", "canary-of-a-key", "--key=canary-in-one")
@@ -25,8 +25,7 @@ func TestSecretsOfACommandLineAreBlanked(t *testing.T) {
 	p.wantEnd(0)
 }
 
-// A worker that has to be confined starts where it is, and not where nothing
-// confines it.
+// A worker with --confine require starts only if bash can be confined.
 func TestConfineRequireDecidesAtTheStart(t *testing.T) {
 	dir := t.TempDir()
 	p := launch(t, dir, "dev", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0", "--confine", "require", "--net", "none")

@@ -2,5 +2,5 @@
 
 package main
 
-// argumentsInPlace is not known of other systems.
+// argumentsInPlace is false, because it is unknown for other systems.
 const argumentsInPlace = false

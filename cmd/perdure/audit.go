@@ -72,7 +72,7 @@ func subject(r perdure.AuditRecord) string {
 	return r.SubjectName + " (" + r.SubjectID.String() + ")"
 }
 
-// short is the beginning of a hash, enough to compare by eye.
+// short returns the beginning of a hash, long enough for people to compare.
 func short(sum string) string {
 	if len(sum) > 12 {
 		sum = sum[:12]

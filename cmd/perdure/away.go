@@ -7,8 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// awayText says that a LOCAL run waits for the worker that holds its content; ""
-// if it does not.
+// awayText returns a text if a LOCAL run waits for the worker that holds its content; otherwise "".
 func awayText(x *perdure.Execution) string {
 	if x.Away == nil {
 		return ""
@@ -20,18 +19,18 @@ func awayText(x *perdure.Execution) string {
 	return fmt.Sprintf("%s: its content is on worker %s, %s; start that worker again", x.Status, x.Away.WorkerID, since)
 }
 
-// tellAway says so on standard error.
+// tellAway prints awayText on standard error.
 func tellAway(a *app, x *perdure.Execution) {
 	if text := awayText(x); text != "" {
 		fmt.Fprintln(a.stderr, "perdure: "+text)
 	}
 }
 
-// onWorkerText stands for a content that the server does not have, and cannot
-// get now from the worker that keeps it.
+// onWorkerText replaces a content that the server does not have and cannot read from its worker
+// now.
 const onWorkerText = "(content on worker)"
 
-// onWorker reports whether a content was left out for that reason.
+// onWorker reports whether a content was omitted because it is on a worker.
 func onWorker(content json.RawMessage) bool {
 	switch string(content) {
 	case "", "null", `"worker"`:

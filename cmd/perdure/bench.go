@@ -142,7 +142,7 @@ worker, so large numbers take their time: 500,000 runs about ten minutes.`,
 	return cmd
 }
 
-// showRun runs perdure show on a run, as a process of its own.
+// showRun runs perdure show for a run, in a separate process.
 func showRun(ctx context.Context, server, token, run string) error {
 	self, err := os.Executable()
 	if err != nil {

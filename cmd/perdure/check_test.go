@@ -10,8 +10,7 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// What is not as it must be is found, whatever it is; nothing is found in what a
-// run has left.
+// The check finds each kind of damage, and finds nothing in the store of a normal run.
 func TestCheckFindsWhatIsWrong(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text Hello hello.\n  call bash {\"command\": \"echo out\"}\nturn\n  text End.\n")
@@ -22,7 +21,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]string{
-		"UPDATE store SET created_at = 1":                                                                                                       "", // nothing
+		"UPDATE store SET created_at = 1":                                                                                                       "", // finds nothing
 		"UPDATE agent_execution SET status = 'RUNNING', completed_at = NULL":                                                                    "a worker holds it: false",
 		"UPDATE agent_execution SET status = 'WAITING', completed_at = NULL":                                                                    "WAITING for nothing",
 		"UPDATE agent_execution SET completed_at = NULL":                                                                                        "ended at",

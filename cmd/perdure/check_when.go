@@ -2,13 +2,13 @@ package main
 
 import "github.com/spf13/cobra"
 
-// When a store is checked that was not closed in order.
+// Values of --check: when to check a store that was not closed cleanly.
 const (
 	checkBackground = "background"
 	checkBefore     = "before"
 )
 
-// checkFlag adds --check to a command that owns a store for as long as it lives.
+// checkFlag adds --check to a command that owns a store while it runs.
 func checkFlag(cmd *cobra.Command, when *string) {
 	cmd.Flags().StringVar(when, "check", checkBackground, "when to check the whole of a store that was not closed in order: background (while serving; damage ends the process) or before (serve once it has passed)")
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// The composition works: its own command lines, run as processes in their order,
-// make tables and key, serve, and run an agent, also when a server has died, whose
-// workers continue at the other.
+// The composition works. Its command lines, run as processes in their order, create tables and a
+// key, start servers, and run an agent. If a server dies, its workers continue at the other one.
 func TestCompositionRuns(t *testing.T) {
 	c, dir, store := composition(t), t.TempDir(), opentest.URL(t)
 	write(t, dir, "s", "turn\n  call bash {\"command\": \"echo over there\"}\nturn\n  text Done.\n")
@@ -43,7 +42,7 @@ func TestCompositionRuns(t *testing.T) {
 		return launchWith(t, dir, environment(s, here, data(name)), args...)
 	}
 	begin("migrate").wantEnd(0)
-	for range 2 { // the second time there is a key
+	for range 2 { // the second time the key exists
 		once := c.Services["keys"]
 		cmd := exec.CommandContext(t.Context(), once.Entrypoint[0], append(once.Entrypoint[1:], here.Replace(once.Command[0]))...)
 		cmd.Dir, cmd.Env = dir, append(clean(dir), environment(once, here, data("once"))...)
@@ -85,7 +84,7 @@ func port(address string) string {
 	return address[strings.LastIndex(address, ":")+1:]
 }
 
-// A secret may stand in a file that a variable names.
+// A secret may be in a file that a variable names.
 func TestVariablesFromFiles(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "addr", "mysql://db/x\nmore\n")

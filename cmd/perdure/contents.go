@@ -12,12 +12,11 @@ import (
 	"github.com/perdure/perdure/worker/local"
 )
 
-// maxSeats is how many workers can use one data directory at once.
+// maxSeats is the maximum number of workers that use one data directory at once.
 const maxSeats = 100
 
-// contentsDir is the folder of a worker's own store: "worker" of the first
-// worker that uses the data directory at a time, "worker-2" of a second one
-// beside it, and so on.
+// contentsDir returns the directory of a worker's own store. It is "worker" for the first worker
+// that uses the data directory at a time, "worker-2" for a second concurrent one, and so on.
 func contentsDir(data string, seat int) string {
 	if seat == 1 {
 		return filepath.Join(data, "worker")
@@ -25,8 +24,8 @@ func contentsDir(data string, seat int) string {
 	return filepath.Join(data, fmt.Sprintf("worker-%d", seat))
 }
 
-// openContents opens the first store of the data directory that no other worker
-// uses. With a home, it opens that worker's and no other.
+// openContents opens the first store of the data directory that no other worker uses. With home
+// set, it opens only that worker's store.
 func openContents(data string, home *uuid.UUID, checkBefore bool) (*local.Store, error) {
 	if home != nil {
 		return openHome(data, *home, checkBefore)
@@ -45,9 +44,9 @@ type contentServer interface {
 	ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func())
 }
 
-// showContents serves the contents of LOCAL runs from this data directory, for
-// commands that only read and where no worker is connected. open opens a worker's
-// store; stores that it refuses are left out. hide ends the serving.
+// showContents serves the contents of LOCAL runs in this data directory, for commands that only
+// read and while no worker is connected. open opens a worker's store; stores that it refuses are
+// skipped. hide stops serving.
 func showContents(data, org string, own contentServer, open func(dir string) (*local.Store, error)) (hide func()) {
 	var ends []func()
 	for seat := 1; seat <= maxSeats; seat++ {
@@ -59,7 +58,7 @@ func showContents(data, org string, own contentServer, open func(dir string) (*l
 		if err != nil {
 			continue
 		}
-		ends = append(ends, own.ServeContents(org, s.WorkerID(), s), func() { _ = s.Close() }) // it was only read
+		ends = append(ends, own.ServeContents(org, s.WorkerID(), s), func() { _ = s.Close() }) // opened only for reading
 	}
 	return func() {
 		for _, end := range ends {
@@ -68,7 +67,7 @@ func showContents(data, org string, own contentServer, open func(dir string) (*l
 	}
 }
 
-// openHome opens the store of the worker that a LOCAL run is kept on.
+// openHome opens the store of the worker that holds a LOCAL run.
 func openHome(data string, home uuid.UUID, checkBefore bool) (*local.Store, error) {
 	for seat := 1; seat <= maxSeats; seat++ {
 		dir := contentsDir(data, seat)
@@ -91,7 +90,7 @@ func openHome(data string, home uuid.UUID, checkBefore bool) (*local.Store, erro
 	return nil, perdure.Errorf(perdure.NotFound, "the run's content is on worker %s, and the data directory %s is not that worker's; go on with the run where it was started", home, data)
 }
 
-// openStore opens a worker's store, after the check of all of it if that is asked for.
+// openStore opens a worker's store, after a complete check if checkBefore is set.
 func openStore(dir string, checkBefore bool) (*local.Store, error) {
 	if checkBefore {
 		return local.OpenChecked(dir)

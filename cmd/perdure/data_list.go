@@ -12,15 +12,15 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// dataListMost bounds how many data directories of one user are looked at.
+// dataListMost is the maximum number of data directories of one user that are read.
 const dataListMost = 256
 
 // systemData is the data directory of the packaged services.
 const systemData = "/var/lib/perdure"
 
-// dataList is the folder that lists this user's data directories, one file each:
-// tools keep out of all of them, since the token of another server on this machine
-// opens that server. It is "" where there is no home.
+// dataList returns the directory that lists this user's data directories, one file each. Tools may
+// not access any of them, because each directory holds the token of its server. It returns "" if
+// the user has no home directory.
 func dataList() string {
 	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
 		return filepath.Join(base, "perdure", "data-directories")
@@ -32,9 +32,8 @@ func dataList() string {
 	return filepath.Join(home, ".local", "state", "perdure", "data-directories")
 }
 
-// listData adds data to the list. A list that cannot be written, as in a container
-// with a read-only root, keeps nothing from serving: other processes then know
-// data only if it is the default.
+// listData adds data to the list. If the list cannot be written, as in a container with a read-only
+// root, serving continues. Other processes then know data only if it is the default.
 func listData(data string) {
 	list, real := dataList(), data
 	if resolved, err := filepath.EvalSymlinks(data); err == nil {
@@ -53,8 +52,8 @@ func listData(data string) {
 	}
 }
 
-// otherData returns the list itself and the data directories of this user other
-// than data, of which some may be gone.
+// otherData returns the list itself and this user's data directories other than data. Some of them
+// may no longer exist.
 func otherData(data string) []string {
 	paths := []string{systemData}
 	if home, err := os.UserHomeDir(); err == nil {
@@ -78,7 +77,7 @@ func otherData(data string) []string {
 	return others
 }
 
-// listedData reads the list, and removes what no longer exists from it.
+// listedData reads the list, and removes entries that no longer exist.
 func listedData(list string) []string {
 	folder, err := os.Open(list)
 	if err != nil {
@@ -94,7 +93,7 @@ func listedData(list string) []string {
 			continue
 		}
 		if _, err := os.Stat(string(raw)); errors.Is(err, fs.ErrNotExist) {
-			_ = os.Remove(entry) // a directory that is used again is listed again
+			_ = os.Remove(entry) // a directory that is used again is added again
 			continue
 		}
 		paths = append(paths, string(raw))

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The tools of a run read the token of no other server of their user, whichever
-// data directory it has, nor the list of those directories.
+// The tools of a run can read neither the token of another server of their user, whatever its data
+// directory, nor the list of those directories.
 func TestToolsKeepOutOfOtherDataDirectories(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"d", ".local/share/perdure", "third"} {
@@ -48,7 +48,7 @@ turn
 	}
 }
 
-// The list names what exists besides the own directory, once and by its real path.
+// The list has each existing directory except the own one, once and with its real path.
 func TestListOfDataDirectories(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/store/postgres/cluster"
 )
 
-// Two servers share a database: a run that is begun at one is run by a worker of
-// the other, and either shows it to its end.
+// Two servers share a database: a worker of one runs a run that was started at the other, and both
+// show it to its end.
 func TestTwoServersOneDatabase(t *testing.T) {
 	dir, store := t.TempDir(), opentest.URL(t)
 	write(t, dir, "s", "turn\n  call bash {\"command\": \"echo over there\"}\nturn\n  text Done.\n")
@@ -41,8 +41,8 @@ func TestTwoServersOneDatabase(t *testing.T) {
 	}
 }
 
-// Servers that share a database find each other over NATS whenever it comes:
-// they start without it, say so, and are ready all the same.
+// Servers with a shared database start without NATS, report its absence, and are ready. They use
+// NATS when it becomes available.
 func TestServersFindNATSWhenItComes(t *testing.T) {
 	dir, store, nats := t.TempDir(), opentest.URL(t), notifytest.NewNATS(t)
 	nats.Stop()
@@ -70,7 +70,7 @@ func TestServersFindNATSWhenItComes(t *testing.T) {
 	launch(t, dir, "run", "--server", addrs[0], "--key", key, "--model", "scripted/s", "go").wantEnd(0, "Done.")
 }
 
-// wantReady waits until the server says exactly that of itself.
+// wantReady waits until the server's readiness response is exactly want.
 func wantReady(t *testing.T, addr, want string) {
 	t.Helper()
 	give := time.After(time.Minute)
@@ -110,8 +110,8 @@ func TestDatabaseThatIsNone(t *testing.T) {
 	p.wantEnd(1, "cannot be reached")
 }
 
-// A database with fsync off is refused with what to do, and where it is allowed the
-// server says so for as long as it runs.
+// A database with fsync off is refused with advice. If it is allowed, the server reports it while
+// it runs.
 func TestADatabaseWithASettingOff(t *testing.T) {
 	dir := t.TempDir()
 	c, err := cluster.Start()

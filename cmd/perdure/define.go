@@ -5,8 +5,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// definer is a command that writes a definition: from a file, with flags over
-// what stands there.
+// definer is a command that writes a definition from a file and from flags. Flags override the
+// file.
 type definer struct {
 	*app
 	spec                          spec
@@ -28,7 +28,7 @@ func (d *definer) flags(cmd *cobra.Command) {
 	d.jsonFlag(cmd)
 }
 
-// fill puts file and flags over what the definition holds.
+// fill copies the file and the flags into the definition.
 func (d *definer) fill(into *perdure.Definition) error {
 	d.spec.typed = true
 	if err := d.spec.check(); err != nil {
@@ -67,7 +67,7 @@ func (d *definer) fill(into *perdure.Definition) error {
 	}
 	into.Config = into.Config.Merge(d.spec.config())
 	if d.spec.given("net") {
-		into.Config.Net = d.spec.net // also where that is less strict than it was
+		into.Config.Net = d.spec.net // even if it is less strict than before
 	}
 	if d.spec.given("metadata") {
 		members, err := d.spec.metadataJSON()

@@ -28,7 +28,7 @@ changes do not touch it. A definition is named by its id or its slug.`,
 	return cmd
 }
 
-// findDefinition returns the definition with this id or slug.
+// findDefinition returns the definition with the id or slug.
 func findDefinition(ctx context.Context, c *client.Client, name string) (*perdure.Definition, error) {
 	if id, err := uuid.Parse(name); err == nil && len(name) == 36 {
 		return c.Definition(ctx, id)
@@ -87,7 +87,7 @@ func modelNames(models []perdure.ModelConfig) string {
 	return strings.Join(names, ",")
 }
 
-// printDefinition writes a definition as the JSON that create and update read.
+// printDefinition prints a definition as the JSON that create and update accept.
 func (a *app) printDefinition(d *perdure.Definition, plain string) error {
 	if a.json || plain == "" {
 		return a.printJSON(d)
@@ -151,8 +151,8 @@ func (a *app) definitionsRunCommand() *cobra.Command {
 	return cmd
 }
 
-// readDefinition reads JSON from a file, or from standard input for -. What is
-// not a member of a definition is refused: a typing error would go unnoticed.
+// readDefinition reads JSON from a file, or from standard input for "-". It refuses unknown
+// members, because a typing error would otherwise have no effect.
 func (a *app) readDefinition(path string, into *perdure.Definition) error {
 	var in io.Reader = a.stdin
 	if path != "-" {
@@ -160,7 +160,7 @@ func (a *app) readDefinition(path string, into *perdure.Definition) error {
 		if err != nil {
 			return usageError{"the file " + path + " cannot be read: " + reasonOf(err), ""}
 		}
-		defer func() { _ = f.Close() }() // opened for reading only
+		defer func() { _ = f.Close() }() // opened only for reading
 		in = f
 	}
 	raw, err := io.ReadAll(in)

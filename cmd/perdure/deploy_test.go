@@ -17,8 +17,7 @@ import (
 
 const deployed = "../../"
 
-// composed is what this program's tests understand of compose.yaml; what else
-// stands there has to be added here.
+// composed is the part of compose.yaml that the tests understand. New members must be added here.
 type composed struct {
 	Name     string             `yaml:"name"`
 	Services map[string]service `yaml:"services"`
@@ -70,12 +69,12 @@ type service struct {
 	MemLimit    string       `yaml:"mem_limit"`
 }
 
-// networkNames are the networks of a service, which may have addresses in them.
+// networkNames are the networks of a service, which may have addresses.
 type networkNames map[string]struct {
 	Address string `yaml:"ipv4_address"`
 }
 
-// UnmarshalYAML reads a list of names, too.
+// UnmarshalYAML also accepts a list of names.
 func (n *networkNames) UnmarshalYAML(node *yaml.Node) error {
 	*n = networkNames{}
 	if node.Kind != yaml.SequenceNode {
@@ -108,8 +107,8 @@ func composition(t *testing.T) composed {
 	return c
 }
 
-// wantCommand checks that the command line takes these arguments, and that every
-// PERDURE_ variable stands for a flag of that command.
+// wantCommand checks that the command line accepts the arguments, and that every PERDURE_ variable
+// belongs to a flag of that command.
 func wantCommand(t *testing.T, where string, args []string, variables map[string]string) {
 	t.Helper()
 	root := (&app{stdin: os.Stdin, stdout: newScreen(os.Stdout), stderr: newScreen(os.Stderr)}).root()
@@ -139,9 +138,8 @@ func wantCommand(t *testing.T, where string, args []string, variables map[string
 
 var variable = regexp.MustCompile(`\$\{(\w+)`)
 
-// compose.yaml has nothing in it that neither Compose nor this program would know:
-// services, conditions, volumes and variables fit together, and each command line
-// is one.
+// compose.yaml contains only members that Compose and this program know. Services, conditions,
+// volumes and variables are consistent, and each command line is valid.
 func TestComposeFitsTheProgram(t *testing.T) {
 	c := composition(t)
 	for _, want := range []string{"postgres", "nats", "migrate", "keys", "server-1", "server-2", "worker-1", "worker-2"} {
@@ -192,9 +190,8 @@ func TestComposeFitsTheProgram(t *testing.T) {
 	}
 }
 
-// Services have no privileges and bounded resources; what tools run is in a network
-// with nothing but the servers' port for workers; and no password is on a command
-// line.
+// Services have no privileges and limited resources. The network of the tools contains only the
+// servers' port for workers. No password is on a command line.
 func TestComposeIsFenced(t *testing.T) {
 	c := composition(t)
 	for name, s := range c.Services {
@@ -250,8 +247,8 @@ func TestComposeIsFenced(t *testing.T) {
 	}
 }
 
-// The images have the targets that compose.yaml builds, run as nobody special, and
-// begin with command lines that are some.
+// The images have the targets that compose.yaml builds, run as an unprivileged user, and start
+// valid command lines.
 func TestDockerfileFitsTheProgram(t *testing.T) {
 	raw, err := os.ReadFile(deployed + "Dockerfile")
 	if err != nil {
@@ -300,8 +297,8 @@ func variables(t *testing.T, file string) map[string]string {
 	return all
 }
 
-// The units of systemd begin with command lines that are some, with variables that
-// stand for flags; systemd, where it is there, finds nothing to object to.
+// The systemd units start valid command lines with variables that belong to flags. If systemd is
+// installed, it reports no problems.
 func TestUnitsFitTheProgram(t *testing.T) {
 	program, err := exec.LookPath("perdure")
 	if err != nil {
@@ -330,8 +327,7 @@ func TestUnitsFitTheProgram(t *testing.T) {
 	}
 }
 
-// environment puts the values of this machine in the place of those of the
-// composition.
+// environment replaces the composition's values with those of this machine.
 func environment(s service, here *strings.Replacer, dir string) []string {
 	env := []string{"PERDURE_DATA=" + dir, "PERDURE_SCRIPTS=" + filepath.Dir(dir)}
 	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
@@ -342,7 +338,7 @@ func environment(s service, here *strings.Replacer, dir string) []string {
 	return env
 }
 
-// What the runbook tells operators to look for is what the program says.
+// The messages that the runbook quotes are messages of the program.
 func TestTheRunbookQuotesTheProgram(t *testing.T) {
 	raw, err := os.ReadFile(deployed + "docs/operations.md")
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// serving is a command that owns the data directory for as long as it lives.
+// serving is a command that owns the data directory while it runs.
 type serving struct {
 	*app
 	addr, grpcAddr string
@@ -160,8 +160,8 @@ the start, carries no content, and keeps nothing: GET /readyz says
 	return cmd
 }
 
-// open takes the data directory, which no other process may own; one that only
-// looks is waited for.
+// open opens the data directory, which no other process may own. It waits for an owner that only
+// reads.
 func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func (s *serving) open(ctx context.Context, dev bool) (*server.Server, error) {
 			return opened, err
 		}
 		o, err := readOwner(data)
-		passing := err != nil || o.Kind == ownerLook // a command that ends at once
+		passing := err != nil || o.Kind == ownerLook // a command that ends soon
 		if !passing || time.Now().After(deadline) {
 			return nil, fmt.Errorf("process %d owns the data directory %s already\n  end it, or give another directory with --data", owned.PID, owned.Data)
 		}
@@ -207,8 +207,8 @@ func (s *serving) dev(ctx context.Context) error {
 	return errors.Join(s.devOn(ctx, own), own.Close())
 }
 
-// devOn registers the worker before the addresses are bound, so that the first
-// client finds the kinds of agents known.
+// devOn registers the worker before the addresses are bound, so that the first client finds the
+// known kinds of agents.
 func (s *serving) devOn(ctx context.Context, own *server.Server) error {
 	w := &s.standard
 	w.dev, w.queues, w.logger, w.registerer = true, []string{"default"}, s.logger(slog.LevelInfo), s.registerer()
@@ -227,7 +227,7 @@ func (s *serving) devOn(ctx context.Context, own *server.Server) error {
 	return s.listen(ctx, own, ownerDev, stopWorker)
 }
 
-// listen serves until ctx ends; before the server, stopWorker ends.
+// listen serves until ctx ends. It stops the worker before the server.
 func (s *serving) listen(ctx context.Context, own *server.Server, kind ownerKind, stopWorker func()) error {
 	if err := own.Listen(); err != nil {
 		return err
@@ -265,7 +265,7 @@ func (s *serving) listen(ctx context.Context, own *server.Server, kind ownerKind
 	return <-ended
 }
 
-// greet says where what is.
+// greet prints the addresses.
 func (s *serving) greet(own *server.Server, kind ownerKind) {
 	say := func(what, value string) { _ = s.stdout.say("  %-11s %s", what, value) }
 	local := own.HTTPScheme() + "://" + own.HTTPAddress() + "/"
@@ -293,8 +293,8 @@ func (s *serving) greet(own *server.Server, kind ownerKind) {
 	}
 }
 
-// invite says how to sign in. A terminal is shown the token; what goes to a file or
-// a pipe may be kept, and read by others.
+// invite prints how to sign in. It prints the token only to a terminal: a file or a pipe may be
+// kept and read by others.
 func (s *serving) invite(own *server.Server, open string, say func(what, value string)) {
 	if isTerminal(s.stdout) {
 		say("open", open+"?token="+url.QueryEscape(own.Token()))
@@ -304,21 +304,21 @@ func (s *serving) invite(own *server.Server, open string, say func(what, value s
 	say("sign in", "with the token in "+server.TokenFile(own.Data))
 }
 
-// confinement says what keeps bash in the workspace.
+// confinement describes what confines bash to the workspace.
 func (s *standard) confinement(data string) string {
 	w, err := tool.OpenWorkspace(s.workspace, "", s.fences.options(data, s.secretPaths(data)))
 	if err != nil {
 		return plainError(err)
 	}
-	defer func() { _ = w.Close() }() // opened for looking only
+	defer func() { _ = w.Close() }() // opened only for reading
 	if note := w.ConfinementNote(); note != "" {
 		return note
 	}
 	return "confined by " + w.Confinement() + ": it writes only the workspace, caches and temporary folders of its own, and reaches neither the data directory nor Unix sockets"
 }
 
-// tellLeft says which runs were left in their middle: they work in folders of
-// their own, so that only their user continues with them.
+// tellLeft lists unfinished runs of commands. They work in their own directories, so only their
+// user continues them.
 func (s *serving) tellLeft(ctx context.Context, own *server.Server) {
 	c := client.Socket(own.Socket(), own.Token())
 	defer c.Close()

@@ -9,23 +9,22 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Exit codes tell how a run, or the command itself, ended.
+// Exit codes of the program.
 const (
 	exitOK          = 0   // completed
-	exitFailed      = 1   // failed, or the command could not do its work
-	exitUsage       = 2   // the command was not given what it needs
+	exitFailed      = 1   // failed, or the command failed
+	exitUsage       = 2   // invalid arguments or configuration
 	exitCancelled   = 3   // cancelled
 	exitWaiting     = 4   // the run waits for the user
-	exitInterrupted = 130 // Ctrl-C; the run can go on
+	exitInterrupted = 130 // Ctrl-C; the run can be resumed
 )
 
-// exit ends the program with a code. What there was to say has been printed.
+// exit ends the program with a code. All messages have been printed.
 type exit struct{ code int }
 
 func (e exit) Error() string { return "exit" }
 
-// usageError is what the user can mend on the command line: what is wrong, and
-// what to do.
+// usageError is an error that the user can correct on the command line: the problem and the remedy.
 type usageError struct{ what, do string }
 
 func (e usageError) Error() string {
@@ -35,8 +34,8 @@ func (e usageError) Error() string {
 	return e.what + "\n  " + strings.ReplaceAll(e.do, "\n", "\n  ")
 }
 
-// exitCode returns the code for an error. One that came before the command began
-// is about flags and arguments.
+// exitCode returns the exit code for an error. An error from before the command began concerns
+// flags and arguments.
 func (a *app) exitCode(err error) int {
 	var ended exit
 	var usage usageError
@@ -51,7 +50,7 @@ func (a *app) exitCode(err error) int {
 	return exitFailed
 }
 
-// errorText words an error for a person; "" if all has been said.
+// errorText returns the text of an error for people; "" if it has been printed.
 func (a *app) errorText(err error, code int) string {
 	var ended exit
 	if errors.As(err, &ended) || errors.Is(err, errInterrupted) {
@@ -68,8 +67,8 @@ func (a *app) errorText(err error, code int) string {
 	return text
 }
 
-// plainError leaves out the code that a coded error begins with: the words
-// after it say it.
+// plainError returns the message without the error's code at its beginning, because the message
+// repeats it.
 func plainError(err error) string {
 	var coded *perdure.Error
 	if !errors.As(err, &coded) {
@@ -82,7 +81,7 @@ func plainError(err error) string {
 	return text
 }
 
-// hint says what to do about an error whose text does not.
+// hint returns the remedy for an error whose text has none.
 func (a *app) hint(err error) string {
 	var coded *perdure.Error
 	if !errors.As(err, &coded) {
@@ -99,7 +98,8 @@ func (a *app) hint(err error) string {
 	return ""
 }
 
-// endAtOnce ends the process for what failed beside the command, which would wait for it.
+// endAtOnce ends the process because of a failure in the background, for which the command would
+// wait forever.
 func endAtOnce(err error) {
 	fmt.Fprintln(newScreen(os.Stderr), "perdure: "+plainError(err))
 	os.Exit(exitFailed)

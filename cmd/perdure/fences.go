@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// fences are the flags that say what commands of bash may reach and use.
+// fences are the flags that limit what commands of bash can access and use.
 type fences struct {
 	sockets, confine, net string
 
@@ -26,8 +26,8 @@ func (f *fences) flags(cmd *cobra.Command) {
 	flags.Int64Var(&f.memory, "bash-memory", 0, "how many MiB all processes of a command may use together (default three quarters of the machine's; -1: no limit)")
 }
 
-// options are those of every workspace. data is the data directory, and secrets
-// are the files with secrets that this process was given.
+// options returns the options of every workspace. data is the data directory. secrets are the files
+// with secrets that this process was given.
 func (f *fences) options(data string, secrets []string) tool.WorkspaceOptions {
 	return tool.WorkspaceOptions{
 		DataDir: data, Secrets: secrets, Sockets: tool.Sockets(f.sockets), Confine: tool.Confine(f.confine), Net: tool.Net(f.net),
@@ -35,7 +35,7 @@ func (f *fences) options(data string, secrets []string) tool.WorkspaceOptions {
 	}
 }
 
-// bytesOf keeps 0 and negative numbers, which are no sizes.
+// bytesOf converts MiB to bytes. It keeps 0 and negative numbers, which have a special meaning.
 func bytesOf(mebibytes int64) int64 {
 	if mebibytes <= 0 {
 		return mebibytes
@@ -43,7 +43,7 @@ func bytesOf(mebibytes int64) int64 {
 	return min(mebibytes, 1<<40) << 20
 }
 
-// check refuses values that are none.
+// check refuses invalid values.
 func (f *fences) check() error {
 	for _, flag := range []struct {
 		name, value string

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Flags that say what commands may reach are checked before anything begins.
+// Flags that limit commands are checked before work begins.
 func TestFenceFlagsAreChecked(t *testing.T) {
 	for _, args := range [][]string{
 		{"--confine", "maybe"}, {"--net", "lan"}, {"--sockets", "all"}, {"--bash-files", "2"}, {"--bash-memory", "1"}, {"--bash-processes", "1"},
@@ -28,8 +28,7 @@ func TestFenceFlagsAreChecked(t *testing.T) {
 	}
 }
 
-// The files with secrets are those of the flags and variables that this process
-// was given.
+// The files with secrets are those in the flags and variables of this process.
 func TestSecretFilesOfAProcess(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -56,7 +55,7 @@ func TestSecretFilesOfAProcess(t *testing.T) {
 	}
 }
 
-// Secrets of a command line are found in both forms.
+// Secrets on a command line are found in both forms of a flag.
 func TestSecretsOfACommandLineAreFound(t *testing.T) {
 	args := []string{"perdure", "worker", "--key", "s1", "--key=s2", "--store=postgres://u:p@h/d", "--nats", "nats://u:p@h", "--queue", "--keys", "x"}
 	want := map[int]string{3: "s1", 4: "s2", 5: "postgres://u:p@h/d", 7: "nats://u:p@h"}

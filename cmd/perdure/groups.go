@@ -12,10 +12,10 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// recordGroups creates a folder in which this process notes the process groups
-// that its tools start, and kills what processes that are gone have left. A lock
-// on a folder says that its process lives; the system gives it up when that
-// dies, however it dies.
+// recordGroups creates a directory in which this process records the process groups that its tools
+// start. It also kills the process groups of processes that no longer exist. A lock on each
+// directory shows that its process is alive; the system releases it when the process ends in any
+// way.
 func recordGroups(data string, log *slog.Logger) (func(pgid int) (forget func()), error) {
 	if data == "" {
 		return nil, nil
@@ -34,12 +34,12 @@ func recordGroups(data string, log *slog.Logger) (func(pgid int) (forget func())
 	}
 	record := tool.Recorder(own)
 	return func(pgid int) func() {
-		defer runtime.KeepAlive(lock) // a file that nothing refers to is closed
+		defer runtime.KeepAlive(lock) // a file without references is closed
 		return record(pgid)
 	}, nil
 }
 
-// killLeftovers looks through the folders of processes that are gone.
+// killLeftovers kills the process groups of processes that no longer exist.
 func killLeftovers(all string, log *slog.Logger) error {
 	folders, err := filepath.Glob(filepath.Join(all, "*"))
 	if err != nil {
@@ -49,7 +49,7 @@ func killLeftovers(all string, log *slog.Logger) error {
 	for _, folder := range folders {
 		lock, err := lockFolder(folder)
 		if err != nil {
-			continue // its process lives
+			continue // its process is alive
 		}
 		killed, err := tool.KillRecorded(folder)
 		if killed > 0 {
@@ -60,8 +60,8 @@ func killLeftovers(all string, log *slog.Logger) error {
 	return errors.Join(failed...)
 }
 
-// lockFolder takes the lock for as long as the file is open; a process's own
-// stays open to its end.
+// lockFolder locks the directory until the file is closed. The process's own file stays open until
+// the process ends.
 func lockFolder(folder string) (*os.File, error) {
 	f, err := os.Open(folder)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// A run that begins while another one owns the data directory is its guest: it
-// has a worker of its own, at the other's server. The owner stays up for its
-// guests, so that the end of one run does not disturb another. Guests share a
-// lock that the system gives up when they die.
+// A run that begins while another process owns the data directory is its guest: it has its own
+// worker, connected to the owner's server. The owner runs until its guests have ended, so that the
+// end of one run does not disturb another. Guests share a lock that the system releases when they
+// end.
 
 func guestFile(data string) string { return filepath.Join(data, "guests") }
 
-// beGuest keeps the owner up until the function that it gives is called.
+// beGuest keeps the owner running until leave is called.
 func beGuest(data string) (leave func(), err error) {
 	f, err := os.OpenFile(guestFile(data), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -28,8 +28,8 @@ func beGuest(data string) (leave func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// hasGuests reports whether any are there; if not, none can come any more while
-// the file is open.
+// hasGuests reports whether there are guests. If there are none, no guest can begin while the
+// returned file is open.
 func hasGuests(data string) (last *os.File, there bool) {
 	f, err := os.OpenFile(guestFile(data), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What goes to a file holds no token: it says where the token is.
+// Output to a file contains the location of the token instead of the token.
 func TestTheTokenIsNotPrintedIntoAFile(t *testing.T) {
 	dir := t.TempDir()
 	dev := launch(t, dir, "dev", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0")
@@ -28,7 +28,7 @@ func TestTheTokenIsNotPrintedIntoAFile(t *testing.T) {
 	}
 }
 
-// A terminal is shown an address that signs in.
+// A terminal shows a URL that signs in.
 func TestTheTokenIsPrintedToATerminal(t *testing.T) {
 	dir := t.TempDir()
 	master, terminal := openTerminal(t)

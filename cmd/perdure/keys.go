@@ -53,8 +53,7 @@ func (a *app) keysCreateCommand() *cobra.Command {
 	return cmd
 }
 
-// printNewKey writes the secret alone to standard output, so that a pipe can
-// take it.
+// printNewKey prints only the secret to standard output, for use in a pipe.
 func (a *app) printNewKey(key *client.NewKey) error {
 	if a.json {
 		return a.printJSON(key)

@@ -10,8 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The list of keys says of each what it may and what it uses; no name reaches the
-// terminal's controls.
+// The list shows the limits and the usage of each key. No name can control the terminal.
 func TestKeysAreListed(t *testing.T) {
 	var out bytes.Buffer
 	a := &app{stdout: newScreen(&out)}

@@ -11,12 +11,11 @@ import (
 	"testing"
 )
 
-// allowed are the licences under which others may be given what the program and
-// its pages are made of.
+// allowed are the licences that permit the distribution of the program and its pages.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSD", "ISC", "MIT", "MPL-2.0", "0BSD", "CC0-1.0", "Unlicense"}
 
-// told are phrases by which a licence is known, the strictest first: a file may
-// hold several.
+// told are phrases that identify a licence, the strictest first, because a file may contain
+// several.
 var told = []struct {
 	phrase  *regexp.Regexp
 	licence string
@@ -31,7 +30,7 @@ var told = []struct {
 	{regexp.MustCompile(`This is free and unencumbered software`), "Unlicense"},
 }
 
-// licenceOf tells a licence by its text, "" if it is not known.
+// licenceOf returns the licence of a text, "" if it is unknown.
 func licenceOf(text string) string {
 	for _, t := range told {
 		if t.phrase.MatchString(text) {
@@ -41,8 +40,8 @@ func licenceOf(text string) string {
 	return ""
 }
 
-// Every module that is part of the program, or of its tests, and every package
-// that is part of the pages, comes with a licence of the list.
+// Every module of the program and of its tests, and every package of the pages, has an allowed
+// licence.
 func TestLicencesAreAllowed(t *testing.T) {
 	list := exec.Command("go", "list", "-deps", "-test", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Dir}}{{end}}{{end}}", "../../...")
 	out, err := list.Output()
@@ -66,7 +65,7 @@ func TestLicencesAreAllowed(t *testing.T) {
 	}
 }
 
-// licenceIn tells the licence of a module by the files in its folder.
+// licenceIn returns the licence of a module by the files in its folder.
 func licenceIn(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := os.ReadDir(dir)
@@ -89,7 +88,7 @@ func licenceIn(t *testing.T, dir string) string {
 	return ""
 }
 
-// What the pages are built from is in web/package-lock.json, with its licence.
+// The packages of the pages and their licences are in web/package-lock.json.
 func TestLicencesOfThePagesAreAllowed(t *testing.T) {
 	raw, err := os.ReadFile("../../web/package-lock.json")
 	if err != nil {

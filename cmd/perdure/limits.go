@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// keyLimits are the flags that limit a key.
+// keyLimits are the flags for the limits of a key.
 type keyLimits struct {
 	requests, running int64
 	stored            byteCount
@@ -28,7 +28,7 @@ func (k *keyLimits) all() perdure.KeyLimits {
 	return perdure.KeyLimits{RequestsPerSecond: k.requests, MaxRunning: k.running, MaxStored: int64(k.stored)}
 }
 
-// change is of the flags that were given.
+// change returns the change that the given flags request.
 func (k *keyLimits) change(cmd *cobra.Command) (c client.KeyChange, any bool) {
 	for name, set := range map[string]func(){
 		"requests-per-second": func() { c.RequestsPerSecond = &k.requests },
@@ -88,7 +88,7 @@ func limitsText(l perdure.KeyLimits) string {
 		of(l.RequestsPerSecond, fmt.Sprint(l.RequestsPerSecond)), of(l.MaxRunning, fmt.Sprint(l.MaxRunning)), of(l.MaxStored, byteText(l.MaxStored)))
 }
 
-// useText returns the last columns of a list: what is used of what may be.
+// useText returns the last columns of a list: the usage and the limit of each.
 func useText(k *perdure.APIKey) (requests, running, stored string) {
 	of := func(used, most string, limited bool) string {
 		if !limited {
@@ -109,7 +109,7 @@ func useText(k *perdure.APIKey) (requests, running, stored string) {
 		of(byteText(use.Stored), byteText(k.Limits.MaxStored), k.Limits.MaxStored > 0)
 }
 
-// byteCount is a flag that counts bytes, with the units K, M, G and T of 1024.
+// byteCount is a flag for a number of bytes, with the units K, M, G and T (powers of 1024).
 type byteCount int64
 
 const byteUnits = "KMGT"

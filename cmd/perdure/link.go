@@ -16,32 +16,31 @@ import (
 	"github.com/perdure/perdure/worker/local"
 )
 
-// link is a command's way to a server: one at an address, the owner of the data
-// directory, or one that this process opens itself.
+// link is a command's connection to a server. The server is at an address, is the owner of the data
+// directory, or runs in this process.
 type link struct {
 	*client.Client
 	data string // "" with --server
 	// own is set if this process owns the data directory.
 	own *server.Server
-	// reading is set if nobody does, and this process reads what is stored.
+	// reading is set if no process owns the data directory and this process only reads it.
 	reading bool
-	// owner is set if another process does.
+	// owner is set if another process owns the data directory.
 	owner *owner
 	close func() error
 }
 
-// embedded reports whether runs of this command need a worker of its own: nobody
-// else is there to run them.
+// embedded reports whether runs of this command need their own worker, because no other worker
+// would run them.
 func (l *link) embedded() bool { return l.own != nil || (l.owner != nil && l.owner.Kind == ownerRun) }
 
-// alone reports whether nobody runs what the link shows.
+// alone reports whether no process runs the run that the link shows.
 func (l *link) alone() bool { return l.own != nil || l.reading }
 
-// connectWithin bounds how long a command waits for an owner that is just
-// starting or stopping.
+// connectWithin is the time for which a command waits for an owner that is starting or stopping.
 const connectWithin = 10 * time.Second
 
-// connect finds the server. embed says how to open the data directory if nobody
+// connect connects to the server. embed determines how the data directory is opened if no process
 // owns it.
 func (a *app) connect(ctx context.Context, kind ownerKind) (*link, error) {
 	if a.server != "" {
@@ -86,7 +85,7 @@ func (a *app) openOrJoin(ctx context.Context, data string, kind ownerKind) (*lin
 	}
 }
 
-// reach gives a server that is up already, for what is only nice to have.
+// reach connects to a server that is already running, for optional features.
 func (a *app) reach(ctx context.Context) (*link, error) {
 	if a.server != "" {
 		return a.connect(ctx, ownerLook)
@@ -98,12 +97,11 @@ func (a *app) reach(ctx context.Context) (*link, error) {
 	return a.join(ctx, &server.OwnedError{Data: data, Socket: filepath.Join(data, "perdure.sock")})
 }
 
-// open takes the data directory, and serves it on its socket for as long as the
-// command lives.
+// open opens the data directory and serves it on its socket while the command runs.
 func (a *app) open(ctx context.Context, data string, kind ownerKind) (*link, error) {
 	config := server.Config{Data: data, Store: a.store, StoreAllowOff: a.storeAllowOff, Dev: true, Version: programVersion(), Logger: a.logger(slog.LevelError + 1), TracerProvider: a.tracing.tracerProvider()}
 	if kind == ownerRun {
-		config.GRPCAddr = "127.0.0.1:0" // for the workers of runs that begin meanwhile
+		config.GRPCAddr = "127.0.0.1:0" // for the workers of runs that begin in the meantime
 	}
 	s, err := server.Open(ctx, config)
 	if err != nil {
@@ -130,13 +128,13 @@ func (a *app) open(ctx context.Context, data string, kind ownerKind) (*link, err
 	}}, nil
 }
 
-// socket creates a client, for the command's org, of a server that listens on a socket.
+// socket creates a client, for the command's org, of a server on a socket.
 func (a *app) socket(path, token string) *client.Client {
 	return client.Socket(path, token).With(func(o *client.Options) { o.Org = a.orgOr() })
 }
 
-// serve runs a server in the background until the function that it gives is
-// called. The process ends if the server fails: the command would wait for it.
+// serve runs a server in the background until stop is called. If the server fails, the process
+// ends, because the command would wait for it.
 func (a *app) serve(ctx context.Context, s *server.Server) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
@@ -162,7 +160,7 @@ func (a *app) join(ctx context.Context, owned *server.OwnedError) (*link, error)
 	c := a.socket(owned.Socket, strings.TrimSpace(string(raw)))
 	asked, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if _, err := c.Org(asked, perdure.DefaultOrg); err != nil && !perdure.IsCode(err, perdure.NotFound) { // an older server does not know orgs
+	if _, err := c.Org(asked, perdure.DefaultOrg); err != nil && !perdure.IsCode(err, perdure.NotFound) { // an older server does not support orgs
 		c.Close()
 		if asked.Err() != nil && ctx.Err() == nil {
 			err = perdure.Errorf(perdure.Unavailable, "no answer within 5 s")

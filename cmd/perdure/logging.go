@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// logFormat says how lines are written.
+// logFormat is the format of log lines.
 type logFormat string
 
 const (
@@ -17,7 +17,7 @@ const (
 	formatJSON logFormat = "json"
 )
 
-// checkLog checks the flags of the log.
+// checkLog checks the flags for the log.
 func (a *app) checkLog() error {
 	switch logFormat(a.logFormat) {
 	case formatAuto, formatText, formatJSON:
@@ -30,7 +30,7 @@ func (a *app) checkLog() error {
 	return nil
 }
 
-// level is the one that the flags ask for, usual where they do not.
+// level returns the level that the flags set, or usual.
 func (a *app) level(usual slog.Level) (slog.Level, error) {
 	switch {
 	case a.verbose:
@@ -43,8 +43,8 @@ func (a *app) level(usual slog.Level) (slog.Level, error) {
 	return level, err
 }
 
-// logger writes to standard error what is at least as grave as level, unless the
-// flags say otherwise: as JSON where that is no terminal.
+// logger returns a logger to standard error with the level, unless the flags set another. If
+// standard error is not a terminal, the format is JSON.
 func (a *app) logger(level slog.Level) *slog.Logger {
 	level, _ = a.level(level) // checked when the command began
 	options := &slog.HandlerOptions{Level: level}
@@ -54,8 +54,7 @@ func (a *app) logger(level slog.Level) *slog.Logger {
 	return slog.New(withSpan{slog.NewTextHandler(a.stderr, options)})
 }
 
-// withSpan adds the ids of the span that a line is written under, if there is
-// one.
+// withSpan adds the ids of the current span to log lines.
 type withSpan struct{ slog.Handler }
 
 // Handle implements slog.Handler.

@@ -1,5 +1,5 @@
-// Command perdure is the whole runtime in one program: server, worker, and the
-// command line that starts runs and watches them. docs/cli.md describes it.
+// Command perdure is the whole system in one program: the server, the worker, and the command line
+// that starts and follows runs. docs/cli.md describes it.
 package main
 
 import (
@@ -18,12 +18,12 @@ func main() {
 	os.Exit(run(takeArguments()))
 }
 
-// errInterrupted is the cause of the context once the user, or the system, has
-// asked the command to stop.
+// errInterrupted is the cause of the context once the user or the system has requested the command
+// to stop.
 var errInterrupted = errors.New("interrupted")
 
-// run is the program with its exit code. The first interrupt ends the command
-// in order; the second one kills it, as the system does by default.
+// run runs the program and returns its exit code. The first interrupt stops the command in order.
+// The second one kills it, as is the system's default.
 func run(args []string) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)

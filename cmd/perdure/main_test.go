@@ -25,12 +25,12 @@ func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){"perdure": main})
 }
 
-// tests ends what the tests have begun.
+// tests cleans up after the tests.
 type tests struct{ *testing.M }
 
 func (t tests) Run() int { return postgrestest.Main(t.M) }
 
-// clean is an environment in which nothing of this machine's user counts.
+// clean returns an environment without settings of this machine's user.
 func clean(dir string) []string {
 	env := []string{"HOME=" + dir, "PERDURE_DATA=" + filepath.Join(dir, "d"), "TMPDIR=" + os.TempDir()}
 	for _, name := range []string{"PATH", "GOCOVERDIR"} {
@@ -52,16 +52,16 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// program is perdure as a process of its own.
+// program is a perdure process.
 type program struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	out    *bufio.Reader
 	stderr bytes.Buffer
-	read   strings.Builder // what was read of out
+	read   strings.Builder // the part of out that was read
 }
 
-// auditLeft checks the invariants over what processes in dir have stored.
+// auditLeft checks the invariants of the data that processes in dir have stored.
 func auditLeft(t *testing.T, dir string) {
 	left := filepath.Join(dir, "d", "perdure.db")
 	if _, err := os.Stat(left); err != nil {
@@ -79,18 +79,17 @@ func auditLeft(t *testing.T, dir string) {
 // audited are the folders that a test audits at its end.
 var audited sync.Map
 
-// launch starts perdure in dir. What is stored there is audited when the test
-// ends.
+// launch starts perdure in dir. The data stored there is audited at the end of the test.
 func launch(t *testing.T, dir string, args ...string) *program {
 	t.Helper()
 	return launchWith(t, dir, nil, args...)
 }
 
-// launchWith is launch with variables of the environment, as NAME=value.
+// launchWith is launch with environment variables, as NAME=value.
 func launchWith(t *testing.T, dir string, env []string, args ...string) *program {
 	t.Helper()
 	if _, later := audited.LoadOrStore(dir, true); !later {
-		t.Cleanup(func() { auditLeft(t, dir) }) // the first cleanup to come is the last to run
+		t.Cleanup(func() { auditLeft(t, dir) }) // the first registered cleanup runs last
 	}
 	p := &program{t: t, cmd: exec.Command("perdure", args...)}
 	p.cmd.Dir, p.cmd.Env, p.cmd.Stderr = dir, append(clean(dir), env...), &p.stderr
@@ -102,14 +101,14 @@ func launchWith(t *testing.T, dir string, env []string, args ...string) *program
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // it has ended, mostly
+	t.Cleanup(func() { // usually it has ended
 		_ = p.cmd.Process.Kill()
 		_ = p.cmd.Wait()
 	})
 	return p
 }
 
-// until reads lines up to one that contains text, and returns that.
+// until reads lines until one contains text, and returns that line.
 func (p *program) until(text string) string {
 	p.t.Helper()
 	for {
@@ -139,11 +138,11 @@ func (p *program) end() (code int, out string) {
 		p.t.Fatal(err)
 	}
 	p.read.Write(rest)
-	_ = p.cmd.Wait() // the code says it
+	_ = p.cmd.Wait() // the code is in the process state
 	return p.cmd.ProcessState.ExitCode(), p.read.String()
 }
 
-// wantEnd waits for the program to end with this code.
+// wantEnd waits for the program to end with the code.
 func (p *program) wantEnd(code int, contains ...string) string {
 	p.t.Helper()
 	got, out := p.end()
@@ -165,7 +164,7 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-// gate is a named pipe that a tool waits at until it is opened.
+// gate creates a named pipe at which a tool waits until open is called.
 func gate(t *testing.T, dir, name string) (open func()) {
 	t.Helper()
 	path := filepath.Join(dir, name)

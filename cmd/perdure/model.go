@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// defaultModels are taken, in this order, if the variable with the provider's
-// key is set and nothing else says which model to use.
+// defaultModels are tried in this order if no model is configured. The first whose key variable is
+// set is used.
 var defaultModels = []struct{ keyVar, model string }{
 	{"ANTHROPIC_API_KEY", "anthropic/claude-sonnet-5-5"},
 	{"OPENAI_API_KEY", "openai/gpt-5.4"},
@@ -20,7 +20,7 @@ var defaultModels = []struct{ keyVar, model string }{
 
 const howToName = "models are written provider/model, like anthropic/claude-sonnet-5-5, openai/gpt-5.4 or gemini/gemini-3-flash-preview"
 
-// parseModels reads what --model says; nothing given is nil.
+// parseModels parses the values of --model; it returns nil if there are none.
 func parseModels(given []string) ([]perdure.ModelConfig, error) {
 	var models []perdure.ModelConfig
 	for _, text := range given {
@@ -33,7 +33,7 @@ func parseModels(given []string) ([]perdure.ModelConfig, error) {
 	return models, nil
 }
 
-// defaultModel chooses by the keys that the environment has.
+// defaultModel chooses a model by the keys in the environment.
 func defaultModel() ([]perdure.ModelConfig, error) {
 	for _, d := range defaultModels {
 		if os.Getenv(d.keyVar) != "" {
@@ -60,8 +60,8 @@ func (s *standard) checkProviders(models []perdure.ModelConfig) error {
 	return nil
 }
 
-// checkModels refuses, before a run is created, what this process's own worker
-// could not call.
+// checkModels refuses, before a run is created, models that this process's own worker could not
+// call.
 func (s *standard) checkModels(models []perdure.ModelConfig) error {
 	if err := s.checkProviders(models); err != nil {
 		return err

@@ -13,13 +13,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// opsFlag adds --ops-addr to a command that stays.
+// opsFlag adds --ops-addr to a long-running command.
 func opsFlag(cmd *cobra.Command, addr *string) {
 	cmd.Flags().StringVar(addr, "ops-addr", "", "private address for operators, without a key: /metrics, /healthz, /readyz, and /debug/pprof/ for this machine with the token in the data directory's file ops-token; default: none")
 }
 
-// registerer is what everything in this process is counted in, nil where nobody
-// can read it.
+// registerer returns the registerer of this process's metrics, nil if they are not exported.
 func (s *serving) registerer() prometheus.Registerer {
 	if s.opsAddr == "" {
 		return nil
@@ -30,7 +29,7 @@ func (s *serving) registerer() prometheus.Registerer {
 	return s.registry
 }
 
-// listenOps opens a worker's port for operators; a nil listener for none.
+// listenOps opens a worker's port for operators. It returns a nil listener for an empty address.
 func listenOps(addr string) (net.Listener, error) {
 	if addr == "" {
 		return nil, nil
@@ -42,8 +41,7 @@ func listenOps(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// serveOps answers on a worker's port for operators until the function is called
-// that it gives.
+// serveOps serves a worker's port for operators until stop is called.
 func serveOps(l net.Listener, c ops.Config) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var over sync.WaitGroup
@@ -55,7 +53,7 @@ func serveOps(l net.Listener, c ops.Config) (stop func()) {
 	return func() { cancel(); over.Wait() }
 }
 
-// healthOf looks whether a worker takes work.
+// healthOf returns a check whether a worker accepts work.
 func healthOf(w func() *worker.Worker) health.Check {
 	return func(context.Context) (r health.Report) {
 		running := w()

@@ -33,7 +33,7 @@ keys, retention and the audit log in an org, and makes the org's first key:
 	return cmd
 }
 
-// orgCommand is a command that changes one org.
+// orgCommand returns a command that changes one org.
 func (a *app) orgCommand(use, short, done string, change func(*client.Client, context.Context, string) (*perdure.Org, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(1),
@@ -90,7 +90,7 @@ func (a *app) printOrgs(orgs []*perdure.Org) error {
 	return t.write(newPage(a.stdout))
 }
 
-// orgOr returns the org that the command is about.
+// orgOr returns the org of the command.
 func (a *app) orgOr() string {
 	if a.org == "" {
 		return perdure.DefaultOrg
@@ -98,10 +98,10 @@ func (a *app) orgOr() string {
 	return a.org
 }
 
-// withoutOrg are the commands, with those below them, that no org applies to.
+// withoutOrg are the commands, including their subcommands, to which no org applies.
 var withoutOrg = []string{"dev", "server", "migrate", "ready", "store", "bench", "orgs", "version"}
 
-// checkOrg refuses --org where it would be ignored.
+// checkOrg refuses --org for a command that would ignore it.
 func (a *app) checkOrg(cmd *cobra.Command) error {
 	if a.org == "" {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// tell runs a command to its end and returns what it wrote to standard output.
+// tell runs a command to its end and returns its standard output.
 func tell(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("perdure", args...)
@@ -27,7 +27,7 @@ func tell(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// callerOf returns a client of the server with a key of an org.
+// caller returns a client of the server with a key of an org.
 func (s *devServer) caller(t *testing.T, org, key string) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Options{BaseURL: strings.TrimSuffix(s.url, "/api/orgs/default"), Key: key, Org: org})
@@ -45,7 +45,7 @@ func wantCode(t *testing.T, what string, err error, code perdure.Code) {
 	}
 }
 
-// eventuallyErr calls until the error has the code.
+// eventuallyErr repeats a call until its error has the code.
 func eventuallyErr(t *testing.T, what string, code perdure.Code, call func() error) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -61,8 +61,8 @@ func eventuallyErr(t *testing.T, what string, code perdure.Code, call func() err
 	}
 }
 
-// Two customers on one server, each with keys and workers of its own, by the
-// program alone. One of them is disabled, and enabled again.
+// Two customers use one server, each with its own keys and workers, through the command line only.
+// One of them is disabled and enabled again.
 func TestAnOrgIsACustomer(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text First.\nturn\n  text Second.\n")
@@ -107,7 +107,7 @@ func TestAnOrgIsACustomer(t *testing.T) {
 		wantCode(t, "an org enabled with a stored key", err, perdure.PermissionDenied)
 	}
 
-	// A stream that is open ends, and no key of the org opens another.
+	// An open stream ends, and no key of the org can open another.
 	ended := make(chan error, 1)
 	began := make(chan struct{}, 1)
 	go func() {

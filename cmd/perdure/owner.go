@@ -11,31 +11,30 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// ownerKind says what the process that owns a data directory is there for.
+// ownerKind is the kind of process that owns a data directory.
 type ownerKind string
 
 const (
-	ownerDev    ownerKind = "dev"    // server and worker for everybody
-	ownerServer ownerKind = "server" // server; its workers are elsewhere
-	ownerRun    ownerKind = "run"    // a run, with a worker for that alone
-	ownerLook   ownerKind = "look"   // a command that ends at once
+	ownerDev    ownerKind = "dev"    // server and worker for all clients
+	ownerServer ownerKind = "server" // server; its workers are other processes
+	ownerRun    ownerKind = "run"    // a run, with a worker only for it
+	ownerLook   ownerKind = "look"   // a command that ends soon
 )
 
-// owner is what the process that owns a data directory tells commands that
-// become its clients.
+// owner is the information about a data directory's owner that its clients read.
 type owner struct {
 	Kind ownerKind `json:"kind"`
-	// GRPC is where workers connect; "" if nowhere.
+	// GRPC is the address for workers; "" if there is none.
 	GRPC string `json:"grpc"`
-	// Certificate is the file of the one that is served there; "" for plain text.
+	// Certificate is the file with the certificate of that address; "" for plain text.
 	Certificate string `json:"certificate,omitempty"`
-	// Workspace is the root of dev's worker, absolute; "" of others.
+	// Workspace is the absolute root of dev's worker; "" for other kinds.
 	Workspace string `json:"workspace,omitempty"`
 }
 
 func ownerFile(data string) string { return filepath.Join(data, "owner.json") }
 
-// write makes the file whole or not at all: others read it at any time.
+// write writes the file atomically, because other processes read it at any time.
 func (o owner) write(data string) error {
 	listData(data)
 	raw, err := json.Marshal(o)
@@ -45,12 +44,12 @@ func (o owner) write(data string) error {
 	return disk.WriteFile(ownerFile(data), append(raw, '\n'))
 }
 
-// forgetOwner removes the file. One that stays is written over by the next
-// owner before it answers anybody.
+// forgetOwner removes the file. The next owner overwrites a file that remains before it accepts
+// clients.
 func forgetOwner(data string) { _ = os.Remove(ownerFile(data)) }
 
-// readOwner reads what the owner, which answers, has written. Without the file
-// it is about to end.
+// readOwner reads the file of an owner that is running. Without the file, the owner is about to
+// end.
 func readOwner(data string) (*owner, error) {
 	raw, err := os.ReadFile(ownerFile(data))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A worker says which keys it does not hide, once each and without the key.
+// A worker warns of each key that it does not hide, once and without the key.
 func TestAWorkerWarnsOfPlainKeys(t *testing.T) {
 	for _, name := range []string{"ANTHROPIC_API_KEY", "GEMINI_API_KEY"} {
 		t.Setenv(name, "")

@@ -30,8 +30,8 @@ func idIn(t *testing.T, line string) string {
 	return m[1]
 }
 
-// Ctrl-C leaves the run, says how to continue, and resume does so from the very
-// place: the model's first answer is not asked for again.
+// After Ctrl-C the run stays, and the command prints how to continue. resume continues from the
+// same position: the model's first answer is not requested again.
 func TestInterruptAndResume(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", waiting)
@@ -48,8 +48,7 @@ func TestInterruptAndResume(t *testing.T) {
 	}
 }
 
-// A run that was killed continues, in the folder that it began in, wherever
-// resume is called.
+// A killed run continues in its original folder, wherever resume is called.
 func TestKillAndResumeElsewhere(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", strings.Replace(waiting, "It was interrupted.", "Cut off.\n    call bash {\"command\": \"pwd\"}", 1)+"turn\n  text End.\n")
@@ -67,8 +66,8 @@ func TestKillAndResumeElsewhere(t *testing.T) {
 	launch(t, dir, "resume", "last").wantEnd(0, "│ "+work, "End.")
 }
 
-// Two runs on one data directory do not disturb each other; the process that
-// came first stays until the other one is done.
+// Two runs on one data directory do not disturb each other. The first process runs until the other
+// one has ended.
 func TestRunBesideRun(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", waiting)
@@ -85,8 +84,8 @@ func TestRunBesideRun(t *testing.T) {
 	first.wantEnd(0, "It went through.")
 }
 
-// The end of the process that owns the data directory is not that of a run
-// beside it: that takes the directory over.
+// The end of the process that owns the data directory does not end a concurrent run: the other
+// process takes over the directory.
 func TestRunOutlivesTheOwner(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", waiting)
@@ -101,8 +100,7 @@ func TestRunOutlivesTheOwner(t *testing.T) {
 	second.wantEnd(4, "Still here.")
 }
 
-// dev serves, a run beside it becomes its client, and works in a folder below
-// dev's.
+// While dev is serving, a run becomes its client and works in a folder below dev's workspace.
 func TestRunBesideDev(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  call bash {\"command\": \"pwd\"}\nturn\n  text Done.\n")
@@ -127,7 +125,7 @@ func TestRunBesideDev(t *testing.T) {
 	dev.wantEnd(0)
 }
 
-// A private run that was left continues beside dev, with a worker of its own.
+// An unfinished private run continues with its own worker while dev is serving.
 func TestResumeBesideDev(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", waiting)

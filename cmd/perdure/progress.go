@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// line is the progress of a command, a line on standard error. In a terminal it
-// is written over; elsewhere there is one now and then.
+// line shows the progress of a command in a line on standard error. A terminal overwrites the line;
+// other outputs get a line from time to time.
 type line struct {
 	*app
 	over bool
@@ -15,7 +15,7 @@ type line struct {
 
 func (a *app) progress() *line { return &line{app: a, over: isTerminal(a.stderr)} }
 
-// now says how far it is, if it has not just done so.
+// now shows the progress, unless it was shown very recently.
 func (l *line) now(format string, args ...any) {
 	pause, begin, end := 10*time.Second, "", "\n"
 	if l.over {

@@ -58,8 +58,7 @@ func (p *promoter) promote(ctx context.Context, arg string) error {
 	return p.printExecution(x, func() { _ = p.stdout.say("run %s is on the server now", x.ID) })
 }
 
-// copied asks for the copy. A worker that was just started may not be connected
-// yet.
+// copied requests the copy. It retries while a worker that was just started is not yet connected.
 func (p *promoter) copied(ctx context.Context, t *seat, id uuid.UUID) (*perdure.Execution, error) {
 	for deadline := time.Now().Add(connectWithin); ; {
 		x, err := t.Promote(ctx, id)
@@ -72,8 +71,8 @@ func (p *promoter) copied(ctx context.Context, t *seat, id uuid.UUID) (*perdure.
 	}
 }
 
-// bring starts the worker that has the content if nobody else runs it here. It
-// takes no work: its queue is its own.
+// bring starts the worker that has the content, if it is not running here. That worker accepts no
+// work, because its queue is private.
 func (p *promoter) bring(ctx context.Context, t *seat, x *perdure.Execution) error {
 	if !t.needsWorker(x.Queue) || x.HomeID == nil {
 		return nil
@@ -90,8 +89,7 @@ const (
 	promotingNext  = 10 * time.Second
 )
 
-// progress tells from time to time that the copy is under way, until the
-// function that it gives is called.
+// progress prints from time to time that the copy is running, until stop is called.
 func (p *promoter) progress(id uuid.UUID) (stop func()) {
 	began, over, done := time.Now(), make(chan struct{}), make(chan struct{})
 	go func() {

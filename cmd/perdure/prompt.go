@@ -9,13 +9,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// promptChangedText marks an answer whose prompt did not begin with the prompt
-// of the answer before.
+// promptChangedText marks an answer whose prompt did not begin with the previous answer's prompt.
 const promptChangedText = "(the prompt began otherwise than the one before: the provider's cache was missed)"
 
-// conversation returns the entries of a run from the start, and the answers that were
-// asked for with a prompt that did not continue from the one before, oldest first. It reads
-// every entry once: those on the path, and those beside it that say so.
+// conversation returns the entries of a run from the start. It also returns the answers whose
+// prompt did not begin with the previous prompt, oldest first. It reads every entry once: those on
+// the path, and the llm_call entries, which record the change.
 func (l *link) conversation(ctx context.Context, run uuid.UUID) (path []perdure.Entry, changed []uuid.UUID, err error) {
 	s, err := l.Snapshot(ctx, run, 1)
 	if err != nil {
@@ -23,7 +22,7 @@ func (l *link) conversation(ctx context.Context, run uuid.UUID) (path []perdure.
 	}
 	changed = []uuid.UUID{}
 	var messages []perdure.Entry
-	at := map[uuid.UUID]int{} // of messages
+	at := map[uuid.UUID]int{} // of message entries
 	for e, err := range l.AllEntries(ctx, run) {
 		switch {
 		case err != nil:
@@ -49,7 +48,7 @@ func (l *link) conversation(ctx context.Context, run uuid.UUID) (path []perdure.
 	return path, changed, nil
 }
 
-// promptChanged reports whether an entry records a model call that says so.
+// promptChanged reports whether an llm_call entry records a changed prompt.
 func promptChanged(e perdure.Entry) bool {
 	var record struct {
 		Prompt struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// show marks the answers whose record says that the prompt changed, and no other.
+// show marks only the answers whose record reports a changed prompt.
 func TestShowMarksChangedPrompts(t *testing.T) {
 	run := uuid.New()
 	var path, all []perdure.Entry

@@ -54,7 +54,7 @@ not ended is never deleted. --dry-run counts what would be deleted.`,
 	return cmd
 }
 
-// prune asks again until nothing is left, and says how far it is.
+// prune repeats the request until nothing is left, and shows the progress.
 func (a *app) prune(ctx context.Context, c *client.Client, r client.PruneRequest) error {
 	var all client.PruneReport
 	for {
@@ -130,7 +130,7 @@ func (a *app) printPruned(r client.PruneReport) error {
 	return nil
 }
 
-// prunedDetail says what they are, and how old.
+// prunedDetail describes the deleted data and its age.
 func prunedDetail(c client.PruneCount) string {
 	var b strings.Builder
 	for _, status := range slices.Sorted(maps.Keys(c.ByStatus)) {
@@ -145,7 +145,7 @@ func prunedDetail(c client.PruneCount) string {
 	return b.String()
 }
 
-// bytesText is a size for people.
+// bytesText returns a size for people.
 func bytesText(n int64) string {
 	const unit = 1 << 10
 	if n < unit {

@@ -16,7 +16,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// chatting is a conversation on a server that its store is taken away from.
+// chatting is a conversation on a server whose store is replaced with an older copy.
 type chatting struct {
 	t    *testing.T
 	dir  string
@@ -43,8 +43,8 @@ func (c *chatting) say() {
 	}
 }
 
-// cursors follows the log until the agent waits for its nth message, and returns the
-// cursors that it was given, by position.
+// cursors reads the log until the agent waits for its nth message, and returns the received cursors
+// by position.
 func (c *chatting) cursors(n int) map[int64]string {
 	c.t.Helper()
 	given := map[int64]string{}
@@ -66,7 +66,7 @@ func (c *chatting) cursors(n int) map[int64]string {
 	return given
 }
 
-// first is the first event that a reader of the cursor gets.
+// first returns the first event that a reader with the cursor receives.
 func (c *chatting) first(cursor string) client.Event {
 	c.t.Helper()
 	for e, err := range c.Follow(c.t.Context(), c.chat, cursor) {
@@ -79,9 +79,8 @@ func (c *chatting) first(cursor string) client.Event {
 	return client.Event{}
 }
 
-// wantNoticed: the store was put back to a position, and has gone on at least as
-// far as the cursors do. Those of before stay valid, every other is answered by
-// a reset.
+// wantNoticed checks the cursors after the store was put back to a position and has continued at
+// least as far as the cursors. Cursors up to that position stay valid; any other gets a reset.
 func (c *chatting) wantNoticed(cursors map[int64]string, back int64) {
 	c.t.Helper()
 	for pos, cursor := range cursors {
@@ -105,9 +104,9 @@ func newest(cursors map[int64]string) (pos int64) {
 	return pos
 }
 
-// A base backup is put in the place of the database, without recovery.signal: its
-// history has the timeline of before. The server that was running ends; the next one
-// tells each reader whose position has another record now.
+// The database is replaced with a base backup without recovery.signal, so its timeline is
+// unchanged. The running server ends. The next server resets each reader whose position now has
+// another record.
 func TestAPutBackPostgreSQLIsNoticed(t *testing.T) {
 	original := begun(t, cluster.Archiving...)
 	c := chatOn(t, "--store", original.URL("postgres"))
@@ -132,8 +131,8 @@ func TestAPutBackPostgreSQLIsNoticed(t *testing.T) {
 	c.stop()
 }
 
-// A database file is put back with the very mark that it was opened with, as a
-// snapshot of the volume does.
+// A database file is replaced with the very mark with which it was opened, as a volume snapshot
+// does.
 func TestAPutBackSQLiteIsNoticed(t *testing.T) {
 	c := chatOn(t)
 	back := newest(c.cursors(1))
@@ -161,8 +160,8 @@ func TestAPutBackSQLiteIsNoticed(t *testing.T) {
 	c.stop()
 }
 
-// A store that is copied to PostgreSQL keeps the cursors that were given, each of
-// them; one that was restored from a backup renews the epoch, and so keeps none.
+// In a store that is copied to PostgreSQL, all cursors stay valid. A store that is restored from a
+// backup gets a new epoch, so no cursor stays valid.
 func TestCursorsStayValidInACopy(t *testing.T) {
 	c, url := chatOn(t), opentest.URL(t)
 	c.say()

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/worker/local"
 )
 
-// read runs what only asks. Where no server is up it reads the data directory, and
+// read runs a command that only reads. If no server is running, it reads the data directory and
 // writes nothing there.
 func (a *app) read(ctx context.Context, do func(l *link) error) error {
 	if a.server != "" || a.store != "" {
@@ -20,7 +20,7 @@ func (a *app) read(ctx context.Context, do func(l *link) error) error {
 	}
 	l, err := a.openReading(ctx)
 	if perdure.IsCode(err, perdure.NotFound) || perdure.IsCode(err, perdure.Conflict) {
-		return a.look(ctx, do) // a store that has to be made first, or brought up to date
+		return a.look(ctx, do) // a store that must be created or migrated first
 	}
 	if err == nil && a.org != "" {
 		_, err = l.Org(ctx, a.org)
@@ -34,8 +34,8 @@ func (a *app) read(ctx context.Context, do func(l *link) error) error {
 	return err
 }
 
-// openReading becomes a client of the data directory's owner, if it answers, or opens
-// the directory to read it.
+// openReading becomes a client of the data directory's owner, if it is running, or opens the
+// directory for reading.
 func (a *app) openReading(ctx context.Context) (*link, error) {
 	data, err := a.dataDir()
 	if err != nil {

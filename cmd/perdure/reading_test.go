@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// contentOf is what is in the files of a folder, but for empty ones.
+// contentOf returns the contents of the files in a folder, except empty ones.
 func contentOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -28,8 +28,8 @@ func contentOf(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// Commands that only ask write nothing where no server is up: not after a kill, which
-// leaves the store's log, nor after an end.
+// Commands that only read write nothing if no server is running, neither after a kill, which leaves
+// the store's log, nor after a clean end.
 func TestCommandsThatOnlyAskWriteNothing(t *testing.T) {
 	for name, end := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "interrupted": syscall.SIGINT} {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ health checks of containers that have no other program.`,
 	}
 }
 
-// readyWithin is how long the answer may take.
+// readyWithin is the time limit of the request.
 const readyWithin = 5 * time.Second
 
 func (a *app) ready(ctx context.Context, base string) error {

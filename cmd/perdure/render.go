@@ -10,25 +10,25 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// textView shows a run to a person. In a pipe it writes the same lines without
-// colours; nothing that was written is ever taken back.
+// textView shows a run to a person. In a pipe it writes the same lines without colors. It never
+// erases output.
 type textView struct {
 	*app
 	p *page
-	// prose lays out what the model says, in a terminal; nil elsewhere.
+	// prose formats the model's text in a terminal; nil elsewhere.
 	prose *prose
-	// users shows what the user said, as tail does; run and resume show it
-	// only if it was said elsewhere.
+	// users shows the user's messages, as tail does. run and resume show a message only if it was
+	// sent elsewhere.
 	users bool
-	own   int // messages to come that were typed here
+	own   int // number of expected messages that were typed here
 
 	blocks map[int64]*shownBlock
 	tools  tools
-	spoken map[uuid.UUID][]int64 // blocks that were shown, by task, until it ends
-	failed string                // the error shown last
+	spoken map[uuid.UUID][]int64 // shown blocks by task, until the task ends
+	failed string                // the last error shown
 }
 
-// shownBlock is what was shown of a block that grows.
+// shownBlock is the shown part of a growing block.
 type shownBlock struct {
 	kind  perdure.EventType
 	shown int64 // bytes
@@ -59,7 +59,7 @@ func (v *textView) know(entries []perdure.Entry) {
 	}
 }
 
-// said shows what was given on standard input where no terminal has echoed it.
+// said shows a message from standard input if no terminal has echoed it.
 func (v *textView) said(text string) {
 	v.own++
 	if text != "" && !isTerminal(v.stdin) {
@@ -71,7 +71,7 @@ func (v *textView) ask() {
 	if isTerminal(v.stdin) {
 		v.p.section("user")
 		v.p.write(styleUser, "› ")
-		v.p.middle = false // what is typed ends the line
+		v.p.middle = false // the user's input ends the line
 	}
 }
 
@@ -84,7 +84,7 @@ func (v *textView) notice(s style, text string) {
 	v.p.line(s, text)
 }
 
-// event shows one event. Those that say nothing to a person are passed over.
+// event shows one event. It skips events without information for people.
 func (v *textView) event(e client.Event) error {
 	h, err := e.Head()
 	if err != nil {
@@ -122,7 +122,7 @@ func (v *textView) event(e client.Event) error {
 	return v.p.err
 }
 
-// withheld shows in place of what was said that it is on the worker.
+// withheld shows a placeholder for content that is on the worker.
 func (v *textView) withheld(e client.Event) bool {
 	switch e.Type {
 	case perdure.EventToken, perdure.EventThinking, perdure.EventTerminal:
@@ -140,7 +140,7 @@ func (v *textView) withheld(e client.Event) bool {
 	return true
 }
 
-// grow shows the next piece of what the model says or thinks.
+// grow shows the next chunk of the model's text or thinking.
 func (v *textView) grow(kind perdure.EventType, h client.Head) {
 	b := v.blocks[h.Seq]
 	if b == nil {
@@ -193,7 +193,7 @@ func (v *textView) data(h client.Head) error {
 		Result *toolResult `json:"result"`
 	}
 	if (client.Event{Type: perdure.EventData, Data: h.Data}).Decode(&d) != nil {
-		return v.p.err // an application's own, of any shape
+		return v.p.err // an application's event, of any form
 	}
 	switch d.Type {
 	case "tool_call_start":
@@ -246,7 +246,7 @@ func (v *textView) failure(e client.Event) error {
 	return v.p.err
 }
 
-// withoutCode leaves out the code that the text of a coded error begins with.
+// withoutCode removes the code at the beginning of an error's text.
 func withoutCode(text string) string {
 	code, rest, ok := strings.Cut(text, ": ")
 	if ok && strings.Contains(code, "_") && !strings.Contains(code, " ") {
@@ -255,8 +255,8 @@ func withoutCode(text string) string {
 	return text
 }
 
-// task follows the tasks: tools begin and end with theirs, a model call shows
-// when it is tried again.
+// task follows the tasks. Tool calls begin and end with their tasks; a model call shows its
+// retries.
 func (v *textView) task(e client.Event, h client.Head) error {
 	var d struct {
 		Kind      string       `json:"kind"`
@@ -287,7 +287,7 @@ func (v *textView) task(e client.Event, h client.Head) error {
 	return v.p.err
 }
 
-// retrying tells why something is done once more.
+// retrying shows the reason of a retry.
 func (v *textView) retrying(why, reason string, in time.Duration) {
 	if why == "" {
 		why = map[string]string{"lost": "its worker is gone", "timeout": "it took too long"}[reason]
@@ -302,7 +302,7 @@ func (v *textView) retrying(why, reason string, in time.Duration) {
 	v.notice(styleWarn, text+": "+cleanAll(withoutCode(why)))
 }
 
-// seconds writes a duration as a person would.
+// seconds formats a duration for people.
 func seconds(d time.Duration) string {
 	switch {
 	case d < time.Second:

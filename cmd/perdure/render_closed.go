@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// shows notes a block of which something is shown.
+// shows records a block of which a part is shown.
 func (v *textView) shows(h client.Head) {
 	if h.Text() == "" {
 		return
@@ -19,7 +19,7 @@ func (v *textView) shows(h client.Head) {
 	}
 }
 
-// taskOf is the task that said something, or none for the agent itself.
+// taskOf returns the task of an event, uuid.Nil for the agent itself.
 func taskOf(h client.Head) uuid.UUID {
 	if h.TaskID == nil {
 		return uuid.Nil
@@ -27,8 +27,8 @@ func taskOf(h client.Head) uuid.UUID {
 	return *h.TaskID
 }
 
-// closed forgets a block that grows no more. What was shown of a superseded one
-// cannot be taken back, only be called void, once for all that its task said.
+// closed removes a closed block. The shown text of a superseded block cannot be erased. A line
+// marks it as void, once for all output of its task.
 func (v *textView) closed(e client.Event, h client.Head) error {
 	var d struct {
 		BlockSeq int64               `json:"blockSeq"`
@@ -38,7 +38,7 @@ func (v *textView) closed(e client.Event, h client.Head) error {
 		return err
 	}
 	if b := v.blocks[d.BlockSeq]; b != nil && b.kind == perdure.EventToken {
-		v.p.leave() // nothing more comes that could continue with its last paragraph
+		v.p.leave() // no text will continue its last paragraph
 	}
 	delete(v.blocks, d.BlockSeq)
 	task := taskOf(h)

@@ -15,11 +15,11 @@ import (
 
 var proseParser = goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser()
 
-// leastItem is how many columns the text of an item gets at least.
+// leastItem is the minimum width of an item's text in columns.
 const leastItem = 16
 
-// lists lays out text that has lists: what an item continues with stands below its
-// first word. False if there is none.
+// lists formats text with lists: the continuation of an item is aligned with its first word. It
+// returns false if there is no list.
 func (w *prose) lists(source string, width int, between string) (string, bool) {
 	doc := proseParser.Parse(text.NewReader([]byte(source)))
 	found := false
@@ -55,7 +55,7 @@ func (w *prose) list(source string, list *ast.List, width int) string {
 		}
 		body, room := dedent(sourceOf(source, node), columns), max(width-xansi.StringWidth(marker), leastItem)
 		laid := strings.Trim(body, "\n")
-		if room > leastItem { // else lists in lists in lists: the layout's time grows with the cube of their depth
+		if room > leastItem { // otherwise deeply nested lists: the layout's time is cubic in their depth
 			laid = w.laidOut(body, room, gap)
 		}
 		items = append(items, hang(marker, laid))
@@ -63,8 +63,8 @@ func (w *prose) list(source string, list *ast.List, width int) string {
 	return strings.Join(items, gap)
 }
 
-// sourceOf is the source of a block: its lines up to those of the next one, or of
-// the next one of the block that it is in.
+// sourceOf returns the source of a block: its lines up to the next block, or up to the block after
+// its parent.
 func sourceOf(source string, node ast.Node) string {
 	end := len(source)
 	for at := node; at != nil; at = at.Parent() {
@@ -76,16 +76,16 @@ func sourceOf(source string, node ast.Node) string {
 	return source[lineStart(source, node.Pos()):end]
 }
 
-// lineStart is where the line of a position begins.
+// lineStart returns the beginning of the line of a position.
 func lineStart(source string, at int) int {
 	return strings.LastIndexByte(source[:at], '\n') + 1
 }
 
-// itemMarker is what an item begins with.
+// itemMarker matches the marker of an item.
 var itemMarker = regexp.MustCompile(`^[ \t]*(?:[-+*]|[0-9]{1,9}[.)])`)
 
-// dedent takes the first columns of an item away: its marker and the blanks around
-// it, and in the lines that follow at most the blanks that stand below those.
+// dedent removes the first columns of an item: the marker and the blanks around it, and from the
+// following lines at most the same number of blanks.
 func dedent(item string, columns int) string {
 	var out strings.Builder
 	first, rest, _ := strings.Cut(item, "\n")
@@ -97,7 +97,7 @@ func dedent(item string, columns int) string {
 	return out.String()
 }
 
-// withoutBlanks takes at most so many columns of blanks from the start of a line.
+// withoutBlanks removes at most the given columns of blanks from the start of a line.
 func withoutBlanks(line string, columns int) string {
 	for range columns {
 		if rest, ok := strings.CutPrefix(line, "\t"); ok {
@@ -112,7 +112,7 @@ func withoutBlanks(line string, columns int) string {
 	return line
 }
 
-// hang puts a marker before the first line of a text, and blanks before the others.
+// hang puts a marker before the first line of a text, and blanks before the other lines.
 func hang(marker, text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -126,11 +126,11 @@ func hang(marker, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// tableRule is the line of a table's source below its heads.
+// tableRule matches the line below the header of a table.
 var tableRule = regexp.MustCompile(`(?m)^[ \t]*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$`)
 
-// narrowed takes away what fills the columns of a laid out table up to the width
-// of the terminal. Other text stays as it is.
+// narrowed removes the padding with which a formatted table fills the terminal's width. Other text
+// is unchanged.
 func narrowed(source, laid string) string {
 	if !strings.Contains(source, "|") || !tableRule.MatchString(source) {
 		return laid
@@ -161,7 +161,7 @@ func narrowed(source, laid string) string {
 	return strings.Join(lines, "\n")
 }
 
-// columnEdges are where the columns of a table begin and end, by its rule.
+// columnEdges returns the beginnings and ends of a table's columns, from its rule.
 func columnEdges(rule string) [][2]int {
 	var edges [][2]int
 	at := 0
@@ -173,8 +173,8 @@ func columnEdges(rule string) [][2]int {
 	return edges
 }
 
-// spareOf is how many blanks on the left and on the right of a column are more
-// than one in all of its cells.
+// spareOf returns the number of blanks that can be removed on the left and on the right of a
+// column, so that at least one remains in each cell.
 func spareOf(lines []string, rule int, edge [2]int) [2]int {
 	wide := edge[1] - edge[0]
 	left, right := wide, wide
@@ -187,7 +187,7 @@ func spareOf(lines []string, rule int, edge [2]int) [2]int {
 		left = min(left, len(cell)-len(strings.TrimLeft(cell, " ")))
 		right = min(right, len(cell)-len(strings.TrimRight(cell, " ")))
 	}
-	if left == wide { // nothing stands in it
+	if left == wide { // the column is empty
 		return [2]int{0, max(wide-2, 0)}
 	}
 	return [2]int{max(left-1, 0), max(right-1, 0)}

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What an item continues with stands below its first word: wrapped lines, lists in
-// it, paragraphs and code.
+// The continuation of an item is aligned with its first word: wrapped lines, nested lists,
+// paragraphs and code.
 func TestItemsHangBelowTheirMarkers(t *testing.T) {
 	source := "- one two three four five six seven eight nine\n" +
 		"  - nested one two three four five six seven\n" +
@@ -59,8 +59,7 @@ func TestItemsHangBelowTheirMarkers(t *testing.T) {
 	}
 }
 
-// A table is as wide as what it says, in colours too, and no wider than the
-// terminal.
+// A table is as wide as its content, even with colors, and no wider than the terminal.
 func TestTablesAreAsWideAsTheirContent(t *testing.T) {
 	source := "| file | **tests** | note |\n|:--|--:|:-:|\n| parse.go | 12 | `x` |\n| a | | 漢字 and more |\n"
 	want := ` file     │ tests │      note

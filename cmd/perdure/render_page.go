@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 )
 
-// style is how a piece of text looks in a terminal.
+// style is the style of a text in a terminal.
 type style int
 
 const (
@@ -36,21 +36,21 @@ var styles = map[style]lipgloss.Style{
 	styleRemoved: lipgloss.NewStyle().Foreground(lipgloss.Red),
 }
 
-// page writes text in sections with a blank line between them. It keeps the
-// first error of the writer and drops what comes after.
+// page writes text in sections, separated by blank lines. It stores the writer's first error and
+// drops later output.
 type page struct {
 	w      *screen
 	colour bool
 	err    error
 	show   shower
 
-	// width returns the columns of the terminal, or 0 if it is none.
+	// width returns the columns of the terminal, or 0 if there is none.
 	width func() int
 	// leave is called before the section changes.
 	leave func()
 
-	ticking bool   // a line stands there that will be taken back
-	middle  bool   // the last line is not at its end
+	ticking bool   // the current line is temporary
+	middle  bool   // the current line is not complete
 	current string // section
 	seq     int64  // block
 }
@@ -59,8 +59,7 @@ func newPage(w *screen) *page {
 	return &page{w: w, colour: wantsColour(w), width: func() int { return columns(w) }, leave: func() {}}
 }
 
-// columns is the width of a terminal now, or 0 if w is none or cannot take lines
-// back.
+// columns returns the width of the terminal, or 0 if w is not one or cannot erase lines.
 func columns(w *screen) int {
 	f := w.file()
 	if f == nil || os.Getenv("TERM") == "dumb" {
@@ -73,12 +72,12 @@ func columns(w *screen) int {
 	return max(n, 20)
 }
 
-// wantsColour is true in a terminal, unless https://no-color.org says no.
+// wantsColour reports whether w is a terminal and https://no-color.org does not forbid colors.
 func wantsColour(w *screen) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// isTerminal reports whether a person is at the other end.
+// isTerminal reports whether a stream is a terminal.
 func isTerminal(stream any) bool {
 	if s, ok := stream.(*screen); ok {
 		stream = s.w
@@ -87,7 +86,7 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// section begins a part of this kind, unless it is the current one.
+// section begins a section of the kind, unless it is the current one.
 func (p *page) section(kind string) {
 	if p.current == kind {
 		return
@@ -100,7 +99,7 @@ func (p *page) section(kind string) {
 	p.current = kind
 }
 
-// block begins a new line, if another block was written to last.
+// block begins a new line, if the last text belongs to another block.
 func (p *page) block(seq int64) {
 	if p.seq != seq {
 		p.seq = seq
@@ -108,7 +107,7 @@ func (p *page) block(seq int64) {
 	}
 }
 
-// newline ends a line that has been begun.
+// newline ends an incomplete line.
 func (p *page) newline() {
 	if p.middle {
 		p.raw("\n")
@@ -116,15 +115,15 @@ func (p *page) newline() {
 	}
 }
 
-// line writes text as a line, or lines, of its own.
+// line writes text as one or more separate lines.
 func (p *page) line(s style, text string) {
 	p.newline()
 	p.write(s, strings.TrimRight(text, "\n"))
 	p.newline()
 }
 
-// write continues with the current line. Each line is styled for itself, so that
-// nothing that breaks off leaves the terminal in a colour.
+// write appends to the current line. Each line has its own style sequences, so that an interrupted
+// output does not leave the terminal in a color.
 func (p *page) write(s style, text string) {
 	for piece := range strings.Lines(p.show.show(text)) {
 		body, ended := strings.CutSuffix(piece, "\n")
@@ -136,7 +135,7 @@ func (p *page) write(s style, text string) {
 	}
 }
 
-// indented is write with something at the start of each line.
+// indented is write with an indent at the start of each line.
 func (p *page) indented(s style, indent, text string) {
 	for piece := range strings.Lines(text) {
 		if !p.middle {
@@ -154,7 +153,7 @@ func (p *page) styled(s style, text string) string {
 	return look.Inline(true).Render(text)
 }
 
-// raw writes what is visible already, and may be styled.
+// raw writes text that is already visible and may contain style sequences.
 func (p *page) raw(text string) {
 	if text == "" {
 		return
@@ -172,12 +171,11 @@ func (p *page) out(text string) {
 	}
 }
 
-// takeBack goes to the start of the line and erases it.
+// takeBack moves to the start of the line and erases it.
 const takeBack = "\r\x1b[2K"
 
-// lastOf is the end of a text, of at most so many bytes and whole characters, and
-// whether there is more before it: what passes by is looked at with each piece,
-// however much stands before it.
+// lastOf returns the end of a text with at most the given number of bytes, in whole characters. cut
+// reports whether there is more before it. Its cost does not depend on the length of the text.
 func lastOf(text string, most int) (end string, cut bool) {
 	at := len(text) - most
 	if at <= 0 {
@@ -189,8 +187,8 @@ func lastOf(text string, most int) (end string, cut bool) {
 	return text[at:], true
 }
 
-// tail shows the end of a text in a line that the next one, or whatever is
-// written, takes the place of. "" only takes it back.
+// tail shows the end of a text in a temporary line, which the next output replaces. "" only erases
+// the line.
 func (p *page) tail(text string) {
 	room := p.width() - 3
 	text, cut := lastOf(text, 8*p.width())

@@ -6,10 +6,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// wordsOf returns the texts of parts, and names the images and files among them.
+// wordsOf returns the texts of parts, with the names of images and files.
 func wordsOf(parts []perdure.Part) string {
 	var words strings.Builder
-	named := false // last, so that what follows begins a line
+	named := false // last, so that following text begins a line
 	for _, p := range parts {
 		if named && (p.Type != perdure.PartText || p.Text != "") {
 			words.WriteByte('\n')

@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Images and files are named where they stand among the texts.
+// Images and files are named at their positions among the texts.
 func TestImagesAndFilesAreNamed(t *testing.T) {
 	image := perdure.Part{Type: perdure.PartImage, Data: "aGk=", MimeType: "image/png"}
 	link := perdure.Part{Type: perdure.PartImage, URL: "https://example.com/a.png"}

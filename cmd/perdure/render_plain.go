@@ -2,9 +2,9 @@ package main
 
 import "strings"
 
-// plain leaves out of a text what would steer a terminal: escape sequences and
-// control characters. What a model or a tool says is never obeyed. A sequence
-// may be cut anywhere between two pieces. What is left is made visible.
+// plain removes escape sequences and control characters from a text, so that output of a model or a
+// tool cannot control the terminal. A sequence may be split between two pieces. Other characters
+// become visible.
 type plain struct {
 	state   plainState
 	show    shower
@@ -17,7 +17,7 @@ const (
 	plainText   plainState = iota
 	plainEscape            // after ESC
 	plainCSI               // in a control sequence: parameters, then one letter
-	plainString            // in a string such as a window's title, to BEL or ESC \
+	plainString            // in a string, such as a window title, up to BEL or ESC \
 )
 
 const (
@@ -25,8 +25,8 @@ const (
 	esc = 0x1b
 )
 
-// clean returns what is left of the next piece. Carriage returns, as progress
-// bars use them, become line ends.
+// clean returns the visible text of the next piece. Carriage returns, as in progress bars, become
+// line ends.
 func (p *plain) clean(text string) string {
 	if p.state == plainText && !p.carried && printable(text) {
 		return p.show.show(text)
@@ -63,7 +63,7 @@ func (p *plain) cleanSlowly(text string) string {
 	return p.show.show(b.String())
 }
 
-// skip takes in a character of an escape sequence.
+// skip processes a character of an escape sequence.
 func (p *plain) skip(r rune) {
 	switch p.state {
 	case plainEscape:
@@ -90,7 +90,7 @@ func (p *plain) skip(r rune) {
 	}
 }
 
-// cleanAll is clean for a text that is whole.
+// cleanAll is clean for a whole text.
 func cleanAll(text string) string {
 	var p plain
 	return p.clean(text)

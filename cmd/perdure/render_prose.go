@@ -11,17 +11,15 @@ import (
 	"github.com/perdure/perdure/internal/markdown"
 )
 
-// widest is how many columns a line of prose takes at most: longer ones are hard
-// to read.
+// widest is the maximum width of a line of prose in columns; longer lines are hard to read.
 const widest = 100
 
-// prose writes what a model says to a terminal: markdown, laid out block by
-// block, each as soon as it has ended. Of the one that is open the last words
-// stand in a line that goes away again, as a sign of life.
+// prose writes a model's markdown to a terminal. It formats each block as soon as the block has
+// ended. The end of the open block is shown in a temporary line, as a sign of life.
 type prose struct {
 	p      *page
 	buffer *markdown.Buffer
-	begun  bool // this section has a block already
+	begun  bool // this section already has a block
 
 	layouts map[int]*glamour.TermRenderer // by width
 }
@@ -39,7 +37,7 @@ func newProse(p *page) *prose {
 	return w
 }
 
-// write adds a piece of the block of the log with that number.
+// write appends a piece of the block with the seq.
 func (w *prose) write(seq int64, text string) {
 	if w.p.current != proseSection {
 		w.begun = false
@@ -49,11 +47,10 @@ func (w *prose) write(seq int64, text string) {
 	w.p.tail(w.buffer.Pending())
 }
 
-// flush ends what is open where it stands: something else is to be shown.
+// flush ends the open block, because other output follows.
 func (w *prose) flush() { w.buffer.Flush() }
 
-// block writes one that has ended. One that exceeds the bounds of rendering is
-// written plain, as it stands.
+// block writes an ended block. A block over the limits of formatting is written unformatted.
 func (w *prose) block(source string, plain bool) {
 	text := strings.Trim(source, "\n")
 	if !plain {
@@ -69,7 +66,7 @@ func (w *prose) block(source string, plain bool) {
 	w.p.raw(text + "\n")
 }
 
-// laidOut is a piece of markdown in so many columns, with that between its blocks.
+// laidOut formats markdown for a width, with the separator between its blocks.
 func (w *prose) laidOut(source string, width int, between string) string {
 	if text, ok := w.lists(source, width, between); ok {
 		return text
@@ -77,7 +74,7 @@ func (w *prose) laidOut(source string, width int, between string) string {
 	return w.render(source, width)
 }
 
-// render is laidOut of what has no lists. What cannot be laid out is shown as it is.
+// render formats text without lists. Text that cannot be formatted is returned unchanged.
 func (w *prose) render(source string, width int) string {
 	layout, ok := w.layouts[width]
 	if !ok {
@@ -98,17 +95,17 @@ func (w *prose) render(source string, width int) string {
 	return trimmed(narrowed(source, text))
 }
 
-// hyperlink is a sequence OSC 8, which links a text to a target that is not shown.
+// hyperlink matches the sequence OSC 8, which links a text to an invisible target.
 var hyperlink = regexp.MustCompile("\x1b]8;[^\x07\x1b]*(\x07|\x1b\\\\)")
 
-// escapeEntity is a character reference of markdown that stands for ESC.
+// escapeEntity matches a character reference of markdown for ESC.
 var escapeEntity = regexp.MustCompile(`&#(0*27|[xX]0*1[bB]);`)
 
-// withoutEscapes writes out what the layout would turn into the begin of an escape
-// sequence. The page makes every other control character visible.
+// withoutEscapes escapes references that the layout would convert to the beginning of an escape
+// sequence. The page makes all other control characters visible.
 func withoutEscapes(source string) string { return escapeEntity.ReplaceAllString(source, `\u001b`) }
 
-// trimmed leaves out blank lines around a block, and what fills lines up.
+// trimmed removes blank lines around a block and the padding of lines.
 func trimmed(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -121,8 +118,7 @@ func trimmed(text string) string {
 	return strings.Trim(strings.Join(lines, "\n"), "\n")
 }
 
-// proseStyle uses the terminal's own colours only, so that it suits a dark
-// background and a light one.
+// proseStyle uses only the terminal's own colors, so that it fits dark and light backgrounds.
 func proseStyle() ansi.StyleConfig {
 	yes, blue, cyan := true, "4", "6"
 	look := looks.NoTTYStyleConfig

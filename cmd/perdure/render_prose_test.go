@@ -26,8 +26,7 @@ The **parser** dropped the last *token* of a line, so that nothing after a comme
 
 Done.`
 
-// onScreen is what stands in a terminal in the end: lines that were taken back are
-// gone.
+// onScreen returns the final content of a terminal, without erased lines.
 func onScreen(written string) string {
 	var lines []string
 	for line := range strings.SplitSeq(written, "\n") {
@@ -75,8 +74,7 @@ Done.
 	}
 }
 
-// However the text is cut, the same stands there in the end; what passes by
-// fits into one line.
+// The final output does not depend on how the text is split. Temporary output fits into one line.
 func TestProseDoesNotDependOnChunks(t *testing.T) {
 	whole := onScreen(proseOn(60, func(w *prose) { w.write(1, answer) }))
 	r := rand.New(rand.NewPCG(1, 2))
@@ -101,7 +99,7 @@ func TestProseDoesNotDependOnChunks(t *testing.T) {
 	}
 }
 
-// Another section ends what is open, and stands below it.
+// Another section ends the open block and is below it.
 func TestProseEndsWithItsSection(t *testing.T) {
 	got := onScreen(proseOn(60, func(w *prose) {
 		w.write(1, "It looks as if the")

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// result shows how the run stands, what it used, and what can be done next.
+// result shows the state of the run, its usage, and the possible next commands.
 func (v *textView) result(r result) error {
 	v.p.section("result")
 	s, word := styleGood, strings.ToLower(string(r.Status))
@@ -51,7 +51,7 @@ func (v *textView) result(r result) error {
 	return v.p.err
 }
 
-// outputText is the beginning of an agent's output; --json has all of it.
+// outputText returns the beginning of an agent's output; --json shows all of it.
 func outputText(output json.RawMessage) string {
 	const most = 4000
 	if len(output) <= most {
@@ -60,7 +60,7 @@ func outputText(output json.RawMessage) string {
 	return cleanAll(strings.ToValidUTF8(string(output[:most]), "")) + fmt.Sprintf("... (%s bytes; --json shows all)", grouped(int64(len(output))))
 }
 
-// next says what can be done with a run that waits, or has failed.
+// next returns the possible commands for a run that waits or has failed.
 func (v *textView) next(r result) []string {
 	id, flags := r.ID.String(), v.typed
 	waits := r.Status == perdure.StatusWaiting
@@ -84,8 +84,8 @@ func (v *textView) next(r result) []string {
 	return nil
 }
 
-// totalText words the usage of all models. A cost that leaves out calls without a
-// price is a lower bound, and says so.
+// totalText formats the usage of all models. A cost without the calls whose price is unknown is
+// marked as a lower bound.
 func totalText(u perdure.Usage, byModel map[string]perdure.Usage) string {
 	cost := costText(u)
 	if u.Cost != nil && !perdure.CostIsWhole(byModel) {
@@ -94,7 +94,7 @@ func totalText(u perdure.Usage, byModel map[string]perdure.Usage) string {
 	return tokensText(u) + " · " + cost
 }
 
-// usageText words tokens and cost of one model.
+// usageText formats tokens and cost of one model.
 func usageText(u perdure.Usage) string { return tokensText(u) + " · " + costText(u) }
 
 func costText(u perdure.Usage) string {
@@ -122,7 +122,7 @@ func count(n int, of string) string {
 	return fmt.Sprintf("%d %ss", n, of)
 }
 
-// grouped writes a number with commas between thousands.
+// grouped formats a number with commas between thousands.
 func grouped(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for i := len(text) - 3; i > 0; i -= 3 {

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// shown returns what a view writes of a log, of which each line is a type and the
-// data of an event. The events are a second apart.
+// shown returns the output of a view for a log. Each line of the log is the type and the data of an
+// event. The events are a second apart.
 func shown(t *testing.T, log string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -51,8 +51,7 @@ const twoCalls = `entry.appended {"role":"assistant","entryType":"message","cont
 	task.started {"kind":"bash","toolCallId":"b"}
 	`
 
-// The output of calls that run side by side is never mixed, and each ending
-// says whose it is.
+// The output of concurrent calls is never mixed, and the end of each call names the call.
 func TestParallelToolsKeepTheirLines(t *testing.T) {
 	wantShown(t, twoCalls+`
 	terminal {"toolCallId":"b","stream":"stdout","data":"b1\n"}
@@ -74,7 +73,7 @@ func TestParallelToolsKeepTheirLines(t *testing.T) {
 `)
 }
 
-// A call that ends before the one that is live shows all that it said.
+// A call that ends before the live call still shows all its output.
 func TestToolThatOvertakes(t *testing.T) {
 	wantShown(t, twoCalls+`
 	terminal {"toolCallId":"b","stream":"stdout","data":"b1\n"}
@@ -93,7 +92,7 @@ func TestToolThatOvertakes(t *testing.T) {
 `)
 }
 
-// What a failed attempt has said is called void; thinking and text stand apart.
+// The output of a failed attempt is marked as void. Thinking and text are separated.
 func TestRetriedAnswer(t *testing.T) {
 	const task = `"taskExecutionId":"01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720"`
 	wantShown(t, `
@@ -121,8 +120,8 @@ error: x: no key
 `)
 }
 
-// An attempt that has shown nothing takes nothing back, and neither does one
-// whose words an entry stands for.
+// An attempt without output marks nothing as void. Neither does an attempt whose text is in an
+// entry.
 func TestRetryWithoutWords(t *testing.T) {
 	const task = `"taskExecutionId":"01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720"`
 	wantShown(t, `
@@ -143,7 +142,7 @@ what was said above does not count
 `)
 }
 
-// A snapshot shows only what was not shown yet.
+// Of a snapshot, only the part that was not shown is shown.
 func TestSnapshotOverlaps(t *testing.T) {
 	wantShown(t, `
 	token {"seq":2,"offset":0,"data":"Hello, "}
@@ -157,7 +156,7 @@ cancelling
 `)
 }
 
-// Nothing that a model or a tool says steers the terminal, however it is cut.
+// Output of a model or a tool cannot control the terminal, however it is split.
 func TestPlainLeavesNoControl(t *testing.T) {
 	const wild = "a\x1b[1;31mred\x1b[0m \x1b]0;title\x07b\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \x1b(B\x00\x08c\u009b2Jd\r\n50%\r100%\ttab ü\n"
 	const want = "ared blink cd\n50%\n100%\ttab ü\n"

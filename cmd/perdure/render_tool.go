@@ -10,33 +10,33 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// tools shows tool calls. Of calls that run side by side one is live: the
-// others' output is kept until it is their turn, so that lines never mix.
+// tools shows tool calls. Of concurrent calls, one is live. The output of the others is stored
+// until they are live, so that lines never mix.
 type tools struct {
 	p     *page
 	calls map[string]*toolCall
-	queue []*toolCall // begun, in order, and not ended
-	last  *toolCall   // whose header or output was written last
+	queue []*toolCall // begun and not ended, in order
+	last  *toolCall   // the call of the last header or output
 }
 
 type toolCall struct {
 	id, name, args string
-	headed         bool // its header was written
+	headed         bool // the header was written
 	output         bool // it has had live output
 	held           string
 	begun, end     time.Time
-	fate           string // why it ended, if not by itself
+	fate           string // the reason of its end, if it did not end by itself
 	plain          plain
 }
 
-// toolResult is what the event tool_call_end says of a result.
+// toolResult is the result in a tool_call_end event.
 type toolResult struct {
 	IsError   bool   `json:"isError"`
 	Text      string `json:"text"`
 	Truncated bool   `json:"truncated"`
 }
 
-// section is the page's section of all tool calls.
+// toolSection is the page's section of all tool calls.
 const toolSection = "tools"
 
 func (t *tools) named(id, name string) *toolCall {
@@ -51,14 +51,14 @@ func (t *tools) named(id, name string) *toolCall {
 	return c
 }
 
-// learn takes the arguments of calls from the answer that made them.
+// learn reads the arguments of calls from the answer that made them.
 func (t *tools) learn(e perdure.Entry) {
 	if e.Role != perdure.RoleAssistant || len(e.Content) == 0 {
 		return
 	}
 	m, err := e.Message()
 	if err != nil {
-		return // what does not decode is shown by its name alone
+		return // a call that cannot be decoded is shown only by its name
 	}
 	for _, part := range m.ToolCalls() {
 		t.named(part.ID, part.Name).args = summarise(part)
@@ -76,7 +76,7 @@ func (t *tools) started(id, name string, at time.Time) {
 	}
 }
 
-// header writes the line that a call begins with.
+// header writes the first line of a call.
 func (t *tools) header(c *toolCall) {
 	if c.headed {
 		return
@@ -92,7 +92,7 @@ func (t *tools) header(c *toolCall) {
 	t.p.newline()
 }
 
-// output shows the next piece of a live call's output, or keeps it.
+// output shows the next piece of a live call's output, or stores it.
 func (t *tools) output(h client.Head) {
 	c := t.named(h.ToolCallID, "")
 	text := c.plain.clean(h.Text())
@@ -120,7 +120,7 @@ func (t *tools) print(c *toolCall, text string) {
 	t.p.indented(styleDim, "  │ ", text)
 }
 
-// ended lets the next call in the queue be live.
+// ended ends a call and selects the next call in the queue as the live one.
 func (t *tools) ended(id string, at time.Time) {
 	c := t.named(id, "")
 	c.end = at
@@ -157,12 +157,11 @@ func (t *tools) cancelled(id string, at time.Time) {
 	t.verdict(c, styleWarn, "✗", c.fate)
 }
 
-// maxShown is how many lines of a result are shown of a tool that has no live
-// output.
+// maxShown is the maximum number of shown lines of a result without live output.
 const maxShown = 10
 
-// result shows how a call ended. What the call said comes before that, unless
-// another call's lines stand between: then the line that names it comes first.
+// result shows the end of a call. The call's output comes first. If another call's lines precede
+// it, a line with the call's name comes before it.
 func (t *tools) result(id string, r toolResult) {
 	c := t.named(id, "")
 	t.header(c)
@@ -186,9 +185,8 @@ func (t *tools) result(id string, r toolResult) {
 	}
 }
 
-// said divides a result into the lines that are shown of it and a word on how
-// it ended. Of a command that has had live output the last line alone is new,
-// like [exit code 1].
+// said splits a result into the lines to show and the reason of the end. If a command had live
+// output, only the last line is new, such as [exit code 1].
 func (c *toolCall) said(r toolResult) (body []string, why string) {
 	lines := strings.Split(strings.TrimSpace(cleanAll(r.Text)), "\n")
 	last := lines[len(lines)-1]
@@ -205,8 +203,7 @@ func (c *toolCall) said(r toolResult) (body []string, why string) {
 	return lines, ""
 }
 
-// verdict writes the line that a call ends with. It names the call if something
-// else was written since.
+// verdict writes the last line of a call. It names the call if other output was written in between.
 func (t *tools) verdict(c *toolCall, s style, mark, why string) {
 	t.p.section(toolSection)
 	var parts []string
@@ -224,7 +221,7 @@ func (t *tools) verdict(c *toolCall, s style, mark, why string) {
 
 func (c *toolCall) title() string { return strings.TrimSpace(c.name + " " + c.args) }
 
-// body shows a result: a change whole, anything else in its first lines.
+// body shows a result: a change completely, any other result only in its first lines.
 func (t *tools) body(lines []string, isError bool) {
 	if len(lines) == 0 {
 		return
@@ -258,12 +255,12 @@ func lineStyle(line string, isDiff, isError bool) style {
 	return styleDim
 }
 
-// mainArguments say most about a call, in this order.
+// mainArguments are the most informative arguments of calls, in order of preference.
 var mainArguments = []string{"command", "path", "pattern", "file", "url", "query"}
 
 const maxTitle = 120
 
-// summarise words a call's arguments in one line: the main one, or all.
+// summarise formats a call's arguments in one line: the main argument, or all.
 func summarise(part perdure.Part) string {
 	text := part.RawArguments
 	if text == "" {
@@ -278,7 +275,7 @@ func summarise(part perdure.Part) string {
 			}
 		}
 		if len(said) > 0 {
-			if args["pattern"] != nil { // pattern in path, as one would type it
+			if args["pattern"] != nil { // pattern in path, as a user would type it
 				slices.Reverse(said)
 			}
 			text = strings.Join(said, " ")

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store/postgres/cluster"
 )
 
-// begun creates a PostgreSQL of the test's own.
+// begun starts a PostgreSQL for the test.
 func begun(t *testing.T, settings ...string) *cluster.Cluster {
 	t.Helper()
 	c, err := cluster.Start(settings...)
@@ -33,8 +33,8 @@ func stopAtEnd(t *testing.T, c *cluster.Cluster) {
 	})
 }
 
-// told is the first event that a reader of the cursor gets, and all of the log
-// that follows, up to the text.
+// told returns the first event that a reader with the cursor receives, and the following log up to
+// the text.
 func (d developed) told(t *testing.T, id uuid.UUID, cursor, until string) (first client.Event, log string) {
 	t.Helper()
 	for e, err := range d.Follow(t.Context(), id, cursor) {
@@ -52,15 +52,15 @@ func (d developed) told(t *testing.T, id uuid.UUID, cursor, until string) (first
 	return first, log
 }
 
-// end stops a server in order.
+// end stops a server cleanly.
 func (d developed) stop() {
 	d.signal(syscall.SIGTERM)
 	d.wantEnd(0)
 }
 
-// A PostgreSQL that was in use is brought back to a moment, from a base backup and
-// its WAL, and then from a dump: the store is sound, readers are told that it is
-// another history, and runs continue from where they were then.
+// A PostgreSQL database is restored to an earlier time, from a base backup and its WAL, and then
+// from a dump. The store is sound, readers are reset because of the new history, and runs continue
+// from their state at that time.
 func TestPostgreSQLIsBroughtBack(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "chat", "turn\n  text First answer.\nturn\n  text Second answer.\nturn\n  text Third answer.\n")
@@ -121,8 +121,8 @@ func TestPostgreSQLIsBroughtBack(t *testing.T) {
 	three.stop()
 }
 
-// broughtBack finds that a reader from before is told of another history, and then
-// given what there is; it gives where that ends.
+// broughtBack checks that an earlier reader gets a reset and then the existing log. It returns the
+// cursor at the end.
 func (d developed) broughtBack(t *testing.T, id uuid.UUID, cursor, has, hasNot string) (at string) {
 	t.Helper()
 	first, log := d.told(t, id, cursor, has)
@@ -135,8 +135,7 @@ func (d developed) broughtBack(t *testing.T, id uuid.UUID, cursor, has, hasNot s
 	return d.read(t, id, "", has)
 }
 
-// A database that cannot be used for now, or not at all, is refused at the start
-// with a word on what to do.
+// A database that is temporarily or permanently unusable is refused at the start with advice.
 func TestDatabasesThatAreRefused(t *testing.T) {
 	primary := begun(t, "max_connections=10", "superuser_reserved_connections=0", "max_wal_senders=3")
 	standby, err := primary.Standby()
@@ -155,7 +154,7 @@ func TestDatabasesThatAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	launch(t, dir, here(strings.Replace(secured, "right", "wrong", 1))...).wantEnd(1, "user or its password", "correct the store's URL")
-	for { // until there is no more room
+	for { // until the disk is full
 		conn, err := pgx.Connect(t.Context(), primary.URL("postgres"))
 		if err != nil {
 			break

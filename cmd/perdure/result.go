@@ -9,14 +9,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// result is how a run stands when a command leaves it.
+// result is the state of a run when a command leaves it.
 type result struct {
 	ID         uuid.UUID          `json:"agentExecutionId"`
 	Status     perdure.Status     `json:"status"`
 	ExitCode   int                `json:"exitCode"`
 	StopReason perdure.StopReason `json:"stopReason,omitempty"`
 	Text       string             `json:"text"`
-	// Output is what an agent other than the react agent returned.
+	// Output is the output of an agent other than the react agent.
 	Output    json.RawMessage          `json:"output,omitempty"`
 	Turns     int                      `json:"turns"`
 	Usage     perdure.Usage            `json:"usage"`
@@ -25,12 +25,12 @@ type result struct {
 	ErrorCode perdure.Code             `json:"errorCode,omitempty"`
 	// WaitsFor are the signals that would wake it.
 	WaitsFor []string `json:"waitsFor,omitempty"`
-	// Seconds from the start to the end, or to now.
+	// Seconds is the time from the start to the end, or to now.
 	Seconds float64 `json:"seconds"`
 }
 
-// agentState is what a checkpoint of the react agent says of itself; of other
-// agents' nothing fits.
+// agentState is the part of the react agent's checkpoint state that is shown. For other agents it
+// stays empty.
 type agentState struct {
 	TotalUsage   perdure.Usage            `json:"totalUsage"`
 	UsageByModel map[string]perdure.Usage `json:"usageByModel"`
@@ -40,7 +40,7 @@ type agentState struct {
 	Text         string                   `json:"text"`
 }
 
-// stateOf reads the newest checkpoint; the zero state if there is none.
+// stateOf reads the newest checkpoint's state; the zero state if there is none.
 func (l *link) stateOf(ctx context.Context, x *perdure.Execution) (agentState, error) {
 	var s agentState
 	if x.Kind != perdure.ReactKind || x.CheckpointSeq == 0 {
@@ -65,7 +65,7 @@ func (l *link) stateOf(ctx context.Context, x *perdure.Execution) (agentState, e
 	return s, nil
 }
 
-// resultOf looks at how the run stands.
+// resultOf reads the state of the run.
 func (l *link) resultOf(ctx context.Context, id uuid.UUID) (result, error) {
 	x, err := l.Get(ctx, id)
 	if err != nil {

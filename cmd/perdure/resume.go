@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// resumer is the command that continues with a run.
+// resumer is the command that continues a run.
 type resumer struct {
 	*app
 	standard standard
@@ -95,8 +95,7 @@ func (r *resumer) ended(ctx context.Context, w *watcher, x *perdure.Execution, p
 	return w.end(ctx)
 }
 
-// ready finds the folder that the run works in, and checks that its models can
-// be called from here.
+// ready finds the run's workspace, and checks that its models can be called from here.
 func (r *resumer) ready(t *seat, x *perdure.Execution) error {
 	if r.standard.workspace == "" {
 		r.standard.workspace = workspaceOf(t.link.data, x)
@@ -111,8 +110,8 @@ func (r *resumer) ready(t *seat, x *perdure.Execution) error {
 	return r.standard.checkModels(in.Models)
 }
 
-// workspaceOf returns the root that the run began in: its own, or that of the dev
-// that it was started at; "" is the current folder.
+// workspaceOf returns the workspace root of the run: its own, or that of the dev server that
+// started it. "" means the current directory.
 func workspaceOf(data string, x *perdure.Execution) string {
 	var metadata map[string]any
 	if json.Unmarshal(x.Metadata, &metadata) == nil {
@@ -127,11 +126,11 @@ func workspaceOf(data string, x *perdure.Execution) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// workspaceFile holds the root of dev's worker, for commands after it.
+// workspaceFile is the file with the workspace root of dev's worker, for later commands.
 func workspaceFile(data string) string { return filepath.Join(data, "workspace") }
 
-// wake sends what makes the run continue. It reports whether the run still waits for
-// the user then.
+// wake sends the signal that continues the run. It reports whether the run then still waits for the
+// user.
 func (r *resumer) wake(ctx context.Context, w *watcher, x *perdure.Execution, prompt string) (waits bool, err error) {
 	snapshot, err := w.Snapshot(ctx, x.ID, 100)
 	if err != nil {
@@ -166,5 +165,5 @@ func (r *resumer) wake(ctx context.Context, w *watcher, x *perdure.Execution, pr
 	return true, nil
 }
 
-// retrySignal asks the react agent to try a failed turn again.
+// retrySignal requests a retry of a failed turn from the react agent.
 const retrySignal = "retry"

@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// A message for a run that waits for another signal is refused and not sent: the run
-// would never take it, and the command would wait without end.
+// A message for a run that waits for another signal is refused and not sent. The run would never
+// take it, and the command would wait forever.
 func TestResumeRefusesAMessageThatTheRunDoesNotWaitFor(t *testing.T) {
 	for _, signal := range []string{"approve", perdure.UserMessage, "*"} {
 		run, sent := uuid.New(), 0
@@ -44,7 +44,7 @@ func TestResumeRefusesAMessageThatTheRunDoesNotWaitFor(t *testing.T) {
 	}
 }
 
-// show prints what an agent of one's own returned, and no more than a screen of it.
+// show prints the output of a custom agent, at most one screen.
 func TestShowPrintsTheOutputOfAnAgent(t *testing.T) {
 	long, err := json.Marshal(strings.Repeat("é", 5000))
 	if err != nil {
@@ -72,7 +72,7 @@ func TestShowPrintsTheOutputOfAnAgent(t *testing.T) {
 	}
 }
 
-// answering is a client of a server that answers with what answer returns.
+// answering returns a client of a server that returns the results of answer.
 func answering(t *testing.T, answer func(*http.Request) any) *client.Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// A flag changes its own period alone, and nothing is changed by looking.
+// A flag changes only its own period, and reading changes nothing.
 func TestRetentionChangesWhatIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	launch(t, dir, "retention").wantEnd(0, "runs         forever   (the default)", "checkpoints  7d", "logs         forever")

@@ -73,7 +73,7 @@ func onePrompt(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// readPrompt returns the prompt itself, or what is on standard input for -.
+// readPrompt returns the prompt; for "-" it reads standard input.
 func (a *app) readPrompt(prompt string) (string, error) {
 	if prompt != "-" {
 		return prompt, nil
@@ -88,7 +88,7 @@ func (a *app) readPrompt(prompt string) (string, error) {
 	return string(raw), nil
 }
 
-// check finds what is wrong before anything is created, and fills the request.
+// check validates the command before anything is created, and returns the request.
 func (r *runner) check(prompt string) (client.StartRequest, error) {
 	r.spec.typed = r.definition != ""
 	r.spec.net = r.standard.fences.net
@@ -172,7 +172,7 @@ func (r *runner) run(ctx context.Context, prompt string) error {
 	return w.toTheEnd(ctx)
 }
 
-// define finds the definition that was named.
+// define finds the definition that the user named.
 func (r *runner) define(ctx context.Context, l *link, q *client.StartRequest) error {
 	if r.definition == "" {
 		return nil
@@ -188,8 +188,8 @@ func (r *runner) define(ctx context.Context, l *link, q *client.StartRequest) er
 	return nil
 }
 
-// place says where the run is to work: in this process, on a queue that nobody
-// else takes from, or at the worker of the server.
+// place determines where the run works: in this process, on a private queue, or at the server's
+// worker.
 func (r *runner) place(l *link, q *client.StartRequest) error {
 	metadata, err := r.spec.metadataJSON()
 	if err != nil {
@@ -210,7 +210,7 @@ func (r *runner) place(l *link, q *client.StartRequest) error {
 	} else if q.Workspace, err = r.remoteWorkspace(l); err != nil {
 		return err
 	}
-	if _, given := metadata[titleMember]; !given && !r.local { // a local run's words stay on its worker
+	if _, given := metadata[titleMember]; !given && !r.local { // the prompt of a LOCAL run stays on its worker
 		if title := titleOf(q.UserPrompt); title != "" {
 			metadata[titleMember] = title
 		}
@@ -222,18 +222,18 @@ func (r *runner) place(l *link, q *client.StartRequest) error {
 }
 
 const (
-	// privateQueue begins the name of the queue of a run that a command runs by
-	// itself. Nobody else continues with it by chance, in another folder.
+	// privateQueue is the prefix of the queue of a run that a command runs by itself. No other
+	// worker continues it by chance, in another directory.
 	privateQueue = "run:"
-	// workspaceMember of such a run's metadata says where it works.
+	// workspaceMember is the member of such a run's metadata with its workspace.
 	workspaceMember = "workspaceRoot"
-	// titleMember of a run's metadata is what lists call it.
+	// titleMember is the member of a run's metadata with its title for lists.
 	titleMember = "title"
-	// longestTitle is in characters.
+	// longestTitle is the maximum length of a title in characters.
 	longestTitle = 120
 )
 
-// titleOf is the beginning of what a run is asked to do, as one line.
+// titleOf returns the beginning of a prompt in one line.
 func titleOf(prompt string) string {
 	title := strings.Join(strings.Fields(cleanAll(prompt)), " ")
 	if r := []rune(title); len(r) > longestTitle {
@@ -242,8 +242,7 @@ func titleOf(prompt string) string {
 	return title
 }
 
-// remoteWorkspace makes the workspace relative to the root of the worker that
-// will run it.
+// remoteWorkspace returns the workspace relative to the root of the worker that will run the run.
 func (r *runner) remoteWorkspace(l *link) (string, error) {
 	given := r.standard.workspace
 	if l.owner == nil || l.owner.Workspace == "" {
@@ -273,7 +272,7 @@ func realPath(path string) string {
 	return path
 }
 
-// printExecution prints one execution as JSON, or as plain says.
+// printExecution prints one execution as JSON, or calls plain.
 func (a *app) printExecution(x *perdure.Execution, plain func()) error {
 	if a.json {
 		return a.printJSON(x)

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// look runs what only asks a server something, or tells it something.
+// look runs a command that only makes requests to a server.
 func (a *app) look(ctx context.Context, do func(l *link) error) error {
 	l, err := a.connect(ctx, ownerLook)
 	if err != nil {
@@ -31,7 +31,7 @@ func (a *app) look(ctx context.Context, do func(l *link) error) error {
 	return err
 }
 
-// lastRun stands for the id of the newest run.
+// lastRun is the argument for the newest run.
 const lastRun = "last"
 
 // findRun returns the run that an argument names.
@@ -53,7 +53,7 @@ func findRun(ctx context.Context, c *client.Client, arg string) (*perdure.Execut
 	return c.Get(ctx, id)
 }
 
-// completeRuns offers the ids of runs if a server is up that can be asked.
+// completeRuns suggests the ids of runs if a server is running.
 func (a *app) completeRuns(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	if len(args) > 0 || fromEnvironment(cmd.Flags()) != nil {
@@ -66,7 +66,7 @@ func (a *app) completeRuns(cmd *cobra.Command, args []string, _ string) ([]strin
 	if err != nil {
 		return offers, none
 	}
-	defer func() { _ = l.close() }() // it was only asked
+	defer func() { _ = l.close() }() // only read
 	p, err := l.ListPage(ctx, client.ExecutionFilter{}, client.PageOptions{Limit: 30})
 	if err != nil {
 		return offers, none
@@ -113,8 +113,8 @@ func (a *app) runsCommand() *cobra.Command {
 	return cmd
 }
 
-// listRuns is one page that ends early only where the list ends: a server examines a
-// bounded number of runs for one request.
+// listRuns returns one page, which is short only at the end of the list. It may need several
+// requests, because a server examines a limited number of runs per request.
 func listRuns(ctx context.Context, c *client.Client, f client.ExecutionFilter, o client.PageOptions) (client.Page[*perdure.Execution], error) {
 	all, err := c.ListPage(ctx, f, o)
 	for err == nil && all.NextCursor != nil && len(all.Items) < o.Limit {
@@ -192,7 +192,7 @@ func statusText(x *perdure.Execution) string {
 	return text
 }
 
-// statusStyle is how a status looks: what needs a person stands out.
+// statusStyle returns the style of a status. A status that needs a person is highlighted.
 func statusStyle(text string) style {
 	word, _, _ := strings.Cut(text, " ")
 	switch perdure.Status(strings.ToUpper(word)) {
@@ -208,7 +208,7 @@ func statusStyle(text string) style {
 	return styleDim
 }
 
-// titleText is what a run calls itself, else what the server says it is about.
+// titleText returns the title in a run's metadata, or else the server's title.
 func titleText(x *perdure.Execution) string {
 	var metadata map[string]any
 	if json.Unmarshal(x.Metadata, &metadata) == nil {
@@ -219,7 +219,7 @@ func titleText(x *perdure.Execution) string {
 	return x.Title
 }
 
-// ago says when something was as a person would.
+// ago formats a past time for people.
 func ago(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// A page that is short, because the server examines a bounded number of runs, is not
-// the end of what was asked for.
+// A short page, which a server returns because it examines a limited number of runs, is not the end
+// of the list.
 func TestRunsGoesOnAfterAShortPage(t *testing.T) {
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// Every command of bash starts this program again. That child ends before the
-// packages are initialized that take long: they cost more than all else.
+// Every command of bash starts this program again. That child must end before expensive packages
+// are initialized, because their initialization dominates its cost.
 func TestSandboxChildrenComeBeforeLargePackages(t *testing.T) {
 	large := []string{"github.com/alecthomas/chroma/v2/lexers", "github.com/santhosh-tekuri/jsonschema/v6", "google.golang.org/grpc"}
 	child := initialized(t, sandbox.Mark, "{", "true")
@@ -26,14 +26,14 @@ func TestSandboxChildrenComeBeforeLargePackages(t *testing.T) {
 	}
 }
 
-// initialized is the runtime's list of packages that this program initializes with
-// these arguments.
+// initialized returns the runtime's list of packages that this program initializes with the
+// arguments.
 func initialized(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
 	var trace bytes.Buffer
 	cmd.Env, cmd.Stderr = append(os.Environ(), "GODEBUG=inittrace=1"), &trace
-	_ = cmd.Run() // a child that cannot read its orders fails
+	_ = cmd.Run() // a child without orders fails
 	if !strings.Contains(trace.String(), "init internal/godebug ") {
 		t.Errorf("%v: %s", args, trace.String())
 	}

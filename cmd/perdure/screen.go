@@ -11,23 +11,21 @@ import (
 	"unicode/utf8"
 )
 
-// screen is where a command writes: standard output or standard error. All that is
-// printed goes through it, and nothing that another has named or said steers the
-// terminal: Write makes it visible. Several goroutines may write: the log's lines come
-// from others than the command's own.
+// screen is an output of a command: standard output or standard error. All output goes through it.
+// Write makes control sequences visible, so that text from others cannot control the terminal. It
+// is safe for concurrent use: log lines come from other goroutines than the command's own.
 type screen struct {
 	w io.Writer
 
 	mu   sync.Mutex
-	cut  []byte // the begin of a character whose end has not come
+	cut  []byte // the beginning of an incomplete character
 	show shower
 	held *bufio.Writer // of w, between hold and release
 }
 
 func newScreen(w io.Writer) *screen { return &screen{w: w} }
 
-// hold collects what is written, for a command that has much to say at once. The caller
-// has to call release.
+// hold begins buffering, for a command with much output. The caller must call release.
 func (s *screen) hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,7 +34,7 @@ func (s *screen) hold() {
 	}
 }
 
-// release writes what was collected, and returns the first error of the writer.
+// release writes the buffered output, and returns the writer's first error.
 func (s *screen) release() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +46,7 @@ func (s *screen) release() error {
 	return held.Flush()
 }
 
-// out is where the next write goes; mu is held.
+// out returns the writer for the next write; mu is held.
 func (s *screen) out() io.Writer {
 	if s.held != nil {
 		return s.held
@@ -56,7 +54,7 @@ func (s *screen) out() io.Writer {
 	return s.w
 }
 
-// Write implements io.Writer. It writes text and JSON; characters may come in pieces.
+// Write implements io.Writer. It writes text and JSON. Characters may be split between writes.
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,8 +67,7 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// unfinished returns how many bytes at the end of a text begin a character whose other
-// bytes may still come.
+// unfinished returns the number of bytes at the end of a text that begin an incomplete character.
 func unfinished(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		last := text[len(text)-n:]
@@ -84,8 +81,8 @@ func unfinished(text []byte) int {
 	return 0
 }
 
-// say writes a line, or lines. Arguments that are text have one line each: a name with
-// a line end in it cannot pretend to be another line.
+// say writes one or more lines. Arguments that are text are reduced to one line: a name with a line
+// end cannot imitate another line.
 func (s *screen) say(format string, args ...any) error {
 	_, err := fmt.Fprintf(s, format+"\n", inlined(args)...)
 	return err
@@ -111,7 +108,7 @@ func inlined(args []any) []any {
 	return all
 }
 
-// answer writes what another program may read: as it is, unless a person does.
+// answer writes output for other programs: unchanged, unless the output is a terminal.
 func (s *screen) answer(text string) error {
 	if isTerminal(s) {
 		_, err := fmt.Fprintln(s, text)
@@ -123,8 +120,8 @@ func (s *screen) answer(text string) error {
 	return err
 }
 
-// paint writes text of which the caller has styled parts. Colours pass, and the
-// sequences that take a line back; everything else becomes visible.
+// paint writes text that the caller has styled. Color sequences and the sequences that erase a line
+// pass. Everything else becomes visible.
 func (s *screen) paint(text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,11 +143,11 @@ func (s *screen) paint(text string) error {
 	return err
 }
 
-// own matches the sequences that this program writes: SGR of ECMA-48, which sets
-// colours, and EL after a carriage return, which erases the line.
+// own matches the sequences that this program writes: SGR of ECMA-48, which sets colors, and EL
+// after a carriage return, which erases the line.
 var own = regexp.MustCompile(`\x1b\[[0-9;:]*m|\r\x1b\[2?K`)
 
-// file returns the file behind a screen, nil if there is none.
+// file returns the file of a screen, nil if there is none.
 func (s *screen) file() *os.File {
 	f, _ := s.w.(*os.File)
 	return f

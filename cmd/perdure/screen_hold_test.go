@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// counted counts writes, and fails if it has to.
+// counted counts writes, and fails if the test wants it.
 type counted struct {
 	text   strings.Builder
 	writes int
@@ -24,8 +24,8 @@ func (c *counted) Write(p []byte) (int, error) {
 	return c.text.Write(p)
 }
 
-// What is held comes in few writes, with the same bytes, and what follows the release
-// comes at once.
+// Buffered output is written in few writes with the same bytes. Output after the release is written
+// at once.
 func TestAScreenThatHolds(t *testing.T) {
 	var at, held counted
 	for _, out := range []*counted{&at, &held} {
@@ -51,7 +51,7 @@ func TestAScreenThatHolds(t *testing.T) {
 	}
 }
 
-// release returns the error of a writer that fails.
+// release returns the error of a failing writer.
 func TestAHoldTellsOfFailures(t *testing.T) {
 	want := errors.New("full")
 	s := newScreen(&counted{fail: want})
@@ -64,8 +64,8 @@ func TestAHoldTellsOfFailures(t *testing.T) {
 	}
 }
 
-// The short way of texts that are plain shows what the long one does, and leaves what
-// follows the same.
+// The fast path for plain texts has the same output as the general path, and the same effect on
+// later output.
 func TestPlainTextsAreShownAlike(t *testing.T) {
 	pieces := rapid.SampledFrom([]string{"a", " b\t", "\n", "\r", "\x1b", "[", "]0;", "m", "\x07", "\x7f", "\u200d", "é", "\u202e", "क", "\U0001f600"})
 	rapid.Check(t, func(t *rapid.T) {

@@ -22,10 +22,10 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// escapes are texts that steer a terminal or deceive its reader.
+// escapes are texts that control a terminal or deceive its reader.
 var escapes = []string{
-	"\x1b]52;c;ZXZpbA==\x07", // into the clipboard
-	"\x1b]0;title\x1b\\",     // the window's title
+	"\x1b]52;c;ZXZpbA==\x07", // writes to the clipboard
+	"\x1b]0;title\x1b\\",     // sets the window's title
 	"\x1b[2J\x1b[H",          // clears the screen
 	"\u009b2J", "\u009d0;t\u009c", "\x1bPq\x1b\\", "\x1bc", "\x9b2J", "\xff\xfe",
 	"\x00", "\x07", "\x08\x08\x08rm", "\x0b\x0c", "\x0e\x0f", "\x7f", "\u0085",
@@ -35,8 +35,8 @@ var escapes = []string{
 	"\r\x1b[2Kover", "50%\r100%", "\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\",
 }
 
-// unsafeIn returns the first character of what was printed that no terminal may get,
-// -1 if there is none.
+// unsafeIn returns the first character in the output that no terminal may receive, -1 if there is
+// none.
 func unsafeIn(printed string) rune {
 	before := rune(0)
 	for i, r := range printed {
@@ -51,8 +51,7 @@ func unsafeIn(printed string) rune {
 	return -1
 }
 
-// filled returns a value of a type with a text in every field that holds one, as deep
-// as its JSON goes.
+// filled returns a value with the text in every string field, at any depth.
 func filled[T any](text string) T {
 	var v T
 	fill(reflect.ValueOf(&v).Elem(), text, 6)
@@ -98,7 +97,7 @@ func fill(v reflect.Value, text string, depth int) {
 	}
 }
 
-// printed are all values that commands print, each as --json has it and for people.
+// printed returns functions that print all values that commands print, as --json and for people.
 func printed(a *app, text string) map[string]func() error {
 	x := func() *perdure.Execution { v := filled[perdure.Execution](text); return &v }
 	return map[string]func() error{
@@ -118,7 +117,7 @@ func printed(a *app, text string) map[string]func() error {
 		"entry line":  func() error { return a.printLine(filled[perdure.Entry](text)) },
 		"result": func() error {
 			quiet := filled[result](text)
-			quiet.Text = "" // the answer itself is for programs, where no person reads it
+			quiet.Text = "" // the answer itself is for programs
 			return errors.Join((&quietView{a}).result(quiet), newTextView(a).result(filled[result](text)), (&jsonView{a}).result(filled[result](text)))
 		},
 		"error": func() error {
@@ -138,7 +137,7 @@ func printed(a *app, text string) map[string]func() error {
 	}
 }
 
-// No field of no command steers a terminal, printed for people and as JSON.
+// No field in any command's output controls the terminal, in text or in JSON.
 func TestNothingThatIsPrintedSteersTheTerminal(t *testing.T) {
 	for _, text := range escapes {
 		for _, asJSON := range []bool{false, true} {
@@ -160,7 +159,7 @@ func TestNothingThatIsPrintedSteersTheTerminal(t *testing.T) {
 	}
 }
 
-// JSON that is made visible means the same.
+// JSON that was made visible has the same meaning.
 func TestVisibleJSONIsTheSameJSON(t *testing.T) {
 	for _, text := range append(escapes, "plain ü 漢字 👨\u200d👩\u200d👧", "\U0001f600\u202e") {
 		var out bytes.Buffer
@@ -188,8 +187,7 @@ func decoded(t *testing.T, raw []byte) any {
 	return v
 }
 
-// What a model, a tool or another client says of a run steers nothing, as each of its
-// events comes.
+// Texts of models, tools and other clients in a run's events do not control the terminal.
 func TestNoEventOfARunSteersTheTerminal(t *testing.T) {
 	for _, text := range append(escapes, "&#27;]52;c;ZXZpbA==&#7;", "&#x1B;[2J", "&#27;[8mhidden", "\x1b[8mhidden", "&#155;2J", "&#x202e;", "[a](http://b\u202ec)", "`\u202e`") {
 		for _, kind := range []perdure.EventType{
@@ -243,8 +241,8 @@ func show(t *testing.T, v *textView, kind perdure.EventType, text string) {
 	v.p.section("end")
 }
 
-// All output of the program's commands goes through a screen: nothing names the
-// standard streams but to make one, and nothing prints without saying where to.
+// All output of the program's commands goes through a screen. The code uses the standard streams
+// only to create a screen, and never prints to an implicit output.
 func TestNoCommandWritesAroundTheScreen(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
@@ -313,7 +311,7 @@ func TestJoinersStandWhereScriptsNeedThem(t *testing.T) {
 	}
 }
 
-// A text is shown alike in whatever pieces it is written, and never unsafe.
+// The output does not depend on how the text is split into writes, and is always safe.
 func FuzzScreen(f *testing.F) {
 	for _, text := range escapes {
 		f.Add([]byte(text), uint8(1))
@@ -322,7 +320,7 @@ func FuzzScreen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, size uint8) {
 		var whole, pieces bytes.Buffer
 		s, p := newScreen(&whole), newScreen(&pieces)
-		text = append(text, '\n') // which ends a character that was cut off
+		text = append(text, '\n') // ends an incomplete character
 		_, _ = s.Write(text)
 		for rest := text; len(rest) > 0; {
 			n := min(int(size%5)+1, len(rest))
@@ -349,7 +347,7 @@ func FuzzScreen(f *testing.F) {
 	})
 }
 
-// The log's lines come from goroutines of the worker while the command itself writes.
+// Goroutines of the worker write log lines while the command itself writes.
 func TestTheScreenTakesSeveralWriters(t *testing.T) {
 	var out bytes.Buffer
 	s := newScreen(&out)

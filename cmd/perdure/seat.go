@@ -15,19 +15,19 @@ import (
 	"github.com/perdure/perdure/worker/remote"
 )
 
-// seat is where a command runs its run: the way to a server, and a worker if
-// nobody else is there to run it.
+// seat is the place where a command runs its run: the connection to a server, and a worker if no
+// other worker runs it.
 type seat struct {
 	*app
 	*link
 	standard *standard
-	queue    string // the private one that its worker takes from
+	queue    string // the private queue of its worker
 
-	works      bool // a worker of its own runs
+	works      bool // its own worker is running
 	stopWorker func()
 }
 
-// connect finds the server, or opens the data directory.
+// connect connects to the server, or opens the data directory.
 func (t *seat) connect(ctx context.Context) error {
 	l, err := t.app.connect(ctx, ownerRun)
 	if err != nil {
@@ -61,14 +61,14 @@ func (t *seat) work(ctx context.Context, queue string) error {
 	return nil
 }
 
-// needsWorker reports whether nobody else takes work from the queue.
+// needsWorker reports whether no other worker takes work from the queue.
 func (t *seat) needsWorker(queue string) bool {
 	private := strings.HasPrefix(queue, privateQueue)
 	return t.embedded() || (private && t.owner != nil && t.owner.GRPC != "")
 }
 
-// dispatch is what a worker of this command speaks to: this process's own
-// server, or over the network the one that owns the data directory.
+// dispatch returns the server of this command's worker. It is this process's own server, or the
+// data directory's owner over the network.
 func (t *seat) dispatch(ctx context.Context, log *slog.Logger) (d perdure.Dispatch, hangUp func(), err error) {
 	data := t.link.data
 	if t.own != nil {
@@ -97,19 +97,19 @@ func (t *seat) dispatch(ctx context.Context, log *slog.Logger) (d perdure.Dispat
 	return c, func() { _ = c.Close(); leave() }, nil
 }
 
-// again takes a seat again after the process that owned the data directory has
-// gone: now this one may own it.
+// again connects again after the process that owned the data directory has ended. This process may
+// now become the owner.
 func (t *seat) again(ctx context.Context) error {
 	t.stopWorker()
-	_ = t.link.close() // the server is gone
+	_ = t.link.close() // the server has ended
 	if err := t.connect(ctx); err != nil {
 		return err
 	}
 	return t.work(ctx, t.queue)
 }
 
-// leave ends worker and link. The owner of the data directory waits for its
-// guests first, unless it is interrupted.
+// leave stops the worker and closes the link. The owner of the data directory waits for its guests
+// first, unless it is interrupted.
 func (t *seat) leave(ctx context.Context) {
 	t.stopWorker()
 	last, there := t.guests()
@@ -134,6 +134,5 @@ func (t *seat) guests() (last *os.File, there bool) {
 	return hasGuests(t.link.data)
 }
 
-// isPrivate reports whether only the command that a run was started by, or
-// resume, continues with it.
+// isPrivate reports whether a run is continued only by the command that started it, or by resume.
 func isPrivate(x *perdure.Execution) bool { return strings.HasPrefix(x.Queue, privateQueue) }

@@ -18,8 +18,8 @@ var secretVariables = []string{
 	"OTEL_EXPORTER_OTLP_CLIENT_KEY", "OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY", "OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY",
 }
 
-// secretFiles are the files with secrets that this process was given by flags and
-// variables: tools keep out of them. They need not exist.
+// secretFiles returns the files with secrets that this process was given by flags and variables.
+// Tools may not access them. They need not exist.
 func secretFiles(flags *pflag.FlagSet) []string {
 	var paths []string
 	add := func(path string) {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// secureFlags say how a worker's connection is secured.
+// secureFlags are the flags for the security of a worker's connection.
 type secureFlags struct {
 	on            bool
 	ca, cert, key string
@@ -23,7 +23,7 @@ func (s *secureFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&s.key, "tls-key", "", "key (PEM) of --tls-cert")
 }
 
-// config is nil for plain text. Error: usage.
+// config returns the TLS configuration, nil for plain text. Errors: usageError.
 func (s *secureFlags) config() (*tls.Config, error) {
 	if (s.cert == "") != (s.key == "") {
 		return nil, usageError{"--tls-cert and --tls-key go together", "give both, or neither"}
@@ -46,7 +46,7 @@ func (s *secureFlags) config() (*tls.Config, error) {
 		if _, err := tls.LoadX509KeyPair(s.cert, s.key); err != nil {
 			return nil, usageError{"--tls-cert and --tls-key: " + err.Error(), ""}
 		}
-		// Read again for each connection: a renewed one is taken up.
+		// Read the files for each connection, so that a renewed certificate is used.
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			pair, err := tls.LoadX509KeyPair(s.cert, s.key)
 			return &pair, err
@@ -55,8 +55,8 @@ func (s *secureFlags) config() (*tls.Config, error) {
 	return c, nil
 }
 
-// trusting is for the server on this machine that serves the certificate in the
-// file, whatever name it is made out to.
+// trusting returns the configuration for the server on this machine whose certificate is in the
+// file, whatever its name.
 func trusting(file string) (*tls.Config, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {

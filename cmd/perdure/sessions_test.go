@@ -15,7 +15,7 @@ func TestPublicURLIsChecked(t *testing.T) {
 	}
 }
 
-// Sessions are listed and ended by the program.
+// The program lists and ends sessions.
 func TestSessionsOnTheCommandLine(t *testing.T) {
 	dir := t.TempDir()
 	s := serveDev(t, dir)

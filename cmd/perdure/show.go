@@ -70,8 +70,7 @@ func (a *app) showText(x *perdure.Execution, entries []perdure.Entry, r result, 
 	return v.result(r)
 }
 
-// showJSON is the execution as the API gives it, with its entries, its tasks and
-// what it used beside.
+// showJSON prints the execution in the API's form, with its entries, its tasks and its usage.
 func (a *app) showJSON(ctx context.Context, l *link, x *perdure.Execution, entries []perdure.Entry, r result, changed []uuid.UUID) error {
 	tasks := []*perdure.Task{}
 	for t, err := range l.Tasks(ctx, x.ID) {
@@ -100,7 +99,7 @@ func (a *app) showJSON(ctx context.Context, l *link, x *perdure.Execution, entri
 	return a.printJSON(members)
 }
 
-// told shows an entry of the past, whole.
+// told shows an existing entry as a whole.
 func (v *textView) told(e perdure.Entry) error {
 	if onWorker(e.Content) {
 		v.p.section("text")
@@ -118,7 +117,7 @@ func (v *textView) told(e perdure.Entry) error {
 	for _, part := range m.Parts {
 		switch part.Type {
 		case perdure.PartText:
-			if part.Text == "" { // it carries a signature
+			if part.Text == "" { // it only carries a signature
 				continue
 			}
 			v.text(cleanAll(part.Text))
@@ -136,7 +135,7 @@ func (v *textView) told(e perdure.Entry) error {
 	return v.p.err
 }
 
-// text shows what the model has said, whole.
+// text shows the model's whole text.
 func (v *textView) text(said string) {
 	if v.prose != nil {
 		v.prose.write(0, said)

@@ -10,11 +10,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// spec is what flags say of an agent: for a run, and for a stored definition.
+// spec holds the flags that describe an agent, for a run and for a stored definition.
 type spec struct {
 	cmd *cobra.Command
-	// typed counts only what was typed, not what variables say: those are
-	// defaults, and do not change what is stored.
+	// typed ignores variables. They are only defaults, and do not change a stored definition.
 	typed       bool
 	models      []string
 	system      string
@@ -63,7 +62,7 @@ func (s *spec) modelsGiven() ([]perdure.ModelConfig, error) {
 	return parseModels(s.models)
 }
 
-// config holds the limits that were given.
+// config returns the limits that were given.
 func (s *spec) config() perdure.AgentConfig {
 	c := perdure.AgentConfig{}
 	if s.given("thinking") {
@@ -84,7 +83,7 @@ func (s *spec) config() perdure.AgentConfig {
 	return c
 }
 
-// check refuses what every server would.
+// check refuses values that every server would refuse.
 func (s *spec) check() error {
 	switch {
 	case s.given("max-turns") && s.maxTurns < 1:
@@ -106,8 +105,7 @@ func (s *spec) check() error {
 	return err
 }
 
-// toolNames returns the tools that were given; nil if none were. The word none
-// stands for no tool at all.
+// toolNames returns the tools that were given; nil if none were. The word none means an empty list.
 func (s *spec) toolNames() *[]string {
 	if !s.given("tools") {
 		return nil
@@ -148,11 +146,11 @@ func (s *spec) metadataJSON() (map[string]any, error) {
 	return members, nil
 }
 
-// rawOf encodes what is made of strings and such alone.
+// rawOf encodes a value of which encoding cannot fail.
 func rawOf(v any) json.RawMessage {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // the callers' values are maps of strings
+		panic(err) // the callers pass maps of strings
 	}
 	return raw
 }

@@ -30,21 +30,21 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// standard is the worker that every command runs: the react agent, with the
-// providers that the environment has keys for and the built-in tools.
+// standard is the worker that every command runs. It has the react agent, the providers with keys
+// in the environment, and the built-in tools.
 type standard struct {
-	workspace string // root of the runs' folders
+	workspace string // root of the runs' directories
 	allow     []string
 	scripts   string
 	fences    fences
 	agents    int
 	tasks     int
 
-	// secrets are the files with secrets that this process was given.
+	// secrets returns the files with secrets that this process was given.
 	secrets func() []string
 
-	// What follows is the command's, not the user's, to say.
-	// checkBefore has the start wait for the check of the worker's store.
+	// The command sets the fields below, not the user. checkBefore delays the start until the
+	// worker's store is checked.
 	checkBefore bool
 	dev         bool // model servers may be on this machine
 	queues      []string
@@ -52,18 +52,18 @@ type standard struct {
 	parked      int
 	drain       time.Duration
 	logger      *slog.Logger
-	// registerer counts what the worker does; nil counts nothing.
+	// registerer registers the worker's metrics; nil disables them.
 	registerer prometheus.Registerer
-	tracer     trace.TracerProvider // nil for no spans
-	// running is the worker, once there is one.
+	tracer     trace.TracerProvider // nil disables spans
+	// running is the worker, once it exists.
 	running atomic.Pointer[worker.Worker]
-	// home is the worker whose store is to be opened; nil is any. id is the one
-	// that was.
+	// home is the worker whose store is to be opened; nil means any. id is the worker whose store
+	// was opened.
 	home *uuid.UUID
 	id   uuid.UUID
 }
 
-// flags adds those that every command with a worker has.
+// flags adds the flags of every command with a worker.
 func (s *standard) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.workspace, "workspace", "", "folder that the tools work in (default: the current one)")
@@ -73,8 +73,7 @@ func (s *standard) flags(cmd *cobra.Command) {
 	f.StringVar(&s.scripts, "scripts", ".", "folder of the scripts that scripted/NAME plays")
 }
 
-// open checks the workspace and makes it absolute. Nothing has been created by
-// then.
+// open checks the workspace and makes its path absolute. It creates nothing.
 func (s *standard) open() error {
 	if err := s.fences.check(); err != nil {
 		return err
@@ -107,7 +106,7 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// secretPaths are what tools keep out of besides data: files with secrets that
+// secretPaths returns the paths other than data that tools may not access: files with secrets that
 // this process was given, and other data directories of this user.
 func (s *standard) secretPaths(data string) []string {
 	others := otherData(data)
@@ -117,7 +116,7 @@ func (s *standard) secretPaths(data string) []string {
 	return append(s.secrets(), others...)
 }
 
-// checkFence refuses to start with --confine require where nothing confines bash.
+// checkFence returns an error for --confine require if nothing confines bash.
 func (s *standard) checkFence(data string) error {
 	if s.fences.confine != string(tool.ConfineRequire) {
 		return nil
@@ -129,7 +128,7 @@ func (s *standard) checkFence(data string) error {
 	return w.Close()
 }
 
-// endpoints are the model servers that this process may call.
+// endpoints returns the model servers that this process may call.
 func (s *standard) endpoints() (*llm.Endpoints, error) {
 	var pairs []llm.Endpoint
 	for _, text := range s.allow {
@@ -142,7 +141,7 @@ func (s *standard) endpoints() (*llm.Endpoints, error) {
 	return llm.NewEndpoints(nil, pairs...)
 }
 
-// providers are all that a model can be named by.
+// providers returns all providers that a model can name.
 func (s *standard) providers() (*llm.Providers, error) {
 	endpoints, err := s.endpoints()
 	if err != nil {
@@ -158,8 +157,8 @@ func (s *standard) providers() (*llm.Providers, error) {
 	), nil
 }
 
-// warnOfPlainKeys says which keys of providers are not hidden in what these answer,
-// because they are words. The key itself is not said.
+// warnOfPlainKeys warns about keys of providers that are not hidden in the providers' output,
+// because they are ordinary words. The warning does not contain the key.
 func (s *standard) warnOfPlainKeys() error {
 	endpoints, err := s.endpoints()
 	if err != nil {
@@ -178,9 +177,9 @@ func (s *standard) warnOfPlainKeys() error {
 	return nil
 }
 
-// worker makes the worker. data is the data directory, which tools must not
-// reach; kept is the store of the worker's LOCAL runs there, scratch keeps the
-// temporary folders of runs, and groups bound commands.
+// worker creates the worker. data is the data directory, which tools must not access. kept is the
+// store of the worker's LOCAL runs. scratch holds the temporary directories of runs, and groups
+// limit commands.
 func (s *standard) worker(d perdure.Dispatch, data string, kept *local.Store, scratch *tool.Scratch, groups *tool.ControlGroups) (*worker.Worker, error) {
 	providers, err := s.providers()
 	if err != nil {
@@ -225,8 +224,8 @@ func (s *standard) worker(d perdure.Dispatch, data string, kept *local.Store, sc
 	return w, nil
 }
 
-// introduce tells a server that has not seen a worker yet which kinds there are
-// and which providers they know, so that what names them can be checked.
+// introduce registers the kinds and their providers at a server that has not yet seen a worker, so
+// that it can check requests that name them.
 func (s *standard) introduce(ctx context.Context, d perdure.Dispatch) error {
 	providers, err := s.providers()
 	if err != nil {
@@ -237,17 +236,16 @@ func (s *standard) introduce(ctx context.Context, d perdure.Dispatch) error {
 	return err
 }
 
-// wait waits for a worker's end. One that has registered, or was cut off before,
-// ends without an error of interest.
+// wait waits for a worker's end. It ignores the error.
 func wait(ended <-chan error) {
 	for range ended {
 		return
 	}
 }
 
-// endWith ends the process if the worker's store fails before the worker has ended:
-// what is under way cannot be stored, and would be held until its leases are over. It
-// is as after a crash, from which the next start recovers.
+// endWith ends the process if the worker's store fails before the worker has ended. Work in
+// progress cannot be stored, and would be held until its leases expire. The next start recovers as
+// after a crash.
 func (s *standard) endWith(kept *local.Store, ended <-chan struct{}) {
 	select {
 	case <-kept.Failed():
@@ -258,8 +256,8 @@ func (s *standard) endWith(kept *local.Store, ended <-chan struct{}) {
 	}
 }
 
-// controlGroups bound commands where the system has delegated its control group to
-// this process; nil where it has not, and a watcher bounds them.
+// controlGroups returns the control groups that limit commands. It returns nil if the system has
+// not delegated its control group to this process; a watcher then limits commands.
 func (s *standard) controlGroups() *tool.ControlGroups {
 	groups, err := tool.OpenControlGroups()
 	if err != nil {
@@ -270,8 +268,8 @@ func (s *standard) controlGroups() *tool.ControlGroups {
 	return groups
 }
 
-// start runs the worker in the background until stop is called, once or more
-// often, and returns once the server knows it.
+// start runs the worker in the background until stop is called, and returns once the server knows
+// it. stop may be called more than once.
 func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (stop func(), err error) {
 	kept, err := openContents(data, s.home, s.checkBefore)
 	if err != nil {
@@ -279,7 +277,7 @@ func (s *standard) start(ctx context.Context, d perdure.Dispatch, data string) (
 	}
 	s.id = kept.WorkerID()
 	listData(data)
-	// From here on a rename above the data directory uncovers nothing.
+	// After this, renaming a directory above the data directory does not expose it.
 	if err := errors.Join(tool.HoldDataDir(data), tool.HoldSecrets(s.secretPaths(data))); err != nil {
 		return nil, errors.Join(err, kept.Close())
 	}

@@ -23,7 +23,7 @@ func (a *app) storeCommand() *cobra.Command {
 	return cmd
 }
 
-// storeFile is the store of the data directory.
+// storeFile returns the store's file in the data directory.
 func (a *app) storeFile() (string, error) {
 	if a.server != "" {
 		return "", usageError{"--server has no part in this: the command works on the store itself", "leave it out, and unset PERDURE_SERVER"}
@@ -32,7 +32,7 @@ func (a *app) storeFile() (string, error) {
 	return server.StoreFile(data), err
 }
 
-// embeddedFile is storeFile for what PostgreSQL has its own tools for.
+// embeddedFile is storeFile for operations for which PostgreSQL has its own tools.
 func (a *app) embeddedFile() (string, error) {
 	if a.store != "" {
 		return "", usageError{"a PostgreSQL database is backed up and restored by PostgreSQL's own tools", "pg_dump, or a base backup with archived WAL; docs/operations.md says what to mind"}
@@ -93,7 +93,7 @@ a reset, because what they were shown after the backup is gone.`,
 	return cmd
 }
 
-// owned words what keeps a command from the data directory.
+// owned returns an error that explains which process owns the data directory.
 func owned(err error) error {
 	var owned *server.OwnedError
 	if errors.As(err, &owned) {
@@ -127,7 +127,7 @@ write to the store, and servers may run meanwhile. The exit code is 1 if somethi
 	return cmd
 }
 
-// checked is what --json prints.
+// checked is the output of --json.
 type checked struct {
 	Executions int64          `json:"executions"`
 	Entries    int64          `json:"entries"`
@@ -179,7 +179,7 @@ func (a *app) checkStore(ctx context.Context, where string) error {
 	return nil
 }
 
-// tellUnchecked says on standard error how servers have left a store.
+// tellUnchecked prints on standard error the state in which servers left a store.
 func tellUnchecked(a *app, unchecked, damaged bool) {
 	switch {
 	case damaged:

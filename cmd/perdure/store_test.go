@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// calls returns what models were called for, by the journal in dir.
+// calls returns the recorded model calls, from the journal in dir.
 func calls(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, "journal"))
@@ -54,8 +54,8 @@ func develop(t *testing.T, dir string, args ...string) developed {
 	return developed{p, c}
 }
 
-// read reads a log after a cursor until it has come to the text, and returns the
-// cursor there. It fails where the server starts again.
+// read reads a log after a cursor up to the text, and returns the cursor there. It fails if the
+// server sends a reset.
 func (d developed) read(t *testing.T, id uuid.UUID, cursor, text string) (at string) {
 	t.Helper()
 	seen := ""
@@ -75,10 +75,10 @@ func (d developed) read(t *testing.T, id uuid.UUID, cursor, text string) (at str
 	return ""
 }
 
-// Runs of react agents that were in the middle of something when their server was
-// killed continue in PostgreSQL: no model is called again for an answer that was
-// there, the tool that was cut off does not run again unasked, a message wakes who
-// waits for it, and a reader continues after the very event that it saw last.
+// Runs of react agents are interrupted by a kill of their server and continue in PostgreSQL. No
+// model call with a stored answer is repeated, and the interrupted tool does not run again without
+// a request. A message wakes a waiting run, and a reader continues after the last event that it
+// received.
 func TestRunsGoOnInPostgreSQL(t *testing.T) {
 	dir, url := t.TempDir(), opentest.URL(t)
 	write(t, dir, "cut", strings.Replace(waiting, "echo here;", "echo ran >> ran; echo here;", 1))
@@ -126,7 +126,7 @@ func TestRunsGoOnInPostgreSQL(t *testing.T) {
 		t.Errorf("the tool ran: %q, %v", ran, err)
 	}
 	opentest.Database(t, url)
-	// Its rows are elsewhere: it does not open any more.
+	// The rows are in PostgreSQL; the server refuses to open this directory.
 	if err := os.Remove(filepath.Join(dir, "d", "perdure.db")); err != nil {
 		t.Fatal(err)
 	}
@@ -150,9 +150,9 @@ func tokenOf(t *testing.T, dir string) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// A backup is made beside a server; what is restored is what was there then, and
-// its readers start again. A check finds nothing in either, and finds what a disk
-// has done to a file.
+// A backup is made while a server runs. The restored store has the contents of that time, and its
+// readers get a reset. The check finds no damage in either store, and finds damage that a disk has
+// caused.
 func TestBackupCheckAndRestore(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text "+strings.Repeat("Hello. ", 20)+"\n")

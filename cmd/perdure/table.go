@@ -6,9 +6,8 @@ import (
 	xansi "github.com/charmbracelet/x/ansi"
 )
 
-// table is a list for people. In a terminal it fits the width: columns that
-// matter less are left out, and the one that may be cut takes what room is left.
-// In a pipe everything is there, whole.
+// table is a list for people. In a terminal it fits the width: less important columns are omitted,
+// and one column may be cut to the remaining width. In a pipe it is complete.
 type table struct {
 	columns []column
 	rows    [][]string
@@ -16,15 +15,14 @@ type table struct {
 
 type column struct {
 	head string
-	// spare says how well the list does without the column: the highest goes
-	// first, 0 never.
+	// spare is the order in which columns are omitted: the highest first, 0 never.
 	spare int
-	// cut lets the column end in "…"; one column at most, and the last.
+	// cut allows the column to end in "…". At most one column, the last one, may have it.
 	cut   bool
-	style func(cell string) style // nil for none
+	style func(cell string) style // nil for no style
 }
 
-// leastCut is how many columns of the terminal one that may be cut gets at least.
+// leastCut is the minimum width of the column that may be cut.
 const leastCut = 12
 
 func (t *table) add(cells ...string) {
@@ -64,8 +62,8 @@ func (t *table) widths() []int {
 	return widths
 }
 
-// fit reports which columns are shown in a terminal that is so wide, and narrows
-// the one that may be cut.
+// fit returns the columns that are shown in a terminal of the width, and narrows the column that
+// may be cut.
 func (t *table) fit(widths []int, width int) []bool {
 	shown := make([]bool, len(t.columns))
 	for i := range shown {
@@ -111,7 +109,7 @@ func (t *table) line(p *page, cells []string, widths []int, shown []bool, look f
 			continue
 		}
 		cell = xansi.Truncate(cell, widths[i], "…")
-		if cell != "" { // nothing follows the last one
+		if cell != "" { // no column follows the last one
 			p.raw(strings.Repeat(" ", gap) + p.styled(look(i), cell))
 			gap = 0
 		}

@@ -52,7 +52,7 @@ func (a *app) tail(ctx context.Context, l *link, arg string, now bool) error {
 	return w.end(ctx)
 }
 
-// past shows what there is of a run that nothing runs now.
+// past shows the existing events of a run that no process is running.
 func (w *watcher) past(ctx context.Context, x *perdure.Execution) error {
 	for {
 		p, err := w.Events(ctx, w.id, w.cursor, 1000)
@@ -73,7 +73,7 @@ func (w *watcher) past(ctx context.Context, x *perdure.Execution) error {
 	return w.end(ctx)
 }
 
-// tellIdle says how to continue with a run that was left in its middle.
+// tellIdle prints how to continue an unfinished run.
 func (a *app) tellIdle(l *link, x *perdure.Execution) {
 	if !l.alone() {
 		tellAway(a, x)

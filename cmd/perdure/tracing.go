@@ -18,13 +18,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// tracing is where a command's spans go. The zero value makes none.
+// tracing exports a command's spans. The zero value exports none.
 type tracing struct {
 	provider *sdktrace.TracerProvider
-	root     trace.Span // of a command that ends
+	root     trace.Span // of a short-lived command
 }
 
-// tracesWanted reports whether the variables of OpenTelemetry ask for traces: by
+// tracesWanted reports whether the variables of OpenTelemetry request traces: by
 // OTEL_TRACES_EXPORTER=otlp, or by an endpoint.
 func tracesWanted() (bool, error) {
 	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
@@ -42,7 +42,7 @@ func tracesWanted() (bool, error) {
 	}
 }
 
-// startTracing begins to export spans if the variables ask for it.
+// startTracing starts the export of spans if the variables request it.
 func startTracing(ctx context.Context) (tracing, error) {
 	wanted, err := tracesWanted()
 	if err != nil || !wanted {
@@ -55,7 +55,7 @@ func startTracing(ctx context.Context) (tracing, error) {
 	if err != nil {
 		return tracing{}, usageError{"traces cannot be exported: " + err.Error(), "look at the variables OTEL_EXPORTER_OTLP_*"}
 	}
-	// What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say counts more.
+	// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence.
 	about, err := resource.New(ctx,
 		resource.WithAttributes(semconv.ServiceName("perdure"), semconv.ServiceVersion(programVersion())),
 		resource.WithTelemetrySDK(), resource.WithHost(), resource.WithFromEnv())
@@ -65,8 +65,8 @@ func startTracing(ctx context.Context) (tracing, error) {
 	return tracing{provider: sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))}, nil
 }
 
-// checkExporter refuses what the exporter would pass over with a line in the log
-// that repeats it, password or key and all.
+// checkExporter refuses values that the exporter would skip with a log line. That line would repeat
+// the value, including a password or key.
 func checkExporter() error {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
 		if u, err := url.Parse(os.Getenv(name)); err != nil || os.Getenv(name) != "" && u.Host == "" {
@@ -85,8 +85,8 @@ func checkExporter() error {
 	return nil
 }
 
-// newExporter makes the exporter of the protocol that the variables name; it
-// reads endpoint, headers, certificates and timeouts from them itself.
+// newExporter creates the exporter for the protocol in the variables. The exporter reads endpoint,
+// headers, certificates and timeouts from the variables by itself.
 func newExporter(ctx context.Context) (*otlptrace.Exporter, error) {
 	protocol := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
 	if protocol == "" {
@@ -98,7 +98,7 @@ func newExporter(ctx context.Context) (*otlptrace.Exporter, error) {
 	return otlptracehttp.New(ctx)
 }
 
-// tracerProvider is what server and worker take; nil for no spans.
+// tracerProvider returns the provider for server and worker; nil disables spans.
 func (t tracing) tracerProvider() trace.TracerProvider {
 	if t.provider == nil {
 		return nil // not a nil pointer in an interface
@@ -106,8 +106,8 @@ func (t tracing) tracerProvider() trace.TracerProvider {
 	return t.provider
 }
 
-// begin begins the span of a command that ends, under the one that the variable
-// TRACEPARENT names.
+// begin starts the span of a short-lived command. Its parent is the span in the variable
+// TRACEPARENT.
 func (t *tracing) begin(ctx context.Context, name string) context.Context {
 	if t.provider == nil {
 		return ctx
@@ -117,8 +117,8 @@ func (t *tracing) begin(ctx context.Context, name string) context.Context {
 	return ctx
 }
 
-// trace begins to export spans if the variables ask for it, with one for the whole
-// of a command that does something and ends.
+// trace starts the export of spans if the variables request it, with one span for the whole of a
+// short-lived command.
 func (a *app) trace(cmd *cobra.Command) error {
 	var err error
 	if a.tracing, err = startTracing(cmd.Context()); err != nil {
@@ -130,11 +130,11 @@ func (a *app) trace(cmd *cobra.Command) error {
 	return nil
 }
 
-// exportWithin is how long the last spans may take to be exported.
+// exportWithin is the time limit of the last export.
 const exportWithin = 5 * time.Second
 
-// end exports what is left. Spans that cannot be exported are no error of the
-// command: the exporter has said so in its own way.
+// end exports the remaining spans. A failed export is not an error of the command; the exporter
+// logs it.
 func (t tracing) end() {
 	if t.provider == nil {
 		return

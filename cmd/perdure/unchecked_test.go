@@ -18,7 +18,7 @@ import (
 
 var scriptedModels = []perdure.ModelConfig{{Provider: "scripted", ModelID: "s"}}
 
-// fill stores runs that have ended, with prompts of 30 KB.
+// fill stores ended runs with prompts of 30 KB.
 func (d developed) fill(t *testing.T, runs int) {
 	t.Helper()
 	for i := range runs {
@@ -33,8 +33,8 @@ func (d developed) fill(t *testing.T, runs int) {
 	}
 }
 
-// spoilPage overwrites a page in the middle of a table or an index of the store in
-// dir, which nobody has open; mend puts it back.
+// spoilPage overwrites a page in the middle of a table or an index of the closed store in dir; mend
+// restores it.
 func spoilPage(t *testing.T, dir, name string) (mend func()) {
 	t.Helper()
 	path := filepath.Join(dir, "d", "perdure.db")
@@ -70,7 +70,7 @@ func spoilPage(t *testing.T, dir, name string) (mend func()) {
 	}
 }
 
-// ready asks /readyz.
+// ready requests /readyz.
 func ready(t *testing.T, base string) (status int, body string) {
 	t.Helper()
 	res, err := http.Get(base + "/readyz")
@@ -85,9 +85,9 @@ func ready(t *testing.T, base string) (status int, body string) {
 	return res.StatusCode, string(raw)
 }
 
-// After a kill a server serves, finds the damage of a page, stops writing, says that
-// it is not ready, and ends with exit code 1. The next start, and one that waits for
-// the check, refuse. A store that is mended serves.
+// A server that was killed starts, finds a damaged page, stops writing, reports that it is not
+// ready, and ends with exit code 1. The next start is refused, with or without waiting for the
+// check. A repaired store works again.
 func TestDamageEndsTheServer(t *testing.T) {
 	for _, name := range []string{"agent_execution", "sqlite_autoindex_agent_execution_1"} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestDamageEndsTheServer(t *testing.T) {
 			base := openedAt(p)
 			p.until("bash ")
 			status, body := ready(t, base)
-			for status == http.StatusOK { // until the check has come to the page
+			for status == http.StatusOK { // until the check has reached the page
 				status, body = ready(t, base)
 			}
 			if status != http.StatusServiceUnavailable || !strings.Contains(body, "the database is damaged") {
@@ -137,7 +137,7 @@ func TestDamageEndsTheServer(t *testing.T) {
 	}
 }
 
-// The time of the check is one that there is.
+// An invalid value of --check is refused.
 func TestTheTimeOfTheCheckIsChecked(t *testing.T) {
 	dir := t.TempDir()
 	for _, command := range []string{"dev", "server", "worker"} {

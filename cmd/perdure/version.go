@@ -29,8 +29,8 @@ func programVersion() string {
 	return versionFrom(version, built)
 }
 
-// versionFrom returns the version of a release build, else that of the main module
-// in the build info, else "dev". A build info without a version has "(devel)".
+// versionFrom returns the version of a release build, or the version of the main module in the
+// build info, or "dev". A build info without a version has "(devel)".
 func versionFrom(release string, built *debug.BuildInfo) string {
 	switch {
 	case release != "":

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// jsonView writes each event as a line {cursor, event, data}, and as the last
-// one {event: "result", ...}.
+// jsonView writes each event as a line {cursor, event, data}, and at the end a line {event:
+// "result", ...}.
 type jsonView struct{ *app }
 
 func (v *jsonView) started(*perdure.Execution)    {}
@@ -26,8 +26,8 @@ func (v *jsonView) result(r result) error {
 	}{"result", r})
 }
 
-// quietView writes the answer alone, once it is whole. What the user has to
-// know of a run that did not complete goes to standard error.
+// quietView writes only the complete answer. For a run that did not complete, it explains the state
+// on standard error.
 type quietView struct{ *app }
 
 func (v *quietView) started(*perdure.Execution)    {}
@@ -62,7 +62,7 @@ func (a *app) printLine(v any) error {
 	return e.Encode(v)
 }
 
-// printJSON writes a value as JSON for people, too.
+// printJSON writes a value as indented JSON.
 func (a *app) printJSON(v any) error {
 	e := json.NewEncoder(a.stdout)
 	e.SetEscapeHTML(false)

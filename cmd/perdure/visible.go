@@ -8,18 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// visible returns a text with everything written out that would steer a terminal or
-// deceive who reads it: control characters except line ends and tabs, characters that
-// change the direction of writing, and those that take no room (Unicode's categories
-// Cc, Cf, Zl and Zp, and what else it says is to be ignored). Each becomes an escape of
-// JSON, like \u202e, so JSON means the same afterwards. A byte that is no UTF-8
-// becomes U+FFFD.
+// visible returns a text in which every character is written out that could control a terminal or
+// deceive a reader. These are control characters except line ends and tabs, characters that change
+// the direction of writing, and invisible ones. (They are Unicode's categories Cc, Cf, Zl and Zp,
+// and the characters that it calls default ignorable.) Each becomes a JSON escape like \u202e, so
+// the meaning of JSON does not change. A byte that is not UTF-8 becomes U+FFFD.
 func visible(text string) string {
 	var s shower
 	return s.show(text)
 }
 
-// inline is visible for a text that has one line.
+// inline is visible for a text that must stay on one line.
 func inline(text string) string {
 	text = visible(text)
 	if !strings.ContainsAny(text, "\n\t") {
@@ -28,9 +27,9 @@ func inline(text string) string {
 	return strings.NewReplacer("\n", `\u000a`, "\t", `\u0009`).Replace(text)
 }
 
-// shower makes a text visible that comes in pieces of whole characters.
+// shower applies visible to a text that arrives in pieces of whole characters.
 type shower struct {
-	before rune // the last character that was shown as it is
+	before rune // the last character that was not escaped
 }
 
 func (s *shower) show(text string) string {
@@ -47,7 +46,7 @@ func (s *shower) show(text string) string {
 	}
 	var b strings.Builder
 	b.Grow(len(text) + 16)
-	for _, r := range text { // a byte that is no UTF-8 comes as U+FFFD
+	for _, r := range text { // a byte that is not UTF-8 is read as U+FFFD
 		if s.shown(r) {
 			b.WriteRune(r)
 			s.before = r
@@ -59,8 +58,8 @@ func (s *shower) show(text string) string {
 	return b.String()
 }
 
-// printable reports whether a text is of printable ASCII, line ends and tabs alone: the
-// most frequent case by far, and the one that is quick to find.
+// printable reports whether a text consists of printable ASCII, line ends and tabs. This is the
+// most frequent case and quick to check.
 func printable(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; (c < ' ' || c >= 0x7f) && c != '\n' && c != '\t' {
@@ -77,7 +76,7 @@ func (s *shower) shown(r rune) bool {
 	return plainRune(r) || joiner(r) && joins(s.before)
 }
 
-// plainRune reports whether a character is shown as it is wherever it stands.
+// plainRune reports whether a character is always written unchanged.
 func plainRune(r rune) bool {
 	switch {
 	case r < 0x7f:
@@ -90,12 +89,12 @@ func plainRune(r rune) bool {
 	return true
 }
 
-// joiner reports whether r is ZERO WIDTH JOINER or NON-JOINER, which scripts and emoji
-// need within a word.
+// joiner reports whether r is ZERO WIDTH JOINER or NON-JOINER, which scripts and emoji need within
+// a word.
 func joiner(r rune) bool { return r == 0x200d || r == 0x200c }
 
-// joins reports whether a joiner may stand after a character: not after one of the
-// Latin letters that names and commands consist of.
+// joins reports whether a joiner may follow a character. It may not follow one of the Latin letters
+// of names and commands.
 func joins(r rune) bool { return r > 0x2ff && !joiner(r) }
 
 func escapeRune(b *strings.Builder, r rune) {

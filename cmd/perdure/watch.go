@@ -22,29 +22,29 @@ type watcher struct {
 	id     uuid.UUID
 	view   view
 	cursor string
-	chat   bool // continue with what the user types
+	chat   bool // continue with the user's input
 	// patient continues while the run waits for the user, as tail does.
 	patient bool
 
-	status perdure.Status // that the log has come to, for commands
+	status perdure.Status // status by the log, for commands
 	lines  *bufio.Scanner
 	unsent *client.SignalRequest
 }
 
 // view shows a run to people or to programs.
 type view interface {
-	// started says which run follows.
+	// started shows the run that follows.
 	started(x *perdure.Execution)
-	// know hands over entries that were there before.
+	// know passes the entries that already exist.
 	know(entries []perdure.Entry)
 	event(e client.Event) error
-	// said tells that the next message of the user was given here.
+	// said reports that the next user message was entered here.
 	said(text string)
-	// ask invites the user to type.
+	// ask prompts the user for input.
 	ask()
-	// lost says that the stream broke, and continues after the pause.
+	// lost reports that the stream broke and continues after the pause.
 	lost(cause error, pause time.Duration)
-	// result is the end of what is shown.
+	// result shows the final state.
 	result(r result) error
 }
 
@@ -61,18 +61,18 @@ func (a *app) watcher(t *seat, id uuid.UUID) *watcher {
 	return w
 }
 
-// errOwnerGone says that the process that owned the data directory has ended.
+// errOwnerGone reports that the process that owned the data directory has ended.
 var errOwnerGone = errors.New("the owner of the data directory has ended")
 
-// started shows which run was started, with what the user said.
+// started shows the started run and the user's message.
 func (w *watcher) started(x *perdure.Execution) {
 	w.view.started(x)
 	w.view.said("")
 }
 
-// toTheEnd follows the run until it has ended or waits for the user, and returns
-// the error that tells the exit code. If the process through which it reached
-// the server ends, it continues by itself.
+// toTheEnd follows the run until it has ended or waits for the user. It returns the error that
+// determines the exit code. If the process through which it reached the server ends, it continues
+// by itself.
 func (w *watcher) toTheEnd(ctx context.Context) error {
 	for {
 		var err error
@@ -96,8 +96,8 @@ func (w *watcher) toTheEnd(ctx context.Context) error {
 	}
 }
 
-// settle does what comes after the last event: it lets the user speak, which
-// clears the status, or shows how the run stands.
+// settle handles the end of the events. It reads the user's input, which clears the status, or
+// shows the state of the run.
 func (w *watcher) settle(ctx context.Context) error {
 	if w.status == perdure.StatusWaiting && w.chat {
 		more, err := w.talk(ctx)
@@ -112,14 +112,14 @@ func (w *watcher) settle(ctx context.Context) error {
 	return w.end(ctx)
 }
 
-// ownerGone reports whether the error is the end of another run's process, through
-// which this one reached the server.
+// ownerGone reports whether the error means that the process of another run, which owned the
+// server, has ended.
 func (w *watcher) ownerGone(err error) bool {
 	guest := w.owner != nil && w.owner.Kind == ownerRun
 	return guest && (errors.Is(err, errOwnerGone) || perdure.IsCode(err, perdure.Unavailable))
 }
 
-// follow shows events until the run's status is one that a command ends with.
+// follow shows events until the run has a status at which a command ends.
 func (w *watcher) follow(ctx context.Context) (perdure.Status, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -152,8 +152,7 @@ func (w *watcher) follow(ctx context.Context) (perdure.Status, error) {
 	return "", nil
 }
 
-// expect tells after a while that nothing has come of the run, if that is so
-// because nobody has taken it, unless the function that it gives is called
+// expect prints a message after a while if no worker has claimed the run, unless taken is called
 // before.
 func (w *watcher) expect(ctx context.Context) (taken func()) {
 	fresh := w.cursor == ""
@@ -183,7 +182,7 @@ const noWorkerAfter = 5 * time.Second
 // stops returns the status if the event is the last one to wait for.
 func (w *watcher) stops(e client.Event) perdure.Status {
 	if e.Type.Ends() {
-		return perdure.StatusCompleted // which end it is, the execution says
+		return perdure.StatusCompleted // the execution has the exact status
 	}
 	if e.Type != perdure.EventWaiting || w.patient {
 		return ""
@@ -197,8 +196,8 @@ func (w *watcher) stops(e client.Event) perdure.Status {
 	return ""
 }
 
-// talk sends the next line that the user types; false at the end of the input.
-// A line that could not be sent is sent by the next call, under the same id.
+// talk sends the user's next line; it returns false at the end of the input. The next call sends a
+// line that could not be sent again, under the same id.
 func (w *watcher) talk(ctx context.Context) (bool, error) {
 	for w.unsent == nil {
 		w.view.ask()
@@ -220,8 +219,8 @@ func (w *watcher) talk(ctx context.Context) (bool, error) {
 	return true, err
 }
 
-// line reads a line without being deaf to an interrupt. Of a read that is still
-// under way then, the end of the program is the end, too.
+// line reads a line and can be interrupted. An interrupted read continues in the background until
+// the program ends.
 func (w *watcher) line(ctx context.Context) (string, bool, error) {
 	type read struct {
 		text string
@@ -247,7 +246,7 @@ func (w *watcher) line(ctx context.Context) (string, bool, error) {
 	}
 }
 
-// end shows how the run stands now.
+// end shows the current state of the run.
 func (w *watcher) end(ctx context.Context) error {
 	r, err := w.resultOf(ctx, w.id)
 	if err != nil {
@@ -262,7 +261,7 @@ func (w *watcher) end(ctx context.Context) error {
 	return nil
 }
 
-// interrupted says how to continue with the run that the user has left.
+// interrupted prints how to continue the run that the user has left.
 func (w *watcher) interrupted() error {
 	flags := w.typed
 	if w.works {
@@ -273,7 +272,7 @@ func (w *watcher) interrupted() error {
 	return exit{exitInterrupted}
 }
 
-// typedServer returns the flags by which another command finds the same server.
+// typedServer returns the flags with which another command reaches the same server.
 func typedServer(flags *pflag.FlagSet) string {
 	text := ""
 	for _, name := range []string{"server", "data", "org"} {
@@ -284,7 +283,7 @@ func typedServer(flags *pflag.FlagSet) string {
 	return text
 }
 
-// shellWord quotes what a shell would take apart.
+// shellWord quotes a string for a shell.
 func shellWord(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || slices.Contains([]rune("-_./:@%+=,"), r)

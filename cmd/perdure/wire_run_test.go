@@ -19,7 +19,7 @@ turn
   text All done.
 `
 
-// A whole run of the react agent, as clients see it.
+// A complete run of the react agent, as clients see it.
 func TestRunOnTheWire(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", everything)
@@ -62,7 +62,7 @@ func checkOutput(t *testing.T, s *devServer, at string) {
 	}
 }
 
-// wireEntry is what this test reads of an entry.
+// wireEntry is the part of an entry that this test reads.
 type wireEntry struct {
 	ID        string
 	ParentID  *string
@@ -88,7 +88,7 @@ func checkEntries(t *testing.T, s *devServer, at string) {
 			t.Errorf("entry %d hangs on %v", i, e.ParentID)
 		}
 	}
-	// The system prompt is none of them, and each call has a result of its own.
+	// The system prompt is not an entry, and each call has its own result.
 	if got := strings.Join(roles, " "); got != "user assistant tool_result tool_result tool_result assistant" {
 		t.Fatalf("the path is %s", got)
 	}
@@ -145,14 +145,14 @@ func checkTasks(t *testing.T, s *devServer, at string) {
 			t.Errorf("%s is %s", task.Kind, task.Status)
 		}
 	}
-	// Two turns, two calls of the model: no others.
+	// Two turns have exactly two model calls.
 	if slices.Sort(kinds); strings.Join(kinds, " ") != "bash llm-request llm-request read-file write-file" {
 		t.Errorf("the tasks are %v", kinds)
 	}
 }
 
-// checkCalls follows each call through the log: it opens once, grows, and ends
-// once, in the commit that stores its result.
+// checkCalls follows each call through the log. It opens once, grows, and ends once, in the commit
+// that stores its result.
 func checkCalls(t *testing.T, log []logRecord) {
 	stages := map[string][]string{}
 	stored := map[any]any{}
@@ -193,8 +193,8 @@ func checkCalls(t *testing.T, log []logRecord) {
 	}
 }
 
-// checkTerminal looks at what the command printed: what is no UTF-8 was replaced
-// before it was counted, and both streams are one block, in their order.
+// checkTerminal checks the output of the command. Bytes that are not UTF-8 were replaced before
+// they were counted, and each stream is one block, in order.
 func checkTerminal(t *testing.T, log []logRecord) {
 	text, lengths, blocks := map[any]string{}, map[any]any{}, map[any]map[any]bool{}
 	for _, e := range log {
@@ -226,8 +226,8 @@ func checkTerminal(t *testing.T, log []logRecord) {
 	}
 }
 
-// checkFirstCommit looks at the first entry: it is the user's, from the commit
-// that asks the model.
+// checkFirstCommit checks the first entry: it is the user's, from the commit that schedules the
+// model call.
 func checkFirstCommit(t *testing.T, log []logRecord) {
 	var names []string
 	for _, e := range log[:4] {
@@ -239,8 +239,8 @@ func checkFirstCommit(t *testing.T, log []logRecord) {
 	}
 }
 
-// Why a response ended is said in one of a few words, in the output of a run and
-// in its log.
+// The stop reason of a response is one of a fixed set of words, in the output of a run and in its
+// log.
 func TestStopReasonsOnTheWire(t *testing.T) {
 	dir := t.TempDir()
 	const call = "turn\n  call find {\"pattern\": \"*\"}\n"
@@ -270,7 +270,7 @@ func TestStopReasonsOnTheWire(t *testing.T) {
 	if failed.dataOf()["stopReason"] != "error" || failed.dataOf()["error"] == nil {
 		t.Errorf("an error is told as %v", failed.data)
 	}
-	// Of one that is cancelled the command line says so.
+	// The command line reports a cancelled run as such.
 	at := s.start(`{"userPrompt":"go","models":[{"provider":"scripted","modelId":"cancelled"}]}`)
 	s.logTo(at, func(e logRecord) bool { return e.event == "token" })
 	s.ask("DELETE", at, "", 202)

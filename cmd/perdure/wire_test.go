@@ -19,7 +19,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// devServer is perdure dev as any HTTP client sees it.
+// devServer is perdure dev as an HTTP client sees it.
 type devServer struct {
 	*program
 	url, token string
@@ -42,7 +42,7 @@ func serveDev(t *testing.T, dir string, args ...string) *devServer {
 	return &devServer{program: p, url: url + "/api/orgs/default", token: token, http: &http.Client{Transport: transport}}
 }
 
-// ask sends a request and returns the body, which must come with that status.
+// ask sends a request and returns the body. The response must have the status.
 func (s *devServer) ask(method, path, body string, status int) []byte {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
@@ -92,7 +92,7 @@ func (s *devServer) logged(at string) []logRecord {
 	return s.logTo(at, func(e logRecord) bool { return e.event == "end" })
 }
 
-// logTo reads the log of a run up to the first event that is the last.
+// logTo reads the log of a run up to the first event for which last is true.
 func (s *devServer) logTo(at string, last func(logRecord) bool) []logRecord {
 	s.t.Helper()
 	ctx, leave := context.WithCancel(s.t.Context())
@@ -131,14 +131,13 @@ func (s *devServer) logTo(at string, last func(logRecord) bool) []logRecord {
 	}
 }
 
-// dataOf is the data member of events of application data.
+// dataOf returns the data member of an application's event.
 func (e logRecord) dataOf() map[string]any {
 	inner, _ := e.data["data"].(map[string]any)
 	return inner
 }
 
-// Of what a command prints 1 MiB is kept, whole characters alone, and then one
-// mark.
+// At most 1 MiB of a command's output is kept, in whole characters, followed by one mark.
 func TestTerminalIsBoundedOnTheWire(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", `turn
@@ -165,8 +164,8 @@ turn
 	}
 }
 
-// A run that is not one-shot waits for the user when the model has answered, says
-// so, and continues with what comes.
+// A run that is not one-shot waits for the user after the model's answer, shows that, and continues
+// with the next message.
 func TestRunWaitsForTheUserOnTheWire(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text Hello.\nturn\n  text Again.\n")
@@ -193,15 +192,15 @@ func TestRunWaitsForTheUserOnTheWire(t *testing.T) {
 	}
 }
 
-// The first client that reaches dev finds the kinds of agents known, and the
-// token in its file.
+// The first client that reaches dev finds the kinds of agents registered, and the token in its
+// file.
 func TestDevKnowsItsKindsBeforeItListens(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text Hello.\n")
 	dev := launch(t, dir, "dev", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0")
 	socket := filepath.Join(dir, "d", "perdure.sock")
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		for { // the socket is the first that it listens at
+		for { // the socket is the first listener
 			conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 			if err == nil || ctx.Err() != nil {
 				return conn, err
@@ -210,7 +209,7 @@ func TestDevKnowsItsKindsBeforeItListens(t *testing.T) {
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
 	s := &devServer{program: dev, url: "http://localhost/api/orgs/default", http: &http.Client{Transport: transport}}
-	res, err := s.http.Get("http://localhost/healthz") // comes through once it listens
+	res, err := s.http.Get("http://localhost/healthz") // succeeds once it listens
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,8 +226,8 @@ func TestDevKnowsItsKindsBeforeItListens(t *testing.T) {
 	dev.wantEnd(0)
 }
 
-// A run that failed ends the command with 1, and each other status with its own
-// code; the scripts see most of them for real.
+// A failed run ends the command with exit code 1, and each other status has its own code. The
+// script tests cover most of them.
 func TestStatusesHaveTheirExitCodes(t *testing.T) {
 	for status, want := range map[perdure.Status]int{
 		perdure.StatusCompleted: 0, perdure.StatusFailed: 1, perdure.StatusCancelled: 3, perdure.StatusWaiting: 4,
@@ -239,8 +238,7 @@ func TestStatusesHaveTheirExitCodes(t *testing.T) {
 	}
 }
 
-// perdure bench takes workloads, stores and workers by flags, and tells what it
-// found as JSON.
+// perdure bench has flags for workloads, stores and workers, and prints its results as JSON.
 func TestBenchTakesItsFlags(t *testing.T) {
 	dir := t.TempDir()
 	out := launch(t, dir, "bench", "--short", "--folder", dir, "--workload", "W1,W5", "--store", "sqlite", "--worker", "inprocess", "--json").wantEnd(0)

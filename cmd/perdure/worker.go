@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// limits adds the flags of commands whose worker is there for everybody.
+// limits adds the flags of commands with a general worker.
 func (s *standard) limits(cmd *cobra.Command, drain time.Duration) {
 	f := cmd.Flags()
 	f.IntVar(&s.agents, "agents", 50, "how many runs work at once")
@@ -26,7 +26,7 @@ func (s *standard) limits(cmd *cobra.Command, drain time.Duration) {
 	f.DurationVar(&s.drain, "drain", drain, "how long work may take to end when the worker is stopped")
 }
 
-// laborer is the command that runs agents for a server elsewhere.
+// laborer is the command that runs a worker for a server in another process.
 type laborer struct {
 	*app
 	standard standard
@@ -88,8 +88,8 @@ func (l *laborer) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The worker notes there what its tools start, so that its next start ends
-	// what a crash left running.
+	// The worker records the processes that its tools start there, so that its next start kills
+	// those that a crash left running.
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return usageError{"the data directory " + data + " cannot be made: " + err.Error(), "give another one with --data"}
 	}
@@ -110,7 +110,7 @@ func (l *laborer) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = d.Close() }() // all work has been given back
+	defer func() { _ = d.Close() }() // all work has been released
 	s.queues, s.logger, s.tracer = l.queues, log, l.tracing.tracerProvider()
 	stop, err := s.start(ctx, d, data)
 	if err != nil {
@@ -128,8 +128,8 @@ func (l *laborer) run(ctx context.Context) error {
 	return nil
 }
 
-// serveOps opens the port for operators before the server is there, so that they
-// see that the worker waits for it.
+// serveOps opens the port for operators before the server is reachable, so that they see that the
+// worker waits for it.
 func (l *laborer) serveOps(data string, log *slog.Logger) (stop func(), err error) {
 	listener, err := listenOps(l.opsAddr)
 	if listener == nil {
@@ -145,8 +145,8 @@ func (l *laborer) serveOps(data string, log *slog.Logger) (stop func(), err erro
 	return serveOps(listener, ops.Config{Gatherer: registry, Health: healthOf(l.standard.running.Load), Logger: log, Token: token}), nil
 }
 
-// dial connects, waiting for a server that is not there yet: workers and
-// servers start in any order.
+// dial connects, and waits for a server that is not reachable yet. Workers and servers can start in
+// any order.
 func (l *laborer) dial(ctx context.Context, o remote.Options) (*remote.Client, error) {
 	const most = 5 * time.Second
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, most) {
@@ -163,8 +163,7 @@ func (l *laborer) dial(ctx context.Context, o remote.Options) (*remote.Client, e
 	}
 }
 
-// near fills in what was not given from the server that owns the data directory
-// here.
+// near fills in missing options from the server that owns the data directory.
 func (l *laborer) near(o *remote.Options, data string) error {
 	switch {
 	case strings.Contains(o.Addr, "://"):
@@ -197,8 +196,8 @@ func (l *laborer) near(o *remote.Options, data string) error {
 	return nil
 }
 
-// isLocal reports whether the addresses are on this machine, where the token of the
-// data directory may be the key.
+// isLocal reports whether the addresses are on this machine. The token of the data directory may
+// then be used as the key.
 func isLocal(list string) bool {
 	for addr := range strings.SplitSeq(list, ",") {
 		here := func(prefix string) bool { return strings.HasPrefix(strings.TrimSpace(addr), prefix) }

@@ -34,14 +34,14 @@ func (r *recorder) register(w *worker.Worker) {
 	w.RegisterTask(agent.DefineTask(echoKind, func(_ agent.TaskContext, in echo) (string, error) { return in.Body, nil }))
 }
 
-// lookUp is the tool of react agents: it gives 1 KiB.
+// lookUp is the tool of react agents. It returns 1 KiB.
 var lookUp = tool.Tool{
 	Name: "look-up", Description: "Looks something up.", Schema: json.RawMessage(`{"type":"object"}`), OnLost: perdure.OnLostRetry,
 	Run: func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text(body(1 << 10)), nil },
 }
 
-// body is a text of that length which cannot be compressed: 6 random bits a
-// character, another one for each call.
+// body returns a random text of the length. It has 6 random bits per character, so it cannot be
+// compressed.
 func body(n int) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	text := make([]byte, (n+7)&^7)
@@ -54,19 +54,18 @@ func body(n int) string {
 	return string(text[:n])
 }
 
-// echo is the input of a task whose result is its body.
+// echo is the input of a task that returns its body.
 type echo struct {
 	N    int    `json:"n"`
 	Body string `json:"body"`
 }
 
-// stepsInput asks for steps and then tasks, one after another. The agent passes
-// the gates steps and tasks, if there are Gates, before each, and reaches done
-// after each.
+// stepsInput requests steps and then tasks, one after another. If there are Gates, the agent passes
+// the gates "steps" and "tasks" before each group, and reaches "done" after each.
 type stepsInput struct {
 	Steps int    `json:"steps"`
 	Tasks int    `json:"tasks"`
-	Size  int    `json:"size"` // bytes of each one's input and result
+	Size  int    `json:"size"` // bytes of the input and the result of each
 	Gates string `json:"gates"`
 }
 
@@ -106,10 +105,10 @@ func (r *recorder) steps(ctx agent.Context, in stepsInput) (string, error) {
 
 // sent is the value of a signal.
 type sent struct {
-	At int64 `json:"at"` // nanoseconds since 1970
+	At int64 `json:"at"` // in nanoseconds since 1970
 }
 
-// signalsInput asks to wait for so many signals.
+// signalsInput requests to wait for a number of signals.
 type signalsInput struct {
 	N int `json:"n"`
 }
@@ -129,22 +128,22 @@ func (r *recorder) signals(ctx agent.Context, in signalsInput) (string, error) {
 	return "", nil
 }
 
-// grownInput asks for so many entries, and then for steps without an end.
+// grownInput requests a number of entries, and then steps without end.
 type grownInput struct {
 	Entries int `json:"entries"`
-	Size    int `json:"size"` // bytes of each
+	Size    int `json:"size"` // bytes of each entry
 }
 
-// grown is the state of such an agent.
+// grown is the state of an agent with grownInput.
 type grown struct {
 	Entries int
 	Steps   int
 }
 
-// entriesAtOnce is how many entries go into one commit.
+// entriesAtOnce is the number of entries per commit.
 const entriesAtOnce = 32
 
-// stepTime is how long each step of the agent that continues for ever takes.
+// stepTime is the duration of each step of the agent that never ends.
 const stepTime = time.Millisecond
 
 func (r *recorder) grow(ctx agent.Context, in grownInput) (string, error) {

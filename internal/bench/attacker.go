@@ -19,10 +19,10 @@ import (
 	"github.com/perdure/perdure/worker/remote"
 )
 
-// Attacks are the names of what the hostile org does.
+// Attacks returns the names of the attacks of the hostile org.
 func Attacks() []string { return slices.Sorted(maps.Keys(attacks)) }
 
-// attack is a request that is made again and again.
+// attack is a request that is made repeatedly.
 type attack struct {
 	atOnce int
 	do     func(ctx context.Context, a *attacker) error
@@ -34,14 +34,14 @@ type attacker struct {
 	http   *http.Client
 	api    *client.Client
 	worker *remote.Client
-	target uuid.UUID // an execution that waits
+	target uuid.UUID // a waiting execution
 
 	mu     sync.Mutex // guards counts
 	counts attackCounts
-	number int // of what was made
+	number int // number of created objects
 }
 
-// attackCounts is what attacks came to since counts were asked for last.
+// attackCounts are the results of attacks since the last query of the counts.
 type attackCounts struct {
 	For     time.Duration
 	Since   time.Time
@@ -71,7 +71,7 @@ func (c attackCounts) print(out io.Writer) {
 	}
 }
 
-// attackerRole plays the hostile org.
+// attackerRole runs the hostile org.
 func attackerRole(ctx context.Context, args []string) error {
 	a := &attacker{counts: newCounts(), http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4096}}}
 	if err := json.Unmarshal([]byte(args[0]), &a.orgSpec); err != nil {
@@ -112,7 +112,7 @@ func (a *attacker) counted() attackCounts {
 	return c
 }
 
-// prepare registers kinds and starts what is attacked.
+// prepare registers kinds and starts the executions that are attacked.
 func (a *attacker) prepare(ctx context.Context) (err error) {
 	if a.api, err = a.client(); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (a *attacker) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	w := a.waiter()
-	go func() { _ = w.Run(ctx) }() // it ends with the process
+	go func() { _ = w.Run(ctx) }() // ends with the process
 	<-w.Registered()
 	x, err := a.api.Start(ctx, client.StartRequest{Kind: idleKind, Queue: "nobody"})
 	if err != nil {
@@ -137,7 +137,7 @@ func (a *attacker) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// again makes one attack until ctx ends. A refusal is no reason to stop.
+// again repeats one attack until ctx ends. It continues after refusals.
 func (a *attacker) again(ctx context.Context, name string) {
 	for ctx.Err() == nil {
 		err := attacks[name].do(ctx, a)
@@ -172,7 +172,7 @@ func (a *attacker) next() int {
 	return a.number
 }
 
-// send creates a request and reads the whole answer.
+// send sends a request and reads the whole response.
 func (a *attacker) send(ctx context.Context, method, path, contentType string, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+a.HTTP+path, bytes.NewReader(body))
 	if err != nil {
@@ -190,7 +190,7 @@ func (a *attacker) send(ctx context.Context, method, path, contentType string, b
 	text, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode >= 300 {
 		var p struct{ Code perdure.Code }
-		_ = json.Unmarshal(text, &p) // without one the status says it
+		_ = json.Unmarshal(text, &p) // without a body the status is enough
 		err = errors.New(fmt.Sprint(resp.StatusCode, " ", p.Code))
 	}
 	return err

@@ -16,11 +16,11 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// checkedKind is a kind whose inputs cost as much to check as they may.
+// checkedKind is a kind whose inputs are as expensive to check as the limits allow.
 const checkedKind = "hostile-checked"
 
-// attacks are what an org with a key of the role admin may ask for, at its worst. Many
-// of each are under way at once.
+// attacks are the most expensive requests that an org with an admin key may make. Many of each run
+// at once.
 var attacks = map[string]attack{
 	"starts":   {32, start},
 	"signals":  {32, noise},
@@ -37,7 +37,7 @@ var attacks = map[string]attack{
 	"prunes":   {2, prune},
 }
 
-// waiter is a worker that takes all that is started, and waits.
+// waiter returns a worker that claims all started executions, which then wait.
 func (a *attacker) waiter() *worker.Worker {
 	w := worker.New(worker.Config{Dispatch: a.worker, Agents: 64, Tasks: 64, Parked: 10_000, Logger: slog.New(slog.DiscardHandler)})
 	w.RegisterAgent(agent.DefineFunc(waitKind, func(ctx agent.Context, _ struct{}) (string, error) {
@@ -47,7 +47,7 @@ func (a *attacker) waiter() *worker.Worker {
 	return w
 }
 
-// start starts an execution that a worker of the org takes, and which then waits.
+// start starts an execution that a worker of the org claims and that then waits.
 func start(ctx context.Context, a *attacker) error {
 	_, err := a.api.Start(ctx, client.StartRequest{
 		Kind: waitKind, Input: json.RawMessage(`{}`), Metadata: json.RawMessage(fmt.Sprintf(`{"n":"%d"}`, a.next())),
@@ -55,7 +55,7 @@ func start(ctx context.Context, a *attacker) error {
 	return err
 }
 
-// noise sends a signal that nobody takes.
+// noise sends a signal that no execution takes.
 func noise(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "POST", a.path("/"+a.target.String()+"/signal"), "application/json", small)
 }
@@ -69,12 +69,12 @@ func large(ctx context.Context, a *attacker) error {
 
 var big = fmt.Appendf(nil, `{"signalName":"noise","signalValue":%q}`, body(1<<20))
 
-// deep starts an execution with an input of 1 MiB that is as deep as an input may be.
+// deep starts an execution with an input of 1 MiB and the maximum nesting.
 func deep(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "POST", a.path(""), "application/json", deepStart)
 }
 
-// depth is how deep the values of such an input are.
+// depth is the nesting of the values of such an input.
 const depth = 900
 
 var deepStart = func() []byte {
@@ -82,14 +82,14 @@ var deepStart = func() []byte {
 	return fmt.Appendf(nil, `{"kind":%q,"queue":"nobody","input":[%s]}`, idleKind, strings.TrimSuffix(strings.Repeat(one+",", 1<<20/len(one)), ","))
 }()
 
-// upload uploads 1 MiB that nothing names.
+// upload uploads 1 MiB that no commit refers to.
 func upload(ctx context.Context, a *attacker) error {
 	content := big[len(`{"signalName":"noise","signalValue":`) : len(big)-1]
 	_, err := a.api.PutContent(ctx, a.target, int64(len(content)), bytes.NewReader(content))
 	return err
 }
 
-// search looks for what is in no execution, so that all are looked at.
+// search searches for a text that no execution has, so that all are examined.
 func search(ctx context.Context, a *attacker) error {
 	query := "?limit=1000&q=nowhere"
 	if a.next()%2 == 0 {
@@ -98,12 +98,12 @@ func search(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "GET", a.path(query), "", nil)
 }
 
-// page asks for the longest page that there is.
+// page requests a page of the maximum length.
 func page(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "GET", a.path("?limit=1000"), "", nil)
 }
 
-// schemas registers kinds with schemas that nobody has seen before.
+// schemas registers kinds with new schemas.
 func schemas(ctx context.Context, a *attacker) error {
 	r := perdure.Registration{WorkerID: uuid.New()}
 	for i := range 16 {
@@ -113,8 +113,8 @@ func schemas(ctx context.Context, a *attacker) error {
 	return err
 }
 
-// largeSchema is a schema near the limits of what a schema may have: properties, each
-// with a pattern.
+// largeSchema returns a schema near the limits for schemas. It has many properties, each with a
+// pattern.
 func largeSchema(number int) json.RawMessage {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"title":"%d","type":"array","items":{"properties":{`, number)
@@ -128,7 +128,7 @@ func largeSchema(number int) json.RawMessage {
 	return json.RawMessage(b.String())
 }
 
-// check starts an execution whose input takes as long to check as it may.
+// check starts an execution whose input takes the maximum time to check.
 func check(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "POST", a.path(""), "application/json", checkedStart)
 }
@@ -149,10 +149,10 @@ func stream(ctx context.Context, a *attacker) error {
 	return err
 }
 
-// streamTime is how long the hostile org keeps a stream.
+// streamTime is how long the hostile org reads a stream.
 const streamTime = 5 * time.Second
 
-// poll waits for a task on a queue of its own.
+// poll waits for a task on its own queue.
 func poll(ctx context.Context, a *attacker) error {
 	_, err := a.worker.PollTasks(ctx, perdure.Poll{
 		WorkerID: uuid.New(), Queues: []string{fmt.Sprintf("q%d", a.next())}, Kinds: []string{"none"}, Slots: 100, Wait: 200 * time.Millisecond,
@@ -176,7 +176,8 @@ func durable(ctx context.Context, a *attacker) error {
 	return nil
 }
 
-// prune deletes what has ended. It starts and cancels one first, so that there is some.
+// prune deletes ended executions. It starts and cancels one first, so that there is something to
+// delete.
 func prune(ctx context.Context, a *attacker) error {
 	x, err := a.api.Start(ctx, client.StartRequest{Kind: idleKind, Input: json.RawMessage(`{}`), Queue: "nobody"})
 	if err != nil {

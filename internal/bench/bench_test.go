@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestMain lets the test's program be the children that Run starts.
+// TestMain lets the test's program run as the children that Run starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == childCommand[0] && os.Args[2] == childCommand[1] {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -31,8 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestEveryWorkloadRuns runs them all in their short form and looks at what they
-// print.
+// TestEveryWorkloadRuns runs all workloads in their short form and checks their output.
 func TestEveryWorkloadRuns(t *testing.T) {
 	folder := t.TempDir()
 	report, err := Run(t.Context(), Config{Short: true, Folder: folder, Memory: true})
@@ -51,7 +50,7 @@ func TestEveryWorkloadRuns(t *testing.T) {
 	}
 }
 
-// ending ends a run when a workload begins.
+// ending cancels a run when a workload begins.
 type ending struct {
 	name string
 	end  context.CancelFunc
@@ -64,7 +63,8 @@ func (e ending) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestWhatWasMeasuredIsTold ends a run in its second workload.
+// TestWhatWasMeasuredIsTold cancels a run in its second workload, and checks that the results so
+// far are returned.
 func TestWhatWasMeasuredIsTold(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
@@ -99,8 +99,8 @@ func checkRan(t *testing.T, report *Report, name, worker string) {
 	}
 }
 
-// A workload whose chunks began too soon is begun again with more time, but not for
-// ever; another error is no reason to.
+// A workload whose chunks began too soon is repeated with more time, a limited number of times. It
+// is not repeated for another error.
 func TestTooLateIsBegunAgain(t *testing.T) {
 	other := errors.New("other")
 	for _, c := range []struct {
@@ -125,7 +125,7 @@ func TestTooLateIsBegunAgain(t *testing.T) {
 	}
 }
 
-// TestHostileRuns measures beside one org that does a little of all.
+// TestHostileRuns measures with one org that makes some of all attacks.
 func TestHostileRuns(t *testing.T) {
 	folder := t.TempDir()
 	var out strings.Builder
@@ -171,7 +171,7 @@ func TestWhatThereIsNotIsRefused(t *testing.T) {
 	}
 }
 
-// TestFiguresKeepTheirOrder checks that JSON lists them as the table does.
+// TestFiguresKeepTheirOrder checks that the JSON has the order of the table.
 func TestFiguresKeepTheirOrder(t *testing.T) {
 	got, err := json.Marshal(Figures{{"z ms", 1.5}, {"a", 12345678}})
 	if want := `{"z ms":1.5,"a":12345678}`; err != nil || string(got) != want {

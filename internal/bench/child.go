@@ -16,32 +16,30 @@ import (
 	"github.com/perdure/perdure/internal/garbage"
 )
 
-// child is a process of this program in another role. It is asked one question
-// at a time, each a line of JSON, and answers with another. It ends when its
-// questions do.
+// child is a process of this program in another role. It receives one question at a time, each a
+// line of JSON, and answers with a line of JSON. It ends when its input ends.
 type child struct {
 	role string
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 	out  *bufio.Reader
-	mu   sync.Mutex // guards a question and its answer
+	mu   sync.Mutex // serializes questions
 }
 
-// childCommand is what this program is called with, before a role and what the
-// role wants, to be a child.
+// childCommand are the first arguments of a child, before the role and the role's arguments.
 var childCommand = [2]string{"bench", "child"}
 
-// Child is what a process does that Run has started, as the arguments after
-// "bench child" say. It returns when its questions end, or ctx does.
+// Child runs a process that Run has started. args are the arguments after "bench child". It returns
+// when its questions or ctx end.
 func Child(ctx context.Context, args []string) error {
 	if len(args) == 0 || roles[args[0]] == nil {
 		return perdure.FieldErrorf("role", "only perdure bench itself starts its children")
 	}
-	garbage.Ease(ctx) // as the commands do that it stands for
+	garbage.Ease(ctx) // as in the commands that it replaces
 	return roles[args[0]](ctx, args[1:])
 }
 
-// roles are what a child can be.
+// roles are the roles of a child.
 var roles = map[string]func(ctx context.Context, args []string) error{
 	"server": serverRole, "worker": workerRole, "readers": readersRole, "guests": guestsRole, "attacker": attackerRole,
 }
@@ -53,7 +51,7 @@ func spawn(ctx context.Context, role string, args ...string) (*child, error) {
 	}
 	c := &child{role: role, cmd: exec.CommandContext(ctx, self, append([]string{childCommand[0], childCommand[1], role}, args...)...)}
 	c.cmd.Stderr = os.Stderr
-	// An interrupt at the terminal is the parent's to pass on.
+	// The parent handles an interrupt from the terminal.
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -66,19 +64,19 @@ func spawn(ctx context.Context, role string, args ...string) (*child, error) {
 	return c, c.cmd.Start()
 }
 
-// question is what a child is asked: a verb, and what the verb needs.
+// question is a question to a child: a verb and its arguments.
 type question struct {
 	Do   string
 	Args json.RawMessage `json:",omitempty"`
 }
 
-// answer is what it says.
+// answer is the answer of a child.
 type answer struct {
 	Error string
 	Value json.RawMessage
 }
 
-// ask asks and decodes the answer into reply, unless that is nil.
+// ask asks a question and decodes the answer into reply, unless reply is nil.
 func (c *child) ask(do string, args, reply any) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,7 +112,7 @@ func (c *child) close() error {
 // verb answers one kind of question.
 type verb func(args json.RawMessage) (any, error)
 
-// on creates a verb of a function with typed arguments.
+// on creates a verb from a function with typed arguments.
 func on[T any](do func(T) (any, error)) verb {
 	return func(raw json.RawMessage) (any, error) {
 		var args T
@@ -125,8 +123,7 @@ func on[T any](do func(T) (any, error)) verb {
 	}
 }
 
-// answering is the loop of a child: it returns when there are no more
-// questions, or ctx ends.
+// answering is the main loop of a child. It returns when there are no more questions, or ctx ends.
 func answering(ctx context.Context, verbs map[string]verb) error {
 	over := make(chan error, 1)
 	go func() { over <- answers(verbs) }() // ends with the process at the latest

@@ -16,21 +16,21 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// Growth says how to measure what it costs when there is much in a store.
+// Growth measures the costs of a large store.
 type Growth struct {
 	Stores     []string // sqlite, postgres, postgres://URL
-	Executions []int    // that have ended, in rising order
+	Executions []int    // ended ones, in ascending order
 	Entries    []int    // of one run
 	Steps      []int    // of one run, without a checkpoint
-	Rounds     int      // of what is quick
-	Folder     string   // for the databases; "" is the system's temporary one
-	Memory     bool     // allows a folder in memory
-	// Show prints a run, as perdure show does; nil leaves it out.
+	Rounds     int      // of fast operations
+	Folder     string   // for the databases; "" is the system's temporary folder
+	Memory     bool     // allows a folder on a file system in memory
+	// Show prints a run, as perdure show does; nil skips this measurement.
 	Show     func(ctx context.Context, server, token, run string) error
-	Progress io.Writer // is told what begins; may be nil
+	Progress io.Writer // receives progress messages; may be nil
 }
 
-// Run measures and prints a table for each store.
+// Run measures, and prints a table for each store.
 func (g Growth) Run(ctx context.Context, out io.Writer) error {
 	if g.Rounds < 1 || slices.Min(append([]int{1}, slices.Concat(g.Executions, g.Entries, g.Steps)...)) < 1 {
 		return fmt.Errorf("numbers of executions, entries, steps and rounds are at least 1")
@@ -68,7 +68,7 @@ type grownStore struct {
 	Growth
 	*stand
 	name string // of the store
-	held string // what is in it
+	held string // description of its content
 	out  io.Writer
 	http *http.Client
 }
@@ -106,25 +106,25 @@ func (g Growth) on(ctx context.Context, all *stores, store string, out io.Writer
 	return nil
 }
 
-// connect makes a client for single requests.
+// connect creates a client for single requests.
 func (s *grownStore) connect() {
 	s.http = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", s.at.Socket)
 	}}}
 }
 
-// fill adds executions that have ended.
+// fill adds ended executions.
 func (s *grownStore) fill(n int) error {
 	for n > 0 {
 		part := min(n, 2000)
 		all, err := s.start(s.ctx, part, func(i int) client.StartRequest {
-			input, _ := json.Marshal(livedInput{Entries: 1, Size: 400, Prompt: body(100)}) // numbers and texts
+			input, _ := json.Marshal(livedInput{Entries: 1, Size: 400, Prompt: body(100)}) // numbers and texts always marshal
 			return client.StartRequest{Kind: livedKind, Input: input, Metadata: fmt.Appendf(nil, `{"customer":"c%d"}`, i%1000)}
 		})
 		if err != nil {
 			return err
 		}
-		slices.Reverse(all) // who waits for the last one first asks less often
+		slices.Reverse(all) // waiting for the last one first needs fewer requests
 		if err := s.finished(s.ctx, all); err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (s *grownStore) lists() error {
 	return nil
 }
 
-// restarts ends the server and starts it again, a few times.
+// restarts stops and starts the server several times.
 func (s *grownStore) restarts() error {
 	var all []time.Duration
 	for range min(3, s.Rounds) {
@@ -166,8 +166,8 @@ func (s *grownStore) restarts() error {
 	return nil
 }
 
-// restart ends the server and its worker, and starts others. It returns how long the
-// start took, from the start of the process until it serves.
+// restart stops the server and its worker, and starts new ones. It returns the time from the start
+// of the process until the server is ready.
 func (s *grownStore) restart() (time.Duration, error) {
 	if err := s.server.close(); err != nil {
 		return 0, err
@@ -189,7 +189,7 @@ func (s *grownStore) restart() (time.Duration, error) {
 	return took, s.server.ask("work", workerSpec{Slots: 64}, nil)
 }
 
-// repeat measures one thing some times.
+// repeat measures one operation several times.
 func (s *grownStore) repeat(what string, do func() error) error {
 	var all []time.Duration
 	for range s.Rounds {
@@ -214,7 +214,7 @@ type listed struct {
 	NextCursor *string           `json:"nextCursor"`
 }
 
-// get asks for what is below the executions.
+// get requests a path below the executions.
 func (s *grownStore) get(path string) (page listed, err error) {
 	req, err := http.NewRequestWithContext(s.ctx, http.MethodGet, "http://localhost/api/orgs/default/agent-executions"+path, http.NoBody)
 	if err != nil {
@@ -276,7 +276,7 @@ func entriesPath(id uuid.UUID, cursor string) string {
 	return path
 }
 
-// walk measures all pages of entries, and returns the cursor of each.
+// walk measures all pages of entries, and returns the cursor of each page.
 func (s *grownStore) walk(id uuid.UUID) (cursors []string, err error) {
 	began := time.Now()
 	for cursor := ""; ; {
@@ -293,8 +293,8 @@ func (s *grownStore) walk(id uuid.UUID) (cursors []string, err error) {
 	}
 }
 
-// again begins a run, ends its worker while it waits, and measures how long another
-// one, which holds nothing, takes from a signal until it is where the run was.
+// again starts a run, and stops its worker while the run waits. It measures the time that a new
+// worker without caches needs from a signal until it has reached the same position.
 func (s *grownStore) again(in livedInput, what string) (uuid.UUID, error) {
 	id, err := s.agent(livedKind, in)
 	if err != nil {

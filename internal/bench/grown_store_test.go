@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestAGrownStoreIsMeasured fills small stores, and looks for every line of the table.
+// TestAGrownStoreIsMeasured fills small stores, and checks every line of the table.
 func TestAGrownStoreIsMeasured(t *testing.T) {
 	folder, shown := t.TempDir(), 0
 	var out strings.Builder
@@ -52,7 +52,8 @@ func TestAGrownStoreIsMeasured(t *testing.T) {
 	}
 }
 
-// TestAFolderInMemoryIsRefused: flushes cost nothing there.
+// TestAFolderInMemoryIsRefused checks that a folder in memory is refused, because flushes cost
+// nothing there.
 func TestAFolderInMemoryIsRefused(t *testing.T) {
 	m := Machine{InMemory: true}
 	var out strings.Builder
@@ -73,8 +74,8 @@ func TestAFolderInMemoryIsRefused(t *testing.T) {
 	}
 }
 
-// TestBodiesDoNotCompress: a store that compresses, or stores what is said twice once,
-// would be measured at nothing.
+// TestBodiesDoNotCompress checks that bodies cannot be compressed or deduplicated. Otherwise a
+// store that does so would look too cheap.
 func TestBodiesDoNotCompress(t *testing.T) {
 	for _, n := range []int{0, 1, 7, 8, 9, 4096} {
 		if got := body(n); len(got) != n {
@@ -89,7 +90,7 @@ func TestBodiesDoNotCompress(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if packed.Len() < 1<<20*74/100 { // 6 bits a character
+	if packed.Len() < 1<<20*74/100 { // 6 bits per character
 		t.Errorf("1 MiB is %d bytes when compressed", packed.Len())
 	}
 	if one, other := body(64), body(64); one == other {

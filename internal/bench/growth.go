@@ -9,12 +9,12 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	_ "modernc.org/sqlite" // registers the driver "sqlite"
 )
 
-// growth is W6: the react agent with a model that calls a tool in each turn. A
-// turn says 1 KiB and looks up 1 KiB. Counted are bytes that are there after a
-// number of turns, early and late.
+// growth is W6: the react agent with a model that calls a tool in each turn. A turn has 1 KiB of
+// text and a tool result of 1 KiB. It measures the stored bytes after a number of turns, early and
+// late.
 func growth(ctx context.Context, b *bench) error {
 	window := pick(b, 4, 50)
 	return b.on(ctx, standSpec{slots: 8}, func(s *stand) error {
@@ -36,11 +36,11 @@ func growth(ctx context.Context, b *bench) error {
 			}
 			b.add(fmt.Sprintf("after %d turns", after), f)
 		}
-		return s.worker.ask("go on", about{N: many}, nil) // so that the worker can end
+		return s.worker.ask("go on", about{N: many}, nil) // so that the worker can stop
 	})
 }
 
-// turnsOf measures the turns after so many.
+// turnsOf measures the turns after the given number of turns.
 func (s *stand) turnsOf(ctx context.Context, after, window int, f *Figures) error {
 	before, err := s.countAfter(ctx, after)
 	if err != nil {
@@ -61,13 +61,13 @@ func (s *stand) turnsOf(ctx context.Context, after, window int, f *Figures) erro
 	return nil
 }
 
-// counted is what there is at a moment.
+// counted holds the sizes at one time.
 type counted struct {
 	cost
 	stored, written int64 // bytes
 }
 
-// countAfter waits until so many turns are over.
+// countAfter waits until the given number of turns is over, and measures.
 func (s *stand) countAfter(ctx context.Context, turns int) (c counted, err error) {
 	if err := s.worker.ask("reach", about{N: turns}, nil); err != nil {
 		return c, err
@@ -80,14 +80,14 @@ func (s *stand) countAfter(ctx context.Context, turns int) (c counted, err error
 		c.stored, err = pagesOf(ctx, filepath.Join(s.database.folder, "perdure.db"))
 		return c, err
 	}
-	// What PostgreSQL writes is its log first.
+	// For PostgreSQL, the written bytes are those of its log.
 	if err := query(ctx, s.database.url, "SELECT (pg_current_wal_lsn() - '0/0'::pg_lsn)::bigint", &c.written); err != nil {
 		return c, err
 	}
 	return c, query(ctx, s.database.url, "SELECT pg_database_size(current_database())", &c.stored)
 }
 
-// pagesOf is the bytes of the pages of a SQLite file that are in use.
+// pagesOf returns the bytes of the pages of a SQLite file that are in use.
 func pagesOf(ctx context.Context, path string) (int64, error) {
 	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/worker/remote"
 )
 
-// orgSpec says how a process reaches one org of the server.
+// orgSpec describes how a process connects to one org of the server.
 type orgSpec struct{ HTTP, GRPC, Org, Key string }
 
 func (o orgSpec) client() (*client.Client, error) {
@@ -25,15 +25,15 @@ func (o orgSpec) client() (*client.Client, error) {
 	})
 }
 
-// guest is a well-behaved org: a worker, and clients that ask at a steady pace.
+// guest is a well-behaved org: a worker, and clients that send requests at a steady pace.
 type guest struct {
 	orgSpec
 	api       *client.Client
 	working   *working
 	signalled uuid.UUID // an execution that waits for signals
-	begun     int       // streams
+	begun     int       // number of streams
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	samples map[string][]time.Duration
 	errs    []error
 }
@@ -41,10 +41,10 @@ type guest struct {
 // guestPace is the pause between two requests of one kind by one org.
 const guestPace = 200 * time.Millisecond
 
-// guestSlots are those of a guest's worker.
+// guestSlots is the number of slots of a guest's worker.
 const guestSlots = 32
 
-// guestsRole plays the well-behaved orgs.
+// guestsRole runs the well-behaved orgs.
 func guestsRole(ctx context.Context, args []string) error {
 	var specs []orgSpec
 	if err := json.Unmarshal([]byte(args[0]), &specs); err != nil {
@@ -63,7 +63,7 @@ func guestsRole(ctx context.Context, args []string) error {
 		guests = append(guests, g)
 	}
 	return answering(ctx, map[string]verb{
-		// window works for that long, and returns how long each verb took.
+		// window runs for the duration, and returns the times of each verb.
 		"window": on(func(d time.Duration) (any, error) { return window(ctx, guests, d) }),
 	})
 }
@@ -115,8 +115,8 @@ func window(ctx context.Context, guests []*guest, d time.Duration) (map[string][
 	return all, errors.Join(errs...)
 }
 
-// window works for that long, beginning with a delay so that orgs do not ask all at
-// once.
+// window runs for d. It begins after delay, so that the orgs do not send their requests at the same
+// time.
 func (g *guest) window(ctx context.Context, d, delay time.Duration) {
 	begin := time.Now().Add(delay)
 	var group sync.WaitGroup
@@ -134,8 +134,8 @@ func (g *guest) window(ctx context.Context, d, delay time.Duration) {
 	group.Wait()
 }
 
-// steady makes n requests at a steady pace. How long each takes counts from the moment
-// at which it is due, so that one that is late keeps no other out of the samples.
+// steady makes n requests at a steady pace. The time of each counts from when it is due, so that a
+// slow request does not remove others from the samples.
 func (g *guest) steady(ctx context.Context, due time.Time, n int, name string, do func(context.Context, time.Time) error) {
 	for range n {
 		if err := pause(ctx, time.Until(due)); err != nil {
@@ -200,7 +200,7 @@ func (g *guest) log(ctx context.Context, _ time.Time) error {
 	return err
 }
 
-// stream follows one execution whose model says five chunks a second.
+// stream follows one execution whose model streams five chunks per second.
 func (g *guest) stream(ctx context.Context, begin time.Time, d time.Duration) error {
 	g.begun++
 	p := pace{ID: g.begun, Start: begin.Add(time.Second), Every: guestPace, Chunks: max(1, int((d-time.Second)/guestPace))}

@@ -16,24 +16,22 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// Hostile says how to measure what one hostile org costs the others on its server.
+// Hostile measures how much one hostile org slows down the other orgs on its server.
 type Hostile struct {
 	Stores  []string      // as Config has them
-	Attacks []string      // of [Attacks]; none are all of them at once
-	Orgs    int           // well-behaved ones
-	For     time.Duration // how long each window is
-	Folder  string        // for the databases; "" is the system's temporary one
-	// Profiles is a folder to keep a profile of the server's CPU in, taken beside the
-	// hostile org; "" keeps none.
+	Attacks []string      // of [Attacks]; empty means all of them at once
+	Orgs    int           // number of well-behaved orgs
+	For     time.Duration // duration of each window
+	Folder  string        // for the databases; "" is the system's temporary folder
+	// Profiles is a directory for a CPU profile of the server during the attacks; "" writes none.
 	Profiles string
 }
 
-// guestVerbs are what a well-behaved org does, in the order of the table.
+// guestVerbs are the operations of a well-behaved org, in the order of the table.
 var guestVerbs = []string{"start", "step", "task", "signal", "get", "list", "log", "stream"}
 
-// Run measures and prints a table for each store: the well-behaved orgs alone, and
-// then beside the hostile one. Errors: invalid_argument for an attack or a store that
-// there is not.
+// Run measures, and prints a table for each store. It measures first only the well-behaved orgs,
+// and then with the hostile org. Errors: invalid_argument for an unknown attack or store.
 func (h Hostile) Run(ctx context.Context, out io.Writer) error {
 	if err := h.check(); err != nil {
 		return err
@@ -103,7 +101,7 @@ func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Write
 	if err := attacker.ask("begin", h.Attacks, nil); err != nil {
 		return err
 	}
-	if err := guests.ask("window", max(2*time.Second, h.For/4), &warm); err != nil { // until it is at full force
+	if err := guests.ask("window", max(2*time.Second, h.For/4), &warm); err != nil { // until the attack has reached its full rate
 		return err
 	}
 	var before, after usageOf
@@ -111,7 +109,7 @@ func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Write
 		return err
 	}
 	var done attackCounts
-	if err := attacker.ask("counts", struct{}{}, &done); err != nil { // from here on
+	if err := attacker.ask("counts", struct{}{}, &done); err != nil { // resets the counts
 		return err
 	}
 	endProfile, err := h.profile(s, store)
@@ -138,7 +136,7 @@ func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Write
 	return nil
 }
 
-// profile begins a profile of the server, if it is asked for. The function ends it.
+// profile starts a profile of the server if it is requested. end stops it.
 func (h Hostile) profile(s *stand, store string) (end func() error, err error) {
 	if h.Profiles == "" {
 		return func() error { return nil }, nil
@@ -160,8 +158,8 @@ func (h Hostile) guests(s *stand) (*child, error) {
 	return s.spawnFor("guests", specs)
 }
 
-// attacker starts the hostile org's process. It has the lowest priority: its clients
-// would have machines of their own, and take no time of the server's cores.
+// attacker starts the hostile org's process with the lowest priority. In production, its clients
+// would run on other machines and take no time of the server's cores.
 func (h Hostile) attacker(s *stand) (*child, error) {
 	spec, err := s.newOrg("hostile")
 	if err != nil {
@@ -183,7 +181,7 @@ func (s *stand) spawnFor(role string, spec any) (*child, error) {
 	return spawn(s.ctx, role, string(raw))
 }
 
-// newOrg creates an org with a key of the role admin that has no limits.
+// newOrg creates an org with an admin key without limits.
 func (s *stand) newOrg(name string) (orgSpec, error) {
 	if _, err := s.api.CreateOrg(s.ctx, name); err != nil {
 		return orgSpec{}, err

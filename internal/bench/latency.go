@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Latency says how to measure how long a chunk takes from the provider to a
-// reader, where many executions stream at once, each with a reader.
+// Latency measures the time of a chunk from the provider to a reader, while many executions stream
+// at once, each with one reader.
 type Latency struct {
-	Streams []int         // how many; each is a run of its own
+	Streams []int         // numbers of streams; one run per number
 	Workers []string      // inprocess, grpc
-	For     time.Duration // how long each run streams
-	Rate    float64       // chunks a second of each stream
-	Folder  string        // for the database; "" is the system's temporary one
+	For     time.Duration // duration of each run
+	Rate    float64       // chunks per second and stream
+	Folder  string        // for the database; "" is the system's temporary folder
 }
 
-// Run measures and prints a table. It fails if any text was lost.
+// Run measures, and prints a table. It fails if any text was lost.
 func (l Latency) Run(ctx context.Context, out io.Writer) error {
 	return inFolder(l.Folder, func(all *stores) error {
 		m, err := machine(all.folder)
@@ -40,7 +40,7 @@ func (l Latency) Run(ctx context.Context, out io.Writer) error {
 	})
 }
 
-// inFolder gives stores in a temporary folder, and removes them.
+// inFolder calls do with stores in a temporary folder, and removes them afterwards.
 func inFolder(parent string, do func(all *stores) error) (err error) {
 	folder, err := os.MkdirTemp(parent, "perdure-bench-")
 	if err != nil {
@@ -50,7 +50,7 @@ func inFolder(parent string, do func(all *stores) error) (err error) {
 	return do(&stores{folder: folder})
 }
 
-// delays makes one run, on a server of its own.
+// delays makes one run on a new server.
 func delays(ctx context.Context, all *stores, out io.Writer, where string, l load) (err error) {
 	s, err := setUp(ctx, all, "sqlite", standSpec{slots: l.Executions + 8, inProcess: where == inProcess, readers: true})
 	if err != nil {
@@ -89,7 +89,7 @@ func notLost(wrong []string) error {
 	return fmt.Errorf("%d streams went wrong, the first: %s", len(wrong), wrong[0])
 }
 
-// quantile is of sorted durations.
+// quantile returns a quantile of sorted durations.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

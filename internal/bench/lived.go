@@ -10,21 +10,21 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// livedKind is an agent whose run is to be found in a store that has lived.
+// livedKind is the kind of the agent whose run is measured in a store with older data.
 const livedKind = "bench-lived"
 
-// livedInput asks for so many entries, and then so many steps without a checkpoint.
-// The agent then waits for a signal, if it has to Wait; entered again it goes through
-// what is there and tells when.
+// livedInput requests a number of entries, and then a number of steps without a checkpoint. If Wait
+// is set, the agent then waits for a signal. When it is entered again, it reads its records and
+// reports the time.
 type livedInput struct {
 	Entries int    `json:"entries"`
 	Steps   int    `json:"steps"`
 	Size    int    `json:"size"`   // bytes of each
-	Wait    string `json:"wait"`   // name of the signal; "" does not wait
-	Prompt  string `json:"prompt"` // to be found by
+	Wait    string `json:"wait"`   // name of the signal; "" means no wait
+	Prompt  string `json:"prompt"` // a text to search for
 }
 
-// livedAtOnce is how many entries go into one commit.
+// livedAtOnce is the number of entries per commit.
 const livedAtOnce = 250
 
 func (r *recorder) lived(ctx agent.Context, in livedInput) (string, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// Machine is what a report was measured on.
+// Machine describes the machine of a report.
 type Machine struct {
 	Cores    int     `json:"cores"`
 	CPU      string  `json:"cpu"`
@@ -23,14 +23,14 @@ type Machine struct {
 	Kernel   string  `json:"kernel"`
 	Go       string  `json:"go"`
 	Revision string  `json:"revision"`
-	FlushMS  float64 `json:"flushMs"`    // median of a 4 KiB write made durable, in the folder of the databases
-	FlushP99 float64 `json:"flushP99Ms"` // of the same
+	FlushMS  float64 `json:"flushMs"`    // median time of a durable write of 4 KiB in the folder of the databases
+	FlushP99 float64 `json:"flushP99Ms"` // its 99th percentile
 	Load     string  `json:"load"`       // load averages at the start
 	Postgres string  `json:"postgres,omitempty"`
-	InMemory bool    `json:"inMemory"` // the folder of the databases is
+	InMemory bool    `json:"inMemory"` // whether the folder of the databases is in memory
 }
 
-// machine looks at this machine; folder is where databases will be.
+// machine examines this machine; folder is the folder for the databases.
 func machine(folder string) (Machine, error) {
 	flushes, err := flushTimes(folder)
 	if err != nil {
@@ -43,7 +43,7 @@ func machine(folder string) (Machine, error) {
 		Kernel: lineOf("/proc/sys/kernel/osrelease", ""), CPU: lineOf("/proc/cpuinfo", "model name"),
 		Load: strings.Join(firstFields(lineOf("/proc/loadavg", ""), 3), " "),
 	}
-	_, _ = fmt.Sscanf(lineOf("/proc/meminfo", "MemTotal"), "%d", &m.MemoryMB) // 0 where there is no such file
+	_, _ = fmt.Sscanf(lineOf("/proc/meminfo", "MemTotal"), "%d", &m.MemoryMB) // 0 if there is no such file
 	m.MemoryMB /= 1024
 	if build, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range build.Settings {
@@ -60,8 +60,8 @@ func firstFields(s string, n int) []string {
 	return fields[:min(n, len(fields))]
 }
 
-// lineOf returns the first line of a file, or what follows the colon of the first
-// that begins with name; "" if there is none.
+// lineOf returns the first line of a file, or the text after the colon of the first line that
+// begins with name; "" if there is none.
 func lineOf(path, name string) string {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -78,8 +78,8 @@ func lineOf(path, name string) string {
 	return ""
 }
 
-// flushTimes writes pages of 4 KiB and makes each durable. It returns how long
-// that took, sorted.
+// flushTimes writes pages of 4 KiB and flushes each to disk. It returns the times in ascending
+// order.
 func flushTimes(folder string) ([]time.Duration, error) {
 	f, err := os.CreateTemp(folder, "flush-")
 	if err != nil {
@@ -102,7 +102,7 @@ func flushTimes(folder string) ([]time.Duration, error) {
 	return took, nil
 }
 
-// postgresVersion asks the server at url.
+// postgresVersion returns the version of the server at url.
 func postgresVersion(ctx context.Context, url string) (string, error) {
 	var version string
 	return version, query(ctx, url, "SHOW server_version", &version)
@@ -114,11 +114,11 @@ func query(ctx context.Context, url, sql string, value any) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close(ctx) }() // what was asked for is there
+	defer func() { _ = conn.Close(ctx) }() // the value has been read
 	return conn.QueryRow(ctx, sql).Scan(value)
 }
 
-// durable refuses a folder in memory, unless that is allowed.
+// durable refuses a folder in memory, unless allowed is set.
 func (m Machine) durable(allowed bool) error {
 	if m.InMemory && !allowed {
 		return perdure.FieldErrorf("folder", "the databases would be in memory (tmpfs), where flushes cost nothing; give a folder on a disk with --folder, or allow it with --memory")

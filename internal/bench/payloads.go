@@ -12,7 +12,7 @@ func payloads(ctx context.Context, b *bench) error {
 		err := b.on(ctx, standSpec{slots: 4}, func(s *stand) error {
 			for _, what := range stepsAndTasks {
 				in := stepsInputOf(what, pick(b, 1, 3), "")
-				// A text is two quotes longer in JSON, the input of a task a little more.
+				// In JSON, a text is two quotes longer, and the input of a task slightly more.
 				in.Size = mib<<20 - 64
 				id, err := s.agent(stepsKind, in)
 				if err != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// profile keeps profiles of the CPU of the server, and of the worker where that is
-// another process, while a workload runs, if it is asked for. The function ends them.
+// profile starts CPU profiles of the server, and of a worker in another process, if they are
+// requested. end stops them.
 func (b *bench) profile(s *stand) (end func() error, err error) {
 	if b.Profiles == "" {
 		return func() error { return nil }, nil
@@ -22,7 +22,7 @@ func (b *bench) profile(s *stand) (end func() error, err error) {
 	return end, errors.Join(s.server.ask("profile", b.profilePath("cpu"), nil), s.worker.ask("profile", b.profilePath("worker.cpu"), nil))
 }
 
-// heap keeps a profile of what the server holds in memory, if it is asked for.
+// heap writes a profile of the server's memory, if it is requested.
 func (b *bench) heap(s *stand) error {
 	if b.Profiles == "" {
 		return nil
@@ -30,7 +30,7 @@ func (b *bench) heap(s *stand) error {
 	return s.server.ask("heap", b.profilePath("heap"), nil)
 }
 
-// profilePath is where a profile of that kind is kept.
+// profilePath returns the path of a profile of the kind.
 func (b *bench) profilePath(kind string) string {
 	store, _, _ := strings.Cut(b.store, ":")
 	return filepath.Join(b.Profiles, fmt.Sprintf("%s-%s-%s.%s", b.workload.Name, store, b.worker, kind))
@@ -49,7 +49,7 @@ func processVerbs() map[string]verb {
 // profiling is a profile of this process's CPU.
 type profiling struct{ file *os.File }
 
-// to begins one; "" ends it.
+// to starts a profile; "" stops it.
 func (p *profiling) to(path string) (err error) {
 	if path == "" {
 		pprof.StopCPUProfile()

@@ -14,18 +14,18 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// providerName is how the agents of an experiment name the provider.
+// providerName is the provider's name in the models of the agents.
 const providerName = "pace"
 
-// chunkSize is the bytes of each chunk: 19 digits of the time at which it left
-// the provider, in nanoseconds, and 10 of its number. There is no newline.
+// chunkSize is the size of a chunk in bytes. A chunk has 19 digits of the time at which it left the
+// provider, in nanoseconds, and 10 digits of its number. It has no newline.
 const chunkSize = 32
 
 func appendChunk(b []byte, at time.Time, number int) []byte {
 	return fmt.Appendf(b, "%019d %010d .", at.UnixNano(), number)
 }
 
-// readChunk reads what appendChunk wrote.
+// readChunk parses the output of appendChunk.
 func readChunk(b []byte) (at time.Time, number int, err error) {
 	nanos, err1 := strconv.ParseInt(string(b[:19]), 10, 64)
 	number, err2 := strconv.Atoi(string(b[20:30]))
@@ -35,12 +35,12 @@ func readChunk(b []byte) (at time.Time, number int, err error) {
 	return time.Unix(0, nanos), number, nil
 }
 
-// pace is what a model says, and when. It travels as the model's id.
+// pace defines the chunks of a model and their times. It is encoded in the model's id.
 type pace struct {
 	ID     int           // of the stream
-	Start  time.Time     // of the first chunk
-	Chunks int           // how many
-	Every  time.Duration // and how far apart
+	Start  time.Time     // time of the first chunk
+	Chunks int           // number of chunks
+	Every  time.Duration // interval between chunks
 }
 
 func (p pace) model() string {
@@ -54,11 +54,11 @@ func parsePace(model string) (p pace, err error) {
 	return p, err
 }
 
-// provider hands out chunks at a pace, and remembers what it has said.
+// provider streams chunks at a pace, and records what it has streamed.
 type provider struct {
 	mu   sync.Mutex
-	sums map[int]string // SHA-256 of all that was said, by stream
-	late time.Duration  // the most that a chunk left after its time
+	sums map[int]string // SHA-256 of the whole text by stream
+	late time.Duration  // maximum delay of a chunk
 	turns
 }
 

@@ -22,30 +22,30 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// toFollow is a stream that a reader is to follow.
+// toFollow is a stream for a reader.
 type toFollow struct {
-	ID        int // of the stream, as the provider knows it
+	ID        int // of the stream, at the provider
 	Execution uuid.UUID
 }
 
-// heard is what the readers of an experiment have come to.
+// heard is the result of the readers of an experiment.
 type heard struct {
-	Sums    map[int]string  // SHA-256 of the text, by stream, of those that have ended
-	Delays  []time.Duration // of every chunk, sorted
-	Broken  []string        // readers that were cut off, or saw what was not said
-	Idle    int             // readers that left with the one event that there was
+	Sums    map[int]string  // SHA-256 of the text by stream, of streams that have ended
+	Delays  []time.Duration // of every chunk, in ascending order
+	Broken  []string        // readers that were disconnected or received wrong data
+	Idle    int             // readers that ended with only the first event
 	Chunks  int
-	Records int // pieces in which the chunks came
+	Records int // number of records that the chunks arrived in
 }
 
 // readers is the child that reads.
 type readers struct {
 	addr, token string
-	org         string // "" is the default one
+	org         string // "" means the default org
 	ctx         context.Context
 	cancel      context.CancelFunc
 	mu          sync.Mutex    // guards got
-	ended       chan struct{} // one for each reader that has ended
+	ended       chan struct{} // one value per reader that has ended
 	got         heard
 	reading     sync.WaitGroup
 }
@@ -57,7 +57,7 @@ func readersRole(ctx context.Context, args []string) error {
 	r := &readers{addr: args[0], token: args[1]}
 	r.begin(ctx)
 	return answering(ctx, map[string]verb{
-		// follow returns once each reader has the first event.
+		// follow returns once each reader has received its first event.
 		"follow": on(func(all []toFollow) (any, error) { return nil, r.follow(all) }),
 		// heard waits for the ends of all streams.
 		"heard": on(func(struct{}) (any, error) {
@@ -67,7 +67,7 @@ func readersRole(ctx context.Context, args []string) error {
 			r.begin(ctx)
 			return got, nil
 		}),
-		// leave waits for so many ends, and then ends the other readers.
+		// leave waits for the given number of ends, and then stops the other readers.
 		"leave": on(func(ends int) (any, error) {
 			r.wait(ends)
 			r.cancel()
@@ -86,7 +86,7 @@ func (r *readers) begin(ctx context.Context) {
 	r.got, r.ended = heard{Sums: map[int]string{}}, make(chan struct{}, 1<<16)
 }
 
-// wait returns when so many readers have ended.
+// wait returns when n readers have ended.
 func (r *readers) wait(n int) {
 	for range n {
 		<-r.ended
@@ -135,15 +135,15 @@ type reading struct {
 	toFollow
 	hash    hash.Hash
 	delays  []time.Duration
-	rest    []byte // of a chunk that has not come whole
+	rest    []byte // of an incomplete chunk
 	chunks  int
 	records int
 	events  int
 	first   func()
 }
 
-// follow reads to the end. It speaks HTTP/1.1 itself, on a connection of its
-// own, as a browser would without its weight.
+// follow reads to the end. It implements HTTP/1.1 itself, on its own connection, to use less memory
+// than a browser or a client library.
 func (one *reading) follow(r *readers) error {
 	var d net.Dialer
 	conn, err := d.DialContext(r.ctx, "tcp", r.addr)
@@ -189,7 +189,7 @@ func (one *reading) read(in *bufio.Reader) error {
 	}
 }
 
-// event takes one in. After end nothing may come.
+// event processes one event. No event may follow the end.
 func (one *reading) event(name string, data []byte) (over bool, err error) {
 	one.first()
 	switch name {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// recorder is what the code of workloads tells, for questions to ask, and where
-// it waits for all to be ready. It is safe for concurrent use.
+// recorder receives measurements from the code of workloads, which questions then read. It also has
+// gates, at which agents wait until all are ready. It is safe for concurrent use.
 type recorder struct {
 	mu      sync.Mutex
 	samples map[string][]time.Duration
 	gates   map[string]*gate
-	changed *sync.Cond // of any gate
+	changed *sync.Cond // signals a change of any gate
 	closed  bool
 }
 
@@ -27,12 +27,12 @@ func newRecorder() *recorder {
 	return r
 }
 
-// since records how long it took since began.
+// since records the time since began.
 func (r *recorder) since(name string, began time.Time) {
 	r.add(name, time.Since(began))
 }
 
-// now records this moment, as the time since 1970.
+// now records the current time, as a duration since 1970.
 func (r *recorder) now(name string) { r.add(name, time.Duration(time.Now().UnixNano())) }
 
 func (r *recorder) add(name string, d time.Duration) {
@@ -42,7 +42,7 @@ func (r *recorder) add(name string, d time.Duration) {
 	r.changed.Broadcast()
 }
 
-// first waits for the first moment that now records under the name.
+// first waits for the first time that now records under the name, and returns it.
 func (r *recorder) first(name string) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func (r *recorder) first(name string) time.Time {
 	return time.Unix(0, int64(r.samples[name][0]))
 }
 
-// take returns what was recorded under the name, and forgets it.
+// take returns the durations that were recorded under the name, and removes them.
 func (r *recorder) take(name string) []time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +83,7 @@ func (r *recorder) pass(name string) {
 	}
 }
 
-// reach tells that one more has come to a place, without waiting there.
+// reach counts an arrival at a gate, without waiting there.
 func (r *recorder) reach(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,7 +91,7 @@ func (r *recorder) reach(name string) {
 	r.changed.Broadcast()
 }
 
-// arrived waits until so many have come to a gate.
+// arrived waits until n agents have arrived at a gate.
 func (r *recorder) arrived(name string, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +100,7 @@ func (r *recorder) arrived(name string, n int) {
 	}
 }
 
-// open lets all pass that wait or come, and returns the moment.
+// open opens a gate for waiting and later agents, and returns the time.
 func (r *recorder) open(name string) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +109,7 @@ func (r *recorder) open(name string) time.Time {
 	return time.Now()
 }
 
-// close lets everybody go.
+// close opens all gates.
 func (r *recorder) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// Report is what a run of workloads came to.
+// Report is the result of a run of workloads.
 type Report struct {
 	Machine  Machine  `json:"machine"`
 	Settings Settings `json:"settings"`
 	Results  []Result `json:"results"`
 }
 
-// Settings are those under which it was made.
+// Settings are the settings of a report.
 type Settings struct {
 	Short  bool   `json:"short"`
 	Rounds int    `json:"rounds"`
 	Folder string `json:"folder"` // of the databases
 }
 
-// Result is one case of a workload, as one line of its table.
+// Result is one case of a workload, a line of its table.
 type Result struct {
 	Workload string  `json:"workload"`
 	Case     string  `json:"case"`
@@ -33,11 +33,10 @@ type Result struct {
 	Figures  Figures `json:"figures"`
 }
 
-// Figures are values with their names, in the order in which they are printed.
-// A name ends with its unit.
+// Figures are named values in the order in which they are printed. A name ends with its unit.
 type Figures []Figure
 
-// Figure is one of them.
+// Figure is a named value.
 type Figure struct {
 	Name  string
 	Value float64
@@ -45,7 +44,7 @@ type Figure struct {
 
 func (f *Figures) add(name string, value float64) { *f = append(*f, Figure{name, value}) }
 
-// delays adds the quantiles of durations, which it sorts.
+// delays adds quantiles of durations. It sorts all.
 func (f *Figures) delays(name string, all []time.Duration) {
 	slices.Sort(all)
 	for _, q := range []struct {
@@ -56,7 +55,7 @@ func (f *Figures) delays(name string, all []time.Duration) {
 	}
 }
 
-// Get returns the value of that name; false if there is none.
+// Get returns the value of the name; false if there is none.
 func (f Figures) Get(name string) (float64, bool) {
 	i := slices.IndexFunc(f, func(one Figure) bool { return one.Name == name })
 	if i < 0 {
@@ -65,7 +64,7 @@ func (f Figures) Get(name string) (float64, bool) {
 	return f[i].Value, true
 }
 
-// MarshalJSON creates an object of them, in their order.
+// MarshalJSON returns an object with the figures in their order.
 func (f Figures) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
 	for i, one := range f {
@@ -81,8 +80,7 @@ func (f Figures) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// Print writes the report as Markdown: the machine, and a table for each
-// workload.
+// Print writes the report as Markdown: the machine, and a table for each workload.
 func (r *Report) Print(out io.Writer) {
 	r.Machine.print(out)
 	for _, w := range Workloads() {
@@ -130,7 +128,7 @@ func (r *Report) table(out io.Writer, w Workload) {
 	}
 }
 
-// number shows three digits or more.
+// number formats a value with at least three digits.
 func number(v float64, there bool) string {
 	switch {
 	case !there:

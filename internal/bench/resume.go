@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// entrySize is the bytes of each entry that an agent has before it is resumed.
+// entrySize is the size in bytes of each entry of an agent before it is resumed.
 const entrySize = 16 << 10
 
-// resume is W3: an agent that makes a step each millisecond loses its worker,
-// and another one, a new process that holds nothing of it, continues. The time is
-// from the signal to the agent's next step.
+// resume is W3: an agent with a step per millisecond loses its worker, and a new process without
+// its data continues. It measures the time from the signal to the agent's next step.
 func resume(ctx context.Context, b *bench) error {
 	for _, entries := range pick(b, []int{20}, []int{50, 200, 1000, 3000, 30_000}) {
 		err := b.on(ctx, standSpec{slots: 4}, func(s *stand) error {
@@ -37,7 +36,7 @@ func resume(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// takeovers ends the worker a few times, each time with another one ready.
+// takeovers stops the worker several times, each time with another one ready.
 func (b *bench) takeovers(s *stand, entries int, how syscall.Signal) error {
 	var all []time.Duration
 	var bytes []float64
@@ -58,9 +57,8 @@ func (b *bench) takeovers(s *stand, entries int, how syscall.Signal) error {
 	return nil
 }
 
-// takeover starts a worker, ends the one before it with a signal, and returns how
-// long it took until the agent's next step, and the bytes that the new process
-// read and wrote meanwhile.
+// takeover starts a worker and stops the previous one with a signal. It returns the time until the
+// agent's next step, and the bytes that the new process read and wrote in that time.
 func (s *stand) takeover(how syscall.Signal) (took time.Duration, moved int64, err error) {
 	next, err := s.newWorker(4)
 	if err != nil {
@@ -84,6 +82,6 @@ func (s *stand) takeover(how syscall.Signal) (took time.Duration, moved int64, e
 		return 0, 0, err
 	}
 	before.in.Close()
-	_ = before.cmd.Wait() // it says how it was ended
+	_ = before.cmd.Wait() // the error is the signal
 	return at.Sub(began), busy.Moved - idle.Moved, nil
 }

@@ -11,28 +11,26 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Config says what to measure. The zero value of every field works.
+// Config configures a measurement. The zero value is ready to use.
 type Config struct {
-	// Workloads by name; none are all.
+	// Workloads are names of workloads; empty means all.
 	Workloads []string
-	// Stores are sqlite, postgres (a server of its own, from the binaries of this
-	// machine) and postgres://URL (a database of its own on that server, whose
-	// user may create one); default sqlite.
+	// Stores are sqlite, postgres (a new server, from the binaries of this machine) and
+	// postgres://URL (a new database on that server, whose user may create one); default sqlite.
 	Stores []string
 	// Workers are inprocess and grpc; default both.
 	Workers []string
-	// Folder is where databases are; default the system's temporary folder.
+	// Folder is the folder for databases; default: the system's temporary folder.
 	Folder string
 	// Memory allows a Folder in memory, where flushes cost nothing.
 	Memory bool
-	// Short makes everything so small that it only shows that it works.
+	// Short makes all workloads so small that they only show that they work.
 	Short bool
-	// Rounds is how often what is quick is repeated, after a warm-up; default 5.
+	// Rounds is the number of repetitions of fast measurements, after a warm-up; default 5.
 	Rounds int
-	// Profiles is a folder to keep profiles of CPU and memory in; "" keeps
-	// none.
+	// Profiles is a folder for profiles of CPU and memory; "" writes none.
 	Profiles string
-	// Progress is told what begins; default nobody.
+	// Progress receives progress messages; default: none.
 	Progress io.Writer
 }
 
@@ -41,15 +39,15 @@ const (
 	overGRPC  = "grpc"
 )
 
-// Workload is one of those that can be measured.
+// Workload describes a workload.
 type Workload struct {
 	Name, About string
-	// Remote workloads need a worker in a process of its own.
+	// Remote reports that the workload needs a worker in a separate process.
 	Remote bool
 	run    func(ctx context.Context, b *bench) error
 }
 
-// Workloads lists them all.
+// Workloads returns all workloads.
 func Workloads() []Workload {
 	return []Workload{
 		{Name: "W1", About: "one agent, 200 sequential steps of 1 KiB", run: latencyOfSteps},
@@ -79,7 +77,7 @@ func (b *bench) add(what string, f Figures) {
 	b.report.Results = append(b.report.Results, Result{Workload: b.workload.Name, Case: what, Store: kind, Worker: b.worker, Figures: f})
 }
 
-// pick returns what the short form has, or else the whole.
+// pick returns short in the short form, otherwise whole.
 func pick[T any](b *bench, short, whole T) T {
 	if b.Short {
 		return short
@@ -87,8 +85,8 @@ func pick[T any](b *bench, short, whole T) T {
 	return whole
 }
 
-// Run measures. Errors: invalid_argument for what there is not; whatever went
-// wrong with a workload, beside what was measured until then.
+// Run measures. Errors: invalid_argument for unknown names; the error of a workload, together with
+// the results so far.
 func Run(ctx context.Context, c Config) (_ *Report, err error) {
 	workloads, err := c.normal()
 	if err != nil {
@@ -130,7 +128,7 @@ func Run(ctx context.Context, c Config) (_ *Report, err error) {
 	return r, nil
 }
 
-// normal fills in defaults and returns the workloads that are asked for.
+// normal fills in defaults and returns the requested workloads.
 func (c *Config) normal() (chosen []Workload, err error) {
 	if c.Progress == nil {
 		c.Progress = io.Discard

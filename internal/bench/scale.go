@@ -18,7 +18,7 @@ type scaling struct {
 	load
 	idle   int
 	rounds int
-	keep   string // profiles
+	keep   string // folder for profiles
 
 	inProcess bool
 	out       io.Writer
@@ -28,31 +28,31 @@ type scaling struct {
 	rows   map[bool][]round // by whether there were readers
 }
 
-// round is what one run came to.
+// round is the result of one run.
 type round struct {
 	chunks         int
 	writer, server time.Duration // CPU time of the writing, and of the whole process
 	worker         time.Duration
-	perIdle        int // bytes of an idle reader
+	perIdle        int // bytes per idle reader
 	p50, p99       time.Duration
-	late           time.Duration // the most that a chunk left after its time
+	late           time.Duration // maximum delay of a chunk at the provider
 	lost           []string
 }
 
-// Scale says how to measure executions that stream without a reader, and with
-// one of each beside many idle ones, in turns.
+// Scale measures streaming executions without readers, and with one reader each among many idle
+// readers, in turns.
 type Scale struct {
-	Executions int           // that stream, each with one reader
-	Idle       int           // readers of executions on which nothing happens, one of each
-	For        time.Duration // how long each run streams
-	Rate       float64       // chunks a second of each stream
-	Rounds     int           // runs without readers and with them, in turns
+	Executions int           // streaming executions, each with one reader
+	Idle       int           // readers of idle executions, one each
+	For        time.Duration // duration of each run
+	Rate       float64       // chunks per second and stream
+	Rounds     int           // number of runs without readers and with them, in turns
 	Worker     string        // inprocess or grpc
-	Folder     string        // for the database; "" is the system's temporary one
-	Profiles   string        // folder to keep profiles in; "" keeps none
+	Folder     string        // for the database; "" is the system's temporary folder
+	Profiles   string        // folder for profiles; "" writes none
 }
 
-// Run measures and prints tables. It fails if anything was lost.
+// Run measures, and prints tables. It fails if a chunk was lost.
 func (c Scale) Run(ctx context.Context, out io.Writer) error {
 	return inFolder(c.Folder, func(all *stores) error {
 		s := &scaling{
@@ -69,9 +69,9 @@ func (c Scale) Run(ctx context.Context, out io.Writer) error {
 	})
 }
 
-// fit makes the experiment as small as this machine's open files ask for.
+// fit reduces the experiment to this machine's limit of open files.
 func (s *scaling) fit() {
-	const others = 200 // files of the database, standard ones, the worker's
+	const others = 200 // files of the database, standard ones, and the worker's
 	room := files() - others
 	if s.Executions+s.idle <= room {
 		return
@@ -91,7 +91,7 @@ func (s *scaling) run(ctx context.Context, all *stores) (err error) {
 	if s.idlers, err = s.beginIdle(ctx, s.idle); err != nil {
 		return err
 	}
-	if _, err := s.round(ctx, false, min(5*time.Second, s.For)); err != nil { // warms up
+	if _, err := s.round(ctx, false, min(5*time.Second, s.For)); err != nil { // warm-up
 		return err
 	}
 	fmt.Fprintln(s.out, "| readers | chunks | writer µs/chunk | server µs/chunk | worker µs/chunk | bytes/idle reader | p50 ms | p99 ms | provider late ms | lost |")
@@ -118,7 +118,7 @@ func perChunk(d time.Duration, r round) float64 {
 	return float64(d.Microseconds()) / float64(max(1, r.chunks))
 }
 
-// sum prints the medians, and fails if anything was lost.
+// sum prints the medians. It fails if a chunk was lost.
 func (s *scaling) sum() error {
 	median := func(with bool, of func(round) float64) float64 {
 		var all []float64
@@ -171,7 +171,7 @@ func (s *scaling) round(ctx context.Context, with bool, long time.Duration) (r r
 	return r, s.hear(ctx, with, streams, &r)
 }
 
-// idleReaders opens them, and returns the bytes that each takes in the server.
+// idleReaders opens the idle readers, and returns the bytes that each needs in the server.
 func (s *scaling) idleReaders() (int, error) {
 	var before, after usageOf
 	if err := s.server.ask("used", true, &before); err != nil {
@@ -193,7 +193,7 @@ func (s *scaling) idleReaders() (int, error) {
 	return int(after.Heap+after.Stacks+after.Others-before.Heap-before.Stacks-before.Others) / max(1, s.idle), nil
 }
 
-// measure profiles the server until the chunks are over.
+// measure profiles the server until the end of the chunks.
 func (s *scaling) measure(ctx context.Context, until time.Time, r *round) error {
 	folder := s.keep
 	if folder == "" {
@@ -220,13 +220,12 @@ func (s *scaling) measure(ctx context.Context, until time.Time, r *round) error 
 	return err
 }
 
-// writing is what belongs to the writing of chunks: the committer, and the way
-// to it.
+// writing matches the functions that write chunks: the committer and its callers.
 const writing = `sqlite\.\(\*committer\)\.run|grpcapi\.\(\*workerService\)\.append|engine\.\(\*Engine\)\.appendFrames`
 
 var accounting = regexp.MustCompile(`Showing nodes accounting for ([0-9.]+[a-zµ]+)`)
 
-// share is the CPU time in a profile that the writing took.
+// share returns the CPU time of the writing in a profile.
 func share(ctx context.Context, profile string) (time.Duration, error) {
 	out, err := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-unit=ms", "-nodecount=0", "-nodefraction=0", "-focus="+writing, profile).CombinedOutput()
 	if err != nil {
@@ -239,7 +238,7 @@ func share(ctx context.Context, profile string) (time.Duration, error) {
 	return time.ParseDuration(strings.TrimSpace(m[1]))
 }
 
-// hear waits for the end, and compares what was heard with what was said.
+// hear waits for the end, and compares the received with the sent text.
 func (s *scaling) hear(ctx context.Context, with bool, streams []toFollow, r *round) error {
 	if err := s.finished(ctx, streams); err != nil {
 		return err
@@ -252,7 +251,7 @@ func (s *scaling) hear(ctx context.Context, with bool, streams []toFollow, r *ro
 	if !with {
 		return nil
 	}
-	// The idle ones have no end of their own.
+	// The streams of the idle readers have no end.
 	var got heard
 	if err := s.readers.ask("leave", len(streams), &got); err != nil {
 		return err

@@ -15,13 +15,13 @@ import (
 type serving struct {
 	ctx    context.Context
 	s      *server.Server
-	worker *working // in this process, if it was asked to be
+	worker *working // in this process, if requested
 }
 
-// serverSpec is what a server is told.
+// serverSpec is the configuration of a server.
 type serverSpec struct{ Data, Store string }
 
-// addresses are where a server is.
+// addresses are the addresses and the token of a server.
 type addresses struct{ HTTP, GRPC, Socket, Token string }
 
 func serverRole(ctx context.Context, args []string) error {

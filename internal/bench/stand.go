@@ -18,23 +18,23 @@ type stand struct {
 	ctx      context.Context
 	database *database
 	server   *child
-	worker   *child // the server itself, where it is in its process
+	worker   *child // the server itself, if the worker is in its process
 	readers  *child
 	at       addresses
 	api      *client.Client
-	streams  int // begun so far
+	streams  int // number of streams so far
 }
 
-// standSpec says what a stand has.
+// standSpec is the configuration of a stand.
 type standSpec struct {
-	slots     int // of the worker, for agents and as many for tasks
+	slots     int // of the worker, for agents, and as many for tasks
 	inProcess bool
 	readers   bool
 	noWorker  bool
 }
 
-// setUp starts the processes, on a database of their own. The worker speaks to
-// the server over gRPC or in its process.
+// setUp starts the processes with a new database. The worker connects to the server over gRPC or
+// runs in its process.
 func setUp(ctx context.Context, all *stores, store string, spec standSpec) (_ *stand, err error) {
 	s := &stand{ctx: ctx}
 	if s.database, err = all.create(ctx, store); err != nil {
@@ -70,8 +70,7 @@ func setUp(ctx context.Context, all *stores, store string, spec standSpec) (_ *s
 	return s, err
 }
 
-// newWorker starts a worker in a process of its own, and returns once the
-// server knows it.
+// newWorker starts a worker in a separate process, and returns once the server knows it.
 func (s *stand) newWorker(slots int) (*child, error) {
 	spec, err := json.Marshal(workerSpec{s.at.GRPC, s.at.Token, slots})
 	if err != nil {
@@ -87,7 +86,7 @@ func (s *stand) newWorker(slots int) (*child, error) {
 	return w, nil
 }
 
-// close ends all processes and removes the database.
+// close stops all processes and removes the database.
 func (s *stand) close() error {
 	var errs []error
 	if s.readers != nil {
@@ -102,9 +101,9 @@ func (s *stand) close() error {
 	return errors.Join(append(errs, s.database.drop())...)
 }
 
-// cost is what server, worker and database have used.
+// cost is the resource usage of server, worker and database.
 type cost struct {
-	Server, Worker usageOf // Worker is the server's where it is in its process
+	Server, Worker usageOf // Worker equals Server if it is in its process
 	Postgres       time.Duration
 }
 
@@ -119,8 +118,8 @@ func (s *stand) cost() (c cost, err error) {
 	return c, err
 }
 
-// cpu returns the time that server and worker have used since before, and that of
-// the database.
+// cpu returns the CPU time of server and worker, and that of the database, between two
+// measurements.
 func (s *stand) cpu(before, after cost) (ours, postgres time.Duration) {
 	ours = after.Server.CPU - before.Server.CPU
 	if s.worker != s.server {
@@ -129,27 +128,26 @@ func (s *stand) cpu(before, after cost) (ours, postgres time.Duration) {
 	return ours, after.Postgres - before.Postgres
 }
 
-// load is how executions stream.
+// load describes how executions stream.
 type load struct {
 	Executions int
 	For        time.Duration
-	PerSecond  float64 // chunks
-	Readers    int     // of each execution; 0 is as good as 1
-	// Ahead is more time until the chunks begin, where the usual was too little.
+	PerSecond  float64 // chunks per second
+	Readers    int     // of each execution; 0 counts as 1
+	// Ahead is additional time before the chunks begin, if the default was too short.
 	Ahead time.Duration
 }
 
 func (l load) every() time.Duration { return time.Duration(float64(time.Second) / l.PerSecond) }
 func (l load) chunks() int          { return int(l.For / l.every()) }
 
-// lead is how long it takes until all executions have been started and are
-// followed.
+// lead returns the time until all executions have been started and have readers.
 func (l load) lead() time.Duration {
 	return 2*time.Second + time.Duration(l.Executions*max(1, l.Readers))*8*time.Millisecond + l.Ahead
 }
 
-// begin starts executions whose chunks come later, each at a moment of its own
-// between those of the others.
+// begin starts executions whose chunks come later. Their times are spread over the interval between
+// chunks.
 func (s *stand) begin(ctx context.Context, l load) ([]toFollow, time.Time, error) {
 	at := time.Now().Add(l.lead())
 	all, err := s.start(ctx, l.Executions, func(i int) client.StartRequest {
@@ -162,7 +160,7 @@ func (s *stand) begin(ctx context.Context, l load) ([]toFollow, time.Time, error
 	return all, at, err
 }
 
-// beginIdle starts executions that nobody runs.
+// beginIdle starts executions that no worker runs.
 func (s *stand) beginIdle(ctx context.Context, n int) ([]toFollow, error) {
 	return s.start(ctx, n, func(int) client.StartRequest {
 		return client.StartRequest{Kind: idleKind, Input: json.RawMessage(`{}`), Queue: "idle"}
@@ -191,7 +189,7 @@ func (s *stand) agents(n int, kind string, input any) ([]toFollow, error) {
 	return s.start(s.ctx, n, func(int) client.StartRequest { return client.StartRequest{Kind: kind, Input: raw} })
 }
 
-// samples takes what the worker has recorded.
+// samples takes the durations that the worker has recorded.
 func (s *stand) samples(name string) (all []time.Duration, err error) {
 	return all, s.worker.ask("samples", about{Name: name}, &all)
 }
@@ -214,8 +212,8 @@ func (s *stand) start(ctx context.Context, n int, what func(i int) client.StartR
 	return all, err
 }
 
-// lost tells what the readers were not given of what was said, or were given
-// otherwise: nothing, if all is well.
+// lost returns the differences between the sent and the received text; it is empty if there are
+// none.
 func lost(said words, got heard, streams []toFollow) []string {
 	wrong := got.Broken
 	for _, to := range streams {
@@ -229,8 +227,7 @@ func lost(said words, got heard, streams []toFollow) []string {
 	return wrong
 }
 
-// finished waits until the executions have ended, whether they are followed or
-// not.
+// finished waits until the executions have ended, whether they have readers or not.
 func (s *stand) finished(ctx context.Context, streams []toFollow) error {
 	for _, to := range streams {
 		for {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// startsOnly measures starts of executions that no worker takes, many at once.
+// startsOnly measures many concurrent starts of executions that no worker claims.
 func (b *bench) startsOnly(s *stand) error {
 	n, atOnce := pick(b, 16, 2000), pick(b, 8, 200)
 	var rates, cpus, postgres []float64
@@ -18,7 +18,7 @@ func (b *bench) startsOnly(s *stand) error {
 			return err
 		}
 		if round == 0 {
-			continue // it has warmed it up
+			continue // warm-up
 		}
 		rates, cpus, postgres = append(rates, one.rate), append(cpus, one.cpu), append(postgres, one.postgres)
 	}
@@ -33,7 +33,7 @@ func (b *bench) startsOnly(s *stand) error {
 	return nil
 }
 
-// startMany starts n executions, so many at once.
+// startMany starts n executions, atOnce at a time.
 func (s *stand) startMany(n, atOnce int) (r rush, err error) {
 	input, err := json.Marshal(body(stepSize))
 	if err != nil {

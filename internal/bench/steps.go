@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// stepSize is the bytes of a step's input and result.
+// stepSize is the size in bytes of a step's input and result.
 const stepSize = 1 << 10
 
-// kinds of steps: those of the agent's own process, and dispatched tasks.
+// stepsAndTasks are the kinds of steps: those in the agent's own process, and dispatched tasks.
 var stepsAndTasks = []string{"step", "task"}
 
 // latencyOfSteps is W1.
@@ -21,7 +21,7 @@ func latencyOfSteps(ctx context.Context, b *bench) error {
 			var all []time.Duration
 			var before cost
 			for round := range b.Rounds + 1 {
-				if round == 1 { // the first one has warmed it up
+				if round == 1 { // the first round is a warm-up
 					var err error
 					if before, err = s.cost(); err != nil {
 						return err
@@ -48,7 +48,7 @@ func latencyOfSteps(ctx context.Context, b *bench) error {
 	})
 }
 
-// on runs what is to be measured on a stand of its own.
+// on runs a measurement on a new stand.
 func (b *bench) on(ctx context.Context, spec standSpec, do func(s *stand) error) (err error) {
 	spec.inProcess = b.worker == inProcess
 	s, err := setUp(ctx, b.stores, b.store, spec)
@@ -63,7 +63,7 @@ func (b *bench) on(ctx context.Context, spec standSpec, do func(s *stand) error)
 	return errors.Join(do(s), end())
 }
 
-// stepsOf runs one agent with n steps, or tasks, and returns how long each took.
+// stepsOf runs one agent with n steps or tasks, and returns the time of each.
 func (s *stand) stepsOf(what string, n int) ([]time.Duration, error) {
 	id, err := s.agent(stepsKind, stepsInputOf(what, n, ""))
 	if err != nil {
@@ -89,7 +89,7 @@ func stepsInputOf(what string, n int, gates string) stepsInput {
 	return in
 }
 
-// perThousand adds the CPU time that a thousand of n have taken.
+// perThousand adds the CPU time per thousand of n operations.
 func (s *stand) perThousand(f *Figures, before, after cost, n int) {
 	ours, postgres := s.cpu(before, after)
 	f.add("CPU s/1000", ours.Seconds()*1000/float64(n))
@@ -117,7 +117,7 @@ func throughput(ctx context.Context, b *bench) error {
 					return err
 				}
 				if round == 0 {
-					continue // it has warmed it up
+					continue // warm-up
 				}
 				rates, cpus, postgres = append(rates, one.rate), append(cpus, one.cpu), append(postgres, one.postgres)
 				all = append(all, one.delays...)
@@ -141,7 +141,7 @@ func throughput(ctx context.Context, b *bench) error {
 	})
 }
 
-// memory adds the most that the processes have had resident.
+// memory adds the maximum resident memory of the processes.
 func (s *stand) memory(f *Figures, c cost) {
 	f.add("server MiB", float64(c.Server.PeakRSS)/(1<<20))
 	if s.worker != s.server {
@@ -157,10 +157,10 @@ func best(all []float64) float64 {
 	return most
 }
 
-// rush is what agents that work at once came to.
+// rush is the result of agents that run at once.
 type rush struct {
-	rate          float64 // steps a second
-	cpu, postgres float64 // seconds for a thousand
+	rate          float64 // steps per second
+	cpu, postgres float64 // seconds per thousand
 	delays        []time.Duration
 }
 
@@ -183,8 +183,8 @@ func (b *bench) startsAndSteps(s *stand, what string, agents, n int) error {
 	return nil
 }
 
-// together runs agents that begin their steps at the same moment. With starts, the
-// agents begin when they are started, and the starts are measured, too.
+// together runs agents that begin their steps at the same time. With starts, the agents begin when
+// they are started, and the starts are measured, too.
 func (s *stand) together(gates, what string, agents, n int, starts bool) (r rush, err error) {
 	var began time.Time
 	open := func() error { return s.worker.ask("open", about{Name: gates + what}, &began) }

@@ -13,21 +13,21 @@ import (
 	"github.com/perdure/perdure/internal/store/postgres/cluster"
 )
 
-// stores makes databases, each for one server to measure, and no other's.
+// stores creates databases, each for one measured server.
 type stores struct {
 	folder  string
 	cluster *cluster.Cluster
 }
 
-// begin creates a store ready to be measured, and returns the version of the
-// PostgreSQL that it found, or known.
+// begin creates a store for a measurement. It returns the version of PostgreSQL that it found, or
+// known.
 func (s *stores) begin(ctx context.Context, name, known string) (string, error) {
 	if name == "sqlite" {
 		return known, nil
 	}
 	if name == "postgres" && s.cluster == nil {
 		var err error
-		// As for a small machine that PostgreSQL shares with its servers.
+		// Settings for a small machine that PostgreSQL shares with its servers.
 		if s.cluster, err = cluster.Start("shared_buffers=256MB", "max_wal_size=2GB", "autovacuum_naptime=1min"); err != nil {
 			return known, err
 		}
@@ -42,7 +42,7 @@ func (s *stores) close() error {
 	return s.cluster.Stop()
 }
 
-// admin is the URL of a database from which others are made.
+// admin returns the URL of a database with which others are created.
 func (s *stores) admin(name string) string {
 	if name == "postgres" {
 		return s.cluster.URL("postgres")
@@ -53,13 +53,13 @@ func (s *stores) admin(name string) string {
 // database is one store while it is measured.
 type database struct {
 	folder string // the server's data directory
-	url    string // of the database; "" is a file in folder
+	url    string // of the database; "" means a file in folder
 	admin  string
 	name   string
-	pid    int // of the PostgreSQL, if it is this program's
+	pid    int // of PostgreSQL, if this program started it
 }
 
-// create creates an empty one.
+// create creates an empty database.
 func (s *stores) create(ctx context.Context, store string) (*database, error) {
 	d := &database{}
 	var err error
@@ -85,7 +85,7 @@ func (s *stores) create(ctx context.Context, store string) (*database, error) {
 	return d, nil
 }
 
-// drop removes it and all that is in it.
+// drop removes the database.
 func (d *database) drop() error {
 	var err error
 	if d.url != "" {
@@ -99,7 +99,7 @@ func execute(ctx context.Context, url, sql string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close(ctx) }() // what was asked for is done
+	defer func() { _ = conn.Close(ctx) }() // all queries are done
 	_, err = conn.Exec(ctx, sql)
 	return err
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// turnsModel is a model that asks for one tool in each turn, and never ends.
+// turnsModel is a model that calls one tool in each turn and never ends.
 const turnsModel = "turns"
 
-// turns counts what that model was asked, and lets it wait until it may continue.
+// turns counts the calls of that model, and delays them until they may continue.
 type turns struct {
 	changed *sync.Cond // of the provider's mu
 	asked   int
 	allowed int
 }
 
-// turn waits until the turn may be, and answers with a KiB of text and a call.
+// turn waits until the turn may begin, and answers with 1 KiB of text and a call.
 func (p *provider) turn(r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
 	p.mu.Lock()
 	p.asked++
@@ -45,7 +45,7 @@ func (p *provider) turn(r llm.Request, emit func(llm.Delta) error) (*llm.Respons
 	return b.Finish(llm.Model{Provider: providerName, ID: r.Model}, perdure.StopToolUse, perdure.Usage{Input: 100, Output: 300}, nil)
 }
 
-// goOn lets so many turns be.
+// goOn allows n more turns.
 func (p *provider) goOn(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +53,7 @@ func (p *provider) goOn(n int) {
 	p.changed.Broadcast()
 }
 
-// reach waits until the turn after so many is asked for: those are over.
+// reach waits until the call after turn n, so that n turns are over.
 func (p *provider) reach(n int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

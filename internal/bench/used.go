@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// usageOf is what a process has used, and has.
+// usageOf is the resource usage of a process.
 type usageOf struct {
-	CPU                  time.Duration // of its own and of the kernel for it
+	CPU                  time.Duration // user and system time
 	Heap, Stacks, Others uint64        // bytes in use, after a collection if there was one
 	Goroutines           int
 	RSS, PeakRSS         int64 // bytes resident in memory
-	Written              int64 // bytes that it has given to the disk
-	Moved                int64 // bytes of all reads and writes, of sockets too
+	Written              int64 // bytes written to the disk
+	Moved                int64 // bytes of all reads and writes, including sockets
 }
 
-// used tells what this process has used. With collect, memory is what is left
-// after collections: stacks shrink by half in each.
+// used returns the usage of this process. With collect, it measures memory after several garbage
+// collections, because each one shrinks a stack only by half.
 func used(collect bool) usageOf {
 	if collect {
 		for range 4 {
@@ -53,7 +53,7 @@ func used(collect bool) usageOf {
 }
 
 func kilobytes(name string) int64 {
-	n, _ := strconv.ParseInt(strings.TrimSuffix(lineOf("/proc/self/status", name), " kB"), 10, 64) // 0 where there is no such file
+	n, _ := strconv.ParseInt(strings.TrimSuffix(lineOf("/proc/self/status", name), " kB"), 10, 64) // 0 if there is no such file
 	return n << 10
 }
 
@@ -62,18 +62,17 @@ func count(name string) int64 {
 	return n
 }
 
-// family is the CPU time of a process and of all its children, those that have
-// ended included; 0 for pid 0.
+// family returns the CPU time of a process and all its children, including ended ones; 0 for pid 0.
 func family(pid int) time.Duration {
 	if pid == 0 {
 		return 0
 	}
-	all, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is sound
+	all, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is valid
 	var ticks int64
 	for _, path := range all {
 		raw, err := os.ReadFile(path)
 		if err != nil {
-			continue // it is gone
+			continue // the process has ended
 		}
 		_, rest, _ := strings.Cut(string(raw), ") ")
 		f := strings.Fields(rest) // from the third field on
@@ -81,7 +80,7 @@ func family(pid int) time.Duration {
 			continue
 		}
 		self := path == fmt.Sprintf("/proc/%d/stat", pid)
-		for i, field := range f[11:15] { // utime, stime, and those of children that have ended
+		for i, field := range f[11:15] { // utime and stime, and those of ended children
 			if n, err := strconv.ParseInt(field, 10, 64); err == nil && (self || i < 2 && f[1] == strconv.Itoa(pid)) {
 				ticks += n
 			}
@@ -91,7 +90,7 @@ func family(pid int) time.Duration {
 	return time.Duration(ticks) * tick
 }
 
-// moreFiles raises this process's limit of open files as far as it goes.
+// moreFiles raises this process's limit of open files to the maximum.
 func moreFiles() error {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
@@ -101,7 +100,7 @@ func moreFiles() error {
 	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l)
 }
 
-// files is how many files each process may have open.
+// files returns the maximum number of open files of a process.
 func files() int {
 	var l syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {

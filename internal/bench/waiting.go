@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// manyWaiting is W7: executions that wait for a signal that nobody sends. The
-// time is the server's, over a minute.
+// manyWaiting is W7: executions that wait for a signal that is never sent. It measures the server's
+// CPU time over a minute.
 func manyWaiting(ctx context.Context, b *bench) error {
 	n := pick(b, 50, 10_000)
 	return b.on(ctx, standSpec{slots: 64}, func(s *stand) error {
@@ -20,7 +20,7 @@ func manyWaiting(ctx context.Context, b *bench) error {
 		if err := s.allWaiting(); err != nil {
 			return err
 		}
-		if err := pause(s.ctx, pick(b, 100*time.Millisecond, 10*time.Second)); err != nil { // what was begun with them ends
+		if err := pause(s.ctx, pick(b, 100*time.Millisecond, 10*time.Second)); err != nil { // lets earlier work finish
 			return err
 		}
 		before, err := s.cost()
@@ -51,7 +51,7 @@ func manyWaiting(ctx context.Context, b *bench) error {
 	})
 }
 
-// busy reports whether an execution is about to run, or runs.
+// busy reports whether an execution is PENDING or RUNNING.
 func (s *stand) busy() (bool, error) {
 	for _, err := range s.api.List(s.ctx, client.ExecutionFilter{Status: []perdure.Status{perdure.StatusPending, perdure.StatusRunning}}) {
 		return err == nil, err
@@ -59,7 +59,7 @@ func (s *stand) busy() (bool, error) {
 	return false, nil
 }
 
-// allWaiting returns once no execution is about to run, or runs.
+// allWaiting returns once no execution is PENDING or RUNNING.
 func (s *stand) allWaiting() error {
 	for {
 		busy, err := s.busy()

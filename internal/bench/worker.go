@@ -19,24 +19,23 @@ import (
 	"github.com/perdure/perdure/worker/remote"
 )
 
-// idleKind is an agent that nobody runs.
+// idleKind is an agent that no worker runs.
 const idleKind = "idle"
 
-// workerSpec is what a worker is told.
+// workerSpec is the configuration of a worker.
 type workerSpec struct {
 	Addr, Token string // of the server, if it is another process
 	Slots       int    // for agents, and as many for tasks
 }
 
-// working is a worker that runs react agents on the provider, and the agents of
-// the workloads.
+// working is a worker with react agents on the provider, and with the agents of the workloads.
 type working struct {
 	provider *provider
 	recorder *recorder
 	stop     func()
 }
 
-// work starts a worker and returns once the server knows it.
+// work starts a worker, and returns once the server knows it.
 func work(ctx context.Context, d perdure.Dispatch, spec workerSpec) (*working, error) {
 	p := newProvider()
 	r := newRecorder()
@@ -77,7 +76,7 @@ func work(ctx context.Context, d perdure.Dispatch, spec workerSpec) (*working, e
 	}
 }
 
-// words is what a provider has said.
+// words is the text that a provider has streamed.
 type words struct {
 	Sums map[int]string
 	Late time.Duration
@@ -102,7 +101,7 @@ func workerRole(ctx context.Context, args []string) error {
 		return err
 	}
 	defer func() { _ = d.Close() }()
-	// What it does outlasts the signal that ends it, by its drain.
+	// The worker continues after the signal that stops it, for its drain.
 	w, err := work(context.WithoutCancel(ctx), d, spec)
 	if err != nil {
 		return err
@@ -115,7 +114,7 @@ func workerRole(ctx context.Context, args []string) error {
 
 var errNoWorker = errors.New("there is no worker in this process")
 
-// workerVerbs are what can be asked of a process with a worker.
+// workerVerbs are the questions to a process with a worker.
 func workerVerbs(worker func() *working) map[string]verb {
 	verbs := map[string]verb{}
 	for name, do := range map[string]func(w *working, name string, n int) any{
@@ -138,7 +137,7 @@ func workerVerbs(worker func() *working) map[string]verb {
 	return verbs
 }
 
-// about is what a question to a worker is about.
+// about holds the arguments of a question to a worker.
 type about struct {
 	Name string
 	N    int

@@ -23,8 +23,7 @@ type listExecutionsInput struct {
 
 const metadataPrefix = "metadata."
 
-// documentMetadata describes the filters by metadata, whose names are the
-// client's.
+// documentMetadata documents the filters by metadata, whose names the client chooses.
 func documentMetadata(op *huma.Operation) {
 	op.Parameters = append(op.Parameters, &huma.Param{
 		Name: metadataPrefix + "KEY", In: "query", Schema: &huma.Schema{Type: "string"},

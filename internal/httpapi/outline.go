@@ -15,14 +15,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// titleLimit is how many characters a title has at most.
+// titleLimit is the maximum length of a title in characters.
 const titleLimit = 140
 
-// outlinesAtOnce bounds how many workers are asked at a time.
+// outlinesAtOnce is the maximum number of workers that are queried at once.
 const outlinesAtOnce = 8
 
-// outline fills in what a page of a list shows of executions beside their rows.
-// It reads once for all of them; for what rests at a worker it asks that.
+// outline adds titles and usage to the executions of a page. It makes one read for all executions.
+// For a LOCAL execution it queries the worker that stores the content.
 func (s *server) outline(ctx context.Context, org string, page []*perdure.Execution) error {
 	ids := make([]uuid.UUID, len(page))
 	for i, x := range page {
@@ -52,8 +52,8 @@ func (s *server) outline(ctx context.Context, org string, page []*perdure.Execut
 // outlineWithin is how long a list waits for the workers of LOCAL executions.
 const outlineWithin = time.Second
 
-// fetchOutline gets what rests at the worker of a LOCAL execution. What it does
-// not give, or not in time, is not shown: a list is there without it.
+// fetchOutline reads the title and usage of a LOCAL execution from its worker. If the worker does
+// not return them in time, the list is shown without them.
 func (s *server) fetchOutline(ctx context.Context, x *perdure.Execution, o *store.Outline) {
 	ctx, cancel := context.WithTimeout(ctx, outlineWithin)
 	defer cancel()
@@ -73,7 +73,7 @@ func (s *server) fetchOutline(ctx context.Context, x *perdure.Execution, o *stor
 
 func outlineOf(x *perdure.Execution, o store.Outline) {
 	x.Title = titleOf(o.Input, x.Kind)
-	// Other kinds of agents keep what they like in their state.
+	// Agents of other kinds may have any state.
 	var spent struct {
 		TotalUsage   *perdure.Usage           `json:"totalUsage"`
 		UsageByModel map[string]perdure.Usage `json:"usageByModel"`
@@ -83,8 +83,7 @@ func outlineOf(x *perdure.Execution, o store.Outline) {
 	}
 }
 
-// titleOf is what an execution is about, in a line: the beginning of its prompt,
-// or its kind and input.
+// titleOf returns a one-line title: the beginning of the prompt, or the kind and the input.
 func titleOf(input json.RawMessage, kind string) string {
 	var asked struct {
 		Prompt any `json:"userPrompt"`
@@ -114,8 +113,8 @@ func titleOf(input json.RawMessage, kind string) string {
 	}
 }
 
-// saidIn is the first text of the user's among messages, which the input of a run
-// that the Responses API has started is made of.
+// saidIn returns the first text of the user in messages. The input of a run that the Responses API
+// started consists of such messages.
 func saidIn(messages any) string {
 	all, _ := messages.([]any)
 	for _, m := range all {
@@ -130,7 +129,7 @@ func saidIn(messages any) string {
 	return ""
 }
 
-// textIn is the first text among the parts of a message.
+// textIn returns the first text among the parts of a message.
 func textIn(parts any) string {
 	all, _ := parts.([]any)
 	for _, p := range all {
@@ -142,7 +141,7 @@ func textIn(parts any) string {
 	return ""
 }
 
-// firstLine is the first line of a text, cut.
+// firstLine returns the first line of a text, cut to the limit.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if utf8.RuneCountInString(line) <= titleLimit {

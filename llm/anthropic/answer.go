@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// answer folds the events of one stream.
+// answer assembles the events of one stream.
 type answer struct {
 	builder *llm.Builder
 	calls   *llm.Calls
@@ -15,15 +15,15 @@ type answer struct {
 	id      string
 	stop    anthropic.StopReason
 	usage   perdure.Usage
-	done    bool // message_stop has come
+	done    bool // message_stop was received
 	echo    echo
 }
 
-// block is a content block that has started and not stopped.
+// block is an open content block.
 type block struct {
 	kind  string
 	call  *llm.Call
-	input string // arguments that came whole with the start
+	input string // arguments that came complete with the start
 }
 
 func newAnswer(emit func(llm.Delta) error) *answer {
@@ -56,8 +56,7 @@ func (a *answer) take(e anthropic.MessageStreamEventUnion) error {
 	return nil
 }
 
-// count takes token counts over; they are cumulative, and a field that an event
-// leaves out is 0.
+// count stores token counts. The counts are cumulative; a field that an event omits is 0.
 func (a *answer) count(input, output, cacheRead, cacheWrite int64) {
 	a.usage.Input = max(a.usage.Input, input)
 	a.usage.Output = max(a.usage.Output, output)
@@ -65,7 +64,7 @@ func (a *answer) count(input, output, cacheRead, cacheWrite int64) {
 	a.usage.CacheWrite = max(a.usage.CacheWrite, cacheWrite)
 }
 
-// countThinking takes over what of the output was reasoning, where the API tells it.
+// countThinking stores the number of reasoning tokens in the output, if the API reports it.
 func (a *answer) countThinking(d anthropic.OutputTokensDetails) {
 	if d.JSON.ThinkingTokens.Valid() && (a.usage.Reasoning == nil || *a.usage.Reasoning < d.ThinkingTokens) {
 		a.usage.Reasoning = &d.ThinkingTokens
@@ -155,7 +154,7 @@ func (a *answer) stopReason() perdure.StopReason {
 		return perdure.StopRefusal
 	case anthropic.StopReasonPauseTurn:
 		if len(a.calls.All()) == 0 {
-			return perdure.StopTurnLimit // it paused more often than is gone on with
+			return perdure.StopTurnLimit // it paused more often than maxPauses
 		}
 	}
 	if len(a.calls.All()) > 0 {

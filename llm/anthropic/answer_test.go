@@ -37,9 +37,9 @@ func toolBlock(index, block string) []string {
 func TestToolBlocksOfCompatibleServers(t *testing.T) {
 	const call = `{"type":"tool_use","id":"a","name":"f","input":{"x":1}}`
 	lines := []string{begin}
-	lines = append(lines, toolBlock("0", call)...)                                                      // arguments whole at the start
-	lines = append(lines, toolBlock("1", call)...)                                                      // the same again
-	lines = append(lines, toolBlock("2", `{"type":"tool_use","id":"a","name":"f","input":{"x":2}}`)...) // another under its id
+	lines = append(lines, toolBlock("0", call)...)                                                      // arguments complete at the start
+	lines = append(lines, toolBlock("1", call)...)                                                      // the same call again
+	lines = append(lines, toolBlock("2", `{"type":"tool_use","id":"a","name":"f","input":{"x":2}}`)...) // another call with the same id
 	lines = append(lines, toolBlock("3", `{"type":"tool_use","id":"","name":"g","input":{}}`)...)
 	lines = append(lines, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":5}}`, finish)
 	resp, err := ask(t, lines...)
@@ -67,7 +67,7 @@ func TestNamelessCallIsKept(t *testing.T) {
 	}
 }
 
-// Calls that the token limit cut off keep what came of their arguments.
+// Calls that the token limit cut off keep the received part of their arguments.
 func TestCutArguments(t *testing.T) {
 	resp, err := ask(t, begin,
 		`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f","input":{}}}`,
@@ -83,7 +83,7 @@ func TestCutArguments(t *testing.T) {
 	}
 }
 
-// A refusal without a word is an answer: asking again would not change it.
+// A refusal without text is an answer, because a retry would not change it.
 func TestSilentRefusal(t *testing.T) {
 	resp, err := ask(t, begin, `{"type":"message_delta","delta":{"stop_reason":"refusal"},"usage":{"output_tokens":0}}`, finish)
 	if err != nil || resp.StopReason != perdure.StopRefusal || resp.Parts == nil {
@@ -91,7 +91,7 @@ func TestSilentRefusal(t *testing.T) {
 	}
 }
 
-// A blank answer that cost tokens is the model's own.
+// A blank answer that cost tokens is valid.
 func TestNothingMoreToSay(t *testing.T) {
 	resp, err := ask(t, begin, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}`, finish)
 	if err != nil || resp.StopReason != perdure.StopEndTurn || len(resp.Parts) != 0 || resp.Parts == nil {

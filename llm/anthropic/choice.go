@@ -13,13 +13,13 @@ func (p *Provider) Abilities() []llm.Ability {
 	return []llm.Ability{llm.AbleToChooseTools, llm.AbleToCallOneTool, llm.AbleToFormat}
 }
 
-// setChoice sets how tools are called and what the text has to be.
+// setChoice sets the tool choice and the text format.
 func setChoice(p *anthropic.MessageNewParams, req llm.Request) {
-	if len(p.Tools) > 0 { // without tools a choice is refused
+	if len(p.Tools) > 0 { // without tools the API refuses a choice
 		p.ToolChoice = toolChoice(req)
 	}
 	if req.Format != nil {
-		// As it is: a map would lose the order of its keys.
+		// The schema is passed on unchanged; a map would lose the order of its keys.
 		format := map[string]any{"type": "json_schema", "schema": req.Format.Schema}
 		p.OutputConfig.Format = param.Override[anthropic.JSONOutputFormatParam](format)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// conversation makes alternating turns: neighbours of one role are one turn,
-// and a user turn holds the tool results first, in call order.
+// conversation returns alternating turns. Adjacent messages of one role are one turn, and a user
+// turn begins with the tool results, in call order.
 func conversation(req llm.Request, messages []perdure.Message) []anthropic.MessageParam {
 	c := converter{
 		model: llm.Model{Provider: Name, ID: req.Model},
@@ -24,7 +24,7 @@ func conversation(req llm.Request, messages []perdure.Message) []anthropic.Messa
 			c.add(anthropic.MessageParamRoleAssistant, c.assistant(m))
 		case perdure.RoleToolResult:
 			c.add(anthropic.MessageParamRoleUser, c.results(results))
-		default: // the API has no system messages inside a conversation
+		default: // the API has no system messages within a conversation
 			c.add(anthropic.MessageParamRoleUser, orEmpty(content(m.Parts)))
 		}
 	}
@@ -60,18 +60,18 @@ func (c *converter) assistant(m perdure.Message) []anthropic.ContentBlockParamUn
 			// Compact marshalling keeps the order of keys, so the text is stable.
 			input := json.RawMessage(llm.OutwardArguments(p))
 			blocks = append(blocks, anthropic.NewToolUseBlock(c.ids[p.ID], input, p.Name))
-		case perdure.PartText: // an image of the model's is not taken back
+		case perdure.PartText: // the API does not accept images of the model
 			blocks = append(blocks, content([]perdure.Part{p})...)
 		}
 	}
 	for n := len(blocks) - 1; n >= 0 && (blocks[n].OfThinking != nil || blocks[n].OfRedactedThinking != nil); n-- {
-		blocks = blocks[:n] // reasoning that led to nothing is refused
+		blocks = blocks[:n] // the API refuses reasoning without a following block
 	}
 	return blocks
 }
 
-// thinking gives a reasoning part back exactly as it came: the provider checks
-// the signature.
+// thinking returns a reasoning part exactly as it was received, because the provider checks the
+// signature.
 func thinking(p perdure.Part) anthropic.ContentBlockParamUnion {
 	if p.Redacted {
 		return anthropic.NewRedactedThinkingBlock(p.ThinkingSignature)
@@ -96,8 +96,8 @@ func content(parts []perdure.Part) []anthropic.ContentBlockParamUnion {
 	return blocks
 }
 
-// orEmpty keeps a turn of the user that says nothing: without it the
-// conversation would end with the assistant.
+// orEmpty keeps a user turn without content. Without it the conversation would end with the
+// assistant.
 func orEmpty(blocks []anthropic.ContentBlockParamUnion) []anthropic.ContentBlockParamUnion {
 	if len(blocks) == 0 {
 		return []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock("(empty message)")}
@@ -115,7 +115,7 @@ func (c *converter) results(results []perdure.Part) []anthropic.ContentBlockPara
 		for _, b := range content(r.Parts) {
 			block.Content = append(block.Content, anthropic.ToolResultBlockParamContentUnion{OfText: b.OfText, OfImage: b.OfImage, OfDocument: b.OfDocument})
 		}
-		if r.IsError && len(block.Content) == 0 { // the API wants an error to say something
+		if r.IsError && len(block.Content) == 0 { // an error needs content
 			block.Content = []anthropic.ToolResultBlockParamContentUnion{{OfText: &anthropic.TextBlockParam{Text: "error"}}}
 		}
 		blocks = append(blocks, anthropic.ContentBlockParamUnion{OfToolResult: block})
@@ -123,8 +123,8 @@ func (c *converter) results(results []perdure.Part) []anthropic.ContentBlockPara
 	return blocks
 }
 
-// resultID is the outward id of the call that r answers. One whose call is not
-// on the path keeps its own, so that the provider's complaint names it.
+// resultID returns the outward id of the call that r answers. If the call is not on the path, the
+// result keeps its own id, so that the provider's error names it.
 func (c *converter) resultID(r perdure.Part) string {
 	if id, known := c.ids[r.ToolCallID]; known {
 		return id
@@ -132,5 +132,5 @@ func (c *converter) resultID(r perdure.Part) string {
 	return r.ToolCallID
 }
 
-// blank text is refused by the API.
+// blank reports whether the API refuses a text as blank.
 func blank(s string) bool { return strings.TrimSpace(s) == "" }

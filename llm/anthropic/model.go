@@ -11,15 +11,15 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// traits is what differs between generations of models. Unknown models, as
-// those of compatible servers, have the oldest form of the API.
+// traits are the differences between generations of models. Unknown models, such as those of
+// compatible servers, use the oldest form of the API.
 type traits struct {
-	maxTokens  int64  // asked for where the request sets no limit
+	maxTokens  int64  // max_tokens if the request sets no limit
 	noThinking bool   // cannot reason
 	adaptive   bool   // reasons by effort; a budget is refused or deprecated
-	noSampling bool   // refuses a temperature and a top_p
-	oneSampler bool   // refuses a temperature together with a top_p
-	offWith    string // the thinking type that turns reasoning off, where it is on by default
+	noSampling bool   // refuses temperature and top_p
+	oneSampler bool   // refuses temperature together with top_p
+	offWith    string // the thinking type that turns off reasoning, if it is on by default
 }
 
 var modelID = regexp.MustCompile(`^claude-(?:(\d)-(?:(\d)-)?)?([a-z]+)(?:-(\d))?(?:-(\d))?(?:$|[-@\[])`)
@@ -66,7 +66,7 @@ func digit(s string) int {
 	return n
 }
 
-// budgets are the tokens a model with a fixed budget may spend on reasoning.
+// budgets are the reasoning tokens of a model with a fixed budget, by level.
 var budgets = map[llm.Thinking]int64{
 	llm.ThinkingLow:    2048,
 	llm.ThinkingMedium: 8192,
@@ -74,12 +74,12 @@ var budgets = map[llm.Thinking]int64{
 	llm.ThinkingXHigh:  32768,
 }
 
-// minBudget is the least that the API accepts.
+// minBudget is the smallest budget that the API accepts.
 const minBudget = 1024
 
-// setLimits sets max_tokens, the reasoning and the sampling. A budget takes
-// at most half of the request's MaxTokens, and where that would be less than
-// the API's minimum max_tokens grows by the budget, which it must exceed.
+// setLimits sets max_tokens, reasoning and sampling. A budget is at most half of the request's
+// MaxTokens. If that is less than the API's minimum, max_tokens grows by the budget, because
+// max_tokens must exceed the budget.
 func setLimits(p *anthropic.MessageNewParams, req llm.Request) {
 	t := traitsOf(req.Model)
 	p.MaxTokens = t.maxTokens
@@ -103,11 +103,11 @@ func setLimits(p *anthropic.MessageNewParams, req llm.Request) {
 	}
 }
 
-// leastTopP is the least top_p that the API accepts of a model that reasons.
+// leastTopP is the smallest top_p that the API accepts with reasoning.
 const leastTopP = 0.95
 
-// setSampling sets the temperature and the top_p, as far as they are accepted: not
-// all of them beside reasoning, and of models from 4.1 on one of them, which is the
+// setSampling sets temperature and top_p as far as the model accepts them. Not all values are
+// accepted with reasoning. Models from 4.1 on accept only one of both; setSampling then sets the
 // temperature.
 func setSampling(p *anthropic.MessageNewParams, req llm.Request, thinks, one bool) {
 	if req.Temperature != nil && !thinks {
@@ -119,22 +119,21 @@ func setSampling(p *anthropic.MessageNewParams, req llm.Request, thinks, one boo
 	p.TopP = param.NewOpt(*req.TopP)
 }
 
-// setUser tells of the end user under one name: the API has one field for it.
+// setUser sets the id of the end user. The API has one field for it.
 func setUser(p *anthropic.MessageNewParams, req llm.Request) {
 	if id := cmp.Or(req.User, req.SafetyIdentifier); id != "" {
 		p.Metadata.UserID = param.NewOpt(id)
 	}
 }
 
-// setAdaptive lets the model decide how much to reason, within an effort. It
-// reports whether reasoning was asked for. Models that always reason cannot be
-// told otherwise.
+// setAdaptive lets the model decide how much to reason, within an effort. It reports whether the
+// request asks for reasoning. A model that always reasons ignores the level off.
 func setAdaptive(p *anthropic.MessageNewParams, t traits, level llm.Thinking) bool {
 	if level.On() {
 		p.Thinking.OfAdaptive = &anthropic.ThinkingConfigAdaptiveParam{Display: anthropic.ThinkingConfigAdaptiveDisplaySummarized}
 		p.OutputConfig.Effort = anthropic.OutputConfigEffort(level)
 		if level == llm.ThinkingXHigh {
-			p.OutputConfig.Effort = anthropic.OutputConfigEffortMax // the highest, which all of these have
+			p.OutputConfig.Effort = anthropic.OutputConfigEffortMax // the highest effort; all of these models have it
 		}
 		return true
 	}
@@ -152,9 +151,9 @@ func setAdaptive(p *anthropic.MessageNewParams, t traits, level llm.Thinking) bo
 	return false
 }
 
-// mayThink reports whether the conversation lets a model with a budget reason:
-// answers with calls must begin with its own reasoning, which is missing after a
-// change of the model or of the level.
+// mayThink reports whether the conversation allows a model with a budget to reason. Answers with
+// calls must begin with the model's own reasoning, which is missing after a change of the model or
+// of the level.
 func mayThink(messages []anthropic.MessageParam) bool {
 	for i := 1; i < len(messages); i++ {
 		content := messages[i-1].Content

@@ -12,19 +12,19 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// maxPauses bounds how often an answer that paused is gone on with, in one call.
+// maxPauses is the maximum number of continuations of a paused answer, per call.
 const maxPauses = 5
 
-// paused are the answers of one call that ended as pause_turn. The API continues with
-// such an answer where it gets it back as it was, blocks of its own tools included.
+// paused holds the answers of one call that ended with pause_turn. The API continues such an answer
+// if the request returns it unchanged, including the blocks of the API's own tools.
 type paused struct {
 	blocks []json.RawMessage
-	usage  perdure.Usage // of the requests before the running one
+	usage  perdure.Usage // of the earlier requests
 	times  int
 }
 
-// goesOn reports whether the answer has to be asked for the rest of it, and takes it
-// in. An answer with calls waits for their results instead.
+// goesOn reports whether the answer must be continued, and stores it if so. An answer with calls is
+// not continued, because it waits for their results.
 func (p *paused) goesOn(a *answer) bool {
 	if !a.done || a.stop != anthropic.StopReasonPauseTurn || len(a.calls.All()) > 0 || p.times == maxPauses {
 		return false
@@ -40,26 +40,26 @@ func (p *paused) goesOn(a *answer) bool {
 	return true
 }
 
-// message is what has been said so far, as the assistant's message.
+// message returns the answer so far as the assistant's message.
 func (p *paused) message() (anthropic.MessageParam, error) {
 	raw, err := json.Marshal(map[string]any{"role": "assistant", "content": p.blocks})
 	return param.Override[anthropic.MessageParam](json.RawMessage(raw)), err
 }
 
-// again makes the answer ready for the stream of the next request.
+// again resets the answer for the stream of the next request.
 func (a *answer) again() {
 	a.builder.Break()
 	a.open, a.echo = map[int64]*block{}, echo{}
 	a.stop, a.usage, a.done = "", perdure.Usage{}, false
 }
 
-// echo keeps the blocks of a stream as they came.
+// echo stores the blocks of a stream unchanged.
 type echo struct {
 	order []int64
 	open  map[int64]*echoed
 }
 
-// echoed is a block: its members, and what deltas have added to some of them.
+// echoed is a block: its members, and the deltas of some members.
 type echoed struct {
 	members   map[string]json.RawMessage
 	added     map[string]*llm.Grown
@@ -106,7 +106,7 @@ func (b *echoed) add(event anthropic.MessageStreamEventUnion) {
 	}
 }
 
-// more adds to what deltas have added to a member.
+// more appends a delta to a member.
 func (b *echoed) more(member, piece string) {
 	if b.added[member] == nil {
 		b.added[member] = &llm.Grown{}
@@ -114,8 +114,7 @@ func (b *echoed) more(member, piece string) {
 	b.added[member].Add(piece)
 }
 
-// blocks are those of the stream in their order, without blank texts, which the API
-// refuses.
+// blocks returns the blocks of the stream in order, without blank texts, which the API refuses.
 func (e *echo) blocks() []json.RawMessage {
 	var all []json.RawMessage
 	for _, index := range slices.Compact(slices.Clone(e.order)) {
@@ -129,7 +128,7 @@ func (e *echo) blocks() []json.RawMessage {
 func (b *echoed) json() (json.RawMessage, bool) {
 	for member, more := range b.added {
 		var before string
-		_ = json.Unmarshal(b.members[member], &before) // absent, or null: nothing stood there
+		_ = json.Unmarshal(b.members[member], &before) // an absent or null member is empty
 		b.set(member, before+llm.Joined(more.String()))
 	}
 	if input := llm.Joined(b.input.String()); json.Valid([]byte(input)) {
@@ -146,7 +145,7 @@ func (b *echoed) json() (json.RawMessage, bool) {
 }
 
 func (b *echoed) set(member string, v any) {
-	if raw, err := json.Marshal(v); err == nil { // texts and raw JSON always marshal
+	if raw, err := json.Marshal(v); err == nil { // strings and raw JSON always marshal
 		b.members[member] = raw
 	}
 }

@@ -15,10 +15,11 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// pausing answers each request with the next stream; the last one again and again.
+// pausing creates a provider whose server answers each request with the next stream, and repeats
+// the last one.
 func pausing(t *testing.T, streams ...[]string) (llm.Provider, *[]json.RawMessage) {
 	t.Helper()
-	var got []json.RawMessage // the messages of each request; requests come one by one
+	var got []json.RawMessage // the messages of each request; requests are sequential
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, err := io.ReadAll(r.Body)
 		var body struct{ Messages json.RawMessage }
@@ -60,8 +61,8 @@ var pausedStream = []string{
 	`{"type":"message_delta","delta":{"stop_reason":"pause_turn"},"usage":{"output_tokens":5}}`, finish,
 }
 
-// An answer that paused goes back as it was, and what follows is the rest of it: one
-// answer, whose usage is that of all requests.
+// A paused answer is sent back unchanged, and the next stream continues it. The result is one
+// answer with the usage of all requests.
 func TestAPausedTurnGoesOn(t *testing.T) {
 	p, got := pausing(t, pausedStream, []string{
 		`{"type":"message_start","message":{"id":"msg_2","usage":{"input_tokens":7}}}`,
@@ -98,7 +99,7 @@ func TestAPausedTurnGoesOn(t *testing.T) {
 	}
 }
 
-// It is gone on with five times at most; the response then says that it was cut.
+// An answer is continued at most five times. The response then reports that it was cut.
 func TestPausesAreBounded(t *testing.T) {
 	p, got := pausing(t, pausedStream)
 	resp, _ := llmtest.Ask(t, p, llm.Request{Model: model, Messages: []perdure.Message{perdure.UserText("hi")}})

@@ -1,5 +1,5 @@
-// Package anthropic speaks the Anthropic Messages API, and that of compatible
-// servers, through the official SDK.
+// Package anthropic is a provider for the Anthropic Messages API and for compatible servers. It
+// uses the official SDK.
 package anthropic
 
 import (
@@ -13,22 +13,22 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Name is the provider's name as models are written.
+// Name is the provider's name in the names of models.
 const Name = "anthropic"
 
-// Config of the provider.
+// Config configures the provider.
 type Config = llm.Config
 
 // Provider implements llm.Provider.
 type Provider struct{ config Config }
 
-// New makes the provider. It reads no environment of its own: a key that
-// Endpoints does not name is never sent.
+// New creates the provider. It reads no environment variables: a key that Endpoints does not name
+// is never sent.
 func New(config Config) *Provider {
 	return &Provider{config: config.Normal()}
 }
 
-// Name is "anthropic".
+// Name returns "anthropic".
 func (p *Provider) Name() string { return Name }
 
 // Endpoints implements llm.Endpointed.
@@ -72,7 +72,7 @@ func (p *Provider) call(ctx context.Context, to llm.Connection, req llm.Request,
 	return resp, nil
 }
 
-// read makes one request and takes its stream in.
+// read makes one request and reads its stream.
 func read(ctx context.Context, messages *anthropic.MessageService, sent anthropic.MessageNewParams, a *answer) error {
 	stream := messages.NewStreaming(ctx, sent)
 	defer func() { _ = stream.Close() }() // all that was wanted has been read

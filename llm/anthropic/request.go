@@ -9,13 +9,11 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// imageBase64 is the limit of the API for one image, which it measures on the
-// base64 text.
+// imageBase64 is the API's limit of an image, measured on its base64 text.
 const imageBase64 = 10 << 20
 
-// params makes the request. It depends on req alone, and what it makes of a
-// message does not depend on the messages after it, so that the prefix stays
-// the same from turn to turn and the prompt cache hits.
+// params creates the request. It depends only on req, and the form of a message does not depend on
+// later messages. So the prefix stays the same from turn to turn, and the prompt cache hits.
 func params(req llm.Request) anthropic.MessageNewParams {
 	req = llm.Outward(req, llm.OutwardRules{Provider: Name, ImageBase64: imageBase64, Takes: takes})
 	system, rest := llm.LeadingSystem(req)
@@ -35,7 +33,7 @@ func params(req llm.Request) anthropic.MessageNewParams {
 
 func tool(t llm.ToolSpec) anthropic.ToolUnionParam {
 	spec := &anthropic.ToolParam{Name: t.Name, InputSchema: schema(t.Schema)}
-	if t.Strict != nil && *t.Strict { // not to be strict is the default, and older models know no other
+	if t.Strict != nil && *t.Strict { // the default is not strict, and older models do not know the member
 		spec.Strict = param.NewOpt(true)
 	}
 	if t.Description != "" {
@@ -44,8 +42,7 @@ func tool(t llm.ToolSpec) anthropic.ToolUnionParam {
 	return anthropic.ToolUnionParam{OfTool: spec}
 }
 
-// schema passes the schema on as it is: going through the SDK's own type would
-// reorder its keys.
+// schema passes the schema on unchanged. The SDK's own type would reorder its keys.
 func schema(raw json.RawMessage) anthropic.ToolInputSchemaParam {
 	if len(raw) == 0 {
 		return anthropic.ToolInputSchemaParam{}
@@ -53,9 +50,8 @@ func schema(raw json.RawMessage) anthropic.ToolInputSchemaParam {
 	return param.Override[anthropic.ToolInputSchemaParam](raw)
 }
 
-// setBreakpoints marks what the provider shall cache: all up to the end of the
-// system prompt, which every turn shares, and all up to the last block, which
-// the next turn repeats.
+// setBreakpoints sets the cache breakpoints. One is at the end of the system prompt, which every
+// turn shares. The other is at the last block, up to which the next turn repeats.
 func setBreakpoints(p *anthropic.MessageNewParams) {
 	mark := anthropic.NewCacheControlEphemeralParam()
 	switch {
@@ -69,7 +65,7 @@ func setBreakpoints(p *anthropic.MessageNewParams) {
 	}
 	content := p.Messages[len(p.Messages)-1].Content
 	for i := len(content) - 1; i >= 0; i-- {
-		if at := content[i].GetCacheControl(); at != nil { // reasoning blocks take none
+		if at := content[i].GetCacheControl(); at != nil { // reasoning blocks have none
 			*at = mark
 			return
 		}

@@ -14,7 +14,7 @@ import (
 
 const model = "claude-sonnet-4-5"
 
-// sent returns the body of the request that p makes of req.
+// sent returns the body of the request that p sends for req.
 func sent(t *testing.T, req llm.Request) map[string]any {
 	t.Helper()
 	p, server := remote.Serve(t, llmtest.Answer{Text: []string{"ok"}})
@@ -85,8 +85,8 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// Trap 38: what the provider signed comes back to it byte for byte, and nobody
-// else's reasoning does.
+// Signed content is sent back to its provider byte for byte, and reasoning of other providers is
+// not sent.
 func TestTrap38SignaturesKept(t *testing.T) {
 	first := llmtest.Answer{
 		Thinking: "I must  look\n", Signature: "EqQB+/==", Redacted: "b64/+=",
@@ -96,7 +96,7 @@ func TestTrap38SignaturesKept(t *testing.T) {
 	p, server := remote.Serve(t, first, llmtest.Answer{Text: []string{"ok"}})
 	req := llm.Request{Model: model, Thinking: llm.ThinkingLow, Messages: []perdure.Message{perdure.UserText("hi")}}
 	resp, _ := llmtest.Ask(t, p, req)
-	stored, err := json.Marshal(resp.Content) // as an entry is
+	stored, err := json.Marshal(resp.Content) // as in an entry
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestTrap38SignaturesKept(t *testing.T) {
 	}
 }
 
-// Trap 39: what was sent for a message does not change in later turns.
+// The sent form of a message does not change in later turns.
 func TestTrap39PrefixIsStable(t *testing.T) {
 	p, server := remote.Serve(t,
 		llmtest.Answer{Calls: []llmtest.Call{{ID: "toolu_1", Name: "list", Arguments: `{"b":1,"a":2.0}`}}, Usage: perdure.Usage{Output: 1}},
@@ -169,7 +169,7 @@ func TestLimits(t *testing.T) {
 		model     string
 		thinking  llm.Thinking
 		maxTokens int
-		want      string // of max_tokens, thinking, output_config and temperature
+		want      string // expected max_tokens, thinking, output_config and temperature
 	}{
 		{"default", "claude-sonnet-4-5-20250929", "", 0, `{"max_tokens": 32000, "temperature": 0.5}`},
 		{"off", "claude-sonnet-4-5", "off", 0, `{"max_tokens": 32000, "temperature": 0.5}`},
@@ -203,8 +203,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Whatever the path holds, turns alternate, begin and end with the user, and no
-// block of text is empty.
+// For every path, turns alternate, begin and end with the user, and no text block is empty.
 func TestOddConversations(t *testing.T) {
 	body := sent(t, llm.Request{Model: model, System: "  ", Messages: []perdure.Message{
 		{Role: perdure.RoleSystem, Content: perdure.Content{Parts: []perdure.Part{perdure.Text("Rules.")}}},

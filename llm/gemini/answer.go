@@ -9,14 +9,14 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// answer folds the chunks of one stream.
+// answer assembles the chunks of one stream.
 type answer struct {
 	builder *llm.Builder
 	calls   *llm.Calls
 	wire    *wire
 	id      string
 	reason  genai.FinishReason
-	blocked bool // the prompt was
+	blocked bool // the prompt was blocked
 	usage   perdure.Usage
 }
 
@@ -57,8 +57,8 @@ func (a *answer) candidate(c *genai.Candidate) error {
 	return nil
 }
 
-// part adds a piece. A signed one stays a part of its own: the signature is of
-// that piece, and goes back with it as it came.
+// part adds a part of a chunk. A part with a signature stays separate, because the signature covers
+// exactly that part and is sent back with it.
 func (a *answer) part(p *genai.Part, wanted bool) error {
 	signature := base64.StdEncoding.EncodeToString(p.ThoughtSignature)
 	switch {
@@ -96,8 +96,8 @@ func (a *answer) call(f *genai.FunctionCall, arguments, signature string, wanted
 	return nil
 }
 
-// count takes token counts over, which are those of the answer so far. What was
-// read from the cache is no input of its own; thoughts are output.
+// count stores the token counts, which are cumulative. Tokens read from the cache are not counted
+// as input; reasoning counts as output.
 func (a *answer) count(u *genai.GenerateContentResponseUsageMetadata) {
 	a.usage.CacheRead = max(a.usage.CacheRead, int64(u.CachedContentTokenCount))
 	a.usage.Input = max(a.usage.Input, int64(u.PromptTokenCount+u.ToolUsePromptTokenCount-u.CachedContentTokenCount))
@@ -107,8 +107,8 @@ func (a *answer) count(u *genai.GenerateContentResponseUsageMetadata) {
 	}
 }
 
-// finish needs a finish reason, or word that the prompt was blocked: a stream
-// without either broke off.
+// finish returns the response. It requires a finish reason or a blocked prompt; a stream without
+// either was interrupted.
 func (a *answer) finish(model string, prices llm.Prices) (*llm.Response, error) {
 	if a.reason == "" && !a.blocked {
 		return nil, llm.CutStream(Name)
@@ -124,8 +124,8 @@ func (a *answer) finish(model string, prices llm.Prices) (*llm.Response, error) 
 	return resp, nil
 }
 
-// failure is the error for an answer that ended because the model, or the
-// service, did something wrong; another try may go well.
+// failure returns the error of an answer that ended because of a fault of the model or the service.
+// It is retryable.
 func (a *answer) failure() *llm.Error {
 	switch a.reason {
 	case genai.FinishReasonMalformedFunctionCall, genai.FinishReasonUnexpectedToolCall, genai.FinishReasonTooManyToolCalls,
@@ -143,7 +143,7 @@ func (a *answer) failure() *llm.Error {
 	return nil
 }
 
-// refusals are the reasons by which the service, or the model, would not continue.
+// refusals are the finish reasons with which the service or the model refuses.
 var refusals = map[genai.FinishReason]bool{
 	genai.FinishReasonSafety: true, genai.FinishReasonRecitation: true, genai.FinishReasonLanguage: true,
 	genai.FinishReasonBlocklist: true, genai.FinishReasonProhibitedContent: true, genai.FinishReasonSPII: true,

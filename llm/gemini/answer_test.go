@@ -16,8 +16,7 @@ func said(t *testing.T, lines ...string) (*llm.Response, error) {
 	return resp, err
 }
 
-// Calls of one name, without ids and alike, are calls of their own: the model
-// makes no repetitions.
+// Equal calls without ids are separate calls, because the model does not repeat calls.
 func TestTrap33CallsWithoutIDs(t *testing.T) {
 	resp, err := said(t,
 		`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":1}}},{"functionCall":{"name":"f","args":{"a":1}}},{"functionCall":{"name":"g"}}]}}]}`,
@@ -54,7 +53,7 @@ func TestHowAnswersEnd(t *testing.T) {
 	}
 }
 
-// A blocked prompt is refused: there is no candidate and no finish reason.
+// A blocked prompt is a refusal without a candidate or a finish reason.
 func TestBlockedPrompt(t *testing.T) {
 	resp, err := said(t, `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":7}}`)
 	if err != nil {
@@ -70,7 +69,7 @@ func TestUnreadableStream(t *testing.T) {
 	_ = llmtest.WantError(t, err, llm.Network, true)
 }
 
-// Gemini says in the body how long to wait, and answers 400 to a wrong key.
+// Gemini sends the retry delay in the body, and status 400 for a wrong key.
 func TestFailuresOfGemini(t *testing.T) {
 	ask := func(status int, body string) error {
 		p, _ := remote.Serve(t, llmtest.Answer{Status: status, Body: body})

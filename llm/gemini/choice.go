@@ -7,8 +7,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Abilities implements llm.Able. How many functions a model calls at once it
-// cannot be told.
+// Abilities implements llm.Able. The API cannot limit the number of parallel function calls.
 func (p *Provider) Abilities() []llm.Ability {
 	return []llm.Ability{llm.AbleToChooseTools, llm.AbleToFormat, llm.AbleToSayObject}
 }
@@ -22,8 +21,8 @@ type functionCalling struct {
 	Allowed []string                        `json:"allowedFunctionNames,omitempty"`
 }
 
-// choice says which functions are called; nil leaves it to the model. A tool
-// that is strict is held to its schema in all modes but the default.
+// choice returns the tool choice; nil leaves it to the model. A strict tool requires a mode other
+// than the default, which does not enforce schemas.
 func choice(req llm.Request) *toolConfig {
 	if len(req.Tools) == 0 {
 		return nil
@@ -54,7 +53,7 @@ func anyStrict(tools []llm.ToolSpec) bool {
 	return false
 }
 
-// checkFormat refuses what the API would: a format beside functions.
+// checkFormat refuses a text format together with functions, as the API does.
 func checkFormat(req llm.Request) error {
 	if req.Format == nil || len(req.Tools) == 0 {
 		return nil
@@ -65,8 +64,8 @@ func checkFormat(req llm.Request) error {
 	}
 }
 
-// setFormat sets what the text has to be. The schema goes into the body as it
-// is: the SDK would reorder its keys, by which the model answers.
+// setFormat sets the text format. The schema is put into the body unchanged: the SDK would reorder
+// its keys, and the model answers in the order of the keys.
 func setFormat(request map[string]any, f *perdure.OutputFormat) {
 	if f == nil {
 		return

@@ -43,7 +43,7 @@ func TestToolChoiceAndFormatAreSent(t *testing.T) {
 		delete(got, "contents")
 		delete(got, "tools")
 		if c, ok := got["generationConfig"].(map[string]any); ok && len(c) == 0 {
-			delete(got, "generationConfig") // which says nothing
+			delete(got, "generationConfig") // empty
 		}
 		if diff := cmp.Diff(fromJSON(t, c.want), any(got)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -51,7 +51,7 @@ func TestToolChoiceAndFormatAreSent(t *testing.T) {
 	}
 }
 
-// The schema goes out with its keys in their order, by which models answer.
+// The schema is sent with its keys in order, because models answer in that order.
 func TestTheSchemaIsSentAsItIs(t *testing.T) {
 	p, server := remote.Serve(t, llmtest.Answer{Text: []string{"{}"}, Usage: perdure.Usage{Output: 1}})
 	schema := `{"type":"object","properties":{"b":{"type":"string"},"a":{"type":"number"}}}`
@@ -63,7 +63,7 @@ func TestTheSchemaIsSentAsItIs(t *testing.T) {
 	}
 }
 
-// What the API does not do is refused before anything is sent.
+// A request that the API does not support is refused before it is sent.
 func TestAFormatBesideToolsIsRefused(t *testing.T) {
 	p, server := remote.Serve(t, llmtest.Answer{Text: []string{"{}"}, Usage: perdure.Usage{Output: 1}})
 	_, err := p.Stream(t.Context(), llm.Request{

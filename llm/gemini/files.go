@@ -7,14 +7,14 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// link is what the provider fetches.
+// link is a URL that the provider fetches.
 type link struct {
 	MimeType string `json:"mimeType,omitempty"`
 	URI      string `json:"fileUri"`
 }
 
-// takes reports whether the API takes an image by its URL, or a file: PDF and text, by
-// data or URL. The ids of files are another provider's.
+// takes reports whether the API accepts a part: an image by its URL, and PDF and text by data or
+// URL. Ids of files belong to other providers.
 func takes(p perdure.Part) bool {
 	mime, known := llm.MediaType(p)
 	switch {
@@ -28,7 +28,7 @@ func takes(p perdure.Part) bool {
 	return mime == llm.PDF || strings.HasPrefix(mime, "text/")
 }
 
-// mediaPart is an image or a file.
+// mediaPart returns the part of an image or a file.
 func mediaPart(p perdure.Part) part {
 	if p.URL == "" {
 		return part{InlineData: &blob{MimeType: p.MimeType, Data: p.Data}}
@@ -37,7 +37,7 @@ func mediaPart(p perdure.Part) part {
 	return part{FileData: &link{MimeType: mime, URI: p.URL}}
 }
 
-// what names the kind of a part that does not go with a result.
+// what returns the name of the kind of a part that a result cannot have.
 func what(p part) string {
 	switch {
 	case p.InlineData != nil && !strings.HasPrefix(p.InlineData.MimeType, "image/"):

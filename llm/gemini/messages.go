@@ -46,8 +46,8 @@ const (
 	roleModel = "model"
 )
 
-// unsigned stands, by Google's documentation, for the signature of a function
-// call that another model has made. It is base64, as all signatures are.
+// unsigned replaces the signature of a function call that another model made, as Google documents.
+// It is base64 like every signature.
 const unsigned = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=" // skip_thought_signature_validator
 
 func conversation(req llm.Request, messages []perdure.Message) []content {
@@ -62,7 +62,7 @@ func conversation(req llm.Request, messages []perdure.Message) []content {
 			c.assistant(m)
 		case perdure.RoleToolResult:
 			c.results(results)
-		default: // the API has no system messages inside a conversation
+		default: // the API has no system messages within a conversation
 			c.user(m.Parts)
 		}
 	}
@@ -104,8 +104,8 @@ func shown(in []perdure.Part) []part {
 	return parts
 }
 
-// assistant adds to the model's turn if that is still going on: a function call
-// must follow a turn of the user's.
+// assistant adds to the model's turn if that turn is the last one, because a function call must
+// follow a turn of the user.
 func (c *converter) assistant(m perdure.Message) {
 	parts := c.said(m)
 	if len(parts) == 0 {
@@ -148,7 +148,7 @@ func (c *converter) said(m perdure.Message) []part {
 	return parts
 }
 
-// call is a function call. Of those made in parallel the model signs the first.
+// call returns a function call. The model signs only the first of parallel calls.
 func (c *converter) call(p perdure.Part, signature string, first bool) part {
 	if signature == "" && first && c.family.wantsSignatures() {
 		signature = unsigned
@@ -160,13 +160,13 @@ func (c *converter) call(p perdure.Part, signature string, first bool) part {
 	}
 }
 
-// results are one turn, which holds nothing else; images, which a result does
-// not take, follow in a turn of their own.
+// results adds one turn with only the results. Images, which a result cannot hold, follow in a
+// separate turn.
 func (c *converter) results(results []perdure.Part) {
 	var parts, images []part
 	for _, r := range results {
 		id, known := c.ids[r.ToolCallID]
-		if !known { // its call is not on the path: the provider's complaint shall name it
+		if !known { // the call is not on the path; the provider's error shall name it
 			id = r.ToolCallID
 		}
 		name := r.ToolName

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// family is what differs between generations of models.
+// family describes the differences between generations of models.
 type family struct {
 	version int // 25 is 2.5; 0 is unknown
 	pro     bool
@@ -24,7 +24,7 @@ func familyOf(model string) family {
 	m := modelID.FindStringSubmatch(model)
 	if m == nil {
 		if strings.HasPrefix(model, "gemini-") && strings.HasSuffix(model, "-latest") {
-			f.version = 25 // budgets are taken by all that this name may stand for
+			f.version = 25 // all models that this name may mean accept budgets
 		}
 		return f
 	}
@@ -40,26 +40,25 @@ func number(s string) int {
 	return n
 }
 
-// wantsSignatures reports whether the model refuses a function call that carries
-// no signature.
+// wantsSignatures reports whether the model refuses a function call without a signature.
 func (f family) wantsSignatures() bool { return f.version >= 30 }
 
-// budgets are the tokens that a model with a budget may spend on reasoning.
+// budgets are the reasoning tokens of a model with a budget, by level.
 var budgets = map[llm.Thinking]int32{
 	llm.ThinkingLow:    2048,
 	llm.ThinkingMedium: 8192,
 	llm.ThinkingHigh:   20480,
-	llm.ThinkingXHigh:  24576, // the most of the smaller models; the others have more
+	llm.ThinkingXHigh:  24576, // the maximum of the smaller models; others allow more
 }
 
-// proBudget is the most that a Pro model with a budget may spend.
+// proBudget is the maximum budget of a Pro model.
 const proBudget = 32768
 
-// minBudget is the least that a model which always reasons takes.
+// minBudget is the minimum budget of a model that always reasons.
 const minBudget = 128
 
-// thinking is nil for models that cannot be told. summary asks for summaries of what
-// a model thinks, at whatever level.
+// thinking returns the thinking configuration, nil for models that have none. summary requests
+// summaries of the reasoning, at any level.
 func (f family) thinking(level llm.Thinking, summary bool) *genai.ThinkingConfig {
 	switch {
 	case level == "" && !summary:
@@ -86,7 +85,7 @@ func (f family) level(level llm.Thinking) genai.ThinkingLevel {
 	case llm.ThinkingLow:
 		return genai.ThinkingLevelLow
 	case llm.ThinkingMedium:
-		if f.pro && f.version == 30 { // it knows low and high only
+		if f.pro && f.version == 30 { // it has only low and high
 			return genai.ThinkingLevelHigh
 		}
 		return genai.ThinkingLevelMedium

@@ -1,4 +1,4 @@
-// Package gemini speaks the Gemini API through the official SDK.
+// Package gemini is a provider for the Gemini API. It uses the official SDK.
 package gemini
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Name is the provider's name as models are written.
+// Name is the provider's name in the names of models.
 const Name = "gemini"
 
-// Config of the provider.
+// Config configures the provider.
 type Config = llm.Config
 
 // Provider implements llm.Provider.
@@ -22,18 +22,18 @@ type Provider struct {
 	config Config
 
 	mu sync.Mutex
-	// clients are the SDK's, by base URL. Making one is costly, and warns of
+	// clients are the SDK's clients by base URL. Creating one is expensive, and logs warnings about
 	// variables that are not used here.
 	clients map[string]*genai.Models
 }
 
-// New makes the provider. It reads no environment of its own: a key that
-// Endpoints does not name is never sent.
+// New creates the provider. It reads no environment variables: a key that Endpoints does not name
+// is never sent.
 func New(config Config) *Provider {
 	return &Provider{config: config.Normal(), clients: map[string]*genai.Models{}}
 }
 
-// Name is "gemini".
+// Name returns "gemini".
 func (p *Provider) Name() string { return Name }
 
 // Endpoints implements llm.Endpointed.
@@ -80,9 +80,8 @@ func (p *Provider) call(ctx context.Context, to llm.Connection, req llm.Request,
 	return answer.finish(req.Model, p.config.Prices)
 }
 
-// open sets all that the SDK would otherwise take from the environment. It
-// insists on a key and would look for one; the wire puts the real one in its
-// place.
+// open sets all options that the SDK would otherwise read from the environment. The SDK requires a
+// key and would search for one; the wire replaces the placeholder with the real key.
 func (p *Provider) open(ctx context.Context, baseURL string) (*genai.Models, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

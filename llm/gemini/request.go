@@ -8,11 +8,10 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// params makes the request. It depends on req alone, and what it makes of a
-// message does not depend on later ones, so that the prefix stays the same from
-// turn to turn and the prompt cache hits. The conversation and the tools go out
-// as they are written here: the SDK would reorder arguments and schemas, round
-// large numbers and drop empty texts.
+// params creates the request. It depends only on req, and the form of a message does not depend on
+// later messages. So the prefix stays the same from turn to turn, and the prompt cache hits. The
+// conversation and the tools are sent as they are written here: the SDK would reorder arguments and
+// schemas, round large numbers and drop empty texts.
 func params(req llm.Request) (*genai.GenerateContentConfig, error) {
 	if err := checkFormat(req); err != nil {
 		return nil, err
@@ -35,7 +34,7 @@ func params(req llm.Request) (*genai.GenerateContentConfig, error) {
 	}
 	for name, value := range body {
 		raw, err := json.Marshal(value)
-		if err != nil { // arguments or a schema that are no JSON
+		if err != nil { // invalid JSON in arguments or a schema
 			return nil, &llm.Error{Kind: llm.InvalidRequest, Provider: Name, Message: "the request cannot be written", Err: err}
 		}
 		body[name] = json.RawMessage(raw)

@@ -14,11 +14,11 @@ import (
 
 const (
 	model = "gemini-3-pro-preview"
-	// unsigned stands for the signature of a call that another model made.
+	// unsigned replaces the signature of a call that another model made.
 	unsigned = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 )
 
-// sent returns the body of the request that p makes of req.
+// sent returns the body of the request that p sends for req.
 func sent(t *testing.T, req llm.Request) map[string]any {
 	t.Helper()
 	p, server := remote.Serve(t, llmtest.Answer{Text: []string{"ok"}, Usage: perdure.Usage{Output: 1}})
@@ -117,8 +117,7 @@ func TestThinkingByFamily(t *testing.T) {
 	}
 }
 
-// Trap 38: thought signatures go back on the very parts that they came with,
-// to the model that made them, and to no other.
+// Thought signatures are sent back on the same parts, only to the model that made them.
 func TestTrap38SignaturesGoBackOnTheirParts(t *testing.T) {
 	p, server := remote.Serve(t, llmtest.Answer{Raw: []string{
 		`{"responseId":"r","candidates":[{"content":{"role":"model","parts":[{"text":"Hm.","thought":true,"thoughtSignature":"VEhJTks="}]}}]}`,
@@ -131,7 +130,7 @@ func TestTrap38SignaturesGoBackOnTheirParts(t *testing.T) {
 	ask := func(provider, modelID string) string {
 		resp.Provider, resp.Model = provider, modelID
 		after := llmtest.Answered(resp, "x")
-		for i := range after { // two calls without ids of the provider's
+		for i := range after { // two calls without the provider's ids
 			for j := range after[i].Parts {
 				p := &after[i].Parts[j]
 				if p.Type == perdure.PartToolCall {
@@ -167,7 +166,7 @@ func TestTrap38SignaturesGoBackOnTheirParts(t *testing.T) {
 	}
 }
 
-// Trap 39: what was sent for a message does not change in later turns.
+// The sent form of a message does not change in later turns.
 func TestTrap39PrefixIsStable(t *testing.T) {
 	p, server := remote.Serve(t,
 		llmtest.Answer{

@@ -12,18 +12,16 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// wire stands between the SDK and the connection of one call. It makes failures
-// what they are for all providers, keeps what the SDK's types cannot hold, and
-// passes on only lines that the SDK understands.
+// wire is between the SDK and the connection of one call. It converts failures to *llm.Error, keeps
+// data that the SDK's types cannot hold, and passes on only lines that the SDK understands.
 type wire struct {
 	next http.RoundTripper
 	key  string
 
-	// arguments are the texts of the function calls that have come, in order, and
-	// not been taken yet. The SDK gives them as a map, in which large numbers and
-	// the order of the keys are lost.
+	// arguments are the received texts of function calls that take has not returned yet, in order.
+	// The SDK decodes them to a map, which loses large numbers and the order of the keys.
 	arguments []string
-	// failed is why the answer ended early. The SDK would log it.
+	// failed is the reason for which the answer ended early. The SDK would log it.
 	failed error
 }
 
@@ -34,8 +32,8 @@ func newWire(next http.RoundTripper, key string) *wire {
 	return &wire{next: next, key: key}
 }
 
-// wireOf is the transport of the SDK's clients, which calls share: each goes over
-// the wire that its context holds under this key.
+// wireOf is the transport of the SDK's clients. The clients are shared by calls; each call's
+// context holds its wire under this key.
 type wireOf struct{}
 
 func (wireOf) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -76,7 +74,7 @@ func (w *wire) take() string {
 	return text
 }
 
-// lines are the lines of an answer that hold a piece of it.
+// lines filters the lines of a response body.
 type lines struct {
 	wire *wire
 	body io.Closer
@@ -103,13 +101,13 @@ func (l *lines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close ends the connection; what is left of the answer is not wanted.
+// Close closes the connection and drops the rest of the response.
 func (l *lines) Close() error {
-	_ = l.body.Close() // the SDK would log it
+	_ = l.body.Close() // the SDK would log the error
 	return nil
 }
 
-// line reads a line and returns what of it the SDK shall see.
+// line reads a line and returns the part of it for the SDK.
 func (w *wire) line(line []byte) []byte {
 	text, isData := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:"))
 	if text = bytes.TrimSpace(text); !isData || len(text) == 0 {
@@ -140,23 +138,23 @@ func (w *wire) line(line []byte) []byte {
 			}
 		}
 	}
-	return append(append([]byte("data: "), llm.Marked(text)...), "\n\n"...) // between events the SDK wants an empty line
+	return append(append([]byte("data: "), llm.Marked(text)...), "\n\n"...) // the SDK expects an empty line between events
 }
 
-// maxErrorBody bounds what is read of an answer that is no success, in bytes.
+// maxErrorBody is the maximum number of bytes read from an error response.
 const maxErrorBody = 64 << 10
 
-// statusError reads and closes an answer that is no success. Gemini says in the
-// body how long to wait, and answers 400 to a wrong key.
+// statusError reads and closes an error response. Gemini sends the retry delay in the body, and
+// status 400 for a wrong key.
 func statusError(resp *http.Response) *llm.Error {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part is better than nothing
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part of the body is enough
 	_ = resp.Body.Close()
 	var said struct {
 		Error struct {
 			Details []struct{ Reason, RetryDelay string }
 		}
 	}
-	_ = json.Unmarshal(body, &said) // a body of another kind has no details
+	_ = json.Unmarshal(body, &said) // a body of another form has no details
 	status := resp.StatusCode
 	var wait time.Duration
 	for _, d := range said.Error.Details {

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Echoes are the ways in which a server may say back a key, or twelve characters of it.
+// Echoes returns the forms in which a server may repeat a key, or twelve characters of it.
 func Echoes(key string) []string {
 	var all []string
 	for _, piece := range []string{key, key[:12], key[len(key)-12:], key[3:15]} {
@@ -32,8 +32,8 @@ func percentEncoded(text string) string {
 	return b.String()
 }
 
-// Tells reports which echo of a key stands in a text, "" if none does. An echo in
-// base64 is looked for without its ends, which other bytes share.
+// Tells returns the form of the key that a text contains, "" if there is none. It searches for
+// base64 without the ends, which depend on neighbouring bytes.
 func Tells(text, key string) string {
 	for _, echo := range Echoes(key) {
 		inner := strings.TrimRight(echo, "=")
@@ -47,8 +47,8 @@ func Tells(text, key string) string {
 	return ""
 }
 
-// What a provider says back of the call's key is hidden: in text, thinking and
-// arguments, in whatever pieces it comes, and in errors.
+// A key that a provider repeats is hidden: in text, thinking and arguments, in pieces of any size,
+// and in errors.
 func testEchoedKey(t *testing.T, r Remote) {
 	for _, echo := range Echoes(Secret) {
 		said := "it was " + echo + " then"

@@ -12,31 +12,29 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Path draws a conversation that the transcript rules allow, however odd: of several
-// models, with ids, names, arguments and texts that few take, with or without a
-// user, and with parts that were stored before they were checked.
+// Path generates conversations that the transcript rules allow, however unusual. They have several
+// models, ids, names, arguments and texts that few providers accept, may lack a user, and may have
+// parts that were stored before the checks existed.
 type Path struct {
 	Messages []perdure.Message
 
 	t      *rapid.T
-	makers []llm.Model // of the signatures, by their number
+	makers []llm.Model // the models that made the signatures, by number
 	ids    int
 }
 
-// signature makes one that tells its maker, as base64.
+// signature returns a base64 signature that identifies its maker.
 func (c *Path) signature(maker llm.Model) string {
 	c.makers = append(c.makers, maker)
 	return sealed(len(c.makers) - 1)
 }
 
-// sealed has a length that base64 takes without padding, so that it is found in
-// any text that holds it.
+// sealed returns a base64 text without padding, so that it is found in any text that contains it.
 func sealed(n int) string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "sealed-%05d", n))
 }
 
-// CheckSignatures fails the test if a request to a model holds the signature of
-// another.
+// CheckSignatures fails the test if a request to a model contains the signature of another model.
 func (c *Path) CheckSignatures(to llm.Model, request []byte) {
 	for n, maker := range c.makers {
 		if maker != to && bytes.Contains(request, []byte(sealed(n))) {
@@ -45,7 +43,7 @@ func (c *Path) CheckSignatures(to llm.Model, request []byte) {
 	}
 }
 
-// DrawPath draws one.
+// DrawPath draws a conversation.
 func DrawPath(t *rapid.T) *Path {
 	c := &Path{t: t}
 	c.Messages = c.draw()
@@ -71,7 +69,7 @@ func (c *Path) draw() []perdure.Message {
 	return c.aged(messages)
 }
 
-// aged puts parts in that were stored before they were checked.
+// aged inserts parts that were stored before the checks existed.
 func (c *Path) aged(messages []perdure.Message) []perdure.Message {
 	for i, m := range messages {
 		if !rapid.Bool().Draw(c.t, "old") {
@@ -88,7 +86,7 @@ func (c *Path) aged(messages []perdure.Message) []perdure.Message {
 	return messages
 }
 
-// oldParts were stored by earlier builds, and no provider takes them.
+// oldParts are parts that earlier builds stored and no provider accepts.
 var oldParts = []perdure.Part{
 	{Type: perdure.PartImage, MimeType: "image/png"},
 	{Type: perdure.PartImage, Data: "aGk=", MimeType: "image/png"},
@@ -99,7 +97,7 @@ var oldParts = []perdure.Part{
 	{},
 }
 
-// checkStorable holds what was drawn to the transcript rules themselves.
+// checkStorable checks that the transcript rules allow the messages.
 func (c *Path) checkStorable(messages []perdure.Message) {
 	var parent *perdure.EntryHead
 	for _, m := range messages {

@@ -25,7 +25,7 @@ func (c *Path) texts() []perdure.Part {
 	return parts
 }
 
-// picture is the least that is taken for an image.
+// picture is a minimal image.
 var picture = perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", MimeType: "image/png"}
 
 func file(p perdure.Part) perdure.Part {
@@ -33,8 +33,8 @@ func file(p perdure.Part) perdure.Part {
 	return p
 }
 
-// Media are images and files as clients give them: by data, by URL and by id, of types
-// that all providers take, some or none.
+// Media are images and files in the forms that clients send: by data, by URL and by id, of types
+// that all, some or no providers accept.
 var Media = []perdure.Part{
 	picture,
 	{Type: perdure.PartImage, Data: picture.Data, MimeType: picture.MimeType, Detail: "low"},
@@ -71,8 +71,7 @@ var makers = []llm.Model{
 	{Provider: "scripted", ID: "x"},
 }
 
-// round is an answer of some model, and a result of each of its calls in any
-// order.
+// round returns an answer of some model, and the results of its calls in any order.
 func (c *Path) round() []perdure.Message {
 	maker := rapid.SampledFrom(makers).Draw(c.t, "maker")
 	m := message(perdure.RoleAssistant, []perdure.Part{})
@@ -127,11 +126,11 @@ func (c *Path) thinking(maker llm.Model) perdure.Part {
 	return p
 }
 
-// calledNames are names that models have called tools by.
+// calledNames are names with which models have called tools.
 var calledNames = []string{"bash", "read-file", "functions.bash", "a b", "7zip", "é", "-", perdure.UnnamedTool, strings.Repeat("x", 200)}
 
-// call has an id of our form, one that comes again in other messages, or one
-// that hardly any provider takes.
+// call returns a call whose id has our form, repeats in other messages, or is refused by most
+// providers.
 func (c *Path) call(maker llm.Model) perdure.Part {
 	c.ids++
 	id := rapid.SampledFrom([]string{

@@ -12,22 +12,22 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Secret is the key that fake servers are called with.
+// Secret is the key in calls to fake servers.
 const Secret = "sk-secret-of-the-test"
 
-// Remote is a provider that speaks to a server.
+// Remote is a provider that calls a server.
 type Remote struct {
 	Wire  Wire
 	Model string
-	// BaseEnv and KeyEnv are the provider's environment variables, BasePath what
-	// its base URL ends in.
+	// BaseEnv and KeyEnv are the provider's environment variables; BasePath is the end of its base
+	// URL.
 	BaseEnv, KeyEnv, BasePath string
-	// SentKey is the header that carries the key, and what it then holds.
+	// SentKey is the header with the key, SentValue its value.
 	SentKey, SentValue string
 	New                func(*llm.Endpoints, *http.Client) llm.Provider
 }
 
-// At makes the provider for the server at url.
+// At creates the provider for the server at url.
 func (r Remote) At(t testing.TB, url string, config llm.TransportConfig) llm.Provider {
 	t.Helper()
 	endpoints := r.endpoints(t, url, Secret)
@@ -47,7 +47,7 @@ func (r Remote) endpoints(t testing.TB, url, key string) *llm.Endpoints {
 	return endpoints
 }
 
-// Serve makes the provider and the server that gives it answers.
+// Serve creates the provider and a server with the answers.
 func (r Remote) Serve(t testing.TB, answers ...Answer) (llm.Provider, *Server) {
 	t.Helper()
 	server := NewServer(t, r.Wire, answers...)
@@ -58,8 +58,7 @@ func (r Remote) request() llm.Request {
 	return llm.Request{Model: r.Model, Messages: []perdure.Message{perdure.UserText("hi")}}
 }
 
-// RunRemote runs the suite of Run and checks besides what can go wrong on the
-// way to a server.
+// RunRemote runs the suite of Run, and tests the failures of connections and servers.
 func RunRemote(t *testing.T, r Remote, c Case) {
 	c.Model = r.Model
 	c.New = func(t *testing.T, answers ...Answer) llm.Provider {
@@ -111,7 +110,7 @@ func testMissingKey(t *testing.T, r Remote) {
 	}
 }
 
-// The process's own variables are not for a server that wants no key.
+// The process's own variables are not sent to a server that needs no key.
 func testKeyless(t *testing.T, r Remote) {
 	server := NewServer(t, r.Wire, Answer{Text: []string{"ok"}})
 	t.Setenv(r.KeyEnv, Secret)
@@ -150,7 +149,7 @@ func testStatuses(t *testing.T, r Remote) {
 		{504, nil, llm.Timeout, true, 0},
 		{400, nil, llm.InvalidRequest, false, 0},
 		{404, nil, llm.InvalidRequest, false, 0},
-		{413, nil, llm.InvalidRequest, false, 0}, // trap 40: an oversize payload stays so
+		{413, nil, llm.InvalidRequest, false, 0}, // trap 40: an oversized payload is not retryable
 		{401, nil, llm.Auth, false, 0},
 		{403, nil, llm.Auth, false, 0},
 	} {
@@ -167,7 +166,7 @@ func testStatuses(t *testing.T, r Remote) {
 	}
 }
 
-// A proxy's page is no reason to call again a request that is refused.
+// The error page of a proxy does not make a refused request retryable.
 func testForeignBody(t *testing.T, r Remote) {
 	for _, body := range []string{"<html>Bad Request</html>", "", `{"error":"just text"}`, `{"error":{"code":1210,"message":"x"}}`} {
 		p, _ := r.Serve(t, Answer{Status: 400, Body: body})
@@ -205,8 +204,8 @@ func testErrorEvent(t *testing.T, r Remote) {
 	}
 }
 
-// What a provider, or a proxy before it, says of a call may hold the call's key;
-// the error, which people are shown, does not.
+// A provider, or a proxy before it, may repeat the call's key. The error, which people see, does
+// not contain it.
 func testRepeatedKey(t *testing.T, r Remote) {
 	body := `{"type":"error","error":{"type":"some_error","message":"the reason: ` + Secret + ` is no good"}}`
 	answers := []Answer{{Text: []string{"half"}, Event: body}}
@@ -238,7 +237,7 @@ func testRedirect(t *testing.T, r Remote) {
 			t.Errorf("status %d was followed", status)
 		}
 	}
-	// Nor to anywhere else, whether the same server.
+	// A redirect is not followed, even to the same server.
 	for _, to := range []string{"/elsewhere", "//thief.example/", "http://169.254.169.254/latest/meta-data", "http://[::ffff:169.254.169.254]/", "http://localhost:1/", "file:///etc/passwd"} {
 		for _, status := range []int{302, 307} {
 			p, server := r.Serve(t, Answer{Status: status, Header: map[string]string{"Location": to}})
@@ -273,12 +272,12 @@ func testForeignEndpoint(t *testing.T, r Remote) {
 	}
 	req := r.request()
 	req.BaseURL, req.APIKeyEnv = server.URL+r.BasePath, r.KeyEnv
-	Ask(t, p, req) // the very pair is allowed
+	Ask(t, p, req) // exactly this pair is allowed
 }
 
 func testPrivateAddress(t *testing.T, r Remote) {
 	server := NewServer(t, r.Wire, Answer{Text: []string{"ok"}})
-	client := llm.NewClient(llm.TransportConfig{}) // knows of no configured host
+	client := llm.NewClient(llm.TransportConfig{}) // without configured hosts
 	t.Cleanup(client.CloseIdleConnections)
 	_, _, err := TryAsk(t.Context(), r.New(r.endpoints(t, server.URL, Secret), client), r.request())
 	_ = WantError(t, err, llm.InvalidRequest, false)

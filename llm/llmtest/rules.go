@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Check holds a request to the rules of the wire's API, as far as a provider
-// refuses what breaks them: each call has its result where it is looked for,
-// ids are ones that it takes, roles come in its order, nothing is empty.
+// Check checks a request against the rules of the wire's API that a provider enforces. Each call
+// has its result in the expected place, ids are valid, roles are in order, and nothing is empty.
 func (w Wire) Check(raw []byte) error {
 	var body obj
 	if err := json.Unmarshal(raw, &body); err != nil {
@@ -20,12 +19,12 @@ func (w Wire) Check(raw []byte) error {
 	return errors.Join(c.faults...)
 }
 
-// checker collects what is wrong with a request.
+// checker collects the faults of a request.
 type checker struct {
 	faults []error
-	at     string          // where the check has come to
+	at     string          // the current position
 	ids    map[string]bool // of the calls so far
-	anyID  bool            // ids may have any form
+	anyID  bool            // any form of id is valid
 }
 
 func (c *checker) fault(format string, args ...any) {
@@ -38,8 +37,8 @@ func (c *checker) want(ok bool, format string, args ...any) {
 	}
 }
 
-// call checks a call's id: letters, digits, "_" and "-", at most so many (0: any
-// number), and no second call has it.
+// call checks a call's id: it consists of letters, digits, "_" and "-", has at most the given
+// length (0: no limit), and is unique.
 func (c *checker) call(id string, most int) {
 	form := id
 	if c.anyID {

@@ -34,7 +34,7 @@ func anthropicRules(c *checker, body obj) {
 	}
 }
 
-// thinksInRounds: a model with a budget wants its reasoning before its calls.
+// thinksInRounds checks that the calls of a model with a budget follow its reasoning.
 func (c *checker) thinksInRounds(messages []obj) {
 	for i := 1; i < len(messages); i++ {
 		answer, blocks := list(messages[i-1]["content"]), list(messages[i]["content"])

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// What the providers take as the name of a tool, from their API references.
+// The providers' rules for the names of tools, from their API references.
 var (
 	openAIName    = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 	anthropicName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
 	geminiName    = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
 )
 
-// name checks what a call, or a result, says of its tool.
+// name checks the tool's name in a call or a result.
 func (c *checker) name(v any, rule *regexp.Regexp) {
 	c.want(rule.MatchString(str(v)), "%q is no name of a tool", v)
 }
 
-// tools checks the names of those that are offered: each once.
+// tools checks the names of the offered tools, which must be unique.
 func (c *checker) tools(names []string, rule *regexp.Regexp) {
 	c.at = "tools"
 	seen := map[string]bool{}
@@ -32,7 +32,7 @@ func (c *checker) tools(names []string, rule *regexp.Regexp) {
 	}
 }
 
-// names returns a member of each of a list's objects.
+// names returns the given member of each object in a list.
 func names(v any, member string) []string {
 	var all []string
 	for _, tool := range list(v) {
@@ -41,10 +41,10 @@ func names(v any, member string) []string {
 	return all
 }
 
-// mostImage is the most bytes of an image, decoded.
+// mostImage is the maximum decoded size of an image in bytes.
 const mostImage = 20 << 20
 
-// image checks that an image is what it is said to be.
+// image checks that an image matches its MIME type and the limit.
 func (c *checker) image(mime, data string, mostBase64 int) {
 	raw, err := base64.StdEncoding.DecodeString(data)
 	c.want(err == nil && !strings.ContainsAny(data, "\r\n"), "an image is not base64: %v", err)
@@ -55,19 +55,19 @@ func (c *checker) image(mime, data string, mostBase64 int) {
 	c.want(slices.Contains(taken, mime) && mime == found, "an image is said to be %q and is %q", mime, found)
 }
 
-// link checks what the provider fetches.
+// link checks a URL that the provider fetches.
 func (c *checker) link(v any) {
 	u, err := url.Parse(str(v))
 	c.want(err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil, "a URL is %q", v)
 }
 
-// pdf checks a file that is a PDF.
+// pdf checks a PDF file.
 func (c *checker) pdf(mime, data string) {
 	raw, err := base64.StdEncoding.DecodeString(data)
 	c.want(err == nil && mime == "application/pdf" && strings.HasPrefix(string(raw), "%PDF-"), "a file is said to be %q and is no PDF: %v", mime, err)
 }
 
-// imageURL checks an image that is given as a URL, or as data in one.
+// imageURL checks an image that is given by a URL or a data URL.
 func (c *checker) imageURL(url string) {
 	if strings.HasPrefix(url, "data:") {
 		c.dataURL(url)
@@ -76,7 +76,7 @@ func (c *checker) imageURL(url string) {
 	c.link(url)
 }
 
-// dataURL checks an image that is given as data in a URL.
+// dataURL checks an image in a data URL.
 func (c *checker) dataURL(url string) {
 	head, data, ok := strings.Cut(url, ";base64,")
 	mime, isData := strings.CutPrefix(head, "data:")
@@ -84,8 +84,8 @@ func (c *checker) dataURL(url string) {
 	c.image(mime, data, 0)
 }
 
-// speaks checks that the user has said something, and that nobody but the user, or
-// a tool, or the system, speaks last.
+// speaks checks that the user has said something, and that the last message is of the user, a tool,
+// or the system.
 func (c *checker) speaks(roles []string) {
 	c.at = "roles"
 	c.want(slices.Contains(roles, "user"), "the user says nothing: %v", roles)

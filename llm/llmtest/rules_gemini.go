@@ -55,8 +55,8 @@ func (c *checker) geminiData(mime, data string) {
 	}
 }
 
-// geminiParts returns the calls and the results by id and name, and checks that
-// each part is one thing.
+// geminiParts returns the ids and names of the calls and the results. It checks that each part has
+// exactly one kind.
 func (c *checker) geminiParts(parts []obj) (calls, results []string) {
 	for _, p := range parts {
 		kinds := 0

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// compatibleRules are those of servers that are not OpenAI's: the form of ids is
-// their own.
+// compatibleRules are the rules of servers other than OpenAI's, which have their own forms of ids.
 func compatibleRules(c *checker, body obj) {
 	c.anyID = true
 	openAIRules(c, body)
@@ -70,7 +69,7 @@ func (c *checker) arguments(call obj) {
 	c.want(strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text)), "a call of %v with %q", call["name"], text)
 }
 
-// openAIContent is a text, or parts of the given types.
+// openAIContent checks a content: a text, or parts of the given types.
 func (c *checker) openAIContent(content any, text, image string) {
 	parts, isList := content.([]any)
 	if !isList {
@@ -111,8 +110,8 @@ func detailOf(p obj, image string) any {
 	return p["detail"]
 }
 
-// openAIFile checks that a file is given in one way. Chat Completions takes no URL, and
-// of data PDF alone.
+// openAIFile checks that a file is given in exactly one way. Chat Completions accepts no URL, and
+// as data only PDF.
 func (c *checker) openAIFile(f obj, chat bool) {
 	given := 0
 	for _, member := range []string{"file_id", "file_url", "file_data"} {
@@ -158,7 +157,7 @@ func responsesRules(c *checker, body obj) {
 type responsesRun struct {
 	*checker
 	calls, results []string
-	waiting        bool // reasoning has come, and not what it led to
+	waiting        bool // reasoning without the item that must follow it
 	reasonings     map[string]bool
 }
 
@@ -197,7 +196,7 @@ func (r *responsesRun) reasoning(item obj) {
 	r.want(hasSummary && str(item["encrypted_content"]) != "", "reasoning is %v", item)
 }
 
-// settle closes a round of calls and results.
+// settle ends a round of calls and results.
 func (r *responsesRun) settle() {
 	r.answered(r.calls, r.results)
 	r.calls, r.results = nil, nil

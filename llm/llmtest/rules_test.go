@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// The checker finds what a provider refuses: each of these requests is one change
-// away from one that it accepts.
+// The checker refuses what a provider refuses. Each of these requests differs in one place from a
+// valid one.
 func TestTheCheckerRefusesWhatProvidersRefuse(t *testing.T) {
 	for name, w := range map[string]struct {
 		wire    llmtest.Wire

@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-// Wire is how one provider's API streams an answer.
+// Wire is the wire protocol of a provider's API.
 type Wire struct {
-	// before, text, after and end give the data lines of the parts of a stream.
+	// before, text, after and end return the data lines of the parts of a stream.
 	before, text, after, end func(Answer) []any
 	named                    bool // events have names
 	done                     string
 	rules                    func(*checker, obj)
 }
 
-// Request is what a fake server got.
+// Request is a request that a fake server received.
 type Request struct {
 	Path   string
 	Header http.Header
@@ -27,8 +27,8 @@ type Request struct {
 	Raw    []byte
 }
 
-// Server plays one answer after the other; the last one again and again. A
-// request that the real API would refuse fails the test.
+// Server returns its answers in order, and repeats the last one. A request that the real API would
+// refuse fails the test.
 type Server struct {
 	URL string
 
@@ -41,7 +41,7 @@ type Server struct {
 	gots []Request
 }
 
-// NewServer starts a server on loopback, ended with the test.
+// NewServer starts a server on loopback, which stops at the end of the test.
 func NewServer(t testing.TB, wire Wire, answers ...Answer) *Server {
 	t.Helper()
 	s := &Server{t: t, wire: wire, answers: answers, closing: make(chan struct{})}
@@ -55,7 +55,7 @@ func NewServer(t testing.TB, wire Wire, answers ...Answer) *Server {
 	return s
 }
 
-// Requests are those that have come, in order.
+// Requests returns the received requests, in order.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,10 +65,10 @@ func (s *Server) Requests() []Request {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the client has gone
+		return // the client has disconnected
 	}
 	got := Request{Path: r.URL.Path, Header: r.Header.Clone(), Raw: raw}
-	_ = json.Unmarshal(raw, &got.Body) // what is not JSON shows as a nil body
+	_ = json.Unmarshal(raw, &got.Body) // Body stays nil if it is not JSON
 	if err := s.wire.Check(raw); err != nil {
 		s.t.Errorf("the provider would refuse this request: %v\n%s", err, raw)
 	}
@@ -159,5 +159,5 @@ func (s *Server) raw(w io.Writer, name, data string) {
 
 type obj = map[string]any
 
-// verbatim is an event as it stands; marshalling would compact it.
+// verbatim is an event that is sent unchanged; marshalling would compact it.
 type verbatim string

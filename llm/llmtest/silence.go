@@ -27,7 +27,7 @@ func testHangAfter(t *testing.T, r Remote) {
 	}
 }
 
-// The listener's backlog takes the connection, and nobody ever answers.
+// The listener's backlog accepts the connection, and no server ever replies.
 func testDeadHandshake(t *testing.T, r Remote) {
 	l := listen(t)
 	p := r.At(t, "https://"+l.Addr().String(), llm.TransportConfig{ConnectTimeout: 50 * time.Millisecond})
@@ -51,11 +51,11 @@ func listen(t *testing.T) net.Listener {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Close() }) // some tests have closed it
+	t.Cleanup(func() { _ = l.Close() }) // some tests close it themselves
 	return l
 }
 
-// The caller's own deadline is no timeout of the provider's.
+// The caller's own deadline is not reported as a timeout of the provider.
 func testDeadline(t *testing.T, r Remote) {
 	p, _ := r.Serve(t, Answer{HangBefore: true})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

@@ -17,21 +17,20 @@ import (
 
 // Case is a provider under test.
 type Case struct {
-	// Model is the id that the suite calls.
+	// Model is the id of the model that the suite calls.
 	Model string
-	// New creates a provider that gives answers, one a call. A provider that no
-	// server stands behind may leave Status and Header out of account.
+	// New creates a provider that returns the answers, one per call. A provider without a server
+	// may ignore Status and Header.
 	New func(t *testing.T, answers ...Answer) llm.Provider
-	// Unsigned says that thinking comes without the signature of the Answer.
+	// Unsigned reports that thinking has no signature, although the Answer has one.
 	Unsigned bool
-	// NoCacheWrite says that the provider does not count what it writes to its
-	// cache.
+	// NoCacheWrite reports that the provider does not count tokens written to its cache.
 	NoCacheWrite bool
-	// NoReasoningCount says that the provider does not count reasoning tokens.
+	// NoReasoningCount reports that the provider does not count reasoning tokens.
 	NoReasoningCount bool
 }
 
-// Run checks that the provider keeps the contract of llm.Provider.
+// Run checks that the provider follows the contract of llm.Provider.
 func Run(t *testing.T, c Case) {
 	for name, test := range map[string]func(*testing.T, Case){
 		"text":                                testText,
@@ -50,7 +49,7 @@ func Run(t *testing.T, c Case) {
 	}
 }
 
-// Ask calls p and returns the response and the pieces; any error fails the test.
+// Ask calls p and returns the response and the deltas. An error fails the test.
 func Ask(t *testing.T, p llm.Provider, req llm.Request) (*llm.Response, []llm.Delta) {
 	t.Helper()
 	resp, deltas, err := TryAsk(t.Context(), p, req)
@@ -60,7 +59,7 @@ func Ask(t *testing.T, p llm.Provider, req llm.Request) (*llm.Response, []llm.De
 	return resp, deltas
 }
 
-// TryAsk calls p and returns all that came of it.
+// TryAsk calls p and returns the response, the deltas and the error.
 func TryAsk(ctx context.Context, p llm.Provider, req llm.Request) (*llm.Response, []llm.Delta, error) {
 	var deltas []llm.Delta
 	resp, err := p.Stream(ctx, req, func(d llm.Delta) error {
@@ -90,7 +89,7 @@ func (c Case) request(text string) llm.Request {
 	return llm.Request{Model: c.Model, Messages: []perdure.Message{perdure.UserText(text)}}
 }
 
-// checkFold holds streaming and the returned content against each other.
+// checkFold compares the folded deltas with the returned content.
 func checkFold(t *testing.T, resp *llm.Response, deltas []llm.Delta) {
 	t.Helper()
 	unsigned := cmpopts.IgnoreFields(perdure.Part{}, "TextSignature", "ThinkingSignature", "Redacted", "Native")
@@ -265,8 +264,8 @@ func testTwoTurns(t *testing.T, c Case) {
 	}
 }
 
-// Answered makes the messages that follow a response whose calls all have the
-// result: the response, with ids of ours, and one result for each call.
+// Answered returns the messages that follow a response: the response with our ids, and for each
+// call the given result.
 func Answered(resp *llm.Response, result string) []perdure.Message {
 	content := resp.Content
 	content.Parts = append([]perdure.Part(nil), resp.Parts...)
@@ -285,7 +284,7 @@ func Answered(resp *llm.Response, result string) []perdure.Message {
 	return messages
 }
 
-// Result is the message that answers a call.
+// Result returns the message that answers a call.
 func Result(callID, tool string, parts ...perdure.Part) perdure.Message {
 	return perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: []perdure.Part{{
 		Type: perdure.PartToolResult, ToolCallID: callID, ToolName: tool, Parts: parts,

@@ -7,8 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Gemini is the wire of the Gemini API. Arguments stand on it as JSON, as they
-// are written in the Answer.
+// Gemini is the wire of the Gemini API. It sends arguments as JSON, unchanged from the Answer.
 var Gemini = Wire{
 	rules: geminiRules,
 	before: func(a Answer) []any {

@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// OpenAIResponses is the wire of the Responses API. Its items share one
-// placeholder id, as those of some servers do.
+// OpenAIResponses is the wire of the Responses API. All items have the same placeholder id, as with
+// some servers.
 var OpenAIResponses = Wire{
 	rules:  responsesRules,
 	named:  true,

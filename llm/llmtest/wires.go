@@ -68,7 +68,7 @@ func anthropicCalls(a Answer) []any {
 	return events
 }
 
-// details tells a part of the output tokens, null where it is not known.
+// details returns the details of the output tokens, null if the count is unknown.
 func details(member string, count *int64) any {
 	if count == nil {
 		return nil
@@ -93,7 +93,7 @@ var OpenAIOfficial = func() Wire {
 	return w
 }()
 
-// OpenAI is the wire of Chat Completions at servers that are compatible with it.
+// OpenAI is the wire of Chat Completions at compatible servers.
 var OpenAI = Wire{
 	rules: compatibleRules,
 	done:  "[DONE]",
@@ -131,8 +131,8 @@ var OpenAI = Wire{
 	},
 }
 
-// openAICalls interleaves the arguments of parallel calls: first all starts and
-// first halves, then the rest.
+// openAICalls interleaves the arguments of parallel calls: first all starts with the first halves,
+// then the rest.
 func openAICalls(a Answer) []any {
 	var firsts, seconds []any
 	for i, call := range a.Calls {

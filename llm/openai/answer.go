@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// answer folds the chunks of one stream.
+// answer assembles the chunks of one stream.
 type answer struct {
 	builder *llm.Builder
 	calls   toolCalls
@@ -68,8 +68,8 @@ func (a *answer) delta(d openai.ChatCompletionChunkChoiceDelta) error {
 	return nil
 }
 
-// reasoningFieldNames are the fields in which servers stream reasoning. The name
-// is kept as the part's signature: it says where the text goes back to.
+// reasoningFieldNames are the fields in which servers stream reasoning. The part's signature stores
+// the name, so that the text is sent back in the same field.
 var reasoningFieldNames = []string{"reasoning_content", "reasoning"}
 
 func isReasoningField(name string) bool {
@@ -83,7 +83,7 @@ func isReasoningField(name string) bool {
 
 func reasoningText(d openai.ChatCompletionChunkChoiceDelta) (field, text string) {
 	for _, field := range reasoningFieldNames {
-		// A field that is not a string is some other server's own.
+		// A field that is not a string belongs to another protocol.
 		if err := json.Unmarshal([]byte(d.JSON.ExtraFields[field].Raw()), &text); err == nil && text != "" {
 			return field, text
 		}
@@ -99,8 +99,8 @@ func (a *answer) think(field, text string) error {
 	return nil
 }
 
-// count splits the prompt: what was read from or written to the cache is no
-// input of its own.
+// count splits the prompt's tokens: tokens read from or written to the cache are not counted as
+// input.
 func (a *answer) count(u openai.CompletionUsage) {
 	d := u.PromptTokensDetails
 	a.usage.CacheRead, a.usage.CacheWrite = d.CachedTokens, d.CacheWriteTokens
@@ -111,8 +111,8 @@ func (a *answer) count(u openai.CompletionUsage) {
 	}
 }
 
-// finish needs a finish reason: a stream without one broke off, also where a
-// gateway closed it in order.
+// finish returns the response. It requires a finish reason: a stream without one was interrupted,
+// even if a gateway closed it normally.
 func (a *answer) finish(model string, prices llm.Prices) (*llm.Response, error) {
 	switch a.reason {
 	case "":

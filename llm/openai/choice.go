@@ -16,7 +16,7 @@ func (p *Provider) Abilities() []llm.Ability {
 	return []llm.Ability{llm.AbleToChooseTools, llm.AbleToCallOneTool, llm.AbleToFormat, llm.AbleToSayObject}
 }
 
-// setChoice sets how tools are called and what the text has to be.
+// setChoice sets the tool choice and the text format.
 func setChoice(p *openai.ChatCompletionNewParams, req llm.Request) {
 	switch req.ToolChoice {
 	case "":
@@ -27,7 +27,7 @@ func setChoice(p *openai.ChatCompletionNewParams, req llm.Request) {
 	default:
 		p.ToolChoice.OfAuto = param.NewOpt(req.ToolChoice)
 	}
-	if req.ParallelToolCalls != nil && len(p.Tools) > 0 { // without tools it is refused
+	if req.ParallelToolCalls != nil && len(p.Tools) > 0 { // without tools the API refuses it
 		p.ParallelToolCalls = param.NewOpt(*req.ParallelToolCalls)
 	}
 	if req.Format == nil {

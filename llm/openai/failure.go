@@ -16,7 +16,7 @@ func checkStatus(req *http.Request, next option.MiddlewareNext) (*http.Response,
 	return llm.Checked(Name, req, next)
 }
 
-// failure turns an error of a stream into an *llm.Error.
+// failure converts an error of a stream to an *llm.Error.
 func failure(ctx context.Context, err error) error {
 	var event *ssestream.StreamError
 	if ctx.Err() == nil && errors.As(err, &event) {

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// A server that is compatible with OpenAI gets the ids that it made back as they
-// came, as Kimi's, whose models look for the tool's name in them.
+// A compatible server receives its own ids unchanged. Kimi's models, for instance, read the tool's
+// name from them.
 func TestIDsOfCompatibleServersGoBackVerbatim(t *testing.T) {
 	first := llmtest.Answer{Calls: []llmtest.Call{
 		{ID: "functions.list:0", Name: "list", Arguments: `{"a":1}`}, {ID: "functions.list:1", Name: "list", Arguments: `{"a":2}`},
@@ -21,7 +21,7 @@ func TestIDsOfCompatibleServersGoBackVerbatim(t *testing.T) {
 	for i := range 2 {
 		resp, _ := llmtest.Ask(t, p, req)
 		messages := llmtest.Answered(resp, "x")
-		for n := range messages { // ids of ours are unique in a run
+		for n := range messages { // our ids are unique in a run
 			for k := range messages[n].Parts {
 				part := &messages[n].Parts[k]
 				if part.ID != "" {
@@ -59,7 +59,7 @@ func TestIDsOfCompatibleServersGoBackVerbatim(t *testing.T) {
 	if calls[0] != "functions.list:0" || calls[1] != "functions.list:1" {
 		t.Errorf("the ids went back as %v", calls)
 	}
-	if calls[2] == calls[0] || calls[3] == calls[1] { // the server gave them again
+	if calls[2] == calls[0] || calls[3] == calls[1] { // the server repeated the ids
 		t.Errorf("ids stand twice: %v", calls)
 	}
 }

@@ -43,7 +43,7 @@ func TestLimits(t *testing.T) {
 		if err := json.Unmarshal(text, &got); err != nil {
 			t.Fatal(err)
 		}
-		delete(got, "messages") // required, so always there
+		delete(got, "messages") // required, so always present
 		delete(got, "model")
 		if err := json.Unmarshal([]byte(c.want), &want); err != nil {
 			t.Fatal(err)

@@ -1,5 +1,5 @@
-// Package openai speaks the OpenAI Chat Completions API, and that of the many
-// compatible servers, through the official SDK.
+// Package openai is a provider for the OpenAI Chat Completions API and for the many compatible
+// servers. It uses the official SDK.
 package openai
 
 import (
@@ -12,22 +12,22 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Name is the provider's name as models are written.
+// Name is the provider's name in the names of models.
 const Name = "openai"
 
-// Config of the provider.
+// Config configures the provider.
 type Config = llm.Config
 
 // Provider implements llm.Provider.
 type Provider struct{ config Config }
 
-// New makes the provider. It reads no environment of its own: a key that
-// Endpoints does not name is never sent.
+// New creates the provider. It reads no environment variables: a key that Endpoints does not name
+// is never sent.
 func New(config Config) *Provider {
 	return &Provider{config: config.Normal()}
 }
 
-// Name is "openai".
+// Name returns "openai".
 func (p *Provider) Name() string { return Name }
 
 // Endpoints implements llm.Endpointed.
@@ -48,7 +48,7 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.De
 func (p *Provider) call(ctx context.Context, to llm.Connection, req llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
 	completions := openai.NewChatCompletionService(options(p.config.Client, to)...)
 	stream := completions.NewStreaming(ctx, params(req, serverAt(to.BaseURL)))
-	defer func() { _ = stream.Close() }() // all that was wanted has been read
+	defer func() { _ = stream.Close() }() // the stream has been read
 	answer := newAnswer(emit)
 	for stream.Next() {
 		if err := answer.take(stream.Current()); err != nil {
@@ -64,7 +64,7 @@ func (p *Provider) call(ctx context.Context, to llm.Connection, req llm.Request,
 	return answer.finish(req.Model, p.config.Prices)
 }
 
-// options sets all that the SDK would otherwise take from the environment.
+// options sets all options that the SDK would otherwise read from the environment.
 func options(client *http.Client, to llm.Connection) []option.RequestOption {
 	opts := []option.RequestOption{
 		option.WithHTTPClient(client),

@@ -15,9 +15,9 @@ import (
 
 type message = openai.ChatCompletionMessageParamUnion
 
-// params makes the request. It depends on req and the server alone, and what it
-// makes of a message does not depend on later ones, so that the prefix stays
-// the same from turn to turn and the prompt cache hits.
+// params creates the request. It depends only on req and the server, and the form of a message does
+// not depend on later messages. So the prefix stays the same from turn to turn, and the prompt
+// cache hits.
 func params(req llm.Request, s server) openai.ChatCompletionNewParams {
 	req = llm.Outward(req, llm.OutwardRules{Provider: Name, Takes: takes})
 	p := openai.ChatCompletionNewParams{
@@ -43,7 +43,7 @@ func tool(t llm.ToolSpec) openai.ChatCompletionToolUnionParam {
 		f.Strict = param.NewOpt(*t.Strict)
 	}
 	if len(t.Schema) > 0 {
-		// As it is: a map would lose the order of its keys.
+		// The schema is passed on unchanged; a map would lose the order of its keys.
 		f.SetExtraFields(map[string]any{"parameters": json.RawMessage(t.Schema)})
 	}
 	return openai.ChatCompletionFunctionTool(f)
@@ -80,8 +80,7 @@ type converter struct {
 	out   []message
 }
 
-// user sends one text as a string, which every server takes, and anything else
-// as parts.
+// user sends a single text as a string, which every server accepts, and anything else as parts.
 func (c *converter) user(parts []perdure.Part) {
 	content := contentParts(parts)
 	switch {
@@ -129,8 +128,8 @@ func (c *converter) assistant(m perdure.Message) {
 	c.out = append(c.out, message{OfAssistant: &a})
 }
 
-// reasoningFields returns a model's own reasoning back with its tool calls, in
-// the field it came in: servers that stream it want it there.
+// reasoningFields returns a model's own reasoning for a message with tool calls, in the field in
+// which it was received. Servers that stream reasoning expect it there.
 func (c *converter) reasoningFields(m perdure.Message) map[string]any {
 	fields := map[string]any{}
 	for _, p := range m.Parts {
@@ -143,14 +142,14 @@ func (c *converter) reasoningFields(m perdure.Message) map[string]any {
 	return fields
 }
 
-// results sends one tool message for each result, and the images and files, which
-// tool messages do not take, in a user message after the last.
+// results sends one tool message per result. Images and files, which tool messages cannot have,
+// follow in a user message after the last result.
 func (c *converter) results(results []perdure.Part) {
 	var images []perdure.Part
 	for _, r := range results {
 		text, pictures := resultText(r)
 		id, known := c.ids[r.ToolCallID]
-		if !known { // its call is not on the path: the provider's complaint shall name it
+		if !known { // the call is not on the path; the provider's error shall name it
 			id = r.ToolCallID
 		}
 		c.out = append(c.out, openai.ToolMessage(text, id))

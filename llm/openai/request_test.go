@@ -14,7 +14,7 @@ import (
 
 const model = "gpt-4o"
 
-// sent returns the body of the request that p makes of req.
+// sent returns the body of the request that p sends for req.
 func sent(t *testing.T, req llm.Request) map[string]any {
 	t.Helper()
 	p, server := remote.Serve(t, llmtest.Answer{Text: []string{"ok"}})
@@ -85,7 +85,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// Reasoning goes back to the model that reasoned, and to no other.
+// Reasoning is sent back only to the model that made it.
 func TestForeignReasoningIsDropped(t *testing.T) {
 	call := perdure.Part{Type: perdure.PartToolCall, ID: "own-1", Name: "f", RawArguments: `{}`}
 	thought := perdure.Part{Type: perdure.PartThinking, Thinking: "hm", ThinkingSignature: "reasoning"}
@@ -102,7 +102,7 @@ func TestForeignReasoningIsDropped(t *testing.T) {
 	}
 }
 
-// Trap 39: what was sent for a message does not change in later turns.
+// The sent form of a message does not change in later turns.
 func TestTrap39PrefixIsStable(t *testing.T) {
 	p, server := remote.Serve(t,
 		llmtest.Answer{Thinking: "hm", Calls: []llmtest.Call{{ID: "call_1", Name: "list", Arguments: `{"b":1,"a":2.0}`}}, Usage: perdure.Usage{Output: 1}},

@@ -11,11 +11,10 @@ import (
 	"github.com/perdure/perdure/llm/internal/gpt"
 )
 
-// server is what differs between OpenAI and the servers that are compatible
-// with it.
+// server describes the differences between OpenAI and compatible servers.
 type server struct {
 	official bool
-	strict   bool // refuses members that it does not know
+	strict   bool // refuses unknown members
 	ids      llm.IDRule
 }
 
@@ -31,9 +30,8 @@ func serverAt(baseURL string) server {
 	return s
 }
 
-// setLimits sets the token limit, the reasoning effort and the sampling.
-// Compatible servers often know max_tokens only; OpenAI's reasoning models
-// refuse it.
+// setLimits sets the token limit, the reasoning effort and the sampling. Many compatible servers
+// know only max_tokens, which OpenAI's reasoning models refuse.
 func setLimits(p *openai.ChatCompletionNewParams, req llm.Request, s server) {
 	reasons, off := gpt.Reasoning(req.Model)
 	if req.MaxTokens > 0 {
@@ -63,7 +61,7 @@ func setLimits(p *openai.ChatCompletionNewParams, req llm.Request, s server) {
 	}
 }
 
-// setHints sets what the provider passes on or keeps beside the model.
+// setHints sets the hints that the provider accepts.
 func setHints(p *openai.ChatCompletionNewParams, req llm.Request, s server) {
 	if gpt.Verbosity(req.Model) {
 		p.Verbosity = openai.ChatCompletionNewParamsVerbosity(req.Verbosity)

@@ -8,10 +8,10 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// toolCalls finds the call that each fragment of a stream belongs to. By the
-// book the first fragment of a call has index, id and name, and later ones the
-// index. Servers also repeat id and name in every fragment, send every call
-// with index 0, leave the index out, or leave the id empty.
+// toolCalls finds the call to which each fragment of a stream belongs. By the specification, the
+// first fragment of a call has index, id and name, and later ones have the index. Some servers
+// repeat id and name in every fragment, send every call with index 0, omit the index, or leave the
+// id empty.
 type toolCalls struct {
 	calls *llm.Calls
 	known []*entry
@@ -22,11 +22,11 @@ type entry struct {
 	call     *llm.Call
 	index    int64
 	hasIndex bool
-	// empty holds back arguments that are just {}: with some servers these only
-	// stand for "to follow".
+	// empty holds back arguments that are just {}. Some servers send {} as a placeholder for
+	// arguments that follow.
 	empty string
-	// again is a fragment that named the call again after its arguments were
-	// whole: the start of another call if arguments follow.
+	// again is a fragment that repeated the call's name after its arguments were complete. It
+	// begins another call if arguments follow.
 	again *fragment
 }
 
@@ -44,7 +44,7 @@ func fragmentOf(d openai.ChatCompletionChunkChoiceDeltaToolCall) fragment {
 		id: d.ID, name: d.Function.Name, arguments: d.Function.Arguments,
 	}
 	if raw := d.Function.JSON.Arguments.Raw(); f.arguments == "" && strings.HasPrefix(raw, "{") {
-		f.arguments = string(llm.Escaped([]byte(raw))) // an object where the API has a string
+		f.arguments = string(llm.Escaped([]byte(raw))) // an object instead of the API's string
 	}
 	return f
 }
@@ -91,7 +91,7 @@ func (t *toolCalls) append(e *entry, arguments string) error {
 	return t.calls.Append(e.call, arguments)
 }
 
-// finish settles all calls.
+// finish ends all calls.
 func (t *toolCalls) finish() error {
 	for _, e := range t.known {
 		if err := t.calls.Append(e.call, e.empty); err != nil {
@@ -101,7 +101,7 @@ func (t *toolCalls) finish() error {
 	return t.calls.Finish()
 }
 
-// find returns the call that f continues, nil if it begins one.
+// find returns the call that f continues, nil if f begins one.
 func (t *toolCalls) find(f fragment) *entry {
 	for i := len(t.known) - 1; i >= 0; i-- {
 		e := t.known[i]
@@ -116,9 +116,8 @@ func (t *toolCalls) find(f fragment) *entry {
 	return nil
 }
 
-// fits reports whether f may belong to e: by id where both have one, otherwise by
-// index, otherwise it is the newest call. Two calls with different ids are
-// never one, whatever their index.
+// fits reports whether f may belong to e: by id if both have one, otherwise by index, otherwise if
+// e is the newest call. Two calls with different ids are never the same, whatever their index.
 func (e *entry) fits(f fragment, newest bool) bool {
 	bothIndexed := e.hasIndex && f.hasIndex
 	switch {
@@ -132,9 +131,9 @@ func (e *entry) fits(f fragment, newest bool) bool {
 	return newest
 }
 
-// endsBefore reports whether f, which fits e by its id or index, begins another
-// call nevertheless: it has another name, or e's arguments are whole and f has
-// a name and brings arguments, or an id where e has none.
+// endsBefore reports whether f, which fits e by its id or index, nevertheless begins another call.
+// That is so if f has another name. It is also so if e's arguments are complete and f has a name,
+// and f has arguments, or an id while e has none.
 func (e *entry) endsBefore(f fragment) bool {
 	if f.name == "" {
 		return false

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// stream returns the data lines of an answer whose deltas are as given.
+// stream returns the data lines of an answer with the given deltas.
 func stream(reason string, deltas ...string) []string {
 	var lines []string
 	for _, d := range deltas {
@@ -37,7 +37,7 @@ func ask(t *testing.T, lines ...string) (*llm.Response, error) {
 	return resp, err
 }
 
-// fragments makes one delta out of each tool call fragment.
+// fragments returns one delta per tool call fragment.
 func fragments(calls ...string) []string {
 	var deltas []string
 	for _, c := range calls {
@@ -46,7 +46,7 @@ func fragments(calls ...string) []string {
 	return deltas
 }
 
-// checkCalls holds the calls against want, written "id name arguments".
+// checkCalls compares the calls with want, in the form "id name arguments".
 func checkCalls(t *testing.T, want []string, deltas []string) {
 	t.Helper()
 	resp, err := ask(t, stream("tool_calls", deltas...)...)
@@ -194,7 +194,7 @@ func TestReasoningFields(t *testing.T) {
 	}
 }
 
-// A finish reason, not the end of the stream, says that the answer is whole.
+// An answer is complete with a finish reason, not with the end of the stream.
 func TestEndings(t *testing.T) {
 	half := `{"id":"c1","choices":[{"index":0,"delta":{"content":"half"},"finish_reason":null}]}`
 	for name, c := range map[string]struct {

@@ -9,16 +9,16 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// answer folds the events of one stream.
+// answer assembles the events of one stream.
 type answer struct {
 	builder *llm.Builder
 	calls   *llm.Calls
 	items   []*item
 	id      string
-	cutBy   string // why the response is incomplete
+	cutBy   string // the reason for which the response is incomplete
 	refused bool
 	usage   perdure.Usage
-	done    bool // the terminal event has come
+	done    bool // the terminal event was received
 }
 
 func newAnswer(emit func(llm.Delta) error) *answer {
@@ -78,8 +78,8 @@ func (a *answer) name(id string) {
 	}
 }
 
-// count splits the input: what was read from or written to the cache is no
-// input of its own. Reasoning is part of the output.
+// count splits the input tokens: tokens read from or written to the cache are not counted as input.
+// Reasoning is part of the output.
 func (a *answer) count(u responses.ResponseUsage) {
 	d := u.InputTokensDetails
 	a.usage.CacheRead, a.usage.CacheWrite = d.CachedTokens, d.CacheWriteTokens
@@ -112,8 +112,8 @@ func (a *answer) arguments(e responses.ResponseStreamEventUnion, text string) er
 	return a.calls.Append(it.call, text)
 }
 
-// wholeArguments adds what the pieces have left out, as servers do that send
-// arguments only whole.
+// wholeArguments appends the rest of the arguments that no delta contained. Some servers send the
+// arguments only at the end.
 func (a *answer) wholeArguments(it *item, whole string) error {
 	if it == nil || it.call == nil {
 		return nil
@@ -121,7 +121,8 @@ func (a *answer) wholeArguments(it *item, whole string) error {
 	return a.calls.Complete(it.call, whole)
 }
 
-// finish needs the terminal event: a stream without one broke off.
+// finish returns the response. It requires the terminal event; a stream without one was
+// interrupted.
 func (a *answer) finish(model string, prices llm.Prices) (*llm.Response, error) {
 	if !a.done {
 		return nil, llm.CutStream(Name)
@@ -149,14 +150,13 @@ func (a *answer) stopReason() perdure.StopReason {
 	return perdure.StopEndTurn
 }
 
-// reasoningBlock is what of a reasoning item is kept beside its encrypted
-// content, each member as it came.
+// reasoningBlock is the stored part of a reasoning item, without its encrypted content. Its members
+// are unchanged.
 type reasoningBlock struct {
 	Type    string          `json:"type"`
 	ID      string          `json:"id,omitempty"`
 	Summary json.RawMessage `json:"summary"`
 	Content json.RawMessage `json:"content,omitempty"`
-	// EncryptedContent is kept as the part's signature, and put back here when
-	// the block goes out.
+	// EncryptedContent is stored as the part's signature, and inserted here when the block is sent.
 	EncryptedContent string `json:"encrypted_content,omitempty"`
 }

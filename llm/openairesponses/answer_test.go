@@ -22,7 +22,7 @@ func said(t *testing.T, lines ...string) (*llm.Response, error) {
 	return resp, err
 }
 
-// A failure in the stream says by its code whether to try again.
+// The code of a failure in the stream determines whether it is retryable.
 func TestFailuresInTheStream(t *testing.T) {
 	for line, want := range map[string]struct {
 		kind      llm.ErrorKind
@@ -57,7 +57,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// Some servers send items only whole, or their arguments only at the end.
+// Some servers send only complete items, or arguments only at the end.
 func TestItemsThatComeWhole(t *testing.T) {
 	resp, err := said(t, created,
 		`{"type":"response.output_item.done","output_index":0,"item":{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"S"}}`,
@@ -77,8 +77,8 @@ func TestItemsThatComeWhole(t *testing.T) {
 	}
 }
 
-// Trap 37: reasoning, messages and calls under one placeholder id, or under an
-// id that changes with each event, stay apart.
+// Reasoning, messages and calls with one placeholder id, or with an id that changes in each event,
+// stay separate.
 func TestTrap37PlaceholderIDs(t *testing.T) {
 	for name, id := range map[string]func(string) string{
 		"one for all":      func(string) string { return "__fake_id__" },
@@ -115,7 +115,8 @@ func TestTrap37PlaceholderIDs(t *testing.T) {
 	}
 }
 
-// Sealed reasoning without its seal cannot go back: the provider kept nothing.
+// Reasoning without its encrypted content cannot be sent back, because the provider has not stored
+// it.
 func TestUnsealedReasoningIsOnlyShown(t *testing.T) {
 	resp, err := said(t, created,
 		`{"type":"response.output_item.added","output_index":0,"item":{"id":"rs_1","type":"reasoning","summary":[]}}`,

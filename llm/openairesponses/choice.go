@@ -16,8 +16,7 @@ func (p *Provider) Abilities() []llm.Ability {
 	return []llm.Ability{llm.AbleToChooseTools, llm.AbleToCallOneTool, llm.AbleToFormat, llm.AbleToSayObject}
 }
 
-// setChoice sets how tools are called and what the text has to be. Without tools
-// the API refuses to be told how to call them.
+// setChoice sets the tool choice and the text format. Without tools, the API refuses a tool choice.
 func setChoice(p *responses.ResponseNewParams, req llm.Request) {
 	if len(req.Tools) > 0 {
 		switch req.ToolChoice {
@@ -47,7 +46,7 @@ func format(f *perdure.OutputFormat) responses.ResponseFormatTextConfigUnionPara
 	if f.Description != "" {
 		s.Description = param.NewOpt(f.Description)
 	}
-	// As it is: a map would lose the order of its keys.
+	// The schema is passed on unchanged; a map would lose the order of its keys.
 	s.SetExtraFields(map[string]any{"schema": json.RawMessage(f.Schema)})
 	return responses.ResponseFormatTextConfigUnionParam{OfJSONSchema: s}
 }

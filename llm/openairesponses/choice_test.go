@@ -48,7 +48,7 @@ func TestToolChoiceAndFormatAreSent(t *testing.T) {
 	}
 }
 
-// The schema goes out with its keys in their order, by which models answer.
+// The schema is sent with its keys in order, because models answer in that order.
 func TestTheSchemaIsSentAsItIs(t *testing.T) {
 	p, server := remote.Serve(t, llmtest.Answer{Text: []string{"{}"}})
 	schema := `{"type":"object","properties":{"b":{"type":"string"},"a":{"type":"number"}}}`

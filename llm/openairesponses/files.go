@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// takes reports whether the API takes an image by its URL, or a file: it takes all.
+// takes reports whether the API accepts a part. It accepts all images and files.
 func takes(perdure.Part) bool { return true }
 
 func imageURL(p perdure.Part) string {
@@ -30,8 +30,8 @@ func outputFile(p perdure.Part) *responses.ResponseInputFileContentParam {
 	return &f
 }
 
-// fileOf returns the members of a file, one of the first three of which is set. A name
-// goes with data alone: the API refuses it elsewhere.
+// fileOf returns the members of a file. Exactly one of url, id and data is set. name is set only
+// with data, because the API refuses it otherwise.
 func fileOf(p perdure.Part) (url, id, data, name param.Opt[string]) {
 	switch {
 	case p.URL != "":

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// item is an output item that has begun.
+// item is an open output item.
 type item struct {
 	index int64
 	id    string
@@ -33,10 +33,9 @@ func (a *answer) start(index int64, out responses.ResponseOutputItemUnion) error
 	return a.calls.Append(call, out.Arguments.OfString)
 }
 
-// find returns the open item that an event belongs to, nil if there is none: by
-// its place in the output, which servers get right, and by its id where several
-// are said to stand there. An id alone says little: servers give one to all
-// items, or each event another.
+// find returns the open item of an event, nil if there is none. It searches by the index in the
+// output, which servers send correctly, and by id if several items have the same index. An id is
+// not enough: some servers send the same id for all items, or another id in each event.
 func (a *answer) find(index int64, id string) *item {
 	var found *item
 	for _, it := range a.items {
@@ -51,7 +50,7 @@ func (a *answer) find(index int64, id string) *item {
 	return found
 }
 
-// end settles an item; what its events have left out is taken from the item.
+// end ends an item, and adds the content that the events omitted.
 func (a *answer) end(index int64, out responses.ResponseOutputItemUnion) error {
 	it := a.find(index, out.ID)
 	if it == nil {
@@ -115,7 +114,7 @@ func (a *answer) endReasoning(it *item, out responses.ResponseOutputItemUnion) e
 			return err
 		}
 	}
-	if out.EncryptedContent == "" { // it cannot go back: the provider has not kept it
+	if out.EncryptedContent == "" { // the provider has not stored it, so it cannot be sent back
 		return nil
 	}
 	var block reasoningBlock

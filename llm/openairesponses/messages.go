@@ -41,13 +41,12 @@ type converter struct {
 	model llm.Model
 	ids   map[string]string
 	out   []inputItem
-	// reasonings are the ids that have been given: a server that has one id for
-	// all items of reasoning gets it back once.
+	// reasonings are the ids already sent. A server with one id for all reasoning items receives it
+	// once.
 	reasonings map[string]bool
 }
 
-// user sends one text as a string, which every server takes, and anything else
-// as parts.
+// user sends a single text as a string, which every server accepts, and anything else as parts.
 func (c *converter) user(parts []perdure.Part) {
 	var content responses.ResponseInputMessageContentListParam
 	for _, p := range parts {
@@ -73,8 +72,8 @@ func (c *converter) user(parts []perdure.Part) {
 	}
 }
 
-// assistant makes an item of each part. Reasoning waits for what follows it in
-// the message: alone the API refuses it.
+// assistant adds an item for each part. Reasoning is sent with the part that follows it in the
+// message, because the API refuses reasoning by itself.
 func (c *converter) assistant(m perdure.Message) {
 	var waiting []inputItem
 	add := func(i inputItem) {
@@ -95,8 +94,8 @@ func (c *converter) assistant(m perdure.Message) {
 	}
 }
 
-// said is a text of the model. Its phase, commentary or final answer, goes back
-// to the model that gave it.
+// said returns a text of the model. Its phase, commentary or final answer, is sent only to the
+// model that set it.
 func (c *converter) said(m perdure.Message, p perdure.Part) inputItem {
 	i := responses.ResponseInputItemParamOfMessage(p.Text, responses.EasyInputMessageRoleAssistant)
 	if p.TextSignature != "" && m.Provider == c.model.Provider && m.Model == c.model.ID {
@@ -105,7 +104,7 @@ func (c *converter) said(m perdure.Message, p perdure.Part) inputItem {
 	return i
 }
 
-// reasoning gives a reasoning item back as it came.
+// reasoning returns a reasoning item unchanged.
 func (c *converter) reasoning(p perdure.Part) (inputItem, bool) {
 	var block reasoningBlock
 	if json.Unmarshal(p.Native, &block) != nil || len(block.Summary) == 0 {
@@ -133,8 +132,8 @@ func (c *converter) results(results []perdure.Part) {
 	}
 }
 
-// resultID is the outward id of the call that r answers. One whose call is not
-// on the path keeps its own, so that the provider's complaint names it.
+// resultID returns the outward id of the call that r answers. If the call is not on the path, the
+// result keeps its own id, so that the provider's error names it.
 func (c *converter) resultID(r perdure.Part) string {
 	if id, known := c.ids[r.ToolCallID]; known {
 		return id
@@ -142,7 +141,8 @@ func (c *converter) resultID(r perdure.Part) string {
 	return r.ToolCallID
 }
 
-// output is a string, which every server takes, unless there are images or files.
+// output returns a result's output. It is a string, which every server accepts, unless there are
+// images or files.
 func output(r perdure.Part) responses.ResponseInputItemFunctionCallOutputOutputUnionParam {
 	var texts []string
 	var list responses.ResponseFunctionCallOutputItemListParam

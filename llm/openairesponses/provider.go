@@ -1,7 +1,6 @@
-// Package openairesponses speaks the OpenAI Responses API, and that of
-// compatible servers, through the official SDK. It keeps nothing at the
-// provider: each call sends the whole conversation, with the model's own
-// reasoning encrypted in it.
+// Package openairesponses is a provider for the OpenAI Responses API and for compatible servers. It
+// uses the official SDK. It stores nothing at the provider: each call sends the whole conversation,
+// including the model's own reasoning in encrypted form.
 package openairesponses
 
 import (
@@ -14,22 +13,22 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Name is the provider's name as models are written.
+// Name is the provider's name in the names of models.
 const Name = "openai-responses"
 
-// Config of the provider.
+// Config configures the provider.
 type Config = llm.Config
 
 // Provider implements llm.Provider.
 type Provider struct{ config Config }
 
-// New makes the provider. It reads no environment of its own: a key that
-// Endpoints does not name is never sent.
+// New creates the provider. It reads no environment variables: a key that Endpoints does not name
+// is never sent.
 func New(config Config) *Provider {
 	return &Provider{config: config.Normal()}
 }
 
-// Name is "openai-responses".
+// Name returns "openai-responses".
 func (p *Provider) Name() string { return Name }
 
 // Endpoints implements llm.Endpointed.
@@ -50,7 +49,7 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.De
 func (p *Provider) call(ctx context.Context, to llm.Connection, req llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
 	service := responses.NewResponseService(options(p.config.Client, to)...)
 	stream := service.NewStreaming(ctx, params(req))
-	defer func() { _ = stream.Close() }() // all that was wanted has been read
+	defer func() { _ = stream.Close() }() // the stream has been read
 	answer := newAnswer(emit)
 	for !answer.done && stream.Next() {
 		if err := answer.take(stream.Current()); err != nil {
@@ -66,7 +65,7 @@ func (p *Provider) call(ctx context.Context, to llm.Connection, req llm.Request,
 	return answer.finish(req.Model, p.config.Prices)
 }
 
-// options sets all that the SDK would otherwise take from the environment.
+// options sets all options that the SDK would otherwise read from the environment.
 func options(client *http.Client, to llm.Connection) []option.RequestOption {
 	opts := []option.RequestOption{
 		option.WithHTTPClient(client),

@@ -11,9 +11,8 @@ import (
 	"github.com/perdure/perdure/llm/internal/gpt"
 )
 
-// params makes the request. It depends on req alone, and what it makes of a
-// message does not depend on later ones, so that the prefix stays the same from
-// turn to turn and the prompt cache hits.
+// params creates the request. It depends only on req, and the form of a message does not depend on
+// later messages. So the prefix stays the same from turn to turn, and the prompt cache hits.
 func params(req llm.Request) responses.ResponseNewParams {
 	req = llm.Outward(req, llm.OutwardRules{Provider: Name, Takes: takes})
 	p := responses.ResponseNewParams{
@@ -33,8 +32,8 @@ func params(req llm.Request) responses.ResponseNewParams {
 	return p
 }
 
-// tool says that the schema is not strict unless it has to be, which the API
-// would else assume: it refuses most schemas then.
+// tool returns the specification of a tool. It sets strict to false unless the tool is strict: the
+// API's default is true, and it then refuses most schemas.
 func tool(t llm.ToolSpec) responses.ToolUnionParam {
 	f := &responses.FunctionToolParam{Name: t.Name, Strict: param.NewOpt(false)}
 	if t.Strict != nil {
@@ -47,14 +46,13 @@ func tool(t llm.ToolSpec) responses.ToolUnionParam {
 	if len(schema) == 0 {
 		schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	// As it is: a map would lose the order of its keys.
+	// The schema is passed on unchanged; a map would lose the order of its keys.
 	f.SetExtraFields(map[string]any{"parameters": schema})
 	return responses.ToolUnionParam{OfFunction: f}
 }
 
-// setLimits sets the token limit, the reasoning and the sampling. Models that
-// reason refuse to be told how to sample, and models that do not refuse to give
-// their reasoning encrypted.
+// setLimits sets the token limit, the reasoning and the sampling. The API refuses sampling for
+// models that reason, and encrypted reasoning for models that do not.
 func setLimits(p *responses.ResponseNewParams, req llm.Request) {
 	if req.MaxTokens > 0 {
 		p.MaxOutputTokens = param.NewOpt(int64(req.MaxTokens))
@@ -85,7 +83,7 @@ func setLimits(p *responses.ResponseNewParams, req llm.Request) {
 	}
 }
 
-// setHints sets what the provider passes on or keeps beside the model.
+// setHints sets the hints that the provider accepts.
 func setHints(p *responses.ResponseNewParams, req llm.Request) {
 	if req.User != "" {
 		p.User = param.NewOpt(req.User)

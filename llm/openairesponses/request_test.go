@@ -14,7 +14,7 @@ import (
 
 const model = "gpt-5"
 
-// sent returns the body of the request that p makes of req.
+// sent returns the body of the request that p sends for req.
 func sent(t *testing.T, req llm.Request) map[string]any {
 	t.Helper()
 	p, server := remote.Serve(t, llmtest.Answer{Text: []string{"ok"}})
@@ -39,7 +39,7 @@ func answer(modelID string, parts ...perdure.Part) perdure.Message {
 	return perdure.Message{Role: perdure.RoleAssistant, Content: perdure.Content{Provider: "openai-responses", Model: modelID, Parts: parts}}
 }
 
-// thought is a reasoning item as the provider's answers leave it behind.
+// thought returns a reasoning part as the provider's answers create it.
 func thought(id, text, sealed string) perdure.Part {
 	return perdure.Part{
 		Type: perdure.PartThinking, Thinking: text, ThinkingSignature: sealed,
@@ -95,8 +95,8 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// A model that does not reason refuses to seal its reasoning, one that does
-// refuses a temperature.
+// A model that does not reason refuses to encrypt its reasoning. A model that reasons refuses a
+// temperature.
 func TestModelsThatDoNotReason(t *testing.T) {
 	half := 0.5
 	body := sent(t, llm.Request{Model: "gpt-4o", Temperature: &half, Thinking: llm.ThinkingHigh, Messages: []perdure.Message{perdure.UserText("hi")}})
@@ -109,8 +109,7 @@ func TestModelsThatDoNotReason(t *testing.T) {
 	}
 }
 
-// Trap 38: sealed reasoning goes back as it came, to the model that reasoned,
-// and to no other.
+// Encrypted reasoning is sent back unchanged, only to the model that made it.
 func TestTrap38ReasoningGoesBackToItsMaker(t *testing.T) {
 	item := `{"id":"rs_9","type":"reasoning","encrypted_content":"gAAA+/=","summary":[{"type":"summary_text","text":"One <b>"},` +
 		`{"type":"summary_text","text":"two"}],"status":"completed"}`
@@ -159,7 +158,7 @@ func TestTrap38ReasoningGoesBackToItsMaker(t *testing.T) {
 	}
 }
 
-// Trap 39: what was sent for a message does not change in later turns.
+// The sent form of a message does not change in later turns.
 func TestTrap39PrefixIsStable(t *testing.T) {
 	p, server := remote.Serve(t,
 		llmtest.Answer{
@@ -198,7 +197,7 @@ func TestTrap39PrefixIsStable(t *testing.T) {
 	}
 }
 
-// A server that has one id for all its items gets it back once: twice is refused.
+// A server with one id for all its items receives the id once, because it refuses a repeated id.
 func TestTrap37RepeatedReasoningID(t *testing.T) {
 	body := sent(t, llm.Request{Model: model, Messages: []perdure.Message{
 		perdure.UserText("hi"),

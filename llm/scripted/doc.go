@@ -1,11 +1,10 @@
-// Package scripted is a provider that plays conversations from text files: for
-// demonstrations, for the tests of agents, and for trying a deployment without
-// a key. It costs nothing and needs no network.
+// Package scripted is a provider that plays conversations from text files. It is for demonstrations,
+// for the tests of agents, and for trying a deployment without a key. It costs nothing and needs no
+// network.
 //
-// A model is written scripted/FILE, where FILE is a path below the provider's
-// directory. Which turn is played follows from the request alone: a request
-// with n assistant messages gets turn n+1. So any worker can play on after a
-// crash, and a call that is repeated gets the same answer.
+// The name of a model is scripted/FILE, where FILE is a path below the provider's directory. The
+// turn to play depends only on the request: a request with n assistant messages gets turn n+1. So
+// any worker can continue after a crash, and a repeated call gets the same answer.
 //
 // # A script
 //
@@ -30,40 +29,38 @@
 //
 // # Words
 //
-// Each line is a word and what follows it. In a turn:
+// Each line is a word and its operands. The words of a turn are:
 //
-//	text WORDS          says something; text lines that follow one another are lines of one text
+//	text WORDS          the text of the answer; consecutive text lines are lines of one text
 //	thinking WORDS      the same as reasoning
 //	call NAME {JSON}    calls a tool; the JSON may run over several lines. Several calls are made
-//	                    in parallel. NAME alone has the arguments {}.
-//	pace DURATION       waits so long before each later piece (a word, or 16 bytes of arguments)
+//	                    in parallel. NAME without JSON has the arguments {}.
+//	pace DURATION       waits before each later piece (a word, or 16 bytes of arguments)
 //	pause DURATION      waits once
 //	usage in=N out=N reasoning=N cacheRead=N cacheWrite=N
 //	                    the tokens counted; without it a quarter of the bytes
 //	stop REASON         end_turn, tool_use, max_tokens or refusal; without it tool_use after a call
-//	fail KIND MESSAGE   breaks off with an error of package llm: rate_limited, overloaded, timeout,
+//	fail KIND MESSAGE   ends the call with an error of package llm: rate_limited, overloaded, timeout,
 //	                    network, empty_answer, auth, invalid_request, refused, unknown
-//	expect WORDS        fails the call unless WORDS stand in what is new
-//	when WORDS          begins an alternative, played if WORDS stand in what is new
-//	else                begins the alternative played if no other is
+//	expect WORDS        fails the call unless the new messages contain WORDS
+//	when WORDS          begins an alternative, played if the new messages contain WORDS
+//	else                begins the alternative that is played if no other fits
 //
-// What is new are the messages after the last answer: the results of its tool
-// calls and what the user has said since. Of several alternatives the first
-// that fits is played; lines before the first "when" are played in any case. A
-// pace before the first turn holds for all turns.
+// The new messages are those after the last answer: the results of its tool calls and the user's
+// messages. Of several alternatives, the first that fits is played. Lines before the first "when"
+// are always played. A pace before the first turn applies to all turns.
 //
-// "text", "thinking" and "call NAME" also take <<MARK: the lines up to one that
-// is just MARK, exactly as they stand but for the indentation of that last
-// line. In this way a call can have arguments that are not JSON.
+// "text", "thinking" and "call NAME" also accept <<MARK: the following lines up to a line with only
+// MARK are the operand. They are unchanged, except that the indentation of the MARK line is removed
+// from them. In this way a call can have arguments that are not JSON.
 //
-// After its last turn a script answers with an error that says so.
+// After the last turn of a script, the provider returns an error that says so.
 //
 // # The journal
 //
-// With Config.Journal each call appends one line of JSON to that file when it
-// starts, so the file counts the calls that a real provider would have charged:
-// {"at", "model", "turn", "messages", "sha256", "previous"}. The hash sha256 is
-// of system prompt, tools and messages, previous is of the same without the
-// last answer and what came after it. If a prompt is rebuilt byte for byte,
-// previous equals the sha256 of the call before.
+// With Config.Journal, each call appends one line of JSON to that file when it starts:
+// {"at", "model", "turn", "messages", "sha256", "previous"}. So the file counts the calls for which
+// a real provider would have charged. The hash sha256 covers the system prompt, the tools and the
+// messages. The hash previous covers the same without the last answer and the messages after it. If
+// a prompt is rebuilt byte for byte, previous equals the sha256 of the previous call.
 package scripted

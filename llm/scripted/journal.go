@@ -20,7 +20,7 @@ type Call struct {
 	Previous string `json:"previous"`
 }
 
-// appendJournal writes the line in one piece, so that workers may share a file.
+// appendJournal writes the line in one write, so that workers may share a file.
 func appendJournal(path string, req llm.Request, turn int) error {
 	prompt, err := llm.PromptOf(req)
 	if err != nil {
@@ -39,7 +39,7 @@ func appendJournal(path string, req llm.Request, turn int) error {
 		return err
 	}
 	if _, err := file.Write(append(line, '\n')); err != nil {
-		_ = file.Close() // the first error says more
+		_ = file.Close() // the first error is more specific
 		return err
 	}
 	return file.Close()

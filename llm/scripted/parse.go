@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// parse reads a script; errors name the line.
+// parse parses a script. Errors name the line.
 func parse(text string) (*script, error) {
 	p := &parser{lines: strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")}
 	for p.next() {
@@ -31,12 +31,12 @@ func parse(text string) (*script, error) {
 
 type parser struct {
 	lines      []string
-	at         int // the number of the line that word and rest are from, from 1
+	at         int // number of the line of word and rest, from 1
 	word, rest string
 	script     script
 }
 
-// next goes to the next line that is neither empty nor a comment.
+// next advances to the next line that is neither empty nor a comment.
 func (p *parser) next() bool {
 	for p.at < len(p.lines) {
 		line := strings.TrimSpace(p.lines[p.at])
@@ -108,7 +108,7 @@ func (p *parser) add(s step) {
 	t.common = append(t.common, s)
 }
 
-// endTurn refuses a turn that would play nothing.
+// endTurn refuses an empty turn.
 func (p *parser) endTurn() error {
 	if len(p.script.turns) == 0 {
 		return nil
@@ -162,7 +162,7 @@ func (p *parser) step() (step, error) {
 	return s, err
 }
 
-// block returns rest, or the lines up to the mark if rest is <<MARK.
+// block returns rest. If rest is <<MARK, it returns the lines up to the mark.
 func (p *parser) block(rest string) (string, error) {
 	mark, isBlock := strings.CutPrefix(rest, "<<")
 	if !isBlock || mark == "" || strings.ContainsAny(mark, " \t") {
@@ -183,8 +183,7 @@ func (p *parser) block(rest string) (string, error) {
 	return "", fmt.Errorf("<<%s has no end", mark)
 }
 
-// call reads a tool's name and its arguments: a block as it stands, or JSON
-// over as many lines as it takes.
+// call parses a tool's name and its arguments: an unchanged block, or JSON over several lines.
 func (p *parser) call() (name, arguments string, err error) {
 	name, rest := cut(p.rest)
 	if name == "" {
@@ -236,7 +235,7 @@ func parseStop(rest string) (perdure.StopReason, error) {
 	return stop, nil
 }
 
-// retryable reports which kinds of failure exist, and which pass.
+// retryable reports, for each valid kind of failure, whether a retry may succeed.
 var retryable = map[llm.ErrorKind]bool{
 	llm.RateLimited: true, llm.Overloaded: true, llm.Timeout: true, llm.Network: true,
 	llm.EmptyAnswer: true, llm.Unknown: true,

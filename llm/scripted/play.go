@@ -12,8 +12,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// argumentPiece is the size of the pieces in which arguments are streamed, in
-// bytes.
+// argumentPiece is the size in bytes of the pieces in which arguments are streamed.
 const argumentPiece = 16
 
 // player plays the steps of one turn.
@@ -24,7 +23,7 @@ type player struct {
 	pace    time.Duration
 	builder *llm.Builder
 	calls   int
-	before  string // the word of the step before
+	before  string // the word of the previous step
 	stop    perdure.StopReason
 	usage   *perdure.Usage
 }
@@ -80,7 +79,7 @@ func (p *player) step(s step) error {
 	return nil
 }
 
-// joined creates a line of one text out of a step that follows one of its kind.
+// joined prepends a line end to the text of a step that follows a step of the same kind.
 func (p *player) joined(s step) string {
 	if p.before == s.word {
 		return "\n" + s.text
@@ -121,7 +120,7 @@ func (p *player) call(s step) error {
 	return p.builder.EndTool(part)
 }
 
-// wait ends early with the context's error.
+// wait waits for d, or returns the context's error.
 func (p *player) wait(d time.Duration) error {
 	if d <= 0 {
 		return p.ctx.Err()
@@ -136,7 +135,7 @@ func (p *player) wait(d time.Duration) error {
 	}
 }
 
-// tokens are those that the script gives, else a quarter of the bytes.
+// tokens returns the script's token counts, or else a quarter of the bytes.
 func (p *player) tokens() perdure.Usage {
 	if p.usage != nil {
 		return *p.usage
@@ -146,13 +145,13 @@ func (p *player) tokens() perdure.Usage {
 
 func quarter(v any) int64 {
 	text, err := json.Marshal(v)
-	if err != nil { // parts with raw JSON of others inside may be malformed
+	if err != nil { // raw JSON in parts may be malformed
 		return 1
 	}
 	return int64(len(text)+3) / 4
 }
 
-// words cuts text after each run of white space.
+// words splits text after each run of white space.
 func words(text string) []string {
 	var out []string
 	start, inSpace := 0, false
@@ -170,7 +169,7 @@ func words(text string) []string {
 	return out
 }
 
-// head is the beginning of s, at most n bytes and at least one character.
+// head returns the beginning of s: at most n bytes, and at least one character.
 func head(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -13,27 +13,25 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Name is the provider's name as models are written.
+// Name is the provider's name in the names of models.
 const Name = "scripted"
 
-// maxScript bounds the size of a script, in bytes.
+// maxScript is the maximum size of a script in bytes.
 const maxScript = 4 << 20
 
-// Config of the provider.
+// Config configures the provider.
 type Config struct {
-	// Dir holds the scripts; a model id is a path below it, and nothing outside
-	// can be reached. Default: the working directory.
+	// Dir is the directory of the scripts. A model id is a path below it; files outside cannot be
+	// reached. Default: the working directory.
 	Dir string
-	// Journal, if set, is a file to which each call is appended; see the package
-	// comment.
+	// Journal, if set, is a file to which each call appends a line; see the package comment.
 	Journal string
 }
 
 // Provider implements llm.Provider.
 type Provider struct{ config Config }
 
-// New makes the provider. The directory is opened at each call, so it may
-// appear later.
+// New creates the provider. The directory is opened at each call, so it may be created later.
 func New(config Config) *Provider {
 	if config.Dir == "" {
 		config.Dir = "."
@@ -41,10 +39,11 @@ func New(config Config) *Provider {
 	return &Provider{config: config}
 }
 
-// Name is "scripted".
+// Name returns "scripted".
 func (p *Provider) Name() string { return Name }
 
-// Abilities implements llm.Able: what a script says it says whatever is asked.
+// Abilities implements llm.Able. All abilities are accepted, because the script determines the
+// answer.
 func (p *Provider) Abilities() []llm.Ability {
 	return []llm.Ability{llm.AbleToChooseTools, llm.AbleToCallOneTool, llm.AbleToFormat, llm.AbleToSayObject}
 }
@@ -82,7 +81,7 @@ func (p *Provider) load(model string) (*script, error) {
 	text, err := p.read(model)
 	if err != nil {
 		var path *os.PathError
-		if errors.As(err, &path) { // without the directory's place on this machine
+		if errors.As(err, &path) { // hides the directory's path on this machine
 			err = path.Err
 		}
 		return nil, refuse("script %s cannot be read: %v", model, err)
@@ -99,7 +98,7 @@ func (p *Provider) read(model string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = root.Close() }() // opened for reading only
+	defer func() { _ = root.Close() }() // opened only for reading
 	file, err := root.Open(filepath.FromSlash(model))
 	if err != nil {
 		return "", err
@@ -116,7 +115,7 @@ func refuse(format string, args ...any) *llm.Error {
 	return &llm.Error{Kind: llm.InvalidRequest, Provider: Name, Message: fmt.Sprintf(format, args...)}
 }
 
-// answers counts the assistant messages: the turns that have been played.
+// answers counts the assistant messages: the number of played turns.
 func answers(messages []perdure.Message) int {
 	n := 0
 	for _, m := range messages {
@@ -127,7 +126,7 @@ func answers(messages []perdure.Message) int {
 	return n
 }
 
-// lastAnswer is the index of the last assistant message, -1 if there is none.
+// lastAnswer returns the index of the last assistant message, -1 if there is none.
 func lastAnswer(messages []perdure.Message) int {
 	for i := len(messages) - 1; i >= 0; i-- {
 		if messages[i].Role == perdure.RoleAssistant {
@@ -137,7 +136,7 @@ func lastAnswer(messages []perdure.Message) int {
 	return -1
 }
 
-// fresh is the text of the messages after the last answer.
+// fresh returns the text of the messages after the last answer.
 func fresh(messages []perdure.Message) string {
 	var texts []string
 	for _, m := range messages[lastAnswer(messages)+1:] {

@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 	}})
 }
 
-// write creates a provider whose test.script is text.
+// write creates a provider with text as its test.script.
 func write(t *testing.T, text string) *scripted.Provider {
 	t.Helper()
 	dir := t.TempDir()

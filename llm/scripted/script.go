@@ -14,7 +14,7 @@ type script struct {
 	turns []turn
 }
 
-// turn is played as its common steps and those of the alternative that fits.
+// turn has common steps, which are always played, and alternatives, of which one is played.
 type turn struct {
 	line         int
 	common       []step
@@ -22,12 +22,12 @@ type turn struct {
 }
 
 type alternative struct {
-	when  string // "" is else
+	when  string // "" means else
 	steps []step
 }
 
-// steps returns what to play when fresh is what has come since the last answer;
-// false if no alternative fits.
+// steps returns the steps to play if fresh is the text since the last answer. It returns false if
+// no alternative fits.
 func (t turn) steps(fresh string) ([]step, bool) {
 	if len(t.alternatives) == 0 {
 		return t.common, true
@@ -48,7 +48,7 @@ func (t turn) steps(fresh string) ([]step, bool) {
 
 func concat(a, b []step) []step { return append(append([]step(nil), a...), b...) }
 
-// step is one line of a turn. word says which fields count.
+// step is one line of a turn. word determines which fields are used.
 type step struct {
 	word     string
 	text     string // text, thinking, expect; the arguments of a call; the message of a failure

@@ -108,7 +108,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// What a script may read ends at its directory.
+// A script can only be read inside the directory.
 func TestConfined(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "secret.script")
 	if err := os.WriteFile(outside, []byte("turn\ntext secret"), 0o600); err != nil {
@@ -167,7 +167,7 @@ func TestJournal(t *testing.T) {
 	req.Messages = append(req.Messages, llmtest.Answered(resp, "r")...)
 	resp, _ = llmtest.Ask(t, p, req)
 	req.Messages = append(append(req.Messages, llmtest.Answered(resp, "")...), perdure.UserText("more"))
-	_, _, err := llmtest.TryAsk(t.Context(), p, req) // a call that fails was paid too
+	_, _, err := llmtest.TryAsk(t.Context(), p, req) // a failed call was paid for, too
 	llmtest.WantError(t, err, llm.Overloaded, true)
 	req.Messages[0] = perdure.UserText("HI")
 	_, _, err = llmtest.TryAsk(t.Context(), p, req)

@@ -7,11 +7,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// chunkSize is how much of a content is in one row.
+// chunkSize is the size in bytes of a content's part in one row.
 const chunkSize = 256 << 10
 
-// Batch is contents of one execution that are stored together. What is added
-// must not be changed any more.
+// Batch is a set of contents of one execution that are stored together. Added contents must not be
+// modified.
 type Batch struct {
 	execution uuid.UUID
 	contents  []content
@@ -31,12 +31,12 @@ type named struct {
 	sum  perdure.Hash
 }
 
-// NewBatch begins a batch.
+// NewBatch creates an empty batch.
 func NewBatch(execution uuid.UUID) *Batch {
 	return &Batch{execution: execution, known: map[perdure.Hash]bool{}}
 }
 
-// Add adds a content, and returns its reference.
+// Add adds a content and returns its reference.
 func (b *Batch) Add(bytes []byte) perdure.BlobRef {
 	sum := perdure.Hash(sha256.Sum256(bytes))
 	ref := perdure.BlobRef{ID: perdure.ContentID(b.execution, sum), Length: int64(len(bytes)), SHA256: sum}
@@ -60,7 +60,7 @@ func (b *Batch) show(p piece) {
 
 func (b *Batch) empty() bool { return len(b.contents)+len(b.names)+len(b.shown) == 0 }
 
-// apply writes the batch. A content that is there already is left as it is.
+// apply writes the batch. Contents that already exist are left unchanged.
 func (b *Batch) apply(t transaction) error {
 	for _, c := range b.contents {
 		if err := b.store(t, c); err != nil {
@@ -105,15 +105,15 @@ func (b *Batch) store(t transaction, c content) error {
 	return nil
 }
 
-// firstChunk is the row of the first chunk of a content; the others follow.
+// firstChunk returns the row id of a content's first chunk. The other chunks follow it.
 func firstChunk(content int64) int64 { return content << 20 }
 
-// dropBytes is about how much one transaction deletes: others wait for it.
+// dropBytes is the approximate number of bytes that one transaction deletes. It is limited because
+// other writes wait.
 const dropBytes = 8 << 20
 
-// dropSome deletes a part of what is kept of an execution, and reports whether
-// there is more. What it leaves free is given back at once: the store's size
-// follows what it keeps.
+// dropSome deletes a part of an execution's contents, and reports whether there is more. It returns
+// the free space to the file system at once.
 func dropSome(t transaction, execution uuid.UUID) (more bool, err error) {
 	ids, err := t.ids(`SELECT id FROM (
 		SELECT id, SUM(length) OVER (ORDER BY id) - length AS before FROM (SELECT id, length FROM contents WHERE execution = ? ORDER BY id LIMIT 256)

@@ -8,12 +8,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// PollAgents implements [perdure.Dispatch]. A claim whose contents cannot be had
-// is given back; the error is given if none is left.
+// PollAgents implements [perdure.Dispatch]. A claim whose contents cannot be read is released. If
+// no claim remains, PollAgents returns the error.
 func (d *Dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	p.Local = true
 	claims, err := d.Dispatch.PollAgents(ctx, p)
-	ctx = context.WithoutCancel(ctx) // a claim that came is taken up
+	ctx = context.WithoutCancel(ctx) // a claim that has arrived is always processed
 	usable := claims[:0]
 	for _, c := range claims {
 		if failed := d.agentClaim(ctx, &c); failed != nil {
@@ -29,8 +29,8 @@ func (d *Dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Ag
 	return usable, err
 }
 
-// agentClaim takes in a claim. What the server has of a LOCAL execution's
-// contents, it has until the first commit: so it is stored before code runs.
+// agentClaim processes a claim. The server has an input of a LOCAL execution only until the first
+// commit, so the contents are stored here before code runs.
 func (d *Dispatch) agentClaim(ctx context.Context, c *perdure.AgentClaim) error {
 	x := c.Execution
 	if x.PersistenceMode != perdure.Local {
@@ -62,8 +62,8 @@ func (d *Dispatch) agentClaim(ctx context.Context, c *perdure.AgentClaim) error 
 	return d.tasks(ctx, x.ID, c.Results)
 }
 
-// begin forgets what an earlier claim left behind: its lease is over, and code
-// that is entered again asks for its steps again.
+// begin removes the state of an earlier claim. Its lease is over, and code that is entered again
+// requests its steps again.
 func (k *kept) begin(fence int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -76,8 +76,8 @@ func (k *kept) begin(fence int64) {
 	}
 }
 
-// addSignals keeps the values of signals: the server erases them once they are
-// consumed, and its log keeps their hashes.
+// addSignals adds the values of signals to the batch. The server erases them once they are
+// consumed; its log keeps the hashes.
 func addSignals(b *Batch, signals []perdure.Signal) {
 	for _, s := range signals {
 		if s.Value != nil {
@@ -86,8 +86,8 @@ func addSignals(b *Batch, signals []perdure.Signal) {
 	}
 }
 
-// PollTasks implements [perdure.Dispatch]. Tasks of this worker's LOCAL
-// executions come from a queue of their own.
+// PollTasks implements [perdure.Dispatch]. It also polls the queue of tasks of this worker's LOCAL
+// executions.
 func (d *Dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	p.Local = true
 	p.Queues = d.withLocal(p.Queues)
@@ -95,7 +95,7 @@ func (d *Dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.Tas
 	return d.taskClaims(context.WithoutCancel(ctx), claims), err
 }
 
-// taskClaims takes in claimed attempts, and returns those that can be run.
+// taskClaims processes claimed attempts, and returns those that can run.
 func (d *Dispatch) taskClaims(ctx context.Context, claims []perdure.TaskClaim) []perdure.TaskClaim {
 	usable := claims[:0]
 	for _, c := range claims {
@@ -111,7 +111,7 @@ func (d *Dispatch) taskClaims(ctx context.Context, claims []perdure.TaskClaim) [
 	return usable
 }
 
-// beginTask forgets what was shown by earlier attempts of the task.
+// beginTask removes the blocks of earlier attempts of the task.
 func (k *kept) beginTask(l perdure.TaskLease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -158,7 +158,7 @@ func (d *Dispatch) withholdFinish(ctx context.Context, f *perdure.TaskFinish) er
 	return d.store.Write(ctx, b)
 }
 
-// silent is the error without its message, which is content.
+// silent returns the error without its message, because the message is content.
 func silent(e *perdure.TaskError) *perdure.TaskError {
 	if e == nil {
 		return nil

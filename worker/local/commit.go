@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Commit implements [perdure.Dispatch]. The contents of a LOCAL execution's
-// commit are on disk here before the server has the commit that names them.
+// Commit implements [perdure.Dispatch]. The contents of a LOCAL execution's commit are on this
+// worker's disk before the server receives the commit.
 func (d *Dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
 	if c.Eager.Slots > 0 {
 		c.Eager.Queues = d.withLocal(c.Eager.Queues)
@@ -24,7 +24,7 @@ func (d *Dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.Commit
 	}
 	reply, err := d.Dispatch.Commit(ctx, c)
 	if perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited) || ctx.Err() != nil && err != nil {
-		return reply, err // the same again, or nothing more in this claim
+		return reply, err // the same commit is repeated, or the claim is over
 	}
 	k.sent()
 	if err != nil {
@@ -34,8 +34,8 @@ func (d *Dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.Commit
 	return d.committed(context.WithoutCancel(ctx), c.Lease, reply)
 }
 
-// committed takes in the answer to a commit. If it cannot, the run is over here:
-// going on would commit something else under a number that was used.
+// committed processes the reply to a commit. If it fails, the run ends here: continuing would
+// commit other data under a number that was used.
 func (d *Dispatch) committed(ctx context.Context, l perdure.Lease, reply perdure.CommitReply) (perdure.CommitReply, error) {
 	reply.Claims = d.taskClaims(ctx, reply.Claims)
 	err := d.keepSignals(ctx, l.ExecutionID, reply.Signals)
@@ -52,8 +52,8 @@ func (d *Dispatch) committed(ctx context.Context, l perdure.Lease, reply perdure
 	return perdure.CommitReply{}, &perdure.Error{Code: perdure.LeaseLost, Message: "the execution was given back", Err: err}
 }
 
-// withholdCommit stores the contents of a commit and puts references in their
-// places. The caller's lists are left as they are: it may send them again.
+// withholdCommit stores the contents of a commit and replaces them with references. It does not
+// modify the caller's slices, because the caller may send them again.
 func (d *Dispatch) withholdCommit(ctx context.Context, k *kept, c *perdure.Commit) error {
 	b := NewBatch(c.Lease.ExecutionID)
 	c.Entries = slices.Clone(c.Entries)
@@ -86,8 +86,8 @@ func (d *Dispatch) withholdCommit(ctx context.Context, k *kept, c *perdure.Commi
 	return d.store.Write(ctx, b)
 }
 
-// withholdEntry checks an entry's content, which the server cannot, and folds
-// its metadata in: they are content, too.
+// withholdEntry checks an entry's content, because the server cannot. It also folds the metadata
+// into the content, because metadata is content, too.
 func (d *Dispatch) withholdEntry(ctx context.Context, b *Batch, e *perdure.NewEntry) error {
 	if e.Blob != nil {
 		if len(e.Metadata) == 0 {
@@ -113,7 +113,7 @@ func (d *Dispatch) withholdEntry(ctx context.Context, b *Batch, e *perdure.NewEn
 	return nil
 }
 
-// stepNote is what is kept of a step's outcome: enough to send its record again.
+// stepNote is a step's outcome in the form stored here. It suffices to send the record again.
 type stepNote struct {
 	Name   string             `json:"name"`
 	Key    string             `json:"key"`
@@ -123,8 +123,8 @@ type stepNote struct {
 
 func stepName(task uuid.UUID) string { return "step:" + task.String() }
 
-// withholdSteps keeps the outcomes of steps under names of their own, so that
-// they are found again even if their commit is lost.
+// withholdSteps stores the outcomes of steps under their own names, so that they are found even if
+// their commit is lost.
 func withholdSteps(b *Batch, steps []perdure.StepRecord) ([]perdure.StepRecord, error) {
 	for i, s := range steps {
 		steps[i].Result = withheld(b, s.Result)
@@ -138,7 +138,7 @@ func withholdSteps(b *Batch, steps []perdure.StepRecord) ([]perdure.StepRecord, 
 	return steps, nil
 }
 
-// with returns the steps of a commit, after those that the server may not have.
+// with returns the steps of a commit, preceded by those that the server may not have.
 func (k *kept) with(steps []perdure.StepRecord) []perdure.StepRecord {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -151,17 +151,16 @@ func (k *kept) with(steps []perdure.StepRecord) []perdure.StepRecord {
 	return all
 }
 
-// sent forgets the steps that the server has now, or has refused: those are
-// found again when they are asked for.
+// sent removes the steps that the server now has or has refused. A refused step is found again when
+// it is requested.
 func (k *kept) sent() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.unsent = nil
 }
 
-// found is the step's record as the server would give it, from the note of an
-// outcome that its commit did not bring to the server. It goes with the next
-// commit.
+// found returns the record of a step whose commit did not reach the server, in the form that the
+// server would return. The next commit includes it.
 func (k *kept) found(note stepNote) *perdure.Task {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// crashDir makes the test's program write into a store until it is killed.
+// crashDir is the variable with the directory into which the test's program writes until it is
+// killed.
 const crashDir = "PERDURE_TEST_CRASH_DIR"
 
 var crashed = uuid.MustParse("0190b3c5-0000-7000-8000-000000000001")
@@ -25,7 +26,7 @@ func crashContent(writer, n int) []byte {
 	return bytes.Repeat(fmt.Appendf(nil, "writer %d content %d;", writer, n), 8000)
 }
 
-// writeForEver tells on standard output what is stored, and does not return.
+// writeForEver prints on standard output what is stored, and does not return.
 func writeForEver(dir string) {
 	s, err := Open(dir)
 	if err != nil {
@@ -52,8 +53,8 @@ func writeForEver(dir string) {
 	group.Wait()
 }
 
-// What a write was told is stored is there after a kill in the middle of
-// others, and nothing that is there is in part.
+// Contents that were reported as stored are complete after a kill during other writes, and no
+// partial content exists.
 func TestKilledWriterLosesNothingStored(t *testing.T) {
 	dir := t.TempDir()
 	done := map[string]bool{}
@@ -98,8 +99,8 @@ func TestKilledWriterLosesNothingStored(t *testing.T) {
 	}
 }
 
-// killed lets a child write until it has told of so many contents, kills it, and
-// gives what it told of.
+// killed lets a child write until it has reported a number of contents, kills it, and returns the
+// reported contents.
 func killed(t *testing.T, dir string, after int) map[string]bool {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
@@ -136,8 +137,8 @@ func killed(t *testing.T, dir string, after int) map[string]bool {
 	return told
 }
 
-// The hash of a block up to each piece leads to the block as it was then, also
-// where a piece was sent again and longer.
+// The hash of a block up to each piece finds the block as it was then, even if a piece was sent
+// again with more text.
 func TestShownBlockIsFoundByEveryHashItHad(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	execution := uuid.New()

@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Dispatch is a server as a worker with a store sees it: whole contents go in
-// and come out, and what passes to the server of LOCAL executions is their
-// skeleton. REMOTE ones pass untouched.
+// Dispatch is a perdure.Dispatch for a worker with a store. Its caller sends and receives whole
+// contents. Of LOCAL executions, the server receives only rows, order, lengths and hashes. Calls
+// about REMOTE executions are passed on unchanged.
 type Dispatch struct {
 	perdure.Dispatch
 	store  *Store
@@ -26,22 +26,22 @@ type Dispatch struct {
 
 var _ perdure.Dispatch = (*Dispatch)(nil)
 
-// kept is a LOCAL execution of which this process has claimed something. It
-// stays known until the execution is promoted: an attempt may end after its
-// execution has.
+// kept is a LOCAL execution from which this process has claimed work. It is kept until the
+// execution is promoted, because an attempt may end after its execution.
 type kept struct {
-	mu     sync.Mutex           // guards what follows
+	mu     sync.Mutex           // guards the fields below
 	unsent []perdure.StepRecord // outcomes of steps that the server may not have
-	blocks map[blockKey]growing // what is being shown
+	blocks map[blockKey]growing // blocks that are being streamed
 }
 
-// blockKey names a block: its source and number.
+// blockKey identifies a block by source and number.
 type blockKey struct {
 	source string
 	block  int64
 }
 
-// Wrap makes the worker's view of a server. A nil logger is slog.Default.
+// Wrap returns a Dispatch that keeps the contents of LOCAL executions in s. A nil logger means
+// slog.Default.
 func Wrap(d perdure.Dispatch, s *Store, logger *slog.Logger) *Dispatch {
 	if logger == nil {
 		logger = slog.Default()
@@ -49,17 +49,17 @@ func Wrap(d perdure.Dispatch, s *Store, logger *slog.Logger) *Dispatch {
 	return &Dispatch{Dispatch: d, store: s, logger: logger, runs: map[uuid.UUID]*kept{}}
 }
 
-// Keeps reports whether the contents of the execution are kept here.
+// Keeps reports whether the contents of the execution are stored here.
 func (d *Dispatch) Keeps(execution uuid.UUID) bool { return d.of(execution) != nil }
 
-// of returns what is known of a LOCAL execution, nil of any other.
+// of returns the LOCAL execution, nil if it is unknown or not LOCAL.
 func (d *Dispatch) of(execution uuid.UUID) *kept {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.runs[execution]
 }
 
-// keep makes the execution known as LOCAL.
+// keep registers the execution as LOCAL.
 func (d *Dispatch) keep(execution uuid.UUID) *kept {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -77,13 +77,13 @@ func (d *Dispatch) release(execution uuid.UUID) {
 	delete(d.runs, execution)
 }
 
-// withLocal adds the queue of this worker's LOCAL executions.
+// withLocal appends the queue of this worker's LOCAL executions.
 func (d *Dispatch) withLocal(queues []string) []string {
 	return append(slices.Clip(queues), perdure.LocalQueue(d.store.id))
 }
 
-// Heartbeat implements [perdure.Dispatch]. The progress of a LOCAL execution's
-// task is content and stays.
+// Heartbeat implements [perdure.Dispatch]. The progress of a LOCAL execution's task is content and
+// is not sent.
 func (d *Dispatch) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	cloned := false
 	for i, t := range h.Tasks {
@@ -98,15 +98,14 @@ func (d *Dispatch) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.
 	return d.Dispatch.Heartbeat(ctx, h)
 }
 
-// errorName and inputName are the names of an execution's error message and
-// input.
+// errorName and inputName are the names of the stored error message and input of an execution.
 const (
 	errorName = "error"
 	inputName = "input"
 )
 
-// Release implements [perdure.Dispatch]. What a panic said of a LOCAL execution
-// stays: it may quote anything.
+// Release implements [perdure.Dispatch]. The message of a LOCAL execution's panic is not sent,
+// because it may contain content.
 func (d *Dispatch) Release(ctx context.Context, r perdure.Release) error {
 	r.Agents = slices.Clone(r.Agents)
 	for i, a := range r.Agents {
@@ -121,12 +120,12 @@ func (d *Dispatch) Release(ctx context.Context, r perdure.Release) error {
 	return d.Dispatch.Release(ctx, r)
 }
 
-// releaseTimeout bounds how long a claim that cannot be used is tried to be
-// given back. If that fails, too, it comes back with the end of its lease.
+// releaseTimeout is the time limit of releasing an unusable claim. If the release fails, the lease
+// expires.
 const releaseTimeout = 5 * time.Second
 
-// giveUp gives an execution back that cannot continue here. Lost contents count
-// like a panic, so that the run fails, visibly, when they stay lost.
+// giveUp releases an execution that cannot continue here. Lost contents count like a panic, so that
+// the run fails visibly if they stay lost.
 func (d *Dispatch) giveUp(ctx context.Context, l perdure.Lease, why error) {
 	d.logger.ErrorContext(ctx, "an execution cannot go on: its contents cannot be had from this worker's store", "execution", l.ExecutionID, "fence", l.Fence, "worker", d.store.id, "error", why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
@@ -140,7 +139,7 @@ func (d *Dispatch) giveUp(ctx context.Context, l perdure.Lease, why error) {
 	}
 }
 
-// failTask ends an attempt that cannot be run, so that its agent learns why.
+// failTask ends an attempt that cannot run, so that its agent learns the reason.
 func (d *Dispatch) failTask(ctx context.Context, l perdure.TaskLease, why error) {
 	d.logger.ErrorContext(ctx, "a task cannot be run: its input cannot be had from this worker's store", "execution", l.ExecutionID, "task", l.TaskID, "attempt", l.Attempt, "worker", d.store.id, "error", why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
@@ -158,8 +157,7 @@ func (d *Dispatch) failTask(ctx context.Context, l perdure.TaskLease, why error)
 	}
 }
 
-// PutBlob implements [perdure.Dispatch]. A content of a LOCAL execution goes
-// into the store.
+// PutBlob implements [perdure.Dispatch]. A content of a LOCAL execution is put into the store.
 func (d *Dispatch) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
 	if !d.Keeps(owner.ExecutionID) {
 		return d.Dispatch.PutBlob(ctx, owner, length, content)
@@ -178,7 +176,7 @@ func (d *Dispatch) PutBlob(ctx context.Context, owner perdure.BlobOwner, length 
 	return refs[0], nil
 }
 
-// GetBlob implements [perdure.Dispatch]. What the store has comes from there.
+// GetBlob implements [perdure.Dispatch]. Contents in the store are read from there.
 func (d *Dispatch) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.ReadCloser, error) {
 	if d.Keeps(execution) {
 		sum, found, err := d.store.sumOf(ctx, blob)
@@ -192,8 +190,7 @@ func (d *Dispatch) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.R
 	return d.Dispatch.GetBlob(ctx, execution, blob)
 }
 
-// ServeContents implements [perdure.Dispatch] for the store's own contents where
-// the source is nil.
+// ServeContents implements [perdure.Dispatch]. If source is nil, it serves the store's contents.
 func (d *Dispatch) ServeContents(ctx context.Context, worker uuid.UUID, source perdure.ContentSource) error {
 	if source == nil {
 		source = d.store

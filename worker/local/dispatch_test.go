@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// recorder is a server that notes what it is sent, and answers what a test sets.
+// recorder is a server that records its calls and returns the test's replies.
 type recorder struct {
 	perdure.Dispatch
 	agents   []perdure.AgentClaim
@@ -149,7 +149,7 @@ const marker = "what-stays-here"
 
 func quoted(what string) json.RawMessage { return json.RawMessage(fmt.Sprintf("%q", marker+" "+what)) }
 
-// marked is a commit with content wherever one can be.
+// marked returns a commit with content in every possible place.
 func (c *scene) marked() perdure.Commit {
 	c.Helper()
 	user, err := perdure.NewMessageEntry(perdure.UserText(marker + " user"))
@@ -186,8 +186,8 @@ func (c *scene) stays(what string, sent any) {
 	}
 }
 
-// No content of a LOCAL execution passes to the server in anything but what it
-// streams, and each is on disk here before the server sees the commit.
+// No content of a LOCAL execution reaches the server except the streamed text. All of it is on disk
+// here before the server receives the commit.
 func TestOnlyTheSkeletonPasses(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	commit := c.marked()
@@ -254,7 +254,7 @@ func TestOnlyTheSkeletonPasses(t *testing.T) {
 	}
 }
 
-// What a REMOTE execution sends passes as it is, and leaves nothing here.
+// Calls about a REMOTE execution are passed on unchanged, and store nothing here.
 func TestRemotePassesUntouched(t *testing.T) {
 	c := newScene(t, perdure.Remote)
 	commit := c.marked()
@@ -279,7 +279,7 @@ func TestRemotePassesUntouched(t *testing.T) {
 	}
 }
 
-// What comes back has its contents again, byte for byte.
+// Replies have their contents again, byte for byte.
 func TestWhatComesBackIsWhole(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	commit := c.marked()
@@ -344,8 +344,8 @@ func TestWhatComesBackIsWhole(t *testing.T) {
 	}
 }
 
-// A step's outcome is found by its key though its commit was lost, and goes with
-// the next commit, once.
+// A step's outcome is found by its key although its commit was lost. The next commit includes it,
+// once.
 func TestStepOfALostCommitIsFoundAndSentAgain(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	c.r.refuse = perdure.Errorf(perdure.LeaseLost, "planned")
@@ -384,8 +384,8 @@ func TestStepOfALostCommitIsFoundAndSentAgain(t *testing.T) {
 	}
 }
 
-// An execution whose content the store has lost is given back with a reason that
-// names execution and worker; after some of that the server ends it.
+// An execution whose content the store has lost is released with a reason that names execution and
+// worker. After some releases the server ends it.
 func TestLostContentGivesTheExecutionBackWithTheReason(t *testing.T) {
 	for name, damage := range map[string]string{"lost": "DELETE FROM contents", "damaged": "UPDATE chunks SET bytes = zeroblob(length(bytes))"} {
 		t.Run(name, func(t *testing.T) {
@@ -420,8 +420,8 @@ func TestLostContentGivesTheExecutionBackWithTheReason(t *testing.T) {
 	}
 }
 
-// What is shown is kept before the server sees it, and a block is found by the
-// hash that it closes with, whatever was sent again.
+// Streamed content is stored before the server receives it. A block is found by its final hash,
+// whatever was sent again.
 func TestShownContentIsKept(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	task := &perdure.TaskLease{ExecutionID: c.id, TaskID: uuid.New(), Attempt: 1}
@@ -457,7 +457,7 @@ func TestShownContentIsKept(t *testing.T) {
 	}
 }
 
-// Once promoted, an execution is REMOTE for the worker that kept it, too.
+// After its promotion, an execution is REMOTE for its former worker, too.
 func TestPromotedExecutionPasses(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	c.claim(&perdure.Execution{ID: c.id, PersistenceMode: perdure.Remote})
@@ -470,7 +470,7 @@ func TestPromotedExecutionPasses(t *testing.T) {
 	}
 }
 
-// An invalid transcript is refused here, where the content is.
+// An invalid transcript is refused here, because only the worker has the content.
 func TestInvalidContentIsRefusedBeforeItIsStored(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	commit := c.marked()

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// A source is 16 bytes of the task's id, zero for the agent itself, and 8 of
-// the attempt or fence.
+// The key of a source has 16 bytes of the task's id, zero for the agent itself, and 8 bytes of the
+// attempt or fence.
 
 func sourceOf(f perdure.Frame) (execution uuid.UUID, source []byte) {
 	switch {
@@ -31,7 +31,7 @@ func isAgentSource(source string) bool { return isSourceOf(source, uuid.Nil) }
 
 func isSourceOf(source string, task uuid.UUID) bool { return source[:len(task)] == string(task[:]) }
 
-// growth is where a block stands once a frame is stored.
+// growth is the state of a block after a frame is stored.
 type growth struct {
 	k    *kept
 	key  blockKey
@@ -39,8 +39,8 @@ type growth struct {
 	ends bool
 }
 
-// Append implements [perdure.Dispatch]. What a LOCAL execution shows is stored
-// before the server sees it: the server passes it on and keeps its hash.
+// Append implements [perdure.Dispatch]. Streamed text of a LOCAL execution is stored here before
+// the server receives it. The server forwards the text and stores only its hash.
 func (d *Dispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 	frames = slices.Clone(frames)
 	grown, err := d.keepShown(ctx, frames)
@@ -56,8 +56,8 @@ func (d *Dispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdur
 	return replies, err
 }
 
-// sumAt returns the hash of a block up to the end of a frame's text. Of a frame
-// that is sent again it is in the store.
+// sumAt returns the hash of a block up to the end of a frame's text. For a repeated frame, the
+// store has the hash.
 func (d *Dispatch) sumAt(ctx context.Context, execution uuid.UUID, p piece, next growing, f perdure.Frame) (perdure.Hash, error) {
 	end := f.Offset + int64(len(f.Text))
 	if end == next.length {
@@ -66,9 +66,8 @@ func (d *Dispatch) sumAt(ctx context.Context, execution uuid.UUID, p piece, next
 	return d.store.sumShown(ctx, execution, p.source, f.Block, end)
 }
 
-// keepShown puts the hashes of blocks into the frames of LOCAL executions, and
-// stores them, in one transaction. It returns by the frames' places where their
-// blocks stand.
+// keepShown adds the hashes of blocks to the frames of LOCAL executions and stores the pieces, in
+// one transaction. It returns the new states of the blocks by the index of the frame.
 func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[int]growth, error) {
 	var batches map[uuid.UUID]*Batch
 	var grown map[int]growth
@@ -92,7 +91,7 @@ func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[i
 		}
 		g := growth{k: k, key: blockKey{string(source), f.Block}, ends: f.Close}
 		at := k.standing(g.key)
-		// Two frames of one block in one batch continue from each other.
+		// Frames of one block in one batch continue each other.
 		for j := range i {
 			if before, ok := grown[j]; ok && before.k == k && before.key == g.key {
 				at = before.next
@@ -162,7 +161,7 @@ func (k *kept) forget(key blockKey) {
 	delete(k.blocks, key)
 }
 
-// forgetEnded forgets blocks that the server has closed.
+// forgetEnded removes blocks that the server has closed.
 func (k *kept) forgetEnded(ends []perdure.BlockEnd) {
 	for _, end := range ends {
 		source := binary.BigEndian.AppendUint64(bytes.Clone(end.Key.TaskID[:]), uint64(end.Key.Attempt))

@@ -9,8 +9,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// After a sync that failed, the store writes no more and says so; after a restart what
-// is stored outlasts a loss of power.
+// After a failed sync, the store stops writing and reports it. After a restart, the stored contents
+// survive a power failure.
 func TestLossOfPowerAfterAFailedSync(t *testing.T) {
 	dir := t.TempDir()
 	d := disktest.New(t, dir)
@@ -60,7 +60,7 @@ func TestLossOfPowerAfterAFailedSync(t *testing.T) {
 	}
 }
 
-// A file that cannot be written fails the store, too.
+// A file that cannot be written also fails the store.
 func TestAFileThatCannotBeWrittenFailsTheStore(t *testing.T) {
 	dir := t.TempDir()
 	d := disktest.New(t, dir)

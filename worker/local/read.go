@@ -13,12 +13,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// wholeInMemory is up to which length a content is read whole to be checked. A
-// longer one is read twice: first to check it, then to hand it on.
+// wholeInMemory is the maximum length of a content that is read whole for its check. A longer one
+// is read twice: first for the check, then for the caller.
 const wholeInMemory = 4 << 20
 
-// Content implements [perdure.ContentSource]. Nothing is handed on that is not
-// what its hash says. Errors: not_found, internal for a content that is damaged.
+// Content implements [perdure.ContentSource]. It returns only content that matches its hash.
+// Errors: not_found; internal for a damaged content.
 func (s *Store) Content(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
 	c, err := s.find(ctx, execution, sum)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Store) Content(ctx context.Context, execution uuid.UUID, sum perdure.Ha
 	return s.reader(ctx, c), nil
 }
 
-// Get returns a content whole. Errors: as Content.
+// Get returns a whole content. Errors: those of Content.
 func (s *Store) Get(ctx context.Context, execution uuid.UUID, sum perdure.Hash) ([]byte, error) {
 	c, err := s.find(ctx, execution, sum)
 	if err != nil {
@@ -54,11 +54,11 @@ func (s *Store) Get(ctx context.Context, execution uuid.UUID, sum perdure.Hash) 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = r.Close() }() // it is in memory
+	defer func() { _ = r.Close() }() // the content is in memory
 	return io.ReadAll(r)
 }
 
-// Named returns the content that has a name, nil if none has. Errors: as Content.
+// Named returns the content with the name, nil if there is none. Errors: those of Content.
 func (s *Store) Named(ctx context.Context, execution uuid.UUID, name string) ([]byte, error) {
 	var raw []byte
 	err := s.readers.QueryRowContext(ctx, "SELECT sha FROM names WHERE execution = ? AND name = ?", execution[:], name).Scan(&raw)
@@ -73,21 +73,21 @@ func (s *Store) Named(ctx context.Context, execution uuid.UUID, name string) ([]
 	return s.Get(ctx, execution, sum)
 }
 
-// Has reports whether anything of the execution is kept.
+// Has reports whether the store has any content of the execution.
 func (s *Store) Has(ctx context.Context, execution uuid.UUID) (bool, error) {
 	var there bool
 	err := s.readers.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM contents WHERE execution = ?)", execution[:]).Scan(&there)
 	return there, unreadable(ctx, err)
 }
 
-// stored is where a content is.
+// stored is the location of a content.
 type stored struct {
 	id, length int64
 	execution  uuid.UUID
 	sum        perdure.Hash
 }
 
-// find looks a content up, nil if there is none.
+// find looks up a content; nil if there is none.
 func (s *Store) find(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (*stored, error) {
 	ref := perdure.ContentID(execution, sum)
 	c := &stored{execution: execution, sum: sum}
@@ -101,8 +101,7 @@ func (s *Store) find(ctx context.Context, execution uuid.UUID, sum perdure.Hash)
 	return c, nil
 }
 
-// sumOf finds the hash that a reference's id stands for; false if it is none of
-// this store.
+// sumOf returns the hash for a reference's id; false if the store does not have the id.
 func (s *Store) sumOf(ctx context.Context, id uuid.UUID) (sum perdure.Hash, found bool, err error) {
 	var raw []byte
 	err = s.readers.QueryRowContext(ctx, "SELECT sha FROM contents WHERE ref = ?", id[:]).Scan(&raw)
@@ -114,7 +113,7 @@ func (s *Store) sumOf(ctx context.Context, id uuid.UUID) (sum perdure.Hash, foun
 }
 
 func (s *Store) whole(ctx context.Context, c *stored) ([]byte, error) {
-	// The buffer's room is the content's, and not what a damaged row claims.
+	// Limit the allocation, because the length in a damaged row may be wrong.
 	content := bytes.NewBuffer(make([]byte, 0, min(c.length, wholeInMemory)+bytes.MinRead))
 	if _, err := content.ReadFrom(s.reader(ctx, c)); err != nil {
 		return nil, err
@@ -122,8 +121,8 @@ func (s *Store) whole(ctx context.Context, c *stored) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// reader reads a content chunk by chunk. In place of its end it gives an error
-// if what was read is not the content.
+// reader reads a content chunk by chunk. Instead of io.EOF it returns an error if the bytes do not
+// match the hash.
 func (s *Store) reader(ctx context.Context, c *stored) io.ReadCloser {
 	return &chunkReader{s: s, ctx: ctx, c: c, next: firstChunk(c.id), hash: sha256.New()}
 }
@@ -190,7 +189,7 @@ func notKept(execution uuid.UUID, sum perdure.Hash) error {
 	return perdure.Errorf(perdure.NotFound, "this worker's store has no content %s of execution %s", sum, execution)
 }
 
-// unreadable says what a failed read means to its caller; nil stays nil.
+// unreadable converts the error of a read for the caller; nil stays nil.
 func unreadable(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

@@ -13,10 +13,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// content puts the content that a reference names in its place. One that the
-// store lacks may still be on the server, as an input is before the first
-// commit. Errors: not_found that names execution and worker, internal for a
-// damaged one.
+// content replaces a reference with its content. A content that the store lacks may still be on the
+// server, such as an input before the first commit. Errors: not_found, which names execution and
+// worker; internal for a damaged content.
 func (d *Dispatch) content(ctx context.Context, execution uuid.UUID, place *json.RawMessage, ref *perdure.BlobRef) error {
 	if *place != nil || ref == nil {
 		return nil
@@ -38,7 +37,7 @@ func (d *Dispatch) fromServer(ctx context.Context, execution uuid.UUID, ref perd
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = r.Close() }() // it was only read
+	defer func() { _ = r.Close() }() // only read
 	content := bytes.NewBuffer([]byte{})
 	if _, err := content.ReadFrom(io.LimitReader(r, ref.Length+1)); err != nil {
 		return nil, err
@@ -50,7 +49,7 @@ func (d *Dispatch) fromServer(ctx context.Context, execution uuid.UUID, ref perd
 	return content.Bytes(), err
 }
 
-// execution fills in what the server does not have of a LOCAL execution.
+// execution adds the contents of a LOCAL execution that the server does not have.
 func (d *Dispatch) execution(ctx context.Context, x *perdure.Execution) error {
 	if err := d.content(ctx, x.ID, &x.Input, x.InputBlob); err != nil {
 		return err
@@ -65,7 +64,7 @@ func (d *Dispatch) execution(ctx context.Context, x *perdure.Execution) error {
 	return d.content(ctx, x.ID, &x.Output, x.OutputBlob)
 }
 
-// taskErrorName is the name of the message of a failed attempt.
+// taskErrorName returns the name of the message of a failed attempt.
 func taskErrorName(task uuid.UUID, attempt int) string {
 	return fmt.Sprintf("error:%s:%d", task, attempt)
 }
@@ -82,8 +81,8 @@ func (d *Dispatch) tasks(ctx context.Context, execution uuid.UUID, tasks []*perd
 	return nil
 }
 
-// task fills in what the server does not have of a task. Its input is left: who
-// scheduled it has it.
+// task adds the contents of a task that the server does not have, except the input, which the
+// scheduler of the task has.
 func (d *Dispatch) task(ctx context.Context, execution uuid.UUID, t *perdure.Task) error {
 	if t.Error == nil || t.Error.Message != "" && t.Error.Message != perdure.KeptByWorker {
 		return d.content(ctx, execution, &t.Result, t.ResultBlob)
@@ -102,7 +101,7 @@ func (d *Dispatch) task(ctx context.Context, execution uuid.UUID, t *perdure.Tas
 	return err
 }
 
-// note returns what is kept of a step's outcome, nil if nothing is.
+// note returns the stored outcome of a step, nil if there is none.
 func (d *Dispatch) note(ctx context.Context, execution, step uuid.UUID) (*stepNote, error) {
 	raw, err := d.store.Named(ctx, execution, stepName(step))
 	if err != nil || raw == nil {
@@ -115,8 +114,7 @@ func (d *Dispatch) note(ctx context.Context, execution, step uuid.UUID) (*stepNo
 	return &n, nil
 }
 
-// Tasks implements [perdure.Dispatch]. The outcome of a step is found even if
-// its commit was lost.
+// Tasks implements [perdure.Dispatch]. It finds the outcome of a step even if its commit was lost.
 func (d *Dispatch) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
 	tasks, err := d.Dispatch.Tasks(ctx, execution, ids)
 	k := d.of(execution)
@@ -147,9 +145,9 @@ func (d *Dispatch) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.End
 	return page, err
 }
 
-// withoutOutcomes says of a page that the outcomes of its records have to be asked
-// for, which Tasks does from the store. The store may also have the outcome of a step
-// whose commit was lost, so a record that is in no page has to be asked for, too.
+// withoutOutcomes marks the records of a page as partial, so that the caller requests their
+// outcomes from Tasks, which reads the store. The store may also have the outcome of a step whose
+// commit was lost. So a record that is on no page must be requested, too.
 func withoutOutcomes(p *perdure.EndedPage) {
 	p.Whole = false
 	for i := range p.Heads {
@@ -188,7 +186,7 @@ func (d *Dispatch) Signals(ctx context.Context, execution uuid.UUID, patterns []
 	return signals, d.keepSignals(ctx, execution, signals)
 }
 
-// keepSignals stores the values of signals before code sees them.
+// keepSignals stores the values of signals before code receives them.
 func (d *Dispatch) keepSignals(ctx context.Context, execution uuid.UUID, signals []perdure.Signal) error {
 	if len(signals) == 0 || !d.Keeps(execution) {
 		return nil

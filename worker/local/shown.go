@@ -13,28 +13,27 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// What code shows while it runs is kept piece by piece, before the server sees
-// it. With each piece goes the hash of the block up to its end: whatever the
-// server closes a block with, it is one of these.
+// Streamed text is stored piece by piece before the server receives it. Each piece has the hash of
+// the block up to the piece's end. So the hash with which the server closes a block is always one
+// of the stored hashes.
 
-// piece is a piece of a block.
+// piece is a part of a block.
 type piece struct {
-	source []byte // the task and its attempt, or the execution's fence
+	source []byte // key of the task's attempt, or of the execution's fence
 	block  int64
-	at     int64 // where it begins
+	at     int64 // offset in the block
 	sum    perdure.Hash
 	text   []byte
 }
 
-// growing is a block that code still adds to.
+// growing is a block that is still being written.
 type growing struct {
 	length int64
 	hash   hash.Hash
 }
 
-// add returns the piece that is new in a frame, and where the block stands with
-// it. A frame that was sent before holds nothing new. The block itself stays as
-// it was until the piece is stored.
+// add returns the new piece of a frame and the state of the block after it. A repeated frame has no
+// new piece. The receiver does not change until the piece is stored.
 func (g *growing) add(source []byte, f perdure.Frame) (p piece, next growing, err error) {
 	next = growing{length: g.length, hash: sha256.New()}
 	if g.hash != nil {
@@ -60,8 +59,8 @@ func cloneHash(h hash.Hash) (hash.Hash, error) {
 	return c.Clone()
 }
 
-// sumShown returns the hash of a block up to the end of a piece; none where no
-// piece ends there.
+// sumShown returns the hash of a block up to the end of a piece. It returns no hash if no piece
+// ends there.
 func (s *Store) sumShown(ctx context.Context, execution uuid.UUID, source []byte, block, end int64) (sum perdure.Hash, err error) {
 	var raw []byte
 	err = s.readers.QueryRowContext(ctx,
@@ -73,7 +72,7 @@ func (s *Store) sumShown(ctx context.Context, execution uuid.UUID, source []byte
 	return sum, unreadable(ctx, err)
 }
 
-// shownContent returns a block as it was when it had the hash.
+// shownContent returns the block's content up to the piece with the hash.
 func (s *Store) shownContent(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
 	if sum == sha256.Sum256(nil) {
 		return io.NopCloser(bytes.NewReader(nil)), nil

@@ -15,7 +15,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// soundness is what is known of whether the file is sound.
+// soundness tracks whether the store's file is sound.
 type soundness struct {
 	path   string
 	mark   pagecheck.Mark
@@ -25,8 +25,8 @@ type soundness struct {
 	ended  chan struct{}
 }
 
-// settle reads how the store was left, and makes what its log holds durable. On a full
-// disk the mark may have to wait for the room that this makes.
+// settle reads the state in which the store was left, and makes its log durable. On a full disk,
+// writing the mark may have to wait for the space that this frees.
 func (s *soundness) settle(reserve *disk.Reserve) (err error) {
 	if s.state, err = s.mark.Read(); err != nil {
 		return err
@@ -45,8 +45,8 @@ func (s *soundness) settle(reserve *disk.Reserve) (err error) {
 	return s.mark.Write(now)
 }
 
-// start checks what has to be sound before the store is used: all of the file where
-// the last check found damage, or where before says so and nobody knows.
+// start runs the checks that must precede the use of the store. It checks the whole file if the
+// last check found damage, or if before is set and the state is unknown.
 func (s *soundness) start(ctx context.Context, before bool) error {
 	if err := s.check(ctx, (*pagecheck.File).Start); err != nil {
 		return err
@@ -64,14 +64,14 @@ func (s *soundness) start(ctx context.Context, before bool) error {
 	return s.pass()
 }
 
-// pass notes that the file is sound.
+// pass records that the file is sound.
 func (s *soundness) pass() error {
 	s.passed.Store(true)
 	return s.mark.Write(pagecheck.Open)
 }
 
-// background begins the check of the whole file, unless it is sound already. Damage
-// ends all writing.
+// background starts the check of the whole file unless it is known to be sound. Damage stops all
+// writing.
 func (s *soundness) background(w *writer) {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop, s.ended = stop, make(chan struct{})
@@ -86,22 +86,22 @@ func (s *soundness) background(w *writer) {
 			return f.Whole(ctx)
 		})
 		if err == nil {
-			_ = s.pass() // without the note the next start checks again, at worst
+			_ = s.pass() // if this fails, the next start checks again
 			return
 		}
 		if ctx.Err() != nil || !perdure.IsCode(err, perdure.Internal) {
-			return // what could not be checked is checked at the next start
+			return // the next start checks the rest
 		}
-		_ = s.mark.Write(pagecheck.Damaged) // without it the next start finds the damage again
+		_ = s.mark.Write(pagecheck.Damaged) // if this fails, the next start finds the damage again
 		_ = w.do(ctx, func(transaction) error {
 			w.fail(err)
 			return w.broken
-		}, 0) // the error is that
+		}, 0) // the callback handles the error
 	}()
 }
 
-// rest pauses for twice as long as the check of a piece took: what the worker does
-// comes first.
+// rest pauses for twice as long as the check of a piece took, because the worker's own work has
+// priority.
 func rest(ctx context.Context, took time.Duration) error {
 	timer := time.NewTimer(2 * took)
 	defer timer.Stop()
@@ -121,7 +121,7 @@ func (s *soundness) end() {
 	}
 }
 
-// closed notes that the store was closed in order.
+// closed records that the store was closed cleanly.
 func (s *soundness) closed() error {
 	if !s.passed.Load() {
 		return nil
@@ -129,7 +129,7 @@ func (s *soundness) closed() error {
 	return s.mark.Remove()
 }
 
-// check runs a check on a connection of its own. Damage is an error of code internal.
+// check runs a check on its own connection. Damage is an internal error.
 func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context.Context) error) error {
 	db, err := sql.Open("sqlite", dsn(s.path, url.Values{"mode": {"ro"}, "_pragma": {"cache_size(-256)"}}))
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context
 	return errors.Join(err, db.Close())
 }
 
-// isUnsound reports whether err means that the file is no sound database.
+// isUnsound reports whether err means that the file is not a sound database.
 func isUnsound(err error) bool {
 	switch resultCode(err) {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_IOERR:

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/pagecheck"
 )
 
-// A worker's store that was not closed in order is used before it is checked; damage
-// makes it fail, and the next start refuses.
+// A worker's store that was not closed cleanly is used before its check has ended. Damage makes it
+// fail, and the next start refuses.
 func TestDamageIsFoundBeside(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir)

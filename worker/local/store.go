@@ -1,7 +1,6 @@
-// Package local keeps the contents of LOCAL executions in the data directory of
-// the worker that runs them. The server has their skeleton: rows, order,
-// lengths and hashes. A Store holds the contents by their hash; Wrap puts it
-// between a worker and its server.
+// Package local stores the contents of LOCAL executions in the data directory of the worker that
+// runs them. The server has only rows, order, lengths and hashes of such executions. A Store holds
+// the contents by their hash. Wrap puts it between a worker and its server.
 package local
 
 import (
@@ -21,7 +20,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/worker/results"
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	_ "modernc.org/sqlite" // registers the driver "sqlite"
 )
 
 const (
@@ -31,8 +30,8 @@ const (
 	resultsDir   = "results"
 )
 
-// Store is the contents that one worker keeps. It is safe for concurrent use.
-// What a write was told is stored outlasts a loss of power.
+// Store holds the contents of one worker's LOCAL executions. It is safe for concurrent use. A
+// completed write survives a power failure.
 type Store struct {
 	dir     string
 	id      uuid.UUID
@@ -46,17 +45,15 @@ type Store struct {
 
 var _ perdure.ContentSource = (*Store)(nil)
 
-// Open opens the store in dir, and makes it the first time, readable to its
-// owner alone. One process has it at a time. Errors: conflict if another live
-// process has it, or a newer version of the program has written it; internal if
-// it is damaged.
+// Open opens the store in dir, or creates it, readable only by its owner. One process can open it
+// at a time. Errors: conflict if another live process has it open, or a newer version of the
+// program wrote it; internal if it is damaged.
 //
-// A store that was not closed in order is checked while it is used; damage makes it
-// fail, see Failed.
+// A store that was not closed cleanly is checked while it is in use. Damage makes it fail, see
+// Failed.
 func Open(dir string) (*Store, error) { return open(dir, false) }
 
-// OpenChecked is Open which returns once all of a store is checked that was not closed
-// in order.
+// OpenChecked is Open, but checks a store that was not closed cleanly before it returns.
 func OpenChecked(dir string) (*Store, error) { return open(dir, true) }
 
 func open(dir string, before bool) (*Store, error) {
@@ -99,8 +96,8 @@ func (s *Store) open(before bool) (err error) {
 	return err
 }
 
-// own takes the directory's lock, which the system gives up when the process
-// dies, however it dies.
+// own takes the directory's lock. The operating system releases it when the process ends in any
+// way.
 func own(dir string) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -116,9 +113,8 @@ func own(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// ReadID returns the id of the worker whose directory dir is, uuid.Nil if it was
-// never one. Errors: internal if the id cannot be read, for a new one would
-// orphan what is kept under the old.
+// ReadID returns the id of the worker that owns dir, uuid.Nil if it has none yet. Errors: internal
+// if the id cannot be read; a new id would orphan the contents stored under the old one.
 func ReadID(dir string) (uuid.UUID, error) {
 	path := filepath.Join(dir, idFile)
 	raw, err := os.ReadFile(path)
@@ -135,20 +131,18 @@ func ReadID(dir string) (uuid.UUID, error) {
 	return id, nil
 }
 
-// WorkerID is the stable id of the worker whose store it is.
+// WorkerID returns the stable id of the store's worker.
 func (s *Store) WorkerID() uuid.UUID { return s.id }
 
-// Results returns the results of task attempts that the worker keeps until its
-// server has stored them.
+// Results returns the store of the results of task attempts that the server has not yet stored.
 func (s *Store) Results() *results.Store { return s.results }
 
-// Close ends the store once what is under way is written.
+// Close closes the store after pending writes.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		var errs []error
-		// The last connection that is closed folds the log into the file. Those that
-		// read cannot: after a failure they are the last, and the log is left to the
-		// next start.
+		// The last closed connection runs the final WAL checkpoint. A reading connection cannot do
+		// so: if the writer has failed, the log stays until the next start.
 		if s.writer != nil {
 			s.writer.sound.end()
 			s.writer.end()
@@ -185,16 +179,15 @@ func (s *Store) closeWriter() error {
 	return s.writer.close()
 }
 
-// Failed returns a channel that is closed when the store has failed and writes no
-// more. The process should end: its next start looks at what is stored.
+// Failed returns a channel that is closed when the store has failed and accepts no more writes. The
+// process should end; its next start checks the store.
 func (s *Store) Failed() <-chan struct{} { return s.writer.failed }
 
-// Err returns why the store has failed, once the channel of Failed is closed.
+// Err returns the reason of the failure, once the channel of Failed is closed.
 func (s *Store) Err() error { return s.writer.broken }
 
-// Put stores contents of an execution, and returns their references. They are
-// durable when it returns. Errors: unavailable (a full disk: try again),
-// internal, ctx's.
+// Put stores contents of an execution and returns their references. They are durable when it
+// returns. Errors: unavailable (full disk; retry), internal, ctx's error.
 func (s *Store) Put(ctx context.Context, execution uuid.UUID, contents ...[]byte) ([]perdure.BlobRef, error) {
 	b := NewBatch(execution)
 	refs := make([]perdure.BlobRef, len(contents))
@@ -204,15 +197,15 @@ func (s *Store) Put(ctx context.Context, execution uuid.UUID, contents ...[]byte
 	return refs, s.Write(ctx, b)
 }
 
-// Name stores a content under a name that is unique in the execution, in place
-// of what had the name before. Errors: as Put.
+// Name stores a content under a name that is unique in the execution. It replaces the earlier
+// content of the name. Errors: those of Put.
 func (s *Store) Name(ctx context.Context, execution uuid.UUID, name string, content []byte) error {
 	b := NewBatch(execution)
 	b.Name(name, content)
 	return s.Write(ctx, b)
 }
 
-// Write stores a batch, all of it or nothing. Errors: as Put.
+// Write stores a batch atomically. Errors: those of Put.
 func (s *Store) Write(ctx context.Context, b *Batch) error {
 	if b.empty() {
 		return nil
@@ -220,8 +213,8 @@ func (s *Store) Write(ctx context.Context, b *Batch) error {
 	return s.writer.do(ctx, b.apply, b.size)
 }
 
-// Drop deletes all that is kept of an execution, part by part, and gives its
-// disk space back. One that was interrupted continues when it is called again.
+// Drop deletes all contents of an execution in several transactions, and returns the disk space.
+// After an interruption, another call continues.
 func (s *Store) Drop(ctx context.Context, execution uuid.UUID) error {
 	s.results.RemoveExecution(execution)
 	for more := true; more; {

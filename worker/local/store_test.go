@@ -50,8 +50,7 @@ func random(t *testing.T, n int) []byte {
 	return content
 }
 
-// What was put is there under its hash, also after the store was opened again,
-// whatever its size.
+// A stored content of any size is found by its hash, even after the store was opened again.
 func TestContentsAreFoundByHash(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
@@ -121,8 +120,8 @@ func TestNameStandsForTheLastContent(t *testing.T) {
 	}
 }
 
-// What is dropped is nowhere in the store's files any more, and its room is
-// given back; another execution's contents stay.
+// Dropped content is in none of the store's files, and its space is returned. Contents of another
+// execution stay.
 func TestDroppedContentIsGone(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
@@ -161,8 +160,7 @@ func TestDroppedContentIsGone(t *testing.T) {
 	}
 }
 
-// A content that is not what its hash says is an error, and not a byte of it is
-// handed on.
+// A content that does not match its hash is an error, and no byte of it is returned.
 func TestDamagedContentIsNeverHandedOn(t *testing.T) {
 	for name, damage := range map[string]string{
 		"a changed byte":     "UPDATE chunks SET bytes = zeroblob(length(bytes)) WHERE id = (SELECT max(id) FROM chunks)",
@@ -219,7 +217,7 @@ func alter(t *testing.T, dir, statement string) {
 	}
 }
 
-// The worker keeps its id, and its directory is one process's at a time.
+// The worker keeps its id, and only one process at a time can use its directory.
 func TestWorkerIDIsStableAndItsDirectoryItsOwn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "worker")
 	s := openStore(t, dir)
@@ -249,7 +247,7 @@ func TestWorkerIDIsStableAndItsDirectoryItsOwn(t *testing.T) {
 	}
 }
 
-// Many writers at once, and each finds what it was told is stored.
+// Many concurrent writers each find the contents that were reported as stored.
 func TestConcurrentWritersShareTransactions(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	execution := uuid.New()
@@ -270,8 +268,7 @@ func TestConcurrentWritersShareTransactions(t *testing.T) {
 	group.Wait()
 }
 
-// A write that fails does not disturb the others of its transaction, and leaves
-// nothing.
+// A failed write does not affect the others of its transaction, and stores nothing.
 func TestFailedWriteLeavesItsNeighbours(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	execution := uuid.New()
@@ -302,8 +299,7 @@ func TestFailedWriteLeavesItsNeighbours(t *testing.T) {
 	}
 }
 
-// A full disk refuses what does not fit, as something to try again, and harms
-// nothing.
+// A full disk refuses a write that does not fit, as retryable, and damages nothing.
 func TestFullDiskOnlyRefuses(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	execution := uuid.New()

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Each frame goes with the hash of its block up to its end, also one that is
-// sent again after others; the caller's frames stay as they are.
+// Each frame has the hash of its block up to the frame's end, even if it is repeated after others.
+// The caller's frames are not modified.
 func TestFramesCarryTheirBlocksHash(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	frame := func(at int64, text string) perdure.Frame {

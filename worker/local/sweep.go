@@ -8,15 +8,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// sweepPause is the least time between two questions of a sweep.
+// sweepPause is the minimum pause between two requests of a sweep.
 const sweepPause = 10 * time.Millisecond
 
-// Sweep asks the server about every execution that is kept, and drops what is
-// needed no longer: the server has promoted the execution, or deleted it. A
-// server that knows none of this worker's LOCAL executions may be another one
-// than that which they are of, or know another org by the worker's key: its word
-// that there is no such execution deletes nothing. Errors: those of the server
-// and the store, after which the next sweep starts again.
+// Sweep asks the server about every execution in the store. It drops the contents of executions
+// that the server has promoted or deleted. A server that knows none of this worker's LOCAL
+// executions may be the wrong server, or may map the worker's key to another org. Its answer that
+// an execution does not exist deletes nothing. Errors: those of the server and the store. After an
+// error, the next sweep starts from the beginning.
 func (d *Dispatch) Sweep(ctx context.Context) error {
 	var unknown []uuid.UUID
 	ours := false
@@ -57,7 +56,7 @@ func (d *Dispatch) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// drop forgets an execution, and then deletes what is kept of it.
+// drop unregisters an execution and then deletes its contents.
 func (d *Dispatch) drop(ctx context.Context, execution uuid.UUID) error {
 	d.release(execution)
 	err := d.store.Drop(ctx, execution)
@@ -78,8 +77,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// next returns the execution that comes after one in the order of ids, of those of
-// which anything is kept; uuid.Nil after the last.
+// next returns the next execution in the order of ids that has contents; uuid.Nil after the last.
 func (s *Store) next(ctx context.Context, after uuid.UUID) (id uuid.UUID, err error) {
 	var raw []byte
 	err = s.readers.QueryRowContext(ctx, `SELECT MIN(id) FROM (

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// litter keeps something of executions in each way there is.
+// litter stores data of executions in every possible way.
 func (c *scene) litter() (content, named, shown uuid.UUID) {
 	c.Helper()
 	content, named, shown = uuid.New(), uuid.New(), uuid.New()
@@ -27,7 +27,7 @@ func (c *scene) litter() (content, named, shown uuid.UUID) {
 	return content, named, shown
 }
 
-// kept lists the executions of which the store has anything.
+// kept returns the executions that have data in the store.
 func (c *scene) kept() map[uuid.UUID]bool {
 	c.Helper()
 	all := map[uuid.UUID]bool{}
@@ -50,8 +50,8 @@ func (c *scene) local(id, home uuid.UUID) *perdure.Execution {
 	return &perdure.Execution{ID: id, PersistenceMode: perdure.Local, HomeID: &home}
 }
 
-// What the server has promoted or deleted is dropped; what it still runs, or
-// keeps ended, stays.
+// A sweep drops executions that the server has promoted or deleted. Running and ended executions
+// stay.
 func TestSweepDropsWhatIsPromotedOrDeleted(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	promoted, deleted, alsoDeleted := c.litter()
@@ -82,13 +82,13 @@ func TestSweepDropsWhatIsPromotedOrDeleted(t *testing.T) {
 	}
 }
 
-// A server that knows no execution of this worker is perhaps not its own, and
-// one that does not answer says nothing: nothing is dropped.
+// A server that knows no execution of this worker may be another server, and a server that does not
+// answer proves nothing: the sweep drops nothing.
 func TestSweepBelievesItsOwnServerOnly(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	one, _, _ := c.litter()
 	all := len(c.kept())
-	c.r.runs = map[uuid.UUID]*perdure.Execution{one: c.local(one, uuid.New())} // another worker's
+	c.r.runs = map[uuid.UUID]*perdure.Execution{one: c.local(one, uuid.New())} // of another worker
 	if err := c.d.Sweep(t.Context()); err != nil || len(c.kept()) != all {
 		t.Errorf("of %d executions %d are left (%v)", all, len(c.kept()), err)
 	}
@@ -99,8 +99,7 @@ func TestSweepBelievesItsOwnServerOnly(t *testing.T) {
 	}
 }
 
-// A drop that is interrupted continues when it is called again, and until then the
-// execution is found.
+// An interrupted drop continues with the next call. Until then the execution is found.
 func TestInterruptedDropGoesOn(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	id, _, _ := c.litter()

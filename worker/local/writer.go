@@ -18,11 +18,11 @@ import (
 
 const (
 	maxGroup      = 256     // writes in one transaction
-	maxGroupBytes = 8 << 20 // and about their bytes
+	maxGroupBytes = 8 << 20 // approximate bytes of these writes
 )
 
-// writer makes all writes, in the order asked. Those that wait while a
-// transaction is under way share the next one, and its flush to disk.
+// writer makes all writes, in order. Writes that wait during a transaction share the next
+// transaction and its flush to disk.
 type writer struct {
 	db    *sql.DB
 	raw   *sql.Conn
@@ -30,17 +30,17 @@ type writer struct {
 	queue chan *write
 	ended chan struct{}
 
-	mu     sync.RWMutex // guards closed, and the sending to queue
+	mu     sync.RWMutex // guards closed and sends to queue
 	closed bool
-	broken error         // why nothing is written any more; run's alone
+	broken error         // the error for which writes have stopped; used only by run
 	failed chan struct{} // closed once broken is set
-	// reserve is given away on a full disk; it may be nil.
+	// reserve is freed when the disk is full; it may be nil.
 	reserve  *disk.Reserve
 	sound    *soundness
-	unfolded int // about how many bytes the log holds that are not in the file
+	unfolded int // approximate bytes of the log that are not in the file
 }
 
-// write is one caller's, which is told on done.
+// write is one caller's write. The result is sent on done.
 type write struct {
 	apply func(transaction) error
 	size  int
@@ -68,7 +68,7 @@ func dsn(path string, query url.Values) string {
 }
 
 func openWriter(path string, before bool) (*writer, error) {
-	// The file holds conversations: it is its owner's alone.
+	// The file holds conversations, so only its owner may read it.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func openWriter(path string, before bool) (*writer, error) {
 	if err := sound.settle(reserve); err != nil {
 		return nil, err
 	}
-	// auto_vacuum counts only before the first table is made.
+	// auto_vacuum has an effect only before the first table is created.
 	db, err := sql.Open("sqlite", dsn(path, url.Values{"_pragma": {
 		"auto_vacuum(incremental)", "journal_mode(wal)", "synchronous(full)", "secure_delete(on)",
 		"wal_autocheckpoint(0)", "journal_size_limit(67108864)",
@@ -100,13 +100,13 @@ func openWriter(path string, before bool) (*writer, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	_ = w.reserve.Make() // without it the store works as well, until the disk is full
+	_ = w.reserve.Make() // without it the store works until the disk is full
 	go w.run()
 	sound.background(w)
 	return w, nil
 }
 
-// startLog makes what the log holds durable before anything is written.
+// startLog flushes the log to disk before the first write.
 func startLog(path string, reserve *disk.Reserve) error {
 	err := sqlitelog.Start(path, reserve)
 	var full *sqlitelog.FullError
@@ -141,8 +141,8 @@ func (w *writer) prepareTables(before bool) error {
 	})
 }
 
-// do makes one write with others, and returns when it is on disk. When ctx ends
-// first, the write may still be made.
+// do makes one write, together with others, and returns when it is on disk. If ctx ends first, the
+// write may still be made.
 func (w *writer) do(ctx context.Context, apply func(transaction) error, size int) error {
 	one := &write{apply: apply, size: size, done: make(chan error, 1)}
 	if err := w.send(ctx, one); err != nil {
@@ -170,7 +170,7 @@ func (w *writer) send(ctx context.Context, one *write) error {
 	}
 }
 
-// end waits until what is queued is written.
+// end waits until the queued writes are made.
 func (w *writer) end() {
 	w.mu.Lock()
 	if !w.closed {
@@ -181,15 +181,15 @@ func (w *writer) end() {
 	<-w.ended
 }
 
-// close closes the connection, after end.
+// close closes the connection. It is called after end.
 func (w *writer) close() error {
 	for _, stmt := range w.stmts {
-		_ = stmt.Close() // it goes with its connection
+		_ = stmt.Close() // its connection is closed next
 	}
 	return errors.Join(w.raw.Close(), w.db.Close())
 }
 
-// run makes the writes until the queue is closed.
+// run executes queued writes until the queue is closed.
 func (w *writer) run() {
 	defer close(w.ended)
 	for first := range w.queue {
@@ -206,12 +206,12 @@ func (w *writer) run() {
 	}
 }
 
-// foldAfter is about how many bytes are written between two times that the log is
-// folded into the file; a group counts for some in any case.
+// foldAfter is the approximate number of bytes between two checkpoints of the log. Each group
+// counts for at least groupBytes.
 const foldAfter, groupBytes = 16 << 20, 64 << 10
 
-// fold sees to it that the log is folded into the file now and then. SQLite would do
-// so itself, but say nothing of a file that cannot be written.
+// fold runs a checkpoint of the log from time to time. SQLite would do so by itself, but without an
+// error for a file that cannot be written.
 func (w *writer) fold(group []*write) {
 	w.unfolded += groupBytes
 	for _, one := range group {
@@ -240,8 +240,8 @@ func (w *writer) waiting() (*write, bool) {
 	}
 }
 
-// makeGroup makes writes in one transaction. If that fails, each is made alone,
-// so that one does not fail with another.
+// makeGroup commits a group of writes in one transaction. If that fails, each write is made by
+// itself, so that one failure does not affect the others.
 func (w *writer) makeGroup(group []*write) {
 	err := w.transact(func(t transaction) error {
 		for _, one := range group {
@@ -260,9 +260,8 @@ func (w *writer) makeGroup(group []*write) {
 	}
 }
 
-// transact makes one transaction. After an error of the disk in a commit nobody
-// knows what is stored: nothing is written any more, until the store is opened
-// again and has looked.
+// transact runs one transaction. After a disk error in a commit it is unknown what is stored.
+// Writing then stops until the store is opened again and checked.
 func (w *writer) transact(apply func(transaction) error) error {
 	if w.broken != nil {
 		return w.broken
@@ -284,7 +283,7 @@ func (w *writer) transact(apply func(transaction) error) error {
 	return w.outcome(err)
 }
 
-// fail ends all writing.
+// fail stops all writing.
 func (w *writer) fail(err error) {
 	if w.broken == nil {
 		w.broken = storeBroken(err)
@@ -292,8 +291,7 @@ func (w *writer) fail(err error) {
 	}
 }
 
-// makeRoom empties the log of a disk that is full, with the room of the reserve if
-// it takes that.
+// makeRoom runs a checkpoint of the log on a full disk. If necessary, it frees the reserve first.
 func (w *writer) makeRoom() {
 	w.reserve.Release()
 	var busy, frames, folded int
@@ -304,8 +302,8 @@ func (w *writer) makeRoom() {
 	_ = w.reserve.Make() // the next write tries again
 }
 
-// inTransaction reports whether a transaction is open: SQLite rolls some errors
-// back by itself, and then has none to roll back.
+// inTransaction reports whether a transaction is open. SQLite rolls back after some errors by
+// itself.
 func (w *writer) inTransaction() bool {
 	_, err := w.raw.ExecContext(context.Background(), "BEGIN")
 	if err == nil {
@@ -314,7 +312,7 @@ func (w *writer) inTransaction() bool {
 	return err != nil
 }
 
-// outcome says what a failed write means to its caller.
+// outcome converts the error of a failed write for the caller.
 func (w *writer) outcome(err error) error {
 	var coded *perdure.Error
 	if errors.As(err, &coded) {
@@ -346,7 +344,7 @@ func resultCode(err error) int {
 	return 0
 }
 
-// damaged says so where err means that the file is no sound database.
+// damaged returns an error that reports damage, if err means that the file is not a sound database.
 func damaged(path string, err error) error {
 	switch resultCode(err) {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
@@ -355,7 +353,7 @@ func damaged(path string, err error) error {
 	return err
 }
 
-// transaction is what a write sees.
+// transaction is the interface of a write to the database.
 type transaction struct{ w *writer }
 
 func (t transaction) exec(query string, args ...any) (sql.Result, error) {
@@ -383,7 +381,7 @@ func (t transaction) ids(query string, args ...any) ([]int64, error) {
 	return ids, rows.Err()
 }
 
-// drain runs a statement to its end that gives rows of no interest.
+// drain runs a query to its end and ignores its rows.
 func (t transaction) drain(query string) error {
 	rows, err := t.w.raw.QueryContext(context.Background(), query)
 	if err != nil {

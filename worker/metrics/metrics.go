@@ -1,6 +1,6 @@
-// Package metrics counts what a worker does, for Prometheus: the calls of models
-// and tools with their tokens and cost, and what the worker holds. A server cannot
-// see these; docs/operations.md lists them.
+// Package metrics exports a worker's metrics to Prometheus: model and tool calls with their tokens
+// and cost, and the worker's current load. A server cannot see these. docs/operations.md lists
+// them.
 package metrics
 
 import (
@@ -11,12 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// maxLabels is how many models, tools and kinds are told apart; what comes beyond
-// is counted together as "other".
+// maxLabels is the maximum number of distinct models, tools and kinds in labels. Further ones are
+// counted together as "other".
 const maxLabels = 100
 
-// Metrics count. Give Worker and React to the configurations of a worker and of
-// its react agent, and the worker itself to Watch.
+// Metrics are the metrics of a worker. Pass Worker and React to the configurations of a worker and
+// of its react agent, and the worker itself to Watch.
 type Metrics struct {
 	registerer prometheus.Registerer
 	models     *meter.Bounded
@@ -30,13 +30,13 @@ type Metrics struct {
 
 const namespace = "perdure"
 
-// modelTimes and toolTimes are buckets in seconds.
+// modelTimes and toolTimes are histogram buckets in seconds.
 var (
 	modelTimes = []float64{.1, .25, .5, 1, 2, 4, 8, 15, 30, 60, 120, 300, 600}
 	toolTimes  = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 600}
 )
 
-// New registers the metrics. The error is the registerer's.
+// New creates and registers the metrics. Errors: those of the registerer.
 func New(r prometheus.Registerer) (*Metrics, error) {
 	count := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
@@ -77,8 +77,8 @@ func (m *Metrics) register(all ...prometheus.Collector) error {
 	return nil
 }
 
-// Watch adds what the worker holds at the moment of a scrape, and what the react
-// agent's counters say; they may be nil. The error is the registerer's.
+// Watch adds the worker's current load and the react agent's counters, both read at each scrape.
+// Either may be nil. Errors: those of the registerer.
 func (m *Metrics) Watch(w *worker.Worker, counters *react.Counters) error {
 	held := func(name, help string, labels prometheus.Labels, value func(worker.Load) int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help, ConstLabels: labels},
@@ -102,7 +102,7 @@ func (m *Metrics) Watch(w *worker.Worker, counters *react.Counters) error {
 	return m.register(all...)
 }
 
-// Worker is what a worker's Config takes.
+// Worker returns the Observer for a worker's Config.
 func (m *Metrics) Worker() *worker.Observer {
 	return &worker.Observer{
 		LeaseLost: func(task bool) { m.leases.WithLabelValues(workOf(task)).Inc() },
@@ -130,7 +130,7 @@ func workOf(task bool) string {
 	return "execution"
 }
 
-// outcome is an error's code as a label. Codes may be the application's own.
+// outcome returns the label for an error's code. Applications may define codes of their own.
 func (m *Metrics) outcome(code string) string {
 	if code == "" {
 		return "ok"
@@ -138,12 +138,12 @@ func (m *Metrics) outcome(code string) string {
 	return m.codes.Of(code)
 }
 
-// React is what the react agent's Config takes.
+// React returns the Observer for the react agent's Config.
 func (m *Metrics) React() *react.Observer {
 	return &react.Observer{ModelCalled: m.modelCalled, ToolCalled: m.toolCalled}
 }
 
-// model returns the labels of a model: those of all beyond the bound are one.
+// model returns the labels of a model. All models over the limit share one label.
 func (m *Metrics) model(c react.ModelCall) (provider, model string) {
 	if m.models.Of(c.Provider+"/"+c.Model) == meter.Other {
 		return meter.Other, meter.Other

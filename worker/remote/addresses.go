@@ -16,26 +16,26 @@ import (
 
 const (
 	unixPrefix = "unix:"
-	// lookEvery is the least time between two lookups of a name, lookWithin what
-	// one may take.
+	// lookEvery is the minimum time between two lookups of a name, lookWithin the maximum time of
+	// one.
 	lookEvery  = time.Second
 	lookWithin = 5 * time.Second
 )
 
-// addresses are those of the servers of one store, as they were given. A name
-// may stand for several.
+// addresses are the configured addresses of the servers of one store. A name may have several
+// addresses.
 type addresses struct {
 	given []string
-	// seed puts them into an order of this client's own, so that many clients are
-	// spread over the servers.
+	// seed determines this client's order of the addresses, so that many clients are spread over
+	// the servers.
 	seed maphash.Seed
-	// last is told what a lookup failed by.
+	// last receives the error of a lookup.
 	last *lastError
-	// found is how many addresses there were at the last look.
+	// found is the number of addresses in the last lookup.
 	found *atomic.Int64
 }
 
-// several reports whether there is another server to continue at.
+// several reports whether there is another server to switch to.
 func (a addresses) several() bool { return a.found.Load() > 1 }
 
 func parseAddresses(list string, last *lastError) (addresses, error) {
@@ -57,7 +57,7 @@ func parseAddresses(list string, last *lastError) (addresses, error) {
 	return a, nil
 }
 
-// private reports whether what is sent stays on this machine.
+// private reports whether all traffic stays on this machine.
 func (a addresses) private() bool { return !slices.ContainsFunc(a.given, public) }
 
 func public(addr string) bool {
@@ -69,7 +69,7 @@ func public(addr string) bool {
 	return host != "localhost" && (ip == nil || !ip.IsLoopback())
 }
 
-// hostOf is the name that a server at addr is called by, for certificates.
+// hostOf returns the server name of addr for certificates.
 func hostOf(addr string) string {
 	if strings.HasPrefix(addr, unixPrefix) {
 		return "localhost"
@@ -77,8 +77,8 @@ func hostOf(addr string) string {
 	return addr
 }
 
-// look returns all addresses that the given ones stand for now. The error is that
-// of a name, if there is none at all.
+// look returns all addresses of the configured names. It returns the error of a name if there are
+// no addresses at all.
 func (a addresses) look(ctx context.Context) ([]resolver.Address, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
@@ -119,7 +119,7 @@ func lookup(ctx context.Context, given string) ([]string, error) {
 	return found, err
 }
 
-// scheme names our resolver in the targets of connections.
+// scheme is the URL scheme of this resolver in the targets of connections.
 const scheme = "perdure"
 
 // Scheme implements resolver.Builder.
@@ -128,8 +128,8 @@ func (a addresses) Scheme() string { return scheme }
 // OverrideAuthority implements resolver.AuthorityOverrider.
 func (a addresses) OverrideAuthority(resolver.Target) string { return hostOf(a.given[0]) }
 
-// Build implements resolver.Builder: it looks up at once, and again whenever a
-// connection is lost.
+// Build implements resolver.Builder. The resolver looks up at once, and again after each lost
+// connection.
 func (a addresses) Build(_ resolver.Target, conn resolver.ClientConn, _ resolver.BuildOptions) (resolver.Resolver, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &resolving{addresses: a, conn: conn, cancel: cancel, again: make(chan struct{}, 1), ended: make(chan struct{})}
@@ -137,7 +137,7 @@ func (a addresses) Build(_ resolver.Target, conn resolver.ClientConn, _ resolver
 	return r, nil
 }
 
-// resolving is the addresses of one connection.
+// resolving resolves the addresses of one connection.
 type resolving struct {
 	addresses
 	conn   resolver.ClientConn
@@ -158,7 +158,7 @@ func (r *resolving) run(ctx context.Context) {
 			r.conn.ReportError(err)
 			r.ResolveNow(resolver.ResolveNowOptions{})
 		default:
-			// What the connection says of it is told by its calls.
+			// The connection's calls report its errors.
 			_ = r.conn.UpdateState(resolver.State{Addresses: all})
 		}
 		pause := time.NewTimer(lookEvery)

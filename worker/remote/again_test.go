@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// tapped is a listener that gives its connections to the test, too.
+// tapped is a listener that also passes its connections to the test.
 type tapped struct {
 	net.Listener
 	conns chan net.Conn
@@ -24,8 +24,8 @@ func (c tapped) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// TestAConnectionThatComesBackIsTold checks that the client connects again by
-// itself, without a call, and says so once.
+// TestAConnectionThatComesBackIsTold checks that the client reconnects by itself, without a call,
+// and reports it once.
 func TestAConnectionThatComesBackIsTold(t *testing.T) {
 	l := tapped{listen(t, "tcp", "127.0.0.1:0"), make(chan net.Conn, 8)}
 	serve(t, l)
@@ -45,8 +45,8 @@ func TestAConnectionThatComesBackIsTold(t *testing.T) {
 	}
 }
 
-// A call that waits for its next try is made at once when the connection is back.
-// The pause of this test's client never ends by itself.
+// A call in a pause is retried at once after a reconnect. The pause of this test's client never
+// ends by itself.
 func TestACallIsMadeAgainWhenTheConnectionIsBack(t *testing.T) {
 	l := tapped{listen(t, "tcp", "127.0.0.1:0"), make(chan net.Conn, 8)}
 	serve(t, l)
@@ -73,7 +73,7 @@ func TestACallIsMadeAgainWhenTheConnectionIsBack(t *testing.T) {
 	}
 }
 
-// A server that names a pause is not asked before the pause is over.
+// If the server sends a pause, the client does not retry before its end.
 func TestAPauseThatTheServerNamesIsKept(t *testing.T) {
 	busy := &perdure.Error{Code: perdure.RateLimited, RetryAfter: time.Minute}
 	back := make(chan struct{})

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// PutBlob implements perdure.Dispatch. It is tried once, for the content can be
-// read once; the memory it takes is one chunk.
+// PutBlob implements perdure.Dispatch. It is not retried, because the content can be read only
+// once. It needs the memory of one chunk.
 func (c *Client) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -36,9 +36,8 @@ func (c *Client) PutBlob(ctx context.Context, owner perdure.BlobOwner, length in
 	return *ref, nil
 }
 
-// cutShort is the error of an upload. If the content is as long as was announced,
-// a server that misses some of it has not the content to blame but the way there,
-// and the call is worth repeating.
+// cutShort returns the error of an upload. If the server misses content that the client has sent
+// completely, the connection is at fault, not the content. The error is then retryable.
 func cutShort(err error, wrongLength bool) error {
 	var coded *perdure.Error
 	if wrongLength || !errors.As(err, &coded) || coded.Code != perdure.InvalidArgument {
@@ -50,9 +49,9 @@ func cutShort(err error, wrongLength bool) error {
 	return err
 }
 
-// upload sends header and content. It returns how much of the content it has read, and
-// whether that was all of it. Its error is the content's; that the server has ended
-// the call is told with its answer.
+// upload sends header and content. It returns the number of bytes read, and whether this is the
+// whole content. Its error is the error of the content; the end of the call by the server is
+// reported with the reply.
 func upload(out perdurev1.WorkerDispatch_PutBlobClient, header *perdurev1.PutBlobHeader, content io.Reader) (read int64, ended bool, err error) {
 	if out.Send(&perdurev1.PutBlobRequest{Part: &perdurev1.PutBlobRequest_Header{Header: header}}) != nil {
 		return 0, false, nil
@@ -71,7 +70,7 @@ func upload(out perdurev1.WorkerDispatch_PutBlobClient, header *perdurev1.PutBlo
 	}
 }
 
-// GetBlob implements perdure.Dispatch. The caller must close what it gets.
+// GetBlob implements perdure.Dispatch. The caller must close the reader.
 func (c *Client) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	in, err := c.worker.GetBlob(ctx, &perdurev1.GetBlobRequest{
@@ -82,7 +81,7 @@ func (c *Client) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.Rea
 		return nil, c.fail(ctx, err)
 	}
 	r := &blobReader{c: c, ctx: ctx, cancel: cancel, in: in}
-	// The first chunk says whether there is such a blob.
+	// The first chunk shows whether the blob exists.
 	if err := r.next(); err != nil && !errors.Is(err, io.EOF) {
 		cancel()
 		return nil, err
@@ -90,7 +89,7 @@ func (c *Client) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.Rea
 	return r, nil
 }
 
-// blobReader reads a blob as it comes.
+// blobReader reads a blob as its chunks arrive.
 type blobReader struct {
 	c      *Client
 	ctx    context.Context

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// or returns the client's own worker where a call names none.
+// or returns worker, or the client's own worker if worker is nil.
 func (c *Client) or(worker uuid.UUID) uuid.UUID {
 	if worker == uuid.Nil {
 		return c.o.WorkerID
@@ -34,9 +34,9 @@ func (c *Client) Register(ctx context.Context, r perdure.Registration) (perdure.
 	return pbconv.SettingsFromProto(reply)
 }
 
-// Heartbeat implements perdure.Dispatch. Of several servers, one that is silent
-// for half of the time that ctx leaves is given up, for a lease that is not
-// renewed is lost.
+// Heartbeat implements perdure.Dispatch. If there are several servers, and one does not answer in
+// half of the time that ctx leaves, the client switches to another. A lease that is not renewed is
+// lost.
 func (c *Client) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	h.WorkerID = c.or(h.WorkerID)
 	m := pbconv.HeartbeatToProto(h)
@@ -50,9 +50,8 @@ func (c *Client) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.He
 	return pbconv.HeartbeatReplyFromProto(reply)
 }
 
-// impatient cuts the connection in the middle of the time that is left, unless
-// the function is called before that it gives. The call gets unavailable, and is
-// made again at another server.
+// impatient breaks the connection after half of the remaining time, unless stop is called before.
+// The call then fails with unavailable and is retried at another server.
 func (c *Client) impatient(ctx context.Context) (stop func()) {
 	until, limited := ctx.Deadline()
 	if !limited || !c.at.several() {
@@ -65,16 +64,16 @@ func (c *Client) impatient(ctx context.Context) (stop func()) {
 	return func() { timer.Stop() }
 }
 
-// Release implements perdure.Dispatch. It is tried once: what it would give back
-// comes back with the end of its lease.
+// Release implements perdure.Dispatch. It is not retried: claims that are not released return when
+// their leases expire.
 func (c *Client) Release(ctx context.Context, r perdure.Release) error {
 	r.WorkerID = c.or(r.WorkerID)
 	_, err := c.worker.Release(ctx, pbconv.ReleaseToProto(r))
 	return c.fail(ctx, err)
 }
 
-// PollAgents implements perdure.Dispatch. A claim whose contents cannot be had
-// is given back; the error is given if none is left.
+// PollAgents implements perdure.Dispatch. A claim whose contents cannot be read is released. If no
+// claim remains, PollAgents returns the error.
 func (c *Client) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	p.WorkerID = c.or(p.WorkerID)
 	reply, err := c.agents.PollAgent(ctx, pbconv.PollAgentsToProto(p))
@@ -98,8 +97,8 @@ func (c *Client) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Agen
 	return claims, nil
 }
 
-// PollTasks implements perdure.Dispatch. A claim whose contents cannot be had is
-// given back; the error is given if none is left.
+// PollTasks implements perdure.Dispatch. A claim whose contents cannot be read is released. If no
+// claim remains, PollTasks returns the error.
 func (c *Client) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	p.WorkerID = c.or(p.WorkerID)
 	reply, err := c.worker.PollTask(ctx, pbconv.PollTasksToProto(p))
@@ -123,8 +122,8 @@ func (c *Client) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskC
 	return claims, nil
 }
 
-// inVain is how long a call has been tried before this try, a little less rather
-// than more: what its answer claims was not claimed earlier.
+// inVain returns the time spent on earlier tries of a call, rounded down. The claims in the reply
+// are not older than that.
 func inVain(began time.Time) time.Duration {
 	return time.Since(began).Truncate(100 * time.Millisecond)
 }

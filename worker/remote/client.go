@@ -1,6 +1,5 @@
-// Package remote lets a worker speak to a server over gRPC: its Client is the
-// perdure.Dispatch of another process. What it answers is what the same call
-// would answer inside the server's process; contents that travelled by
+// Package remote connects a worker to a server over gRPC. Its Client implements perdure.Dispatch.
+// It returns the same replies as the server's engine in process; contents that were sent by
 // reference are filled in.
 package remote
 
@@ -23,27 +22,25 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// maxMessage is the most bytes of one message, as on the server.
+// maxMessage is the maximum size of a message in bytes, as on the server.
 const maxMessage = 4 << 20
 
-// Options say where the server is and who calls.
+// Options define the server and the caller.
 type Options struct {
-	// Addr is the server's gRPC address: host:port, or unix:PATH. Several,
-	// separated by commas, are of servers of one store, and so are those of a name
-	// with several addresses: the client speaks to one of them, which chance
-	// chooses, and continues at another when that one is gone.
+	// Addr is the server's gRPC address: host:port, or unix:PATH. Several addresses, separated by
+	// commas, and a name with several addresses are servers of one store. The client chooses one at
+	// random, and switches to another if that one fails.
 	Addr string
-	// Token is an API key of the role worker or admin.
+	// Token is an API key with the role worker or admin.
 	Token string
-	// Org is the org to work for; "" for the key's. Only the token of a server's data
-	// directory may name another one than its own.
+	// Org is the org to work for; "" means the key's org. Only the token of a server's data
+	// directory may name another org.
 	Org string
-	// TLS secures the connection; nil is plain text, which is for loopback and
-	// private networks.
+	// TLS secures the connection. Nil means plain text, which is for loopback and private networks.
 	TLS *tls.Config
-	// WorkerID stands in for calls that name no worker.
+	// WorkerID is used for calls that name no worker.
 	WorkerID uuid.UUID
-	// Logger hears of retries; nil is slog.Default.
+	// Logger receives log lines about retries; nil means slog.Default.
 	Logger *slog.Logger
 }
 
@@ -58,18 +55,18 @@ type Client struct {
 	frames frameStream
 	closed sync.Once
 
-	again    chan struct{} // holds one
+	again    chan struct{} // has a capacity of one
 	line     line
-	pauses   func() backoff.BackOff // of one call
+	pauses   func() backoff.BackOff // between the tries of one call
 	stop     context.CancelFunc
 	watching sync.WaitGroup
 }
 
 var _ perdure.Dispatch = (*Client)(nil)
 
-// Dial connects, and returns once the server is there. Errors: invalid_argument,
-// unavailable (with the address, and what to look at), ctx's. A connection that
-// breaks later comes back by itself.
+// Dial creates a client, and returns when the server is reachable. It reconnects by itself after a
+// lost connection. Errors: invalid_argument, unavailable (with the address, and hints), ctx's
+// error.
 func Dial(ctx context.Context, o Options) (*Client, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -111,7 +108,7 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// open creates a connection to one of the addresses, on wires that can be cut.
+// open creates a connection to one of the addresses, over sockets that can be closed.
 func open(o Options, at addresses, wire *wire) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(scheme+":///", append(dialOptions(o, at.last, wire), grpc.WithResolvers(at))...)
 	if err != nil {
@@ -138,7 +135,7 @@ func dialOptions(o Options, last *lastError, wire *wire) []grpc.DialOption {
 	}
 }
 
-// connect waits until the connection stands, or the first try has failed.
+// connect waits until the connection is established, or the first try has failed.
 func connect(ctx context.Context, conn *grpc.ClientConn, addr string, last *lastError) error {
 	conn.Connect()
 	for {
@@ -161,7 +158,7 @@ func connect(ctx context.Context, conn *grpc.ClientConn, addr string, last *last
 // Reconnected implements worker.Line.
 func (c *Client) Reconnected() <-chan struct{} { return c.again }
 
-// watch keeps the connection up, and reports when it has come back.
+// watch keeps the connection up, and reports each reconnect.
 func (c *Client) watch(ctx context.Context) {
 	lost := false
 	for {
@@ -172,7 +169,7 @@ func (c *Client) watch(ctx context.Context) {
 				c.line.cameBack()
 				select {
 				case c.again <- struct{}{}:
-				default: // one waits already
+				default: // a token is already waiting
 				}
 			}
 			lost = false
@@ -190,7 +187,7 @@ func (c *Client) watch(ctx context.Context) {
 	}
 }
 
-// Close ends the connection. Calls that are under way get an error.
+// Close closes the connection. Pending calls return an error.
 func (c *Client) Close() (err error) {
 	c.closed.Do(func() {
 		c.frames.close()
@@ -201,8 +198,8 @@ func (c *Client) Close() (err error) {
 	return err
 }
 
-// credential goes with every call, also over plain text: dev mode's server listens
-// on loopback.
+// credential is sent with every call, even over plain text: the server of dev mode listens on
+// loopback.
 type credential struct{ token, org string }
 
 func (c credential) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
@@ -215,5 +212,5 @@ func (c credential) GetRequestMetadata(context.Context, ...string) (map[string]s
 
 func (credential) RequireTransportSecurity() bool { return false }
 
-// orgMetadata is the server's grpcapi.OrgMetadata.
+// orgMetadata equals the server's grpcapi.OrgMetadata.
 const orgMetadata = "perdure-org"

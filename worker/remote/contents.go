@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// ServeContents implements perdure.Dispatch. It is tried once; it returns when
-// all that it was serving has ended.
+// ServeContents implements perdure.Dispatch. It is not retried. It returns when all requests in
+// progress have ended.
 func (c *Client) ServeContents(ctx context.Context, worker uuid.UUID, source perdure.ContentSource) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -24,7 +24,7 @@ func (c *Client) ServeContents(ctx context.Context, worker uuid.UUID, source per
 	s := &serving{ctx: ctx, source: source, send: stream.Send, open: map[int64]*asked{}}
 	defer s.running.Wait()
 	defer cancel()
-	// A stream that does not take it says why when it is read.
+	// If the stream refuses the message, its reads return the reason.
 	_ = s.tell(&perdurev1.ServeContentsRequest{WorkerId: pbconv.UUIDToProto(c.or(worker))})
 	for {
 		m, err := stream.Recv()
@@ -38,7 +38,7 @@ func (c *Client) ServeContents(ctx context.Context, worker uuid.UUID, source per
 	}
 }
 
-// serving answers what the server asks for over one stream.
+// serving answers the server's requests over one stream.
 type serving struct {
 	ctx     context.Context
 	source  perdure.ContentSource
@@ -50,17 +50,17 @@ type serving struct {
 	open map[int64]*asked
 }
 
-// asked is one content that the server wants.
+// asked is one content that the server requested.
 type asked struct {
 	id        int64
 	execution uuid.UUID
 	sum       perdure.Hash
 	cancel    context.CancelFunc
-	// more tells that room was added; it holds one.
+	// more signals that room was increased; it has a capacity of one.
 	more chan struct{}
 
 	mu   sync.Mutex // guards room
-	room int64      // pieces that may be sent
+	room int64      // number of pieces that may be sent
 }
 
 func (s *serving) tell(m *perdurev1.ServeContentsRequest) error {
@@ -69,7 +69,7 @@ func (s *serving) tell(m *perdurev1.ServeContentsRequest) error {
 	return s.send(m)
 }
 
-// take begins, continues with or ends a request.
+// take starts, continues or ends a request.
 func (s *serving) take(m *perdurev1.ServeContentsResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +104,7 @@ func (a *asked) add(pieces int64) {
 	}
 }
 
-// piece waits until a piece may be sent; false if it is not wanted any more.
+// piece waits until a piece may be sent; false if the request has ended.
 func (a *asked) piece(ctx context.Context) bool {
 	for {
 		a.mu.Lock()
@@ -124,8 +124,8 @@ func (a *asked) piece(ctx context.Context) bool {
 	}
 }
 
-// answer sends a content in pieces, and then its end or why there is no more. A
-// request that was cancelled, and a stream that is gone, get nothing.
+// answer sends a content in pieces, and then its end or the error. It sends nothing if the request
+// was cancelled or the stream is broken.
 func (s *serving) answer(ctx context.Context, a *asked, err error) {
 	defer func() {
 		a.cancel()
@@ -147,7 +147,7 @@ func (s *serving) answer(ctx context.Context, a *asked, err error) {
 		}
 		last.Error = pbconv.ErrorToProto(coded)
 	}
-	_ = s.tell(last) // the reader of the stream learns that it is gone
+	_ = s.tell(last) // the reader of the stream learns that it is broken
 }
 
 func (s *serving) stream(ctx context.Context, a *asked) error {
@@ -155,9 +155,9 @@ func (s *serving) stream(ctx context.Context, a *asked) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = content.Close() }() // it was only read
+	defer func() { _ = content.Close() }() // only read
 	for {
-		// A sent message is not touched any more: each piece has its own bytes.
+		// gRPC may still use a sent message, so each piece has its own buffer.
 		buf := make([]byte, perdure.BlobChunk)
 		n, err := io.ReadFull(content, buf)
 		if n > 0 {

@@ -59,8 +59,8 @@ func (a *asking) next() *perdurev1.ServeContentsRequest {
 	}
 }
 
-// A content comes in pieces, never more than there is room for, and then its
-// end; another request is answered meanwhile.
+// A content is sent in pieces, never more than the window allows, and then its end. Another request
+// is answered in the meantime.
 func TestContentIsServedWithinTheWindow(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 5*perdure.BlobChunk/16-1)
 	a := newAsking(t, content)
@@ -86,8 +86,7 @@ func TestContentIsServedWithinTheWindow(t *testing.T) {
 	}
 }
 
-// A request that is cancelled ends without another word, and a short hash is
-// refused.
+// A cancelled request ends without another message. A short hash is refused.
 func TestCancelledRequestEnds(t *testing.T) {
 	content := make([]byte, 3*perdure.BlobChunk)
 	a := newAsking(t, content)
@@ -95,7 +94,7 @@ func TestCancelledRequestEnds(t *testing.T) {
 	a.next()
 	a.s.take(&perdurev1.ServeContentsResponse{RequestId: 1, Cancel: true})
 	a.s.running.Wait()
-	a.s.take(&perdurev1.ServeContentsResponse{RequestId: 1, Pieces: 5}) // too late
+	a.s.take(&perdurev1.ServeContentsResponse{RequestId: 1, Pieces: 5}) // after the cancellation
 	a.s.take(&perdurev1.ServeContentsResponse{RequestId: 2, ExecutionId: pbconv.UUIDToProto(uuid.New()), Sha256: []byte{1}, Pieces: 1})
 	if m := a.next(); m.GetRequestId() != 2 || pbconv.ErrorFromProto(m.GetError()).Code != perdure.InvalidArgument {
 		t.Errorf("%v", m)

@@ -37,7 +37,7 @@ func listen(t *testing.T, network, addr string) net.Listener {
 	return listener
 }
 
-// serve answers on the listener as a gRPC server that knows no call.
+// serve runs a gRPC server without methods on the listener.
 func serve(t *testing.T, listener net.Listener, options ...grpc.ServerOption) {
 	t.Helper()
 	server := grpc.NewServer(options...)
@@ -143,7 +143,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// certificate makes one for 127.0.0.1 that is its own authority.
+// certificate creates a self-signed certificate for 127.0.0.1.
 func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -168,8 +168,8 @@ func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// Of several addresses any that is there will do, also a name that stands for
-// several, of which some have nobody behind them.
+// Of several addresses, any reachable one is used. The same holds for a name with several
+// addresses, some of them unreachable.
 func TestDialFindsWhoIsThere(t *testing.T) {
 	there := listen(t, "tcp", "127.0.0.1:0")
 	serve(t, there)
@@ -186,7 +186,7 @@ func TestDialFindsWhoIsThere(t *testing.T) {
 		"127.0.0.2:" + port + ", localhost:" + port,
 		"nobody.invalid:1," + there.Addr().String(),
 	} {
-		for range 5 { // chance orders them
+		for range 5 { // the order is random
 			c, err := Dial(t.Context(), options(addr))
 			if err != nil {
 				t.Fatalf("%s: %v", addr, err)
@@ -208,7 +208,7 @@ func TestDialFindsWhoIsThere(t *testing.T) {
 	}
 }
 
-// Many clients are spread over the servers, and one keeps to its order.
+// Many clients are spread over the servers, and each keeps its order.
 func TestClientsAreSpread(t *testing.T) {
 	first := map[string]int{}
 	for range 200 {

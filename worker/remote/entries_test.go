@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// oneByOne is a server that knows no batches.
+// oneByOne is a server without batches.
 type oneByOne struct {
 	perdurev1.UnimplementedAgentDispatchServer
 	entries []perdure.Entry
@@ -32,7 +32,7 @@ func (o *oneByOne) GetEntries(_ *perdurev1.GetEntriesRequest, out perdurev1.Agen
 	return nil
 }
 
-// A server of the version before sends each entry in a message of its own.
+// A server of the previous version sends each entry in a separate message.
 func TestAnOlderServerSendsEntriesOneByOne(t *testing.T) {
 	server := &oneByOne{}
 	for range 3 {

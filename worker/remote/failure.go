@@ -17,12 +17,11 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// reconnect is how a broken connection is tried again: work that is paid for waits
-// for it, so the pauses stay short.
+// reconnect is the backoff of a broken connection. The pauses are short, because paid work waits
+// for the connection.
 var reconnect = grpcbackoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
 
-// lastError keeps why the connection could not be made, which gRPC tells only
-// to calls.
+// lastError holds the last error of connecting, which gRPC reports only to calls.
 type lastError struct {
 	mu  sync.Mutex
 	err error
@@ -40,7 +39,7 @@ func (l *lastError) get() error {
 	return l.err
 }
 
-// watch notes errors of the TLS handshake.
+// watch wraps credentials to record errors of the TLS handshake.
 func (l *lastError) watch(secure credentials.TransportCredentials) credentials.TransportCredentials {
 	return watched{secure, l}
 }
@@ -70,10 +69,10 @@ func unreachable(addr string, why error) error {
 	}
 }
 
-// errClosed is what calls give after Close.
+// errClosed is the error of calls after Close.
 var errClosed = perdure.Errorf(perdure.Unavailable, "the connection to the server was closed by this worker")
 
-// fail returns the domain's error for one that a call of ours gave.
+// fail converts an error of a gRPC call to an error of the domain.
 func (c *Client) fail(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -84,7 +83,7 @@ func (c *Client) fail(ctx context.Context, err error) error {
 	if ctx.Err() != nil && ended(err) {
 		return ctx.Err()
 	}
-	// The deadline goes with the call, and the server may notice it first.
+	// The deadline is sent with the call, and the server may notice it first.
 	if _, limited := ctx.Deadline(); limited && status.Code(err) == grpccodes.DeadlineExceeded {
 		return context.DeadlineExceeded
 	}
@@ -110,24 +109,24 @@ func (c *Client) fail(ctx context.Context, err error) error {
 	return err
 }
 
-// ended reports whether a call failed by the end of a context.
+// ended reports whether a call failed because a context ended.
 func ended(err error) bool {
 	code := status.Code(err)
 	return code == grpccodes.Canceled || code == grpccodes.DeadlineExceeded ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// again creates a call until it is answered with anything but unavailable or
-// rate_limited, or ctx is over. It is for calls that may be delivered twice. A
-// connection that comes back ends the pause before the next try.
+// again retries a call until it returns something other than unavailable or rate_limited, or ctx
+// ends. It is for calls that may be delivered twice. A reconnect ends the pause before the next
+// try.
 func again[T any](ctx context.Context, c *Client, name string, call func(context.Context) (T, error)) (T, error) {
 	trying, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.frames.ctx, cancel)() // Close ends the pauses, too
+	defer context.AfterFunc(c.frames.ctx, cancel)() // Close also ends the pauses
 	pauses := c.pauses()
 	var unavailable error
 	for {
-		back := c.line.back() // taken before the call, so that no return is missed
+		back := c.line.back() // before the call, so that no reconnect is missed
 		reply, err := call(trying)
 		err = c.fail(trying, err)
 		if err == nil {
@@ -145,7 +144,7 @@ func again[T any](ctx context.Context, c *Client, name string, call func(context
 	}
 }
 
-// shortPauses are the pauses between the tries of a call.
+// shortPauses returns the backoff between the tries of a call.
 func shortPauses() backoff.BackOff {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval = 50*time.Millisecond, 5*time.Second
@@ -158,8 +157,8 @@ func refusedForNow(err error) bool {
 	return (perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited)) && !errors.Is(err, errClosed)
 }
 
-// pauseAfter returns the pause before the next try, and what ends it early. A
-// server that names a pause is there: only the pause counts.
+// pauseAfter returns the pause before the next try, and the channel that ends it early. If the
+// server sent a pause, the server is reachable, so no reconnect ends the pause.
 func pauseAfter(err error, pause time.Duration, back <-chan struct{}) (time.Duration, <-chan struct{}) {
 	var coded *perdure.Error
 	if errors.As(err, &coded) && coded.RetryAfter > 0 {
@@ -168,7 +167,7 @@ func pauseAfter(err error, pause time.Duration, back <-chan struct{}) (time.Dura
 	return pause, back
 }
 
-// rest waits for the pause or early, and returns the cause of ctx if that ends first.
+// rest waits for the pause or early. It returns the cause of ctx if ctx ends first.
 func rest(ctx context.Context, pause time.Duration, early <-chan struct{}) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -181,7 +180,7 @@ func rest(ctx context.Context, pause time.Duration, early <-chan struct{}) error
 	return nil
 }
 
-// lastWord returns the error of a call that is not tried again.
+// lastWord returns the error of a call that is not retried.
 func (c *Client) lastWord(ctx context.Context, err, unavailable error) error {
 	switch {
 	case c.frames.ctx.Err() != nil:
@@ -194,8 +193,8 @@ func (c *Client) lastWord(ctx context.Context, err, unavailable error) error {
 	return err
 }
 
-// overdue returns the error of a call whose time was over: why it was not
-// answered, if that is known, with the end of its context as a cause.
+// overdue returns the error of a call that timed out: the reason, if it is known, with the end of
+// its context as a cause.
 func overdue(err, unavailable error) error {
 	var coded *perdure.Error
 	if !errors.As(unavailable, &coded) {

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// fitter makes what the client sends fit: large contents go ahead as blobs.
+// fitter returns a Fitter that uploads large contents as blobs, so that messages fit.
 func (c *Client) fitter(ctx context.Context) *pbconv.Fitter {
 	return &pbconv.Fitter{Put: func(owner perdure.BlobOwner, content []byte) (perdure.BlobRef, error) {
 		return again(ctx, c, "PutBlob", func(ctx context.Context) (perdure.BlobRef, error) {
@@ -24,8 +24,8 @@ func (c *Client) fitter(ctx context.Context) *pbconv.Fitter {
 	}}
 }
 
-// fill gets the contents that came by reference. Those that are withheld from
-// the server stay references: the worker has them itself.
+// fill downloads contents that were sent by reference. References to contents that are withheld
+// from the server stay, because the worker has these contents.
 func (c *Client) fill(ctx context.Context, execution uuid.UUID, local bool, contents ...*perdurev1.Content) error {
 	for _, m := range contents {
 		if m == nil || m.Inline != nil || m.Blob == nil || local && withheld(execution, m.Blob) {
@@ -42,19 +42,19 @@ func (c *Client) fill(ctx context.Context, execution uuid.UUID, local bool, cont
 	return nil
 }
 
-// withheld reports whether a reference of a LOCAL execution stands for a content
-// that is kept on its worker.
+// withheld reports whether a reference of a LOCAL execution refers to a content that is stored on
+// its worker.
 func withheld(execution uuid.UUID, m *perdurev1.BlobRef) bool {
 	ref, err := pbconv.BlobFromProto(m)
 	return err == nil && ref.ID == perdure.ContentID(execution, ref.SHA256)
 }
 
-// ofLocal reports whether the task is one of a LOCAL execution.
+// ofLocal reports whether the task belongs to a LOCAL execution.
 func ofLocal(t *perdurev1.Task) bool {
 	return strings.HasPrefix(t.GetQueue(), perdure.LocalQueuePrefix)
 }
 
-// fillTasks fills in inputs and results.
+// fillTasks downloads inputs and results.
 func (c *Client) fillTasks(ctx context.Context, execution uuid.UUID, tasks ...*perdurev1.Task) error {
 	for _, t := range tasks {
 		if err := c.fill(ctx, execution, ofLocal(t), t.GetInput(), t.GetResult()); err != nil {
@@ -64,7 +64,7 @@ func (c *Client) fillTasks(ctx context.Context, execution uuid.UUID, tasks ...*p
 	return nil
 }
 
-// download gets a blob whole, and checks that it is the one that was meant.
+// download reads a whole blob, and checks its hash.
 func (c *Client) download(ctx context.Context, execution uuid.UUID, m *perdurev1.BlobRef) ([]byte, error) {
 	ref, err := pbconv.BlobFromProto(m)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *Client) download(ctx context.Context, execution uuid.UUID, m *perdurev1
 	return buf.Bytes(), nil
 }
 
-// agentClaim fills and converts a claim.
+// agentClaim completes and converts a claim.
 func (c *Client) agentClaim(ctx context.Context, m *perdurev1.AgentClaim) (*perdure.AgentClaim, error) {
 	execution, err := pbconv.UUIDFromProto("lease.execution_id", m.GetLease().GetExecutionId())
 	if err != nil {
@@ -108,7 +108,7 @@ func (c *Client) agentClaim(ctx context.Context, m *perdurev1.AgentClaim) (*perd
 	return claim, c.fetchDeferred(ctx, execution, m.GetResults(), claim.Results)
 }
 
-// taskClaim fills and converts a claimed attempt.
+// taskClaim completes and converts a claimed attempt.
 func (c *Client) taskClaim(ctx context.Context, m *perdurev1.TaskClaim) (perdure.TaskClaim, error) {
 	execution, err := pbconv.UUIDFromProto("lease.execution_id", m.GetLease().GetExecutionId())
 	if err != nil {
@@ -120,7 +120,7 @@ func (c *Client) taskClaim(ctx context.Context, m *perdurev1.TaskClaim) (perdure
 	return pbconv.TaskClaimFromProto(m)
 }
 
-// commitReply fills and converts the answer to a commit.
+// commitReply completes and converts the reply to a commit.
 func (c *Client) commitReply(ctx context.Context, execution uuid.UUID, m *perdurev1.CommitResponse) (perdure.CommitReply, error) {
 	tasks := slices.Clip(m.GetTasks())
 	for _, claim := range m.GetClaims() {
@@ -140,7 +140,7 @@ func (c *Client) commitReply(ctx context.Context, execution uuid.UUID, m *perdur
 	return reply, c.fetchDeferred(ctx, execution, m.GetTasks(), reply.Tasks)
 }
 
-// fetchDeferred puts the tasks in place that the answer had no room for.
+// fetchDeferred adds the tasks for which the reply had no room.
 func (c *Client) fetchDeferred(ctx context.Context, execution uuid.UUID, list []*perdurev1.Task, tasks []*perdure.Task) error {
 	var places []int
 	var ids []uuid.UUID
@@ -173,8 +173,8 @@ func valuesOf(signals []*perdurev1.Signal) []*perdurev1.Content {
 	return contents
 }
 
-// giveBack releases a claim that cannot be used. If that fails, too, the claim
-// comes back with the end of its lease.
+// giveBack releases an unusable claim. If the release fails, the claim returns when its lease
+// expires.
 func (c *Client) giveBack(ctx context.Context, why error, r perdure.Release) {
 	log := c.o.Logger.With("worker", r.WorkerID)
 	for _, a := range r.Agents {

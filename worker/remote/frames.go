@@ -12,15 +12,14 @@ import (
 )
 
 const (
-	// pieceLimit is the most text of one frame on the wire.
+	// pieceLimit is the maximum number of bytes of text in a frame sent to the server.
 	pieceLimit = 64 << 10
-	// batchLimit is about the most bytes of one message of frames.
+	// batchLimit is the approximate maximum size in bytes of a message of frames.
 	batchLimit = 1 << 20
 )
 
-// Append implements perdure.Dispatch. All calls share one stream. A stream that
-// breaks is opened again, and what was not answered is sent again: the server
-// skips what it holds.
+// Append implements perdure.Dispatch. All calls share one stream. A broken stream is opened again,
+// and unacknowledged frames are sent again; the server skips the bytes that it has.
 func (c *Client) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 	replies := make([]perdure.FrameReply, 0, len(frames))
 	for batch := range batches(frames) {
@@ -36,14 +35,13 @@ func (c *Client) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.
 	return replies, nil
 }
 
-// batch is what one message carries: pieces of frames, and for each the frame
-// that it is of.
+// batch is the content of one message: pieces of frames, and for each piece the index of its frame.
 type batch struct {
 	pieces []perdure.Frame
 	of     []int
 }
 
-// batches cuts frames into messages, in order.
+// batches splits frames into messages, in order.
 func batches(frames []perdure.Frame) func(yield func(batch) bool) {
 	return func(yield func(batch) bool) {
 		var b batch
@@ -66,8 +64,8 @@ func batches(frames []perdure.Frame) func(yield func(batch) bool) {
 	}
 }
 
-// join adds the answers of the batch to those of the frames before it. Of a
-// frame in several pieces the last counts, or the first that was refused.
+// join appends the replies of the batch to those of earlier frames. For a frame in several pieces,
+// the last reply counts, or the first refusal.
 func (b batch) join(replies, answered []perdure.FrameReply) []perdure.FrameReply {
 	for i, r := range answered {
 		if at := b.of[i]; at == len(replies) {
@@ -79,8 +77,8 @@ func (b batch) join(replies, answered []perdure.FrameReply) []perdure.FrameReply
 	return replies
 }
 
-// cut gives a frame in pieces that end between characters. What ends the block
-// is on the last.
+// cut splits a frame into pieces at character boundaries. The end of the block is on the last
+// piece.
 func cut(frame perdure.Frame) []perdure.Frame {
 	var pieces []perdure.Frame
 	for len(frame.Text) > pieceLimit {
@@ -97,8 +95,7 @@ func cut(frame perdure.Frame) []perdure.Frame {
 	return append(pieces, frame)
 }
 
-// frameStream is the one stream of a worker. It is opened when it is needed,
-// and dropped when it breaks.
+// frameStream is the single stream of a worker. It is opened on demand, and dropped when it breaks.
 type frameStream struct {
 	open func(context.Context, ...grpc.CallOption) (perdurev1.WorkerDispatch_StreamDataClient, error)
 
@@ -112,7 +109,7 @@ type frameStream struct {
 
 func (s *frameStream) init() { s.ctx, s.cancel = context.WithCancelCause(context.Background()) }
 
-// close ends the stream and waits for its goroutines.
+// close closes the stream and waits for its goroutines.
 func (s *frameStream) close() {
 	s.mu.Lock()
 	s.cancel(errClosed)
@@ -120,8 +117,7 @@ func (s *frameStream) close() {
 	s.running.Wait()
 }
 
-// send sends one batch and waits for its answer. Errors: the batch's own, the
-// stream's, ctx's.
+// send sends one batch and waits for its reply. Errors: those of the batch, the stream and ctx.
 func (s *frameStream) send(ctx context.Context, frames []*perdurev1.Frame) ([]perdure.FrameReply, error) {
 	stream, err := s.stream()
 	if err != nil {

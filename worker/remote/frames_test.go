@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestCutFramesAreTheSameBlock checks, for any text, that the pieces are the
-// text, small, at their places, whole in their characters, and closed once.
+// TestCutFramesAreTheSameBlock checks, for any text, that the pieces form the text, are small, have
+// the correct offsets, split no character, and close the block once.
 func TestCutFramesAreTheSameBlock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seed := rapid.StringN(1, 40, -1).Draw(t, "text")

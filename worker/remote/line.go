@@ -2,14 +2,13 @@ package remote
 
 import "sync"
 
-// line announces that a lost connection has come back, to all who wait for it. The
-// zero value is ready.
+// line notifies all waiters when a lost connection is restored. The zero value is ready to use.
 type line struct {
 	mu       sync.Mutex // guards returned
 	returned chan struct{}
 }
 
-// back returns a channel that is closed when the connection next comes back.
+// back returns a channel that is closed at the next reconnect.
 func (l *line) back() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -19,7 +18,7 @@ func (l *line) back() <-chan struct{} {
 	return l.returned
 }
 
-// cameBack wakes everybody who waits.
+// cameBack wakes all waiters.
 func (l *line) cameBack() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,19 +10,17 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// unreplayed keeps gRPC from beginning a call again by itself once a message of it
-// was sent. Its client keeps what was sent, to say it once more on a new connection
-// if the old one broke before the call went out. Of a stream whose connection
-// breaks just then, Send gives io.EOF for a message that is kept all the same, and
-// the stream continues: who ends it there has it said again as far as that message,
-// ended properly. A server then has no way to tell that the rest of an upload is
-// missing. In the same way a stream whose second connection breaks, too, ends with
-// io.EOF as if it had been answered. Calls are repeated by [again] instead, which
-// knows what each of them can bear.
+// unreplayed prevents gRPC from restarting a call by itself after a message was sent. gRPC buffers
+// sent messages to replay them on a new connection if the old one broke before the call went out.
+// If the connection breaks just then, Send returns io.EOF for a message that is buffered
+// nevertheless, and the stream continues. If the caller then ends the stream, gRPC replays it up to
+// that message with a regular end. The server cannot detect that the rest of an upload is missing.
+// In the same way, a stream whose second connection breaks, too, ends with io.EOF as if it had been
+// answered. [again] retries calls instead, because it knows which of them may be repeated.
 var unreplayed = grpc.MaxRetryRPCBufferSize(0)
 
-// lostUnary returns unavailable for a call whose message could not be sent: gRPC's
-// io.EOF asks to read the status, and a unary call leaves nobody who would.
+// lostUnary returns unavailable for a call whose message could not be sent. gRPC returns io.EOF,
+// which means that the status should be read, but nothing reads the status of a unary call.
 func lostUnary(ctx context.Context, method string, m, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	err := invoke(ctx, method, m, reply, conn, options...)
 	if errors.Is(err, io.EOF) {
@@ -31,9 +29,8 @@ func lostUnary(ctx context.Context, method string, m, reply any, conn *grpc.Clie
 	return err
 }
 
-// lostStream sees to it that a stream that is only read fails with its status, also
-// if its one message could not be sent: the io.EOF of that would be taken for the
-// end of what is read.
+// lostStream lets a stream that is only read fail with its status if its single message could not
+// be sent. Otherwise the io.EOF of the send would look like the end of the stream.
 func lostStream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
 	stream, err := open(ctx, desc, conn, method, options...)
 	if err != nil || desc.ClientStreams {
@@ -44,7 +41,7 @@ func lostStream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientCon
 
 type readStream struct{ grpc.ClientStream }
 
-// SendMsg leaves it to RecvMsg to say why the message was not sent.
+// SendMsg drops io.EOF, so that RecvMsg returns the reason.
 func (s readStream) SendMsg(m any) error {
 	if err := s.ClientStream.SendMsg(m); !errors.Is(err, io.EOF) {
 		return err

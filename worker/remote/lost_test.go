@@ -17,13 +17,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// stuckWire is a connection that can stop to take what is written, until it is
-// closed.
+// stuckWire is a connection whose writes can be made to block until it is closed.
 type stuckWire struct {
 	net.Conn
 	mu     sync.Mutex // guards stop
 	stop   bool
-	held   chan struct{} // is told of each write that does not end
+	held   chan struct{} // receives a value for each blocked write
 	closed chan struct{}
 	once   sync.Once
 }
@@ -48,7 +47,7 @@ func (w *stuckWire) Close() error {
 	return w.Conn.Close()
 }
 
-// uploads is a server that takes uploads as they come.
+// uploads is a server that accepts uploads.
 type uploads struct {
 	perdurev1.UnimplementedWorkerDispatchServer
 	ended chan int // bytes of each upload that its sender has ended
@@ -69,8 +68,8 @@ func (u *uploads) PutBlob(in perdurev1.WorkerDispatch_PutBlobServer) error {
 	}
 }
 
-// A connection that breaks before an upload has gone out loses the upload: nothing
-// of it is said to another connection as if it were the whole.
+// If a connection breaks before an upload has been sent, the upload is lost. No part of it is sent
+// over another connection as if it were the whole.
 func TestALostConnectionCutsNoUploadShort(t *testing.T) {
 	listener := listen(t, "tcp", "127.0.0.1:0")
 	u := &uploads{ended: make(chan int, 8)}
@@ -114,13 +113,13 @@ func TestALostConnectionCutsNoUploadShort(t *testing.T) {
 	first.mu.Unlock()
 	var before sync.WaitGroup
 	defer before.Wait()
-	before.Go(func() { // what the writer of the connection hangs at when the upload comes
+	before.Go(func() { // blocks the connection's writer when the upload begins
 		_, _ = c.worker.Register(t.Context(), &perdurev1.RegisterRequest{})
 	})
 	<-first.held
 	content := make([]byte, 3*perdure.BlobChunk)
-	// The second chunk is over the stream's quota: it is being sent when the
-	// connection breaks, or waits for that.
+	// The second chunk exceeds the stream's quota. It is being sent, or waits to be sent, when the
+	// connection breaks.
 	cutting := io.MultiReader(
 		bytes.NewReader(content[:2*perdure.BlobChunk-1]), &onRead{do: func() { _ = first.Close() }}, bytes.NewReader(content[2*perdure.BlobChunk-1:]),
 	)
@@ -141,7 +140,7 @@ func TestALostConnectionCutsNoUploadShort(t *testing.T) {
 	}
 }
 
-// onRead is an empty content that does something where it would be read.
+// onRead is an empty content that calls a function when it is read.
 type onRead struct{ do func() }
 
 func (r *onRead) Read([]byte) (int, error) {
@@ -149,7 +148,7 @@ func (r *onRead) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// unsent is a connection on which messages are not sent.
+// unsent is a stream on which messages cannot be sent.
 type unsent struct{ grpc.ClientStream }
 
 func (unsent) SendMsg(any) error { return io.EOF }
@@ -166,7 +165,7 @@ func (s unsent) NewStream(ctx context.Context, desc *grpc.StreamDesc, method str
 	}, options...)
 }
 
-// A call that could not be sent is none that was answered with nothing.
+// A call that could not be sent does not look like a call with an empty reply.
 func TestACallThatWasNotSentIsUnavailable(t *testing.T) {
 	c := &Client{o: options("nowhere:1"), agents: perdurev1.NewAgentDispatchClient(unsent{}), worker: perdurev1.NewWorkerDispatchClient(unsent{})}
 	c.frames.init()

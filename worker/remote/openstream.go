@@ -10,20 +10,19 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// openStream is a stream of frames while it holds. Its context ends with the
-// reason when it breaks.
+// openStream is a stream of frames until it breaks. Its context then ends with the reason.
 type openStream struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	stream perdurev1.WorkerDispatch_StreamDataClient
 	out    chan *perdurev1.StreamDataRequest
 
-	mu      sync.Mutex // guards the rest
+	mu      sync.Mutex // guards the fields below
 	last    int64
 	waiting map[int64]chan *perdurev1.StreamDataResponse
 }
 
-// roundTrip sends a batch under a number of its own and waits for the answer.
+// roundTrip sends a batch under its own number and waits for the reply.
 func (s *openStream) roundTrip(ctx context.Context, frames []*perdurev1.Frame) (*perdurev1.StreamDataResponse, error) {
 	id, answer := s.expect()
 	defer s.forget(id)
@@ -59,13 +58,13 @@ func (s *openStream) forget(id int64) {
 	delete(s.waiting, id)
 }
 
-// write is the one writer of the stream.
+// write is the only writer of the stream.
 func (s *openStream) write() {
 	for {
 		select {
 		case m := <-s.out:
 			if s.stream.Send(m) != nil {
-				return // read learns the reason
+				return // read receives the reason
 			}
 		case <-s.ctx.Done():
 			return
@@ -73,7 +72,7 @@ func (s *openStream) write() {
 	}
 }
 
-// read hands answers to those who wait for them until the stream breaks.
+// read passes replies to their waiters until the stream breaks.
 func (s *openStream) read() {
 	for {
 		m, err := s.stream.Recv()
@@ -91,8 +90,7 @@ func (s *openStream) read() {
 	}
 }
 
-// broken returns the reason of a broken stream. An end without one is as good as
-// a server that has gone.
+// broken returns the reason of a broken stream. An end without a reason counts as unavailable.
 func broken(err error) error {
 	if errors.Is(err, io.EOF) {
 		return perdure.Errorf(perdure.Unavailable, "the server ended the stream")

@@ -11,13 +11,13 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// part is a message of a stream that sends things with chunks after them.
+// part is a message of a stream in which chunks follow messages.
 type part interface{ GetChunk() []byte }
 
-// receiver reads such a stream.
+// receiver is the reading end of such a stream.
 type receiver[M part] interface{ Recv() (M, error) }
 
-// follow reads the chunks that belong to contents of the message before.
+// follow reads the chunks of the contents of the previous message.
 func follow[M part](in receiver[M], contents ...*perdurev1.Content) error {
 	for _, m := range contents {
 		if m == nil || m.Follows == nil {
@@ -39,7 +39,7 @@ func follow[M part](in receiver[M], contents ...*perdurev1.Content) error {
 	return nil
 }
 
-// cutOff tells a stream that ended too early from one that ended.
+// cutOff returns an error for a stream that ended too early.
 func cutOff(err error) error {
 	if errors.Is(err, io.EOF) {
 		return perdure.Errorf(perdure.Unavailable, "the server's answer was cut off")

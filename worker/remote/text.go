@@ -11,9 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// refuseBadText answers a call that cannot be sent, because a text in it is no
-// UTF-8, as the server would: gRPC calls that internal, and what is internal is
-// sent again.
+// refuseBadText returns the server's error for a call with a text that is not UTF-8. gRPC would
+// return internal, and internal errors are retried.
 func refuseBadText(ctx context.Context, method string, m, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	err := invoke(ctx, method, m, reply, conn, options...)
 	if status.Code(err) != grpccodes.Internal {

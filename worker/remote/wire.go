@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// wire is the sockets of a connection. They are gRPC's own as they are: it sets
-// options of theirs that it does not find on a wrapped one.
+// wire tracks the sockets of a connection. It does not wrap them, because gRPC sets socket options
+// that it does not find on a wrapped socket.
 type wire struct {
 	mu   sync.Mutex // guards open
-	open []net.Conn // and those that were closed since the last one was made
+	open []net.Conn // includes closed ones until the next is created
 }
 
 func (w *wire) dial(ctx context.Context, addr string, last *lastError) (net.Conn, error) {
@@ -42,12 +42,12 @@ func isClosed(conn net.Conn) bool {
 	return err != nil || raw.Control(func(uintptr) {}) != nil
 }
 
-// cut breaks what is connected, so that it is connected again.
+// cut closes the sockets, so that the client reconnects.
 func (w *wire) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, conn := range w.open {
-		_ = conn.Close() // the connection learns of it by its reads
+		_ = conn.Close() // the connection notices it on its next read
 	}
 	w.open = nil
 }

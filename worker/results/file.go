@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// magic begins every file and names its format: the SHA-256 of the task's input,
-// the SHA-256 of the result, the result.
+// magic is the beginning of every file. It names the format: the SHA-256 of the task's input, the
+// SHA-256 of the result, the result.
 const magic = "perdure result 1\n"
 
 const sum = sha256.Size
@@ -22,7 +22,7 @@ func encode(input perdure.Hash, result []byte) []byte {
 	return append(raw, result...)
 }
 
-// decode returns the result of a file that is whole and answers the input.
+// decode returns the result of a file that is intact and belongs to the input.
 func decode(input perdure.Hash, raw []byte) ([]byte, bool) {
 	rest, ok := bytes.CutPrefix(raw, []byte(magic))
 	if !ok || len(rest) < 2*sum || !bytes.Equal(rest[:sum], input[:]) {

@@ -1,7 +1,6 @@
-// Package results keeps the results of paid task attempts, such as answers of
-// models, on a worker's disk until a server has stored them. A worker that is
-// killed between the last byte of an answer and the server's acknowledgement
-// finds the answer here when it claims the task again.
+// Package results stores the results of expensive task attempts, such as answers of models, on a
+// worker's disk until a server has stored them. If a worker is killed between the last byte of an
+// answer and the server's acknowledgement, it finds the answer here when it claims the task again.
 package results
 
 import (
@@ -17,40 +16,39 @@ import (
 )
 
 const (
-	// DefaultBytes bounds the disk space of a Store.
+	// DefaultBytes is the default limit of a Store's disk space.
 	DefaultBytes = 256 << 20
-	// DefaultAge bounds how long a result is kept.
+	// DefaultAge is the default time for which a result is kept.
 	DefaultAge = 24 * time.Hour
-	// block is the least space that a file is counted with: a file system
-	// allocates whole blocks.
+	// block is the minimum size that a file counts, because a file system allocates whole blocks.
 	block = 4096
 )
 
-// Key names a result: the task, and the input that the result answers.
+// Key identifies a result by the task and its input.
 type Key struct {
 	ExecutionID, TaskID uuid.UUID
 	Input               perdure.Hash
 }
 
-// Options bound a Store; zero values stand for the defaults.
+// Options are the limits of a Store. A zero value means the default.
 type Options struct {
 	Bytes int64         // default DefaultBytes
 	Age   time.Duration // default DefaultAge
 	Now   func() time.Time
 }
 
-// Store is a folder of results, one file each, mode 0600. It is safe for
-// concurrent use by one process; the caller holds a lock on the folder's parent.
+// Store is a directory of results, one file each, with mode 0600. It is safe for concurrent use by
+// one process. The caller must hold a lock on the parent directory.
 type Store struct {
 	dir string
 	o   Options
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	files map[name]file
-	bytes int64 // of all files
+	bytes int64 // size of all files
 }
 
-// name is what a file is called by: a task has one result at a time.
+// name is the part of a Key that determines the file name. A task has one result at a time.
 type name struct{ execution, task uuid.UUID }
 
 func (k Key) name() name { return name{k.ExecutionID, k.TaskID} }
@@ -61,7 +59,7 @@ type file struct {
 	at   time.Time
 }
 
-// Open opens the folder, creates it the first time, and removes what has expired.
+// Open opens the directory, creates it if necessary, and removes expired results.
 func Open(dir string, o Options) (*Store, error) {
 	if o.Bytes <= 0 {
 		o.Bytes = DefaultBytes
@@ -85,7 +83,7 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// list reads the folder. Files whose names are not those of results are left alone.
+// list reads the directory. It ignores files whose names are not those of results.
 func (s *Store) list() error {
 	found, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -102,8 +100,8 @@ func (s *Store) list() error {
 	return nil
 }
 
-// Put stores a result durably. A result larger than the Store's bound is refused
-// with payload_too_large; the oldest results make room for others.
+// Put stores a result durably. It removes the oldest results if it needs room. Errors:
+// payload_too_large for a result larger than the Store's limit.
 func (s *Store) Put(k Key, result []byte) error {
 	raw := encode(k.Input, result)
 	size := counted(int64(len(raw)))
@@ -123,9 +121,8 @@ func (s *Store) Put(k Key, result []byte) error {
 	return nil
 }
 
-// write creates the file under its final name. It can be read back as soon as the
-// bytes are in the page cache, so that a killed process finds it; a file that a
-// power loss has torn fails its checksum.
+// write creates the file under its final name. A killed process finds the file as soon as the bytes
+// are in the page cache. A file that a power failure has torn fails its checksum.
 func (s *Store) write(n name, raw []byte) error {
 	f, err := os.OpenFile(s.path(n), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -146,8 +143,8 @@ func syncFolder(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Get returns the result kept under the key. A file that has expired, is damaged,
-// or answers another input is removed and not returned.
+// Get returns the result with the key. It removes a file that is expired, damaged, or belongs to
+// another input.
 func (s *Store) Get(k Key) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,14 +163,14 @@ func (s *Store) Get(k Key) ([]byte, bool) {
 	return nil, false
 }
 
-// Remove drops the result of the key's task, if there is one.
+// Remove removes the result of the key's task, if there is one.
 func (s *Store) Remove(k Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.remove(k.name())
 }
 
-// RemoveExecution drops all results of tasks of the execution.
+// RemoveExecution removes all results of the execution's tasks.
 func (s *Store) RemoveExecution(execution uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,15 +181,14 @@ func (s *Store) RemoveExecution(execution uuid.UUID) {
 	}
 }
 
-// Len returns how many results are kept.
+// Len returns the number of stored results.
 func (s *Store) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.files)
 }
 
-// evict removes what has expired, and the oldest until room bytes are free; mu is
-// held.
+// evict removes expired results, and then the oldest until room bytes are free. mu is held.
 func (s *Store) evict(room int64) {
 	now := s.o.Now()
 	for n, f := range s.files {
@@ -220,8 +216,8 @@ func (s *Store) add(n name, f file) {
 	s.bytes += f.size
 }
 
-// remove forgets a result. A file that cannot be removed now is found again, and
-// removed by age, at the next start.
+// remove removes a result. If the file cannot be removed now, the next start finds it and removes
+// it by age.
 func (s *Store) remove(n name) {
 	f, ok := s.files[n]
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// clock is a time that a test sets.
+// clock is a clock that the test sets.
 type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
@@ -69,8 +69,7 @@ func TestAnotherInputIsNotAnswered(t *testing.T) {
 	wantNone(t, s, k)
 }
 
-// A file that a loss of power has torn, at any length, or that has a bit changed, is
-// no result.
+// A file that a power failure has torn at any length, or with a changed bit, is not a result.
 func TestDamagedFilesAreNoResults(t *testing.T) {
 	k := newKey()
 	whole := encode(k.Input, []byte("paid for"))

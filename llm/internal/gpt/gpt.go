@@ -1,5 +1,4 @@
-// Package gpt knows the families of OpenAI's models, as far as the APIs treat
-// them differently.
+// Package gpt describes the families of OpenAI's models, as far as the APIs treat them differently.
 package gpt
 
 import (
@@ -8,12 +7,12 @@ import (
 	"strings"
 )
 
-// reasoningID matches models that reason: they take an effort, and no
-// temperature. Gateways write a vendor before the id.
+// reasoningID matches models that reason. They accept an effort and no temperature. Gateways put a
+// vendor before the id.
 var reasoningID = regexp.MustCompile(`^(?:o\d|gpt-([5-9])(?:\.(\d+))?|gpt-oss)(-[a-z0-9.-]+)?$`)
 
-// Reasoning reports whether a model reasons, and by which effort that is turned
-// off or down: "" if it cannot be.
+// Reasoning reports whether a model reasons, and returns the effort that turns reasoning off or
+// down; "" if there is none.
 func Reasoning(model string) (reasons bool, off string) {
 	m := match(model)
 	if m == nil || strings.Contains(m[3], "-chat") {
@@ -29,8 +28,8 @@ func Reasoning(model string) (reasons bool, off string) {
 	return true, "none"
 }
 
-// Effort returns the name of the highest effort of a model that reasons: xhigh, or
-// high where the model does not know that.
+// Effort returns the highest effort of a model that reasons: xhigh, or high if the model does not
+// have xhigh.
 func Effort(model string) string {
 	m := match(model)
 	older := m == nil || m[1] == "" || m[1] == "5" && (m[2] == "" || m[2] == "1")
@@ -40,18 +39,18 @@ func Effort(model string) string {
 	return "xhigh"
 }
 
-// Verbosity reports whether a model can be told how much to say.
+// Verbosity reports whether a model has a verbosity setting.
 func Verbosity(model string) bool {
 	m := match(model)
 	return m != nil && m[1] != "" && !strings.Contains(m[3], "-chat") && !strings.Contains(m[3], "-codex")
 }
 
-// match returns the parts of a model's id, nil for one of another family.
+// match returns the parts of a model's id, nil for a model of another family.
 func match(model string) []string {
 	return reasoningID.FindStringSubmatch(strings.ToLower(model[strings.LastIndex(model, "/")+1:]))
 }
 
-// Host is the host of a base URL in lower case, "" if that is none.
+// Host returns the host of a base URL in lower case, "" if the URL is invalid.
 func Host(baseURL string) string {
 	u, err := url.Parse(baseURL)
 	if err != nil {
@@ -60,7 +59,7 @@ func Host(baseURL string) string {
 	return strings.ToLower(u.Hostname())
 }
 
-// Official reports whether a host is OpenAI's own.
+// Official reports whether a host belongs to OpenAI.
 func Official(host string) bool {
 	return host == "api.openai.com" || strings.HasSuffix(host, ".api.openai.com")
 }
