@@ -124,7 +124,7 @@ type Server struct {
 	// draining is set before the shutdown, when the server should get no more requests.
 	draining atomic.Bool
 	// streams are the streams that http.Server does not track.
-	streams sync.WaitGroup
+	streams httpapi.OpenStreams
 
 	closed sync.Once
 	tcp    net.Listener // HTTP

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -64,7 +63,7 @@ type Config struct {
 	Stop <-chan struct{}
 	// Streams, if set, counts the streams that continue after their handlers have returned, which
 	// http.Server does not know. Closing Stop ends them.
-	Streams *sync.WaitGroup
+	Streams *OpenStreams
 	// PingEvery is the interval between pings of a stream; default 15 s.
 	PingEvery time.Duration
 	// WriteTimeout is the time that a stream's reader has for each piece of 64 KiB before its
@@ -134,7 +133,7 @@ func (c Config) normal() Config {
 		c.Health = c.answers
 	}
 	if c.Streams == nil {
-		c.Streams = &sync.WaitGroup{}
+		c.Streams = &OpenStreams{}
 	}
 	if c.PingEvery <= 0 {
 		c.PingEvery = 15 * time.Second

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -33,7 +32,7 @@ func (h *house) raw(proto, path string) net.Conn {
 
 // A stream ends when its reader disconnects, also while its log is idle.
 func TestStreamEndsWithItsReader(t *testing.T) {
-	var streams sync.WaitGroup
+	var streams httpapi.OpenStreams
 	h := open(t, func(c *httpapi.Config) { c.Streams = &streams })
 	x := h.start("")
 	for range 20 {
@@ -48,7 +47,7 @@ func TestStreamEndsWithItsReader(t *testing.T) {
 
 // A reader that never reads is disconnected, and cannot take what it received for the whole.
 func TestReaderThatNeverReadsIsCutOff(t *testing.T) {
-	var streams sync.WaitGroup
+	var streams httpapi.OpenStreams
 	h := open(t, func(c *httpapi.Config) {
 		c.Streams, c.WriteTimeout = &streams, 100*time.Millisecond
 	})
