@@ -104,7 +104,7 @@ func TestDevModeChecksHostAndOrigin(t *testing.T) {
 func TestSlowReaderIsResetAndDisturbsNobody(t *testing.T) {
 	reset := make(chan struct{})
 	h := open(t, func(c *httpapi.Config) {
-		c.WriteTimeout = time.Second
+		c.WriteTimeout = 5 * time.Second // enough for the fast reader on a busy machine
 		c.Logger = slog.New(&ear{Handler: c.Logger.Handler(), message: "stream reset", heard: reset})
 	})
 	x := h.start("")
@@ -123,7 +123,10 @@ func TestSlowReaderIsResetAndDisturbsNobody(t *testing.T) {
 	run := h.claim()
 	fast := h.follow(h.path(x.ID, "/stream"))
 	done := make(chan []sse, 1)
-	go func() { done <- fast.all() }()
+	go func() {
+		defer close(done) // also if the reader fails
+		done <- fast.all()
+	}()
 	text := big(200 << 10)
 	for i := range 60 { // more than the kernel's buffers hold
 		run.stream(0, int64(i*len(text)), "token", text)
