@@ -1,4 +1,4 @@
-# Two images: the server alone, and a worker with what its tools call.
+# Two images: the server alone, and a worker with the programs that its tools call.
 #   docker build --target server -t perdure-server .
 #   docker build --target worker -t perdure-worker .
 FROM golang:1.26-bookworm AS build

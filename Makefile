@@ -4,9 +4,9 @@ GO ?= go
 BIN := bin/perdure
 TESTFLAGS ?= -race -timeout 30m $(SQLITEFLAGS)
 
-# The race detector watches Perdure and its libraries, and not SQLite itself: C
-# turned into Go, whose own locks order it, and which takes three times as long
-# when each of its loads and stores is watched.
+# The race detector checks Perdure and its libraries, but not SQLite. SQLite is C code
+# translated to Go with its own locks, and takes three times as long if the detector checks
+# each of its loads and stores.
 SQLITEFLAGS = -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
 .PHONY: help
@@ -25,11 +25,19 @@ demo: build ## a scripted agent repairs a program, is killed in the middle, and 
 deps: ## install what the tests need and the machine lacks (Debian, Ubuntu)
 	./scripts/deps.sh
 
+.PHONY: check
+check: ## format, vet and quick tests, on SQLite only; needs Go and git
+	./scripts/check.sh
+
 .PHONY: test
 test: deps ## run all tests: unit, conformance, race detector, end to end
 	$(GO) vet ./...
-	$(GO) test $(TESTFLAGS) ./...
+	./scripts/test.sh $(TESTFLAGS)
 	$(MAKE) test-web
+
+.PHONY: test-long
+test-long: deps ## run whole what make test runs as a sample, for hours (docs/testing-perdure.md)
+	./scripts/test-long.sh $(filter-out -timeout 30m,$(TESTFLAGS))
 
 .PHONY: chaos
 chaos: deps ## faults of every kind under 200 agents, for some twenty minutes (docs/testing-perdure.md)

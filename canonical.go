@@ -22,7 +22,7 @@ func plainCanonical(input []byte) (out []byte, ok bool) {
 	return p.out, p.at == len(p.in)
 }
 
-// plain is a parser of simple JSON.
+// plain is a parser of simple JSON, as plainCanonical defines it.
 type plain struct {
 	in  []byte
 	at  int
@@ -94,7 +94,8 @@ func (p *plain) array(depth int) bool {
 	return false
 }
 
-// number copies a whole number that float64 represents exactly.
+// number copies an integer of at most 15 digits, which float64 represents exactly. It returns
+// false for every other number, such as -0, 1.0 and 1e3, because their canonical form may differ.
 func (p *plain) number() bool {
 	from := p.at
 	if p.in[p.at] == '-' {
@@ -115,7 +116,8 @@ func (p *plain) number() bool {
 	return true
 }
 
-// text copies a string and returns the bytes between its quotes.
+// text copies a string and returns the bytes between its quotes. ok is false if the string is not
+// simple.
 func (p *plain) text() (inside []byte, ok bool) {
 	from := p.at
 	for p.at++; p.at < len(p.in); p.at++ {

@@ -31,7 +31,8 @@ func FuzzPlainCanonical(f *testing.F) {
 	})
 }
 
-// TestPlainInputsAreTakenAsPlain checks that the fast path accepts typical input of programs.
+// TestPlainInputsAreTakenAsPlain checks that the fast path accepts typical input of programs, and
+// refuses an array that is nested a million times.
 func TestPlainInputsAreTakenAsPlain(t *testing.T) {
 	for input, want := range map[string]string{
 		`{"pattern":"*.go","path":"a b/c"}`:                          `{"path":"a b/c","pattern":"*.go"}`,

@@ -18,8 +18,8 @@ type Cursor struct {
 	Nonceless bool
 }
 
-// EpochOf combines the epochs of the execution and the store. A log that was restored or failed
-// over therefore has another epoch than the cursors made before.
+// EpochOf returns the epoch of a log: a hash of the epochs of its execution and of its store. A
+// restore or a failover changes an epoch, so that cursors from before it do not match the log.
 func EpochOf(execution, store uint64) uint64 {
 	h := fnv.New64a()
 	var raw [16]byte

@@ -63,7 +63,7 @@ type Dispatch interface {
 	// payload_too_large, lease_lost.
 	PutBlob(ctx context.Context, owner BlobOwner, length int64, content io.Reader) (BlobRef, error)
 	// GetBlob returns the content of a blob of the execution. Errors: not_found, also for content
-	// that is withheld.
+	// of a LOCAL execution that only its worker has.
 	GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.ReadCloser, error)
 
 	// ServeContents lets the server request contents of this worker's LOCAL executions. It returns
@@ -168,7 +168,7 @@ type AgentClaim struct {
 	Woke       Woke
 	Checkpoint *Checkpoint // newest; nil before the first
 	LastCommit CommitNumber
-	// Results are the tasks that the wait names, with their results.
+	// Results are the tasks that the execution's wait names, with their results.
 	Results []*Task
 	// Signals are the pending signals, oldest first, up to 1 MiB. MoreSignals reports whether there
 	// are others.
@@ -234,7 +234,7 @@ type Parked struct {
 }
 
 // HeartbeatReply holds replies in the order of the heartbeat. An item that the server could not
-// process does not affect the others: it is Unknown, and a parked goroutine is then kept.
+// process does not affect the others. Its reply is Unknown, or ParkedKeep for a parked goroutine.
 type HeartbeatReply struct {
 	Agents []AgentBeat
 	Tasks  []TaskBeatReply
@@ -281,9 +281,11 @@ type Release struct {
 //
 // Panic, if set, is the message of a panic, which counts for the crash guard.
 //
-// Unfit, if set, is the reason why this worker cannot continue, while another worker may. The
-// execution is delayed as after a lost worker. After the same number of such releases it fails with
-// Unfit as its error. They are not crashes, so the crash guard does not isolate the execution.
+// Unfit, if set, is the reason why this worker cannot continue the execution; another worker may be
+// able to. The server delays the next claim as after a lost worker. The number of such releases is
+// limited like the number of lost workers; at the limit, the execution fails with Unfit as its
+// error. Releases with Unfit are not crashes, so the crash guard does not isolate the execution
+// after them.
 type AgentRelease struct {
 	Lease Lease
 	Panic string
@@ -304,7 +306,7 @@ type Commit struct {
 	Entries    []NewEntry
 	Tasks      []NewTask
 	Steps      []StepRecord
-	Take       []string // signal ids
+	Take       []string // ids of the signals that the commit uses
 	Checkpoint *NewCheckpoint
 	Events     []NewEvent
 	CancelTask []uuid.UUID
@@ -414,6 +416,8 @@ type CommitReply struct {
 	At Time
 	// Wait is the wait of a suspend that was already met, with its met leaves marked.
 	Wait *Wait
+	// RecordsSinceCheckpoint is the number of steps and tasks stored since the newest checkpoint.
+	RecordsSinceCheckpoint int64
 }
 
 // TaskFinish ends an attempt with a result or an error.
@@ -463,9 +467,9 @@ type Frame struct {
 	Fields json.RawMessage
 }
 
-// FrameReply holds the number of bytes of the block that the server has, or the reason why it
-// refused the frame. After unavailable, rate_limited or internal the worker can send the frame
-// again.
+// FrameReply holds the number of bytes of the block that the server has, or the reason why the
+// server refused the frame. If Err is unavailable, rate_limited or internal, the worker can send
+// the frame again.
 type FrameReply struct {
 	Held int64
 	Err  *Error

@@ -65,7 +65,8 @@ func checkDocument(s *scanner) error {
 // error's field is the key's path below root. Invalid JSON passes; the decoder refuses it.
 func CheckNoDoubledKeys(root string, raw []byte) error { return checkNoDoubledKeys(root, raw) }
 
-// checkNoDoubledKeys does not look inside the values of the keys in but.
+// checkNoDoubledKeys is CheckNoDoubledKeys, but allows duplicate keys inside the values of the keys
+// in but.
 func checkNoDoubledKeys(root string, raw []byte, but ...string) error {
 	s := &scanner{buf: raw, root: root, rules: DocumentRules{Opaque: but}}
 	if err := s.document(); s.doubled {

@@ -13,7 +13,7 @@ import (
 type container struct {
 	end   byte                // '}' or ']'
 	items int                 // number of keys or elements so far
-	key   string              // the newest key, cut
+	key   string              // the newest key, shortened for errors
 	keys  map[string]struct{} // nil if duplicates are allowed
 	place string              // as in DocumentRules.Arrays; "?" if no rule applies
 	most  int                 // maximum number of elements; 0 for no limit
@@ -121,8 +121,8 @@ func (s *scanner) key(in *container) error {
 	return s.note(in, unquoted(append(s.word, '"')))
 }
 
-// freeKey reads a key where duplicates are allowed. It stores the key only if a rule may need it,
-// so keys cost no memory.
+// freeKey reads a key where duplicates are allowed. It stores the key, up to keyShown bytes, only
+// if a rule may need it. Otherwise the key costs no memory.
 func (s *scanner) freeKey(in *container) error {
 	in.key = ""
 	if in.place == nowhere || len(s.rules.Arrays) == 0 {
@@ -197,7 +197,7 @@ const (
 	pathShown = 1000 // bytes of a path in an error
 )
 
-// cutKey shortens a key that a client chose.
+// cutKey shortens a key to keyShown bytes, for an error.
 func cutKey(key string) string {
 	if len(key) <= keyShown {
 		return key

@@ -7,9 +7,9 @@ const (
 	highBits  = 0x80 * everyByte
 )
 
-// plainRun returns a length of plain bytes at the beginning of a string's text, a multiple of
-// eight. Plain bytes are ASCII without quotes, backslashes and control characters. Most of a large
-// document is plain.
+// plainRun returns the number of plain bytes at the beginning of text, rounded down to a multiple
+// of eight. Plain bytes are ASCII without quotes, backslashes and control characters. Most of a
+// large document is plain.
 func plainRun(text []byte) int {
 	n := 0
 	for len(text)-n >= 8 {
@@ -21,8 +21,8 @@ func plainRun(text []byte) int {
 	return n
 }
 
-// special reports whether one of eight bytes is not plain. The subtraction borrows only from bytes
-// above a byte that is itself special, so a plain word is never reported.
+// special reports whether one of the eight bytes of w is not plain. The subtraction borrows only
+// from bytes above a byte that is itself not plain, so eight plain bytes are never reported.
 func special(w uint64) bool {
 	quote, backslash := w^'"'*everyByte, w^'\\'*everyByte
 	return (w|(w-' '*everyByte)|(quote-everyByte)|(backslash-everyByte))&highBits != 0

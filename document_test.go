@@ -36,8 +36,8 @@ func TestDoubledKeysAreNamed(t *testing.T) {
 	}
 }
 
-// The scanner accepts exactly the documents that encoding/json accepts, for every split of the text
-// into reads.
+// The scanner accepts the documents that are UTF-8 and that encoding/json accepts. Documents are
+// checked from memory, from a reader that returns one byte at a time, and with a worker's rules.
 func TestDocumentsAreJSONInUTF8(t *testing.T) {
 	for _, raw := range []string{
 		"", " ", "null", "nul", "true ", "false,", "0", "-0.5e+10", "01", "-", "1.", "1e", `"a\u00e9\n"`, `"\x"`, `"\u12g4"`,
@@ -70,7 +70,7 @@ func FuzzDocument(f *testing.F) {
 	})
 }
 
-// A document that breaks a rule is refused at the place that breaks it. A document at the limit
+// A document that breaks a rule is refused with the location of the error. A document at the limit
 // passes.
 func TestDocumentsAreBounded(t *testing.T) {
 	nested := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
@@ -116,7 +116,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 	}
 }
 
-// An error of the reader is returned as such, not as an error of the text.
+// An error of the reader is returned as it is, without the code invalid_argument.
 func TestADocumentThatCannotBeReadIsNotJudged(t *testing.T) {
 	broken := errors.New("broken")
 	err := perdure.CheckDocument("v", io.MultiReader(strings.NewReader(`{"a":`), iotest.ErrReader(broken)), perdure.DocumentRules{})
@@ -125,7 +125,7 @@ func TestADocumentThatCannotBeReadIsNotJudged(t *testing.T) {
 	}
 }
 
-// The memory of a check does not depend on the length of the text.
+// The number of allocations of a check does not grow with the length of the text.
 func TestCheckingADocumentTakesConstantMemory(t *testing.T) {
 	costs := func(elements int) float64 {
 		raw := "[" + strings.Repeat(`{"type":"text","text":""},`, elements) + `"` + strings.Repeat("x", elements) + `"]`

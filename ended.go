@@ -25,8 +25,8 @@ type EndedHead struct {
 	Size int64
 	// InputSize is the length of a task's input in bytes.
 	InputSize int64
-	// Result holds at most EndedInline bytes inline. Its reference is set for a result that is
-	// stored as a blob.
+	// Result holds at most EndedInline bytes inline. For a result that is stored as a blob,
+	// Result.Blob is set.
 	Result Payload
 	Error  *TaskError
 	// Partial reports that the result or the error is left out. Dispatch.Tasks returns them.

@@ -50,9 +50,9 @@ type Entry struct {
 	Blob *BlobRef `json:"-"`
 }
 
-// MarshalJSON writes every member, with null for an empty one. The members that describe a content
-// left out are written only if they are set. Content and metadata are copied unchanged:
-// encoding/json validates the output of a Marshaler.
+// MarshalJSON writes every member, with null for an empty one; contentBytes and contentSha256 are
+// written only if they are set. Content and metadata are copied unchanged, because encoding/json
+// validates the output of a Marshaler.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	return e.AppendJSON(make([]byte, 0, 512+len(e.Content)+len(e.Metadata)))
 }
@@ -128,8 +128,8 @@ func (e Entry) Message() (Message, error) {
 	return m, nil
 }
 
-// EntryHead is the part of an entry that the transcript rules need: its place, and the open calls
-// after it on its path.
+// EntryHead is the part of an entry that the transcript rules need: its place in the tree, and the
+// open tool calls. A call is open if no result on the path up to this entry answers it.
 type EntryHead struct {
 	ID       uuid.UUID
 	ParentID *uuid.UUID

@@ -27,6 +27,9 @@ const (
 	RateLimited          Code = "rate_limited"
 	Unavailable          Code = "unavailable"
 	Internal             Code = "internal"
+	// Unsupported is the code for an element that only a newer program knows, such as a new kind of
+	// wait.
+	Unsupported Code = "unsupported"
 )
 
 // FieldError names one invalid field, like an element of the errors extension in RFC 9457.

@@ -70,8 +70,8 @@ type Record struct {
 	Attempt int
 	// Fields is a JSON object with the members of the event's type; nil if there are none.
 	Fields json.RawMessage
-	// Blob refers to Fields that are withheld, because the code of a LOCAL execution emitted the
-	// event.
+	// Blob refers to the Fields of an event that the code of a LOCAL execution emitted. Only the
+	// worker has these Fields.
 	Blob *BlobRef
 	// Chunk is set if the record is a chunk.
 	Chunk *Chunk
@@ -89,8 +89,8 @@ type BlockKey struct {
 type Chunk struct {
 	Offset int64 // in bytes of the block's UTF-8 content
 	Text   string
-	// Length is the length of a text that is withheld, as in a LOCAL execution. It is 0 if Text is
-	// complete.
+	// Length is the length of a text that the server does not have, as in a LOCAL execution. It is
+	// 0 if Text is complete.
 	Length int64
 	// Stream is stdout or stderr, in blocks of type terminal.
 	Stream string

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// DecodeExactly decodes JSON into *v and refuses members whose exact names the type does not have.
-// (encoding/json accepts a name in any case.) The error is invalid_argument and names the member's
-// path below root.
+// DecodeExactly decodes JSON into *v. It refuses a member unless its name is exactly the name of a
+// member of the type. (encoding/json accepts a name in any case.) The error is invalid_argument and
+// names the member's path below root.
 func DecodeExactly(root string, raw []byte, v any) error {
 	if err := CheckDocumentBytes(root, raw, DocumentRules{}); err != nil {
 		return err

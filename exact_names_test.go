@@ -7,7 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Members are accepted only by their exact names, at every depth.
+// DecodeExactly accepts members only by their exact names, at every depth. CheckExactNames also
+// accepts members whose names are unlike any of the type's.
 func TestMembersAreTakenByTheirExactNames(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"name":"a","models":[{"provider":"p","modelId":"m","baseUrl":"u"}],"config":{"maxTurns":1},"metadata":{"Name":1}}`: "",

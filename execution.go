@@ -23,8 +23,8 @@ type Execution struct {
 	InputSHA256  string `json:"inputSha256,omitempty" wire:"-"`
 	OutputBytes  int64  `json:"outputBytes,omitempty" wire:"-"`
 	OutputSHA256 string `json:"outputSha256,omitempty" wire:"-"`
-	// Title, and the usage as of the newest checkpoint, are shown in lists. Lists have neither
-	// input nor output.
+	// Title, and the usage as of the newest checkpoint, are for lists of executions. Lists have
+	// neither input nor output.
 	Title         string           `json:"title,omitempty" wire:"-"`
 	Usage         *Usage           `json:"usage,omitempty" wire:"-"`
 	UsageByModel  map[string]Usage `json:"usageByModel,omitempty" wire:"-"`
@@ -70,9 +70,9 @@ type Execution struct {
 	ReadyAt   Time `json:"-"`
 	NotBefore Time `json:"-"`
 	Woke      Woke `json:"-"`
-	// Crashes, Panics and Unfit are the scores of the crash guard. A claim adds 2 to one of them if
-	// it ends in a lost lease, in a panic, or with a worker that cannot run the execution. A claim
-	// that ends well subtracts 1 from each.
+	// Crashes, Panics and Unfit are the scores of the crash guard for a lost lease, for a panic,
+	// and for a worker that cannot run the execution. A claim that ends in one of these ways adds 2
+	// to its score. A claim that ends well subtracts 1 from each score.
 	Crashes int `json:"-"`
 	Panics  int `json:"-"`
 	Unfit   int `json:"-"`
@@ -84,7 +84,7 @@ type Execution struct {
 	CancelBy Time `json:"-"`
 	// NextSignal is the order of the next signal to be stored.
 	NextSignal int64 `json:"-"`
-	// HomeID is the only worker that may run a LOCAL execution, once it was claimed.
+	// HomeID is the only worker that may run a LOCAL execution; nil before the first claim.
 	HomeID *uuid.UUID `json:"homeWorkerId,omitempty"`
 	// Away is set on a LOCAL execution that is PENDING while the worker that holds its content is
 	// not connected.

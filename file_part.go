@@ -21,8 +21,7 @@ const (
 var mimeType = regexp.MustCompile(`^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$`)
 
 // checkFile refuses a file over MaxFileBytes, and one that does not have exactly one of data, a URL
-// and an id. It also refuses data that do not match their MIME type, for the types that it can
-// check.
+// and an id. For the types PDF and text it also refuses data that do not match the type.
 func checkFile(at string, p Part) error {
 	given := 0
 	for _, s := range []string{p.Data, p.URL, p.FileID} {
@@ -47,7 +46,8 @@ func checkFile(at string, p Part) error {
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
-// checkNoType refuses a MIME type on a part whose type only the provider knows.
+// checkNoType refuses a MIME type on a part with a URL or an id. Only the provider knows the type
+// of the content there.
 func checkNoType(at string, p Part) error {
 	if p.MimeType != "" {
 		return FieldErrorf(at+".mimeType", "goes with data")
@@ -55,7 +55,8 @@ func checkNoType(at string, p Part) error {
 	return nil
 }
 
-// checkLink refuses a URL that no provider fetches, and a URL with a password.
+// checkLink refuses data or a MIME type beside a URL. It refuses a URL that is too long, has
+// another scheme than http and https, or contains a user or a password.
 func checkLink(at string, p Part) error {
 	if p.Data != "" {
 		return FieldErrorf(at+".url", "stands in place of data; give one of them")
@@ -73,7 +74,8 @@ func checkLink(at string, p Part) error {
 	return checkNoType(at, p)
 }
 
-// isNoURL reports whether a character must be escaped in a URL (RFC 3986).
+// isNoURL reports whether a character is a space, a control character or not ASCII. A URL must
+// escape these (RFC 3986).
 func isNoURL(r rune) bool { return r <= ' ' || r >= 0x7f }
 
 func checkFileData(at string, p Part) error {

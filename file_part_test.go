@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A file, and an image with a URL, are checked on input. The error names the invalid member.
+// The files and URLs in a user's message are checked. The error names the invalid member and does
+// not contain a password.
 func TestFilesAndURLsAreChecked(t *testing.T) {
 	long := strings.Repeat("a", MaxURLBytes)
 	for value, member := range map[string]string{
@@ -73,7 +74,8 @@ func TestFilesAreBounded(t *testing.T) {
 	}
 }
 
-// A part that was stored before the check existed becomes a text that says so.
+// AcceptableParts and AcceptableResult replace a refused file or URL by a text, which does not
+// contain a password. Such a part may have been stored before the check existed.
 func TestFilesThatCannotBeShownBecomeTexts(t *testing.T) {
 	bad := []Part{{Type: PartFile}, {Type: PartImage, URL: "file:///etc/passwd"}, {Type: PartFile, URL: "https://u:p@example.com/"}}
 	for _, p := range append(AcceptableParts(RoleUser, bad), AcceptableResult(bad)...) {

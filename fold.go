@@ -50,7 +50,8 @@ func (e *Entry) Unfold() {
 const foldedLimit = 1 << 20
 
 // UnfoldFrom is [Entry.Unfold] for a content that is streamed. It removes the metadata and buffers
-// no more than the metadata. Errors are the reader's.
+// no more than the metadata. Errors: those of the reader, internal (the metadata does not decode,
+// or exceeds 1 MiB).
 func (e *Entry) UnfoldFrom(content io.Reader) (io.Reader, error) {
 	in := bufio.NewReader(content)
 	begin, _ := in.Peek(len(foldedBegin)) // a later read returns the reader's error

@@ -125,7 +125,7 @@ func numbersIn(input []byte) []json.Number {
 	}
 }
 
-// held reports whether a float64 represents the number, if it is an integer.
+// held reports whether a float64 represents a number exactly. A fraction counts as exact.
 func held(n json.Number) bool {
 	f, err := n.Float64()
 	if err != nil {
@@ -135,8 +135,9 @@ func held(n json.Number) bool {
 	return err == nil && (!exact.IsInt() || exact.Cmp(big.NewFloat(f)) == 0)
 }
 
-// FuzzWait builds a tree and facts from bytes. The tree survives a round trip through JSON. It is
-// met exactly if a naive evaluation says so. A met leaf stays met whatever the facts become.
+// FuzzWait builds a tree and facts from bytes. It checks that the tree survives a round trip
+// through JSON and that it is met exactly if a naive evaluation says so. A tree that is met stays
+// met without any facts and with more facts. Mark does not change its receiver.
 func FuzzWait(f *testing.F) {
 	f.Add([]byte{0, 1, 2}, uint8(1))
 	f.Add([]byte{3, 2, 0, 1}, uint8(7))
@@ -205,8 +206,8 @@ func waitOf(shape []byte, depth int) (perdure.Wait, []byte) {
 	}
 }
 
-// worldOf decodes facts from bits. More bits are more facts, except for the statuses of ended
-// tasks.
+// worldOf decodes facts from bits: three signals, three ended tasks and the time. Further bits only
+// add facts or advance the time.
 func worldOf(bits uint8) world {
 	w := world{now: epoch.Add(-time.Second), signals: map[string]bool{}, tasks: map[uuid.UUID]perdure.TaskStatus{}}
 	for i, name := range names {
@@ -230,16 +231,23 @@ func naive(w perdure.Wait, facts world) bool {
 			met++
 		}
 	}
-	switch {
-	case w.Any != nil:
+	switch w.Kind() {
+	case perdure.WaitKindAny:
 		return met > 0
-	case w.All != nil:
+	case perdure.WaitKindAll:
 		return met == len(w.All)
-	case w.Signal != "":
+	case perdure.WaitKindSignal:
 		return facts.SignalPending(w.Signal)
-	case w.Timer != nil:
+	case perdure.WaitKindTimer:
 		return !facts.now.Before(w.Timer.Time)
+	case perdure.WaitKindTask:
+		return naiveTask(w, facts)
+	default:
+		panic("no wait of the kind " + w.Kind().String() + " is drawn")
 	}
+}
+
+func naiveTask(w perdure.Wait, facts world) bool {
 	switch facts.tasks[*w.Task] {
 	case "":
 		return false

@@ -16,8 +16,8 @@ const MaxImageBytes = 20 << 20
 // imageHeader is the number of bytes that determine the type of an image.
 const imageHeader = 12
 
-// imageType returns the MIME type of an image by its first bytes. It returns "" for a type that not
-// every provider accepts; all accept png, jpeg, gif and webp. The signatures are those of the
+// imageType returns the MIME type of an image by its first bytes. It knows png, jpeg, gif and webp,
+// the types that every provider accepts; for others it returns "". The signatures are those of the
 // WHATWG MIME Sniffing Standard.
 func imageType(header []byte) string {
 	h := string(header)
@@ -37,9 +37,9 @@ func imageType(header []byte) string {
 // details are the values of Part.Detail.
 var details = []string{"", "low", "high", "auto", "original"}
 
-// checkImage refuses an image that a provider would refuse. It must have data or a URL. The data
-// must be base64, at most MaxImageBytes, complete, with a valid structure, and of the given MIME
-// type. The target of a URL is not checked.
+// checkImage refuses an image without data and without a URL. The data must be base64, at most
+// MaxImageBytes, complete, with a valid structure, and of the given MIME type. The target of a URL
+// is not checked. Providers would refuse such data.
 func checkImage(at string, p Part) error {
 	if !slices.Contains(details, p.Detail) {
 		return FieldErrorf(at+".detail", "is %s; it is low, high, auto or original", clip(p.Detail))
@@ -74,10 +74,11 @@ func checkImage(at string, p Part) error {
 // errNoBase64 is the error for data that is not valid base64.
 var errNoBase64 = errors.New("not base64")
 
-// inspectImage returns the MIME type and the size of an image. It returns an error if the data is
-// not base64 or the image is incomplete. It does not hold the image in memory.
+// inspectImage returns the MIME type and the size of an image. The type is "" for data that is no
+// png, jpeg, gif or webp. Errors: errNoBase64, or the error of walkImage for an incomplete image.
+// The decoded image is not held in memory.
 func inspectImage(data string) (mime string, size int, err error) {
-	// The decoder skips line breaks and what follows padding; providers do not.
+	// The decoder accepts line breaks and text after the padding; providers accept neither.
 	if len(data)%4 != 0 || strings.ContainsAny(data, "\r\n") || strings.Contains(data[:max(0, len(data)-2)], "=") {
 		return "", 0, errNoBase64
 	}

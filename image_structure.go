@@ -159,7 +159,7 @@ func jpegSegment(r *bufio.Reader) error {
 	return err
 }
 
-// walkGIF checks the blocks of a GIF89a up to its trailer.
+// walkGIF checks the blocks of a GIF up to its trailer.
 func walkGIF(r *bufio.Reader) error {
 	head := make([]byte, 13)
 	if _, err := io.ReadFull(r, head); err != nil {

@@ -39,8 +39,8 @@ func imageOf(data, mime string) perdure.Part {
 	return perdure.Part{Type: perdure.PartImage, Data: base64.StdEncoding.EncodeToString([]byte(data)), MimeType: mime}
 }
 
-// An image is stored only if it decodes, has the signature of png, jpeg, gif or webp, matches its
-// MIME type, and is within the limit. The same holds in a tool's result. The error names the field.
+// CheckContent accepts an image only if its data is base64, is a complete png, jpeg, gif or webp,
+// and matches its MIME type. The same holds in a tool's result. The error names the field.
 func TestImagesAreCheckedByTheirBytes(t *testing.T) {
 	whole := imageBytes["image/png"]
 	valid := base64.StdEncoding.EncodeToString([]byte(whole))
@@ -83,7 +83,8 @@ func TestImagesAreCheckedByTheirBytes(t *testing.T) {
 	}
 }
 
-// An image cut off at any byte, as by half an upload, is refused. So is a PNG with any changed bit.
+// An image that is cut off at any byte is refused. So is a PNG in which the lowest bit of any byte
+// is changed. Bytes after the image are accepted.
 func TestImagesAreWhole(t *testing.T) {
 	for mime, data := range imageBytes {
 		accepted := func(data string) bool {
@@ -169,8 +170,8 @@ func wantContentField(t *testing.T, name string, m perdure.Message, at, field st
 	}
 }
 
-// A part that CheckParts refuses becomes a text, so that a model still sees what was stored
-// earlier. Calls and results keep their positions, and nothing else changes.
+// AcceptableParts returns parts that CheckParts accepts, as many as before, and does not change its
+// input. A call without a name stays a call. Parts that are acceptable are not copied.
 func TestAcceptablePartsAreAccepted(t *testing.T) {
 	bad := imageOf("hi", "image/png")
 	call := toolCall("c")

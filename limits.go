@@ -64,8 +64,8 @@ func (l KeyLimits) Store(u KeyUse, more int64) error {
 		u.Stored, more, l.MaxStored)}
 }
 
-// Wait returns the time until a bucket that now holds the given number of requests holds a whole
-// one.
+// Wait returns the time until the key's token bucket, which now holds the given part of a token,
+// holds a whole one. Each request takes one token.
 func (l KeyLimits) Wait(held float64) time.Duration {
 	return time.Duration(math.Ceil((1 - held) / float64(l.RequestsPerSecond) * float64(time.Second)))
 }

@@ -94,10 +94,11 @@ func listed(types []PartType) string {
 	return text
 }
 
-// AcceptableParts returns parts that CheckParts accepts. A text that says so replaces each refused
-// part, and a call without a name gets the name UnnamedTool. The result depends only on the parts;
-// if CheckParts refuses none, it is parts itself. Calls, results and thinking keep their positions,
-// because other messages and signatures depend on them.
+// AcceptableParts returns parts that CheckParts accepts. In a refused tool call of the assistant,
+// it replaces the name with UnnamedTool. It replaces every other refused part with a text part that
+// says so. The result depends only on the parts; if CheckParts refuses none, it is parts itself.
+// Calls, results and thinking keep their positions, because other messages and signatures depend on
+// them.
 func AcceptableParts(role Role, parts []Part) []Part {
 	return mendParts(parts, func(p Part) (Part, bool) {
 		if p.Type == PartToolResult && role == RoleToolResult {
@@ -144,7 +145,7 @@ func mendParts(parts []Part, mend func(Part) (Part, bool)) []Part {
 	return out
 }
 
-// refused returns the text that replaces a part that no provider accepts.
+// refused returns the text part that replaces a part that no provider accepts.
 func refused(p Part) Part {
 	if p.Type == PartImage && p.URL == "" {
 		return Text("(an image stood here that cannot be shown: its data is no valid png, jpeg, gif or webp)")
@@ -152,8 +153,9 @@ func refused(p Part) Part {
 	return Text(fmt.Sprintf("(a part of type %s stood here that cannot be shown)", clip(string(p.Type))))
 }
 
-// BoundedParts returns at most MaxParts parts for a user's message or a tool result. A text
-// replaces the others.
+// BoundedParts limits the parts of a message to MaxParts. For a user's or a system message it
+// limits the list itself, for other roles the parts inside each tool result. One text replaces the
+// parts over the limit.
 func BoundedParts(role Role, parts []Part) []Part {
 	if role == RoleUser || role == RoleSystem {
 		return BoundedResult(parts)

@@ -47,8 +47,8 @@ type BlobRef struct {
 	SHA256 Hash      `json:"sha256"`
 }
 
-// ContentID returns the id of the blob that holds a content of a LOCAL execution, or represents it
-// while the content is withheld from the server. Worker and server derive the same id.
+// ContentID returns the id of a content of a LOCAL execution. It is the id of the content's blob,
+// also while only the worker has the content. Worker and server derive the same id.
 func ContentID(execution uuid.UUID, content Hash) uuid.UUID {
 	return uuid.NewSHA1(execution, []byte("content:"+content.String()))
 }
@@ -59,8 +59,8 @@ func ContentRef(execution uuid.UUID, content []byte) BlobRef {
 	return BlobRef{ID: ContentID(execution, sum), Length: int64(len(content)), SHA256: sum}
 }
 
-// OnWorker replaces a content that is withheld, in responses to clients. The members beside it that
-// end in Bytes and Sha256 identify the content.
+// OnWorker replaces, in responses to clients, a content that only the worker of a LOCAL execution
+// has. The members beside it whose names end in Bytes and Sha256 identify the content.
 var OnWorker = json.RawMessage(`"worker"`)
 
 // KeptByWorker is the message of an error of a LOCAL execution, as stored on the server. The actual

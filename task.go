@@ -65,8 +65,9 @@ type TaskOptions struct {
 	// ConcurrencyLimit (default 1) have a running attempt.
 	ConcurrencyKey   string `json:"concurrencyKey,omitempty"`
 	ConcurrencyLimit int    `json:"concurrencyLimit,omitempty"`
-	// KeyTTL is how long after the task's end its Key refers to it, as of the newest checkpoint. 0
-	// means as long as the execution exists.
+	// KeyTTL is the time from the task's end after which Key can be used for a new task. It must
+	// have passed at the newest checkpoint. 0 means that Key names this task as long as the
+	// execution exists.
 	KeyTTL time.Duration `json:"keyTtl,omitempty"`
 	// OnLost is OnLostRetry by default.
 	OnLost OnLost `json:"onLost,omitempty"`
@@ -117,7 +118,7 @@ func (o TaskOptions) Backoff(attempt int) time.Duration {
 	return min(pause, o.BackoffMax)
 }
 
-// TaskError describes how a task ended that did not complete, or how an attempt failed.
+// TaskError is the error of a task that did not complete, or of a failed attempt.
 type TaskError struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`

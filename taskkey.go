@@ -55,7 +55,7 @@ func taskKey(execution uuid.UUID, kind string, middle []byte, instance string) s
 // TaskID returns the id of the task with the key: a UUIDv5 in the OID namespace.
 func TaskID(key string) uuid.UUID { return uuid.NewSHA1(uuid.NameSpaceOID, []byte(key)) }
 
-// checkNumbers refuses numbers that a float64 does not represent exactly. Canonical JSON would
+// checkNumbers refuses integers that a float64 does not represent exactly. Canonical JSON could
 // write two different ones alike, so two tasks would get one key.
 func checkNumbers(input json.RawMessage) error {
 	d := json.NewDecoder(bytes.NewReader(input))

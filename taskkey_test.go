@@ -57,7 +57,8 @@ func TestDefaultTaskKeyIgnoresOrderAndSpace(t *testing.T) {
 	}
 }
 
-// If two large numbers had one canonical form, two tasks would share one key.
+// Integers that a float64 does not represent exactly are refused: two of them could have one
+// canonical form, and two tasks would share one key.
 func TestLargeNumbersAreRefusedNotMixedUp(t *testing.T) {
 	for _, input := range []string{`{"n":9007199254740993}`, `[123456789012345678901234567890]`, `{"a":{"b":[1,9007199254740995]}}`} {
 		if _, err := perdure.DefaultTaskKey(keyExecution, "k", json.RawMessage(input), ""); !perdure.IsCode(err, perdure.InvalidArgument) {
@@ -71,7 +72,7 @@ func TestLargeNumbersAreRefusedNotMixedUp(t *testing.T) {
 	}
 }
 
-// A caller's own key must not produce the same id in two executions.
+// CallerTaskKey and StepKey return different keys for two executions.
 func TestKeysBelongToTheirExecution(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind, key := rapid.StringN(1, 10, -1).Draw(t, "kind"), rapid.String().Draw(t, "key")

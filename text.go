@@ -7,7 +7,8 @@ import (
 )
 
 // CheckText refuses a text that not every store accepts: one with a zero byte, or with bytes that
-// are not UTF-8. (JSON may hold both, escaped.) The error is invalid_argument and names the field.
+// are not UTF-8. (In JSON, \u0000 is a valid escape.) The error is invalid_argument and names the
+// field.
 func CheckText(field, text string) error {
 	switch {
 	case !utf8.ValidString(text):

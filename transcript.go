@@ -100,8 +100,8 @@ func CheckContent(e Entry) error {
 }
 
 // CheckContentText is the part of CheckContent that needs no content in memory. It checks that the
-// content is JSON in UTF-8, and that no message has more than MaxParts parts. Errors:
-// invalid_transcript, or the reader's error.
+// content is JSON in UTF-8, and that a message and its tool results have at most MaxParts parts.
+// Errors: invalid_transcript, or the reader's error.
 func CheckContentText(e Entry, content io.Reader) error {
 	err := CheckDocument("content", content, contentRules(e))
 	if err == nil {
@@ -167,7 +167,8 @@ func invalidTranscript(e Entry, format string, args ...any) error {
 	return err
 }
 
-// transcriptField converts an error of CheckParts to an error of the entry, with its field.
+// transcriptField converts an error with a field to an invalid_transcript error of the entry. Other
+// errors are returned unchanged.
 func transcriptField(e Entry, err error) error {
 	var at *Error
 	if !errors.As(err, &at) || len(at.Fields) == 0 {

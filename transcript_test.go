@@ -151,8 +151,7 @@ func TestNothingHangsOnAnLLMCall(t *testing.T) {
 	}
 }
 
-// Ids of entries are random and ordered by time, not counted. They are unique on whatever path a
-// function takes when it is entered again.
+// NewMessageEntry creates unique ids of version 7 in ascending order.
 func TestEntryIDsAreRandom(t *testing.T) {
 	seen := map[uuid.UUID]bool{}
 	last := ""

@@ -106,8 +106,8 @@ var userMembers = map[PartType][]string{
 	PartFile:  {"type", "data", "mimeType", "url", "fileId", "filename"},
 }
 
-// checkUserMembers refuses members by their exact names. A decoder that ignores case would accept
-// members that a check has not seen.
+// checkUserMembers refuses members that userMembers does not list. It compares exact names: a
+// decoder that ignores case would accept members that a check has not seen.
 func checkUserMembers(at string, kind PartType, raw json.RawMessage) error {
 	known, ok := userMembers[kind]
 	if !ok {
@@ -125,7 +125,8 @@ func checkUserMembers(at string, kind PartType, raw json.RawMessage) error {
 	return nil
 }
 
-// checkUserContent applies the check of stored content.
+// checkUserContent applies the checks of stored content, and refuses parts that are all empty
+// texts.
 func checkUserContent(field string, parts []Part) error {
 	if !slices.ContainsFunc(parts, func(p Part) bool { return p.Type != PartText || p.Text != "" }) {
 		return FieldErrorf(field, "say nothing: each text is empty")

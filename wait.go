@@ -20,8 +20,8 @@ const (
 
 // Wait is the condition on which a suspended execution becomes PENDING again: a tree of any and all
 // over signals, tasks and timers. Exactly one of the fields Any, All, Signal, Task, Timer and After
-// determines the kind of a node. Met leaves stay met, so a producer can decide with only the stored
-// tree and its own fact.
+// is set and determines the [WaitKind] of a node. A leaf that is met stays met. So the code that
+// stores a signal or ends a task can decide about the wait without the facts of others.
 type Wait struct {
 	Any    []Wait        `json:"any,omitempty"`
 	All    []Wait        `json:"all,omitempty"`
@@ -71,25 +71,32 @@ func WaitAny(waits ...Wait) Wait { return Wait{Any: waits} }
 func WaitAll(waits ...Wait) Wait { return Wait{All: waits} }
 
 // Reason returns the kind of the wait as clients see it: "task" if it contains a task, else
-// "signal" or "timer".
+// "signal" or "timer". It returns "unknown" if a leaf has a kind that this program does not know.
 func (w Wait) Reason() string {
-	reason := "timer"
+	reason := WaitKindTimer
 	w.walk(func(leaf Wait) {
-		switch {
-		case leaf.Task != nil:
-			reason = "task"
-		case leaf.Signal != "" && reason != "task":
-			reason = "signal"
+		switch leaf.Kind() {
+		case WaitKindTimer, WaitKindAfter:
+		case WaitKindSignal:
+			if reason == WaitKindTimer {
+				reason = WaitKindSignal
+			}
+		case WaitKindTask:
+			if reason != WaitKindUnknown {
+				reason = WaitKindTask
+			}
+		default:
+			reason = WaitKindUnknown
 		}
 	})
-	return reason
+	return reason.String()
 }
 
 // Signals returns the patterns in the wait.
 func (w Wait) Signals() []string {
 	var names []string
 	w.walk(func(leaf Wait) {
-		if leaf.Signal != "" {
+		if leaf.Kind() == WaitKindSignal {
 			names = append(names, leaf.Signal)
 		}
 	})
@@ -106,7 +113,7 @@ func (w Wait) Tasks() []uuid.UUID {
 	var ids []uuid.UUID
 	seen := map[uuid.UUID]bool{}
 	w.walk(func(leaf Wait) {
-		if leaf.Task != nil && !seen[*leaf.Task] {
+		if leaf.Kind() == WaitKindTask && !seen[*leaf.Task] {
 			seen[*leaf.Task] = true
 			ids = append(ids, *leaf.Task)
 		}
@@ -114,12 +121,12 @@ func (w Wait) Tasks() []uuid.UUID {
 	return ids
 }
 
-// NextTimer returns the earliest time in the wait that is not met.
+// NextTimer returns the earliest time of the timers in the wait that are not met.
 func (w Wait) NextTimer() (Time, bool) {
 	var next Time
 	found := false
 	w.walk(func(leaf Wait) {
-		if leaf.Timer == nil || leaf.Met {
+		if leaf.Kind() != WaitKindTimer || leaf.Met {
 			return
 		}
 		if !found || leaf.Timer.Before(next.Time) {
@@ -133,13 +140,13 @@ func (w Wait) NextTimer() (Time, bool) {
 func (w *Wait) HasTimer() bool {
 	found := false
 	if w != nil {
-		w.walk(func(leaf Wait) { found = found || leaf.Timer != nil })
+		w.walk(func(leaf Wait) { found = found || leaf.Kind() == WaitKindTimer })
 	}
 	return found
 }
 
-// At returns the tree with After replaced by Timer in every leaf, and asked with the due times of
-// the new timers added.
+// At returns a copy of the tree in which each After is replaced by a Timer, and a copy of asked
+// with the due times of the new timers.
 func (w Wait) At(now Time, asked Asked) (Wait, Asked) {
 	at := func(waits []Wait) []Wait {
 		if waits == nil {
@@ -152,7 +159,7 @@ func (w Wait) At(now Time, asked Asked) (Wait, Asked) {
 		return resolved
 	}
 	w.Any, w.All = at(w.Any), at(w.All)
-	if w.After > 0 {
+	if w.Kind() == WaitKindAfter {
 		due, known := asked.Due(w.Name)
 		if !known {
 			due = now.Add(w.After)
@@ -163,39 +170,30 @@ func (w Wait) At(now Time, asked Asked) (Wait, Asked) {
 	return w, asked
 }
 
-// Mark returns the tree with the leaves marked that the facts meet, and whether the whole tree is
-// met. The receiver is not changed.
+// Mark returns a copy of the tree in which the leaves that the facts meet are marked, and reports
+// whether the whole tree is met. A leaf of a kind that this program does not know is not met.
 func (w Wait) Mark(facts Facts) (Wait, bool) {
-	switch {
-	case w.Met:
+	if w.Met {
 		return w, true
-	case w.Any != nil:
-		w.Any, w.Met = markEach(w.Any, facts, false)
-	case w.All != nil:
-		w.All, w.Met = markEach(w.All, facts, true)
-	case w.Signal != "":
-		w.Met = facts.SignalPending(w.Signal)
-	case w.Task != nil:
-		w.Met = w.On.meets(facts.TaskStatus(*w.Task))
-	case w.Timer != nil:
-		w.Met = w.Timer.Reached(facts.Now())
 	}
+	w.Any, w.All = markEach(w.Any, facts), markEach(w.All, facts)
+	met, err := w.decide(
+		func(child Wait) (bool, error) { return child.Met, nil },
+		func(leaf Wait) (bool, error) { return leaf.metBy(facts), nil },
+	)
+	w.Met = met && err == nil
 	return w, w.Met
 }
 
-func markEach(waits []Wait, facts Facts, all bool) ([]Wait, bool) {
+func markEach(waits []Wait, facts Facts) []Wait {
+	if waits == nil {
+		return nil
+	}
 	marked := make([]Wait, len(waits))
-	count := 0
 	for i, child := range waits {
-		var met bool
-		if marked[i], met = child.Mark(facts); met {
-			count++
-		}
+		marked[i], _ = child.Mark(facts)
 	}
-	if all {
-		return marked, count == len(waits)
-	}
-	return marked, count > 0
+	return marked
 }
 
 func (c TaskCondition) meets(status TaskStatus) bool {
@@ -209,7 +207,8 @@ func (c TaskCondition) meets(status TaskStatus) bool {
 }
 
 // Check returns an error if the tree is invalid: each node must have exactly one kind, an any must
-// have children, and names and patterns must be valid.
+// have children, and names and patterns must be valid. Errors: invalid_argument, unsupported (a
+// node has no kind that this program knows).
 func (w Wait) Check() error { return w.check("wait", 0) }
 
 const (
@@ -218,39 +217,44 @@ const (
 )
 
 func (w Wait) check(at string, depth int) error {
-	kinds := 0
-	for _, set := range []bool{w.Any != nil, w.All != nil, w.Signal != "", w.Task != nil, w.Timer != nil, w.After != 0} {
-		if set {
-			kinds++
-		}
-	}
-	if kinds != 1 {
-		return FieldErrorf(at, "must have exactly one of any, all, signal, task, timer and after")
-	}
-	if w.After < 0 || w.After != 0 && (w.Name == "" || len(w.Name) > maxTimerName) {
-		return FieldErrorf(at, "after must be over 0 and have a name of 1 to %d characters", maxTimerName)
-	}
-	if depth > maxWaitDepth {
+	switch n := w.kinds(); {
+	case n == 0:
+		return unsupportedWait(at)
+	case n > 1:
+		return FieldErrorf(at, "must have exactly one of %s", knownWaitKinds())
+	case depth > maxWaitDepth:
 		return FieldErrorf(at, "is nested deeper than %d", maxWaitDepth)
-	}
-	if w.Any != nil && len(w.Any) == 0 {
-		return FieldErrorf(at, "any must name at least one wait")
-	}
-	if w.Signal != "" {
-		return CheckPattern(w.Signal)
 	}
 	switch w.On {
 	case "", TaskEnded, TaskSucceeded, TaskDidFail:
 	default:
 		return FieldErrorf(at, "on must be ended, succeeded or failed")
 	}
-	for _, child := range w.Any {
-		if err := child.check(at+".any", depth+1); err != nil {
-			return err
+	switch w.Kind() {
+	case WaitKindAny:
+		if len(w.Any) == 0 {
+			return FieldErrorf(at, "any must name at least one wait")
 		}
+		return checkEach(w.Any, at+".any", depth+1)
+	case WaitKindAll:
+		return checkEach(w.All, at+".all", depth+1)
+	case WaitKindSignal:
+		return CheckPattern(w.Signal)
+	case WaitKindTask, WaitKindTimer:
+		return nil
+	case WaitKindAfter:
+		if w.After < 0 || w.Name == "" || len(w.Name) > maxTimerName {
+			return FieldErrorf(at, "after must be over 0 and have a name of 1 to %d characters", maxTimerName)
+		}
+		return nil
+	default:
+		return unsupportedWait(at)
 	}
-	for _, child := range w.All {
-		if err := child.check(at+".all", depth+1); err != nil {
+}
+
+func checkEach(waits []Wait, at string, depth int) error {
+	for _, child := range waits {
+		if err := child.check(at, depth); err != nil {
 			return err
 		}
 	}
@@ -259,7 +263,7 @@ func (w Wait) check(at string, depth int) error {
 
 // walk calls visit for each leaf.
 func (w Wait) walk(visit func(Wait)) {
-	if w.Any == nil && w.All == nil {
+	if w.Kind().Leaf() {
 		visit(w)
 		return
 	}

@@ -62,8 +62,8 @@ func drawWait(t *rapid.T, depth int) perdure.Wait {
 	}
 }
 
-// A wait that learns its facts one at a time and stores only the marks is met exactly when a wait
-// with all facts at once is met. So no producer needs to load the facts of other producers.
+// A wait that is marked with one fact at a time is met exactly if it is met with all facts at once.
+// So the code that stores one fact does not need to load the others.
 func TestMarkingOneFactAtATimeEqualsAllAtOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		wait := drawWait(t, 3)
@@ -94,7 +94,7 @@ func TestMarkingOneFactAtATimeEqualsAllAtOnce(t *testing.T) {
 		if _, met := wait.Mark(whole); met != metStepwise {
 			t.Fatalf("at once %v, one at a time %v: %+v", met, metStepwise, wait)
 		}
-		// A leaf that only time meets may be met without a notification.
+		// Marking does not change the reason of a wait.
 		if wait.Reason() != marked.Reason() {
 			t.Fatal("marking changed what the wait is for")
 		}
@@ -104,10 +104,11 @@ func TestMarkingOneFactAtATimeEqualsAllAtOnce(t *testing.T) {
 func TestWaitCheckNamesWhatIsWrong(t *testing.T) {
 	id, now := taskIDs[0], epoch
 	for name, w := range map[string]perdure.Wait{
-		"empty":     {},
 		"two kinds": {Signal: "a", Task: &id},
 		"empty any": {Any: []perdure.Wait{}},
-		"bad child": {All: []perdure.Wait{{}}},
+		"bad child": {All: []perdure.Wait{{Signal: "*a"}}},
+		"no name":   {After: time.Second},
+		"negative":  {After: -1, Name: "sleep"},
 		"bad name":  {Signal: "a..b"},
 		"bad on":    {Task: &id, On: "later"},
 		"half a *":  {Signal: "a.b*"},
@@ -157,8 +158,9 @@ func TestMatchName(t *testing.T) {
 	}
 }
 
-// The cost of a pattern with many ** is at most its length times the name's length, because it is
-// matched inside transactions.
+// MatchName is not exponential in the number of **: with 60 of them an exponential match would
+// never end. Patterns are matched inside transactions, so a slow match would delay all other
+// writes.
 func TestMatchNameIsNeverSlow(t *testing.T) {
 	pattern := strings.Repeat("**.", 60) + "x"
 	name := strings.TrimSuffix(strings.Repeat("a.", 100), ".")

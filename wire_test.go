@@ -59,8 +59,9 @@ func TestCursorRoundTrip(t *testing.T) {
 	})
 }
 
-// A cursor of the old form without a nonce consists of an epoch and a pos. It is parsed, and
-// differs from every cursor with a nonce.
+// A cursor of the old form consists of an epoch and a pos, without a nonce. It is parsed with
+// Nonceless set, and its String is the old form. Trailing bytes that are not a whole nonce are
+// refused.
 func TestCursorWithoutANonce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := perdure.Cursor{Epoch: rapid.Uint64().Draw(t, "epoch"), Pos: rapid.Int64Range(0, 1<<61).Draw(t, "pos"), Nonceless: true}

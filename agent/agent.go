@@ -1,10 +1,12 @@
-// Package agent is the API for the code of agents. An agent is a function over a Context: it
-// appends messages, schedules tasks, runs steps, waits for signals and sleeps. Every blocking call
-// commits the work before it. After a crash the function is entered again with the committed data.
+// Package agent is the API for the code of agents. An agent is a function with a Context: it
+// appends messages, schedules tasks, runs steps, waits for signals and sleeps. The next commit
+// makes this work durable. Checkpoint and Flush commit, and so do a step that runs (unless it is
+// Lazy), a wait that is not met yet, and the end of the function. After a crash, the function is
+// entered again with the committed data.
 //
-// A blocking call may never return. When the worker discards the goroutine, it ends it as
+// A blocking call may never return. If the worker discards the goroutine, it ends it as
 // testing.T.FailNow ends a test. The function is then entered again from the top, on this worker or
-// another, with the committed data. So do not hold a lock or a sync.Once over a blocking call.
+// another, with the committed data. So do not hold a lock or a sync.Once during a blocking call.
 // Deferred functions run at each discard. Code that must run at the end of the execution belongs
 // into OnEnd.
 package agent
@@ -32,13 +34,13 @@ type Func[In, Out any] func(ctx Context, in In) (Out, error)
 func (f Func[In, Out]) Run(ctx Context, in In) (Out, error) { return f(ctx, in) }
 
 var (
-	// ErrDiscarded is the cause of a Context whose goroutine was discarded.
+	// ErrDiscarded is the cause of a Context whose goroutine the worker has discarded.
 	ErrDiscarded = errors.New("the goroutine was discarded; its execution is entered again where it is claimed")
 	// ErrCancelled is the cause of a Context whose execution is being cancelled.
 	ErrCancelled = errors.New("the execution is being cancelled")
-	// ErrLeaseLost is the cause of a Context whose worker lost the lease.
+	// ErrLeaseLost is the cause of a Context whose worker has lost the lease on the execution.
 	ErrLeaseLost = errors.New("the lease on the execution is over")
-	// ErrTimeout is returned by WaitSignal if the timeout passes first.
+	// ErrTimeout is returned by WaitSignal, WaitAnySignal and WaitAny if the timeout passes first.
 	ErrTimeout = errors.New("no such signal came in time")
 )
 
@@ -46,111 +48,119 @@ var (
 // when the execution is cancelled, the lease is lost or the goroutine is discarded. context.Cause
 // returns the reason.
 //
-// Its own methods belong to Run's goroutine. The methods that block (see their comments) panic if
-// another goroutine calls them. Other goroutines may use the context.Context, and a Stream that
-// Run's goroutine passed to them.
+// Only the goroutine in which Run is called may call the methods of Context. The methods that block
+// (see their comments) panic in another goroutine. Other goroutines may use the embedded
+// context.Context, and a Stream that Run's goroutine has passed to them.
 type Context interface {
 	context.Context
 
 	// ID returns the id of the execution.
 	ID() uuid.UUID
-	// Execution returns the execution as it was at the claim.
+	// Execution returns the execution as it was when it was claimed.
 	Execution() *perdure.Execution
-	// Place returns the current turn and response.
+	// Place returns the current turn, response and message.
 	Place() perdure.Place
-	// SetPlace sets the current turn and response.
+	// SetPlace sets the current turn, response and message. Work that follows belongs to them.
 	SetPlace(perdure.Place)
-	// SetTurn begins another turn of the same response. The work that follows has the turn's id and
-	// belongs to no message yet.
+	// SetTurn begins another turn of the same response. Work that follows has the turn's id, and
+	// belongs to no message and no tool call.
 	SetTurn(id string)
 
-	// Messages returns the path of entries, root first. It commits pending work first, so it
-	// blocks. It loads only the entries that this worker does not hold.
+	// Messages returns the entries of the path, from the root to the leaf. It commits pending
+	// entries first, so it blocks. It reads from the server only entries that the worker has not
+	// cached.
 	Messages() iter.Seq2[perdure.Entry, error]
 	// Tail returns the newest n entries of the path, oldest first. If n is 0, it returns the
-	// entries since the newest checkpoint. It commits pending work first, so it blocks.
+	// entries since the newest checkpoint. It commits pending entries first, so it blocks.
 	Tail(n int) ([]perdure.Entry, error)
-	// PathOf returns the path of entries from the root to leaf of an execution in the same org,
-	// root first.
+	// PathOf returns the entries from the root to leaf of an execution in the same org, in this
+	// order.
 	PathOf(execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
-	// Leaf returns the entry that becomes the parent of the next entry; nil if there is none.
+	// Leaf returns the id of the entry that becomes the parent of the next entry, or nil if there
+	// is none.
 	Leaf() *uuid.UUID
-	// Append adds a message at the leaf and returns its id. The message is committed with the next
-	// blocking call, Checkpoint or Flush, or at the end of the function.
+	// Append adds a message after the leaf and returns its id. The message is stored with the next
+	// commit.
 	Append(m perdure.Message, opts ...AppendOption) (uuid.UUID, error)
 
-	// Checkpoint commits pending work with a new checkpoint of the state. It blocks, unless
-	// WithNext adds the checkpoint to the next commit.
+	// Checkpoint commits pending work with a new checkpoint of the state, so it blocks. With the
+	// option WithNext, it does not block, and the next commit contains the checkpoint.
 	Checkpoint(state any, opts ...CheckpointOption) error
-	// State decodes the newest checkpoint's state into v. It returns false if there is no
+	// State decodes the state of the newest checkpoint into v. It returns false if there is no
 	// checkpoint.
 	State(v any) (bool, error)
-	// StateVersion returns the version of the newest checkpoint's state; 0 if there is none.
-	// Versioned uses it.
+	// StateVersion returns the version of the state in the newest checkpoint, or 0 if there is
+	// none. Versioned uses it.
 	StateVersion() int
-	// CheckpointSeq returns the number of the newest checkpoint; 0 if there is none.
+	// CheckpointSeq returns the number of the newest checkpoint, or 0 if there is none.
 	CheckpointSeq() int64
 	// Flush commits pending work. It blocks.
 	Flush() error
 
-	// Schedule schedules a task. The task is committed with the next blocking call. Tasks of equal
-	// kind and input are one task with one result, unless Instance distinguishes them.
+	// Schedule schedules a task and returns a future of it. The task is stored with the next
+	// commit. Tasks of equal kind and input are one task with one result, unless Instance
+	// distinguishes them.
 	Schedule(kind string, input any, opts ...TaskOption) Future
-	// Await blocks until the wait over the futures is met, and returns the state of each of them.
+	// Await waits until the futures meet the condition how, and returns the state of each task. It
+	// blocks.
 	Await(how How, futures ...Future) ([]Result, error)
-	// CancelTask cancels a task of this execution with the next commit.
+	// CancelTask cancels a task of this execution, with the next commit.
 	CancelTask(f Future)
 
-	// RunStep runs fn in this process and records its outcome before it returns. When the agent is
-	// entered again, RunStep returns the recorded outcome. If the worker dies after fn and before
-	// the record, fn runs again. RunStep blocks.
+	// RunStep runs fn in this process, and records its result or error before it returns. When the
+	// agent is entered again, RunStep returns the recorded result or error. If the worker dies
+	// after fn and before the record, fn runs a second time. RunStep blocks.
 	RunStep(name string, fn func(context.Context) (json.RawMessage, error), opts ...StepOption) (json.RawMessage, error)
 
 	// WaitSignal waits for a signal whose name matches the pattern, and takes it. If timeout is
-	// over 0 and passes first, it returns ErrTimeout. It blocks.
+	// positive and passes first, it returns ErrTimeout. It blocks.
 	WaitSignal(pattern string, timeout time.Duration) (perdure.Signal, error)
-	// WaitAnySignal is WaitSignal for several patterns. It takes the first sent signal of those
-	// that match a pattern. It blocks.
+	// WaitAnySignal waits for a signal whose name matches one of the patterns, and takes it. If
+	// several match, it takes the one that was sent first. If timeout is positive and passes first,
+	// it returns ErrTimeout. It blocks.
 	WaitAnySignal(timeout time.Duration, patterns ...string) (perdure.Signal, error)
-	// WaitAny waits until one of the conditions is met. If several are met at once, it returns the
-	// first in the list. If timeout is over 0 and passes first, it returns ErrTimeout. It blocks.
+	// WaitAny waits until one of the conditions is met. If several are met, it returns the first in
+	// the list. If timeout is positive and passes first, it returns ErrTimeout. It blocks.
 	WaitAny(timeout time.Duration, conditions ...Condition) (Met, error)
-	// DrainSignals takes all matching signals that are pending, without a limit, in the order in
-	// which they were sent. Signals taken since the newest checkpoint come first.
+	// DrainSignals takes all pending signals whose names match the pattern, in the order in which
+	// they were sent. In a function that is entered again, signals that were taken since the newest
+	// checkpoint come first.
 	DrainSignals(pattern string) ([]perdure.Signal, error)
-	// HasSignal reports whether a matching signal is pending.
+	// HasSignal reports whether a signal whose name matches the pattern is pending.
 	HasSignal(pattern string) (bool, error)
 
-	// Sleep blocks for d. The time counts from the first call, even if the function is entered again
-	// in between.
+	// Sleep blocks for d. If the function is entered again meanwhile, the time still counts from
+	// the first call.
 	Sleep(d time.Duration) error
 
 	// Emit adds an event of type data to the next commit.
 	Emit(data any) error
-	// Stream returns the stream through which clients see content while it grows.
+	// Stream returns the stream for content that clients read while it grows.
 	Stream() Stream
-	// OnEnd registers a function that runs after the execution has ended, if it ends in this
-	// process. After a crash the function does not run.
+	// OnEnd registers a function that is called after the execution has ended, if it ends in this
+	// process. After a crash, the function is not called.
 	OnEnd(fn func(perdure.Status))
 }
 
-// Stream sends growing content to clients. Its methods do not block: the content is committed in
-// the background, and completely before the source's next commit.
+// Stream sends content to clients while it grows. The content is stored in the background, and all
+// of it before the next commit of the execution, or before the end of the attempt. Its methods are
+// not blocking calls of Context, so any goroutine may call them. Methods that add text wait while
+// too much of it is unsent.
 type Stream interface {
-	// Text and Thinking append to the message's text and thinking.
+	// Text and Thinking append to the text and the thinking of the current message.
 	Text(s string)
 	Thinking(s string)
-	// Terminal appends to the output of a command; stream is stdout or stderr.
+	// Terminal appends to the output of a command. stream is "stdout" or "stderr".
 	Terminal(stream string, p []byte)
 	// ToolArguments appends to the arguments of a tool call.
 	ToolArguments(toolCallID, s string)
-	// Break ends the current block. The next text begins a new block.
+	// Break ends the current block. Text that follows begins a new block.
 	Break()
 	// Data sends an event of type data.
 	Data(data any)
-	// Error sends an error.
+	// Error sends an event of type error.
 	Error(message string, code perdure.Code)
-	// SetPlace sets the position in the conversation of the content that follows.
+	// SetPlace sets the turn, response and message to which the content that follows belongs.
 	SetPlace(perdure.Place)
 }
 
@@ -168,18 +178,19 @@ func FailedFuture(kind string, err error) Future { return Future{Kind: kind, err
 // Err returns the error for which the task could not be scheduled, or nil.
 func (f Future) Err() error { return f.err }
 
-// FutureOf returns a future of a task that is already scheduled, by its id.
+// FutureOf returns a future of the scheduled task with this id.
 func FutureOf(id uuid.UUID, kind string) Future { return Future{ID: id, Kind: kind} }
 
 // Result is the state of a task.
 type Result struct {
-	Task *perdure.Task // nil while it has not ended
+	Task *perdure.Task // nil until the task has ended
 }
 
 // Ended reports whether the task has ended.
 func (r Result) Ended() bool { return r.Task != nil && r.Task.Status.Terminal() }
 
-// Err returns nil for a completed task, and otherwise an error that describes how it ended.
+// Err returns nil for a completed task. Otherwise it returns an error that describes how the task
+// ended, or that it has not.
 func (r Result) Err() error {
 	switch {
 	case !r.Ended():
@@ -192,16 +203,16 @@ func (r Result) Err() error {
 	return &perdure.TaskError{Code: perdure.Internal, Message: "the task ended " + string(r.Task.Status)}
 }
 
-// How determines when a wait over futures is met.
+// How is the condition under which a wait for futures is met.
 type How int
 
 const (
-	// All waits until every task has ended in any way.
+	// All is met when every task has ended in any way.
 	All How = iota
-	// AllOrFailure waits until every task has completed or one has failed.
+	// AllOrFailure is met when every task has completed, or one has failed.
 	AllOrFailure
-	// FirstSuccess waits until one task has completed or all have failed.
+	// FirstSuccess is met when one task has completed, or all have failed.
 	FirstSuccess
-	// First waits until one task has ended in any way.
+	// First is met when one task has ended in any way.
 	First
 )

@@ -8,8 +8,8 @@ import (
 )
 
 // Condition is a condition for WaitAny: a signal, a task, a timer, or any or all of several
-// conditions. The functions OnSignal, OnTask, OnTimer, OnAny and OnAll create one. Exactly one
-// field is set.
+// conditions. OnSignal, OnTask, OnTimer, OnAny and OnAll create conditions. Exactly one field is
+// set.
 type Condition struct {
 	Signal string        `json:"signal,omitempty"`
 	Task   *Future       `json:"task,omitempty"`
@@ -18,42 +18,54 @@ type Condition struct {
 	All    []Condition   `json:"all,omitempty"`
 }
 
-// OnSignal returns a condition that is met by a signal whose name matches the pattern. The WaitAny
-// that returns the signal takes it.
+// OnSignal returns a condition that is met by a signal whose name matches the pattern. If the
+// condition ends a WaitAny, WaitAny takes the signal.
 func OnSignal(pattern string) Condition { return Condition{Signal: pattern} }
 
 // OnTask returns a condition that is met when the task has ended in any way.
 func OnTask(f Future) Condition { return Condition{Task: &f} }
 
-// OnTimer returns a condition that is met d after the wait's first call.
+// OnTimer returns a condition that is met d after WaitAny was first called with it.
 func OnTimer(d time.Duration) Condition { return Condition{Timer: max(d, 1)} }
 
-// OnAny returns a condition that is met when one of the conditions is met.
+// OnAny returns a condition that is met when at least one of the conditions is met.
 func OnAny(conditions ...Condition) Condition { return Condition{Any: list(conditions)} }
 
-// OnAll returns a condition that is met when all of the conditions are met. A signal counts for
-// every condition that it matches.
+// OnAll returns a condition that is met when all of the conditions are met. One signal can meet
+// several conditions.
 func OnAll(conditions ...Condition) Condition { return Condition{All: list(conditions)} }
 
-// list returns a copy that is not nil, so that an empty list differs from no list.
+// list returns a copy that is never nil, so that an empty list differs from no list.
 func list(conditions []Condition) []Condition { return append([]Condition{}, conditions...) }
 
-// MarshalJSON writes the id, by which futures are distinguished.
+// MarshalJSON writes the task's id, which distinguishes futures.
 func (f Future) MarshalJSON() ([]byte, error) { return json.Marshal(f.ID) }
 
-// Check returns an error if the condition is invalid, or the error of a future whose task could not
-// be scheduled.
+// Kind returns the kind of the wait that the condition becomes, or WaitKindUnknown if no field is
+// set. It is never WaitKindTimer, because timers of conditions have durations, not points in time.
+func (c Condition) Kind() perdure.WaitKind {
+	switch {
+	case c.Any != nil:
+		return perdure.WaitKindAny
+	case c.All != nil:
+		return perdure.WaitKindAll
+	case c.Task != nil:
+		return perdure.WaitKindTask
+	case c.Signal != "":
+		return perdure.WaitKindSignal
+	case c.Timer > 0:
+		return perdure.WaitKindAfter
+	}
+	return perdure.WaitKindUnknown
+}
+
+// Check returns invalid_argument if the condition is invalid, or the error of a future whose task
+// could not be scheduled.
 func (c Condition) Check() error {
 	var failed error
 	c.Walk(func(leaf Condition) {
-		switch {
-		case failed != nil:
-		case leaf.Task != nil:
-			failed = leaf.Task.Err()
-		case leaf.Signal != "":
-			failed = perdure.CheckPattern(leaf.Signal)
-		case leaf.Timer <= 0:
-			failed = perdure.FieldErrorf("conditions", "a condition needs a signal, a task or a timer; make it with OnSignal, OnTask or OnTimer")
+		if failed == nil {
+			failed = leaf.checkLeaf()
 		}
 	})
 	if failed == nil && c.Any != nil && len(c.Any) == 0 {
@@ -62,16 +74,29 @@ func (c Condition) Check() error {
 	return failed
 }
 
+func (c Condition) checkLeaf() error {
+	switch c.Kind() {
+	case perdure.WaitKindTask:
+		return c.Task.Err()
+	case perdure.WaitKindSignal:
+		return perdure.CheckPattern(c.Signal)
+	case perdure.WaitKindAfter:
+		return nil
+	default:
+		return perdure.FieldErrorf("conditions", "a condition needs a signal, a task or a timer; make it with OnSignal, OnTask or OnTimer")
+	}
+}
+
 // HasTimer reports whether the condition contains a timer.
 func (c Condition) HasTimer() bool {
 	found := false
-	c.Walk(func(leaf Condition) { found = found || leaf.Timer > 0 })
+	c.Walk(func(leaf Condition) { found = found || leaf.Kind() == perdure.WaitKindAfter })
 	return found
 }
 
-// Walk calls visit for the conditions that are not any or all, in order.
+// Walk calls visit for each condition in c that is not any or all, in order.
 func (c Condition) Walk(visit func(Condition)) {
-	if c.Any == nil && c.All == nil {
+	if c.Kind().Leaf() {
 		visit(c)
 		return
 	}
@@ -83,17 +108,19 @@ func (c Condition) Walk(visit func(Condition)) {
 	}
 }
 
-// Met describes how a WaitAny was met.
+// Met describes the condition that ended a WaitAny.
 type Met struct {
-	// Index is the index of the met condition; the lowest, if several were met.
+	// Index is the index of the condition in the arguments of WaitAny. If several were met, it is
+	// the lowest.
 	Index int
-	// Signals are the signals that the condition took, in the order of the condition.
+	// Signals are the signals that met the condition, and that WaitAny took. They are in the order
+	// of the condition.
 	Signals []perdure.Signal
-	// Tasks are the states of the condition's tasks, in the order of the condition.
+	// Tasks are the states of the tasks in the condition, in the order of the condition.
 	Tasks []Result
 }
 
-// Signal returns the first signal that was taken, or the zero Signal.
+// Signal returns the first of the Signals, or the zero Signal if there is none.
 func (m Met) Signal() perdure.Signal {
 	if len(m.Signals) == 0 {
 		return perdure.Signal{}
@@ -101,8 +128,8 @@ func (m Met) Signal() perdure.Signal {
 	return m.Signals[0]
 }
 
-// ValueOf decodes the result of the nth task of the met condition. If the task failed, the error is
-// its *perdure.TaskError.
+// ValueOf decodes the result of the nth task of the condition, from 0. If the task failed, the
+// error is its *perdure.TaskError.
 func ValueOf[T any](m Met, n int) (T, error) {
 	if n < 0 || n >= len(m.Tasks) {
 		var zero T

@@ -20,12 +20,13 @@ func unmarshal(raw json.RawMessage, v any) error {
 	return nil
 }
 
-// escaped are the characters that have a one-letter escape in JSON strings.
+// escaped contains, for each letter of a one-letter escape in JSON strings, the character that it
+// means.
 var escaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// decodeText decodes a JSON string as json.Unmarshal does, in a tenth of the time: most of a long
-// result is text. It returns false if the value is not a string, or needs json.Unmarshal, for \u
-// escapes for instance.
+// decodeText decodes a JSON string like json.Unmarshal, in about a tenth of the time, because long
+// results are mostly text. It returns false if the value is not a string, or needs json.Unmarshal,
+// for example because of a \u escape.
 func decodeText(raw []byte, text *string) bool {
 	n := len(raw) - 1
 	if n < 1 || raw[0] != '"' || raw[n] != '"' || !utf8.Valid(raw) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A string is decoded as by json.Unmarshal, or left to json.Unmarshal.
+// FuzzDecodeText checks that decodeText decodes a string as json.Unmarshal does, or returns false.
 func FuzzDecodeText(f *testing.F) {
 	for _, s := range []string{
 		`""`, `"a"`, `"a\nb\t\"\\\/\b\f\r"`, `"\u00e9"`, `"é"`, "\"a\nb\"", `"`, `"a`, `a"`, `null`, ` "a"`, `"a" `, `"\"`, `"\x"`, `"a"b"`, "\"\xff\"", `"\\"`, `{"a":"b"}`, "\"\x7f\"", "\"\u2028\"",
@@ -24,7 +24,8 @@ func FuzzDecodeText(f *testing.F) {
 	})
 }
 
-// Typical long texts, of documentation or of a model, take the fast path.
+// TestTextTakesTheShortWay checks that decodeText decodes typical texts, such as documentation,
+// without json.Unmarshal.
 func TestTextTakesTheShortWay(t *testing.T) {
 	for _, text := range []string{"", "plain", "two\nlines\tand a \"quote\" and C:\\dir", "Grüße, 你好 🙂", strings.Repeat("x\n", 10_000)} {
 		raw, err := json.Marshal(text)

@@ -9,16 +9,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Definition is an agent in the form that a worker registers.
+// Definition is an agent as a worker registers it.
 type Definition struct {
 	Spec perdure.KindSpec
 	Run  func(ctx Context, input json.RawMessage) (json.RawMessage, error)
-	// Unless names signals that prevent the end of an execution while they are pending. Run is
-	// entered again with them.
+	// Unless contains names of signals. While such a signal is pending, the execution does not end:
+	// Run is entered again to take it.
 	Unless []string
 }
 
-// Define creates an agent of a kind. The schema of the input is derived from its Go type.
+// Define creates an agent of the kind. The JSON Schema of the input is derived from In.
 func Define[In, Out any](kind string, a Agent[In, Out]) Definition {
 	return Definition{
 		Spec: perdure.KindSpec{Kind: kind, InputSchema: Schema[In]()},
@@ -36,48 +36,49 @@ func Define[In, Out any](kind string, a Agent[In, Out]) Definition {
 	}
 }
 
-// DefineFunc is Define for a function.
+// DefineFunc creates an agent of the kind from a function. See Define.
 func DefineFunc[In, Out any](kind string, fn func(ctx Context, in In) (Out, error)) Definition {
 	return Define(kind, Func[In, Out](fn))
 }
 
-// TaskContext is the interface between a task's code and its attempt. The context ends when the
-// attempt is cancelled, times out, or loses its lease.
+// TaskContext is the context of one attempt of a task, which the task's function receives. As a
+// context.Context it ends when the attempt is cancelled, times out, or loses its lease.
 type TaskContext interface {
 	context.Context
-	// Task returns the task. Its field Attempt counts from 1.
+	// Task returns the task. Its field Attempt is the number of this attempt, from 1.
 	Task() *perdure.Task
-	// Workspace returns the execution's folder, relative to the worker's root.
+	// Workspace returns the folder of the execution, relative to the worker's root.
 	Workspace() string
 	// Execution returns the execution to which the task belongs.
 	Execution() (*perdure.Execution, error)
-	// Path returns the entries from the root to leaf.
+	// Path returns the entries from the root to leaf, in this order.
 	Path(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
-	// Stream returns the stream through which clients see content while it grows.
+	// Stream returns the stream for content that clients read while it grows.
 	Stream() Stream
-	// Progress records the attempt's progress. Clients see it in the list of tasks after the
-	// worker's next heartbeat. It counts as a sign of life, like Heartbeat.
+	// Progress records the progress of the attempt. Clients see it in the list of tasks after the
+	// worker's next heartbeat. It counts as a call of Heartbeat.
 	Progress(v any)
-	// Heartbeat reports that the code is running; see HeartbeatTimeout.
+	// Heartbeat reports that the code is still running, for the option HeartbeatTimeout.
 	Heartbeat()
 }
 
-// TaskDefinition is a task kind in the form that a worker registers.
+// TaskDefinition is a task kind as a worker registers it.
 type TaskDefinition struct {
 	Spec perdure.KindSpec
 	Run  func(ctx TaskContext, input json.RawMessage) (json.RawMessage, error)
-	// Replay, if set, marks results that are expensive, such as answers of models.
-	// The worker stores such a result on its disk (worker.Config.Results) until the
-	// server has acknowledged it. If the worker claims the task again before that,
-	// it calls Replay with the stored result in place of Run. Replay streams what
-	// Run had streamed; the attempt then ends with the stored result. An error,
-	// which Replay may return only before it streams anything, discards the stored
-	// result and calls Run.
+	// Replay, if set, says that results are expensive, such as answers of models. The worker stores
+	// such a result on its disk (worker.Config.Results) until the server has acknowledged it. If
+	// the worker claims the task again before that, it calls Replay with the stored result instead
+	// of Run.
+	//
+	// Replay streams what Run has streamed, and the attempt then returns the stored result. If
+	// Replay returns an error, the worker discards the stored result and calls Run. Replay may
+	// return an error only before it streams anything.
 	Replay func(ctx TaskContext, result json.RawMessage) error
 }
 
 // DefineTask creates a task kind from a function. If the function returns an error, the task is
-// tried again, up to its maximum number of attempts, unless the error is Permanent.
+// retried, up to its maximum number of attempts, unless the error is Permanent.
 func DefineTask[In, Out any](kind string, fn func(ctx TaskContext, in In) (Out, error)) TaskDefinition {
 	return TaskDefinition{
 		Spec: perdure.KindSpec{Kind: kind, InputSchema: Schema[In]()},
@@ -95,7 +96,7 @@ func DefineTask[In, Out any](kind string, fn func(ctx TaskContext, in In) (Out, 
 	}
 }
 
-// Permanent marks an error for which another attempt is useless.
+// Permanent returns err as an error after which the task is not retried.
 func Permanent(err error) error {
 	return &perdure.TaskError{Code: codeOf(err), Message: messageOf(err), Permanent: true}
 }

@@ -8,33 +8,35 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Loop calls step until it returns true, and creates a checkpoint of the state after each call. A
-// function that is entered again resumes with the state of the newest checkpoint. So its resume
-// costs the same after the first step and after the hundred thousandth. Loop suits functions whose
-// whole progress fits into the state.
+// Loop calls step until step returns true, and creates a checkpoint of the state after each other
+// call. A function that is entered again resumes with the state of the newest checkpoint. So a
+// resume costs the same after the first call and after the hundred thousandth. Loop suits functions
+// whose whole progress fits into the state.
 //
-// Before the first call, state holds the caller's value, or the newest checkpoint's state if the
-// execution has one. Step changes it. After each checkpoint, the state is decoded from the
-// committed bytes. Data that JSON does not carry, such as unexported fields, is therefore lost at
-// once, and not only after a crash.
+// At the first call, state contains the caller's value or, if the execution has a checkpoint, the
+// state of the newest one. The function step changes the state. After each checkpoint, the state is
+// decoded from the committed bytes. So data without a JSON encoding, such as unexported fields, is
+// lost at once, and not only after a crash.
 //
-// Step returns true to end the loop. The call that ends the loop creates no checkpoint: its work is
-// committed with the work after the loop and the function's end. An error ends the loop as well,
-// without a checkpoint, and Loop returns it. Loop also returns the errors of Checkpoint:
-// payload_too_large for a state over the server's limit, and ErrCancelled.
+// The function step returns true to end the loop. The call that ends the loop creates no
+// checkpoint: its work is committed with the work after the loop, or with the end of the function.
+// An error also ends the loop without a checkpoint, and Loop returns it. Loop also returns the
+// errors of Checkpoint: payload_too_large for a state over the server's limit, and ErrCancelled.
 //
-// After a crash or a discard, a call without its checkpoint runs again, with the state at its
+// After a crash or a discard, a call that has no checkpoint yet runs again, with the state at its
 // beginning. Its steps, tasks, sleeps and waits return their recorded results, and the signals that
-// it took are delivered in the same order. Use the Context that step receives: it makes the names
-// of steps and the keys of tasks local to one call of step. Each call may use the same names, and
-// an equal task in a later call is another task. A caller's own Key is used unchanged. Entries that
-// step appends need a key (WithKey) that is the same when the call runs again.
+// it took are delivered in the same order.
 //
-// The checkpoint consumes the signals that step has taken, and records from before it are not read
-// again. Data of them that a later call needs belongs into the state. The whole state is stored
-// each time, so keep it to some KiB.
+// The function step must use the Context that it receives. In this Context, names of steps and keys
+// of tasks are local to one call of step. Each call may use the same names, and an equal task in a
+// later call is another task. A Key that the caller sets is used unchanged. Entries that step
+// appends need a key (WithKey) that is the same when the call runs again.
 //
-// A function has one Loop and creates no other checkpoints.
+// The checkpoint consumes the signals that step has taken, and a resume does not read records from
+// before it. So data that a later call needs must be in the state. The whole state is stored each
+// time; keep it to some KiB.
+//
+// A function may have one Loop, and creates no other checkpoints.
 func Loop[S any](ctx Context, state *S, step func(ctx Context, state *S) (done bool, err error)) error {
 	if state == nil {
 		return perdure.FieldErrorf("state", "is missing; give a pointer to the state that the loop begins with")
@@ -56,7 +58,8 @@ func Loop[S any](ctx Context, state *S, step func(ctx Context, state *S) (done b
 	}
 }
 
-// load replaces the state with the newest checkpoint's state, if there is one.
+// load replaces state by the state of the newest checkpoint, and reports whether there is a
+// checkpoint.
 func load[S any](ctx Context, state *S) (bool, error) {
 	var stored S
 	known, err := ctx.State(&stored)
@@ -66,9 +69,9 @@ func load[S any](ctx Context, state *S) (bool, error) {
 	return known, err
 }
 
-// iteration is the Context of one call of a Loop's step. The checkpoint at the beginning of the
-// call distinguishes its steps and tasks from those of other calls. That checkpoint is the same
-// when the call runs again.
+// iteration is the Context of one call of a Loop's step. Its prefix names the checkpoint at the
+// beginning of the call, so the steps and tasks of different calls are distinct. When a call runs
+// again, its prefix is the same.
 type iteration struct {
 	Context
 	prefix string

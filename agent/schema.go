@@ -8,9 +8,9 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// Schema returns the JSON Schema of a Go type, nil if it has no useful one. The schema has no
-// references, which model providers do not accept in the parameters of a tool. The exception is a
-// type that contains itself.
+// Schema returns the JSON Schema of a Go type, or nil if it cannot be encoded. The schema contains
+// references only if the type contains itself, because model providers do not accept references in
+// the parameters of a tool.
 func Schema[T any]() json.RawMessage {
 	root := reflect.TypeFor[T]()
 	for root != nil && root.Kind() == reflect.Pointer {
@@ -30,8 +30,8 @@ func Schema[T any]() json.RawMessage {
 	return raw
 }
 
-// expandRoot replaces a reference at the root with its target. Every reader of tool schemas accepts
-// an object at the root.
+// expandRoot replaces a reference at the root by the schema to which it refers, because readers of
+// tool schemas expect an object at the root.
 func expandRoot(schema *jsonschema.Schema) {
 	of, ok := schema.Definitions[strings.TrimPrefix(schema.Ref, "#/$defs/")]
 	if !ok {
@@ -42,7 +42,8 @@ func expandRoot(schema *jsonschema.Schema) {
 	*schema = root
 }
 
-// recursive reports whether a type contains itself.
+// recursive reports whether a type contains itself. The map above contains the types that contain
+// t.
 func recursive(t reflect.Type, above map[reflect.Type]bool) bool {
 	if t == nil {
 		return false

@@ -24,7 +24,8 @@ type (
 	}
 )
 
-// A schema has no references, as providers require for the parameters of a tool.
+// TestSchemaHoldsNoReferences checks that schemas contain no references, as providers require for
+// parameters of a tool, and that they accept valid values only.
 func TestSchemaHoldsNoReferences(t *testing.T) {
 	for name, schema := range map[string]string{
 		"a struct": string(agent.Schema[leafType]()), "a pointer": string(agent.Schema[*leafType]()),

@@ -8,20 +8,20 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Versioned is the checkpoint state of an agent whose state type changes over time. The version is
-// in the checkpoint's metadata, so the state itself is the author's plain JSON.
+// Versioned is the state of an agent whose type may change over time. The version is stored in the
+// checkpoint's metadata, so the state itself is the author's JSON without a wrapper.
 type Versioned[T any] struct {
 	version    int
 	migrations map[int]Migration
 }
 
-// Migration converts a state of one version to the next version.
+// Migration converts states of one version to the next version.
 type Migration struct {
 	from int
 	do   func(json.RawMessage) (json.RawMessage, error)
 }
 
-// Migrate creates a migration of states from the version from to from+1.
+// Migrate returns a migration of states from the version from to the version from+1.
 func Migrate[Old, New any](from int, fn func(Old) (New, error)) Migration {
 	return Migration{from: from, do: func(raw json.RawMessage) (json.RawMessage, error) {
 		var old Old
@@ -36,10 +36,13 @@ func Migrate[Old, New any](from int, fn func(Old) (New, error)) Migration {
 	}}
 }
 
-// DefineState defines that an agent's state is a T of the given version; versions begin at 1. The
-// migrations convert older states, one version at a time. A state without a version has version 0;
-// without a migration from 0, it is treated as version 1. DefineState panics if a version from 1 on
-// has no migration to the next version, or more than one, because this is a programming error.
+// DefineState defines that the state of an agent is a T of the given version. Versions begin at 1.
+// Migrations convert older states, one version at a time. A state that was saved without a version
+// has version 0; without a migration from 0, it is treated as version 1.
+//
+// DefineState panics after programming errors: if the version is less than 1, if a version from 1
+// on has no migration to the next one, if two migrations begin at one version, or if a migration is
+// not needed.
 func DefineState[T any](version int, migrations ...Migration) Versioned[T] {
 	v := Versioned[T]{version: version, migrations: map[int]Migration{}}
 	for _, m := range migrations {
@@ -59,13 +62,14 @@ func DefineState[T any](version int, migrations ...Migration) Versioned[T] {
 	return v
 }
 
-// ErrNewerState is wrapped by the error for a state that a newer version of the agent saved. If an
-// agent returns it, the worker releases the execution, so that a worker with the newer version can
-// continue.
+// ErrNewerState is wrapped by the error of Load for a state that a newer version of the agent has
+// saved. If an agent returns such an error, the worker releases the execution, so that a worker
+// with the newer version can continue it.
 var ErrNewerState = errors.New("the state is newer than this worker")
 
-// Load returns the newest checkpoint's state; false if there is no checkpoint. Errors:
-// ErrNewerState; invalid_argument for a state that cannot be decoded and for a failed migration.
+// Load returns the state of the newest checkpoint, and reports whether there is a checkpoint.
+// Errors: invalid_argument if the state cannot be decoded or a migration fails; an error that wraps
+// ErrNewerState.
 func (v Versioned[T]) Load(ctx Context) (T, bool, error) {
 	var state T
 	var raw json.RawMessage
@@ -89,12 +93,12 @@ func (v Versioned[T]) Load(ctx Context) (T, bool, error) {
 	return state, true, nil
 }
 
-// migrate converts a state to the newest version.
+// migrate converts a state from the given version to v's version.
 func (v Versioned[T]) migrate(raw json.RawMessage, version int) (json.RawMessage, error) {
 	for ; version < v.version; version++ {
 		m, ok := v.migrations[version]
 		if !ok {
-			continue // there is no migration from 0
+			continue // version 0 without a migration is version 1
 		}
 		next, err := m.do(raw)
 		if err != nil {
@@ -105,7 +109,7 @@ func (v Versioned[T]) migrate(raw json.RawMessage, version int) (json.RawMessage
 	return raw, nil
 }
 
-// Save creates a checkpoint of the state. It blocks like Checkpoint.
+// Save creates a checkpoint of the state with v's version. It blocks like Checkpoint.
 func (v Versioned[T]) Save(ctx Context, state T, opts ...CheckpointOption) error {
 	return ctx.Checkpoint(state, append(opts[:len(opts):len(opts)], StateVersion(v.version))...)
 }

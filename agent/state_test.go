@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// stored is a Context with a checkpoint.
+// stored is a Context with the state of a checkpoint.
 type stored struct {
 	agent.Context
 	state   string
@@ -50,7 +50,7 @@ func TestVersionedState(t *testing.T) {
 		{`{"Numbers":[1,2]}`, 3, "{[1 2]} true", ""},
 		{`{"number":4}`, 2, "{[4]} true", ""},
 		{`{"N":5}`, 1, "{[5]} true", ""},
-		{`{"N":6}`, 0, "{[6]} true", ""}, // saved without a version
+		{`{"N":6}`, 0, "{[6]} true", ""}, // the state was saved without a version
 		{`{"N":-1}`, 1, "", "of version 2 does not become version 3: a negative number"},
 		{`{"N":"x"}`, 1, "", "of version 1 does not become version 2"},
 		{`{"Numbers":1}`, 3, "", "of version 3 does not decode"},

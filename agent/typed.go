@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Await waits for one task and decodes its result. The error is the task's *perdure.TaskError, or
-// the error of the wait.
+// Await waits for one task and decodes its result. Error: the task's *perdure.TaskError, or the
+// error of the wait.
 func Await[T any](ctx Context, f Future) (T, error) {
 	var out T
 	results, err := ctx.Await(All, f)
@@ -18,13 +18,14 @@ func Await[T any](ctx Context, f Future) (T, error) {
 	return decode[T](results[0])
 }
 
-// Call schedules a task and waits for it.
+// Call schedules a task, waits for it, and decodes its result. Errors: those of Await.
 func Call[T any](ctx Context, kind string, input any, opts ...TaskOption) (T, error) {
 	return Await[T](ctx, ctx.Schedule(kind, input, opts...))
 }
 
-// JoinAll waits for all tasks and returns their results in input order. It returns an error as soon
-// as one of them has failed. Without tasks it returns no results.
+// JoinAll waits for all tasks and returns their results in the order of the futures. If a task
+// fails, it returns that task's error without waiting for the others. Without futures, it returns
+// no results.
 func JoinAll[T any](ctx Context, futures ...Future) ([]T, error) {
 	out := make([]T, len(futures))
 	if len(futures) == 0 {
@@ -47,13 +48,14 @@ func JoinAll[T any](ctx Context, futures ...Future) ([]T, error) {
 	return out, nil
 }
 
-// Settled describes how one task of JoinSettled ended.
+// Settled is the result or the error of one task of JoinSettled.
 type Settled[T any] struct {
 	Value T
 	Err   error
 }
 
-// JoinSettled waits for the end of all tasks and returns how each of them ended, in input order.
+// JoinSettled waits until all tasks have ended, and returns their results and errors in the order
+// of the futures.
 func JoinSettled[T any](ctx Context, futures ...Future) ([]Settled[T], error) {
 	out := make([]Settled[T], len(futures))
 	if len(futures) == 0 {
@@ -69,9 +71,9 @@ func JoinSettled[T any](ctx Context, futures ...Future) ([]Settled[T], error) {
 	return out, nil
 }
 
-// Select waits for the first success and returns its index and value. If several tasks have
-// succeeded, it chooses the first in input order. If all have failed, it returns the last error.
-// Without tasks it returns an error.
+// Select waits until a task has succeeded, and returns its index and value. If several tasks have
+// succeeded, it returns the first in the order of the futures. If all have failed, it returns the
+// index -1 and the error of the last future. Without futures, it returns invalid_argument.
 func Select[T any](ctx Context, futures ...Future) (int, T, error) {
 	var zero T
 	if len(futures) == 0 {
@@ -94,7 +96,8 @@ func Select[T any](ctx Context, futures ...Future) (int, T, error) {
 	return -1, zero, last
 }
 
-// SelectCancel is Select, and cancels the tasks that were not chosen.
+// SelectCancel is like Select, and also cancels the tasks that it did not choose. The cancellation
+// is part of the next commit.
 func SelectCancel[T any](ctx Context, futures ...Future) (int, T, error) {
 	chosen, value, err := Select[T](ctx, futures...)
 	if chosen < 0 {
@@ -109,8 +112,8 @@ func SelectCancel[T any](ctx Context, futures ...Future) (int, T, error) {
 }
 
 // Step runs fn in this process and records its result. An agent that is entered again receives the
-// recorded result; see Context.RunStep. Within one run of the function, a name may be used once,
-// unless StepInstance distinguishes its uses.
+// recorded result; see Context.RunStep. In one run of the function, each name may be used once,
+// unless StepInstance distinguishes the uses.
 func Step[T any](ctx Context, name string, fn func(context.Context) (T, error), opts ...StepOption) (T, error) {
 	var out T
 	raw, err := ctx.RunStep(name, func(c context.Context) (json.RawMessage, error) {

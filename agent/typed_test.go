@@ -15,7 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// fake is a Context whose tasks have ended, or not, as the test defines.
+// fake is a Context in which the test defines which tasks have ended, and how.
 type fake struct {
 	agent.Context
 	ended     map[uuid.UUID]*perdure.Task
@@ -41,8 +41,8 @@ func (f *fake) Await(how agent.How, futures ...agent.Future) ([]agent.Result, er
 
 func (f *fake) CancelTask(future agent.Future) { f.cancelled = append(f.cancelled, future.ID) }
 
-// futures creates a task for each element: a number completes the task, an error fails it, and nil
-// leaves it running.
+// futures returns a future for each element of ends. A number or string completes its task with
+// that result, an error fails it, and nil leaves it running.
 func (f *fake) futures(ends ...any) []agent.Future {
 	f.ended = map[uuid.UUID]*perdure.Task{}
 	var futures []agent.Future
@@ -71,8 +71,8 @@ func TestJoinAll(t *testing.T) {
 		fail string
 	}{
 		{[]any{}, []int{}, ""},
-		{[]any{3, 1, 2}, []int{3, 1, 2}, ""}, // input order
-		{[]any{nil, errOne, 2}, nil, "one"},  // at once, while one is running
+		{[]any{3, 1, 2}, []int{3, 1, 2}, ""}, // in the order of the futures
+		{[]any{nil, errOne, 2}, nil, "one"},  // at once, while one task runs
 		{[]any{errOne, errTwo}, nil, "one"},
 		{[]any{1, "{"}, nil, "result"},
 	} {
@@ -113,7 +113,7 @@ func TestSelect(t *testing.T) {
 		value int
 		fail  string
 	}{
-		{[]any{nil, errOne, 5, 6}, 2, 5, ""}, // the first success in input order
+		{[]any{nil, errOne, 5, 6}, 2, 5, ""}, // the first success in the order of the futures
 		{[]any{errOne, errTwo}, -1, 0, "two"},
 		{[]any{}, -1, 0, "at least one"},
 	} {
@@ -142,7 +142,8 @@ func TestSelectCancelsTheRest(t *testing.T) {
 	}
 }
 
-// An error of the wait differs from a task's error.
+// TestErrorsOfTheWait checks that the functions that wait return the error of the wait, and the
+// error of a future whose task could not be scheduled.
 func TestErrorsOfTheWait(t *testing.T) {
 	f := &fake{lost: agent.ErrCancelled}
 	futures := f.futures(1)
@@ -239,7 +240,7 @@ func TestStepKeepsItsType(t *testing.T) {
 	}
 }
 
-// stepper runs steps, or returns the recorded results.
+// stepper is a Context that runs steps, or returns recorded as their result.
 type stepper struct {
 	agent.Context
 	recorded json.RawMessage

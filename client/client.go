@@ -77,8 +77,8 @@ func Socket(path, token string) *Client {
 	return Dialed(func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "unix", path) }, token)
 }
 
-// Dialed creates a client of the server that dial connects to. The server must be on this machine:
-// answers are not compressed.
+// Dialed creates a client of the server that dial connects to. It is for a server on this machine,
+// because responses are not compressed.
 func Dialed(dial func(context.Context) (net.Conn, error), token string) *Client {
 	t := newTransport()
 	t.DisableCompression = true
@@ -168,8 +168,8 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	return resp, nil
 }
 
-// unreachable returns the error of a call without an answer. If the caller's context has ended, it
-// returns the context's error.
+// unreachable returns the error of a call without a response. If the caller's context has ended, it
+// returns the context's cause.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -183,15 +183,16 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	}
 }
 
-// The server does not process a request that exceeds the rate limit. The client repeats it after
-// the server's pause, if that is short. Longer pauses, as for a quota, are left to the caller:
-// perdure.Error.RetryAfter.
+// The server does not process a request that exceeds the rate limit. The client repeats such a
+// request if the server requires a pause of at most soon, and makes at most soonTries attempts.
+// Longer pauses, as for a quota, are left to the caller: perdure.Error.RetryAfter.
 const (
 	soonTries = 5
 	soon      = 2 * time.Second
 )
 
-// unhurried is send with repeats when the key's requests are rate limited.
+// unhurried sends the request, and repeats it if it was rate limited, within soonTries and soon.
+// Requests with a raw body are not repeated.
 func (c *Client) unhurried(ctx context.Context, r request) (*http.Response, error) {
 	for tries := 1; ; tries++ {
 		resp, err := c.send(ctx, r)
@@ -221,7 +222,8 @@ func (c *Client) call(ctx context.Context, r request, out any) error {
 	return nil
 }
 
-// brokenOff words an answer that cannot be read to its end.
+// brokenOff returns the error for a response that cannot be read to its end or decoded. If the
+// caller's context has ended, it returns the context's cause.
 func brokenOff(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

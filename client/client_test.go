@@ -24,8 +24,8 @@ type seen struct {
 	Header          http.Header
 }
 
-// answer creates a client whose server returns the same answer to every request. The requests are
-// recorded in seen.
+// answer creates a client whose server returns the same response to every request. The newest
+// request is recorded in seen.
 func answer(t *testing.T, status int, body string) (*Client, *seen) {
 	t.Helper()
 	s := &seen{}
@@ -108,7 +108,7 @@ func TestErrorsKeepCodeAndFields(t *testing.T) {
 	}
 }
 
-// A proxy's answer has no code, so the status determines it.
+// A response without a code, such as a proxy's, gets the code of its status.
 func TestErrorsOfOthersAreTakenByStatus(t *testing.T) {
 	for status, code := range map[int]perdure.Code{
 		401: perdure.Unauthenticated, 404: perdure.NotFound, 409: perdure.Conflict, 413: perdure.PayloadTooLarge,

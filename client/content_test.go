@@ -37,7 +37,8 @@ func TestEntriesAreWhole(t *testing.T) {
 	}
 }
 
-// Content that was left out is requested by its hash, and no other request is sent.
+// Fetch requests content that was left out, once, by its hash. It sends no request for content that
+// was not left out or that is on a worker. A response that is too short is an error.
 func TestFetch(t *testing.T) {
 	c, asked := answer(t, 200, `"whole"`)
 	x := perdure.Execution{Input: json.RawMessage(`{}`), Output: json.RawMessage("null"), OutputBytes: 7, OutputSHA256: "ab12"}

@@ -8,8 +8,8 @@
 // Every error answer of the server is a *perdure.Error with the server's code and invalid fields.
 // If the server cannot be reached, the code is unavailable.
 //
-// The client repeats a call only if the server has not processed it. It repeats a request that was
-// rate limited with a pause of up to 2 s, at most five times. It repeats a start for at most 10 s
-// while no worker has registered yet. The caller decides about other calls. Follow resumes by
-// itself.
+// The client repeats a call only if the server has not processed it. A request that was rate
+// limited is repeated if the server requires a pause of at most 2 s, up to five attempts in all. A
+// start is repeated for about 10 s while no worker has registered yet. The caller decides about
+// other calls. Follow resumes by itself.
 package client

@@ -12,19 +12,20 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// entryPages reads all entries of an execution, page by page. While one page is
-// decoded and used, the server makes the next one.
+// entryPages reads all entries of an execution, page by page. While the caller decodes and uses one
+// page, the server prepares the next one.
 type entryPages struct {
 	c    *Client
 	path []string
 	all  bool
-	// next is the cursor of the page that coming will bring; "" if none was asked for.
+	// next is the cursor of the page that was requested ahead; "" if there is none. The page
+	// arrives in coming.
 	next   string
 	coming chan entryPage
-	size   int // of the page before
+	size   int // of the previous page, in bytes
 }
 
-// entryPage is an answer that has not been decoded.
+// entryPage is a response that has not been decoded.
 type entryPage struct {
 	raw []byte
 	err error
@@ -55,9 +56,9 @@ func (c *Client) entryPages(ctx context.Context, id uuid.UUID, all bool) iter.Se
 	}
 }
 
-// page reads the page at a cursor, and with ahead asks for the one after it before it
-// decodes. The caller sets ahead from the second page on: who stops early mostly needs
-// the first one alone.
+// page returns the page at a cursor. If ahead is true, it requests the next page before it decodes
+// this one. The caller sets ahead from the second page on, because a caller that stops early mostly
+// needs only the first page.
 func (p *entryPages) page(ctx context.Context, cursor string, ahead bool) (page Page[perdure.Entry], err error) {
 	got := p.take(ctx, cursor)
 	if got.err != nil {
@@ -74,16 +75,16 @@ func (p *entryPages) page(ctx context.Context, cursor string, ahead bool) (page 
 	return page, nil
 }
 
-// take returns the page at a cursor, which may have been asked for already.
+// take returns the page at a cursor. If a page was requested ahead, that page is returned.
 func (p *entryPages) take(ctx context.Context, cursor string) entryPage {
 	if p.next == "" {
 		return p.ask(ctx, cursor)
 	}
-	p.next = "" // it is the cursor: what ends a page is its cursor
+	p.next = "" // the requested page is always the one at cursor
 	return <-p.coming
 }
 
-// drop waits for a page that nobody takes.
+// drop waits for a page that was requested ahead and is not needed.
 func (p *entryPages) drop() {
 	if p.next != "" {
 		<-p.coming
@@ -99,7 +100,7 @@ func (p *entryPages) ask(ctx context.Context, cursor string) entryPage {
 	return entryPage{raw, err}
 }
 
-// bytes returns an answer as it came. About how long it is saves copies.
+// bytes returns the body of a response. about is its expected length in bytes, which saves copies.
 func (c *Client) bytes(ctx context.Context, query url.Values, about int, path ...string) ([]byte, error) {
 	resp, err := c.unhurried(ctx, request{method: http.MethodGet, path: path, query: query})
 	if err != nil {
@@ -113,8 +114,8 @@ func (c *Client) bytes(ctx context.Context, query url.Values, about int, path ..
 	return raw.Bytes(), nil
 }
 
-// nextCursor returns the cursor that ends a page, without decoding the page; "" if it
-// is not where servers of this version write it.
+// nextCursor returns the nextCursor of a page without decoding the page. It returns "" if
+// nextCursor is not the last member, where servers of this version write it.
 func nextCursor(page []byte) string {
 	const member = `"nextCursor":"`
 	at := bytes.LastIndex(page, []byte(member))

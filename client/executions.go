@@ -183,9 +183,9 @@ func (c *Client) Cancel(ctx context.Context, id uuid.UUID) (*perdure.Execution, 
 }
 
 // Promote copies the content of a LOCAL execution from its worker to the server and makes the
-// execution REMOTE. It returns when the copy is complete. It can be called again, and content that
-// was copied stays copied. Errors: not_found, conflict (the execution does not wait for a signal),
-// unavailable (its worker is not connected).
+// execution REMOTE. It returns when the copy is complete. After an error it can be called again;
+// content that was already copied stays on the server. Errors: not_found, conflict (the execution
+// does not wait for a signal), unavailable (its worker is not connected).
 func (c *Client) Promote(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
 	var x perdure.Execution
 	if err := c.call(ctx, request{method: http.MethodPost, path: []string{executions, id.String(), "promote"}}, &x); err != nil {

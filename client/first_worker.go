@@ -32,8 +32,9 @@ func (c *Client) awaitWorker(ctx context.Context, waits func(), send func() erro
 	}
 }
 
-// noWorkerYet reports whether a start was refused for lack of workers, and returns the pause before
-// the next attempt. After other unavailable errors the execution may have been stored.
+// noWorkerYet reports whether a start was refused because no worker has registered, and returns the
+// pause before the next attempt. It is false for other unavailable errors: after them the execution
+// may have been stored.
 func noWorkerYet(err error) (time.Duration, bool) {
 	var coded *perdure.Error
 	if !errors.As(err, &coded) || coded.Code != perdure.Unavailable || coded.RetryAfter <= 0 {

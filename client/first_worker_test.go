@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// without starts a server that refuses the first starts with an error that names field.
+// without starts a server that refuses the given number of starts with unavailable and an error
+// that names field. It accepts later starts.
 func without(t *testing.T, refusals int, field string) (c *Client, pauses *[]time.Duration, asked *int) {
 	t.Helper()
 	asked = new(int)
@@ -28,8 +29,8 @@ func without(t *testing.T, refusals int, field string) (c *Client, pauses *[]tim
 	return c, pauses, asked
 }
 
-// Start waits at most ten seconds for the first worker of the org, and calls Waits once. Other
-// unavailable errors are returned to the caller.
+// Start waits at most ten seconds for the first worker of the org, with pauses of Retry-After, and
+// calls Waits once. Other unavailable errors are returned to the caller at once.
 func TestStartWaitsForTheFirstWorker(t *testing.T) {
 	for name, test := range map[string]struct {
 		refusals      int

@@ -20,10 +20,11 @@ const (
 // Follow returns the events of an execution after the cursor, first those of the log, then new
 // ones, until the execution has ended. The cursor "" is the start of the log.
 //
-// If the stream breaks, Follow resumes exactly after the last event that it returned. It pauses 1 s
-// before the first attempt; the pause doubles up to 30 s, with jitter. If the server requires a
-// longer pause, Follow waits that long. After an event of type reset the caller must drop earlier
-// events. A log whose first records have been deleted begins with a reset.
+// If the stream breaks, Follow resumes exactly after the last event that it returned. The pause
+// before the first attempt is up to 1 s; the limit doubles up to 30 s, with jitter. If the server
+// requires a longer pause, Follow waits that long, but at most 5 min. After an event of type reset
+// the caller must drop earlier events. A log whose first records have been deleted begins with a
+// reset.
 //
 // Follow ends with an error if ctx ends (the context's cause) or if the server refuses:
 // unauthenticated, permission_denied, not_found, invalid_argument (cursor).
@@ -65,7 +66,7 @@ type follow struct {
 }
 
 // once reads one stream until its end. A nil error means that the log has ended. got reports
-// whether anything was received.
+// whether an event or the end of the log was received.
 func (f *follow) once(ctx context.Context) (got bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -142,7 +143,8 @@ func passing(err error) bool {
 	return false
 }
 
-// pause waits before the next attempt. tries is the number of the last attempt, from 0.
+// pause waits before the next attempt. tries is the number of attempts since the last event, from
+// 0.
 func (c *Client) pause(ctx context.Context, tries int, cause error) error {
 	pause := maxPause
 	if tries < 5 { // 1, 2, 4, 8, 16 s

@@ -24,8 +24,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// logServer serves one log like the real server. cut can shorten the answer of each request. It
-// receives the number of the request and the complete answer.
+// logServer serves one log, from the requested cursor on. cut can shorten each response; it
+// receives the number of the request and the complete response.
 type logServer struct {
 	t     *testing.T
 	items []string // complete frames; the last one is the end
@@ -111,8 +111,8 @@ func follow1(t *testing.T, c *Client, cursor string) ([]string, error) {
 	return got, nil
 }
 
-// The stream may break anywhere, even inside a line. The reader receives every event once and in
-// order.
+// The stream may break after any byte, even inside a line. The reader receives every event once and
+// in order.
 func TestFollowSurvivesACutAtEveryByte(t *testing.T) {
 	items, want := newLog(4)
 	whole := strings.Join(items, "")
@@ -202,7 +202,7 @@ func TestFollowHeedsRetryAfterAndJitters(t *testing.T) {
 	}
 }
 
-// Errors that another attempt cannot correct end the reader immediately.
+// Errors that another attempt cannot correct end Follow without a pause.
 func TestFollowEndsWhenItIsRefused(t *testing.T) {
 	for status, code := range map[int]perdure.Code{
 		400: perdure.InvalidArgument, 401: perdure.Unauthenticated, 403: perdure.PermissionDenied, 404: perdure.NotFound,
@@ -237,7 +237,8 @@ func TestFollowHandsOnAReset(t *testing.T) {
 	}
 }
 
-// A reader that leaves, or whose context ends, leaves no goroutines (goleak).
+// A reader that leaves its loop, or whose context ends, leaves no goroutine behind (goleak). The
+// last error is the cause of the context.
 func TestFollowEndsWithItsReader(t *testing.T) {
 	blocked := make(chan struct{})
 	defer close(blocked)
@@ -266,7 +267,7 @@ func TestFollowEndsWithItsReader(t *testing.T) {
 	}
 }
 
-// A connection that is silent for too long is replaced by a new one.
+// A stream that is silent for longer than idle ends, and Follow opens a new one.
 func TestFollowGivesUpOnSilence(t *testing.T) {
 	var again atomic.Bool
 	c, pauses := newClient(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -289,7 +290,7 @@ func TestFollowGivesUpOnSilence(t *testing.T) {
 	}
 }
 
-// A large event that arrives slowly is not silence, because every part of it counts.
+// Each part of an event counts as activity, so a large event that arrives slowly is not silence.
 func TestEveryPieceOfAnEventCounts(t *testing.T) {
 	alive := 0
 	const text = "id: c1\nevent: token\ndata: {}\n\n"

@@ -9,8 +9,8 @@ import (
 
 const (
 	// idleConns is the maximum number of idle connections: the number of concurrent requests of a
-	// busy program. The standard library keeps two, and each further request would open a new
-	// connection.
+	// busy program. The standard library keeps two per host, and each further request would open a
+	// new connection.
 	idleConns = 256
 	// idleFor is how long an idle connection is kept. Servers close theirs after two minutes.
 	idleFor = 90 * time.Second
@@ -28,8 +28,8 @@ func newTransport() *http.Transport {
 	}
 }
 
-// onThisMachine reports whether a host is this machine under one of its loopback
-// addresses. To compress an answer takes longer than to copy it.
+// onThisMachine reports whether a host is this machine under localhost or a loopback address.
+// Responses from there are not compressed, because compression takes longer than copying.
 func onThisMachine(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()

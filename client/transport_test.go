@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// rounds answers requests only when size requests have arrived.
+// rounds answers the requests of a round when all of them, size in number, have arrived.
 type rounds struct {
 	size    int
 	mu      sync.Mutex
@@ -73,14 +73,16 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 				}
 				round.Wait()
 			}
-			if got := conns.Load(); got != atOnce {
+			// A connection becomes idle just after its answer has been read. A request that begins
+			// before that makes another.
+			if got := conns.Load(); got < atOnce || got >= 2*atOnce {
 				t.Errorf("%d requests, %d at once, made %d connections", atOnce*times, atOnce, got)
 			}
 		})
 	}
 }
 
-// The environment's proxies apply to a client with an address, but not to a client with a socket.
+// The environment's proxies apply to a client with an address, but not to a client of a socket.
 func TestProxiesOfTheEnvironmentHold(t *testing.T) {
 	proxy := func(c *Client) func(*http.Request) (*url.URL, error) {
 		return c.o.HTTPClient.Transport.(*http.Transport).Proxy

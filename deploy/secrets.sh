@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a password for NATS and writes it into the files that compose.yaml hands to
-# NATS and to the servers. Files that are there are kept.
+# Generates a password for NATS and writes it into the files that compose.yaml mounts
+# for NATS and the servers. Existing files are not changed.
 set -eu
 dir=$(dirname "$0")/secrets
 umask 077
@@ -11,6 +11,6 @@ fi
 password=$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')
 printf 'authorization {\n  user: perdure\n  password: "%s"\n}\n' "$password" > "$dir/nats.conf"
 printf 'nats://perdure:%s@nats:4222\n' "$password" > "$dir/nats-url"
-# Containers read them as users of their own.
+# The containers read these files as other users.
 chmod 0444 "$dir/nats.conf" "$dir/nats-url"
 chmod 0711 "$dir"

@@ -179,7 +179,7 @@ func (c modelCall) turn() int {
 // at returns the time at which the call arrived.
 func (c modelCall) at() time.Time { return time.UnixMilli(c.Timestamp) }
 
-// calls returns the journal. The test fails if a call was not answered.
+// calls returns the journal. The test fails if a call was answered with another status than 200.
 func (a *aimock) calls() []modelCall {
 	a.t.Helper()
 	req, err := http.NewRequestWithContext(a.t.Context(), http.MethodGet, a.url+"/__aimock/journal", nil)

@@ -49,7 +49,7 @@ func (d *disk) outside(name string) string {
 }
 
 // copied copies a database from the disk and returns the copy's path. SQLite resolves the links in
-// a path itself, and would not find the database through the path of outside.
+// a path itself, so it could not open the path that outside returns.
 func (d *disk) copied(name string) string {
 	d.t.Helper()
 	to := d.t.TempDir()

@@ -166,6 +166,9 @@ func (f *fleet) newServer(i int) *member {
 	name := fmt.Sprintf("server-%d", i)
 	m := &member{home: filepath.Join(f.root, name), web: freeAddress(f.t), rpc: freeAddress(f.t)}
 	argv := []string{"server", "--data", m.home, "--addr", m.web, "--grpc-addr", m.rpc, "--lease", f.size.lease.String()}
+	if f.size.plain[i] {
+		argv = append(argv, "--store-plain")
+	}
 	if f.disk != nil {
 		f.start(m, command{name: name, argv: argv}, f.disk.enter()...)
 		return m
@@ -246,7 +249,7 @@ func lastLine(text string) string {
 	return lines[len(lines)-1]
 }
 
-// clock returns the path of the member's clock file, if its clock can be set.
+// clock returns the path of the member's clock file. The file exists only if clocks can be set.
 func (m *member) clock() string { return m.home + ".clock" }
 
 // pause stops a member, or resumes it.
@@ -311,8 +314,8 @@ func (f *fleet) caller(onReconnect func(error, time.Duration)) *client.Client {
 	return c
 }
 
-// web returns an HTTP client that can connect to every server. If a server does not answer, it
-// tries another, because a stopped server accepts connections and does not answer.
+// web returns an HTTP client that connects to a random server. Its timeouts are short, because a
+// stopped server accepts connections and does not answer.
 func (f *fleet) web() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Second, ResponseHeaderTimeout: 5 * time.Second,

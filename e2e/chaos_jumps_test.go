@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The clocks of servers and workers are set by up to an hour in either direction, without other
-// faults. No worker loses or returns its work: leases follow the database's clock, and workers
-// measure theirs with a monotonic clock.
+// In the long form, the clocks of servers and workers are set by up to an hour in either direction,
+// without other faults. No worker loses or returns its work: leases follow the database's clock,
+// and workers measure them with a monotonic clock.
 func TestChaosOfClocks(t *testing.T) {
 	if !chaosIsLong() {
 		return // the program with the adjustable clock takes long to build
@@ -23,8 +23,9 @@ func TestChaosOfClocks(t *testing.T) {
 	endure(t, size)
 }
 
-// watchLeases configures the database to record each return from RUNNING to PENDING. Such a return
-// means that a worker lost or returned its work.
+// watchLeases configures the database to record each execution that returns from RUNNING to
+// PENDING, and each task that does so or becomes INTERRUPTED. That means that a worker lost or
+// returned its work.
 func (f *fleet) watchLeases() {
 	f.t.Helper()
 	f.execute(`CREATE TABLE taken (what TEXT NOT NULL);

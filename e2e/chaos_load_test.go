@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/e2e/chaos"
-	"github.com/perdure/perdure/internal/eventlog/logtest"
+	"github.com/perdure/perdure/internal/log/logtest"
 )
 
 // load is many running agents, with clients that send messages and read logs.
@@ -78,7 +78,7 @@ func (l *load) fault(format string, args ...any) {
 }
 
 // again repeats a request until it is answered, like a client that does not know the outcome. It
-// returns false if the time is over.
+// records a fault and returns false if the time is over or a repeat cannot help.
 func (l *load) again(what string, do func(context.Context) error) bool {
 	for {
 		ctx, cancel := context.WithTimeout(l.ctx, 10*time.Second)

@@ -34,6 +34,8 @@ type chaosSize struct {
 	sqlite           bool          // instead of PostgreSQL
 	clocks           bool          // clocks can be set; derived from the kinds of faults
 	leases           bool          // no lease may be lost
+	// plain tells by server whether its store runs without optimizations.
+	plain []bool
 }
 
 // chaosIsLong reports whether the long form is requested, as by make chaos. Otherwise the tests run
@@ -51,8 +53,8 @@ var (
 	}
 )
 
-// Kinds of faults. The slow ones take a server longer to recover than the short form allows, or
-// need a program that takes long to build.
+// Kinds of faults. Faults that only the long form uses take a server longer to recover than the
+// short form allows, or need a program that takes long to build.
 var (
 	processFaults = []chaos.Kind{
 		chaos.KillServer, chaos.KillWorker, chaos.StopServer, chaos.StopWorker,
@@ -66,8 +68,9 @@ var (
 	clockFaults = []chaos.Kind{chaos.JumpServer, chaos.JumpWorker}
 )
 
-// Under faults of servers, workers, database, NATS and connections, no message, effect, model call,
-// signal or event is lost or duplicated, and every run ends.
+// Under faults of servers, workers, database, NATS and connections, every run ends, and chaos.Check
+// finds no fault. No message, effect, signal or event is lost or duplicated, and a model call is
+// repeated only by another attempt.
 func TestChaos(t *testing.T) {
 	size, kinds := shortChaos, slices.Concat(processFaults, databaseFaults, hintFaults)
 	size.faults = len(kinds)
@@ -79,7 +82,8 @@ func TestChaos(t *testing.T) {
 	endure(t, size)
 }
 
-// The same guarantees hold for one server with an embedded store, whose disk is repeatedly full.
+// TestChaosOnSQLite is TestChaos for one server with an embedded store, whose disk is repeatedly
+// full.
 func TestChaosOnSQLite(t *testing.T) {
 	size, kinds := shortChaos, slices.Concat(processFaults, []chaos.Kind{chaos.FullDisk, chaos.FullDisk})
 	size.faults = len(kinds)
@@ -96,6 +100,7 @@ func endure(t *testing.T, size chaosSize) {
 	t.Helper()
 	size = size.changed(t)
 	seed := seedOf(t)
+	size.plain = plainServers(seed, size.servers)
 	f := newFleet(t, size)
 	began := time.Now() // the time before may include the program's build
 	ctx, cancel := context.WithTimeout(t.Context(), size.limit)
@@ -111,7 +116,7 @@ func endure(t *testing.T, size chaosSize) {
 		w.Compare(ctx)
 	}
 	report := chaos.Report{
-		Seed: seed, Store: "PostgreSQL", Servers: size.servers, Workers: size.workers, Runs: size.runs, Turns: size.turns,
+		Seed: seed, Store: "PostgreSQL", Servers: size.servers, Plain: size.plain, Workers: size.workers, Runs: size.runs, Turns: size.turns,
 		Took: time.Since(began), Lease: size.lease, Faults: storm.done, Takeovers: chaos.Takeovers(storm.kills, runs),
 		Notes: f.notes, Wrong: l.wrong,
 	}
@@ -127,6 +132,16 @@ func endure(t *testing.T, size chaosSize) {
 	l.countReaders(&report)
 	report.Measure(runs)
 	conclude(t, &report, f.root)
+}
+
+// plainServers returns for each server whether its store runs without optimizations, as it does for
+// half of the seeds.
+func plainServers(seed uint64, servers int) []bool {
+	plain := make([]bool, servers)
+	for i := range plain {
+		plain[i] = seed>>i&1 == 1
+	}
+	return plain
 }
 
 // disk returns the size of a database's volume in bytes: three times what it needs.

@@ -129,7 +129,7 @@ func tenTurns() string {
 // dot is a PNG of one pixel.
 const dot = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// clientCases returns the cases that every client runs.
+// clientCases returns the cases. A client runs those whose field only is empty or names it.
 func clientCases() []clientCase {
 	var all []clientCase
 	for _, mode := range []string{"default", "stateless", "stateful", "conversation", "session"} {
@@ -282,8 +282,8 @@ func ownTools(s sight, all []*exchange) string {
 	)
 }
 
-// overWebSocket checks the same loop over one WebSocket connection, without HTTP requests that
-// create responses.
+// overWebSocket checks the same loop over one WebSocket connection. No response is created by an
+// HTTP request.
 func overWebSocket(s sight, all []*exchange) string {
 	connections := 0
 	for _, x := range all {
@@ -327,8 +327,8 @@ func perdureTools(s sight, all []*exchange) string {
 	)
 }
 
-// constantItems checks that each turn has the same number of items, and sends that many more than
-// the previous turn.
+// constantItems checks that each turn has the same kinds of output items, and that the number of
+// input items grows by the same number from turn to turn.
 func constantItems(s sight, all []*exchange) string {
 	var texts []string
 	for i := range turnsOfTen {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // scriptedClients are the npm clients, with the script that runs each.
@@ -25,6 +27,25 @@ var scriptedClients = map[string][]string{
 	"ai7":       {"aisdk.mjs", "ai", "@ai-sdk/openai"},
 	"langchain": {"langchain.mjs"},
 	"agents":    {"agents.mjs"},
+}
+
+// clientVersions are the clients with several versions. Of each, the tests run one version; see
+// [longtest.Seed]. The long form runs all.
+var clientVersions = [][]string{{"openai6", "openai7"}, {"ai6", "ai7"}}
+
+// chosenClients returns the clients to run.
+func chosenClients(t *testing.T) map[string][]string {
+	t.Helper()
+	chosen := maps.Clone(scriptedClients)
+	if longtest.All() {
+		return chosen
+	}
+	seed := longtest.Seed(t)
+	for i, versions := range clientVersions {
+		kept := versions[seed>>i%uint64(len(versions))]
+		maps.DeleteFunc(chosen, func(name string, _ []string) bool { return name != kept && slices.Contains(versions, name) })
+	}
+	return chosen
 }
 
 // clientStand is a stand with the models of the cases.
@@ -82,9 +103,10 @@ func (s *stand) reader(name string) string {
 	return name
 }
 
-// Every popular client works with the endpoint without modification. Each runs the same cases.
+// Every popular client works with the endpoint without modification. Each runs the same cases. Of
+// clients with several versions, only the long form runs each version.
 func TestClients(t *testing.T) {
-	for name, script := range scriptedClients {
+	for name, script := range chosenClients(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newClientStand(t, name)

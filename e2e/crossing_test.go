@@ -34,7 +34,7 @@ var stations = []station{
 }
 
 // A conversation moves between all providers in every order. It contains thinking, parallel calls,
-// images and failed tools, and each provider accepts the messages of the others.
+// images and failed tools. Each request follows the rules of its provider's API.
 func TestConversationMovesBetweenProviders(t *testing.T) {
 	const question, after = "What is in the picture", "The images of the tool results"
 	calls := turn{
@@ -108,7 +108,7 @@ func (a *aimock) providers(t *testing.T, through http.RoundTripper) *llm.Provide
 	)
 }
 
-// recorder keeps the last request.
+// recorder records the last request.
 type recorder struct {
 	next *http.Transport
 	path string

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// A deploy, which ends processes with SIGTERM, has no effect on runs: a running tool finishes, and
-// no model call is repeated.
+// A deploy ends worker and server with SIGTERM during a run. The running tool finishes, no model
+// call is repeated, and the run completes.
 func TestDeployDisturbsNothing(t *testing.T) {
 	mock := startAimock(t, conversation("deploy", 0, 30*time.Millisecond,
 		turn{Text: "A command that takes its time.", Calls: []toolCall{

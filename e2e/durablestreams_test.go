@@ -21,7 +21,7 @@ type suiteTest struct {
 }
 
 // The server passes the public conformance suite of the Durable Streams protocol, except for the
-// tests of parts that it leaves out. All of those fail.
+// tests in expected-failures.txt. Each of those must fail.
 func TestDurableStreamsConformance(t *testing.T) {
 	t.Parallel()
 	suite, err := filepath.Abs(suiteFolder)

@@ -158,7 +158,7 @@ func (c *cramped) restart() {
 // The test fills a volume with signals of 1 MB. Writes are then refused with the reason, and
 // readiness reports it. Deletes work, and the space that they free is used. A server can open the
 // full volume.
-func TestAFullDiskIsNoTrap(t *testing.T) {
+func TestServerRecoversFromAFullDisk(t *testing.T) {
 	c := newCramped(t)
 	c.idle("idle")
 	runs := c.filled()
@@ -194,7 +194,7 @@ func TestAFullDiskIsNoTrap(t *testing.T) {
 
 // On a volume without a free byte, the read-only commands work after a crash of the server, and
 // write nothing.
-func TestAFullDiskIsRead(t *testing.T) {
+func TestReadOnlyCommandsWorkOnAFullDisk(t *testing.T) {
 	c := newCramped(t)
 	c.idle("idle")
 	id, err := c.add()

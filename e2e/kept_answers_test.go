@@ -22,8 +22,8 @@ const answersKilled = 10
 // together is the number of answers that one kill affects.
 const together = 5
 
-// If a worker is killed between the last byte of a model's answer and the server's acknowledgement,
-// the model call is not repeated.
+// The worker is killed after the last byte of a model's answer and before the server's
+// acknowledgement. The model call is not repeated, and the run completes.
 func TestAnswersOutliveTheirWorker(t *testing.T) {
 	total := answersKilled
 	if text := os.Getenv("PERDURE_ANSWER_KILLS"); text != "" {
@@ -86,8 +86,8 @@ func newAnswers(t *testing.T) *answers {
 	return a
 }
 
-// round kills the worker while it holds complete answers that the server has not acknowledged. It
-// checks that the runs end without another model call.
+// round kills the worker while its disk has complete answers that the server has not acknowledged.
+// It checks that the runs end without another model call.
 func (a *answers) round(outage func(*stand) (over func())) {
 	a.t.Helper()
 	runs := a.startRuns(together)

@@ -110,8 +110,8 @@ func end(p *process) {
 	p.exit()
 }
 
-// A LOCAL run whose worker and server are killed has the same conversation as one without kills.
-// Its content is only in the worker's database, not in the server's.
+// A LOCAL run whose worker and server are killed has the same conversation as a run without kills.
+// Its content is in the worker's database and not in the server's.
 func TestLocalRunKilledAtRandomPoints(t *testing.T) {
 	seed := seedOf(t)
 	want := playPrivately(t, nil)
@@ -233,8 +233,9 @@ func (s *stand) checkMarks(tasks map[uuid.UUID]*traced) {
 	}
 }
 
-// While the worker of a LOCAL run is away, the run is PENDING and reports the reason. No other
-// worker takes it, although others take other runs. The run continues when its worker is back.
+// While the worker of a LOCAL run does not run, the run is PENDING and reports the reason. Another
+// worker does not claim it, although it claims a REMOTE run. The run continues after its worker has
+// started again.
 func TestLocalRunWaitsForItsWorker(t *testing.T) {
 	s, _ := newPrivateStand(t)
 	id := s.begin(perdure.Local)
@@ -278,8 +279,8 @@ func TestLocalRunWaitsForItsWorker(t *testing.T) {
 }
 
 // After a promotion during a wait, a run continues at a new worker with its whole conversation. Its
-// log equals the live log byte for byte, from the start and from every earlier cursor. Entries that
-// were only hashes are complete.
+// log equals the live log byte for byte, from the start and from several earlier cursors. No model
+// call is repeated.
 func TestLocalRunIsPromoted(t *testing.T) {
 	s, journal := newPrivateStand(t)
 	id := s.begin(perdure.Local)

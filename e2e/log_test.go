@@ -123,7 +123,7 @@ func (x *event) grow(e client.Event, head client.Head) error {
 	return nil
 }
 
-// withheld returns the number of bytes of a chunk whose content is stored on its worker.
+// withheld returns the number of bytes of a chunk whose content only its worker has.
 func withheld(e client.Event) int {
 	var place struct {
 		Content json.RawMessage

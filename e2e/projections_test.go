@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/eventlog/logtest"
+	"github.com/perdure/perdure/internal/log/logtest"
 )
 
 // noisy is a run of some seconds, with concurrent thinking, text and tools.
@@ -43,8 +43,8 @@ END
 // serverKills is how often the server is killed.
 const serverKills = 3
 
-// The server is killed repeatedly with SIGKILL during a run. Every way of reading the log still
-// delivers what is stored in the end: nothing is lost, duplicated or different.
+// The server is killed repeatedly with SIGKILL during a run. Readers of every form of the log still
+// receive what is stored in the end, without losses, duplicates or differences.
 func TestEveryProjectionAcrossSIGKILL(t *testing.T) {
 	scripts := t.TempDir()
 	if err := os.WriteFile(filepath.Join(scripts, "noisy"), []byte(noisy), 0o600); err != nil {

@@ -19,7 +19,8 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// Mistakes on the command line are refused before anything is created, with advice.
+// Mistakes on the command line are refused with an exit code and a short text that names the
+// mistake.
 func TestCommandLineRefuses(t *testing.T) {
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -134,8 +135,8 @@ func TestServerRefuses(t *testing.T) {
 	}
 }
 
-// A run whose model cannot be called reports the reason and waits. Nothing is sent to an endpoint
-// in a definition that the worker's operator does not allow.
+// A run whose model cannot be called reports the reason and waits. A run or a definition with an
+// endpoint that no worker allows is refused, and nothing is sent to the endpoint.
 func TestModelThatCannotBeCalled(t *testing.T) {
 	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("a call arrived where none may go: %s", r.URL)
@@ -161,7 +162,8 @@ func TestModelThatCannotBeCalled(t *testing.T) {
 	}
 }
 
-// The token keeps other users out, and also web pages of other origins.
+// Requests to dev are refused without the token, for a foreign host name, and from a page of
+// another origin.
 func TestDevKeepsOthersOut(t *testing.T) {
 	s := newStand(t, setup{dev: true})
 	for _, c := range []struct {

@@ -44,8 +44,8 @@ func rawEvents(t *testing.T, stream *ssestream.Stream[responses.ResponseStreamEv
 	return all
 }
 
-// The official Go client creates, chains, calls its own tools, and receives the same errors. It
-// streams from every event.
+// The official Go client creates, chains and branches responses, calls its own tools, cancels, and
+// receives errors with their status. A stream continues after each of its events.
 func TestOfficialGoClient(t *testing.T) {
 	t.Parallel()
 	s := newResponseStand(t)

@@ -46,14 +46,19 @@ func (s *stand) node(args ...string) error {
 	return err
 }
 
-// The official npm client creates, streams, chains, branches, calls its own tools, cancels and
-// deletes. Every stream is read again from each of its events.
+// TestOfficialNodeClient runs the cases of clients/responses.mjs with the official npm client:
+// creation, chains and branches, streams, client-side tools, structured output, an image, an
+// answer cut by its token limit, a failure, cancellation and deletion, errors, and models. The
+// streams of a completed, a failed and a cancelled response are read again after each of their
+// events.
 func TestOfficialNodeClient(t *testing.T) {
 	t.Parallel()
 	newResponseStand(t).node("suite")
 }
 
-// After the server is killed during a stream, the client resumes the stream exactly where it broke.
+// TestStreamsAreReadOnAfterTheServerWasKilled checks that a client can resume a stream after a
+// restart of the server. The client reads seven events and disconnects, and the server restarts.
+// The events after the seventh complete the whole stream without a difference.
 func TestStreamsAreReadOnAfterTheServerWasKilled(t *testing.T) {
 	t.Parallel()
 	s := newResponseStand(t)
@@ -64,7 +69,9 @@ func TestStreamsAreReadOnAfterTheServerWasKilled(t *testing.T) {
 	s.node("end", file, "exactly")
 }
 
-// A background response finishes after server and worker are killed during it.
+// TestBackgroundResponsesSurviveSIGKILL checks that a background response completes after its
+// worker is killed and the server restarts. The events before and after have the numbers and types
+// of the whole stream; their texts may differ, because a model call may be repeated.
 func TestBackgroundResponsesSurviveSIGKILL(t *testing.T) {
 	t.Parallel()
 	s := newResponseStand(t)

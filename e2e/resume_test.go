@@ -125,7 +125,7 @@ func (c *console) callsByTurn() map[int]int {
 	return calls
 }
 
-// checkResult checks the last line, which reports how the run ended.
+// checkResult checks the last line of the output, which reports how the run ended.
 func (c *console) checkResult(output string) {
 	c.t.Helper()
 	var last string

@@ -29,8 +29,8 @@ type vault struct {
 	answers        bytes.Buffer               // all answers to requests
 }
 
-// Secrets of programs are in no log, answer, metric or span, and in no stored byte, whichever store
-// is used. This also holds for failures: model servers that repeat their key, refused keys, and an
+// Secrets of programs are in no log, response, metric or span, and in no stored byte of either
+// store. This also holds for failures: model servers that repeat their key, refused keys, and an
 // unavailable NATS.
 func TestSecretsAreNowhere(t *testing.T) {
 	t.Run("file", func(t *testing.T) { secretsOf(t, "json", nil) })
@@ -221,7 +221,7 @@ func (v *vault) runs() {
 	}
 }
 
-// strangers uses secrets in the wrong places, and wrong secrets.
+// strangers sends secrets in the wrong places, and wrong secrets.
 func (v *vault) strangers() {
 	v.Helper()
 	const list = "/api/orgs/default/agent-executions"
@@ -247,7 +247,7 @@ func (v *vault) strangers() {
 	v.as(client, "POST", list, `{"userPrompt":"go","models":[{"provider":"openai","modelId":"m","baseUrl":"https://me:`+wrong+`@x/v1"}]}`)
 }
 
-// everything reads all remaining data.
+// everything reads the data that other steps have not read, and the metrics and profiles.
 func (v *vault) everything() {
 	v.Helper()
 	for _, path := range []string{"/api/orgs/default/keys", "/api/orgs/default/audit", "/api/orgs/default/agent-definitions", "/api/orgs/default/agent-executions", "/openapi.json", "/readyz"} {

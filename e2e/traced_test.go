@@ -65,8 +65,8 @@ func TestOneTraceAcrossSIGKILL(t *testing.T) {
 	checkTrace(t, spans)
 }
 
-// checkTrace checks that there is one trace, complete except for the call that the killed worker
-// was in.
+// checkTrace checks that the spans of client and workers are in one trace. The spans of the client
+// and of the killed worker are complete, except for the call during which it was killed.
 func checkTrace(t *testing.T, spans *collector) {
 	t.Helper()
 	roots := spans.of("client", "perdure run")

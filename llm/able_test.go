@@ -18,7 +18,8 @@ func (unable) Stream(context.Context, llm.Request, func(llm.Delta) error) (*llm.
 	return nil, nil
 }
 
-// A request beyond a provider's abilities is refused, never ignored.
+// TestRequestsBeyondAProviderAreRefused checks that CheckRequest returns an error that is not
+// retryable for each ability that the provider lacks. The tool choice "auto" needs no ability.
 func TestRequestsBeyondAProviderAreRefused(t *testing.T) {
 	no := false
 	for name, r := range map[string]llm.Request{

@@ -12,8 +12,9 @@ type dialPolicy struct {
 	allowHosts    []string // lower case, without port
 }
 
-// internal are networks, in addition to netip's private ones, that only the operator's configured
-// hosts may use. nowhere are networks without servers, and tunnels that hide their target.
+// internal are networks, in addition to netip's private ones, to which only configured hosts may
+// resolve. nowhere are networks to which no host may resolve: they have no servers, or are tunnels
+// that hide the real target.
 var (
 	internal = prefixes("100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "fec0::/10")
 	nowhere  = prefixes("0.0.0.0/8", "240.0.0.0/4", "2001::/32")
@@ -31,9 +32,9 @@ func within(ps []netip.Prefix, addr netip.Addr) bool {
 	return slices.ContainsFunc(ps, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// permits reports whether a connection to host may use addr, to which host was resolved. The check
-// is made on the dialled address, so a name that resolves differently the second time gains
-// nothing.
+// permits reports whether a connection to host may use addr, the address to which host was
+// resolved. addr is the address that is dialled. So a host cannot pass the check with one address
+// and be dialled at another.
 func (p dialPolicy) permits(host string, addr netip.Addr) bool {
 	addr = plain(addr)
 	configured := slices.Contains(p.allowHosts, strings.ToLower(host))
@@ -43,8 +44,8 @@ func (p dialPolicy) permits(host string, addr netip.Addr) bool {
 	case addr.IsLoopback():
 		return p.allowLoopback || configured
 	case addr.IsLinkLocalUnicast():
-		// Clouds serve credentials there. Only an address that the operator wrote literally is
-		// allowed.
+		// Clouds serve credentials at link-local addresses. Such an address is allowed only if the
+		// operator configured the address itself, not a name.
 		literal, err := netip.ParseAddr(host)
 		return configured && err == nil && plain(literal) == addr
 	case addr.IsPrivate(), within(internal, addr):

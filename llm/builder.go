@@ -6,16 +6,17 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Builder assembles a response from the stream of a provider. Each method both emits the delta and
-// adds it to the parts, so the two cannot differ. Errors: those of emit.
+// Builder assembles a response from the stream of a provider. Each method that takes content both
+// emits it as a delta and adds it to the parts, so the stream and the parts are equal. Errors:
+// those of emit.
 type Builder struct {
 	emit  func(Delta) error
 	parts []perdure.Part
-	grown []*Grown // texts of the parts that came in pieces
+	grown []*Grown // texts of the parts, by index of the part
 	open  bool     // the last part may still grow
 
-	wire   bool   // the texts come from a body read through MarkHalves
-	halves joiner // of the last part, while it is open
+	wire   bool   // texts have the marks of MarkHalves
+	halves joiner // joins the texts of the last part while it is open
 	failed error  // error of emit that could not be returned at once
 }
 
@@ -27,16 +28,16 @@ func NewBuilder(emit func(Delta) error) *Builder {
 	return &Builder{emit: emit, parts: []perdure.Part{}}
 }
 
-// NewWireBuilder creates an empty response for texts from a body that is read through MarkHalves,
-// as Checked returns it. Half of a character at the end of a piece waits for the next piece of the
-// same part.
+// NewWireBuilder creates an empty response whose texts come from a body that was read through
+// MarkHalves, such as the body that Checked returns. If a text ends in half of a surrogate pair,
+// the half is emitted with the next text of the same part.
 func NewWireBuilder(emit func(Delta) error) *Builder {
 	b := NewBuilder(emit)
 	b.wire = true
 	return b
 }
 
-// joined returns a text with the marked halves joined to characters.
+// joined returns a whole text in which marked halves of surrogate pairs are joined to characters.
 func (b *Builder) joined(s string) string {
 	if !b.wire {
 		return s
@@ -44,7 +45,8 @@ func (b *Builder) joined(s string) string {
 	return Joined(s)
 }
 
-// join returns the prefix of s that can be added to the open part.
+// join returns s with joined halves, for the open part. A half at the end of s is withheld until
+// the next call.
 func (b *Builder) join(s string) string {
 	if !b.wire {
 		return s
@@ -60,7 +62,8 @@ func (b *Builder) send(d Delta) error {
 	return b.failed
 }
 
-// settle ends the last part. A waiting half of a character has no second half.
+// settle ends the last part. If half of a surrogate pair still waits for the other half, settle
+// adds U+FFFD in its place.
 func (b *Builder) settle() {
 	text := b.halves.end()
 	if text == "" {
@@ -77,7 +80,7 @@ func (b *Builder) settle() {
 	_ = b.send(d) // the next call returns the error
 }
 
-// Text appends to the open text part, or begins one.
+// Text appends s to the open text part, or begins a text part.
 func (b *Builder) Text(s string) error {
 	if s == "" {
 		return nil
@@ -90,7 +93,7 @@ func (b *Builder) Text(s string) error {
 	return b.send(Delta{Kind: DeltaText, Part: i, Text: s})
 }
 
-// Thinking appends to the open thinking part, or begins one.
+// Thinking appends s to the open thinking part, or begins a thinking part.
 func (b *Builder) Thinking(s string) error {
 	if s == "" {
 		return nil
@@ -103,13 +106,15 @@ func (b *Builder) Thinking(s string) error {
 	return b.send(Delta{Kind: DeltaThinking, Part: i, Text: s})
 }
 
-// Sign sets the signature of the open thinking part. A signature without text is a separate part.
+// Sign appends to the signature of the open thinking part. If no thinking part is open, it begins
+// one without text.
 func (b *Builder) Sign(signature string) {
 	i := b.grow(perdure.PartThinking)
 	b.parts[i].ThinkingSignature += signature
 }
 
-// SetSignature is Sign for a signature that every delta repeats.
+// SetSignature sets the signature of the open thinking part, for a provider whose deltas each
+// repeat the whole signature.
 func (b *Builder) SetSignature(signature string) {
 	b.parts[b.grow(perdure.PartThinking)].ThinkingSignature = signature
 }
@@ -119,7 +124,8 @@ func (b *Builder) SetNative(block json.RawMessage) {
 	b.parts[b.grow(perdure.PartThinking)].Native = block
 }
 
-// SignText sets the signature of the open text part. A signature without text is a separate part.
+// SignText sets the signature of the open text part. If no text part is open, it begins one
+// without text.
 func (b *Builder) SignText(signature string) {
 	b.parts[b.grow(perdure.PartText)].TextSignature = signature
 }
@@ -146,7 +152,7 @@ func (b *Builder) Redacted(data string) {
 	b.parts = append(b.parts, perdure.Part{Type: perdure.PartThinking, Redacted: true, ThinkingSignature: data})
 }
 
-// Break closes the open part.
+// Break closes the open part, so that the next text begins a new part.
 func (b *Builder) Break() {
 	b.settle()
 	b.open = false
@@ -162,7 +168,7 @@ func (b *Builder) grow(t perdure.PartType) int {
 	return len(b.parts) - 1
 }
 
-// text returns the text of part i, which grows only through pieces.
+// text returns the buffer for the text of part i.
 func (b *Builder) text(i int) *Grown {
 	for len(b.grown) <= i {
 		b.grown = append(b.grown, &Grown{})
@@ -178,10 +184,10 @@ func (b *Builder) StartTool(name, providerID string) (int, error) {
 	return i, b.send(Delta{Kind: DeltaToolStart, Part: i, ToolName: name, ProviderID: providerID})
 }
 
-// NameTool sets the provider's id of the call in part i, before its end.
+// NameTool sets the provider's id of the call in part i. It must be called before EndTool.
 func (b *Builder) NameTool(i int, providerID string) { b.parts[i].ProviderID = providerID }
 
-// ToolArguments appends to the arguments of the call in part i.
+// ToolArguments appends s to the arguments of the call in part i.
 func (b *Builder) ToolArguments(i int, s string) error {
 	if s == "" {
 		return nil
@@ -190,7 +196,7 @@ func (b *Builder) ToolArguments(i int, s string) error {
 	return b.send(Delta{Kind: DeltaToolArguments, Part: i, Text: s})
 }
 
-// EndTool ends the call in part i.
+// EndTool ends the call in part i, and parses its arguments.
 func (b *Builder) EndTool(i int) error {
 	p := &b.parts[i]
 	p.Arguments = argumentsOf(p.RawArguments)
@@ -200,9 +206,9 @@ func (b *Builder) EndTool(i int) error {
 // Parts returns the parts so far; never nil.
 func (b *Builder) Parts() []perdure.Part { return b.parts }
 
-// Finish returns the response with its cost from prices. It refuses an empty response: a server
-// that returns no content and no tokens has failed, and accepting that as a final answer would end
-// the run.
+// Finish returns the response with its cost from prices. A response without content and output
+// tokens is a retryable *Error of kind EmptyAnswer, unless it is a refusal: such a server has
+// failed, and an empty answer would end the agent's run.
 func (b *Builder) Finish(m Model, stop perdure.StopReason, usage perdure.Usage, prices Prices) (*Response, error) {
 	b.settle()
 	if b.failed != nil {

@@ -6,11 +6,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Calls assembles the tool calls of one response. In addition to Builder, it handles mistakes of
-// servers. A call delivered twice (same id, name and argument bytes) is one call; two calls that
-// share an id but differ are two. A call without a name gets the name perdure.UnnamedTool, and the
-// agent answers it with an error. The answer is not refused, because it has been paid for, and the
-// next one may be no better.
+// Calls assembles the tool calls of one response. It adds them to a Builder, and corrects mistakes
+// of servers. Two calls with the same id, name and arguments are one call, which the server sent
+// twice. Calls that share an id but differ otherwise are separate calls.
+//
+// A call without a name gets the name perdure.UnnamedTool, and the agent answers it with an error.
+// Calls does not refuse the whole response for that, because the response has been paid for, and a
+// retry may have the same mistake.
 type Calls struct {
 	builder *Builder
 	all     []*Call
@@ -33,8 +35,8 @@ func NewCalls(builder *Builder, _ string) *Calls { return &Calls{builder: builde
 // All returns the calls so far in order of arrival, including repeated ones.
 func (c *Calls) All() []*Call { return c.all }
 
-// Start begins a call. A call whose id was seen before may be a repetition. It is held back until
-// it is complete.
+// Start begins a call. A call with the id of an earlier call may be a repetition, so it is not
+// emitted before its end.
 func (c *Calls) Start(name, id string) (*Call, error) {
 	name, id = c.builder.joined(name), c.builder.joined(id)
 	call := &Call{Name: name, ID: id, part: -1, suspect: c.seen(id)}
@@ -63,7 +65,7 @@ func (c *Calls) emitStart(call *Call) error {
 	return c.builder.ToolArguments(part, call.Arguments)
 }
 
-// Identify sets a name or an id that was missing at the start.
+// Identify sets the call's name or id if it was empty at the start.
 func (c *Calls) Identify(call *Call, name, id string) error {
 	name, id = c.builder.joined(name), c.builder.joined(id)
 	if call.ID == "" && id != "" {
@@ -78,7 +80,7 @@ func (c *Calls) Identify(call *Call, name, id string) error {
 	return c.emitStart(call)
 }
 
-// Append appends to a call's arguments.
+// Append appends a piece of text to a call's arguments.
 func (c *Calls) Append(call *Call, arguments string) error {
 	if c.builder.wire {
 		arguments = call.halves.join(arguments)
@@ -86,8 +88,8 @@ func (c *Calls) Append(call *Call, arguments string) error {
 	return c.AppendRaw(call, arguments)
 }
 
-// Complete appends the missing rest of a call's arguments. It does nothing if the arguments are not
-// a prefix of whole.
+// Complete appends the missing rest of a call's arguments, so that they equal whole. It does
+// nothing if the arguments so far are not a prefix of whole.
 func (c *Calls) Complete(call *Call, whole string) error {
 	rest, ok := strings.CutPrefix(c.builder.joined(whole), call.Arguments)
 	if !ok {
@@ -97,7 +99,7 @@ func (c *Calls) Complete(call *Call, whole string) error {
 	return c.AppendRaw(call, rest)
 }
 
-// AppendRaw is Append for arguments that were not read through MarkHalves.
+// AppendRaw appends to a call's arguments a text that has no marks of MarkHalves.
 func (c *Calls) AppendRaw(call *Call, arguments string) error {
 	call.Arguments = call.grown.Add(arguments)
 	if call.part < 0 {
@@ -106,8 +108,8 @@ func (c *Calls) AppendRaw(call *Call, arguments string) error {
 	return c.builder.ToolArguments(call.part, arguments)
 }
 
-// End ends a call. It drops a repetition, and adds any other call to the response. Further calls of
-// End do nothing.
+// End ends a call. It drops the call if it repeats an earlier one, and otherwise adds it to the
+// response. A second End of the same call does nothing.
 func (c *Calls) End(call *Call) error {
 	if call.ended {
 		return nil
@@ -129,7 +131,8 @@ func (c *Calls) End(call *Call) error {
 	return c.builder.EndTool(call.part)
 }
 
-// Sign stores the provider's signature of an ended call. It ignores a repetition.
+// Sign stores the provider's signature of an ended call. It does nothing for a call that End
+// dropped.
 func (c *Calls) Sign(call *Call, signature string) {
 	if call.part >= 0 {
 		c.builder.parts[call.part].ThinkingSignature = signature
@@ -148,7 +151,7 @@ func (c *Calls) repeats(call *Call) bool {
 	return false
 }
 
-// Finish ends the open calls, in order.
+// Finish ends all calls that have not ended, in order of arrival.
 func (c *Calls) Finish() error {
 	for _, call := range c.all {
 		if err := c.End(call); err != nil {

@@ -19,9 +19,10 @@ const (
 	maxErrorBody = 64 << 10
 )
 
-// CheckStatus reads and closes an error response and returns its Error. It returns nil for a
-// success and does not read it. It runs between the HTTP client and an SDK, because an SDK fails on
-// bodies that are not of its own API.
+// CheckStatus returns the *Error of a response with a status of at least 400, and closes its body.
+// For any other status it returns nil and leaves the body unread. It must run before an SDK sees
+// the response, because an SDK fails on an error body that its API does not define, such as a
+// proxy's page.
 func CheckStatus(provider string, resp *http.Response) error {
 	if resp.StatusCode < http.StatusBadRequest {
 		return nil
@@ -31,8 +32,8 @@ func CheckStatus(provider string, resp *http.Response) error {
 	return StatusError(provider, resp.StatusCode, resp.Header, body)
 }
 
-// StatusError returns the Error of an HTTP error response. It quotes the message in body, unless
-// the message mentions the key.
+// StatusError returns the Error of an HTTP error response. It quotes the first 500 bytes of the
+// message in body, except for an error of kind Auth, whose message may contain the key.
 func StatusError(provider string, status int, header http.Header, body []byte) *Error {
 	said := parseErrorBody(body)
 	e := &Error{Provider: provider, Status: status, Message: shorten(said.message), RetryAfter: retryAfter(header)}
@@ -52,8 +53,8 @@ func StatusError(provider string, status int, header http.Header, body []byte) *
 	return e
 }
 
-// EventError returns the Error of an error event in a stream with a successful HTTP status. An
-// event without a known type or status counts as a temporary failure.
+// EventError returns the Error of an error event in the stream of a successful response. An event
+// without a known type, code or status becomes a retryable Error of kind Unknown.
 func EventError(provider string, data []byte) *Error {
 	said := parseErrorBody(Escaped(data))
 	status := http.StatusInternalServerError
@@ -98,8 +99,8 @@ var statusOfName = map[string]int{
 
 type errorBody struct{ message, kind, code string }
 
-// parseErrorBody parses the known forms: {"error": {"message", "type", "code"}}, {"error": "text"},
-// {"message"}, {"detail"}.
+// parseErrorBody returns the message, type and code of an error body. It knows the forms {"error":
+// {"message", "type", "code"}}, {"error": "text"}, {"message"}, {"detail"}.
 func parseErrorBody(data []byte) errorBody {
 	var body map[string]any
 	if json.Unmarshal(data, &body) != nil {
@@ -149,8 +150,9 @@ func kindOfStatus(status int) (kind ErrorKind, retryable bool) {
 	return Unknown, false
 }
 
-// TransportError returns the error of an interrupted call. It is ctx's error if ctx has ended, or
-// the *Error in err if there is one. Otherwise it is a retryable network error or timeout.
+// TransportError returns the error of an interrupted call. If ctx has ended, it is ctx's error. If
+// err wraps an *Error, it is a copy of that with the provider's name. Otherwise it is a retryable
+// *Error of kind Timeout or Network.
 func TransportError(ctx context.Context, provider string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -168,9 +170,9 @@ func TransportError(ctx context.Context, provider string, err error) error {
 	return &Error{Kind: Network, Retryable: true, Provider: provider, Message: "the connection to the provider broke", Err: err}
 }
 
-// retryAfter parses retry-after-ms, or retry-after in seconds or as a date; it returns 0 if neither
-// is set. A date is relative to the response's own Date header, so that different clocks do not
-// matter.
+// retryAfter returns the pause in the header Retry-After-Ms or Retry-After (seconds or a date),
+// from 0 to 24 hours. It returns 0 if neither is valid. A date is compared with the response's
+// Date header, so that differences between clocks have no effect.
 func retryAfter(header http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil {
 		return clampWait(ms * float64(time.Millisecond))

@@ -12,8 +12,8 @@ type Config struct {
 	Prices Prices
 }
 
-// Normal returns the configuration with defaults filled in. It reads no environment variables: a
-// key that Endpoints does not name is never sent.
+// Normal returns the configuration with the default Client filled in. It reads no environment
+// variables, so calls use only keys that Endpoints names.
 func (c Config) Normal() Config {
 	if c.Client == nil {
 		c.Client = NewClient(TransportConfig{AllowHosts: c.Endpoints.Hosts()})
@@ -24,8 +24,9 @@ func (c Config) Normal() Config {
 // Connection is the base URL of a call and its key; "" means no key.
 type Connection struct{ BaseURL, Key string }
 
-// Connect returns the connection of a call. Errors: permission_denied if the operator does not
-// allow the endpoint; an *Error that names the variable if the key is missing.
+// Connect returns the base URL and the key for a call. Errors: permission_denied if the operator
+// does not allow the endpoint; an *Error that names the environment variable if the key is
+// missing.
 func (c Config) Connect(provider string, req Request) (Connection, error) {
 	endpoint, err := c.Endpoints.Resolve(provider, req.BaseURL, req.APIKeyEnv)
 	if err != nil {
@@ -35,8 +36,9 @@ func (c Config) Connect(provider string, req Request) (Connection, error) {
 	return Connection{endpoint.BaseURL, key}, err
 }
 
-// Checked sends a request. It returns an *Error for an error response. The body of a success is
-// read through MarkHalves. The SDKs' middlewares call it.
+// Checked sends a request with send and returns the response. A response with an error status
+// becomes an *Error. The body of any other response is wrapped by MarkHalves. An SDK's middleware
+// can call Checked.
 func Checked(provider string, req *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	resp, err := send(req)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/perdure/perdure/llm/openairesponses"
 )
 
-// remotes are the four wires that a conversation may move between, and Chat Completions at OpenAI
-// itself.
+// remotes are the providers that call an API over HTTP, each with a model. Chat Completions is
+// listed twice: for compatible servers and for OpenAI itself, whose rules are stricter.
 var remotes = []llmtest.Remote{
 	{
 		Wire: llmtest.Anthropic, Model: "claude-sonnet-4-5", BaseEnv: "ANTHROPIC_BASE_URL", KeyEnv: "ANTHROPIC_API_KEY",
@@ -52,8 +52,8 @@ var remotes = []llmtest.Remote{
 	},
 }
 
-// official creates a provider that believes to call OpenAI itself; the client sends its requests to
-// the test's server.
+// official creates a provider with OpenAI's own base URL. Its HTTP client sends the requests to
+// the test's server instead.
 func official(e *llm.Endpoints, c *http.Client) llm.Provider {
 	here, err := e.Resolve("openai", "", "")
 	if err != nil {
@@ -86,8 +86,9 @@ func (d diverted) RoundTrip(req *http.Request) (*http.Response, error) {
 	return d.next.RoundTrip(req)
 }
 
-// Every provider accepts any conversation that the transcript rules allow. A signature is sent only
-// to its maker. The bytes are the same each time and in each process.
+// TestAnyStoredConversationIsAccepted checks that each provider's request for a random stored
+// conversation meets the rules of its API, as llmtest implements them. The request has no
+// signature of another model, and a second request for the conversation has the same bytes.
 func TestAnyStoredConversationIsAccepted(t *testing.T) {
 	type sender struct {
 		remote llmtest.Remote
@@ -122,7 +123,8 @@ func TestAnyStoredConversationIsAccepted(t *testing.T) {
 	})
 }
 
-// offered has a tool twice, as in starts from before the check existed.
+// offered are the tools of the requests. One tool occurs twice, as in executions that were started
+// before duplicate names were refused.
 var offered = []llm.ToolSpec{
 	{Name: "bash", Schema: json.RawMessage(`{"type":"object"}`)},
 	{Name: "read-file", Schema: json.RawMessage(`{"type":"object"}`)},

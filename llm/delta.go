@@ -9,8 +9,8 @@ import (
 // DeltaKind is the kind of a Delta.
 type DeltaKind string
 
-// The kinds of Delta. A tool call is one tool_start, any number of tool_arguments and one tool_end.
-// Parallel calls may interleave.
+// The kinds of Delta. A tool call is one tool_start, any number of tool_arguments and one
+// tool_end. The deltas of parallel calls may interleave.
 const (
 	DeltaText          DeltaKind = "text"
 	DeltaThinking      DeltaKind = "thinking"
@@ -19,9 +19,9 @@ const (
 	DeltaToolEnd       DeltaKind = "tool_end"
 )
 
-// Delta is one piece of a streamed answer. Part is the index of its part in the response; no two
-// parts have the same index. ToolName and ProviderID are set on tool_start and, in their final
-// form, on tool_end, because some servers send the id of a call late.
+// Delta is one piece of a streamed answer. Part is the index of its part in the response. ToolName
+// and ProviderID are set on tool_start and on tool_end. Some servers send the id of a call late,
+// so only the values on tool_end are final.
 type Delta struct {
 	Kind                 DeltaKind
 	Part                 int
@@ -29,8 +29,8 @@ type Delta struct {
 	ToolName, ProviderID string
 }
 
-// Fold assembles the parts from their deltas. Signatures, native blocks and redacted thinking are
-// not streamed, so a redacted part becomes an empty one.
+// Fold assembles the parts of an answer from its deltas. Signatures, native blocks and redacted
+// thinking are not streamed, so Fold omits them; a redacted part becomes an empty thinking part.
 func Fold(deltas []Delta) []perdure.Part {
 	parts := []perdure.Part{}
 	var texts []*Grown

@@ -13,24 +13,26 @@ import (
 // KeyEnv is empty for a server that needs no key.
 type Endpoint struct{ BaseURL, KeyEnv string }
 
-type providerDefaults struct{ baseURL, baseEnv, keyEnv string }
+// providerDefaults are a provider's endpoint, the variables that change it, and the model that is
+// used if none is named.
+type providerDefaults struct{ baseURL, baseEnv, keyEnv, model string }
 
 // otherKeys are alternative variables for a provider's key.
 var otherKeys = map[string]string{"gemini": "GOOGLE_API_KEY"}
 
-// The base URLs have the form of the official SDKs: OpenAI's ends in /v1, the others have no
-// version.
+// defaultsOf are the defaults by provider. The base URLs have the form of the official SDKs:
+// OpenAI's ends in /v1, the others have no version.
 var defaultsOf = map[string]providerDefaults{
-	"anthropic":        {"https://api.anthropic.com", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"},
-	"openai":           {"https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"},
-	"openai-responses": {"https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY"},
-	"gemini":           {"https://generativelanguage.googleapis.com", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY"},
+	"anthropic":        {"https://api.anthropic.com", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "claude-sonnet-5-5"},
+	"openai":           {"https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY", "gpt-5.4"},
+	"openai-responses": {"https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY", "gpt-5.4"},
+	"gemini":           {"https://generativelanguage.googleapis.com", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY", "gemini-3-flash-preview"},
 }
 
 // Endpoints are the pairs of endpoint and key variable that the operator of this process allows:
-// each provider's default and the configured pairs. A definition may come from somebody else, so
-// the endpoint that it names is used only if exactly that pair is allowed. Otherwise it could send
-// any secret to any server.
+// each provider's default and the configured pairs. A definition names an endpoint and a key
+// variable, and its author may be someone else. A call uses them only if exactly that pair is
+// allowed. Otherwise a definition could send any secret of the process to any server.
 type Endpoints struct {
 	getenv   func(string) string
 	defaults map[string]Endpoint
@@ -118,7 +120,8 @@ func compareEndpoints(a, b perdure.ModelEndpoint) int {
 	return cmp.Or(strings.Compare(a.Origin, b.Origin), strings.Compare(a.APIKeyEnv, b.APIKeyEnv), strings.Compare(a.Provider, b.Provider))
 }
 
-// Check reports early whether a model's endpoint is allowed. Errors: permission_denied.
+// Check returns an error if the endpoint of a model is not allowed, so that callers can refuse it
+// before a call. Errors: permission_denied.
 func (e *Endpoints) Check(provider, baseURL, apiKeyEnv string) error {
 	if baseURL == "" && apiKeyEnv == "" {
 		return nil
@@ -127,8 +130,9 @@ func (e *Endpoints) Check(provider, baseURL, apiKeyEnv string) error {
 	return err
 }
 
-// Resolve returns the endpoint of a call. An empty argument means the provider's default. A base
-// URL without a key variable may also be a server that needs no key. Errors: permission_denied.
+// Resolve returns the endpoint of a call. An empty baseURL or apiKeyEnv means the provider's
+// default. A baseURL without apiKeyEnv resolves to an endpoint without a key if the operator
+// allows that. Errors: permission_denied.
 func (e *Endpoints) Resolve(provider, baseURL, apiKeyEnv string) (Endpoint, error) {
 	def, known := e.defaults[provider]
 	if !known {

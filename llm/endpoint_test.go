@@ -66,7 +66,7 @@ func TestMalformedEndpoints(t *testing.T) {
 			t.Errorf("ParseEndpoint(%q): got %v, want invalid_argument", base, err)
 		}
 	}
-	// An invalid URL may contain a password, and the error is shown to people.
+	// Errors are shown to people, so they must not contain the password or key in an invalid URL.
 	for _, base := range []string{"https://me:hunter22@x", "ftp://me:hunter22@x", "https://me:hun ter22@x", "https://me:hunter22@x:port/", "me:hunter22@x", "https://x/?key=hunter22", "https://x\x7f/hunter22"} {
 		_, err := llm.NewEndpoints(none, llm.Endpoint{BaseURL: base})
 		_, parseErr := llm.ParseEndpoint(base)
@@ -87,7 +87,8 @@ func TestMalformedEndpoints(t *testing.T) {
 	}
 }
 
-// Gemini's key may be in either of Google's variables.
+// TestGeminiKeyVariables checks that Gemini's key comes from GEMINI_API_KEY, or from
+// GOOGLE_API_KEY if only that is set.
 func TestGeminiKeyVariables(t *testing.T) {
 	for _, c := range []struct {
 		env  map[string]string

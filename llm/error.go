@@ -46,8 +46,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// CutStream returns the error of a stream that ended before its terminal event. The content
-// received so far never counts as an answer.
+// CutStream returns the retryable error of a stream that ended before its terminal event. A
+// provider returns it instead of the content received so far.
 func CutStream(provider string) *Error {
 	return &Error{
 		Kind: Network, Retryable: true, Provider: provider,

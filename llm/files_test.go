@@ -35,8 +35,9 @@ var mediaSent = map[string][]string{
 	},
 }
 
-// Images by URL and files, of the user and in tool results, are sent to the providers that accept
-// them. Other providers receive a text that names them. Nothing is fetched.
+// TestImagesByURLAndFilesGoWhereTheyAreTaken checks for each part of llmtest.Media, in a user
+// message and in a tool result, that providers that accept the part receive it. Other providers
+// receive a text that names the part.
 func TestImagesByURLAndFilesGoWhereTheyAreTaken(t *testing.T) {
 	for _, r := range remotes {
 		p, server := r.Serve(t, llmtest.Answer{Text: []string{"ok"}, Usage: perdure.Usage{Output: 1}})

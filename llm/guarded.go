@@ -11,10 +11,10 @@ import (
 )
 
 // Guarded runs a call with a key, and removes the key from everything that the call returns: the
-// deltas, the response and the error. Providers, and proxies before them, may repeat what they were
-// sent, and their output is stored and shown to people. Of a streamed text, only an end that may be
-// the beginning of the key is held back, until the next piece or the end of its part. If emit is
-// nil, the deltas are dropped.
+// deltas, the response and the error. Providers, and proxies before them, may repeat what they
+// were sent, and their output is stored and shown to people. If a streamed text ends with a
+// possible beginning of the key, Guarded emits that end only with the next piece or at the end of
+// the part. If emit is nil, the deltas are dropped.
 func Guarded(key string, emit func(Delta) error, call func(emit func(Delta) error) (*Response, error)) (*Response, error) {
 	h := newHider(key)
 	if h == nil {
@@ -41,14 +41,14 @@ type guard struct {
 	to     func(Delta) error
 	parts  map[int]*guardedPart
 	last   int   // index of the text or thinking part that may continue; -1 for none
-	failed error // of to
+	failed error // first error of to
 }
 
 // guardedPart is one part of an answer.
 type guardedPart struct {
 	hider *hider
 	kind  DeltaKind
-	text  strings.Builder // its emitted text
+	text  strings.Builder // text emitted so far
 }
 
 func (g *guard) emit(d Delta) error {
@@ -69,7 +69,7 @@ func (g *guard) emit(d Delta) error {
 	return g.send(d)
 }
 
-// grow emits the part of a delta that cannot belong to the key.
+// grow emits the text of a delta, without an end that may be the beginning of the key.
 func (g *guard) grow(d Delta) error {
 	p := g.parts[d.Part]
 	if p == nil {
@@ -85,7 +85,7 @@ func (g *guard) grow(d Delta) error {
 	return g.send(d)
 }
 
-// flush emits the held text of an ended part.
+// flush emits the text of an ended part that grow has not emitted yet.
 func (g *guard) flush(part int) {
 	p := g.parts[part]
 	if p == nil {
@@ -114,7 +114,8 @@ func (g *guard) send(d Delta) error {
 	return g.failed
 }
 
-// response changes the parts to the emitted texts.
+// response replaces the text of each part in which the key was hidden by the emitted text, and
+// removes the key from the other fields of resp.
 func (g *guard) response(resp *Response) *Response {
 	if resp == nil {
 		return nil
@@ -156,7 +157,8 @@ func (g *guard) replace(p *perdure.Part, text string) {
 	}
 }
 
-// failure removes the key from an error. A cause that contains the key is dropped.
+// failure returns err without the key. If the text of err or of a cause contains the key, failure
+// returns a new *Error without a cause.
 func (g *guard) failure(err error) error {
 	if !g.hider.shows(fmt.Sprintf("%v %+v", err, err)) && !g.causes(err) {
 		return err

@@ -18,23 +18,26 @@ const hiddenPiece = 12
 // hiddenKey replaces a key, or a part of one.
 const hiddenKey = "[key]"
 
-// hider removes a key from a text that arrives in pieces of any size. It finds the key itself and
-// its encodings: URL, JSON escapes (RFC 8259), hexadecimal in either case, and base64 in either
-// alphabet at any offset of the key in a group of three bytes. It also finds any 12 consecutive
-// characters of the key in these encodings. The result does not depend on how the text is cut.
+// hider removes a key from a text that arrives in pieces of any size. It finds the key unchanged
+// and in these encodings: URL, JSON escapes (RFC 8259), hexadecimal in either case, and base64 in
+// either alphabet at any offset of the key in a group of three bytes. It also finds any 12
+// consecutive characters of the key, unchanged and in these encodings. The result does not depend
+// on the sizes of the pieces.
 type hider struct {
 	plain, percent, json pass
 }
 
-// pass is one reading of a text: unchanged, or with the escapes of one encoding decoded. All
-// readings are needed, because the beginning of an escape may precede a key by chance.
+// pass searches a text for the key. It reads the text unchanged, or with the escapes of one
+// encoding decoded. All passes are needed, because decoding can damage a key that follows the
+// beginning of an escape by chance.
 type pass struct {
 	forms []form
-	// escape decodes the escape at the beginning of a text. n is its length, 0 if there is none.
-	// unfinished is set if more text is needed. It is nil for the reading of the unchanged text.
+	// escape decodes the escape at the beginning of a text to char. n is the length of the escape, 0
+	// if there is none. unfinished is set if more text is needed. The field escape is nil for the
+	// pass over the unchanged text.
 	escape func(text string) (n int, char byte, unfinished bool)
 
-	held   []unit // may become part of a match
+	held   []unit // characters that may become part of a match
 	begun  string // the beginning of an escape
 	inside bool   // the last released unit was hidden
 	hid    bool   // something was hidden
@@ -55,7 +58,7 @@ type unit struct {
 	hidden bool
 }
 
-// newHider returns nil for a key that is not secret ([PlainKey]).
+// newHider creates a hider for a key. It returns nil if the key is not secret ([PlainKey]).
 func newHider(key string) *hider {
 	if PlainKey(key) {
 		return nil
@@ -134,7 +137,7 @@ func (h *hider) hide(text string) string {
 	return b.String()
 }
 
-// shows reports whether a text contains the key.
+// shows reports whether a text contains something that hide would remove.
 func (h *hider) shows(text string) bool { return h != nil && h.hide(text) != text }
 
 // piece adds the next piece of a text, and returns the text that cannot belong to the key any more.
@@ -142,7 +145,7 @@ func (h *hider) piece(text string) string {
 	return h.json.piece(h.percent.piece(h.plain.piece(text)))
 }
 
-// end returns the held text at the end.
+// end returns the rest of the text, which piece has not returned.
 func (h *hider) end() string {
 	text := h.percent.piece(h.plain.end())
 	text += h.percent.end()
@@ -232,7 +235,8 @@ func fromHex(digits string) byte {
 	return decoded[0]
 }
 
-// take adds a character, and marks the match that it completes.
+// take adds a character to held. If the character completes a match, take marks the units of the
+// match as hidden.
 func (p *pass) take(char byte, raw string) {
 	p.held = append(p.held, unit{char: char, raw: raw})
 	for _, f := range p.forms {
@@ -244,7 +248,8 @@ func (p *pass) take(char byte, raw string) {
 	}
 }
 
-// holds reports whether the units are consecutive characters of the form, from the index first.
+// holds reports whether the first bytes of the form's text, as many as first says, contain the
+// units as consecutive characters.
 func (f form) holds(units []unit, first int) bool {
 	last := len(units) - 1
 	if last > 0 && !f.pairs[[2]byte{f.as(units[last-1].char), f.as(units[last].char)}] {
@@ -284,7 +289,8 @@ func (p *pass) mayMatch(units []unit) bool {
 	return false
 }
 
-// leave releases the first n units.
+// leave removes the first n units from held and returns their text, with hiddenKey in place of
+// each hidden sequence.
 func (p *pass) leave(n int) string {
 	var b strings.Builder
 	for _, u := range p.held[:n] {

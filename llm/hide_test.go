@@ -17,7 +17,8 @@ import (
 
 const testKey = "sk-test-Q7_x+9/Zk3vB2nM8pL4wR6tY1uE5"
 
-// writings are the forms in which a text may contain the key, or twelve characters of it.
+// writings returns the key, and three pieces of twelve characters of it, unchanged and in each
+// encoding, by name.
 func writings(key string) map[string]string {
 	all := map[string]string{}
 	for name, piece := range map[string]string{
@@ -49,8 +50,9 @@ func percent(text, format string) string {
 	return b.String()
 }
 
-// readable reports whether twelve characters of the key can be read in a text. It decodes the text
-// in every form at every place, and shares no code with the hider.
+// readable reports whether a text contains twelve consecutive characters of the key, unchanged or
+// encoded. It decodes the text as hexadecimal and base64 from every offset, and shares no code
+// with the hider.
 func readable(text, key string) bool {
 	decoded := []string{text}
 	if plain, err := url.PathUnescape(text); err == nil {
@@ -80,8 +82,8 @@ func readable(text, key string) bool {
 
 const base64Alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-// begin decodes the longest prefix of a text in the alphabet, in whole groups; for base64 also the
-// remainder.
+// begin decodes the longest prefix of a text that has only characters of the alphabet. It omits a
+// last character that is the only one of its group.
 func begin(text string, group int, alphabet string, decode func(string) ([]byte, error)) string {
 	n := strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune(alphabet, r) })
 	if n < 0 {
@@ -111,8 +113,9 @@ func TestAKeyIsHiddenHoweverItIsWritten(t *testing.T) {
 	}
 }
 
-// Text without the key is unchanged, byte for byte.
-func TestWhatIsNoKeyStays(t *testing.T) {
+// TestTextWithoutTheKeyIsUnchanged checks that hide returns texts without the key unchanged. It
+// also checks that a word as the key is not hidden, and that a key of eight characters is.
+func TestTextWithoutTheKeyIsUnchanged(t *testing.T) {
 	h := newHider(testKey)
 	for _, text := range []string{
 		"", "%", "100%", "%4", "%zz %", `\`, `a\`, `\u`, `\u00`, `\u004`, `\u12345 \n\"\\`, `\ud83d\ude00`, `C:\users`, "plain ü 漢字 \U0001f600", testKey[:hiddenPiece-1], testKey[1:hiddenPiece] + " " + testKey[5:5+hiddenPiece-1],
@@ -130,9 +133,10 @@ func TestWhatIsNoKeyStays(t *testing.T) {
 	}
 }
 
-// The result does not depend on how a text is split, and only a possible beginning of the key is
-// held back.
-func TestCutsChangeNothing(t *testing.T) {
+// TestHidingDoesNotDependOnSplits checks that a text in random pieces has the same result as the
+// whole text, and that the result does not contain the key. Between pieces, the hider withholds
+// fewer than 48 characters.
+func TestHidingDoesNotDependOnSplits(t *testing.T) {
 	h := newHider(testKey)
 	all := writings(testKey)
 	names := rapid.SampledFrom(sorted(all))
@@ -205,8 +209,9 @@ func FuzzHider(f *testing.F) {
 	})
 }
 
-// The response contains exactly the emitted deltas, even for parts in which a key was hidden. Each
-// part ends before the next begins.
+// TestGuardedPiecesAreTheResponse checks that the parts of the response equal the folded deltas,
+// and that neither contains the key. After a part's first delta, earlier parts receive only deltas
+// of tool arguments and tool ends.
 func TestGuardedPiecesAreTheResponse(t *testing.T) {
 	half := len(testKey) / 2
 	var got []Delta
@@ -256,7 +261,8 @@ func TestGuardedPiecesAreTheResponse(t *testing.T) {
 	}
 }
 
-// An error of emit is returned unchanged, even for held text.
+// TestGuardedReturnsTheErrorOfEmit checks that Guarded returns an error of emit, even if emit
+// fails for text that Guarded emits only at the end.
 func TestGuardedReturnsTheErrorOfEmit(t *testing.T) {
 	broken := errors.New("no more")
 	for fails := range 3 {

@@ -24,14 +24,14 @@ func quoteJSON(text string) string {
 	return string(quoted)
 }
 
-// OwnThinking reports whether a thinking part of m may be sent to model. Only the model that made
-// the part can read its signature; others refuse it.
+// OwnThinking reports whether a thinking part of m may be sent to model: it has a signature, and
+// model made m. Other models refuse the signature.
 func OwnThinking(m perdure.Message, p perdure.Part, model Model) bool {
 	return p.ThinkingSignature != "" && m.Provider == model.Provider && m.Model == model.ID
 }
 
-// LeadingSystem returns the system prompt and the system messages before all others, and the
-// remaining messages.
+// LeadingSystem returns the texts of the system prompt and of the system messages at the
+// beginning, without blank texts, and the remaining messages.
 func LeadingSystem(req Request) (texts []string, rest []perdure.Message) {
 	rest = req.Messages
 	if strings.TrimSpace(req.System) != "" {
@@ -47,11 +47,12 @@ func LeadingSystem(req Request) (texts []string, rest []perdure.Message) {
 }
 
 // Distinct returns messages in which no two calls have the same id. A stored conversation may
-// repeat an id if the earlier call is answered before the later one; providers refuse that.
+// repeat an id after the earlier call has its result, but providers refuse that. Distinct renames
+// the later call and its result, in copies of the messages.
 func Distinct(messages []perdure.Message) []perdure.Message {
 	seen := map[string]bool{}
 	out := messages
-	renamed := map[string]string{} // ids of the open calls
+	renamed := map[string]string{} // new ids of calls of the last assistant message
 	for i, m := range messages {
 		if m.Role == perdure.RoleAssistant {
 			clear(renamed)
@@ -91,9 +92,9 @@ func rename(parts []perdure.Part, names map[string]string) []perdure.Part {
 	return out
 }
 
-// Turns returns messages in the order of a request. Consecutive tool results come together with the
-// first of them, in the order of the calls that they answer. If no calls precede them, they keep
-// their order.
+// Turns returns messages in the order of a request. For consecutive tool results it yields only
+// the first message, with all their results, in the order of the calls in the message before.
+// Results without such a call follow in their own order.
 func Turns(messages []perdure.Message) iter.Seq2[perdure.Message, []perdure.Part] {
 	return func(yield func(perdure.Message, []perdure.Part) bool) {
 		for i := 0; i < len(messages); {

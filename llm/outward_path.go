@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// ContinueText is the text of a user message that is inserted where a provider requires one. It
-// never changes, so that prompt caches hit.
+// ContinueText is the text of the user message that Outward inserts where a provider requires one.
+// It never changes, so that later requests hit the provider's prompt cache.
 const ContinueText = "Continue."
 
 // OutwardRules are a provider's rules in addition to the transcript rules.
@@ -16,7 +16,8 @@ type OutwardRules struct {
 	Provider string
 	// ImageBase64 is the maximum number of bytes of an image as base64; 0 means no limit.
 	ImageBase64 int
-	// Takes reports whether the provider accepts an image by its URL, or a file.
+	// Takes reports whether the provider accepts a part that is a file or an image with a URL. If it
+	// is nil, the provider accepts none of them.
 	Takes func(perdure.Part) bool
 }
 
@@ -66,8 +67,8 @@ func (r OutwardRules) parts(m perdure.Message) []perdure.Part {
 	return parts
 }
 
-// shown returns a part of a message, or a text that describes it if the provider does not accept
-// it. The content behind a URL stays unknown, because the server fetches nothing.
+// shown returns p, or a text that describes p if the provider does not accept p. The content
+// behind a URL is not fetched, so its size is not checked.
 func (r OutwardRules) shown(p perdure.Part) perdure.Part {
 	if p.Type == perdure.PartFile || p.Type == perdure.PartImage && p.URL != "" {
 		if r.Takes != nil && r.Takes(p) {
@@ -85,8 +86,8 @@ func (r OutwardRules) image(p perdure.Part) perdure.Part {
 	return perdure.Text("(an image stood here that is too large for this model's provider)")
 }
 
-// outwardName returns the name of a call that is sent to a provider. Models call tools by names
-// that were never offered, and providers refuse those.
+// outwardName returns the name of a call in a form that the provider accepts. Models sometimes
+// call a tool by an invalid name, and providers refuse a request that contains it.
 func outwardName(provider, name string) string {
 	const most = 64 // every provider accepts this length
 	if name == "" {
@@ -120,9 +121,9 @@ func distinctTools(tools []ToolSpec) []ToolSpec {
 	return out
 }
 
-// wasLast reports whether messages[i], an assistant's message, is the last one, or was the last one
-// when a model made the next message. A client sent such a message, so a model can continue it only
-// in a call of its own. Other adjacent messages stay one turn.
+// wasLast reports whether the assistant's message messages[i] was the last message of a model
+// call. This is so if it is the last message, or if a client sent it and a model created the next
+// assistant's message as its continuation. Other adjacent assistant's messages stay one turn.
 func wasLast(messages []perdure.Message, i int) bool {
 	if i+1 == len(messages) {
 		return true
@@ -131,14 +132,16 @@ func wasLast(messages []perdure.Message, i int) bool {
 	return next.Role == perdure.RoleAssistant && !isGiven(next) && isGiven(messages[i])
 }
 
-// isGiven reports whether a client sent an assistant's message. Such a message may name the
-// provider of its signatures, but only messages created here have a stop reason and usage.
+// isGiven reports whether a client sent an assistant's message. A message from a client may name a
+// provider, because of its signatures, but only answers of model calls have a stop reason and
+// usage.
 func isGiven(m perdure.Message) bool {
 	return m.Provider == "" || m.StopReason == "" && m.Usage == nil
 }
 
-// answered inserts a user message before a leading assistant message, and after an assistant
-// message that a model continues.
+// answered inserts a user message with ContinueText before a leading assistant message, after an
+// assistant message that was the last message of a model call, and into a conversation without
+// messages.
 func answered(messages []perdure.Message) []perdure.Message {
 	var out []perdure.Message
 	begun := false

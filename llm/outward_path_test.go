@@ -21,7 +21,8 @@ func text(role perdure.Role, words string) perdure.Message {
 	return message(role, []perdure.Part{perdure.Text(words)})
 }
 
-// madeBy returns an answer of a model, with a call if call is not empty.
+// madeBy returns an answer of a model of the provider. If call is not empty, the answer calls the
+// tool with that name.
 func madeBy(provider, words, call string) perdure.Message {
 	m := text(perdure.RoleAssistant, words)
 	m.Provider, m.Model, m.StopReason = provider, "m", perdure.StopEndTurn
@@ -31,8 +32,9 @@ func madeBy(provider, words, call string) perdure.Message {
 	return m
 }
 
-// A path without a user message, or with the assistant at its end, gets a user message on every
-// wire, always with the same bytes.
+// TestTheUserSpeaksOnEveryWire checks where Outward inserts user messages with ContinueText:
+// before a leading assistant message and after one that ends a model call. Requests of all
+// providers for four such paths contain these messages.
 func TestTheUserSpeaksOnEveryWire(t *testing.T) {
 	const cont = "user: " + llm.ContinueText
 	signed := text(perdure.RoleAssistant, "A") // a client sent it, with its provider's signatures
@@ -75,7 +77,8 @@ func TestTheUserSpeaksOnEveryWire(t *testing.T) {
 	}
 }
 
-// While a conversation grows turn by turn, each request begins with the previous request.
+// TestOutwardPathsOnlyGrow checks that while a conversation grows, the messages of Outward begin
+// with the messages that Outward returned before.
 func TestOutwardPathsOnlyGrow(t *testing.T) {
 	path := []perdure.Message{
 		text(perdure.RoleSystem, "S"), text(perdure.RoleAssistant, "given"), // a request ends here
@@ -99,7 +102,9 @@ func TestOutwardPathsOnlyGrow(t *testing.T) {
 	}
 }
 
-// An image that is too large for one provider is sent to another that accepts it.
+// TestImagesTooLargeForAProviderAreToldAsText checks that Anthropic's requests have a text in
+// place of an image of 8 MiB, while those of the other providers have the image. The stored
+// messages are unchanged.
 func TestImagesTooLargeForAProviderAreToldAsText(t *testing.T) {
 	var picture bytes.Buffer
 	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {

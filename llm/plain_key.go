@@ -10,10 +10,10 @@ const (
 	fewCharacters = 4
 )
 
-// PlainKey reports whether a key looks like a placeholder instead of a secret. It is short,
-// consists of words or numbers like "password" and "not-needed", or has few distinct characters.
-// Such a key is not hidden in a provider's output. It occurs in ordinary text, which hiding would
-// damage, and the gap would reveal the word.
+// PlainKey reports whether a key is a placeholder instead of a secret. A placeholder has fewer
+// than 8 bytes, has at most 4 distinct characters, or consists of words or numbers with fewer than
+// 20 bytes in all, like "not-needed". Guarded does not hide a placeholder, because that would
+// damage ordinary text that contains the word.
 func PlainKey(key string) bool {
 	if len(key) < shortestKey {
 		return true

@@ -16,7 +16,8 @@ var secretKeys = []string{
 	testKey, "password1", "aBcDeFgH", "p4ssw0rd", "correct-horse-battery-staple", "sk-abcdefgh1", "hunter2!", "0123456789012345678901",
 }
 
-// A key that is a word is not a secret, and a text with the word is unchanged.
+// TestPlainKeysAreNotHidden checks that placeholder keys are not secrets, and that Guarded leaves
+// a text with such a key unchanged.
 func TestPlainKeysAreNotHidden(t *testing.T) {
 	for _, key := range plainKeys {
 		if !PlainKey(key) {
@@ -34,7 +35,8 @@ func TestPlainKeysAreNotHidden(t *testing.T) {
 	}
 }
 
-// A key with enough variety is hidden, from a length of 8 characters on.
+// TestSecretKeysAreHidden checks that keys of at least 8 characters that are not placeholders
+// count as secrets, and that a text with such a key is changed.
 func TestSecretKeysAreHidden(t *testing.T) {
 	for _, key := range secretKeys {
 		if PlainKey(key) {

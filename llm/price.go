@@ -7,11 +7,11 @@ import (
 )
 
 // Price is a price in US dollars per million tokens.
-type Price struct{ Input, Output, CacheRead, CacheWrite float64 }
+type Price = perdure.Price
 
-// Prices holds the prices of models. An entry also applies to the model's dated snapshots (gpt-4o
-// for gpt-4o-2024-08-06), but not to other models whose ids begin alike. A nil Prices means
-// DefaultPrices.
+// Prices contains the prices of models. An entry for a model also applies to its dated snapshots:
+// the price of gpt-4o applies to gpt-4o-2024-08-06. It does not apply to other ids that begin with
+// the model's id. A nil Prices means DefaultPrices.
 type Prices map[Model]Price
 
 // snapshot matches the suffix of a model's versions: a date, or the word latest.
@@ -64,12 +64,13 @@ func claude(input, output float64) Price {
 	return Price{Input: input, Output: output, CacheRead: input / 10, CacheWrite: input * 1.25}
 }
 
-// gpt returns a price by OpenAI's rule: a cache write costs the input price.
+// gpt returns a price of an OpenAI model, for which a cache write costs the input price.
 func gpt(input, cached, output float64) Price {
 	return Price{Input: input, Output: output, CacheRead: cached, CacheWrite: input}
 }
 
-// gemini returns a price for text; cache writes are free.
+// gemini returns a price of a Gemini model for text. Tokens written to the cache cost the input
+// price.
 func gemini(input, cached, output float64) Price {
 	return Price{Input: input, Output: output, CacheRead: cached, CacheWrite: input}
 }

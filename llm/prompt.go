@@ -11,8 +11,9 @@ import (
 )
 
 // Prompt identifies the prompt of a model call by hashes, so that calls can be compared without
-// storing their prompts. While a conversation only grows, the Prefix of a call equals the SHA256 of
-// the previous call. If they differ, the call missed the provider's prompt cache.
+// storing their prompts. While a conversation only grows, the Prefix of a call equals the SHA256
+// of the previous call. If they differ, the provider's prompt cache cannot hit for the whole
+// previous prompt.
 type Prompt struct {
 	Messages int `json:"messages"`
 	// SHA256 is the hash of the system prompt, the tools and all messages.
@@ -22,19 +23,21 @@ type Prompt struct {
 	Prefix string `json:"prefix,omitempty"`
 }
 
-// PromptOf hashes a request. The prompt of the previous call is the part before the last answer.
+// PromptOf returns the hashes of a request. It takes the messages before the last assistant
+// message as the prompt of the previous call.
 func PromptOf(r Request) (Prompt, error) { return new(PromptHash).Of(r, 0) }
 
 // PromptHash hashes the prompts of one conversation. Usually a prompt is the previous prompt with a
 // few more messages, and only these are hashed again. The zero value is ready to use.
 type PromptHash struct {
-	head   []byte // the part before the messages
+	head   []byte // the JSON before the messages
 	sofar  hash.Hash
 	n      int    // number of messages in sofar
-	prefix string // Prompt.Prefix of them
+	prefix string // Prompt.Prefix for the messages in sofar
 }
 
-// Of returns PromptOf(r). The first same messages of r must be those of the last call of Of.
+// Of returns PromptOf(r), but hashes only new messages. The caller guarantees that the first
+// messages of r, as many as same says, equal those of the last call of Of.
 func (h *PromptHash) Of(r Request, same int) (Prompt, error) {
 	p := Prompt{Messages: len(r.Messages)}
 	head, err := promptHead(r)

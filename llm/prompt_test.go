@@ -36,9 +36,9 @@ func plainPrompt(t *testing.T, r llm.Request) llm.Prompt {
 	return p
 }
 
-// The incremental hash equals the full hash, however a conversation continues, is cut, or gets
-// other messages.
-func TestPromptsAreHashedAsIfAnew(t *testing.T) {
+// TestIncrementalPromptHashEqualsFullHash checks that PromptHash returns the hashes of the
+// definition while a random conversation grows, is cut, or gets another system prompt or tools.
+func TestIncrementalPromptHashEqualsFullHash(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		var h llm.PromptHash
@@ -73,7 +73,8 @@ func TestPromptsAreHashedAsIfAnew(t *testing.T) {
 	}
 }
 
-// A message that cannot be encoded is an error, and leaves the hash unchanged.
+// TestPromptsThatCannotBeHashed checks that Of returns an error for a message that cannot be
+// encoded, and the right hashes in the next call.
 func TestPromptsThatCannotBeHashed(t *testing.T) {
 	var h llm.PromptHash
 	good := llm.Request{Messages: []perdure.Message{{Role: perdure.RoleUser}}}

@@ -12,7 +12,7 @@ import (
 type ToolSpec struct {
 	Name, Description string
 	Schema            json.RawMessage
-	// Strict requires the provider to enforce Schema; nil means the provider's default.
+	// Strict sets whether the provider must enforce Schema; nil means the provider's default.
 	Strict *bool
 }
 

@@ -7,7 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The readers parse the streams only with encoding/json.
+// read decodes each line with encoding/json and passes it to each. It panics if a line is not
+// valid.
 
 func read[T any](lines []string, each func(T)) {
 	for _, line := range lines {
@@ -140,8 +141,9 @@ func readChat(lines []string) said {
 	return s
 }
 
-// readResponses uses the last event, which has the whole answer. It takes encrypted content from
-// the item's own last event, because the whole answer encrypts it again.
+// readResponses returns the content of a Responses stream from its last event, which has the whole
+// answer. It takes encrypted content from the last event of each item instead, because the last
+// event of the stream has it in another encryption.
 func readResponses(lines []string) said {
 	type event struct {
 		Type string

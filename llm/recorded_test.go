@@ -19,7 +19,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// recording is the relevant part of a file of fantasy's test data.
+// recording is the part of a file of recorded calls that the test uses. The files are test data of
+// the module charm.land/fantasy.
 type recording struct {
 	Interactions []struct {
 		Request  struct{ URL string }
@@ -61,7 +62,8 @@ var speakers = []struct {
 	{3, regexp.MustCompile(`:streamGenerateContent\?alt=sse$`), readGemini},
 }
 
-// said is the content of a stream, parsed without our adapters.
+// said is the content of a stream as the readers of this test parse it, without the code of our
+// providers.
 type said struct {
 	Text, Thinking string
 	Signatures     []string
@@ -72,9 +74,10 @@ type said struct {
 
 type saidCall struct{ ID, Name, Arguments string }
 
-// Recorded streams of real providers are assembled correctly: text, reasoning and its signatures,
-// calls with their ids, usage, and stop reasons. Every wire accepts the conversation that follows
-// from them.
+// TestRecordedStreams checks that our providers assemble recorded streams of real providers into
+// the content that the readers of this test find: text, reasoning, signatures, calls, usage and
+// stop reason. Each answer is then sent to every provider, and the fake servers check these
+// requests.
 func TestRecordedStreams(t *testing.T) {
 	count := make([]int, len(remotes))
 	var next []llm.Provider
@@ -149,8 +152,8 @@ func foldRecorded(t *testing.T, r llmtest.Remote, stream string, want said) *llm
 	return resp
 }
 
-// goOn sends the answer, with results, to every provider. The fake servers check the requests
-// against their rules.
+// goOn sends the answer, with results of its calls and another user message, to every provider.
+// The fake servers check the requests against the rules of their APIs.
 func goOn(t *testing.T, providers []llm.Provider, resp *llm.Response) {
 	t.Helper()
 	messages := append([]perdure.Message{perdure.UserText("hi")}, llmtest.Answered(resp, "done")...)

@@ -32,10 +32,12 @@ func halfOf(r rune) rune {
 	return r - firstMark + firstHalf
 }
 
-// joiner joins the marked halves in the texts of one part, in order.
+// joiner joins the marked halves of surrogate pairs in the texts of one part. Its calls must be in
+// the order of the texts.
 type joiner struct{ held rune }
 
-// join returns the text with joined characters. A half at its end waits for the next text.
+// join returns the text with joined halves. It withholds a half at the end of the text until the
+// next call.
 func (j *joiner) join(text string) string {
 	if j.held == 0 && !strings.ContainsFunc(text, func(r rune) bool { return r >= firstMark }) {
 		return text
@@ -64,7 +66,7 @@ func (j *joiner) join(text string) string {
 	return out.String()
 }
 
-// end returns the replacement of a half whose other half never arrived.
+// end returns U+FFFD if join has withheld a half whose other half never arrived, otherwise "".
 func (j *joiner) end() string {
 	if j.held == 0 {
 		return ""
@@ -73,14 +75,15 @@ func (j *joiner) end() string {
 	return string(utf8.RuneError)
 }
 
-// Joined returns a whole text with joined characters.
+// Joined returns a whole text in which the marks of MarkHalves are replaced by characters. Half of
+// a surrogate pair without the other half becomes U+FFFD.
 func Joined(text string) string {
 	var j joiner
 	text = j.join(text)
 	return text + j.end()
 }
 
-// Escaped returns JSON in the provider's form, with escapes in place of marked halves.
+// Escaped returns JSON with \u escapes in place of marked halves, as the provider sent it.
 func Escaped(raw []byte) []byte {
 	if !bytes.ContainsFunc(raw, func(r rune) bool { return r >= firstMark }) {
 		return raw
@@ -101,8 +104,9 @@ func appendEscape(out []byte, half rune) []byte {
 	return append(out, '\\', 'u', hex[half>>12&15], hex[half>>8&15], hex[half>>4&15], hex[half&15])
 }
 
-// MarkHalves returns a body in which single halves of surrogate pairs are marked. The body consists
-// of JSON texts, as events carry them. A Builder from NewWireBuilder joins the halves.
+// MarkHalves returns a body in which each escape of a half of a surrogate pair, without the other
+// half next to it, is replaced by a mark. A mark is a private use character. The body consists of
+// JSON texts, such as the data of events. A Builder from NewWireBuilder joins the halves.
 func MarkHalves(body io.ReadCloser) io.ReadCloser {
 	return &marker{ReadCloser: body, in: make([]byte, 16<<10)}
 }
@@ -137,8 +141,8 @@ func Marked(text []byte) []byte {
 	return out
 }
 
-// mark appends the decidable part of text, and returns the rest. At the end of the body, set by
-// whole, everything is decidable.
+// mark appends text with marks to out. If text ends within an escape or a character, mark returns
+// that end as rest, unless whole reports that the body has no more bytes.
 func mark(out, text []byte, whole bool) (marked, rest []byte) {
 	for len(text) > 0 {
 		i := bytes.IndexFunc(text, func(r rune) bool { return r == '\\' || r >= firstMark || r == utf8.RuneError })
@@ -160,8 +164,8 @@ func mark(out, text []byte, whole bool) (marked, rest []byte) {
 	return out, nil
 }
 
-// markEscape processes an escape, or two that form one character. It returns their length in bytes,
-// 0 if the end of the text cuts them.
+// markEscape appends the escape at the beginning of text to out, or its mark, or two escapes that
+// form one character. It returns their length in bytes, 0 if text must be longer to decide.
 func markEscape(out, text []byte, whole bool) ([]byte, int) {
 	half, n := escapeAt(text)
 	if n == 0 && !whole {
@@ -188,7 +192,7 @@ func markEscape(out, text []byte, whole bool) ([]byte, int) {
 	return utf8.AppendRune(out, markOf(half)), n
 }
 
-// couldBeLow reports whether a text could begin with an escape once more of it has arrived.
+// couldBeLow reports whether a text that is not complete yet could begin with an escape.
 func couldBeLow(text []byte) bool { return len(text) == 0 || text[0] == '\\' }
 
 // escapeAt parses the escape at the beginning of text. half is the half of a pair, 0 if it is none.
@@ -215,7 +219,9 @@ func escapeAt(text []byte) (half rune, n int) {
 	return half, 6
 }
 
-// markRune processes a character in the range of the marks, or invalid bytes.
+// markRune appends the character at the beginning of text to out, with a mark for each of its
+// halves if it is in the range of the marks. It appends invalid bytes unchanged. It returns the
+// length in bytes, 0 if the character is not complete.
 func markRune(out, text []byte, whole bool) ([]byte, int) {
 	r, n := utf8.DecodeRune(text)
 	switch {

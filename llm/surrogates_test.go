@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// cutLines returns the data lines with which each wire streams thinking, text and arguments. The
-// pieces are parts of JSON strings.
+// cutLines has for each provider a function that returns the data lines of a stream with thinking,
+// text and arguments in the given pieces. The pieces are parts of JSON strings.
 var cutLines = map[string]func(thinking, text, arguments []string) []string{
 	"anthropic": func(thinking, text, arguments []string) []string {
 		lines := []string{`{"type":"message_start","message":{"id":"m","usage":{"input_tokens":1}}}`}
@@ -96,8 +96,9 @@ var cutLines = map[string]func(thinking, text, arguments []string) []string{
 	},
 }
 
-// A character whose two escapes are in two deltas is joined, in text, thinking and arguments, on
-// every wire. A half without the other half is U+FFFD.
+// TestCharactersCutBetweenDeltas checks for every provider that a character whose two escapes
+// arrive in different deltas is joined, in text, thinking and arguments. Half of a surrogate pair
+// without the other half becomes U+FFFD.
 func TestCharactersCutBetweenDeltas(t *testing.T) {
 	cases := map[string]struct {
 		pieces []string
@@ -148,7 +149,8 @@ func TestCharactersCutBetweenDeltas(t *testing.T) {
 	}
 }
 
-// The marks do not depend on how the network splits a body, and can be converted back.
+// TestHalvesAreMarkedWhereverTheNetworkCuts checks that MarkHalves returns the same bytes for any
+// sizes of reads, and that Escaped converts marked halves back to escapes.
 func TestHalvesAreMarkedWhereverTheNetworkCuts(t *testing.T) {
 	for _, body := range []string{
 		`data: {"t":"a\ud83d"}` + "\n\n" + `data: {"t":"\ude00b"}` + "\n", `"\ud83d\ude00"`, `"\\ud83d\\\ud83d"`, `"\ud83d\n\ude00\ud83d`,

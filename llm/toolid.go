@@ -22,14 +22,16 @@ var (
 	MistralIDs         = IDRule{Min: 9, Max: 9, Alphanumeric: true}
 )
 
-// ToolIDs returns the outward id of each tool call in messages by our id; see [response.ToolIDs].
+// ToolIDs returns a map from our id of each tool call in messages to the id that is sent to the
+// provider; see [response.ToolIDs].
 func ToolIDs(messages []perdure.Message, provider string, rule IDRule) map[string]string {
 	return response.ToolIDs(messages, provider, rule)
 }
 
-// OutwardArguments returns the arguments of a call for a provider, always the text of a JSON
-// object. The received text is used if it is one. An empty text becomes {}. Anything else is
-// wrapped in an object, because servers refuse a conversation whose arguments they cannot parse.
+// OutwardArguments returns the arguments of a call in the form that is sent to a provider, always
+// the text of one JSON object. Arguments that are such an object are unchanged, and blank
+// arguments become {}. Any other text becomes the member invalid_arguments of an object, because
+// servers refuse a conversation with arguments that they cannot parse.
 func OutwardArguments(call perdure.Part) string {
 	raw := call.RawArguments
 	if raw == "" {

@@ -30,7 +30,7 @@ func TestToolIDs(t *testing.T) {
 		assistant("openai", perdure.Part{ID: "own-3", ProviderID: "call_a"}), // the id is already used
 		assistant("openai", perdure.Part{ID: "own-4", ProviderID: long}),
 		assistant("openai", perdure.Part{ID: "own-5", ProviderID: ""}),
-		assistant("openai", perdure.Part{ID: "ü" + long, ProviderID: "own-5"}), // our ids use it, and ours is invalid
+		assistant("openai", perdure.Part{ID: "ü" + long, ProviderID: "own-5"}), // the provider's id equals our id of another call, and our id is not valid
 	}
 	got := llm.ToolIDs(messages, "openai", llm.OpenAIChatIDs)
 	derived := got["ü"+long]
@@ -46,7 +46,8 @@ func TestToolIDs(t *testing.T) {
 	}
 }
 
-// Ids are deterministic, valid, injective, and stable when the conversation grows.
+// TestToolIDsProperties checks that the ids of random calls are valid for the provider and unique,
+// and that an id does not change when the conversation grows.
 func TestToolIDsProperties(t *testing.T) {
 	text := rapid.SampledFrom([]string{"", "a", "b", "call_a", "call.a", "__fake_id__", "ü", strings.Repeat("z", 64)})
 	rules := map[string]llm.IDRule{"openai": llm.OpenAIChatIDs, "anthropic": llm.AnthropicIDs, "mistral": llm.MistralIDs}
@@ -121,8 +122,8 @@ func TestResultsComeTogetherInCallOrder(t *testing.T) {
 	}
 }
 
-// A repeated id in a later message is another call, and so is its result. Earlier messages are
-// unchanged.
+// TestDistinct checks that a call whose id was used before gets a new id, and its result the same
+// id. The messages passed to Distinct are unchanged.
 func TestDistinct(t *testing.T) {
 	call := func(ids ...string) perdure.Message {
 		m := perdure.Message{Role: perdure.RoleAssistant}

@@ -41,9 +41,10 @@ func (c TransportConfig) withDefaults() TransportConfig {
 	return c
 }
 
-// NewClient creates the HTTP client for provider calls. It follows no redirects, because a redirect
-// would send the key to another host. It dials no private, link-local or loopback address that is
-// not allowed, and ends silent connections. Its failures wrap an *Error.
+// NewClient creates the HTTP client for provider calls. It follows no redirects, because a
+// redirect would send the key to another host. It connects to no private, link-local or loopback
+// address that config does not allow. It ends a call whose response does not arrive within the
+// timeouts. The errors of redirects, refused addresses and timeouts wrap an *Error.
 func NewClient(config TransportConfig) *http.Client {
 	config = config.withDefaults()
 	d := &dialer{
@@ -71,8 +72,8 @@ func NewClient(config TransportConfig) *http.Client {
 type dialer struct {
 	timeout time.Duration
 	policy  dialPolicy
-	// proxies are the hosts of proxies from the process's environment. Like configured endpoints,
-	// they may have private addresses.
+	// proxies are the hosts of the proxies that the process's environment names. Like the hosts of
+	// configured endpoints, they may have private addresses.
 	proxies sync.Map
 }
 

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// watchedTransport ends calls whose response does not begin in time, or stalls. It refuses
-// redirects.
+// watchedTransport ends a call if the first byte of its response, or a later byte, does not arrive
+// in time. It returns an *Error for a redirect.
 type watchedTransport struct {
 	next            *http.Transport
 	firstByte, idle time.Duration
@@ -40,8 +40,8 @@ func (t *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	return resp, nil
 }
 
-// watchedBody fails a read that waits too long. The timer runs only during a read: a slow reader
-// does not count as silence of the provider.
+// watchedBody is a response body whose reads fail if no byte arrives in time. The timer for later
+// bytes runs only during a read, so the time between reads does not count.
 type watchedBody struct {
 	io.ReadCloser
 	ctx, caller context.Context
@@ -72,8 +72,8 @@ func (b *watchedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// causeOf returns the watchdog's error if it ended the call, else err. If the caller ended the
-// call, the caller's cause takes precedence.
+// causeOf returns the timeout error if a timer ended the call and the caller's context has not
+// ended. Otherwise it returns err.
 func causeOf(ctx, caller context.Context, err error) error {
 	if caller.Err() != nil {
 		return err

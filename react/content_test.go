@@ -10,9 +10,10 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// A user's own tool may return content that no provider accepts, inline or uploaded as a blob. The
-// model reads a text that says so, and the run continues.
-func TestAResultThatNoProviderTakesIsToldAsText(t *testing.T) {
+// TestUnsupportedResultContentBecomesText checks a tool's result with content that no provider
+// accepts, inline or uploaded as a blob. The model reads a text about it instead, and the run
+// completes.
+func TestUnsupportedResultContentBecomesText(t *testing.T) {
 	for name, data := range map[string]string{"small": "aGk=", "uploaded": strings.Repeat("aGk=", 100_000)} {
 		t.Run(name, func(t *testing.T) {
 			s := emptyTheatre(t, "turn\n  call camera {}\n\nturn\n  text done\n")

@@ -10,86 +10,66 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/lru"
 	"github.com/perdure/perdure/llm"
 )
 
-// mostKept limits the bytes of the decoded conversations that a worker caches.
+// mostKept is the maximum number of bytes of the conversations that a worker caches.
 const mostKept = 64 << 20
 
 // conversations is a cache of the decoded and hashed conversations of recent model calls, so that a
-// turn costs only its new entries. The store remains authoritative: each cached entry is compared
-// with the bytes from which it was decoded.
+// turn decodes only its new entries. Each cached message is compared with the stored entry before
+// it is used.
 type conversations struct {
-	mu    sync.Mutex // guards the fields below
-	kept  map[uuid.UUID]*conversation
+	mu    sync.Mutex                        // guards the fields below
+	kept  lru.Map[uuid.UUID, *conversation] // by execution
 	bytes int
-	use   int64
 }
 
-// conversation holds the messages of a path from the root. It belongs to one call at a time. New
+// conversation contains the messages of a path, from the root. One call at a time uses it. New
 // messages are only appended, because earlier calls may still read the existing ones.
 type conversation struct {
-	from     []source // of the messages, in order
+	from     []source // the entries of the messages, in the same order
 	messages []perdure.Message
 	hash     llm.PromptHash
 	bytes    int
-	used     int64
 }
 
-// source is the entry from which a message was decoded.
+// source is the part of an entry from which a message was decoded.
 type source struct {
 	role    perdure.Role
 	content json.RawMessage
 }
 
-// take removes an execution's conversation from the cache and returns it. The caller then owns it.
+// take removes the conversation of an execution from the cache and returns it. It returns a new one
+// if none is cached. The caller is then its only user.
 func (c *conversations) take(execution uuid.UUID) *conversation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	conv := c.kept[execution]
+	conv := c.kept.Remove(execution)
 	if conv == nil {
 		return &conversation{}
 	}
-	delete(c.kept, execution)
 	c.bytes -= conv.bytes
 	return conv
 }
 
-// put caches a conversation. If there is no room, it evicts the least recently used ones. The
-// caller must not change the conversation after the call.
+// put adds a conversation to the cache, and evicts the least recently used ones if the cache is
+// full. The caller must not change the conversation after the call.
 func (c *conversations) put(execution uuid.UUID, conv *conversation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.kept == nil {
-		c.kept = map[uuid.UUID]*conversation{}
+	if other := c.kept.Peek(execution); other != nil {
+		c.bytes -= other.bytes // put by a concurrent attempt
 	}
-	if other := c.kept[execution]; other != nil {
-		c.bytes -= other.bytes // of a concurrent attempt
-	}
-	c.use++
-	conv.used = c.use
-	c.kept[execution] = conv
-	c.bytes += conv.bytes
-	for c.bytes > mostKept {
-		c.forgetOldest()
+	c.kept.Put(execution, conv)
+	for c.bytes += conv.bytes; c.bytes > mostKept; {
+		c.bytes -= c.kept.RemoveOldest().bytes
 	}
 }
 
-// forgetOldest evicts the least recently used conversation. The caller holds mu.
-func (c *conversations) forgetOldest() {
-	var oldest uuid.UUID
-	used := c.use + 1
-	for id, conv := range c.kept {
-		if conv.used < used {
-			oldest, used = id, conv.used
-		}
-	}
-	c.bytes -= c.kept[oldest].bytes
-	delete(c.kept, oldest)
-}
-
-// read updates the conversation to a path. It returns the number of leading messages that did not
-// change.
+// read changes the conversation to that of a path. It returns the number of leading messages that
+// are unchanged.
 func (conv *conversation) read(path iter.Seq2[perdure.Entry, error]) (same int, err error) {
 	known := len(conv.from)
 	n := 0
@@ -115,10 +95,11 @@ func (conv *conversation) read(path iter.Seq2[perdure.Entry, error]) (same int, 
 }
 
 func (s source) is(e *perdure.Entry) bool {
-	return s.role == e.Role && bytes.Equal(s.content, e.Content) // fast if both are the same bytes in memory
+	// fast if both slices are the same memory
+	return s.role == e.Role && bytes.Equal(s.content, e.Content)
 }
 
-// cut keeps only the first n messages.
+// cut removes all messages after the first n.
 func (conv *conversation) cut(n int) {
 	if n == len(conv.from) {
 		return
@@ -136,5 +117,5 @@ func (conv *conversation) add(e *perdure.Entry, m perdure.Message) {
 	conv.bytes += s.bytes()
 }
 
-// bytes is the approximate memory of the entry and its message.
+// bytes returns the approximate memory of the entry and its message.
 func (s source) bytes() int { return 2*len(s.content) + 500 }

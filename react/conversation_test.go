@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// uttered creates a message entry.
+// uttered returns a message entry with a text.
 func uttered(role perdure.Role, text string) perdure.Entry {
 	m := perdure.Message{Role: role}
 	m.Parts = []perdure.Part{perdure.Text(text)}
@@ -33,7 +33,7 @@ func each(path []perdure.Entry) iter.Seq2[perdure.Entry, error] {
 	}
 }
 
-// reread returns equal entries in other memory, as a second read of the store would.
+// reread returns equal entries in other memory, as a second read from the store does.
 func reread(path []perdure.Entry) []perdure.Entry {
 	again := append([]perdure.Entry{}, path...)
 	for i := range again {
@@ -42,11 +42,11 @@ func reread(path []perdure.Entry) []perdure.Entry {
 	return again
 }
 
-// The messages of a call and their hash always equal those of the decoded path, and never change
-// afterwards. Between two calls, the conversation may continue or take another branch, an id may
-// have other content, and the worker may have no cached data. An attempt that was assumed dead may
-// also continue from an older leaf.
-func TestAConversationIsAlwaysThatOfItsPath(t *testing.T) {
+// TestCachedConversationEqualsItsPath checks that the messages of a call and their hash always
+// equal those of the decoded path, and that the messages do not change later. Between calls, paths
+// grow, branch, change under the same id, are evicted from the cache, and are read from an older
+// leaf.
+func TestCachedConversationEqualsItsPath(t *testing.T) {
 	type call struct {
 		path     []perdure.Entry
 		messages []perdure.Message
@@ -58,9 +58,9 @@ func TestAConversationIsAlwaysThatOfItsPath(t *testing.T) {
 		var calls []call
 		for step := range 30 {
 			switch r.IntN(8) {
-			case 0: // another branch, or a leaf that moved back
+			case 0: // another branch, or a leaf that was moved back
 				path = append([]perdure.Entry{}, path[:r.IntN(len(path)+1)]...)
-			case 1: // a dropped tail that is written again under the same ids
+			case 1: // the last entry is replaced under the same id
 				if n := len(path); n > 0 {
 					id := path[n-1].ID
 					path = append(append([]perdure.Entry{}, path[:n-1]...), uttered(perdure.RoleUser, fmt.Sprint("other ", step)))
@@ -68,7 +68,7 @@ func TestAConversationIsAlwaysThatOfItsPath(t *testing.T) {
 				}
 			case 2: // a new process
 				kept = &conversations{}
-			case 3: // the cached data of the path was evicted
+			case 3: // the entries are read from the store once more
 				path = reread(path)
 			case 4: // the same words with another role
 				if n := len(path); n > 0 {
@@ -126,7 +126,8 @@ func checkMessages(t *testing.T, what string, got []perdure.Message, path []perd
 	}
 }
 
-// A turn decodes only the new entries of its conversation.
+// TestATurnDecodesWhatIsNew checks that read decodes only entries that it does not know, and
+// returns the number of known ones.
 func TestATurnDecodesWhatIsNew(t *testing.T) {
 	var conv conversation
 	path := []perdure.Entry{uttered(perdure.RoleUser, "one"), uttered(perdure.RoleAssistant, "two")}
@@ -152,7 +153,8 @@ func TestATurnDecodesWhatIsNew(t *testing.T) {
 	}
 }
 
-// A conversation that cannot be decoded or read is not cached, and the call returns the error.
+// TestAConversationThatCannotBeRead checks that read returns the error of an entry that cannot be
+// decoded, or of a path that cannot be read.
 func TestAConversationThatCannotBeRead(t *testing.T) {
 	broken := uttered(perdure.RoleUser, "x")
 	broken.Content = []byte("{")
@@ -167,7 +169,8 @@ func TestAConversationThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// The cache is limited by bytes and evicts the least recently used conversation.
+// TestConversationsAreForgotten checks that the cache stays within its limit in bytes and evicts
+// the least recently used conversation.
 func TestConversationsAreForgotten(t *testing.T) {
 	var kept conversations
 	var ids []uuid.UUID
@@ -190,7 +193,7 @@ func TestConversationsAreForgotten(t *testing.T) {
 	for _, id := range ids {
 		kept.take(id)
 	}
-	if kept.bytes != 0 || len(kept.kept) != 0 {
+	if kept.bytes != 0 || kept.kept.Len() != 0 {
 		t.Errorf("%d bytes of nothing are kept", kept.bytes)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// The record of a call has every member of its cost, with null if no price is known.
+// TestACallWithoutAPriceHasNoCost checks that the cost in the record of a call has all its members,
+// with null for those that are unknown.
 func TestACallWithoutAPriceHasNoCost(t *testing.T) {
 	total := 3.0
 	for want, a := range map[string]modelAnswer{

@@ -6,10 +6,10 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/eventlog"
+	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// event is the data of an event, as a client reads it.
+// event is the data of a stored event, as a client reads it.
 type event struct {
 	Seq        int64           `json:"seq"`
 	ResponseID string          `json:"responseId"`
@@ -21,16 +21,16 @@ type event struct {
 	BlockSeq   int64           `json:"blockSeq"`
 	Reason     string          `json:"reason"`
 
-	// Member of signal.received.
+	// SignalID is a member of signal.received.
 	SignalID string `json:"signalId"`
 
-	// Member of entry.appended.
+	// These are members of entry.appended.
 	EntryType perdure.EntryType `json:"entryType"`
 	Role      perdure.Role      `json:"role"`
 	Content   perdure.Content   `json:"content"`
 }
 
-// toolData is the data of a data event about a tool call.
+// toolData is the content of a data event about a tool call.
 type toolData struct {
 	Type string `json:"type"`
 	Call struct {
@@ -40,16 +40,16 @@ type toolData struct {
 	Delta string `json:"delta"`
 }
 
-// seen is a message on the client's side.
+// seen is a message as a client shows it.
 type seen struct {
 	id, response string
 	role         perdure.Role
-	pieces       []*shownPiece // of a message that is being streamed
-	attempt      int           // the attempt of the pieces
+	pieces       []*shownPiece // pieces of a message that is being streamed
+	attempt      int           // the attempt that has streamed the pieces
 	parts        []perdure.Part
 }
 
-// shownPiece is a block, or an announced call.
+// shownPiece is a streamed block, or the announcement of a tool call.
 type shownPiece struct {
 	seq  int64
 	kind perdure.EventType
@@ -57,14 +57,14 @@ type shownPiece struct {
 	text string
 }
 
-// screen assembles messages from a stream as a client does.
+// screen assembles messages from events as a client does.
 type screen struct{ messages []*seen }
 
 func fold(items []eventlog.Item) (*screen, error) {
 	s := &screen{}
 	for _, item := range items {
 		var e event
-		if err := json.Unmarshal(item.Data, &e); err != nil {
+		if err := json.Unmarshal(item.Data(), &e); err != nil {
 			return nil, err
 		}
 		s.take(item.Event, e)
@@ -104,7 +104,8 @@ func (s *screen) message(e event) *seen {
 	return m
 }
 
-// grow appends a chunk. Another attempt begins its message again.
+// grow appends a chunk to its message. The first chunk of a later attempt replaces what earlier
+// attempts have streamed.
 func (s *screen) grow(kind perdure.EventType, e event, call toolData) {
 	m := s.message(e)
 	if e.Attempt > m.attempt {
@@ -116,7 +117,7 @@ func (s *screen) grow(kind perdure.EventType, e event, call toolData) {
 	text := call.Delta
 	if kind != perdure.EventData {
 		if json.Unmarshal(e.Data, &text) != nil {
-			return // a superseded piece
+			return // a chunk that was superseded has other data
 		}
 	}
 	for _, p := range m.pieces {
@@ -130,7 +131,7 @@ func (s *screen) grow(kind perdure.EventType, e event, call toolData) {
 	m.pieces = append(m.pieces, &shownPiece{seq: e.Seq, kind: kind, call: call, text: text})
 }
 
-// streamed returns the parts of the streamed pieces of a message.
+// streamed returns the parts that the streamed pieces of a message form.
 func (m *seen) streamed() []perdure.Part {
 	var parts []perdure.Part
 	last := func(kind perdure.PartType) *perdure.Part {

@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// dying is a worker's connection to the server that breaks after the first commit with entries.
+// dying is the dispatch of a worker whose process dies after a commit with entries: the server
+// stores such a commit, but the worker receives lease_lost.
 type dying struct {
 	perdure.Dispatch
 	died chan struct{}
@@ -32,8 +33,8 @@ func user(text string) perdure.InputMessage {
 	return perdure.InputMessage{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text(text)}}
 }
 
-// An execution that continues another one copies its path once, for any size, even if its worker
-// dies during the copy. The other execution does not change.
+// TestAPathIsCopiedOnce checks that an execution that continues another one has each entry of its
+// path once, even if its worker dies during the copy. The other execution does not change.
 func TestAPathIsCopiedOnce(t *testing.T) {
 	s := emptyTheatre(t, "turn\n text one\nturn\n text two\n")
 	stop := s.work(10)
@@ -75,7 +76,7 @@ func TestAPathIsCopiedOnce(t *testing.T) {
 			ids[e.ID] = true
 		}
 	}
-	if want := 4 + 6; len(ids) != want || x.EntryCount != 7 { // 6 on the path, and an llm_call
+	if want := 4 + 6; len(ids) != want || x.EntryCount != 7 { // six on the path, and an llm_call
 		t.Errorf("%d ids, want %d; %d entries", len(ids), want, x.EntryCount)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// said is the content of a stored userMessage: a user's message, or messages and settings that the
-// server has assembled.
+// said is the content of a stored userMessage signal: a message of the user, or messages and
+// settings that the server has assembled.
 type said struct {
 	Text     string                 `json:"text"`
 	Parts    []perdure.Part         `json:"parts"`
@@ -21,9 +21,9 @@ type said struct {
 	Settings *perdure.ReactInput    `json:"settings"`
 }
 
-// read decodes a userMessage that arrives while the calls in open are not answered. The server
-// checks messages before it stores them, but an older server stored some unchecked. A message that
-// cannot be used becomes a text that says so, because it must not end the run.
+// read decodes a userMessage signal; open are the calls without a result at that time. A message
+// that cannot be used becomes a text that says so, because it must not end the run. The server
+// checks messages before it stores them, but older servers did not.
 func read(s perdure.Signal, open []call) said {
 	var v said
 	if err := json.Unmarshal(s.Value, &v); err != nil {
@@ -45,8 +45,8 @@ func read(s perdure.Signal, open []call) said {
 	return v
 }
 
-// usable returns the settings if a response can use them. Otherwise it returns nil, and the
-// execution's own settings apply.
+// usable returns the settings if they name a model. Otherwise it returns nil, so that the settings
+// in the execution's input apply.
 func usable(settings *perdure.ReactInput) *perdure.ReactInput {
 	if settings != nil && len(settings.Models) == 0 {
 		return nil
@@ -54,13 +54,13 @@ func usable(settings *perdure.ReactInput) *perdure.ReactInput {
 	return settings
 }
 
-// unread returns a text in place of a message that cannot be used.
+// unread returns a user message that says why another message cannot be used.
 func unread(why string) said {
 	text := fmt.Sprintf("(a message came that cannot be read: %s)", why)
 	return said{Messages: []perdure.InputMessage{{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text(text)}}}}
 }
 
-// reason returns an error's text with a bounded length, for a model.
+// reason returns the text of an error for a model, with at most about 500 bytes.
 func reason(err error) string {
 	text := err.Error()
 	var coded *perdure.Error
@@ -82,7 +82,7 @@ func idsOf(calls []call) []string {
 	return ids
 }
 
-// asked returns the settings of the running response.
+// asked returns the settings of the current response.
 func (l *loop) asked() perdure.ReactInput {
 	if l.st.Settings != nil {
 		return *l.st.Settings
@@ -90,14 +90,15 @@ func (l *loop) asked() perdure.ReactInput {
 	return l.in
 }
 
-// isClients reports whether the client runs the tool.
+// isClients reports whether a tool runs at the client.
 func (l *loop) isClients(name string) bool {
 	return slices.ContainsFunc(l.asked().ClientTools, func(t perdure.ClientTool) bool { return t.Name == name })
 }
 
-// appendInput stores messages after the results of open calls. If the messages have no result for a
-// call, the loop answers it on the client's behalf. The key belongs to the first message, so that
-// an input delivered again after a crash creates no second entry.
+// appendInput appends messages to the conversation. Before the first message that is not a tool
+// result, it answers the calls in open that have no result yet as skipped. The first message has
+// the given key, the others keys derived from it, so that an input that is delivered once more
+// after a crash creates no second entry.
 func (l *loop) appendInput(key string, open []call, messages []perdure.InputMessage) error {
 	names := namesOf(open)
 	for i, m := range messages {
@@ -121,7 +122,7 @@ func (l *loop) appendInput(key string, open []call, messages []perdure.InputMess
 	return l.skip(open)
 }
 
-// namesOf returns the tool names of calls by call id.
+// namesOf returns the names of the calls' tools by call id.
 func namesOf(calls []call) map[string]string {
 	names := map[string]string{}
 	for _, c := range calls {
@@ -130,8 +131,8 @@ func namesOf(calls []call) map[string]string {
 	return names
 }
 
-// namedResults returns the parts with the tool's name added to results that lack it, because a
-// client names only the call.
+// namedResults returns the parts with the tool's name added to each result that has none. Clients
+// send only the id of the call.
 func namedResults(parts []perdure.Part, names map[string]string) []perdure.Part {
 	parts = slices.Clone(parts)
 	for i, p := range parts {
@@ -146,7 +147,7 @@ func answers(m perdure.InputMessage, call string) bool {
 	return slices.ContainsFunc(m.Parts, func(p perdure.Part) bool { return p.Type == perdure.PartToolResult && p.ToolCallID == call })
 }
 
-// skip answers calls that will not run.
+// skip appends a result to each call that says that the user's message came first.
 func (l *loop) skip(calls []call) error {
 	for _, c := range calls {
 		if err := l.storeResult(c, tool.Errorf("skipped: the user sent a message"), nil); err != nil {
@@ -156,12 +157,12 @@ func (l *loop) skip(calls []call) error {
 	return nil
 }
 
-// copyBytes is the approximate size of a path that is copied in one commit.
+// copyBytes is the approximate number of bytes of entries that copyFrom commits at once.
 const copyBytes = 1 << 20
 
-// copyFrom copies the path from which the conversation continues. The new ids are derived from this
-// execution's id and the entries' ids. Tool calls keep their ids, which the client knows. It
-// returns the open calls.
+// copyFrom copies the path that the execution continues, if there is one, and returns the calls in
+// it that have no result. The id of a copy is derived from this execution's id and the entry's id.
+// Tool calls have the same ids as before, which the client knows.
 func (l *loop) copyFrom() ([]call, error) {
 	from := l.in.From
 	if from == nil {
@@ -178,7 +179,8 @@ func (l *loop) copyFrom() ([]call, error) {
 			return nil, err
 		}
 		open = openAfter(open, m)
-		m.Parts = perdure.BoundedParts(m.Role, perdure.AcceptableParts(m.Role, m.Parts)) // the entry may be older than the checks
+		// the entry may be older than the limits
+		m.Parts = perdure.BoundedParts(m.Role, perdure.AcceptableParts(m.Role, m.Parts))
 		if _, err := l.ctx.Append(m, agent.WithEntryID(l.derived(e.ID)), agent.WithKey("from:"+e.ID.String()), l.asCopyOf(e)); err != nil {
 			return nil, err
 		}
@@ -192,7 +194,7 @@ func (l *loop) copyFrom() ([]call, error) {
 	return open, nil
 }
 
-// asCopyOf keeps the response to which the entry originally belonged.
+// asCopyOf returns an option that sets type, turn, response and message of an entry to those of e.
 func (l *loop) asCopyOf(e perdure.Entry) agent.AppendOption {
 	return func(made *perdure.Entry) {
 		made.Type, made.TurnID, made.ResponseID, made.MessageID = e.Type, e.TurnID, e.ResponseID, e.MessageID

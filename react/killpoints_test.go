@@ -11,16 +11,19 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// A run of thirty turns is interrupted at every call between worker and server, and at every commit
-// of the store, one per run. It always ends with the same conversation. No answer of the model is
-// paid for twice, and no finished tool runs again.
+// TestEveryKillPointLeavesTheSameConversation interrupts a run of many turns at one call between
+// worker and server, or at one commit of the store. The run must end with the same conversation as
+// an undisturbed one. A model is called at most once per attempt, and a tool with effects runs at
+// most once.
 //
-// The test tries a sample of the points, chosen by PERDURE_KILL_SEED. PERDURE_KILL_POINTS sets
-// their number, or "all".
+// The test does this for a random sample of the points. PERDURE_KILL_SEED sets the seed, and
+// PERDURE_KILL_POINTS the number of points, or "all".
 func TestEveryKillPointLeavesTheSameConversation(t *testing.T) {
+	longtest.Skip(t, "minutes")
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		w := newWard(t, open)
 		want := w.play(t, point{})
@@ -56,24 +59,25 @@ func TestEveryKillPointLeavesTheSameConversation(t *testing.T) {
 	})
 }
 
-// shards is the number of concurrent runs, each on its own store. They mostly wait for the disk.
+// shards is the number of runs at the same time, each on a store of its own. They mostly wait for
+// the disk.
 const shards = 12
 
-// how is the way in which a call fails.
+// how is the way in which a call is interrupted.
 type how string
 
 const (
 	before how = "before" // the process dies before the call arrives
-	lost   how = "lost"   // the call is executed, its reply is lost, and the process lives
+	lost   how = "lost"   // the call is executed and its reply is lost; the process lives
 	after  how = "after"  // the call is executed, and the process dies
 )
 
-// point is a point of failure. In layer rpc it is a call of the worker, which dies while the server
-// lives; its lease expires. In layer store it is a commit of the server, which dies together with
-// the worker in its process.
+// point is the call at which a run is interrupted. In layer rpc, it is a call of the worker; if the
+// worker dies, the server lives, and the lease expires. In layer store, it is a commit of the
+// server, which dies together with the worker in its process.
 type point struct {
 	layer, name string
-	nth         int // among the calls of that name, from 1
+	nth         int // number of the call among those with this name, from 1
 	how         how
 	parked      int
 }
@@ -82,7 +86,7 @@ func (p point) String() string {
 	return fmt.Sprintf("%s of %s %s %d, %d parked", p.how, p.layer, p.name, p.nth, p.parked)
 }
 
-// points returns the possible failures of a run that made these calls.
+// points returns the points at which a run with these calls can be interrupted.
 func (o *outcome) points() []point {
 	var all []point
 	for layer, calls := range map[string]map[string]int{"rpc": o.calls, "store": o.commits} {
@@ -103,21 +107,21 @@ func (o *outcome) points() []point {
 func ways(layer, name string) []how {
 	switch {
 	case name == "start" || name == "kinds" || name == "register":
-		return nil // not part of the run
+		return nil // these calls are not part of the run
 	case layer == "rpc" && (name == "PollAgents" || name == "PollTasks"):
-		return []how{before, after} // claims in a lost reply return only when the lease expires
+		return []how{before, after} // a lost reply would only delay the run until the lease expires
 	case layer == "rpc":
 		return []how{before, lost, after}
 	}
 	return []how{before, after}
 }
 
-// sample chooses the points to test.
+// sample returns a random selection of the points.
 func sample(t *testing.T, all []point) []point {
 	t.Helper()
 	most := 24
 	if strings.HasPrefix(t.Name(), "TestEveryKillPointLeavesTheSameConversation/postgres") {
-		most = 6 // fewer, because each one takes longer
+		most = 6 // a run takes longer on PostgreSQL
 	}
 	if text := os.Getenv("PERDURE_KILL_POINTS"); text == "all" {
 		return all
@@ -140,22 +144,22 @@ func sample(t *testing.T, all []point) []point {
 	return all[:min(most, len(all))]
 }
 
-// outcome is the result of a run.
+// outcome is the result of a run, with what was counted during it.
 type outcome struct {
 	point
 	reached        bool
 	lines          []line
-	records        int // llm_call entries
+	records        int // number of llm_call entries
 	tasks          []*perdure.Task
-	starts         map[string]int // of tools, by label
-	asked          map[int]int    // calls of the model by turn
+	starts         map[string]int // number of runs of each tool call, by label
+	asked          map[int]int    // number of model calls, by turn
 	calls, commits map[string]int
 }
 
-// line is an entry of the conversation; label is the call that it is the result of.
+// line is an entry of the conversation. label is the label of the tool call whose result it is.
 type line struct{ text, label string }
 
-// undisturbed checks a run without failures.
+// undisturbed checks the outcome of a run without interruption.
 func (o *outcome) undisturbed(t *testing.T) {
 	t.Helper()
 	o.compare(t, o)
@@ -169,7 +173,7 @@ func (o *outcome) undisturbed(t *testing.T) {
 	}
 }
 
-// compare compares a run with a run without failures.
+// compare compares the outcome of a run with the outcome want of a run without interruption.
 func (o *outcome) compare(t *testing.T, want *outcome) {
 	t.Helper()
 	bad := func(format string, args ...any) {
@@ -197,12 +201,12 @@ func (o *outcome) compare(t *testing.T, want *outcome) {
 	}
 }
 
-// compareTask checks that no task ran more often than its attempts allow, and that a task with
-// effects ran at most once.
+// compareTask checks that a task has no more attempts than the interruption allows, runs at most
+// once per attempt, and runs at most once if it has effects.
 func (o *outcome) compareTask(bad func(string, ...any), task *perdure.Task) {
 	most := 2
 	if o.how == lost && (o.name == "Commit" || o.name == "FinishTask" || o.name == "Append") {
-		most = 1 // these may be repeated; an attempt that cannot read is tried again
+		most = 1 // the worker repeats these calls itself, without another attempt
 	}
 	if task.Attempt > most {
 		bad("%s was tried %d times", task.Kind, task.Attempt)

@@ -12,13 +12,13 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// defaultMaxTurns is the maximum number of model calls per response if the configuration sets none.
+// defaultMaxTurns is the maximum number of model calls per response if the settings contain none.
 const defaultMaxTurns = 50
 
-// retrySignal is the signal that requests a retry of a failed turn.
+// retrySignal is the name of the signal that requests a retry of a failed turn.
 const retrySignal = "retry"
 
-// loop is one run of the agent's function.
+// loop is one run of the react agent's function.
 type loop struct {
 	ctx agent.Context
 	c   Config
@@ -26,7 +26,8 @@ type loop struct {
 	st  state
 }
 
-// resume creates the loop from the newest checkpoint, or begins the execution.
+// resume creates the loop from the newest checkpoint. Without a checkpoint, it begins the
+// conversation.
 func resume(ctx agent.Context, c Config, in perdure.ReactInput) (*loop, error) {
 	l := &loop{ctx: ctx, c: c, in: in}
 	st, known, err := states.Load(ctx)
@@ -35,7 +36,7 @@ func resume(ctx agent.Context, c Config, in perdure.ReactInput) (*loop, error) {
 	}
 	if known {
 		l.st = st
-		l.st.Settings = usable(st.Settings) // older workers accepted invalid settings
+		l.st.Settings = usable(st.Settings) // older workers accepted settings without a model
 		l.place()
 		return l, nil
 	}
@@ -44,8 +45,9 @@ func resume(ctx agent.Context, c Config, in perdure.ReactInput) (*loop, error) {
 	return l, l.begin()
 }
 
-// begin appends the user's prompt. Its keys prevent duplicates when the function is entered again
-// before the first checkpoint.
+// begin copies the path that the execution continues, and appends the messages of the input. Keys
+// prevent duplicates if the function is entered again before the first checkpoint. Without
+// messages, the execution waits for a message.
 func (l *loop) begin() error {
 	open, err := l.copyFrom()
 	if err != nil {
@@ -64,7 +66,7 @@ func (l *loop) begin() error {
 	return l.appendInput("input", open, messages)
 }
 
-// place sets the context's current turn and response.
+// place sets the current turn and response in the context.
 func (l *loop) place() {
 	p := perdure.Place{ResponseID: l.st.ResponseID, TurnID: fmt.Sprintf("turn_%d", l.st.TurnIndex)}
 	if l.st.Pending != nil {
@@ -74,7 +76,7 @@ func (l *loop) place() {
 	l.ctx.SetPlace(p)
 }
 
-// run runs the loop from its current state to the end of the execution.
+// run runs the loop from its state to the end of the execution.
 func (l *loop) run() (perdure.ReactOutput, error) {
 	for {
 		var err error
@@ -105,13 +107,14 @@ func (l *loop) output() perdure.ReactOutput {
 	return perdure.ReactOutput{Text: l.st.Text, StopReason: l.st.StopReason, UsageByModel: usage}
 }
 
-// save adds a checkpoint of the state to the next commit.
+// save adds a checkpoint of the loop's state to the next commit.
 func (l *loop) save(why string) error {
 	return states.Save(l.ctx, l.st, agent.WithNext(), agent.Reason(why))
 }
 
-// idle handles the time between responses. A one-shot run is done, or fails with the model's error.
-// Another run waits for the user. A message that is already pending is handled first.
+// idle handles the time between two responses. If a message is pending, or the run is not one-shot,
+// it waits for a message and begins the next response. Otherwise the run is done, or fails with the
+// model's error.
 func (l *loop) idle() (done bool, err error) {
 	failed := l.st.StopReason == perdure.StopError
 	if err := l.save("idle"); err != nil {
@@ -143,13 +146,13 @@ func (l *loop) idle() (done bool, err error) {
 	return false, l.appendInput(signal.EntryKey(), open, said.Messages)
 }
 
-// failure returns the error with which the response ended; nil if it ended otherwise.
+// failure returns the error with which the response ended, or nil if it ended without one.
 func (l *loop) failure() error {
 	if l.st.StopReason != perdure.StopError {
 		return nil
 	}
 	code := l.st.ErrorCode
-	if code == "" { // an older worker's state, whose text begins with the code
+	if code == "" { // the state of an older worker has the code only in its text
 		code = perdure.Internal
 	}
 	return &perdure.TaskError{Code: code, Message: strings.TrimPrefix(l.st.Error, string(code)+": "), Permanent: true}
@@ -160,7 +163,7 @@ func (l *loop) goOn() {
 	l.place()
 }
 
-// steer adds messages that arrive during the response to the conversation.
+// steer appends messages that have arrived during the response to the conversation.
 func (l *loop) steer() error {
 	signals, err := l.ctx.DrainSignals(perdure.UserMessage)
 	if err != nil {
@@ -174,7 +177,8 @@ func (l *loop) steer() error {
 	return nil
 }
 
-// ask schedules the next model call, unless the response has reached its maximum number of turns.
+// ask schedules the next model call. If the response has reached its maximum number of turns, ask
+// ends the response.
 func (l *loop) ask() error {
 	if err := l.steer(); err != nil {
 		return err
@@ -204,7 +208,8 @@ func (l *loop) maxTurns() int {
 	return defaultMaxTurns
 }
 
-// choose selects the turn's model among the configured models.
+// choose returns the model for the turn. Error: invalid_argument if there is none, or Select
+// returns another than a configured one.
 func (l *loop) choose() (perdure.ModelConfig, error) {
 	models := l.asked().Models
 	if len(models) == 0 {
@@ -222,7 +227,8 @@ func (l *loop) choose() (perdure.ModelConfig, error) {
 	return chosen, nil
 }
 
-// answer waits for the model's answer and processes it.
+// answer waits for the model's answer, stores it, and takes its tool calls into the state. It ends
+// the response if there are none.
 func (l *loop) answer() error {
 	p := l.st.Pending
 	results, err := l.ctx.Await(agent.All, agent.FutureOf(*p.ModelTask, ModelTask))
@@ -253,7 +259,7 @@ func (l *loop) answer() error {
 	return nil
 }
 
-// store appends the assistant's message and the record of the call.
+// store appends the assistant's message and an llm_call entry about the model call.
 func (l *loop) store(p *pending, a modelAnswer, t *perdure.Task) error {
 	m := perdure.Message{Role: perdure.RoleAssistant, Content: a.Content}
 	_, err := l.ctx.Append(m, agent.WithEntryID(p.EntryID), agent.WithKey(perdure.TaskEntryKey(t.ID)))
@@ -272,8 +278,8 @@ func (l *loop) store(p *pending, a modelAnswer, t *perdure.Task) error {
 	return err
 }
 
-// modelFailed ends the response with a visible error. A one-shot run ends with it. In another run,
-// the next message or a retry signal starts a retry.
+// modelFailed ends the response with the error, which clients see. A one-shot run then fails.
+// Another run tries once more after a message or a retry signal.
 func (l *loop) modelFailed(failure error) error {
 	l.ctx.Stream().Error(failure.Error(), perdure.CodeOf(failure))
 	l.st.ErrorCode = perdure.CodeOf(failure)
@@ -289,10 +295,10 @@ func (l *loop) endResponse(reason perdure.StopReason, failure string) error {
 	if failure != "" {
 		end["error"] = failure
 	}
-	return l.ctx.Emit(end) // in the commit that stores the idle state
+	return l.ctx.Emit(end) // part of the commit that stores the idle state
 }
 
-// callsOf returns the tool calls of an answer.
+// callsOf returns the tool calls of an answer, with the reason for each call that is refused.
 func (l *loop) callsOf(c perdure.Content) []call {
 	var calls []call
 	for _, part := range c.ToolCalls() {
@@ -318,7 +324,7 @@ func (l *loop) callsOf(c perdure.Content) []call {
 		one.Barrier = ok && t.Barrier && !one.Client
 		calls = append(calls, one)
 	}
-	// Client tools are last, because the response ends with them.
+	// Calls of client tools are last, because the response ends with them.
 	slices.SortStableFunc(calls, func(a, b call) int {
 		switch {
 		case a.Client == b.Client:
@@ -331,7 +337,8 @@ func (l *loop) callsOf(c perdure.Content) []call {
 	return calls
 }
 
-// tool returns a tool that the execution may use.
+// tool returns the tool with the name, and reports whether the worker has it and the execution may
+// use it.
 func (l *loop) tool(name string) (tool.Tool, bool) {
 	i := slices.IndexFunc(l.c.Tools, func(t tool.Tool) bool { return t.Name == name })
 	if i < 0 || !slices.Contains(l.asked().Tools, name) {

@@ -22,11 +22,11 @@ turn
   text Done.
 `
 
-// A response runs at most its maximum number of tool calls over all its turns, and answers the
-// other calls. The next response has its own count. A worker without a parked goroutine, which
-// resumes from the checkpoint, counts the same.
+// TestMaxToolCallsHoldsOverAllTurns checks that a response runs at most MaxToolCalls tool calls
+// over all its turns, and answers the others without a run. The next response has a count of its
+// own. In one subtest the worker parks no goroutine, so that the function is entered again.
 func TestMaxToolCallsHoldsOverAllTurns(t *testing.T) {
-	for _, parked := range []int{100, 0} {
+	for _, parked := range []int{100, -1} {
 		t.Run(fmt.Sprint(parked, " parked"), func(t *testing.T) {
 			s := newTheatre(t, parked, tooManyCalls+strings.ReplaceAll(tooManyCalls, "turn\n  call bash {\"command\": \"echo two\"}", "turn\n  call bash {\"command\": \"touch five\"}"))
 			two := 2

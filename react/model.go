@@ -16,19 +16,19 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// modelRequest is the input of a model task. It names the leaf entry instead of holding the
-// conversation. So it is small, and does not depend on how the prompt is built.
+// modelRequest is the input of a model task. It contains the id of the leaf entry instead of the
+// conversation, so it is small and does not depend on how the prompt is built.
 type modelRequest struct {
 	Turn        int                 `json:"turn"`
 	Try         int                 `json:"try"`
 	Model       perdure.ModelConfig `json:"model"`
 	LeafEntryID uuid.UUID           `json:"leafEntryId"`
 	EntryID     uuid.UUID           `json:"entryId"`
-	// Settings are the response's settings; they replace the execution's input. Later reports that
-	// this is not the first turn of the response.
+	// Settings are the settings of the response, if they differ from the execution's input. Later
+	// reports that the response has had an earlier turn.
 	Settings *perdure.ReactInput `json:"settings,omitempty"`
 	Later    bool                `json:"later,omitempty"`
-	// Spent reports that the response may not call any more tools that run here.
+	// Spent reports that the response may call no more tools that run on workers.
 	Spent bool `json:"spent,omitempty"`
 }
 
@@ -37,9 +37,9 @@ type modelAnswer struct {
 	Content            perdure.Content `json:"content"`
 	ProviderResponseID string          `json:"providerResponseId,omitempty"`
 	LatencyMs          int64           `json:"latencyMs"`
-	// Cost is absent if the price is unknown, and in answers of older workers.
+	// Cost is absent if the price is unknown. Older workers never set it.
 	Cost *llm.Cost `json:"cost,omitempty"`
-	// Prompt is absent in answers of workers that did not hash the prompt.
+	// Prompt is the hash of the prompt. Older workers never set it.
 	Prompt *llm.Prompt `json:"prompt,omitempty"`
 }
 
@@ -51,7 +51,8 @@ const (
 
 func (l *loop) request(p *pending) modelRequest {
 	r := modelRequest{Turn: p.Turn, Try: p.Try, Model: p.Model, LeafEntryID: *l.ctx.Leaf(), EntryID: p.EntryID, Settings: l.st.Settings}
-	// Set only if it matters, so that other requests keep their input and key.
+	// The fields are set only if they matter, so that all other requests have the same input and
+	// key as before.
 	r.Later = l.asked().ToolChoice != "" && l.st.ResponseTurns > 0
 	r.Spent = l.spent()
 	return r
@@ -70,7 +71,7 @@ func modelOptions(p *pending, at perdure.Place) []agent.TaskOption {
 	}
 }
 
-// llmCall is the metadata of an llm_call entry.
+// llmCall returns the metadata of the llm_call entry about a model call.
 func llmCall(m perdure.ModelConfig, a modelAnswer, changed bool) map[string]any {
 	call := map[string]any{
 		"model":     map[string]string{"provider": m.Provider, "modelId": m.ModelID},
@@ -89,7 +90,8 @@ func llmCall(m perdure.ModelConfig, a modelAnswer, changed bool) map[string]any 
 	return call
 }
 
-// costRecord returns the cost in an llm_call entry: input, output and total, each null if unknown.
+// costRecord returns the cost in an llm_call entry, with the members input, output and total.
+// Unknown ones are null.
 func costRecord(a modelAnswer) any {
 	if a.Cost != nil {
 		return a.Cost
@@ -97,8 +99,8 @@ func costRecord(a modelAnswer) any {
 	return map[string]any{"input": nil, "output": nil, "total": a.Content.Usage.Cost}
 }
 
-// modelTask is the task that calls a model. It reads the path to the leaf, streams the deltas, and
-// returns the whole answer.
+// modelTask returns the task that calls a model. The task reads the path to the leaf, streams the
+// answer while it arrives, and returns the complete answer.
 func modelTask(c Config) agent.TaskDefinition {
 	lately := &conversations{}
 	d := agent.DefineTask(ModelTask, func(ctx agent.TaskContext, in modelRequest) (modelAnswer, error) {
@@ -131,7 +133,8 @@ func modelTask(c Config) agent.TaskDefinition {
 	return d
 }
 
-// ask builds the request and its hash. It uses the cached conversation and adds the new entries.
+// ask returns the request of a model call and the hash of its prompt. It takes known messages from
+// the cache, and adds the new entries.
 func (c *conversations) ask(ctx agent.TaskContext, config Config, provider llm.Provider, in modelRequest) (r llm.Request, p llm.Prompt, err error) {
 	if r, err = buildRequest(ctx, config, provider, in); err != nil {
 		return r, p, err
@@ -150,8 +153,8 @@ func (c *conversations) ask(ctx agent.TaskContext, config Config, provider llm.P
 	return r, p, nil
 }
 
-// buildRequest builds the request without its messages. The same path produces the same bytes on
-// every worker, so that a provider's prompt cache hits.
+// buildRequest returns the request without its messages. Equal inputs produce equal bytes on every
+// worker, so that the provider's prompt cache can be used.
 func buildRequest(ctx agent.TaskContext, c Config, provider llm.Provider, in modelRequest) (llm.Request, error) {
 	input, err := settingsOf(ctx, in)
 	if err != nil {
@@ -177,10 +180,10 @@ func buildRequest(ctx agent.TaskContext, c Config, provider llm.Provider, in mod
 	return r, nil
 }
 
-// withoutCalls returns the request of a turn that may not call any more tools that run here. The
-// tools stay in the request, for the provider's prompt cache, and the tool choice forbids their
-// use. If there are client tools, or the provider has no tool choice, the request offers only the
-// client tools.
+// withoutCalls returns the request of a turn that may call no more tools that run on workers. The
+// request still contains the tools, for the provider's prompt cache, and its tool choice is none.
+// If there are client tools, or the provider has no tool choice, the request instead contains only
+// the client tools.
 func withoutCalls(r llm.Request, provider llm.Provider, client []perdure.ClientTool) llm.Request {
 	if len(client) == 0 && llm.Can(provider, llm.AbleToChooseTools) {
 		r.ToolChoice, r.ToolName = perdure.ToolChoiceNone, ""
@@ -192,7 +195,8 @@ func withoutCalls(r llm.Request, provider llm.Provider, client []perdure.ClientT
 	return r
 }
 
-// settingsOf returns the settings of the model call.
+// settingsOf returns the settings of a model call: those of its response or, without any, the
+// execution's input.
 func settingsOf(ctx agent.TaskContext, in modelRequest) (perdure.ReactInput, error) {
 	if in.Settings != nil {
 		return *in.Settings, nil
@@ -208,7 +212,7 @@ func settingsOf(ctx agent.TaskContext, in modelRequest) (perdure.ReactInput, err
 	return input, nil
 }
 
-// specs returns the specifications of the tools that an execution names, in the execution's order.
+// specs returns the specifications of the tools with these names, in the order of names.
 func specs(tools []tool.Tool, names []string) []llm.ToolSpec {
 	var all []llm.ToolSpec
 	for _, name := range names {
@@ -221,8 +225,8 @@ func specs(tools []tool.Tool, names []string) []llm.ToolSpec {
 	return all
 }
 
-// callID returns our id of a tool call. It is derived from the entry with the call and the call's
-// index, and is valid at every provider.
+// callID returns Perdure's id of a tool call. It is derived from the id of the entry with the call
+// and the index of the call's part, and every provider accepts it.
 func callID(entry uuid.UUID, part int) string {
 	return fmt.Sprintf("call_%s_%d", base64.RawURLEncoding.EncodeToString(entry[:]), part)
 }
@@ -235,12 +239,12 @@ func nameCalls(parts []perdure.Part, entry uuid.UUID) {
 	}
 }
 
-// shower streams a model's answer to clients.
+// shower streams a model's answer to the readers of the execution's log.
 type shower struct {
 	stream agent.Stream
 	entry  uuid.UUID
 	calls  map[int]bool
-	part   int // index of the part of the newest delta; a block holds one part
+	part   int // index of the part of the newest delta; each part has a block of its own
 }
 
 func newShower(stream agent.Stream, entry uuid.UUID) *shower {
@@ -272,7 +276,8 @@ func (s *shower) delta(d llm.Delta) error {
 	return nil
 }
 
-// modelError converts a provider's error to an error that determines the task's retries.
+// modelError converts the error of a model call to an error that says whether the task is retried,
+// and when.
 func modelError(err error) error {
 	var failed *llm.Error
 	if errors.As(err, &failed) {

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// fate kills a process at a point.
+// fate kills a process at a point, and counts the calls until then.
 type fate struct {
 	point
 	died chan struct{}
@@ -26,7 +26,8 @@ func newFate(p point) *fate {
 	return &fate{point: p, died: make(chan struct{}), calls: map[string]int{}, commits: map[string]int{}}
 }
 
-// next counts a call. It returns the failure of the call, and whether its process is already dead.
+// next counts a call. It returns how the call is interrupted ("" for not), and whether the process
+// was dead before.
 func (f *fate) next(layer, name string) (h how, dead bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -48,7 +49,7 @@ func (f *fate) next(layer, name string) (h how, dead bool) {
 	return f.how, false
 }
 
-// die kills the process; mu is held.
+// die kills the process. The caller has locked f.mu.
 func (f *fate) die() {
 	if !f.dead {
 		f.dead = true
@@ -68,28 +69,28 @@ func (f *fate) met() bool {
 	return f.hit
 }
 
-// plan is the counterpart of next for commits of the store.
+// plan interrupts commits of the store, as next does for calls.
 func (f *fate) plan(_ int, c store.Command) storetest.Fault {
 	h, dead := f.next("store", c.Name)
 	switch {
 	case dead || h == before:
 		return storetest.FailBefore
 	case h == after:
-		// The process dies with its reply: it ends before the commit, and nobody receives the
-		// reply.
+		// The process dies before it receives the reply: it is dead before the commit, and nobody
+		// receives the reply.
 		f.end()
 		return storetest.LoseAnswer
 	}
 	return storetest.NoFault
 }
 
-// mortal is the connection of a worker that dies at a point.
+// mortal is the dispatch of a worker that dies at a point.
 type mortal struct {
 	perdure.Dispatch
 	fate *fate
 }
 
-// gone is the error for calls of a dead process, so that it ends at once.
+// gone returns the error of all calls of a dead process. The worker then ends its work.
 func gone() error { return perdure.Errorf(perdure.LeaseLost, "the process is dead") }
 
 func through[T any](m *mortal, name string, call func() (T, error)) (T, error) {
@@ -154,7 +155,8 @@ func (m *mortal) PutBlob(ctx context.Context, owner perdure.BlobOwner, length in
 	return through(m, "PutBlob", func() (perdure.BlobRef, error) { return m.Dispatch.PutBlob(ctx, owner, length, content) })
 }
 
-// Entries reads the whole path at once, so that its reply is lost as a whole.
+// Entries reads the whole path before it returns the first entry, so that the complete reply is
+// lost.
 func (m *mortal) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		all, err := through(m, "Entries", func() ([]perdure.Entry, error) {

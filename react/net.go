@@ -6,15 +6,16 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// limitKey is the member of a bash task's input that holds the network limit of the definition, for
-// every worker. It is not an argument of the tool.
+// limitKey is the member of a bash task's input with the network limit of the definition. Workers
+// apply and remove it; it is not an argument of the tool.
 const limitKey = "$net"
 
-// commandTool is the tool whose commands the definition's network limit applies to.
+// commandTool is the name of the tool to which the network limit applies.
 const commandTool = "bash"
 
-// limited adds the definition's network limit to the arguments of bash. It replaces a value that
-// the model wrote. Arguments that are not an object are refused later.
+// limited returns the arguments of a bash call with the definition's network limit added. It
+// replaces a value that the model has written. Arguments that are not an object are returned
+// unchanged; they are refused later.
 func limited(name string, arguments json.RawMessage, net string) json.RawMessage {
 	if name != commandTool || net == "" {
 		return arguments
@@ -31,8 +32,8 @@ func limited(name string, arguments json.RawMessage, net string) json.RawMessage
 	return with
 }
 
-// limitOf removes the network limit from a task's input and returns it. Without the member, only
-// the worker's limit applies. A value that is not a string allows no network.
+// limitOf returns a task's input without the network limit, and the limit. Without one, net is "",
+// and only the worker's limit applies. If the limit is not a string, net allows no network.
 func limitOf(name string, input json.RawMessage) (arguments json.RawMessage, net tool.Net) {
 	fields := map[string]json.RawMessage{}
 	if name != commandTool || json.Unmarshal(input, &fields) != nil {

@@ -11,41 +11,43 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// Observer observes the react agent's tasks on this worker. Its functions are called concurrently,
-// must not block, and may be nil.
+// Observer contains functions that are called about the tasks of the react agent on this worker.
+// They are called concurrently and must not block. Each may be nil.
 type Observer struct {
-	// ModelCalled is called for every model call, including a call whose answer is then lost,
-	// because it was paid for.
+	// ModelCalled is called after every model call. That includes calls that fail, and calls whose
+	// answer is lost later, because they may cost.
 	ModelCalled func(ModelCall)
-	// ToolCalled is called for every run of a tool.
+	// ToolCalled is called after every run of a tool.
 	ToolCalled func(ToolCall)
 }
 
-// ModelCall is one call of a model.
+// ModelCall describes one call of a model.
 type ModelCall struct {
 	Provider, Model string
 	Took            time.Duration
-	// Usage and Cost are those that the provider reports; nil if the call failed.
+	// Usage is the usage and its cost as the provider reports them. It is nil if the call failed or
+	// the provider reports none.
 	Usage *perdure.Usage
-	// Error is "" for success, "cancelled", or the kind of failure in llm.Error.
+	// Error is "" for success. Otherwise it is "cancelled", the Kind of an llm.Error, or another
+	// error code.
 	Error string
 }
 
-// ToolCall is one run of a tool.
+// ToolCall describes one run of a tool.
 type ToolCall struct {
 	Name    string
 	Took    time.Duration
 	Outcome ToolOutcome
 }
 
-// ToolOutcome is the outcome of a tool's run.
+// ToolOutcome is the outcome of one run of a tool.
 type ToolOutcome string
 
 const (
 	ToolOK        ToolOutcome = "ok"
-	ToolError     ToolOutcome = "error"     // an error that the model reads
-	ToolFailed    ToolOutcome = "failed"    // a failure of the environment
-	ToolCancelled ToolOutcome = "cancelled" // cancelled while it ran
+	ToolError     ToolOutcome = "error"     // the tool returned an error for the model
+	ToolFailed    ToolOutcome = "failed"    // the environment of the tool failed
+	ToolCancelled ToolOutcome = "cancelled" // the task was cancelled while the tool ran
 )
 
 func (o *Observer) modelCalled(c ModelCall) {
@@ -60,7 +62,7 @@ func (o *Observer) toolCalled(c ToolCall) {
 	}
 }
 
-// callModel calls the model in its own span and notifies the observer.
+// callModel calls the model in a span of its own, and then calls the observer.
 func callModel(ctx agent.TaskContext, c Config, p llm.Provider, m perdure.ModelConfig, r llm.Request, show func(llm.Delta) error) (*llm.Response, error) {
 	began := time.Now()
 	spanned, end := startModelSpan(ctx, m, r)
@@ -74,7 +76,8 @@ func callModel(ctx agent.TaskContext, c Config, p llm.Provider, m perdure.ModelC
 	return answer, err
 }
 
-// failureKind returns the kind of a model call's error. The number of kinds is small.
+// failureKind returns the kind of a model call's error, for ModelCall.Error. There are few kinds,
+// so a metric can use them as labels.
 func failureKind(err error) string {
 	var failed *llm.Error
 	switch {
@@ -90,7 +93,7 @@ func failureKind(err error) string {
 	return string(llm.Unknown)
 }
 
-// callTool runs the tool in its own span and notifies the observer.
+// callTool runs the tool in a span of its own, and then calls the observer.
 func callTool(ctx agent.TaskContext, c Config, t tool.Tool, call *tool.Call) (tool.Result, error) {
 	began := time.Now()
 	spanned, end := startToolSpan(ctx, t)

@@ -7,7 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// A one-shot run whose model fails permanently ends as FAILED with the model's error code.
+// TestAOneShotFailsWithItsModel checks that a one-shot run whose model fails permanently becomes
+// FAILED, with the model's error code.
 func TestAOneShotFailsWithItsModel(t *testing.T) {
 	s := newTheatre(t, 100, "turn\n  fail auth no key\n")
 	id := s.start(engine.StartRequest{UserPrompt: "go", OneShot: true})

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// oracle is a model with a fixed answer per turn. It counts its calls.
+// oracle is a model whose answer depends only on the turn. It counts its calls by turn.
 type oracle struct{ w *ward }
 
 func (oracle) Name() string { return "oracle" }
@@ -41,11 +41,11 @@ func (o oracle) Stream(_ context.Context, r llm.Request, emit func(llm.Delta) er
 	return response, nil
 }
 
-// labelled is a tool call that the script makes once.
+// labelled is a tool call of the script. No other call has the same label.
 type labelled struct{ tool, label string }
 
-// callsOf is the script: one tool, several at once, a barrier between others, and no tool in the
-// last turn.
+// callsOf returns the tool calls of a turn: one tool, several at once, a barrier between others, or
+// none in the last turn.
 func callsOf(turn int) []labelled {
 	var calls []labelled
 	if turn == turns-1 {
@@ -57,7 +57,8 @@ func callsOf(turn int) []labelled {
 	return calls
 }
 
-// tools returns one tool that may run again and two that must not. They record their starts.
+// tools returns a tool that may run more than once, and two tools that may not. They count their
+// runs by label.
 func (w *ward) tools() []tool.Tool {
 	type in struct {
 		Label string `json:"label"`

@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-// pendingState is the part of a checkpoint that a resume needs.
+// pendingState is the part of a checkpoint's state about the pending turn.
 type pendingState struct {
 	Pending *struct {
 		Turn      int                 `json:"turn"`
@@ -31,8 +31,8 @@ type pendingState struct {
 	} `json:"pending"`
 }
 
-// awaiting waits until the execution waits for the given number of tasks. It returns the execution
-// and the pending tasks of its newest checkpoint.
+// awaiting waits until the execution waits for a number of tasks. It returns the execution and the
+// pending part of its newest checkpoint's state.
 func (s *theatre) awaiting(id uuid.UUID, tasks int) (*perdure.Execution, pendingState) {
 	s.t.Helper()
 	x := s.until(id, func(x *perdure.Execution) bool {
@@ -61,8 +61,9 @@ func (s *theatre) task(execution, id uuid.UUID) *perdure.Task {
 	return tasks[0]
 }
 
-// The commit that schedules a model call stores it as pending. A resume schedules nothing again:
-// neither another worker nor another choice of the model pays for the turn twice.
+// TestPendingModelCallIsAskedOnce checks that the commit that schedules a model call stores it as
+// pending. A worker that takes over the execution, and would choose another model, does not
+// schedule a second call.
 func TestPendingModelCallIsAskedOnce(t *testing.T) {
 	s := emptyTheatre(t, "turn\n  text Hello.\n")
 	s.play("other", "turn\n  text I was not asked.\n")
@@ -75,7 +76,7 @@ func TestPendingModelCallIsAskedOnce(t *testing.T) {
 	if p.ModelTask == nil || *p.ModelTask != x.Wait.Tasks()[0] || p.Model.ModelID != "s" {
 		t.Fatalf("pending is %+v, the wait %+v", p, x.Wait)
 	}
-	// The task names the leaf, and contains nothing that a resume would build again.
+	// The input contains the leaf, but not the conversation.
 	task := s.task(id, *p.ModelTask)
 	var input struct {
 		LeafEntryID uuid.UUID `json:"leafEntryId"`
@@ -96,7 +97,8 @@ func TestPendingModelCallIsAskedOnce(t *testing.T) {
 	}
 }
 
-// A retry of a failed turn is another task, because the number of the try is part of the key.
+// TestTryingAgainIsAnotherTask checks that a retry of a failed turn is another task: the key
+// contains the number of the try.
 func TestTryingAgainIsAnotherTask(t *testing.T) {
 	s := newTheatre(t, -1, "turn\n  fail auth the key is wrong\n")
 	id := s.start(engine.StartRequest{UserPrompt: "hi"})
@@ -117,7 +119,8 @@ func TestTryingAgainIsAnotherTask(t *testing.T) {
 	}
 }
 
-// The commit that starts tools stores their tasks with our ids.
+// TestPendingToolCallsAreInTheCheckpoint checks that the commit that schedules tools stores their
+// tasks in the checkpoint. A task's key is derived from the id of the call.
 func TestPendingToolCallsAreInTheCheckpoint(t *testing.T) {
 	s := newTheatre(t, -1, `
 turn
@@ -144,7 +147,7 @@ turn
 	s.completed(id)
 }
 
-// counted counts reads of paths.
+// counted is a dispatch that counts reads of paths.
 type counted struct {
 	perdure.Dispatch
 	reads atomic.Int32
@@ -155,8 +158,8 @@ func (c *counted) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[p
 	return c.Dispatch.Entries(ctx, q)
 }
 
-// A turn writes and reads only its own data. Only the task that builds the prompt reads the path,
-// and neither its input nor the checkpoint grows.
+// TestTurnsDoNotCarryTheConversation checks that inputs of tasks and states of checkpoints stay
+// small while the conversation grows, and that the agent's worker reads no path.
 func TestTurnsDoNotCarryTheConversation(t *testing.T) {
 	var script strings.Builder
 	const turns = 6

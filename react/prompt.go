@@ -6,23 +6,23 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Counters count a worker's work since its start.
+// Counters are counters of the react agent on a worker since its start.
 type Counters struct {
-	// PrefixChanges counts model calls whose prompt did not begin with the prompt of the previous
-	// call of the same execution. Such a call misses the provider's prompt cache and pays for the
-	// whole context.
+	// PrefixChanges counts model calls whose prompt does not begin with the prompt of the
+	// execution's previous call. The provider's prompt cache does not apply to such a call, so it
+	// costs the whole context.
 	PrefixChanges atomic.Int64
 }
 
-// promptRecord describes the prompt in an llm_call entry.
+// promptRecord is the part of an llm_call entry about the prompt.
 type promptRecord struct {
 	llm.Prompt
-	// Changed reports that the prompt does not begin with the previous call's prompt.
+	// Changed reports that the prompt does not begin with the prompt of the previous call.
 	Changed bool `json:"changed,omitempty"`
 }
 
-// promptChanged compares a call's prompt with the previous call's prompt, and stores it for the
-// next call.
+// promptChanged reports whether a call's prompt does not begin with the prompt of the previous
+// call, and counts that. It stores the hash of the prompt for the next call.
 func (l *loop) promptChanged(p *llm.Prompt) bool {
 	if p == nil {
 		return false

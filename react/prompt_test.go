@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-// prompts returns the prompt records of an execution's model calls.
+// prompts returns the records of the prompts of an execution's model calls, in order.
 func (s *theatre) prompts(id uuid.UUID) (all []prompt) {
 	s.t.Helper()
 	entries, err := s.store.AllEntries(s.t.Context(), id, "", 100)
@@ -42,9 +42,10 @@ type prompt struct {
 	Changed bool
 }
 
-// While a conversation only grows, each call's prefix is the previous call's hash, even on another
-// worker. A worker with other tools changes it once.
-func TestTrap39PrefixChangesAreRecorded(t *testing.T) {
+// TestPrefixChangesAreRecorded checks that each call's prefix has the hash of the previous prompt
+// while a conversation grows, even on another worker. A worker with another tool description causes
+// one recorded change.
+func TestPrefixChangesAreRecorded(t *testing.T) {
 	s := emptyTheatre(t, "turn\n  call find {\"pattern\": \"*\"}\nturn\n  text One.\nturn\n  text Two.\nturn\n  text Three.\nturn\n  text Four.\n")
 	counters := &react.Counters{}
 	counted := func(c *staff) { c.Counters = counters }
@@ -84,9 +85,9 @@ func TestTrap39PrefixChangesAreRecorded(t *testing.T) {
 	}
 }
 
-// A provider receives the same bytes for a path when the call is repeated, on another worker, and
-// in another run.
-func TestTrap39BytesAreTheSameEverywhere(t *testing.T) {
+// TestRequestBytesAreTheSameOnEveryWorker checks that the provider receives the same bytes for a
+// path when a call is retried, when another worker makes the call, and in another execution.
+func TestRequestBytesAreTheSameOnEveryWorker(t *testing.T) {
 	remote := llmtest.Remote{
 		Wire: llmtest.Anthropic, Model: "claude-sonnet-4-5", BaseEnv: "ANTHROPIC_BASE_URL", KeyEnv: "ANTHROPIC_API_KEY",
 		New: func(e *llm.Endpoints, c *http.Client) llm.Provider {
@@ -110,7 +111,7 @@ func TestTrap39BytesAreTheSameEverywhere(t *testing.T) {
 	}
 	id := start()
 	s.until(id, func(*perdure.Execution) bool { return len(server.Requests()) >= 1 })
-	stop() // another worker repeats the call
+	stop() // another worker makes the call
 	stop = s.work(100, with)
 	s.until(id, func(*perdure.Execution) bool { return len(server.Requests()) >= 3 })
 	stop()

@@ -1,11 +1,11 @@
-// Package react is the built-in agent. It calls a model, runs the tools that the model calls,
+// Package react contains the built-in agent. It calls a model, runs the tools that the model calls,
 // returns their results to the model, and continues until the model calls no more tools. Then it
 // waits for the user, or ends if the run is one-shot.
 //
-// Every commit that schedules model or tool calls also stores a checkpoint that names their tasks.
-// An agent that is entered again awaits those tasks and schedules no others. So a crash, a
-// deployment or another choice of model never repeats an answered call. A call that was interrupted
-// before its answer was stored is repeated.
+// Every commit that schedules model or tool calls also stores a checkpoint with the ids of their
+// tasks. An agent that is entered again awaits those tasks and schedules no others. So a crash, a
+// deployment or another choice of model does not repeat a call whose answer is stored. A model call
+// that was interrupted before that is repeated; for a tool, its OnLost decides.
 package react
 
 import (
@@ -18,40 +18,41 @@ import (
 // ModelTask is the kind of the task that calls a model.
 const ModelTask = "llm-request"
 
-// Config configures the react agent of a worker.
+// Config configures the react agent on a worker.
 type Config struct {
 	Providers *llm.Providers
-	// Tools are the tools that this worker runs. Each is a task kind with the tool's name. An
-	// execution may use the tools that it names.
+	// Tools are the tools that this worker runs. Each is a task kind with the name of the tool. An
+	// execution can use only those tools that its settings name.
 	Tools []tool.Tool
-	// Workspaces opens an execution's folder. If it is nil, tools are called without a workspace,
-	// and the built-in tools return an error.
+	// Workspaces opens the folder of an execution. If it is nil, tools are called without a
+	// workspace, and the built-in tools return an error.
 	Workspaces func(dir string) (*tool.Workspace, error)
-	// Record records process groups that tools start; it may be nil.
+	// Record, if set, is called with each process group that a tool starts. The tool calls forget
+	// when the group has ended.
 	Record func(pgid int) (forget func())
-	// Ended is called with the id of an execution that has ended on this worker;
-	// may be nil.
+	// Ended, if set, is called with the id of an execution when its function completes on this
+	// worker, before the end is stored. It may be called more than once for an execution.
 	Ended func(execution string)
-	// Select chooses the model of a turn among the configured models. By default it is the first
-	// one, even if its calls fail.
+	// Select chooses the model of a turn among the configured ones. If it is nil, the first one is
+	// used, even if its calls fail.
 	Select func(t Turn) perdure.ModelConfig
-	// Counters count the work of all executions on this worker; may be nil.
+	// Counters, if set, count for all executions on this worker.
 	Counters *Counters
-	// Observer observes model and tool calls; may be nil. Package worker/metrics has one that
-	// counts.
+	// Observer, if set, is called after model and tool calls. Package worker/metrics contains one
+	// that counts.
 	Observer *Observer
 }
 
-// Turn describes a turn for the choice of its model.
+// Turn describes a turn to Config.Select.
 type Turn struct {
-	// Index is the number of earlier model calls of the execution, OfResponse that of the running
-	// response; both begin at 0.
+	// Index is the number of earlier model calls of the execution. OfResponse is the number of
+	// earlier model calls of the current response. Both begin at 0.
 	Index, OfResponse int
 	Models            []perdure.ModelConfig
 	UsageByModel      map[string]perdure.Usage
 }
 
-// Agent returns the react agent in the form that a worker registers.
+// Agent returns the definition of the react agent, for Worker.RegisterAgent.
 func Agent(c Config) agent.Definition {
 	d := agent.DefineFunc(perdure.ReactKind, func(ctx agent.Context, in perdure.ReactInput) (perdure.ReactOutput, error) {
 		l, err := resume(ctx, c, in)
@@ -70,7 +71,8 @@ func Agent(c Config) agent.Definition {
 	return d
 }
 
-// Tasks returns the task kinds of the react agent: the model call and the tools.
+// Tasks returns the task kinds of the react agent, for Worker.RegisterTask: the model call and the
+// tools.
 func Tasks(c Config) []agent.TaskDefinition {
 	tasks := []agent.TaskDefinition{modelTask(c)}
 	for _, t := range c.Tools {

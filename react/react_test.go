@@ -37,7 +37,8 @@ func newStage(t *testing.T, parked int, script string) *stage {
 	return newStageOn(t, opentest.SQLite, parked, script)
 }
 
-// newStageOn is newStage on the given kind of store.
+// newStageOn creates a stage whose engine uses the kind of store that open opens. The worker parks
+// up to parked goroutines; -1 means none.
 func newStageOn(t *testing.T, open opentest.Opener, parked int, script string) *stage {
 	t.Helper()
 	s := &stage{t: t, folder: t.TempDir()}
@@ -101,7 +102,8 @@ func (s *stage) say(id uuid.UUID, text string) {
 	}
 }
 
-// until waits for a state of the execution.
+// until returns the execution as soon as want returns true for it. It fails the test after 30
+// seconds.
 func (s *stage) until(id uuid.UUID, want func(*perdure.Execution) bool) *perdure.Execution {
 	s.t.Helper()
 	hints, unsubscribe := s.engine.Hints.Subscribe(notify.Log(id))
@@ -129,7 +131,7 @@ func (s *stage) idle(id uuid.UUID, checkpointAfter int64) *perdure.Execution {
 	})
 }
 
-// conversation returns the path, one line per entry.
+// conversation returns one line for each entry on the path of the execution.
 func (s *stage) conversation(id uuid.UUID) []string {
 	s.t.Helper()
 	x, err := s.store.Execution(s.t.Context(), "default", id)
@@ -188,8 +190,9 @@ turn
   text You are welcome.
 `
 
-// The conversation is the same whether the goroutine is parked at its waits or the function is
-// entered again. No effect occurs twice, and an equal command in another call runs again.
+// TestReactAgentNoDuplicateEntries checks that a conversation is the same with a parked goroutine
+// and with a function that is entered again. Each tool call has its effect once, even if two calls
+// have the same command.
 func TestReactAgentNoDuplicateEntries(t *testing.T) {
 	opentest.Each(t, reactAgentNoDuplicateEntries)
 }
@@ -228,8 +231,8 @@ func reactAgentNoDuplicateEntries(t *testing.T, open opentest.Opener) {
 	}
 }
 
-// A suspension is not an error. At every wait of the loop (for the model, for tools, for the user),
-// no tool wrapper sees it, and no result reports a failure (trap 8).
+// TestToolSuspensionCreatesNoErrorEntry checks that an execution that suspends for the model, for
+// tools and for the user has no result that is an error, with parked goroutines and without.
 func TestToolSuspensionCreatesNoErrorEntry(t *testing.T) {
 	const script = "turn\n  call bash {\"command\": \"echo one\"}\n  call bash {\"command\": \"echo two\"}\nturn\n  call read-file {\"path\": \"a\"}\nturn\n  text Done.\n"
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
@@ -282,8 +285,8 @@ func TestTurnLimitEndsTheResponseAndCanBeContinued(t *testing.T) {
 	}
 }
 
-// A message that arrives while a tool runs is handled after that tool. The calls after the barrier
-// that have not begun are answered as skipped.
+// TestSteeringSkipsWhatHasNotBegun checks that a message that arrives while a tool runs is handled
+// after that tool. A later call, which has not begun, is answered as skipped.
 func TestSteeringSkipsWhatHasNotBegun(t *testing.T) {
 	s := newStage(t, 100, `
 turn

@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// replayAnswer streams a stored answer of a model, with each part in one delta.
+// replayAnswer streams a stored answer of a model, as Replay of the model task. Each part is one
+// delta. Errors: the input or result does not decode; nothing is streamed then.
 func replayAnswer(ctx agent.TaskContext, result json.RawMessage) error {
 	var in modelRequest
 	var answer modelAnswer
@@ -21,13 +22,13 @@ func replayAnswer(ctx agent.TaskContext, result json.RawMessage) error {
 	show := newShower(ctx.Stream(), in.EntryID)
 	for i, part := range answer.Content.Parts {
 		for _, d := range deltasOf(i, part) {
-			_ = show.delta(d) // never returns an error
+			_ = show.delta(d) // delta never returns an error
 		}
 	}
 	return nil
 }
 
-// deltasOf returns the deltas of a part, one per kind.
+// deltasOf returns the deltas that form the part with this index, one of each kind.
 func deltasOf(index int, p perdure.Part) []llm.Delta {
 	switch p.Type {
 	case perdure.PartText:

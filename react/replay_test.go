@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// screen records the output of a task: text per block, by kind or call, and events.
+// screen records what a task streams: the text of each kind or tool call, and the events.
 type screen struct {
 	agent.Stream
 	texts  map[string]string
@@ -28,7 +28,7 @@ func (s *screen) ToolArguments(id, text string) { s.texts[id] += text }
 func (s *screen) Break()                        {}
 func (s *screen) Data(v any)                    { s.events = append(s.events, fmt.Sprint(v)) }
 
-// rerun is the attempt that ends with the stored answer.
+// rerun is the context of an attempt that returns a stored answer.
 type rerun struct {
 	agent.TaskContext
 	task   *perdure.Task
@@ -38,7 +38,8 @@ type rerun struct {
 func (r rerun) Task() *perdure.Task  { return r.task }
 func (r rerun) Stream() agent.Stream { return r.screen }
 
-// A replayed answer streams the same content as the original call.
+// TestAReplayedAnswerShowsTheSame checks for random answers that replayAnswer streams the same
+// texts and events as the original call.
 func TestAReplayedAnswerShowsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		deltas := drawDeltas(t)
@@ -65,7 +66,8 @@ func TestAReplayedAnswerShowsTheSame(t *testing.T) {
 	})
 }
 
-// An answer in another build's format is refused before anything is streamed.
+// TestAnUnreadableAnswerShowsNothing checks that replayAnswer returns an error, and streams
+// nothing, if the answer has another format.
 func TestAnUnreadableAnswerShowsNothing(t *testing.T) {
 	ctx := rerun{task: &perdure.Task{Input: encoded(t, modelRequest{EntryID: uuid.New()})}, screen: newScreen()}
 	if err := replayAnswer(ctx, json.RawMessage(`{"content": 7}`)); err == nil {
@@ -84,7 +86,7 @@ func encoded(t interface{ Fatal(...any) }, v any) json.RawMessage {
 	return raw
 }
 
-// drawDeltas generates the deltas of an answer, part after part.
+// drawDeltas returns random deltas of an answer, part after part.
 func drawDeltas(t *rapid.T) (all []llm.Delta) {
 	for part := range rapid.IntRange(0, 5).Draw(t, "parts") {
 		kind := rapid.SampledFrom([]llm.DeltaKind{llm.DeltaText, llm.DeltaThinking, llm.DeltaToolArguments}).Draw(t, "kind")

@@ -17,16 +17,17 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
-	"github.com/perdure/perdure/internal/eventlog"
+	eventlog "github.com/perdure/perdure/internal/log"
 	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/response"
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// Four views of a conversation have the same messages under the same ids, wherever the processes
-// die. These are a client's view of the stream (live or later), Merge of the same chunks, Merge of
-// the stored messages, and the stored messages themselves. Each message belongs to the response
-// that its input began or joined, and no placeholder remains.
+// TestStreamMergeAndEntriesAreTheSame kills processes at random points, and compares four views of
+// the conversation. These are a client's view of the stream (while it runs and later), Merge of the
+// same chunks, Merge of the stored messages, and the stored messages. All have the same messages
+// with the same ids. Each message belongs to the response that its input began or joined, and no
+// placeholder of a provider remains.
 //
 // PERDURE_KILL_SEED is the seed of the first run, PERDURE_FOLDS the number of runs.
 func TestStreamMergeAndEntriesAreTheSame(t *testing.T) {
@@ -52,7 +53,7 @@ func TestStreamMergeAndEntriesAreTheSame(t *testing.T) {
 	}
 }
 
-// randomPoint returns a point at which one of a run's processes dies, or none.
+// randomPoint returns a random point at which a process dies. A run may end without reaching it.
 func randomPoint(r *rand.Rand) point {
 	rpc := []string{"Commit", "FinishTask", "Append", "Entries", "PollTasks", "PollAgents", "Execution"}
 	commits := []string{"commit", "finish", "append", "claim tasks", "claim agents"}
@@ -63,7 +64,7 @@ func randomPoint(r *rand.Rand) point {
 	return p
 }
 
-// tell plays a run, and returns the number of its responses.
+// tell plays a run with this seed, checks it, and returns the number of its responses.
 func (w *ward) tell(t *testing.T, seed uint64) int {
 	r := rand.New(rand.NewPCG(seed, 1))
 	w.t, w.org = t, uuid.NewString()
@@ -88,7 +89,7 @@ func (w *ward) tell(t *testing.T, seed uint64) int {
 	return ownership(t, later, path)
 }
 
-// readAll reads a log to its end.
+// readAll returns the events of a log up to its end.
 func readAll(ctx context.Context, t *testing.T, log *eventlog.Log, id uuid.UUID) []eventlog.Item {
 	var items []eventlog.Item
 	for item, err := range log.Tail(ctx, id, eventlog.From{}) {
@@ -118,7 +119,7 @@ func (w *ward) path(id uuid.UUID) []perdure.Entry {
 	return path
 }
 
-// talk is the common form of a message in all views.
+// talk is a message in the form in which the views are compared.
 type talk struct {
 	ID, Response string
 	Role         perdure.Role
@@ -153,8 +154,8 @@ func compareFold(t *testing.T, how string, id uuid.UUID, items []eventlog.Item, 
 		fromStream = append(fromStream, m.updates()...)
 	}
 	for _, item := range items {
-		if bytes.Contains(item.Data, []byte(fakeID)) {
-			t.Errorf("a placeholder is shown: %s", item.Data)
+		if bytes.Contains(item.Data(), []byte(fakeID)) {
+			t.Errorf("a placeholder is shown: %s", item.Data())
 		}
 	}
 	for name, got := range map[string][]talk{
@@ -168,7 +169,7 @@ func compareFold(t *testing.T, how string, id uuid.UUID, items []eventlog.Item, 
 	}
 }
 
-// updates are the chunks of a message in the order of arrival.
+// updates returns the chunks of a message in the order of their arrival.
 func (m *seen) updates() []response.Update {
 	if m.role != perdure.RoleAssistant {
 		return []response.Update{updateOf(m.response, m.id, m.role, m.parts...)}
@@ -195,7 +196,8 @@ func updateOf(responseID, messageID string, role perdure.Role, parts ...perdure.
 	return u
 }
 
-// mergeAll merges the updates of one response after the other.
+// mergeAll merges the updates of each response, and returns the messages in the order of the
+// responses.
 func mergeAll(execution uuid.UUID, updates []response.Update) []talk {
 	var order []string
 	of := map[string][]response.Update{}
@@ -214,8 +216,8 @@ func mergeAll(execution uuid.UUID, updates []response.Update) []talk {
 	return all
 }
 
-// plain removes what is not streamed: signatures, the provider's ids of calls, and the boundaries
-// between texts.
+// plain returns the parts without what is not streamed: signatures, providers' ids of calls, and
+// the boundaries between texts.
 func plain(parts []perdure.Part) []perdure.Part {
 	var all []perdure.Part
 	for _, p := range parts {
@@ -233,16 +235,16 @@ func plain(parts []perdure.Part) []perdure.Part {
 	return all
 }
 
-// ownership checks the response of each message, and returns the number of responses. An input
-// after an answer begins the response with the id that it was given. Every other message belongs to
-// the same response as the message before it.
+// ownership checks to which response each message belongs, and returns the number of responses. A
+// user's message after an answer begins a response, with the id that its signal was given. Every
+// other message belongs to the response of the message before it.
 func ownership(t *testing.T, items []eventlog.Item, path []perdure.Entry) int {
 	t.Helper()
 	given := map[string]string{}
 	running := ""
 	for _, item := range items {
 		var e event
-		if err := json.Unmarshal(item.Data, &e); err != nil {
+		if err := json.Unmarshal(item.Data(), &e); err != nil {
 			t.Fatal(err)
 		}
 		switch item.Event {
@@ -273,7 +275,8 @@ func ownership(t *testing.T, items []eventlog.Item, path []perdure.Entry) int {
 	return responses
 }
 
-// A retry of a failed turn belongs to the same response, even in another process.
+// TestRetryKeepsTheResponse checks that the retry of a failed turn belongs to the same response,
+// even on another worker.
 func TestRetryKeepsTheResponse(t *testing.T) {
 	s := emptyTheatre(t, "turn\n  fail auth no such key\n")
 	stop := s.work(100)

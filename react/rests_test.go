@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// The content of a turn is stored once, in its entries. The blocks of the model's answer and the
-// results of its tasks refer to them.
-func TestWhatATurnSaysRestsOnce(t *testing.T) {
+// TestContentOfATurnIsStoredOnce checks that blocks of a model's answer and results of tasks refer
+// to the entries with their content, and do not contain it a second time.
+func TestContentOfATurnIsStoredOnce(t *testing.T) {
 	long := strings.Repeat("look at \"all\" of <it> & é, ", 40)
 	s := newStage(t, 2, `
 turn

@@ -24,7 +24,7 @@ type theatre struct {
 	scripts string
 }
 
-// newTheatre returns a theatre with one worker.
+// newTheatre creates a theatre with one worker.
 func newTheatre(t *testing.T, parked int, script string) *theatre {
 	t.Helper()
 	s := emptyTheatre(t, script)
@@ -32,7 +32,7 @@ func newTheatre(t *testing.T, parked int, script string) *theatre {
 	return s
 }
 
-// emptyTheatre returns a theatre without a worker.
+// emptyTheatre creates a theatre without a worker.
 func emptyTheatre(t *testing.T, script string) *theatre {
 	t.Helper()
 	s := &theatre{stage: &stage{t: t, folder: t.TempDir()}, scripts: t.TempDir()}
@@ -52,7 +52,7 @@ func emptyTheatre(t *testing.T, script string) *theatre {
 	return s
 }
 
-// play writes a script for the model of the name.
+// play writes a script for the model with this name.
 func (s *theatre) play(name, script string) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.scripts, name), []byte(script), 0o600); err != nil {
@@ -60,15 +60,16 @@ func (s *theatre) play(name, script string) {
 	}
 }
 
-// staff is the configuration of a worker of the stage.
+// staff is the configuration of a worker of a theatre.
 type staff struct {
 	react.Config
-	noTasks bool // runs only agents
-	noAgent bool // runs only tasks
+	noTasks bool // the worker runs only agents
+	noAgent bool // the worker runs only tasks
 	over    func(perdure.Dispatch) perdure.Dispatch
 }
 
-// work starts a worker, and returns a function that stops it.
+// work starts a worker, and returns a function that stops it. Functions in change edit its
+// configuration.
 func (s *theatre) work(parked int, change ...func(*staff)) (stop func()) {
 	s.t.Helper()
 	provider := scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal})

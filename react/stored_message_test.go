@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// stored puts a userMessage into the store as an older server did, without a check.
+// stored puts a userMessage signal into the store without a check, as an older server did.
 func (s *stage) stored(id uuid.UUID, value string) {
 	s.t.Helper()
 	_, err := s.store.Do(s.t.Context(), store.Command{
@@ -32,8 +32,9 @@ func (s *stage) stored(id uuid.UUID, value string) {
 	}
 }
 
-// A message that cannot be used becomes a text that says so, whether it begins a response or joins
-// one. It ends no run and does not break a worker.
+// TestStoredMessagesEndNoRun checks that a stored message that cannot be used becomes a text that
+// says so, whether it begins a response or joins one. The run continues, and the agent does not
+// panic.
 func TestStoredMessagesEndNoRun(t *testing.T) {
 	const unread = "user: (a message came that cannot be read: "
 	for name, test := range map[string]struct{ value, want string }{
@@ -50,7 +51,7 @@ func TestStoredMessagesEndNoRun(t *testing.T) {
 		for _, prompt := range []string{"", "first"} {
 			t.Run(name+" after "+prompt, func(t *testing.T) {
 				s := emptyTheatre(t, "turn\n  text Fine.\n")
-				s.work(100)() // the kinds are known after this
+				s.work(100)() // registers the kinds, and stops
 				id := s.start(engine.StartRequest{UserPrompt: prompt})
 				s.stored(id, test.value)
 				s.work(100)
@@ -66,15 +67,15 @@ func TestStoredMessagesEndNoRun(t *testing.T) {
 	}
 }
 
-// findBy returns the tools with another implementation of find.
+// findBy returns the tools with run as the implementation of find.
 func findBy(tools []tool.Tool, run func(context.Context, *tool.Call) (tool.Result, error)) []tool.Tool {
 	tools = slices.Clone(tools)
 	tools[slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == "find" })].Run = run
 	return tools
 }
 
-// A part of a tool's result that a conversation cannot hold becomes a text that says so, and the
-// run continues.
+// TestToolResultsEndNoRun checks that a part of a tool's result that cannot be part of a
+// conversation becomes a text that says so. The run completes.
 func TestToolResultsEndNoRun(t *testing.T) {
 	s := emptyTheatre(t, "turn\n  call find {\"pattern\": \"x\"}\nturn\n  text Fine.\n")
 	s.work(100, func(c *staff) {
@@ -90,7 +91,8 @@ func TestToolResultsEndNoRun(t *testing.T) {
 	}
 }
 
-// The model reads the message of a tool's panic, without the worker's stack.
+// TestPanicsOfToolsLeaveNoStackInTheConversation checks that the conversation contains the message
+// of a tool's panic, but not the stack.
 func TestPanicsOfToolsLeaveNoStackInTheConversation(t *testing.T) {
 	s := emptyTheatre(t, "turn\n  call find {\"pattern\": \"x\"}\nturn\n  text Fine.\n")
 	s.work(100, func(c *staff) {

@@ -11,14 +11,14 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// teller is a model that answers differently on each call, with ids that are unknown or repeated.
-// The user sends messages in the meantime.
+// teller is a model that answers differently at each call, with ids that are placeholders or
+// repeated. During some calls it also sends a message of the user.
 type teller struct {
 	w     *ward
 	seed  uint64
 	turns int
 
-	// Set once the run exists, before the first model call.
+	// The fields below are set before the first model call.
 	run    uuid.UUID
 	server *engine.Engine
 	begun  chan struct{}
@@ -26,7 +26,7 @@ type teller struct {
 
 func (*teller) Name() string { return "oracle" }
 
-// begin sets the run.
+// begin sets the execution and the engine, and lets the model calls continue.
 func (t *teller) begin(id uuid.UUID, e *engine.Engine) {
 	t.run, t.server = id, e
 	close(t.begun)
@@ -34,7 +34,7 @@ func (t *teller) begin(id uuid.UUID, e *engine.Engine) {
 
 const fakeID = "__fake_id__"
 
-// telling is one answer that is being streamed.
+// telling is an answer that is being streamed.
 type telling struct {
 	*rand.Rand
 	builder *llm.Builder
@@ -76,7 +76,7 @@ func (t *teller) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta)
 	return response, err
 }
 
-// say sends a user's message, once per turn.
+// say sends a message of the user. A second call with the same text has no effect.
 func (t *teller) say(ctx context.Context, text string) error {
 	_, err := t.server.Signal(ctx, t.w.org, t.run, engine.SignalRequest{
 		Name: perdure.UserMessage, ID: text, Value: []byte(fmt.Sprintf(`{"text":%q}`, text)),
@@ -84,7 +84,7 @@ func (t *teller) say(ctx context.Context, text string) error {
 	return err
 }
 
-// tell streams an answer in small pieces, with interleaved calls.
+// tell streams an answer in small pieces. The arguments of its tool calls alternate.
 func (g telling) tell(turn, calls int) error {
 	for range g.IntN(3) {
 		if err := g.pieces(g.builder.Thinking); err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// tools runs the next group of the pending calls. The calls between two barriers run together; a
-// barrier runs by itself. Results are stored in call order. A message from the user prevents the
-// calls that have not begun, even if it came during the model call.
+// tools runs the next group of the pending calls, and stores the results in the order of the calls.
+// A group is one barrier, or all calls up to the next barrier. If a message of the user is pending,
+// tools skips the calls that have not begun instead.
 func (l *loop) tools() error {
 	p := l.st.Pending
 	if p.Running == 0 {
@@ -44,14 +44,15 @@ func (l *loop) tools() error {
 	return nil
 }
 
-// skipRest answers the calls that have not begun.
+// skipRest appends a result to each call that has not begun, and ends the turn.
 func (l *loop) skipRest() error {
 	p := l.st.Pending
 	l.st.Pending = nil
 	return l.skip(p.Calls[p.Done:])
 }
 
-// startGroup schedules the next group, in one commit with the checkpoint that names its tasks.
+// startGroup schedules the next group of calls. The same commit stores a checkpoint with the ids of
+// their tasks.
 func (l *loop) startGroup() error {
 	p := l.st.Pending
 	p.Running = p.next()
@@ -63,8 +64,8 @@ func (l *loop) startGroup() error {
 		t, _ := l.tool(c.Name)
 		at := l.ctx.Place()
 		at.ToolCallID = c.ID
-		// The key is our id of the call. An equal command in another call runs again; a call that
-		// was scheduled before a crash does not.
+		// The key is the id of the call. An equal command in another call runs, but a call that was
+		// scheduled before a crash does not run again.
 		future := l.ctx.Schedule(c.Name, limited(c.Name, json.RawMessage(c.Arguments), l.in.Config.Net),
 			agent.Key(c.ID), agent.Attempts(1), agent.OnLost(t.OnLost), agent.Timeout(t.Timeout), agent.At(at))
 		if future.Err() != nil {
@@ -77,7 +78,7 @@ func (l *loop) startGroup() error {
 	return l.save("tool calls")
 }
 
-// finishGroup waits for a group's tasks and stores their results.
+// finishGroup waits for the tasks of a group and stores their results.
 func (l *loop) finishGroup(group []call) error {
 	var futures []agent.Future
 	for _, c := range group {
@@ -107,7 +108,7 @@ func (l *loop) finishGroup(group []call) error {
 	return nil
 }
 
-// resultOf returns the result that the model reads about a task.
+// resultOf returns the result that the model reads for a task that has ended.
 func resultOf(r agent.Result) tool.Result {
 	if err := r.Err(); err != nil {
 		message := err.Error()
@@ -127,19 +128,21 @@ func resultOf(r agent.Result) tool.Result {
 	return result
 }
 
-// maxEventResult is the maximum number of bytes of a result in a tool_call_end event. The entry
-// holds the whole result.
+// maxEventResult is the maximum number of bytes of the text in a tool_call_end event. The entry
+// contains the complete result.
 const maxEventResult = 16 << 10
 
-// storeResult appends a call's result and emits its event.
+// storeResult appends the result of a call and emits its tool_call_end event. A result that cannot
+// be stored becomes an error that says so.
 func (l *loop) storeResult(c call, result tool.Result, t *perdure.Task) error {
-	result.Parts = perdure.BoundedResult(perdure.AcceptableResult(result.Parts)) // a user's own tool may return anything
+	// a user's tool may return anything
+	result.Parts = perdure.BoundedResult(perdure.AcceptableResult(result.Parts))
 	if result.Parts == nil {
 		result.Parts = []perdure.Part{}
 	}
 	m, err := resultMessage(c, result)
 	if err != nil {
-		// A conversation cannot hold the result, but this must not end the run.
+		// The result cannot be part of a conversation, but this must not end the run.
 		result = tool.Errorf("the tool gave a result that cannot be kept: %s", reason(err))
 		if m, err = resultMessage(c, result); err != nil {
 			return err
@@ -167,15 +170,16 @@ func (l *loop) storeResult(c call, result tool.Result, t *perdure.Task) error {
 	})
 }
 
-// resultMessage creates the message of a call's result. Errors: those of the check of stored
-// messages.
+// resultMessage returns the message with the result of a call. Error: invalid_argument or another
+// error of perdure.CheckMessages.
 func resultMessage(c call, result tool.Result) (perdure.Message, error) {
 	parts := []perdure.Part{{Type: perdure.PartToolResult, ToolCallID: c.ID, ToolName: c.Name, Parts: result.Parts, IsError: result.IsError}}
 	m := perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: parts}}
 	return m, perdure.CheckMessages("result", []string{c.ID}, []perdure.InputMessage{{Role: m.Role, Parts: parts}})
 }
 
-// cut shortens text without splitting a character.
+// cut returns at most the first most bytes of text, without splitting a character. The text must be
+// longer than most.
 func cut(text string, most int) string {
 	for most > 0 && text[most]&0xC0 == 0x80 {
 		most--
@@ -183,7 +187,7 @@ func cut(text string, most int) string {
 	return text[:most]
 }
 
-// toolTask creates the task kind of a tool. An error of the tool is a result that the model reads;
+// toolTask returns the task kind of a tool. An error of the tool is a result that the model reads;
 // only failures of the environment fail the task.
 func toolTask(c Config, t tool.Tool) agent.TaskDefinition {
 	return agent.TaskDefinition{
@@ -228,7 +232,7 @@ func runTool(ctx agent.TaskContext, c Config, t tool.Tool, input json.RawMessage
 	return result, nil
 }
 
-// openWorkspace opens the execution's workspace. It returns nil if none is configured.
+// openWorkspace opens the workspace of the execution. It returns nil if the configuration has none.
 func openWorkspace(ctx agent.TaskContext, c Config) (*tool.Workspace, error) {
 	if c.Workspaces == nil {
 		return nil, nil

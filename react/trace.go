@@ -14,13 +14,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// The spans are children of the attempt's span and use its tracer provider, which is a no-op unless
-// the worker has one. Spans never contain the text of a conversation.
+// Spans are children of the attempt's span. They use its tracer provider, which does nothing if the
+// worker has none. They never contain text of a conversation.
 
 func tracerOf(ctx context.Context) trace.Tracer {
 	return trace.SpanFromContext(ctx).TracerProvider().Tracer("github.com/perdure/perdure/react")
 }
 
+// startModelSpan starts the span of a model call. The caller ends it with the returned function.
 func startModelSpan(ctx agent.TaskContext, m perdure.ModelConfig, r llm.Request) (context.Context, func(answer *llm.Response, failure string)) {
 	if !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx, func(*llm.Response, string) {}
@@ -47,7 +48,7 @@ func startModelSpan(ctx agent.TaskContext, m perdure.ModelConfig, r llm.Request)
 	}
 }
 
-// answered returns a span's attributes of an answer.
+// answered returns the attributes of a model's answer for its span.
 func answered(a *llm.Response) []attribute.KeyValue {
 	all := []attribute.KeyValue{semconv.GenAIResponseFinishReasons(string(a.StopReason))}
 	if a.Model != "" {
@@ -58,14 +59,14 @@ func answered(a *llm.Response) []attribute.KeyValue {
 	}
 	if u := a.Usage; u != nil {
 		all = append(all,
-			// By the convention this is the whole input, including cached tokens.
+			// The convention counts cached tokens as input.
 			semconv.GenAIUsageInputTokens(int(u.Input+u.CacheRead+u.CacheWrite)), semconv.GenAIUsageOutputTokens(int(u.Output)),
 			semconv.GenAIUsageCacheReadInputTokens(int(u.CacheRead)), semconv.GenAIUsageCacheCreationInputTokens(int(u.CacheWrite)))
 	}
 	return all
 }
 
-// providerName returns the convention's name of a provider.
+// providerName returns the attribute with the provider's name by OpenTelemetry's convention.
 func providerName(name string) attribute.KeyValue {
 	switch {
 	case name == "gemini":
@@ -76,6 +77,7 @@ func providerName(name string) attribute.KeyValue {
 	return semconv.GenAIProviderNameKey.String(name)
 }
 
+// startToolSpan starts the span of a tool's run. The caller ends it with the returned function.
 func startToolSpan(ctx agent.TaskContext, t tool.Tool) (context.Context, func(ToolOutcome)) {
 	if !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx, func(ToolOutcome) {}

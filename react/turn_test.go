@@ -24,7 +24,7 @@ func (s *theatre) log(id uuid.UUID) []perdure.Record {
 	return records
 }
 
-// tools returns the events of tool tasks in the order of the log.
+// tools returns the events of tool tasks in the order of the log, without those of model calls.
 func (s *theatre) tools(id uuid.UUID) []string {
 	s.t.Helper()
 	var all []string
@@ -45,6 +45,7 @@ func (s *theatre) tools(id uuid.UUID) []string {
 	return all
 }
 
+// sees waits until the terminal output of the execution contains text.
 func (s *theatre) sees(id uuid.UUID, text string) {
 	s.t.Helper()
 	s.until(id, func(*perdure.Execution) bool {
@@ -62,6 +63,7 @@ func (s *theatre) touch(name string) {
 	}
 }
 
+// completed waits until the execution ends, and fails the test unless it has completed.
 func (s *theatre) completed(id uuid.UUID) *perdure.Execution {
 	s.t.Helper()
 	x := s.until(id, func(x *perdure.Execution) bool { return x.Status.Terminal() })
@@ -71,8 +73,9 @@ func (s *theatre) completed(id uuid.UUID) *perdure.Execution {
 	return x
 }
 
-// The calls of one turn run concurrently, and their results are stored in call order. The first
-// call cannot end before the second.
+// TestParallelResultsAreStoredInCallOrder checks that the results of one turn's calls are stored in
+// the order of the calls. The calls run concurrently: the first one ends only after the second one
+// has begun.
 func TestParallelResultsAreStoredInCallOrder(t *testing.T) {
 	s := newTheatre(t, 100, `
 turn
@@ -102,7 +105,8 @@ turn
 	}
 }
 
-// Tools that write run by themselves, in call order. The calls between them run together.
+// TestBarriersRunAlone checks that tools that write run one at a time, in the order of the calls.
+// Other calls between them run together.
 func TestBarriersRunAlone(t *testing.T) {
 	for _, parked := range []int{100, -1} {
 		s := newTheatre(t, parked, `
@@ -129,8 +133,9 @@ turn
 	}
 }
 
-// An equal command in a second call runs a second time, and does not get the first call's result.
-func TestTrap43SameCommandRunsAgain(t *testing.T) {
+// TestEqualCommandRunsAgain checks that an equal command in a second call runs, and does not return
+// the result of the first call.
+func TestEqualCommandRunsAgain(t *testing.T) {
 	const again = "turn\n  call bash {\"command\": \"echo x >> effects; wc -l < effects\"}\n"
 	for _, parked := range []int{100, -1} {
 		s := newTheatre(t, parked, again+again+"turn\n  text Done.\n")
@@ -143,7 +148,8 @@ func TestTrap43SameCommandRunsAgain(t *testing.T) {
 	}
 }
 
-// All messages that arrive while a tool runs are added in order before the next model call.
+// TestSteeringTakesAllInOrder checks that all messages that arrive while a tool runs are added in
+// order before the next model call.
 func TestSteeringTakesAllInOrder(t *testing.T) {
 	for _, parked := range []int{100, -1} {
 		s := newTheatre(t, parked, `
@@ -170,7 +176,8 @@ turn
 	}
 }
 
-// A message that arrives during the model call prevents the tools of that answer from running.
+// TestSteeringDuringTheModelCall checks that the tool calls in a model's answer do not run if a
+// message has arrived during the model call.
 func TestSteeringDuringTheModelCall(t *testing.T) {
 	for _, parked := range []int{100, -1} {
 		s := emptyTheatre(t, `
@@ -196,7 +203,8 @@ turn
 	}
 }
 
-// The model is chosen for each turn, and usage is counted by model.
+// TestModelIsChosenTurnByTurn checks that Select chooses the model of each turn, and that usage is
+// counted by model.
 func TestModelIsChosenTurnByTurn(t *testing.T) {
 	const script = "turn\n  call find {\"pattern\": \"*\"}\n  usage in=1 out=2\nturn\n  call find {\"pattern\": \"*.go\"}\n  usage in=10 out=20\nturn\n  text Done.\n  usage in=100 out=200\n"
 	s := emptyTheatre(t, script)
@@ -217,7 +225,8 @@ func TestModelIsChosenTurnByTurn(t *testing.T) {
 	}
 }
 
-// A call to an overloaded provider is retried automatically, and the response continues.
+// TestOverloadIsRetried checks that a model call is retried if the provider is overloaded, and that
+// clients see no error.
 func TestOverloadIsRetried(t *testing.T) {
 	s := newTheatre(t, 100, "turn\n  fail overloaded come back later\n")
 	id := s.start(engine.StartRequest{UserPrompt: "go", OneShot: true})
@@ -234,8 +243,9 @@ func TestOverloadIsRetried(t *testing.T) {
 	}
 }
 
-// Each entry has the key of its origin, and each model call has a record of its usage beside the
-// path.
+// TestEntriesSayWhereTheyComeFrom checks that the key of each entry names the input, task or signal
+// it comes from. After each answer of a model, there is an entry about the model call, with usage
+// and cost.
 func TestEntriesSayWhereTheyComeFrom(t *testing.T) {
 	s := newTheatre(t, -1, "turn\n  call find {\"pattern\": \"*\"}\n  usage in=3 out=4\nturn\n  text Done.\nturn\n  text Bye.\n")
 	id := s.start(engine.StartRequest{UserPrompt: "go"})
@@ -291,7 +301,8 @@ func checkRecord(t *testing.T, e perdure.Entry) {
 	}
 }
 
-// A response that has reached its maximum number of turns has turn_limit as its stop reason.
+// TestTurnLimitIsTheStopReason checks that a response that has reached MaxTurns ends with the stop
+// reason turn_limit.
 func TestTurnLimitIsTheStopReason(t *testing.T) {
 	s := newTheatre(t, 100, repair)
 	one := 1

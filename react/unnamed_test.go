@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/llm/openai"
 )
 
-// An answer with a call without a name is paid for only once: the model reads an error and
-// continues.
+// TestACallWithoutANameIsAnsweredWithAnError checks that a tool call without a name does not fail
+// the model call: the model reads an error as the result, and answers at the second call.
 func TestACallWithoutANameIsAnsweredWithAnError(t *testing.T) {
 	chunk := func(delta, reason string) string {
 		return `{"id":"x","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + reason + `}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`

@@ -28,14 +28,14 @@ import (
 const (
 	turns     = 30
 	modelTask = "llm-request"
-	wardLease = time.Hour // the tests move the store's clock over it
+	wardLease = time.Hour // the tests move the store's clock by this time
 )
 
-// ward is a store on which runs are played one after the other.
+// ward is a store on which runs are played one after the other. It counts what the runs do.
 type ward struct {
 	t      *testing.T
 	store  store.Store
-	org    string       // of the current run
+	org    string       // org of the current run
 	ahead  atomic.Int64 // offset of the store's clock in nanoseconds
 	folder string
 	model  llm.Provider
@@ -53,15 +53,15 @@ func newWard(t *testing.T, open opentest.Opener) *ward {
 	return w
 }
 
-// process is a running worker. stop ends it, and waits for all its goroutines.
+// process is a running worker. stop stops it and waits for all its goroutines.
 type process struct{ stop func() }
 
-// server creates a server. All servers of a run share the notifier.
+// server creates a server on the store s. All servers of a run share the notifier.
 func (w *ward) server(s store.Store, hints notify.Notifier) *engine.Engine {
 	return engine.New(engine.Config{Store: s, Hints: hints, Lease: wardLease, Logger: slog.New(slog.DiscardHandler)})
 }
 
-// begin starts a worker that is connected to a server.
+// begin starts a worker that calls the server through the dispatch that connect returns.
 func (w *ward) begin(e *engine.Engine, parked int, connect func(perdure.Dispatch) perdure.Dispatch) process {
 	w.t.Helper()
 	c := react.Config{
@@ -90,8 +90,8 @@ func (w *ward) begin(e *engine.Engine, parked int, connect func(perdure.Dispatch
 	})}
 }
 
-// play plays a run from its start to its end, with the failure at the point. Each run has its own
-// org, so that a failed run does not affect the next.
+// play plays a run that is interrupted at the point p, and returns its outcome. Each run has an org
+// of its own, so that a failed run does not affect the next one.
 func (w *ward) play(t *testing.T, p point) *outcome {
 	t.Helper()
 	w.t, w.org = t, uuid.NewString()
@@ -104,8 +104,8 @@ func (w *ward) play(t *testing.T, p point) *outcome {
 	return o
 }
 
-// run plays a run with the failure at the point. It calls begun as soon as the run exists, with a
-// server that survives.
+// run plays a run that is interrupted at the point p. As soon as the run exists, it calls begun
+// with a server that is not interrupted.
 func (w *ward) run(p point, begun func(uuid.UUID, *engine.Engine)) (uuid.UUID, *fate) {
 	w.t.Helper()
 	fate, hints := newFate(p), &notify.Local{}
@@ -134,8 +134,8 @@ func (w *ward) run(p point, begun func(uuid.UUID, *engine.Engine)) (uuid.UUID, *
 	return x.ID, fate
 }
 
-// takeBack ends the leases of dead workers: because the process that owned the data directory has
-// ended, or because time has passed.
+// takeBack ends the leases of the worker that has died: in layer store as a new process does, and
+// otherwise by letting the lease expire.
 func (w *ward) takeBack(e *engine.Engine, layer string) {
 	w.t.Helper()
 	if layer == "store" {
@@ -150,7 +150,8 @@ func (w *ward) takeBack(e *engine.Engine, layer string) {
 	}
 }
 
-// until waits for the end of the run, or reports that the process died first.
+// until returns false when the run has completed, and true if the process dies first. It fails the
+// test if the run fails.
 func (w *ward) until(from notify.Notifier, id uuid.UUID, died <-chan struct{}) bool {
 	w.t.Helper()
 	hints, unsubscribe := from.Subscribe(notify.Log(id))
@@ -182,7 +183,7 @@ func (w *ward) until(from notify.Notifier, id uuid.UUID, died <-chan struct{}) b
 	}
 }
 
-// read reads the outcome of a run.
+// read returns the outcome of a run from the store and from the counts of the ward.
 func (w *ward) read(id uuid.UUID) *outcome {
 	w.t.Helper()
 	o := &outcome{}
@@ -215,7 +216,7 @@ func (w *ward) read(id uuid.UUID) *outcome {
 	return o
 }
 
-// name assigns each result to its call. Results are in call order.
+// name labels each result with the call to which it belongs. Results are in the order of the calls.
 func (w *ward) name(o *outcome) {
 	var waiting []string
 	for i, l := range o.lines {

@@ -10,8 +10,9 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// Without workspaces, the built-in tools return an error, and tools without a need for one work.
-// The model reads the message of a tool's panic; the stack is only logged.
+// TestToolsWithoutWorkspaces checks that the built-in tools return an error if no workspaces are
+// configured, and that other tools work. The model reads the message of a tool's panic, without the
+// stack.
 func TestToolsWithoutWorkspaces(t *testing.T) {
 	s := emptyTheatre(t, `
 turn

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what the tests need: Node.js (the end-to-end tests talk to a mock of
-# the model providers and run a conformance suite, both npm packages, and web/ is
-# TypeScript), a browser for the tests of the pages, PostgreSQL (tests run one of
-# their own), Python 3 (a client of the log, e2e/logclient), git, make, bash.
+# Installs the dependencies of the tests: Node.js (the end-to-end tests use a mock of
+# the model providers and a conformance suite, both npm packages, and web/ is
+# TypeScript), a browser for the tests of the pages, PostgreSQL (tests start their own),
+# Python 3 (a client of the log, e2e/logclient), git, make, bash.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,9 +29,9 @@ if [ ${#missing[@]} -gt 0 ]; then
 	"${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"
 fi
 
-# Debian's packages are not pinned: a point release removes the older ones from its
-# servers. The run's log has the versions instead, and the oldest that work are
-# checked.
+# Debian's packages are not pinned, because a point release removes the older ones from
+# Debian's servers. Instead, the script prints the versions, and checks the minimum
+# versions.
 at_least() { # NAME VERSION MINIMUM
 	echo "$1 $2"
 	if [ "$(printf '%s\n' "$3" "$2" | sort -V | head -n 1)" != "$3" ]; then

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests of package tool on a kernel of Debian, in a virtual machine without
-# hardware support (QEMU's TCG), as an ordinary user with a control group that is
-# delegated to it. Not a part of CI.
+# hardware support (QEMU's TCG), as an ordinary user with a delegated control group. Not
+# a part of CI.
 #
 #   scripts/kernel-test.sh [--suite bookworm|trixie] [--no-userns] [--run REGEXP] [--keep DIR]
 #
@@ -9,10 +9,10 @@
 #              Linux 6.1, trixie 6.12 (the default)
 # --no-userns  forbids user namespaces, as systems with AppArmor's restriction do
 # --run        the tests (default: all)
-# --keep       a folder for downloads, for the next time
+# --keep       a directory in which downloads are kept for later runs
 #
-# It needs apt-get, dpkg-deb, xz, Go, Debian's archive keyring and qemu-system-x86,
-# and installs nothing.
+# It needs apt-get, dpkg-deb, xz, Go, Debian's archive keyring and qemu-system-x86. It
+# installs nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -34,7 +34,8 @@ keep=${keep:-$work/keep}
 state=$keep/$suite
 mkdir -p "$state"/{lists,cache/archives}/partial "$work"/{root,kernel,boot/bin}
 
-# Packages, by an apt of our own: the system's is not touched.
+# Download the packages with a separate apt configuration, without changing the
+# system's.
 : >"$state/status"
 echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $suite main" >"$state/sources.list"
 apt() {
@@ -47,7 +48,7 @@ kernel=$(apt -s install linux-image-cloud-amd64 | awk '$1 == "Inst" && $2 ~ /^li
 apt -y --download-only install "${programs[@]}"
 (cd "$state" && { compgen -G "${kernel}_*.deb" >/dev/null || apt download "$kernel"; })
 
-# Programs, with /bin and /lib as links into /usr.
+# Programs. /bin, /lib and the like are links into /usr.
 for dir in bin sbin lib lib64; do
 	mkdir -p "$work/root/usr/$dir"
 	ln -s "usr/$dir" "$work/root/$dir"
@@ -64,7 +65,7 @@ CGO_ENABLED=0 go test -c -tags kerneltest -o "$work/root/src/tool.test" ./tool
 
 cat >"$work/root/start" <<'START'
 #!/bin/bash
-# The second part of the start: as root in the file system of the tests.
+# The second stage of the boot, as root in the file system of the tests.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/home/tester LANG=C.UTF-8
 mount -t devtmpfs dev /dev
 mkdir -p /dev/pts /dev/shm
@@ -85,7 +86,7 @@ ip link set lo up
 chown -R tester:tester /home/tester /src
 . /options
 [ "$userns" = 1 ] || echo 0 >/proc/sys/kernel/unprivileged_userns_clone
-# A group of the test's own, as a service manager delegates it.
+# A control group for the tests, as a service manager would delegate it.
 echo '+memory +pids' >/sys/fs/cgroup/cgroup.subtree_control
 mkdir -p /sys/fs/cgroup/service
 echo '+memory +pids' >/sys/fs/cgroup/service/cgroup.subtree_control
@@ -107,7 +108,7 @@ chmod +x "$work/root/start"
 printf 'userns=%q\nrun=%q\n' "$userns" "$run" >"$work/root/options"
 tar -c -C "$work/root" --owner=0 --group=0 . >"$work/boot/root.tar"
 
-# The kernel, and what it starts first.
+# The kernel and the first stage of the boot.
 dpkg-deb -x "$state/$kernel"_*.deb "$work/kernel"
 busybox=$work/root/bin/busybox
 cp "$busybox" "$work/boot/bin/"
@@ -121,7 +122,7 @@ cat >"$work/boot/init" <<'INIT'
 b=/bin/busybox
 $b mkdir -p /new
 $b insmod /overlay.ko
-# Namespaces pivot their root, which the first file system does not allow.
+# Namespaces call pivot_root, which the initial file system does not allow.
 $b mount -t tmpfs -o mode=0755,size=80% root /new
 $b tar -x -f /root.tar -C /new
 $b rm /root.tar
@@ -131,7 +132,7 @@ chmod +x "$work/boot/init"
 (cd "$work/boot" && find . | "$busybox" cpio -o -H newc 2>/dev/null) >"$work/boot.cpio"
 
 log=$work/log
-# QEMU 7.2 gets the flags of cmpxchg16b wrong.
+# QEMU 7.2 computes the flags of cmpxchg16b wrong.
 timeout 3000 qemu-system-x86_64 -accel tcg,thread=multi -cpu qemu64,-cx16 -smp 2 -m 3072 -nodefaults -nographic -no-reboot \
 	-serial stdio -kernel "$work"/kernel/boot/vmlinuz-* -initrd "$work/boot.cpio" \
 	-append "console=ttyS0 quiet panic=-1 oops=panic" </dev/null | tr -d '\r' | tee "$log"

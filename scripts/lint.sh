@@ -7,11 +7,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
 echo "== gofumpt"
-unformatted=$(go tool -modfile=tools/gofumpt/go.mod gofumpt -l $(git ls-files '*.go' | grep -v '\.pb\.go$'))
-if [ -n "$unformatted" ]; then
-	printf 'not formatted:\n%s\n' "$unformatted" >&2
-	exit 1
-fi
+./scripts/format.sh
 
 echo "== golangci-lint"
 go tool -modfile=tools/golangci-lint/go.mod golangci-lint run --timeout 15m ./...
@@ -22,6 +18,14 @@ go -C tools/prose vet ./...
 go -C tools/prose test ./...
 go -C tools/prose build -o "$tmp/prose" .
 git ls-files '*.go' | xargs "$tmp/prose" -limit 1
+
+echo "== size"
+go -C tools/size vet ./...
+go -C tools/size test ./...
+./tools/size/size.sh -limit 60
+
+echo "== deadcode"
+./scripts/deadcode.sh
 
 echo "== macOS"
 GOOS=darwin GOARCH=arm64 go build ./...

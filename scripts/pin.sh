@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Pins the images of Dockerfile and compose.yaml to the digests that their tags have
-# now. Needs a registry, and skopeo, crane or docker buildx to ask it.
+# Pins the images of Dockerfile and compose.yaml to the current digests of their tags.
+# Needs a registry, and skopeo, crane or docker buildx to query it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

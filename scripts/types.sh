@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Generates the types of the TypeScript client from the API's own document, as
-# this checkout's server gives it.
+# Generates the types of the TypeScript client from the OpenAPI document of this
+# checkout's server.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Looks for known vulnerabilities in what the program calls, its libraries' and
-# Go's own. With --if-reachable it is content where the database (GOVULNDB,
-# https://vuln.go.dev) cannot be reached, and says so; a finding fails it always.
+# Looks for known vulnerabilities in the code that the program calls, in its libraries
+# and in Go itself. With --if-reachable, the script succeeds with a message if the
+# database (GOVULNDB, https://vuln.go.dev) cannot be reached. A vulnerability always
+# makes it fail.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 

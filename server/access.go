@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
-	"github.com/perdure/perdure/internal/grpcapi"
+	grpcapi "github.com/perdure/perdure/internal/face/grpc"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -18,7 +18,7 @@ type access struct {
 	token  string
 }
 
-// KeyOf implements httpapi.Authenticator.
+// KeyOf implements front.Authenticator.
 func (a access) KeyOf(ctx context.Context, secret perdure.Hash) (*perdure.APIKey, error) {
 	token := sha256.Sum256([]byte(a.token))
 	if a.token != "" && subtle.ConstantTimeCompare(secret[:], token[:]) == 1 {

@@ -24,12 +24,14 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 )
 
-// openServer runs a server until the test ends, and checks that no goroutine remains.
+// openServer runs a server until the test ends. At the end it checks the database file and that no
+// goroutine remains.
 func openServer(t *testing.T, c server.Config) *server.Server {
 	t.Helper()
 	before := goleak.IgnoreCurrent() // a database server lives longer than a test
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	c.Data = t.TempDir()
+	opentest.Place(t, server.StoreFile(c.Data))
 	s, err := server.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -116,8 +118,8 @@ func TestDevTokenIsPrivateAndNeeded(t *testing.T) {
 	}
 }
 
-// A server refuses to start on non-loopback addresses: in dev mode always, otherwise until a key
-// exists.
+// Listen refuses addresses that are not loopback addresses: in dev mode always, otherwise until a
+// key exists.
 func TestBindingElsewhereNeedsAKey(t *testing.T) {
 	for _, dev := range []bool{true, false} {
 		s, err := server.Open(t.Context(), server.Config{Data: t.TempDir(), Dev: dev, HTTPAddr: "127.0.0.1:0", GRPCAddr: "0.0.0.0:0"})
@@ -139,8 +141,8 @@ func TestBindingElsewhereNeedsAKey(t *testing.T) {
 	}
 }
 
-// A worker in another language may append entries one by one. The same transcript rules apply as to
-// batches, and a violation is refused with the name of the rule.
+// A worker in another language may append entries one by one. The transcript rules apply to each: a
+// violation is refused with invalid_transcript and an error that names the entry.
 func TestAppendedEntriesAreCheckedOverTheWire(t *testing.T) {
 	s := openServer(t, server.Config{Dev: true, HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0"})
 	conn := connect(t, s)
@@ -242,7 +244,7 @@ func (w *foreign) append(e perdure.Entry, want perdure.Code) {
 	}
 }
 
-// Workers receive the configured lease and payload limit.
+// Register returns the configured lease and payload limit.
 func TestLeaseIsConfigured(t *testing.T) {
 	s := openServer(t, server.Config{Dev: true, Lease: 3 * time.Second, PayloadLimit: 5 << 20})
 	settings, err := s.Dispatch(server.DevOrg).Register(t.Context(), perdure.Registration{WorkerID: uuid.New()})

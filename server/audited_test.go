@@ -18,7 +18,8 @@ func (w *world) audits(org string) (n int) {
 }
 
 // Every operation that changes a key, a definition, the retention or a session writes one audit
-// record. An operation that is refused, changes something else, or changes nothing, writes none.
+// record. An operation that is refused or that changes another object writes none. A repeated
+// DELETE or PATCH changes nothing and writes none.
 func TestEveryChangeIsOneRecord(t *testing.T) {
 	w := newWorld(t)
 	tried := 0

@@ -23,8 +23,8 @@ import (
 
 const serveIn = "PERDURE_TEST_SERVE"
 
-// TestMain runs a server if a benchmark asks for one. The process's memory is then the server's
-// alone.
+// TestMain runs a server if a benchmark starts this program for that purpose. The memory of the
+// process is then only the server's.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(serveIn); dir != "" {
 		if err := serveHere(dir); err != nil {
@@ -52,7 +52,7 @@ func serveHere(dir string) error {
 }
 
 // BenchmarkLargeTransfer sends 64 MiB to a server and reads them back. It reports the largest
-// growth of the server's memory.
+// growth of the server's memory, and fails if it exceeds 32 MiB.
 func BenchmarkLargeTransfer(b *testing.B) {
 	cmd := exec.CommandContext(b.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), serveIn+"="+b.TempDir())
@@ -78,7 +78,7 @@ func BenchmarkLargeTransfer(b *testing.B) {
 	})
 	value := content('b', huge)
 	owner := perdure.BlobOwner{ExecutionID: claim.Lease.ExecutionID, Lease: &claim.Lease}
-	w.put(owner, value[:1<<20]) // allocates what every transfer needs
+	w.put(owner, value[:1<<20]) // allocates the buffers that every transfer needs
 	b.SetBytes(2 * huge)
 	grown := 0
 	for b.Loop() {
@@ -115,7 +115,7 @@ func status(b *testing.B, pid int) map[string]int {
 	return all
 }
 
-// resetPeak resets the peak of a process's memory, and returns the current value.
+// resetPeak resets the peak of a process's memory, and returns the current use in bytes.
 func resetPeak(b *testing.B, pid int) int {
 	b.Helper()
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0); err != nil {

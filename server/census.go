@@ -57,7 +57,7 @@ func (c *census) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// take returns the newest count.
+// take returns a count of the store that is at most censusEvery old.
 func (c *census) take() (store.Census, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +70,8 @@ func (c *census) take() (store.Census, error) {
 	return c.last, c.err
 }
 
-// Collect implements prometheus.Collector. If the store does not answer, it reports only that.
+// Collect implements prometheus.Collector. If the store does not answer, only storeUp and storeRaw
+// are reported.
 func (c *census) Collect(out chan<- prometheus.Metric) {
 	last, err := c.take()
 	unchecked := 0.

@@ -13,8 +13,9 @@ import (
 )
 
 // Core is the inner part of a server: its rules over a real store, without transports and
-// background loops. The program that opened it calls Sweep when something may be due. Nothing
-// happens by itself, so time may be virtual. agent/agenttest runs agents on it.
+// background loops. It runs no sweeps by itself: the program that opened it calls Sweep when
+// something may be due. Therefore its clock may be virtual. Package agent/agenttest runs agents on
+// a Core.
 type Core struct {
 	*engine.Engine
 	store *sqlite.Store
@@ -43,7 +44,8 @@ func OpenCore(ctx context.Context, c Config) (*Core, error) {
 	})}, nil
 }
 
-// Dispatch returns the API for a worker in this process. ReturnEmbedded returns its leases.
+// Dispatch returns the API for a worker in this process. ReturnEmbedded releases the leases of such
+// workers.
 func (c *Core) Dispatch(org string) perdure.Dispatch { return c.Engine.Dispatch(org, true) }
 
 // Close closes the store.

@@ -25,7 +25,7 @@ func newForger(t *testing.T) forger {
 	return forger{rand.New(rand.NewPCG(seed, 0))}
 }
 
-// of returns a value that differs from the true one, usually by little.
+// of returns a mutation of value, which usually differs from it in few bytes.
 func (f forger) of(value string) string {
 	raw := []byte(value)
 	switch f.IntN(8) {
@@ -75,7 +75,7 @@ func (w *world) positions() []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// requestWith is request with another query.
+// requestWith is request with another query, and without a body.
 func (w *world) requestWith(name, key, query string, headers ...string) answer {
 	w.Helper()
 	r := routes[name]
@@ -90,9 +90,8 @@ func (w *world) requestWith(name, key, query string, headers ...string) answer {
 	return w.ask(key, method, path+"?"+query, "", headers...)
 }
 
-// A position that is invalid, or belongs to another org or list, is refused as documented, or leads
-// only to data that the caller may see. It never causes an internal error and never reaches another
-// org.
+// A position that is mutated, or that belongs to another org or list, causes no internal error. A
+// refusal has the documented shape. A response to another org never contains data of acme.
 func TestForgedPositions(t *testing.T) {
 	w := newWorld(t)
 	f := newForger(t)
@@ -136,7 +135,8 @@ func printable(r rune) rune {
 	return r
 }
 
-// Ids that are mutated, or that belong to another org or type, are unknown to every operation.
+// Requests with ids that are mutated, or that belong to another org or type, cause no internal
+// error. They neither change acme's data nor return it to another org.
 func TestForgedIDs(t *testing.T) {
 	w := newWorld(t)
 	f := newForger(t)
@@ -170,15 +170,15 @@ func TestForgedIDs(t *testing.T) {
 	}
 }
 
-// tells reports whether an answer contains data of acme that was not in the request. A refusal may
-// repeat the name from the request.
+// tells reports whether a response contains data of acme. The path and the slug are not counted,
+// because a refusal may repeat them from the request.
 func (w *world) tells(a answer) bool {
 	asked := strings.NewReplacer(w.names["path"], "", w.names["slug"], "")
 	return strings.Contains(asked.Replace(a.body+a.head), canary)
 }
 
-// documented checks that an answer is not an internal error, and that a refusal has the shape
-// defined in docs/api.md.
+// documented checks that a response is not an internal error, and that a refusal has an error in
+// the form of docs/api.md or of the Responses API.
 func (w *world) documented(what string, a answer) {
 	w.Helper()
 	if a.status >= 500 {

@@ -1,12 +1,12 @@
 package server_test
 
 import (
-	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/http"
 	"os"
-	"path/filepath"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,37 +14,31 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/face/front"
+	"github.com/perdure/perdure/web"
 )
 
-// Every operation of the OpenAPI document, and every other handler, is in the table of the access
-// tests.
+// Every route of the server is in the table of the access tests.
 func TestEveryRouteIsGuarded(t *testing.T) {
 	w := newWorld(t)
-	var document struct {
-		Paths map[string]map[string]json.RawMessage `json:"paths"`
-	}
-	w.must(json.Unmarshal([]byte(w.ask("", "GET", "/openapi.json", "").body), &document))
 	known := map[string]bool{}
-	for path, methods := range document.Paths {
-		for method := range methods {
-			known[strings.ToUpper(method)+" "+path] = true
+	registered := w.Routes()
+	for _, pattern := range registered {
+		switch {
+		case beside[pattern] != nil:
+			for _, name := range beside[pattern] {
+				known[name] = true
+			}
+		case !isFile(pattern):
+			known[pattern] = true
 		}
 	}
-	if len(known) < 30 {
-		t.Errorf("the document has %d operations", len(known))
+	if len(known) < 60 {
+		t.Errorf("the server has %d routes", len(known))
 	}
-	places := placesOf(t)
-	for place, stands := range beside {
-		if !slices.Contains(places, place) {
-			t.Errorf("nothing takes requests by %s any more", place)
-		}
-		for _, r := range stands {
-			known[r] = true
-		}
-	}
-	for _, place := range places {
-		if _, ok := beside[place]; !ok {
-			t.Errorf("%s takes requests; say in the table beside which routes stand for it", place)
+	for pattern := range beside {
+		if !slices.Contains(registered, pattern) {
+			t.Errorf("there is no route %s any more", pattern)
 		}
 	}
 	for name := range known {
@@ -59,32 +53,27 @@ func TestEveryRouteIsGuarded(t *testing.T) {
 	}
 }
 
-var takesRequests = regexp.MustCompile(`(?m)^\s*(\S*\.(?:HandleFunc|Handle)\(.*)$`)
+// isFile reports whether a pattern is a file of the web pages.
+func isFile(pattern string) bool {
+	_, err := fs.Stat(web.Pages(), strings.TrimPrefix(pattern, "GET /"))
+	return err == nil && strings.HasPrefix(pattern, "GET /")
+}
 
-// placesOf returns the lines that register a handler with a mux.
-func placesOf(t *testing.T) (places []string) {
-	t.Helper()
-	for _, dir := range []string{"../internal/httpapi", "../internal/openaiapi", "../server"} {
-		files, err := filepath.Glob(dir + "/*.go")
-		if err != nil || len(files) == 0 {
-			t.Fatal(dir, err)
+// Every route that is not public needs a key, and no public route needs one.
+func TestPublicRoutesAreListed(t *testing.T) {
+	public := front.Public()
+	for name, r := range routes {
+		if name == "GET /" {
+			name = "GET /{$}"
 		}
-		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
-			}
-			raw, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range takesRequests.FindAllStringSubmatch(string(raw), -1) {
-				if !strings.Contains(m[1], "s.streams.Handle(") && !strings.Contains(m[1], "Logger.Handle") {
-					places = append(places, strings.TrimSpace(m[1]))
-				}
-			}
+		listed := slices.ContainsFunc(public, func(p string) bool {
+			matched, err := path.Match(p, name)
+			return err == nil && matched
+		})
+		if listed != (r.needs == "") {
+			t.Errorf("%s needs the role %q; is it public? %v", name, r.needs, listed)
 		}
 	}
-	return places
 }
 
 // request sends a request to a route of the table. names holds the values for the placeholders in

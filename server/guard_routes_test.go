@@ -5,7 +5,8 @@ import "github.com/perdure/perdure"
 // route describes an operation of the HTTP API for the access tests. The tests fail for an
 // operation that is not in the table.
 type route struct {
-	// needs is the lowest sufficient role; "" for no key.
+	// needs is the lowest role whose key may call the operation; "" means that the operation needs no
+	// key.
 	needs perdure.KeyRole
 	// body and ctype are the request's body and content type; "" for none, and for JSON.
 	body, ctype string
@@ -22,8 +23,8 @@ const (
 	asOperator = perdure.KeyRole("operator")
 )
 
-// routes are all operations, by method and path as in the OpenAPI document. Those below the line
-// are not in it.
+// routes are all operations, by method and path as in the OpenAPI document. The operations after
+// the line of dashes are not in that document.
 var routes = map[string]route{
 	"POST /api/login":  {body: `{"key":"KEY"}`},
 	"POST /api/logout": {},
@@ -62,6 +63,9 @@ var routes = map[string]route{
 	"GET /api/orgs/{org}/agent-executions/{id}/stream/consolidated": {needs: asClient},
 	"GET /api/orgs/{org}/agent-executions/{id}/tasks":               {needs: asClient},
 	"GET /api/orgs/{org}/audit":                                     {needs: asAdmin},
+	"GET /api/orgs/{org}/kinds":                                     {needs: asClient},
+	"GET /api/orgs/{org}/providers":                                 {needs: asClient},
+	"GET /api/orgs/{org}/tools":                                     {needs: asClient},
 	"GET /api/orgs/{org}/keys":                                      {needs: asAdmin},
 	"POST /api/orgs/{org}/keys":                                     {needs: asAdmin, body: `{"name":"k","role":"client"}`},
 	"PATCH /api/orgs/{org}/keys/{id}":                               {needs: asAdmin, ids: "key", body: `{"limits":{"maxRunning":5}}`},
@@ -104,30 +108,20 @@ var routes = map[string]route{
 	"GET /v1/models/{slug}":                                {needs: asClient},
 }
 
-// beside are the lines of code that register handlers outside the OpenAPI document, each with its
-// routes in the table.
+// beside are the patterns that the table of routes calls by other names.
 var beside = map[string][]string{
-	`s.mux.HandleFunc("PUT "+orgPath+contentPath, s.putContent)`:                     {"PUT /api/orgs/{org}/agent-executions/{id}/content"},
-	`s.mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {`:       {"GET /docs", "GET /openapi.json"},
-	`s.mux.HandleFunc("GET "+pagesPath, index.serve)`:                                {"GET /ai/"},
-	`s.mux.HandleFunc("GET "+name, p.serve)`:                                         {"GET /ai/"},
-	`s.mux.HandleFunc("GET /{$}", s.home)`:                                           {"GET /"},
-	`s.mux.HandleFunc("GET "+orgPath+"/agent-executions/{id}/ws", s.webSocket)`:      {"GET /api/orgs/{org}/agent-executions/{id}/ws"},
-	`s.mux.HandleFunc(durablePath, func(w http.ResponseWriter, r *http.Request) {`:   {"GET /v1/stream/executions/{id}", "GET /v1/stream/{path}", "HEAD /v1/stream/{path}", "PUT /v1/stream/{path}", "POST /v1/stream/{path}", "DELETE /v1/stream/{path}"},
-	`a.mux.HandleFunc("POST "+responsesPath, a.create)`:                              {"POST /v1/responses"},
-	`a.mux.HandleFunc("GET "+responsesPath, a.socket)`:                               {"GET /v1/responses"},
-	`a.mux.HandleFunc("GET "+responsesPath+"/{id}", a.retrieve)`:                     {"GET /v1/responses/{response}"},
-	`a.mux.HandleFunc("DELETE "+responsesPath+"/{id}", a.delete)`:                    {"DELETE /v1/responses/{response}"},
-	`a.mux.HandleFunc("POST "+responsesPath+"/{id}/cancel", a.cancel)`:               {"POST /v1/responses/{response}/cancel"},
-	`a.mux.HandleFunc("GET "+responsesPath+"/{id}/input_items", a.inputItems)`:       {"GET /v1/responses/{response}/input_items"},
-	`a.mux.HandleFunc("POST "+conversationsPath, a.createConversation)`:              {"POST /v1/conversations"},
-	`a.mux.HandleFunc("GET "+conversationsPath+"/{id}", a.getConversation)`:          {"GET /v1/conversations/{conversation}"},
-	`a.mux.HandleFunc("POST "+conversationsPath+"/{id}", a.changeConversation)`:      {"POST /v1/conversations/{conversation}"},
-	`a.mux.HandleFunc("DELETE "+conversationsPath+"/{id}", a.deleteConversation)`:    {"DELETE /v1/conversations/{conversation}"},
-	`a.mux.HandleFunc("GET "+conversationsPath+"/{id}/items", a.listItems)`:          {"GET /v1/conversations/{conversation}/items"},
-	`a.mux.HandleFunc("POST "+conversationsPath+"/{id}/items", a.addItems)`:          {"POST /v1/conversations/{conversation}/items"},
-	`a.mux.HandleFunc("GET "+conversationsPath+"/{id}/items/{item}", a.getItem)`:     {"GET /v1/conversations/{conversation}/items/{item}"},
-	`a.mux.HandleFunc("DELETE "+conversationsPath+"/{id}/items/{item}", a.keepItem)`: {"DELETE /v1/conversations/{conversation}/items/{item}"},
-	`a.mux.HandleFunc("GET "+modelsPath, a.models)`:                                  {"GET /v1/models"},
-	`a.mux.HandleFunc("GET "+modelsPath+"/{id...}", a.model)`:                        {"GET /v1/models/{slug}"},
+	"GET /{$}":                                   {"GET /"},
+	"/v1/stream/":                                {"GET /v1/stream/executions/{id}", "GET /v1/stream/{path}", "HEAD /v1/stream/{path}", "PUT /v1/stream/{path}", "POST /v1/stream/{path}", "DELETE /v1/stream/{path}"},
+	"GET /v1/responses/{id}":                     {"GET /v1/responses/{response}"},
+	"DELETE /v1/responses/{id}":                  {"DELETE /v1/responses/{response}"},
+	"POST /v1/responses/{id}/cancel":             {"POST /v1/responses/{response}/cancel"},
+	"GET /v1/responses/{id}/input_items":         {"GET /v1/responses/{response}/input_items"},
+	"GET /v1/conversations/{id}":                 {"GET /v1/conversations/{conversation}"},
+	"POST /v1/conversations/{id}":                {"POST /v1/conversations/{conversation}"},
+	"DELETE /v1/conversations/{id}":              {"DELETE /v1/conversations/{conversation}"},
+	"GET /v1/conversations/{id}/items":           {"GET /v1/conversations/{conversation}/items"},
+	"POST /v1/conversations/{id}/items":          {"POST /v1/conversations/{conversation}/items"},
+	"GET /v1/conversations/{id}/items/{item}":    {"GET /v1/conversations/{conversation}/items/{item}"},
+	"DELETE /v1/conversations/{id}/items/{item}": {"DELETE /v1/conversations/{conversation}/items/{item}"},
+	"GET /v1/models/{id...}":                     {"GET /v1/models/{slug}"},
 }

@@ -25,9 +25,9 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// rpcs are all gRPC calls, with the result for a worker of another org that names acme's objects
-// and holds its leases: an error, or an empty answer. The tests fail for a call that is not in the
-// table.
+// rpcs has an entry for each gRPC call. The value is the result if a worker of the org rival calls
+// it with ids and leases of acme: an error, or an empty response. A test fails for a call that is
+// not in the table.
 var rpcs = map[string]string{
 	"AgentDispatch/PollAgent":           "nothing",
 	"AgentDispatch/Commit":              "error",
@@ -84,8 +84,8 @@ func methods(t *testing.T) map[string]protoreflect.MethodDescriptor {
 	return all
 }
 
-// naming fills a request with ids and leases, and with valid values in all other members, so that
-// the request can be refused only for access.
+// naming fills a request with ids and leases, and with valid values in all other members. Only the
+// access check can then refuse the request.
 type naming struct {
 	execution, task, entry, blob uuid.UUID
 	claim, taskClaim             uuid.UUID
@@ -153,7 +153,7 @@ func (n naming) message(m protoreflect.Message, f protoreflect.FieldDescriptor) 
 	}
 }
 
-// something is valid content.
+// something is a valid content.
 const something = `"x"`
 
 func (n naming) scalar(m protoreflect.Message, f protoreflect.FieldDescriptor) {
@@ -208,7 +208,8 @@ func (n naming) bytes(m protoreflect.Message, f protoreflect.FieldDescriptor) []
 	return id[:]
 }
 
-// requests returns the messages of a call: a header and, for streams, the messages after it.
+// requests returns the messages of a call. For a stream with a oneof, these are a header and a
+// second message.
 func (n naming) requests(m protoreflect.MethodDescriptor) (all []proto.Message) {
 	count := 1
 	for i := range m.Input().Oneofs().Len() {
@@ -224,7 +225,7 @@ func (n naming) requests(m protoreflect.MethodDescriptor) (all []proto.Message) 
 	return all
 }
 
-// call calls a method of any kind. It sends all messages and returns all answers.
+// call calls a method, streaming or not. It sends all messages and returns all responses as text.
 func (w *world) call(conn *grpc.ClientConn, key string, m protoreflect.MethodDescriptor, requests ...proto.Message) (answers string, err error) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(withKey(w.Context(), key), 20*time.Second)
@@ -250,8 +251,8 @@ func (w *world) call(conn *grpc.ClientConn, key string, m protoreflect.MethodDes
 	}
 }
 
-// Every role × every call: a missing, wrong or revoked key and a client's key are refused. Keys of
-// workers and admins are accepted.
+// Each call is made with each role. A missing or revoked key, and a key of the role client, are
+// refused. Keys of the roles worker and admin pass the access check.
 func TestRolesReachTheCallsTheyMay(t *testing.T) {
 	w := newWorld(t)
 	conn := connect(t, w.Server)
@@ -270,8 +271,8 @@ func TestRolesReachTheCallsTheyMay(t *testing.T) {
 	documented(t, "protocol.md", rows)
 }
 
-// A worker of another org reaches nothing by any call, even with a lease of the org. It gets the
-// same answers as for objects that do not exist, and nothing changes.
+// A worker of another org reaches no object of acme by any call, even with one of acme's leases. It
+// gets the same responses as for objects that do not exist, and nothing of acme changes.
 func TestCallsOfAnotherOrgReachNothing(t *testing.T) {
 	w := newWorld(t)
 	conn := connect(t, w.Server)
@@ -316,7 +317,7 @@ func TestCallsOfAnotherOrgReachNothing(t *testing.T) {
 	}
 }
 
-// prototextBytes returns an id in the format of the answers.
+// prototextBytes returns an id in the text form of the responses.
 func prototextBytes(id uuid.UUID) string {
 	text := prototext.MarshalOptions{}.Format(&perdurev1.GetEntriesRequest{ExecutionId: id[:]})
 	_, value, _ := strings.Cut(text, ":")

@@ -18,10 +18,11 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// canary is in all data of the org acme. No other org may see it.
+// canary is part of the texts that acme stores. No other org may receive it.
 const canary = "canary-7f3a91"
 
-// world is a server with two orgs. acme has objects, whose ids are in names; rival has only keys.
+// world is a server with two orgs. The org acme has objects, whose ids are in names; rival has only
+// keys.
 type world struct {
 	*testing.T
 	*server.Server
@@ -77,7 +78,8 @@ func (w *world) client(org, role string) *client.Client {
 	return c
 }
 
-// furnish creates one object of each kind for acme.
+// furnish creates objects for acme: an execution with its parts, a key, a session, a definition, a
+// response, a conversation and a stream.
 func (w *world) furnish(admin *client.Client) {
 	w.Helper()
 	d := w.Dispatch("acme")
@@ -172,14 +174,14 @@ func (w *world) json(method, path, body string, into any) {
 	}
 }
 
-// answer is a response with its headers and the beginning of its body.
+// answer is a response with its headers and its body. The body of a stream is left out.
 type answer struct {
 	status int
 	head   string
 	body   string
 }
 
-// ask sends a request. It reads only the first bytes of a stream.
+// ask sends a request. It does not read the body of an event stream or a WebSocket.
 func (w *world) ask(key, method, path, body string, headers ...string) answer {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())

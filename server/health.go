@@ -15,8 +15,8 @@ import (
 // storeWithin is how long the store may take to answer before the server is reported as not ready.
 const storeWithin = 5 * time.Second
 
-// health checks whether the server can take requests: its store answers, and it is not about to
-// stop. Open has already checked the tables' version.
+// health reports whether the server can take requests: its store answers, and the server is not
+// stopping. It does not check the version of the tables, because Open has checked it.
 func (s *Server) health(ctx context.Context) health.Report {
 	var r health.Report
 	if s.draining.Load() {
@@ -49,7 +49,7 @@ func (s *Server) health(ctx context.Context) health.Report {
 	return r
 }
 
-// wordOf returns the text of an error that anybody may see, without wrapped errors.
+// wordOf returns the text of a store's error for anybody, without wrapped errors.
 func wordOf(err error) string {
 	var coded *perdure.Error
 	if errors.As(err, &coded) {
@@ -58,7 +58,8 @@ func wordOf(err error) string {
 	return "the store has failed"
 }
 
-// uncheckedNote returns the progress of the check of a store that was not closed cleanly.
+// uncheckedNote returns the progress of the check of a store that was not closed cleanly. It
+// returns false if no such check is pending.
 func uncheckedNote(of store.Store) (health.Reason, bool) {
 	c, ok := of.(store.Checking)
 	if !ok {

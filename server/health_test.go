@@ -22,7 +22,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// healthStand is a running server and the function that ends it.
+// healthStand is a running server with a client of its gRPC health service.
 type healthStand struct {
 	*testing.T
 	*Server
@@ -57,7 +57,8 @@ func startHealthStand(t *testing.T, c Config) *healthStand {
 	return h
 }
 
-// end waits until the server has stopped. The test must have told it to stop.
+// end waits until the server has stopped, and closes it. The test must have told the server to
+// stop.
 func (h *healthStand) end() {
 	h.Helper()
 	if err := <-h.over; err != nil {
@@ -89,8 +90,8 @@ func (h *healthStand) get(url, key string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// wantReady checks every way to ask whether the server is ready. reason is the failing check; ""
-// means ready.
+// wantReady checks the readiness over HTTP, at the operators' port and over gRPC. reason is the
+// failing check; "" means ready.
 func (h *healthStand) wantReady(reason string) {
 	h.Helper()
 	want, serving := http.StatusOK, healthpb.HealthCheckResponse_SERVING
@@ -114,8 +115,8 @@ func (h *healthStand) wantReady(reason string) {
 	}
 }
 
-// A server that is told to stop first reports that it is not ready, and continues to serve for the
-// delay.
+// A server that is told to stop first reports that it is not ready. It continues to answer requests
+// during DrainDelay.
 func TestReadinessGoesFirst(t *testing.T) {
 	h := startHealthStand(t, Config{DrainDelay: time.Hour})
 	h.wantReady("")
@@ -138,7 +139,8 @@ func TestReadinessGoesFirst(t *testing.T) {
 	h.end()
 }
 
-// A server whose store does not answer is alive but not ready, and the reason is the store.
+// A server whose store does not answer reports that it is alive but not ready, with the check store
+// as the reason.
 func TestNotReadyWithoutItsStore(t *testing.T) {
 	for name, url := range map[string]func() string{
 		"sqlite":   func() string { return "" },
@@ -160,8 +162,7 @@ func TestNotReadyWithoutItsStore(t *testing.T) {
 	}
 }
 
-// An unknown service is reported as unknown. The health of the server needs no key; everything else
-// does.
+// The health of an unknown gRPC service is an error. A request to the API without a key is refused.
 func TestHealthNeedsNoKey(t *testing.T) {
 	h := startHealthStand(t, Config{})
 	if _, err := h.health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "other"}); err == nil {
@@ -182,8 +183,8 @@ type degraded struct {
 
 func (d degraded) Degraded(context.Context) []store.Degradation { return d.reasons }
 
-// /readyz reports warnings of a store by check, and still reports ready. Without warnings the
-// member is missing.
+// /readyz lists warnings of a store by check, and still reports ready. Without warnings it has no
+// member degraded.
 func TestReadinessNamesWhatIsWrongWithTheStore(t *testing.T) {
 	s, err := Open(t.Context(), Config{Data: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -227,8 +228,8 @@ func (damaged) Failed() error {
 	return perdure.Errorf(perdure.Internal, "the database is damaged")
 }
 
-// A store whose check still runs is a note, and the server is ready. A store whose check has failed
-// is not ready.
+// While the check of a store runs, /readyz reports ready with a note. If the check has failed,
+// /readyz reports that the server is not ready.
 func TestReadinessTellsOfTheCheck(t *testing.T) {
 	s, err := Open(t.Context(), Config{Data: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"github.com/perdure/perdure/internal/notify/nats"
 )
 
-// hints notifies readers and workers of new data: this server's own and, over NATS, those of other
-// servers.
+// hints notifies readers and workers of new data. The data is written by this server or, with NATS,
+// by other servers of the store.
 type hints struct {
 	notify.Notifier
 	nats *nats.Hints // nil without NATS
 }
 
-// openHints returns the hints for c. epoch identifies the store, so that servers of other stores do
-// not receive them.
+// openHints returns the hints for c. epoch identifies the store, so that hints do not reach servers
+// of other stores.
 func openHints(c Config, epoch uint64) (hints, error) {
 	if c.NATS == "" {
 		if c.NATSCreds != "" || c.NATSCA != "" {

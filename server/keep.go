@@ -46,8 +46,8 @@ type CopyConfig struct {
 	From string
 	// To is the URL of a PostgreSQL database that contains no store.
 	To string
-	// Keep leaves the source in use. The copy then has another epoch, so cursors of the source do
-	// not fit it.
+	// Keep leaves the source in use. The copy then has another epoch, so that cursors of the source
+	// do not match its logs.
 	Keep   bool
 	Logger *slog.Logger
 	// Told is called with the progress of the copy.
@@ -76,8 +76,8 @@ func CopyStore(ctx context.Context, c CopyConfig) (_ *CopyResult, err error) {
 	})
 }
 
-// alone locks the data directory of a store file. A file with another name is a backup and belongs
-// to no data directory.
+// alone locks the data directory of a store file until free is called. A file whose name is not
+// storeFile is a backup; it belongs to no data directory, so alone locks nothing.
 func alone(file string) (free func() error, err error) {
 	if filepath.Base(file) != storeFile {
 		return func() error { return nil }, nil
@@ -89,8 +89,8 @@ func alone(file string) (free func() error, err error) {
 	return lock.release, nil
 }
 
-// prepare migrates the source's tables and returns the leases of workers that ran inside its
-// server.
+// prepare migrates the source's tables and releases the leases of workers that ran in the process
+// of its server.
 func prepare(ctx context.Context, c CopyConfig) error {
 	s, err := sqlite.Open(ctx, sqlite.Options{Path: c.From, Logger: c.Logger})
 	if err != nil {
@@ -149,7 +149,8 @@ func CheckStore(ctx context.Context, store string, told func(CheckResult), found
 }
 
 // StoreUnchecked reports whether an embedded store was not closed cleanly and has not passed a
-// server's check since. damaged reports whether the last check found damage.
+// server's check since. It is false while a process owns the data directory of a store that is in
+// use. damaged reports whether the last check found damage.
 func StoreUnchecked(file string) (unchecked, damaged bool, err error) {
 	state, err := pagecheck.MarkOf(file).Read()
 	if err != nil || state == pagecheck.Checked {
@@ -161,7 +162,7 @@ func StoreUnchecked(file string) (unchecked, damaged bool, err error) {
 	return true, state == pagecheck.Damaged, nil
 }
 
-// look is a store that is only read.
+// look is a store that is opened for reading only.
 type look interface {
 	check.Reader
 	Integrity(ctx context.Context) (damage []string, err error)

@@ -115,7 +115,7 @@ func (w *remotely) claim() perdure.AgentClaim {
 	return claims[0]
 }
 
-// start creates an execution through the HTTP API and claims it.
+// start calls create, which creates an execution, and claims that execution.
 func (w *remotely) start(create func(context.Context) error) perdure.AgentClaim {
 	w.Helper()
 	_, err := w.d.Register(w.Context(), perdure.Registration{WorkerID: w.worker, Queues: []string{"default"}, Agents: []perdure.KindSpec{{Kind: "agent"}}})
@@ -141,7 +141,8 @@ func (w *remotely) same(what string, got, want []byte) {
 	}
 }
 
-// Payloads of every kind with 64 MiB go from one worker to another over gRPC.
+// A worker uploads and reads back payloads of 64 MiB over gRPC: a signal, an entry, a task's input
+// and result, a state, a step and an output.
 func TestPayloadsOf64MiB(t *testing.T) {
 	s, w := serve(t, 0)
 	claim := w.start(starting(s))
@@ -209,8 +210,8 @@ func starting(s *server.Server) func(context.Context) error {
 	}
 }
 
-// A payload one byte over the limit is refused before the content is read. The error contains both
-// sizes, and the call is not repeated.
+// A payload one byte over the limit is refused with an error that contains both sizes. Of 64 MiB of
+// content, at most 16 MiB are read before that.
 func TestAPayloadOverTheLimitIsRefusedAtOnce(t *testing.T) {
 	const limit = 1 << 20
 	s, w := serve(t, limit)

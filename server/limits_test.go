@@ -24,8 +24,8 @@ func (w *world) limit(name string, role perdure.KeyRole, l perdure.KeyLimits) uu
 	return k.ID
 }
 
-// If a key's requests exceed its rate, every API answers with an error and a pause. Heartbeats of
-// workers are not limited.
+// If a key's requests exceed its rate, REST, the Responses API, streams and gRPC answer with an
+// error and a pause. Heartbeats of workers are not limited.
 func TestTooManyRequests(t *testing.T) {
 	w := newWorld(t)
 	w.limit("slow", perdure.KeyClient, perdure.KeyLimits{RequestsPerSecond: 1})
@@ -73,7 +73,8 @@ func TestTooManyRequests(t *testing.T) {
 	}
 }
 
-// The Go client repeats a rate-limited request after the server's pause.
+// The Go client repeats a rate-limited request: five calls succeed with a key of two requests per
+// second.
 func TestClientHeedsTheLimit(t *testing.T) {
 	w := newWorld(t)
 	w.limit("slow", perdure.KeyClient, perdure.KeyLimits{RequestsPerSecond: 2})
@@ -85,8 +86,8 @@ func TestClientHeedsTheLimit(t *testing.T) {
 	}
 }
 
-// REST sets the limits and shows them with their use. Over a quota the answer is 429 with the
-// limit, the use and advice. The caller must wait for the pause itself.
+// REST sets the limits of a key and returns them with the key's use. A request over a quota gets
+// 429 with Retry-After. Without the limit it succeeds.
 func TestQuotasOverREST(t *testing.T) {
 	w := newWorld(t)
 	id := w.limit("shop", perdure.KeyClient, perdure.KeyLimits{MaxRunning: 1, MaxStored: 3000})
@@ -140,8 +141,8 @@ func TestQuotasOverREST(t *testing.T) {
 	}
 }
 
-// The audit log names the caller, the request and the origin of each change. It is paged, and no
-// operation changes it.
+// An audit record names the caller, the request and the remote address of the change. No method
+// changes the audit log. A request id that is too long is replaced.
 func TestAuditOverREST(t *testing.T) {
 	w := newWorld(t)
 	a := w.ask(w.keys["acme admin"], "POST", "/api/orgs/acme/keys", `{"name":"noted","role":"client"}`, "Content-Type", "application/json", "X-Request-Id", "mine-1")

@@ -13,13 +13,13 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/internal/eventlog/logtest"
+	"github.com/perdure/perdure/internal/log/logtest"
 	"github.com/perdure/perdure/internal/notify/notifytest"
 )
 
-// Readers move between servers with their cursors while workers commit at both. The test runs with
-// all hints lost, and with NATS interrupted. Each reader receives exactly the bytes of the log on
-// every server.
+// Readers move between servers with their cursors while workers commit at both servers. The test
+// runs with all hints lost, and with NATS interrupted. Each reader receives exactly the bytes of
+// the log, and both servers return the same log.
 func TestReadersGoFromServerToServer(t *testing.T) {
 	for name, hints := range map[string]func(*testing.T) (url string, change func()){
 		"hints are lost": func(t *testing.T) (string, func()) { return nowhere(t), func() {} },
@@ -35,7 +35,7 @@ func TestReadersGoFromServerToServer(t *testing.T) {
 			f.work(f.gates[1].addr())
 			s := story{Chapters: 5}
 			id := f.start(0, s)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), fleetPatience)
 			defer cancel()
 			var turn atomic.Int64
 			readers := logtest.Attach(ctx, t, f.log(id, func() int { return int(turn.Add(1)) % 2 }), logtest.Seed(t), func(err error) error { return err })
@@ -62,7 +62,7 @@ func TestReadersGoFromServerToServer(t *testing.T) {
 	}
 }
 
-// again calls change repeatedly until stop is called.
+// again calls change repeatedly until stop is called or the test ends.
 func (f *fleet) again(change func()) (stop func()) {
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -78,11 +78,13 @@ func (f *fleet) again(change func()) (stop func()) {
 			}
 		}
 	}()
-	return func() { close(over); <-done }
+	stop = sync.OnceFunc(func() { close(over); <-done })
+	f.t.Cleanup(stop) // also of a test that fails
+	return stop
 }
 
-// A signal to one server always wakes an agent that is parked at a worker of another, with hints
-// and without.
+// A signal to one server wakes an agent that is parked at a worker of the other server, with NATS
+// and with all hints lost.
 func TestSignalsWakeAgentsOfOtherServers(t *testing.T) {
 	for name, url := range map[string]func(*testing.T) string{
 		"NATS": func(t *testing.T) string { return notifytest.NewNATS(t).URL() },
@@ -124,11 +126,15 @@ func (f *fleet) waiting(at int, id uuid.UUID) {
 	})
 }
 
+// fleetPatience bounds the waits of the tests with several servers. They take seconds on a machine that
+// does nothing else.
+const fleetPatience = 5 * time.Minute
+
 func (f *fleet) until(what string, done func() bool) {
 	f.t.Helper()
 	tick := time.NewTicker(3 * time.Millisecond)
 	defer tick.Stop()
-	give := time.After(time.Minute)
+	give := time.After(fleetPatience)
 	for !done() {
 		select {
 		case <-tick.C:
@@ -139,8 +145,8 @@ func (f *fleet) until(what string, done func() bool) {
 	}
 }
 
-// The workers' servers are repeatedly cut off, one after the other, during commits, uploads and
-// streams. The workers continue at the other server; nothing is lost or done twice.
+// The servers of the workers are cut off repeatedly, in turn, during commits, uploads and streams.
+// The workers continue at the other server; no action is lost or repeated.
 func TestWorkersGoOnAtAnotherServer(t *testing.T) {
 	f := newFleet(t, 2, notifytest.NewNATS(t).URL())
 	f.work(f.everywhere())
@@ -171,8 +177,9 @@ func TestWorkersGoOnAtAnotherServer(t *testing.T) {
 	}
 }
 
-// Workers leave a server that stops answering before a lease ends.
-func TestASilentServerIsLeft(t *testing.T) {
+// If a server stops answering, its worker connects to the other server before its lease ends. It
+// keeps the lease.
+func TestWorkersLeaveAnUnresponsiveServer(t *testing.T) {
 	const lease = 4 * time.Second
 	f := newFleetWith(t, 2, "", lease)
 	f.work(f.everywhere())
@@ -213,12 +220,13 @@ func TestASilentServerIsLeft(t *testing.T) {
 			resumed++
 		}
 	}
-	if resumed != 2 { // by its task and by the signal
+	if resumed != 2 { // by its task and by the signal; a lost lease would add a third
 		t.Errorf("it was resumed %d times: its lease was lost; it is %s", resumed, after.Status)
 	}
 }
 
-// A cancel at one server ends an execution at a worker of another.
+// A cancel at one server ends executions of a worker at the other server. One execution waits, and
+// one runs.
 func TestCancelReachesWorkersOfOtherServers(t *testing.T) {
 	f := newFleet(t, 2, notifytest.NewNATS(t).URL())
 	f.work(f.gates[1].addr())

@@ -7,7 +7,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
-	"github.com/perdure/perdure/internal/httpapi"
+	"github.com/perdure/perdure/internal/face/front"
 	"github.com/perdure/perdure/internal/meter"
 	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store"
@@ -37,8 +37,8 @@ type metrics struct {
 }
 
 var (
-	_ engine.Observer  = (*metrics)(nil)
-	_ httpapi.Observer = (*metrics)(nil)
+	_ engine.Observer = (*metrics)(nil)
+	_ front.Observer  = (*metrics)(nil)
 )
 
 // maxLabels is the maximum number of distinct label values for queues, and for kinds.
@@ -76,7 +76,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		callTimes:    histogram("grpc_request_duration_seconds", "Duration of gRPC calls; polls and streams take as long as they wait.", long, "method"),
 		kinds:        meter.NewBounded(maxLabels),
 	}
-	for _, t := range httpapi.Transports() {
+	for _, t := range front.Transports() {
 		m.readers.WithLabelValues(t)
 	}
 	for _, work := range []engine.Work{engine.WorkExecution, engine.WorkTask} {
@@ -182,7 +182,7 @@ var httpMethods = map[string]bool{
 	http.MethodDelete: true, http.MethodOptions: true,
 }
 
-// Request implements httpapi.Observer.
+// Request implements front.Observer.
 func (m *metrics) Request(method, route string, status int, took time.Duration) {
 	if !httpMethods[method] {
 		method = meter.Other
@@ -203,14 +203,14 @@ func statusText(status int) string {
 	return string(digits[:])
 }
 
-// Reading implements httpapi.Observer.
+// Reading implements front.Observer.
 func (m *metrics) Reading(transport string) (left func()) {
 	open := m.readers.WithLabelValues(transport)
 	open.Inc()
 	return open.Dec
 }
 
-// Delivered implements httpapi.Observer.
+// Delivered implements front.Observer.
 func (m *metrics) Delivered(transport string, age time.Duration) {
 	m.lag.WithLabelValues(transport).Observe(age.Seconds())
 }

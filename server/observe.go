@@ -2,9 +2,9 @@ package server
 
 import (
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/face/front"
+	grpcapi "github.com/perdure/perdure/internal/face/grpc"
 	"github.com/perdure/perdure/internal/fair"
-	"github.com/perdure/perdure/internal/grpcapi"
-	"github.com/perdure/perdure/internal/httpapi"
 	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/ops"
 	"github.com/perdure/perdure/internal/store"
@@ -16,7 +16,7 @@ type observers struct {
 	registerer prometheus.Registerer
 	store      *store.Observer
 	engine     engine.Observer
-	http       httpapi.Observer
+	http       front.Observer
 	grpc       grpcapi.Observer
 }
 

@@ -45,7 +45,7 @@ turn
   usage in=300 out=30
 `
 
-// observed is a server with a worker that is connected over gRPC. Both are observed.
+// observed is a server whose metrics or traces a test reads. employ adds workers.
 type observed struct {
 	*testing.T
 	server *server.Server
@@ -83,7 +83,8 @@ func (o *observed) script(name, text string) {
 	}
 }
 
-// employ starts a worker and returns a function that stops it. change may replace its connection.
+// employ starts a worker over gRPC and returns a function that stops it. change may change the
+// configuration.
 func (o *observed) employ(change func(c *worker.Config, r *react.Config)) (stop func()) {
 	o.Helper()
 	d, err := remote.Dial(o.Context(), remote.Options{Addr: o.server.GRPCAddress(), Token: o.server.Token(), Logger: o.server.Logger})
@@ -140,7 +141,7 @@ func (o *observed) counted(r prometheus.Registerer) func(*worker.Config, *react.
 	return func(w *worker.Config, r *react.Config) { w.Observer, r.Observer = m.Worker(), m.React() }
 }
 
-// run starts a one-shot run of a script, and waits for its end.
+// run starts a one-shot execution of a script, and waits for its end.
 func (o *observed) run(ctx context.Context, name string) *perdure.Execution {
 	o.Helper()
 	x := o.start(ctx, name)
@@ -240,8 +241,8 @@ func labelsOf(m *dto.Metric) string {
 	return "{" + strings.Join(labels, ",") + "}"
 }
 
-// A run of three model calls and two tools changes the metrics by exactly that, and a full scrape
-// is valid.
+// A run of three model calls and two tools changes the metrics by exactly that. The text of a
+// scrape is valid.
 func TestMetricsOfAKnownRun(t *testing.T) {
 	eachStore(t, func(t *testing.T, c server.Config) {
 		registry := prometheus.NewRegistry()
@@ -304,7 +305,7 @@ func TestMetricsOfAKnownRun(t *testing.T) {
 }
 
 // Waiting work is counted by queue, with the age of the oldest item. Queues of single runs share a
-// label, and no id of a user is a label.
+// label, and no label contains a UUID.
 func TestPendingIsCountedByQueue(t *testing.T) {
 	o := observe(t, server.Config{})
 	stop := o.employ(nil) // the kinds are registered from now on
@@ -339,7 +340,7 @@ func TestPendingIsCountedByQueue(t *testing.T) {
 	}
 }
 
-// Only the operators' port serves metrics and profiles.
+// Only the operators' port serves metrics and profiles. Profiles need its token.
 func TestMetricsAreOnThePrivatePortOnly(t *testing.T) {
 	o := observe(t, server.Config{})
 	for path, want := range map[string]int{"/metrics": 200, "/debug/pprof/": 401, "/debug/pprof/cmdline": 401, "/healthz": 200, "/readyz": 200, "/api/orgs/default/agent-executions": 404} {

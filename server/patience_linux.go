@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patient tells the system to close a connection whose peer has acknowledged nothing for the time
-// vanished. A machine that disappears does not close its connections, and the system would
-// retransmit for a quarter of an hour.
+// patient is a control function for sockets. The system then closes a connection if the peer has
+// acknowledged no data for the duration vanished. A machine that disappears does not close its
+// connections, and by default the system retransmits for about a quarter of an hour.
 func patient(_, _ string, c syscall.RawConn) error {
 	var failed error
 	err := c.Control(func(fd uintptr) {

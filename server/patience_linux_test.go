@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A client that disappears is detected: unacknowledged data, or an unanswered probe on an idle
-// connection, ends the connection.
+// Connections of listeners have a limit for unacknowledged data, and probes on idle connections.
+// With these, the system closes the connection of a peer that has disappeared.
 func TestVanishedPeersAreNoticed(t *testing.T) {
 	l, err := listen("127.0.0.1:0", "--addr")
 	if err != nil {

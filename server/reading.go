@@ -11,14 +11,14 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/httpapi"
+	"github.com/perdure/perdure/internal/face/front"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sqlite"
 )
 
-// Reading serves the data directory's store to this process only, without writing. It takes no
-// lock, migrates no tables and runs no sweeps. Therefore it works on a full disk and beside a
-// server.
+// Reading serves the data directory's store to this process, without writing. It takes no lock,
+// migrates no tables and runs no sweeps. Therefore it works on a full disk, and while a server uses
+// the store.
 type Reading struct {
 	server *Server
 	front  *http.Server
@@ -38,12 +38,13 @@ func OpenReading(ctx context.Context, c Config) (*Reading, error) {
 	if err != nil {
 		return nil, err
 	}
+	look.WithoutTexts = c.StorePlain
 	s := &Server{Config: c, stop: make(chan struct{}), fatal: make(chan error, 1), token: rand.Text(), store: readStore{look}}
 	if err := s.assemble(observers{}); err != nil {
 		return nil, errors.Join(err, look.Close())
 	}
 	r := &Reading{server: s, line: newLine(), ended: make(chan error, 1)}
-	r.front = httpapi.NewServer(s.http, slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug))
+	r.front = front.NewServer(s.http, slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug))
 	go func() { r.ended <- r.front.Serve(r.line) }()
 	return r, nil
 }
@@ -84,7 +85,7 @@ func (readStore) Do(context.Context, store.Command) ([]any, error) {
 // Tidy implements [store.Store].
 func (readStore) Tidy(context.Context) error { return nil }
 
-// line is a listener within the process.
+// line is a listener for connections within the process.
 type line struct {
 	conns  chan net.Conn
 	closed chan struct{}

@@ -63,7 +63,8 @@ func (a *authority) write(path, kind string, raw []byte) string {
 	return path
 }
 
-// issue writes a certificate with the given number, and its key, to two files.
+// issue writes a certificate with the given serial number to the file cert, and its key to the file
+// key.
 func (a *authority) issue(serial int64, cert, key string) {
 	a.Helper()
 	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -86,7 +87,7 @@ func (a *authority) issue(serial int64, cert, key string) {
 	a.write(key, "PRIVATE KEY", rawKey)
 }
 
-// served returns the number of the certificate that an address serves.
+// served returns the serial number of the certificate that an address serves.
 func (a *authority) served(addr string, change ...func(*tls.Config)) (int64, error) {
 	a.Helper()
 	c := &tls.Config{RootCAs: a.pool, NextProtos: []string{"h2"}}
@@ -136,7 +137,7 @@ func TestRenewedCertificateIsServed(t *testing.T) {
 	until(9)
 }
 
-// Both ports refuse TLS versions below 1.2.
+// Both ports refuse TLS versions below 1.2 and accept 1.2 and 1.3.
 func TestOldTLSIsRefused(t *testing.T) {
 	a, dir := newAuthority(t), t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -152,8 +153,8 @@ func TestOldTLSIsRefused(t *testing.T) {
 	}
 }
 
-// Workers can connect over TLS. If ClientCA is set, they need a certificate of that authority in
-// addition to a key.
+// Workers can connect over TLS with a valid key. If ClientCA is set, they also need a certificate
+// of that authority.
 func TestWorkersOverTLS(t *testing.T) {
 	a, other, dir := newAuthority(t), newAuthority(t), t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -207,7 +208,7 @@ func registerOver(t *testing.T, o remote.Options) error {
 	return err
 }
 
-// ClientCA without a certificate of the server is an error.
+// A server with ClientCA and without its own certificate does not open.
 func TestAuthoritiesNeedTLS(t *testing.T) {
 	_, err := server.Open(t.Context(), server.Config{Data: t.TempDir(), ClientCA: newAuthority(t).file()})
 	if !perdure.IsCode(err, perdure.InvalidArgument) {

@@ -13,9 +13,10 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// A trap: text that arrived in a thousand chunks is one row after its block has closed, so the
-// database grows with the text and not with the number of chunks.
-func TestTrap29_AClosedBlockIsOneRow(t *testing.T) {
+// Text that arrived in a thousand chunks is stored as one row after its block has closed. The
+// database then grows with the text and not with the number of chunks. A reader still receives the
+// thousand records.
+func TestClosedBlockIsOneRow(t *testing.T) {
 	s := openServer(t, server.Config{Dev: true})
 	d, worker := s.Dispatch(server.DevOrg), uuid.New()
 	_, err := d.Register(t.Context(), perdure.Registration{WorkerID: worker, Queues: []string{"default"}, Agents: []perdure.KindSpec{{Kind: "agent"}}})

@@ -35,8 +35,9 @@ func (e *ears) String() string {
 	return e.all.String()
 }
 
-// The secrets of keys, and the token, appear in no log, answer or file, in any request and any
-// failure. A key's hash does not work as a key.
+// All routes and calls are requested with each key, also for objects that do not exist. The secrets
+// of keys, and the token, are then in no response, log line or file; the token is in its own file
+// only. The hash of a key does not work as a key.
 func TestSecretsOfKeysAreNowhere(t *testing.T) {
 	logged := &ears{}
 	w := newWorld(t, func(c *server.Config) {
@@ -91,8 +92,7 @@ func TestSecretsOfKeysAreNowhere(t *testing.T) {
 	}
 }
 
-// The two halves of a session appear in no log or file, and in one answer each: the cookie in the
-// header that sets it, the page's half in the body of the sign-in.
+// After a sign-in, the two halves of the session's secret are in no response, log line or file.
 func TestSecretsOfSessionsAreNowhere(t *testing.T) {
 	logged := &ears{}
 	w := newWorld(t, func(c *server.Config) {

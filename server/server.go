@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -19,10 +20,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
-	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/face"
+	"github.com/perdure/perdure/internal/face/front"
+	grpcapi "github.com/perdure/perdure/internal/face/grpc"
+	"github.com/perdure/perdure/internal/face/sse"
 	"github.com/perdure/perdure/internal/fair"
-	"github.com/perdure/perdure/internal/grpcapi"
-	"github.com/perdure/perdure/internal/httpapi"
+	eventlog "github.com/perdure/perdure/internal/log"
 	"github.com/perdure/perdure/internal/ops"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/web"
@@ -32,6 +35,9 @@ import (
 
 // DevOrg is the org of dev mode.
 const DevOrg = perdure.DefaultOrg
+
+// DefaultOrgsCPU is the default of Config.OrgsCPU.
+const DefaultOrgsCPU = 40
 
 // Config configures a server. Data is required; all other fields have a working zero value.
 type Config struct {
@@ -48,6 +54,10 @@ type Config struct {
 	// CheckBefore makes Open wait for the complete check of an embedded store that was not closed
 	// cleanly. Otherwise the check runs while the server serves, and damage ends the server.
 	CheckBefore bool
+	// StorePlain turns off the optimizations of the store. Only costs change: see *Without
+	// optimizations* in docs/operations.md. It may differ from one start to the next, and between
+	// the servers of one Store.
+	StorePlain bool
 	// NATS connects the servers of one Store, which notify each other of new data. It is one URL
 	// that begins with nats://, tls://, ws:// or wss://, or several separated by commas. Without
 	// NATS, and while it cannot be reached, servers poll the store every second. NATSCreds and
@@ -80,6 +90,10 @@ type Config struct {
 	// GoneAfter is how long a worker may take to reconnect before its agents are given to other
 	// workers; default 0.5 s.
 	GoneAfter time.Duration
+	// OrgsCPU is a percentage of the processors. While goroutines wait for a processor, the active
+	// orgs share that percentage equally. If only one org is active, it is not limited. A negative
+	// value limits nothing. Default: DefaultOrgsCPU.
+	OrgsCPU int
 	// PayloadLimit is the maximum size of one payload in bytes; default 64 MiB.
 	PayloadLimit int64
 	// QueueLimits is the maximum number of concurrent tasks by queue, for each org and over all
@@ -102,6 +116,9 @@ type Config struct {
 	Logger         *slog.Logger
 	// Version is the program's version.
 	Version string
+	// Catalog is what the program can offer by itself: its model providers and built-in tools. The
+	// API shows it, together with what workers have registered.
+	Catalog perdure.Catalog
 	// Clock is the store's time. The default is the clock of the machine (SQLite: see *Clocks* in
 	// docs/operations.md) or of the database.
 	Clock func() time.Time
@@ -115,7 +132,7 @@ type Server struct {
 	store  store.Store
 	hints  hints
 	engine *engine.Engine
-	http   http.Handler
+	http   *face.API
 	grpc   *grpcapi.Server
 	stop   chan struct{} // closed when streams must end
 	fatal  chan error
@@ -124,7 +141,7 @@ type Server struct {
 	// draining is set before the shutdown, when the server should get no more requests.
 	draining atomic.Bool
 	// streams are the streams that http.Server does not track.
-	streams httpapi.OpenStreams
+	streams sse.OpenStreams
 
 	closed sync.Once
 	tcp    net.Listener // HTTP
@@ -133,8 +150,8 @@ type Server struct {
 	ops    net.Listener
 }
 
-// Open locks the data directory and opens its store. It returns the leases of workers that ran
-// inside the previous owner. The error is an *OwnedError if another live process owns the
+// Open locks the data directory and opens its store. It releases the leases of workers that ran in
+// the process of the previous owner. The error is an *OwnedError if another live process owns the
 // directory.
 func Open(ctx context.Context, c Config) (*Server, error) {
 	if c.Logger == nil {
@@ -170,7 +187,7 @@ func (s *Server) open(ctx context.Context) error {
 		return err
 	}
 	if s.shared() {
-		return nil // the workers inside other servers still run
+		return nil // the workers in the processes of other servers still run
 	}
 	return s.engine.ReturnEmbedded(ctx)
 }
@@ -180,7 +197,7 @@ func (s *Server) assemble(watch observers) (err error) {
 	if s.hints, err = openHints(s.Config, s.store.Epoch()); err != nil {
 		return err
 	}
-	processor := fair.New(runtime.GOMAXPROCS(0))
+	processor := s.processor()
 	if err := watch.reads(s.store, s.hints.Notifier, processor); err != nil {
 		return err
 	}
@@ -196,10 +213,12 @@ func (s *Server) assemble(watch observers) (err error) {
 	}
 	log := eventlog.New(s.engine.Read(), s.store.Epoch(), s.hints.Notifier)
 	s.engine.Grown = func(g engine.Growth) bool { return log.Grown(g.Execution, g.Head, g.Records) }
-	s.http, err = httpapi.New(httpapi.Config{
-		Engine: s.engine, Log: log, Auth: access, Hosts: s.hosts(public), Origins: s.Origins, PublicURL: public, Logger: s.Logger, Version: s.Version,
-		Stop: s.stop, Streams: &s.streams, Observer: watch.http, Health: s.health, TracerProvider: s.TracerProvider,
-		StreamsPerKey: s.StreamsPerKey, StreamsPerOrg: s.StreamsPerOrg, Pages: web.Pages(), Share: processor,
+	s.http, err = face.New(face.Config{
+		Config: front.Config{
+			Engine: s.engine, Auth: access, Hosts: s.hosts(public), Origins: s.Origins, PublicURL: public, Logger: s.Logger,
+			Observer: watch.http, TracerProvider: s.TracerProvider, Stop: s.stop, StreamsPerKey: s.StreamsPerKey, Share: processor,
+		},
+		Log: log, Health: s.health, Version: s.Version, Catalog: s.Catalog, Pages: web.Pages(), Streams: &s.streams, StreamsPerOrg: s.StreamsPerOrg,
 	})
 	if err != nil {
 		return err
@@ -210,6 +229,14 @@ func (s *Server) assemble(watch observers) (err error) {
 	}
 	s.grpc = grpcapi.New(backend{s.engine}, workers{access}, s.Logger, grpcapi.Options{PayloadLimit: s.PayloadLimit, TLS: secured, Gone: s.engine.WorkerGone, Observer: watch.grpc, Health: s.health, TracerProvider: s.TracerProvider, Share: processor})
 	return nil
+}
+
+// processor returns the orgs' share of the processors; nil if nothing is limited.
+func (s *Server) processor() *fair.Share {
+	if s.OrgsCPU < 0 {
+		return nil
+	}
+	return fair.New(runtime.GOMAXPROCS(0), cmp.Or(s.OrgsCPU, DefaultOrgsCPU))
 }
 
 // secured reads the certificate and returns the TLS configuration of gRPC, or nil without TLS.
@@ -240,14 +267,14 @@ func (s *Server) fail(err error) {
 	}
 }
 
-// Dispatch returns the API for a worker in this process. The next owner of the data directory
-// returns its leases.
+// Dispatch returns the API for a worker in this process. If the process dies, the next owner of the
+// data directory releases the worker's leases.
 func (s *Server) Dispatch(org string) perdure.Dispatch { return s.engine.Dispatch(org, true) }
 
-// ServeContents lets clients of an org read content that a worker keeps, even if the worker does
-// not run. It ends when the returned function is called.
+// ServeContents lets clients of an org read content that only a worker stores, even if the worker
+// does not run. It ends when the returned function is called.
 func (s *Server) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
-	return s.engine.ServeContents(org, worker, source)
+	return s.engine.Homes().ServeContents(org, worker, source)
 }
 
 // Token returns the bearer of dev mode.
@@ -268,9 +295,9 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	front := httpapi.NewServer(s.http, slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug))
+	public := front.NewServer(s.http, slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug))
 	if s.certificate != nil {
-		front.TLSConfig = s.certificate.forListener("h2", "http/1.1")
+		public.TLSConfig = s.certificate.forListener("h2", "http/1.1")
 	}
 	var group sync.WaitGroup
 	failed := make(chan error, 4)
@@ -285,13 +312,13 @@ func (s *Server) Run(ctx context.Context) error {
 		c.CheckBeside()
 	}
 	serve("sweeps", func() error { return s.engine.Run(ctx) })
-	serve("unix socket", func() error { return front.Serve(s.unix) })
+	serve("unix socket", func() error { return public.Serve(s.unix) })
 	if s.tcp != nil {
 		serve("http", func() error {
 			if s.certificate != nil {
-				return front.ServeTLS(s.tcp, "", "")
+				return public.ServeTLS(s.tcp, "", "")
 			}
-			return front.Serve(s.tcp)
+			return public.Serve(s.tcp)
 		})
 	}
 	if s.rpc != nil {
@@ -316,7 +343,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case err = <-s.fatal:
 		s.announce(ctx, failed)
 	}
-	s.shutdown(front)
+	s.shutdown(public)
 	cancel()
 	end()
 	group.Wait()
@@ -343,7 +370,7 @@ func (s *Server) announce(ctx context.Context, failed <-chan error) {
 
 const stopWithin = 5 * time.Second
 
-func (s *Server) shutdown(front *http.Server) {
+func (s *Server) shutdown(public *http.Server) {
 	s.draining.Store(true)
 	close(s.stop)
 	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
@@ -351,8 +378,8 @@ func (s *Server) shutdown(front *http.Server) {
 	if s.rpc != nil {
 		_ = s.grpc.Shutdown(ctx)
 	}
-	if err := front.Shutdown(ctx); err != nil {
-		_ = front.Close()
+	if err := public.Shutdown(ctx); err != nil {
+		_ = public.Close()
 	}
 	s.streams.Wait() // the longest wait is for an active write
 }

@@ -26,8 +26,8 @@ func guarded() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return routes[name].needs == "" })
 }
 
-// On every route that needs a key, one half of a session is refused without the other half,
-// wherever it is sent.
+// Every route that needs a key refuses an incomplete or invalid session: one half, halves of two
+// sessions, a half in another place, and a session that was revoked or signed out.
 func TestHalfASessionOpensNothing(t *testing.T) {
 	w := newWorld(t)
 	one, two := w.signIn(w.keys["acme admin"]), w.signIn(w.keys["acme admin"])
@@ -69,8 +69,8 @@ func TestHalfASessionOpensNothing(t *testing.T) {
 	}
 }
 
-// Both halves together work like the key on every route. Requests that write must come from the
-// server's own pages.
+// Both halves of a session together permit what the key permits, on every route. Requests that
+// write are refused without an Origin header and from another origin.
 func TestASessionIsItsKey(t *testing.T) {
 	w := newWorld(t)
 	admin, client, worker, token := w.signIn(w.keys["acme admin"]), w.signIn(w.keys["acme client"]), w.signIn(w.keys["acme worker"]), w.signIn(w.Token())
@@ -111,7 +111,7 @@ func TestASessionIsItsKey(t *testing.T) {
 	}
 }
 
-// A session ends after 12 hours of the store's clock.
+// A session is refused after 12 hours of the store's clock.
 func TestASessionIsOverInTime(t *testing.T) {
 	clock := &shifted{}
 	w := newWorld(t, func(c *server.Config) { c.Clock = clock.Now })
@@ -128,8 +128,8 @@ func TestASessionIsOverInTime(t *testing.T) {
 	}
 }
 
-// A session of the token works as an operator in every org. Keys of other orgs cannot see or end
-// sessions, and keys of the org cannot see the token's.
+// A session of the token can list orgs and read every org. Keys of other orgs, and the org's key of
+// the role client, can neither see nor end the sessions of others.
 func TestSessionsOfOthersAreUnknown(t *testing.T) {
 	w := newWorld(t)
 	token, acme := w.signIn(w.Token()), w.signIn(w.keys["acme admin"])

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// browser is a browser that is signed in.
+// browser is a signed-in browser: the session's id, its cookie, and the half of the secret that the
+// page holds.
 type browser struct{ id, cookie, half string }
 
 // headers returns the headers of the browser's requests. Either half may be "" to leave it out.

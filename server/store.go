@@ -19,8 +19,11 @@ func (c *Config) shared() bool {
 // openStore opens the store that c names. It calls fatal when the store must not be written any
 // more. observer is notified of the committers' actions; it may be nil.
 func openStore(ctx context.Context, c Config, observer *store.Observer, fatal func(error)) (store.Store, error) {
+	if c.StorePlain {
+		c.Logger.Warn("the store runs without its optimizations, as --store-plain asks for")
+	}
 	if c.shared() {
-		s, err := postgres.Open(ctx, postgres.Options{URL: c.Store, Logger: c.Logger, Clock: c.Clock, Fatal: fatal, Observer: observer, AllowOff: c.StoreAllowOff})
+		s, err := postgres.Open(ctx, postgres.Options{URL: c.Store, Logger: c.Logger, Clock: c.Clock, Fatal: fatal, Observer: observer, AllowOff: c.StoreAllowOff, Plain: c.StorePlain})
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +35,7 @@ func openStore(ctx context.Context, c Config, observer *store.Observer, fatal fu
 	if len(c.StoreAllowOff) > 0 {
 		return nil, perdure.Errorf(perdure.InvalidArgument, "the settings %s are those of a database; name it by its URL, too", strings.Join(c.StoreAllowOff, ", "))
 	}
-	s, err := sqlite.Open(ctx, sqlite.Options{Path: StoreFile(c.Data), Reserve: true, CheckBeside: !c.CheckBefore, Logger: c.Logger, Clock: c.Clock, Fatal: fatal, Observer: observer})
+	s, err := sqlite.Open(ctx, sqlite.Options{Path: StoreFile(c.Data), Reserve: true, CheckBeside: !c.CheckBefore, Logger: c.Logger, Clock: c.Clock, Fatal: fatal, Observer: observer, Plain: c.StorePlain})
 	if err != nil {
 		return nil, err
 	}

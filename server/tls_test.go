@@ -72,8 +72,8 @@ func over(t *testing.T, major int, trust *x509.CertPool) *http.Client {
 	return &http.Client{Transport: web}
 }
 
-// With a certificate the API is served over TLS, in the HTTP version that the client requests.
-// Commands on the data directory need no certificate.
+// With a certificate the API is served over TLS, over HTTP/1 and HTTP/2. A client of the Unix
+// socket needs no certificate.
 func TestHTTPOverTLS(t *testing.T) {
 	cert, key, trust := certificate(t)
 	s := openServer(t, server.Config{HTTPAddr: "127.0.0.1:0", TLSCert: cert, TLSKey: key})
@@ -134,7 +134,7 @@ func stream(t *testing.T, s *server.Server, web *http.Client, id uuid.UUID) *htt
 	return res
 }
 
-// A server that stops resets the open streams and does not wait for their readers.
+// A server that stops resets its open streams and does not wait for their readers.
 func TestServerStopsWithOpenStreams(t *testing.T) {
 	data := t.TempDir()
 	s, err := server.Open(t.Context(), server.Config{Data: data, HTTPAddr: "127.0.0.1:0"})
@@ -166,7 +166,8 @@ func TestServerStopsWithOpenStreams(t *testing.T) {
 	}
 }
 
-// Over TLS the cookie cannot be set by a page without TLS or by another host.
+// Over TLS the cookie has the prefix __Host- and the attributes Secure, HttpOnly and
+// SameSite=Strict. It works only with the page's half of the session.
 func TestCookiesOverTLS(t *testing.T) {
 	cert, key, trust := certificate(t)
 	s := openServer(t, server.Config{HTTPAddr: "127.0.0.1:0", TLSCert: cert, TLSKey: key})

@@ -23,7 +23,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// spans records exported spans immediately.
+// spans returns a provider and the exporter that records its spans immediately.
 func spans(t *testing.T) (*sdktrace.TracerProvider, *tracetest.InMemoryExporter) {
 	t.Helper()
 	kept := tracetest.NewInMemoryExporter()
@@ -53,9 +53,9 @@ func attributeOf(s tracetest.SpanStub, key string) attribute.Value {
 	return attribute.Value{}
 }
 
-// One trace leads from the caller through the client, the server, its writes, the worker and the
-// tasks to every call of a model and a tool. Each span has a parent in the trace, and no span
-// contains message content.
+// One trace contains the caller, the client, the server, its writes, the worker, the tasks, and
+// every call of a model and a tool. Each span has its parent in the trace, and no attribute
+// contains the text of the messages.
 func TestOneTraceThroughEverything(t *testing.T) {
 	provider, kept := spans(t)
 	o := observe(t, server.Config{TracerProvider: provider})
@@ -117,7 +117,8 @@ func TestOneTraceThroughEverything(t *testing.T) {
 	}
 }
 
-// gone is a connection to the server that can be cut. Calls then do not arrive and return nothing.
+// gone is a connection to the server that can be cut. Calls then fail with unavailable and do not
+// reach the server.
 type gone struct {
 	perdure.Dispatch
 	cut atomic.Bool
@@ -172,8 +173,8 @@ func (g *gone) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskCla
 	return g.Dispatch.PollTasks(ctx, p)
 }
 
-// A worker is lost during a tool, and another continues in the same trace, with a link to the
-// earlier span. The lost lease is counted once for the task, and log lines name their execution.
+// A worker is lost during a tool, and another worker continues in the same trace, with a link to a
+// span of that trace. One lost lease of a task is counted. Log lines name their execution.
 func TestTraceGoesOnWhereAWorkerWasLost(t *testing.T) {
 	eachStore(t, func(t *testing.T, c server.Config) {
 		provider, kept := spans(t)
@@ -202,7 +203,7 @@ func TestTraceGoesOnWhereAWorkerWasLost(t *testing.T) {
 			t.Fatalf("the run is %s: %v", x.Status, *x.Error)
 		}
 		stopSecond()
-		way.cut.Store(false) // the worker comes back and learns that its lease is lost
+		way.cut.Store(false) // the worker reconnects and finds that its lease is lost
 		stopFirst()
 		if got := o.scrape()["perdure_leases_lost_total{work=task}"]; got != 1 {
 			t.Errorf("%v leases of tasks were lost, want 1", got)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/llm/openai"
 	"github.com/perdure/perdure/react"
@@ -37,6 +38,7 @@ type oneProcess struct {
 func newOneProcess(t testing.TB, model string) *oneProcess {
 	t.Helper()
 	p := &oneProcess{TB: t, data: t.TempDir(), kept: t.TempDir()}
+	opentest.Place(t, server.StoreFile(p.data))
 	s, err := server.Open(t.Context(), server.Config{Data: p.data, Dev: true, GRPCAddr: "127.0.0.1:0", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +117,7 @@ func (p *oneProcess) run() {
 	p.Fatal("the log ended before the run")
 }
 
-// logged counts the commits in the write-ahead log, and its bytes.
+// logged returns the number of commits in the write-ahead log, and the log's size in bytes.
 func (p *oneProcess) logged() (commits int, size int64) {
 	p.Helper()
 	raw, err := os.ReadFile(filepath.Join(p.data, "perdure.db-wal"))
@@ -133,7 +135,7 @@ func (p *oneProcess) logged() (commits int, size int64) {
 	return commits, int64(len(raw))
 }
 
-// speaking is a model that says a text in one piece.
+// speaking returns the URL of a model that returns a text in one piece.
 func speaking(t testing.TB, text string) (url string) {
 	t.Helper()
 	said, err := json.Marshal(text)
@@ -154,12 +156,12 @@ func speaking(t testing.TB, text string) (url string) {
 	return model.URL
 }
 
-// A run of one turn, whose 2 KiB the model says in one piece, is six commits: the start,
-// its claim, the model's task, the text, the end of the task with that of the text, and
-// the end of the run. The log grows by their pages, and not by room ahead.
+// A run of one turn with 2 KiB of text makes at most six commits: the start, its claim, the model's
+// task, the text, the ends of task and block, and the end of the run. The write-ahead log grows by
+// at most 420 KiB.
 func TestWhatATurnWrites(t *testing.T) {
 	p := newOneProcess(t, speaking(t, strings.Repeat("What is said. 0123456789abcdefg\n", 64)))
-	p.run() // what every run needs is there
+	p.run() // the first run also writes rows that all runs share
 	commitsBefore, before := p.logged()
 	p.run()
 	commits, size := p.logged()

@@ -9,7 +9,8 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 )
 
-// A userMessage over gRPC is checked as over HTTP, in place and as a blob.
+// An invalid userMessage over gRPC is refused, inline and as a blob, and is not stored. A valid one
+// is stored.
 func TestUserMessagesOverGRPCAreChecked(t *testing.T) {
 	s, w := serve(t, 0)
 	claim := w.start(starting(s))

@@ -162,8 +162,8 @@ func eachFence(t *testing.T, dir, data string, fn func(t *testing.T, w *Workspac
 	t.Run("none", func(t *testing.T) { fn(t, openDir(t, dir, WorkspaceOptions{DataDir: data, Unconfined: true})) })
 }
 
-// The attacks also fail for a user without privileges. If root runs the tests, this test runs them
-// as such a user.
+// TestAttacksOfAnOrdinaryUser runs the tests of attacks again as the user nobody if root runs the
+// tests.
 func TestAttacksOfAnOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // the tests already run as an ordinary user

@@ -30,7 +30,7 @@ func bash() Tool {
 		"Run a command with bash in the workspace folder. Answers its output and exit code; long output keeps its head and tail. "+
 			"Standard input is empty. Each call is a new shell. When the command ends, whatever it left running in the background is killed: "+
 			"start servers and the requests to them in one call.",
-		runBash, WithOnLost(perdure.OnLostReport),
+		runBash, WithOnLost(perdure.OnLostReport), WithNetwork(),
 		// The call's own timeout ends first. The margin leaves time to kill the command and to
 		// drain its output.
 		WithTimeout(bashTimeoutMax+30*time.Second))

@@ -54,7 +54,7 @@ func TestBashStreamsLiveAndInOrder(t *testing.T) {
 	}
 }
 
-// The two streams of a command appear in the order in which the command wrote them.
+// The result contains the lines of stdout and stderr in the order in which the command wrote them.
 func TestBashKeepsTheOrderOfBothStreams(t *testing.T) {
 	w := plainWorkspace(t)
 	var want strings.Builder
@@ -89,9 +89,8 @@ func TestBashKeepsHeadAndTailOfLongOutput(t *testing.T) {
 	}
 }
 
-// A trap: the output's tail is lost when the process ends while grandchildren still run. In this
-// test the command has ended while all its output is still in the pipe.
-func TestTrap42TailOfOutputIsNotLost(t *testing.T) {
+// The end of the output is not lost if the command ends while all its output is still in the pipe.
+func TestOutputTailSurvivesTheEndOfTheCommand(t *testing.T) {
 	w := plainWorkspace(t)
 	call := callOf(t, w, args{"command": "echo begin; head -c 60000 /dev/zero | tr '\\0' x; echo the end"})
 	leader := make(chan int, 1)
@@ -109,7 +108,7 @@ func TestTrap42TailOfOutputIsNotLost(t *testing.T) {
 	}
 }
 
-func TestTrap42MoreOutputThanAPipeHolds(t *testing.T) {
+func TestOutputLargerThanAPipe(t *testing.T) {
 	w := plainWorkspace(t)
 	call := callOf(t, w, args{"command": "head -c 3000000 /dev/zero | tr '\\0' x; echo the end"})
 	live := 0
@@ -120,9 +119,9 @@ func TestTrap42MoreOutputThanAPipeHolds(t *testing.T) {
 	}
 }
 
-// At the deadline an escaped process still holds the pipe open. The content of the pipe is read
-// nevertheless.
-func TestTrap42PipeIsEmptiedAtTheDeadline(t *testing.T) {
+// After its deadline, pump still reads what the pipe contains, although a process that escaped
+// holds the pipe open.
+func TestPipeIsDrainedAtTheDeadline(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +149,7 @@ func TestEscapedWriterDoesNotHangTheTool(t *testing.T) {
 	wantOK(t, r, "[exit code 0]")
 }
 
-func TestTrap42GrandchildrenDieWithTheCommand(t *testing.T) {
+func TestGrandchildrenAreKilledWithTheCommand(t *testing.T) {
 	w := plainWorkspace(t)
 	for name, command := range map[string]string{
 		"holds the pipe":    "sleep 60 & echo $!",
@@ -189,8 +188,8 @@ func TestBashTimeoutLeavesTimeToCleanUp(t *testing.T) {
 	wantError(t, r, "cleaned up\n[timed out after 1 s")
 }
 
-// A trap: a cancel leaves the command's child processes running.
-func TestTrap19CancelKillsChildren(t *testing.T) {
+// A cancel also kills the child processes of the command.
+func TestCancelKillsChildProcesses(t *testing.T) {
 	w := plainWorkspace(t)
 	for name, command := range map[string]string{
 		"foreground":  "echo $$; sleep 63",

@@ -10,9 +10,10 @@ import (
 	"strings"
 )
 
-// ownCaches removes the toolchains' caches from the paths that a command can write. Commands get
-// overlays in slot over the caches instead, so nobody else runs a file that a command put into a
-// cache.
+// ownCaches removes the toolchains' caches from the paths that a command can write. With mounts or
+// bubblewrap, a command gets overlays in slot over the caches. With Landlock and no mounts,
+// environment variables name caches in slot. Other users of a cache therefore do not run a file
+// that a command wrote to it.
 func (l *launch) ownCaches(slot string) error {
 	home, _ := os.UserHomeDir() // "" if there is no home directory
 	if l.method == byLandlock && !l.mounts {

@@ -48,8 +48,8 @@ func (c *commandGroup) bound() error {
 // of the sandbox child.
 func (c *commandGroup) tasks() int64 { return tasksPerProcess*c.limits.Processes + 64 }
 
-// excess describes the limit that the command exceeds, or returns "". first reports that one
-// process of the group is not part of the command.
+// excess describes the limit that the command exceeds, or returns "". If first is set, one process
+// of the group is the first process of a PID namespace, which is not part of the command.
 func (c *commandGroup) excess(first bool) string {
 	if over := c.outOfMemory(); over != "" {
 		return over

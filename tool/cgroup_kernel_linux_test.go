@@ -61,7 +61,7 @@ func TestKernelHoldsMemoryOfTheTree(t *testing.T) {
 	})
 }
 
-// Processes that leave the session end with the call, even without a PID namespace.
+// Processes that left the session are killed when the call ends, even without a PID namespace.
 func TestControlGroupEndsWhatLeavesTheSession(t *testing.T) {
 	dir, data := layout(t, "data")
 	eachBounded(t, dir, WorkspaceOptions{DataDir: data}, func(t *testing.T, w *Workspace) {
@@ -119,7 +119,7 @@ func sleepIn(t *testing.T, c *commandGroup, seconds string) *exec.Cmd {
 	return cmd
 }
 
-// A run's events say that control groups enforce its limits.
+// An event of the run says that control groups enforce its limits.
 func TestARunIsToldOfItsControlGroups(t *testing.T) {
 	dir, data := layout(t, "data")
 	w := openDir(t, dir, WorkspaceOptions{DataDir: data, Scratch: openScratch(t), Groups: openGroups(t)})

@@ -34,10 +34,10 @@ type ControlGroups struct {
 	stale []string // groups that could not be removed yet
 }
 
-// OpenControlGroups divides the control group of this process. The group must be delegated and
-// contain no other process. OpenControlGroups moves the process into a group below, enables the
-// controllers, and removes groups that an earlier process left. The error says why commands cannot
-// have control groups here.
+// OpenControlGroups divides the control group of this process. The group must be delegated, and
+// this process must be the only one in it. OpenControlGroups moves the process into a group below,
+// enables the controllers, and removes groups that an earlier process left. The error says why
+// commands cannot have control groups here.
 func OpenControlGroups() (*ControlGroups, error) {
 	here, err := ownCgroup()
 	if err != nil {

@@ -108,7 +108,8 @@ func TestTheWorkerMovesBelowItsControlGroup(t *testing.T) {
 	}
 }
 
-// A control group that contains other processes or another worker is left unchanged.
+// A control group is left unchanged if it contains another process or another worker, or does not
+// contain this process.
 func TestASharedControlGroupIsNotDivided(t *testing.T) {
 	for name, c := range map[string]struct{ own, leaf, want string }{
 		"others":         {"77\n78\n", "", "other processes"},
@@ -191,7 +192,7 @@ func TestControlGroupSaysWhichLimit(t *testing.T) {
 	}
 }
 
-// If a control group does not work, the command still runs, and the run's events say that the
+// If a control group does not work, the command still runs, and an event of the run says that the
 // watcher enforces its limits.
 func TestWatcherTakesOver(t *testing.T) {
 	for name, l := range map[string]Limits{

@@ -91,7 +91,7 @@ func (v *validator) check(raw json.RawMessage) *Result {
 // maxExplained is the largest number of faults in a result.
 const maxExplained = 100
 
-// explain returns one line for each innermost cause.
+// explain returns one line for each innermost cause of e.
 func (v *validator) explain(e *jsonschema.ValidationError) []string {
 	if len(e.Causes) > 0 {
 		var lines []string

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A schema whose check would not end, and arguments whose check would take too long, return an
-// error result.
+// Check returns an error result if the check of the schema would not end, or if the check of the
+// arguments would take too long. The result lists at most maxExplained faults.
 func TestChecksAreBounded(t *testing.T) {
 	var doubled strings.Builder
 	for i := range 32 {

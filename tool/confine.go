@@ -123,7 +123,8 @@ func unconfined(c confinement, note string) confinement {
 	return c
 }
 
-// probes caches the outcomes of probes, because the kernel does not change while a process runs.
+// probes contains the outcomes of probes. They stay valid, because the kernel does not change while
+// a process runs.
 var probes struct {
 	sync.Mutex
 	outcome map[probeKey]error
@@ -137,8 +138,8 @@ type probeKey struct {
 	data                          identity
 }
 
-// probed runs a test command under c and returns its outcome. It runs the test once per process and
-// set of properties in probeKey.
+// probed runs a test command under c and returns its outcome. For each probeKey it runs the command
+// once per process.
 func probed(c confinement) error {
 	key := probeKey{c.method, c.mounts, c.pids, c.child, c.filtered, c.sockets, c.net, c.data.identity()}
 	probes.Lock()

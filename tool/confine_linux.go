@@ -142,7 +142,7 @@ func (l *launch) prepare() error {
 	return makePoints(l.policy.Private, l.shown())
 }
 
-// shown returns the paths that are mounted above the command's own folders.
+// shown returns the paths that are mounted over the folders that only the command sees.
 func (l *launch) shown() []string {
 	shown := append(slices.Clone(l.policy.Kept), l.policy.Write...)
 	for _, c := range l.policy.Caches {
@@ -236,9 +236,8 @@ func (l *launch) group(pid int) *group {
 // close closes this process's copies of the descriptors for the child.
 func (l *launch) close() { closeAll(l.shared); l.shared = nil }
 
-// command returns the exec.Cmd that runs argv confined, in a session of its own. The session keeps
-// its process group apart from this program's, and has no terminal that the command could read or
-// write.
+// command returns the exec.Cmd that runs argv confined, in a session of its own. The command
+// therefore has its own process group, and no terminal that it could read or write.
 func (l *launch) command(argv []string) (*exec.Cmd, error) {
 	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if l.control != nil {

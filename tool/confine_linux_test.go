@@ -203,7 +203,8 @@ func TestConfinedBashCannotReachOtherProcesses(t *testing.T) {
 	})
 }
 
-// If the announced confinement fails, the command does not run.
+// If the data directory is replaced after the workspace is opened, bash returns an error and the
+// command does not run.
 func TestConfinementThatFailsRunsNothing(t *testing.T) {
 	dir, data := layout(t, "data")
 	w := openDir(t, dir, WorkspaceOptions{DataDir: data})

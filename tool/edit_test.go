@@ -52,7 +52,7 @@ func TestEditFile(t *testing.T) {
 	wantError(t, use(t, w, "edit-file", args{"path": "gone", "oldString": "a", "newString": "b"}), "Cannot edit gone: it does not exist.")
 }
 
-// An edit without replaceAll is applied only if exactly one place matches.
+// An edit without replaceAll is applied only if the old text matches at exactly one place.
 func FuzzSubstitute(f *testing.F) {
 	f.Add("a b a", "a", "c", true)
 	f.Add("aaa", "aa", "b", false)

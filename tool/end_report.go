@@ -31,8 +31,8 @@ func (s *status) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close does nothing. It does not mean that the command has ended, because the report may be
-// missing.
+// Close does nothing: the command's end is known only from a report, which may be missing when the
+// pipe closes.
 func (s *status) Close() error { return nil }
 
 func (s *status) end() (code, signal int, ok bool) {

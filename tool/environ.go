@@ -38,7 +38,7 @@ func environ(declared []string) []string {
 	return env
 }
 
-// isSecret reports whether a variable is withheld from commands even if it is declared. Secret
+// isSecret reports whether commands never get the variable name, even if it is declared. Such
 // variables are keys of providers and all variables of Perdure.
 func isSecret(name string) bool {
 	upper := strings.ToUpper(name)

@@ -60,7 +60,7 @@ func TestRenameRacesLeadNowhere(t *testing.T) {
 	}
 }
 
-// The process's own files under /proc are outside the workspace, by path and by link.
+// File tools cannot read the process's own files under /proc, by path or by symlink.
 func TestProcIsOutside(t *testing.T) {
 	w, outside := outsideFile(t)
 	t.Setenv("CANARY_API_KEY", "top secret")
@@ -85,7 +85,7 @@ func TestProcIsOutside(t *testing.T) {
 	}
 }
 
-// Patterns find only files in the workspace.
+// find and grep find only files in the workspace, whatever the pattern.
 func TestPatternsLeadNowhere(t *testing.T) {
 	w, outside := outsideFile(t)
 	if err := os.Symlink(outside, filepath.Join(w.Dir(), "link")); err != nil {
@@ -102,8 +102,8 @@ func TestPatternsLeadNowhere(t *testing.T) {
 	}
 }
 
-// A hard link to a file outside can be read, because only a user who can read the file can create
-// the link. A write replaces the link with a new file in the workspace.
+// If a file in the workspace is a hard link to a file outside, a write replaces the link with a new
+// file and leaves the file outside unchanged.
 func TestWritingLeavesOtherNamesOfAFileAlone(t *testing.T) {
 	w, outside := outsideFile(t)
 	if err := os.Link(filepath.Join(outside, "secret"), filepath.Join(w.Dir(), "hard")); err != nil {

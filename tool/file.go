@@ -114,8 +114,8 @@ var (
 	errBrokenLink = errors.New("it is a symlink to nothing")
 )
 
-// target follows symlinks and returns the path that a write to rel must replace. The path is only a
-// hint, because every access still goes through os.Root.
+// target follows symlinks and returns the path of the file that a write to rel must replace. The
+// path need not be trusted, because every access still goes through os.Root.
 func (w *Workspace) target(rel string) (string, error) {
 	real, err := filepath.EvalSymlinks(filepath.Join(w.dir, rel))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -174,7 +174,7 @@ func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 	return writeIn(parent, dir, name, data)
 }
 
-// guardSecret returns an error if rel is a secret of this program.
+// guardSecret returns an error if the file at rel is a secret of this program.
 func (w *Workspace) guardSecret(rel string) error {
 	if len(w.secrets) == 0 {
 		return nil

@@ -50,8 +50,8 @@ func TestOpenWorkspaceErrors(t *testing.T) {
 	}
 }
 
-// A trap: a symlink leads out of the workspace.
-func TestTrap41NothingLeadsOutOfTheWorkspace(t *testing.T) {
+// File tools do not leave the workspace through absolute paths, ".." or symlinks.
+func TestFileToolsStayInTheWorkspace(t *testing.T) {
 	outside := t.TempDir()
 	put(t, filepath.Join(outside, "secret"), "top secret")
 	w := plainWorkspace(t, "sub/a.txt", "inside")
@@ -199,7 +199,7 @@ func TestReadFileShowsImages(t *testing.T) {
 	wantError(t, use(t, w, "read-file", args{"path": "cut.png"}), "cut off or damaged")
 }
 
-// Opening a pipe without a writer would block forever.
+// File tools refuse a named pipe, because to open one without a writer would block forever.
 func TestFileToolsRefuseAPipe(t *testing.T) {
 	w := plainWorkspace(t)
 	if err := syscall.Mkfifo(filepath.Join(w.Dir(), "pipe"), 0o600); err != nil {

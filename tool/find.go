@@ -25,7 +25,7 @@ func find() Tool {
 	return New("find",
 		"Find files and folders of the workspace by a glob pattern, which is matched below path. "+
 			"Answers sorted paths, folders with a slash at the end, at most 500. Leaves out .git and node_modules.",
-		runFind, WithOnLost(perdure.OnLostRetry), WithTimeout(fileToolTime))
+		runFind, WithOnLost(perdure.OnLostRetry), WithReadOnly(), WithTimeout(fileToolTime))
 }
 
 func runFind(ctx context.Context, call *Call, in findArgs) (Result, error) {

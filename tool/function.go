@@ -27,6 +27,12 @@ func WithBarrier() Option { return func(t *Tool) { t.Barrier = true } }
 // WithTimeout sets the maximum duration of one attempt.
 func WithTimeout(d time.Duration) Option { return func(t *Tool) { t.Timeout = d } }
 
+// WithReadOnly marks a tool whose calls change nothing.
+func WithReadOnly() Option { return func(t *Tool) { t.ReadOnly = true } }
+
+// WithNetwork marks a tool whose calls may use the network.
+func WithNetwork() Option { return func(t *Tool) { t.Network = true } }
+
 // New creates a tool from a function. In is a struct, or a map with string keys. The schema is
 // derived from In: field names come from json tags, and a field without omitempty is required.
 // Unknown fields are refused. Descriptions come from jsonschema and jsonschema_description tags.

@@ -39,7 +39,8 @@ func (g *glob) match(rel string) bool {
 	return g.re.MatchString(rel)
 }
 
-// globParser translates a pattern to RE2, so that matching takes linear time.
+// globParser translates a pattern to a regular expression of package regexp, which matches in
+// linear time.
 type globParser struct {
 	in    string
 	at    int
@@ -100,8 +101,8 @@ func (p *globParser) literal() {
 	p.at += n
 }
 
-// stars translates a run of *. An element of two or more * matches any number of elements, and
-// consumes the slash after it.
+// stars translates a sequence of *. If an element of the pattern consists of two or more *, it
+// matches any number of elements, and stars also consumes the slash after it.
 func (p *globParser) stars() {
 	start := p.at
 	for p.at < len(p.in) && p.in[p.at] == '*' {

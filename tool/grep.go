@@ -32,7 +32,7 @@ func grep() Tool {
 	return New("grep",
 		"Search the files of the workspace line by line with a regular expression. Answers file:line:text, at most 200 lines. "+
 			"Leaves out .git, node_modules, symlinks and binary files.",
-		runGrep, WithOnLost(perdure.OnLostRetry), WithTimeout(fileToolTime))
+		runGrep, WithOnLost(perdure.OnLostRetry), WithReadOnly(), WithTimeout(fileToolTime))
 }
 
 func runGrep(ctx context.Context, call *Call, in grepArgs) (Result, error) {

@@ -62,9 +62,9 @@ func allProcs() []proc {
 	return procs
 }
 
-// group is a process group that leads its own session, with the processes that left it. Those are
-// members that changed their group, as with set -m, and descendants that left the session if they
-// were observed while their parent lived.
+// group is a process group that leads its own session, with the processes that left the group:
+// members that changed their group, as with set -m, and descendants that left the session. The
+// latter are known only if they were observed while their parent lived.
 type group struct {
 	id int
 	// first is set if the leader is the first process of a PID namespace. That process is not part

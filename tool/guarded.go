@@ -30,9 +30,9 @@ const (
 	changesShown = 10
 )
 
-// guardedPaths returns the files and folders in the workspace dir that later run outside the
-// sandbox, whether they exist or not. These are the files that git runs. If dir is the home
-// directory or a folder above it, they include startFiles.
+// guardedPaths returns the files and folders in the workspace dir that programs outside the sandbox
+// later run or read as configuration, whether they exist or not. These are git's configuration and
+// hooks. If dir is the home directory or a folder above it, startFiles are added.
 func guardedPaths(dir string) []string {
 	var paths []string
 	links, repos := repositories(dir)
@@ -55,11 +55,11 @@ func guardedPaths(dir string) []string {
 	return paths
 }
 
-// errRunsLater is the error of file tools, which run outside the sandbox.
+// errRunsLater is the error of file tools for guardedPaths. File tools run outside the sandbox.
 var errRunsLater = errors.New("programs outside of the sandbox run or obey it, so file tools do not write it")
 
 // runsLater reports whether path, in the workspace dir, is one of guardedPaths or lies in one. It
-// also reports true for paths in a repository's folder, whose files only git writes.
+// also reports true for paths in a folder .git, because only git writes files there.
 func runsLater(dir, path string) bool {
 	if rel, err := filepath.Rel(dir, path); err == nil && slices.Contains(strings.Split(rel, string(filepath.Separator)), ".git") {
 		return true
@@ -90,7 +90,7 @@ func takeSnapshot(dir string) snapshot {
 	return s
 }
 
-// changed returns the guarded paths that are new or whose state differs, relative to dir.
+// changed returns the guarded paths, relative to dir, whose state differs from the snapshot.
 func (s snapshot) changed(dir string) []string {
 	now := takeSnapshot(dir)
 	var paths []string

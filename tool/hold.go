@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// holds are the data directories that this process has opened, by the path of the first use.
+// holds contains the data directories that this process has opened, by the path of the first use.
 var holds struct {
 	sync.Mutex
 	byPath map[string]*held

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// held is a folder or file, held by a descriptor. The descriptor follows it through renames.
+// held is a folder or file that a descriptor refers to. The descriptor still refers to it after a
+// rename.
 type held struct {
 	file *os.File
 	id   identity
@@ -48,7 +49,7 @@ func (h *held) close() { h.file.Close() }
 
 func (h *held) same(other *held) bool { return h.id == other.id }
 
-// is reports whether f is the same file, under any name.
+// is reports whether f is the held file, under any name.
 func (h *held) is(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil {
@@ -72,8 +73,8 @@ func (h *held) deleted() bool {
 // path returns the folder's current path.
 func (h *held) path() (string, error) { return sandbox.PathOf(int(h.file.Fd()), h.id) }
 
-// views returns all current paths of the folder. Its own path comes first, then the paths through
-// other mounts of the folder, of a folder above it, or of a folder in it.
+// views returns all current paths of the folder: first the folder's own path, then the paths
+// through other mounts of the folder, of a folder above it, or of a folder in it.
 func (h *held) views() ([]string, error) {
 	path, err := h.path()
 	if err != nil {

@@ -4,7 +4,8 @@ package tool
 
 import "os"
 
-// held is a folder by path. This system has no descriptors of paths, and commands are not confined.
+// held is the path of a folder or file. This system has no descriptors of paths, and commands are
+// not confined.
 type held struct{ at string }
 
 func openHeld(path string) (*held, error) {

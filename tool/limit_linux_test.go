@@ -54,8 +54,8 @@ func TestLimitsAreChecked(t *testing.T) {
 	}
 }
 
-// Changes of a command to toolchain caches and to installation folders belong to its run. The run's
-// next command sees them; other runs and the user do not.
+// Changes of a command to toolchain caches and to installation folders are not visible to the user.
+// With mounts, the next command of the same run sees them, and other runs do not.
 func TestCachesAreTheRunsOwn(t *testing.T) {
 	dir, data := layout(t, "data")
 	home := filepath.Join(filepath.Dir(dir), "home")
@@ -108,8 +108,8 @@ func TestCachesShowNoDataDirectory(t *testing.T) {
 	})
 }
 
-// Commands cannot change files that later run outside the sandbox if mounts can prevent it. Changes
-// that cannot be prevented are reported.
+// With mounts or bubblewrap, commands cannot change files that are later run outside the sandbox.
+// Without them, the changes are reported.
 func TestFilesThatRunLater(t *testing.T) {
 	dir, data := layout(t, "data")
 	t.Setenv("HOME", dir)
@@ -164,7 +164,8 @@ func contentOr(path string) string {
 	return string(raw)
 }
 
-// A run's events describe the confinement of its commands once.
+// If several calls of a run open a workspace, only the first emits an event that describes the
+// confinement.
 func TestARunIsToldItsFenceOnce(t *testing.T) {
 	dir, data := layout(t, "data")
 	s := openScratch(t)
@@ -186,7 +187,7 @@ func TestARunIsToldItsFenceOnce(t *testing.T) {
 	}
 }
 
-// If confinement is required, a workspace is confined or is not opened.
+// ConfineRequire refuses a workspace that cannot be confined.
 func TestRequiredConfinement(t *testing.T) {
 	w := openWorkspace(t, WorkspaceOptions{Confine: ConfineRequire})
 	if w.Confinement() == "none" {

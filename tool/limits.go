@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Limits bound one command with all processes that it starts. 0 selects the default, a negative
-// number means no limit.
+// Limits are the limits of one command, including all processes that it starts. 0 means the
+// default, and a negative number means no limit.
 type Limits struct {
 	// OpenFiles is the maximum number of open files of each process; default 4,096.
 	OpenFiles int64
@@ -44,7 +44,7 @@ func (l Limits) filled() Limits {
 	return l
 }
 
-// Check returns an invalid_argument error if no command works under the limits.
+// Check returns an invalid_argument error if a limit is too small for any command.
 func (l Limits) Check() error {
 	for _, f := range []struct {
 		name         string

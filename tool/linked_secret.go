@@ -9,8 +9,8 @@ import (
 // linkedEntries is the maximum number of examined files in the data directory.
 const linkedEntries = 200
 
-// linkedNote returns a warning if a file that commands must not read has a second name by a hard
-// link, because a sandbox hides only known names. It returns "" if there is no such file.
+// linkedNote returns a warning if a file that commands must not read has more than one hard link,
+// because a sandbox hides only known names. It returns "" if there is no such file.
 func linkedNote(secrets []*held, data *held) string {
 	for _, secret := range secrets {
 		if n := secret.names(); n > 1 {

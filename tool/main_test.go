@@ -124,8 +124,8 @@ func wantOK(t testing.TB, r Result, parts ...string) { t.Helper(); wantText(t, r
 
 func wantError(t testing.TB, r Result, parts ...string) { t.Helper(); wantText(t, r, true, parts...) }
 
-// runDoomedWorker runs in the test binary as a worker. It records into dir and runs a command that
-// prints the pids of itself and of a grandchild.
+// runDoomedWorker is the worker in the test binary. It records process groups in dir and runs a
+// command that prints the pids of itself and of a grandchild.
 func runDoomedWorker(dir string) {
 	w, err := OpenWorkspace(dir, "", WorkspaceOptions{Unconfined: true}) // with a PID namespace no record is needed
 	if err != nil {

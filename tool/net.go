@@ -16,7 +16,8 @@ const (
 	// NetLoopback is a separate loopback interface: the processes of a command can connect only to
 	// each other.
 	NetLoopback Net = "loopback"
-	// NetNone is no network: the command cannot create sockets.
+	// NetNone is no network: the command cannot create sockets, except connected pairs of Unix
+	// sockets.
 	NetNone Net = "none"
 )
 

@@ -36,12 +36,13 @@ func reached(t *testing.T) (port string, n *atomic.Int32) {
 	return port, n
 }
 
-// families are the families of sockets that reach something outside the command.
+// families are families of sockets that can reach something outside the command.
 var families = map[string]int{
 	"inet": unix.AF_INET, "inet6": unix.AF_INET6, "netlink": unix.AF_NETLINK, "packet": unix.AF_PACKET, "vsock": unix.AF_VSOCK,
 }
 
-// With NetNone no command can create a socket, under every confinement and without one.
+// With NetNone a command can create no socket that reaches something outside it, whether it is
+// confined or not. Connected pairs of sockets and pipes still work.
 func TestNoNetworkReachesNothing(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
@@ -66,8 +67,8 @@ func TestNoNetworkReachesNothing(t *testing.T) {
 	}
 }
 
-// With NetLoopback a command can connect only to itself. If there is no network namespace, it does
-// not run.
+// With NetLoopback a command can connect only to its own sockets. If there is no network namespace,
+// the command does not run.
 func TestOwnLoopbackReachesTheCommandAlone(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)

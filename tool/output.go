@@ -25,9 +25,9 @@ type output struct {
 }
 
 // attach connects the command's streams. Without stderr, both streams share one pipe. A sandbox
-// child also gets a third pipe as descriptor 3. On it the child reports why it could not confine
-// itself and, as the first process of a PID namespace, how the command ended. The pipe closes
-// without a report when the child becomes the command.
+// child also gets a third pipe as descriptor 3. On this pipe the child reports why it could not
+// confine itself. If it is the first process of a PID namespace, it also reports how the command
+// ended. If the child becomes the command, the pipe closes without a report.
 func attach(cmd *exec.Cmd, stdout, stderr io.WriteCloser) (*output, error) {
 	o := &output{status: newStatus(), done: make(chan struct{}), heard: make(chan struct{})}
 	o.sinks = []io.WriteCloser{stdout, o.status}
@@ -68,7 +68,7 @@ func (o *output) begin() {
 }
 
 // pump copies r to sink until the end of r, or until the deadline set by drain. After the deadline
-// it still reads the content of the pipe, so that a slow sink loses nothing.
+// it reads only what the pipe already contains, so that no output is lost if sink is slow.
 func pump(sink io.WriteCloser, r *os.File) {
 	defer sink.Close()
 	buf := make([]byte, 32<<10)

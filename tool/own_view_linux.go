@@ -14,13 +14,14 @@ import (
 // ownSocketsMost is the maximum number of sockets that are covered for one command.
 const ownSocketsMost = 1000
 
-// errTooManySockets is the reason to refuse a command.
+// errTooManySockets is the reason why a command is refused if the folders that it sees contain too
+// many sockets.
 var errTooManySockets = fmt.Errorf("more than %d sockets in the workspace and the toolchains; remove some", ownSocketsMost)
 
-// ownView restricts what a command sees to the system, the toolchains and the workspace. The run's
-// caches start empty, because the users' caches are too large to search for sockets at each
-// command. ownView finds the sockets in the visible folders, because a network namespace does not
-// hide sockets with a path.
+// ownView restricts what a command sees to the system, the toolchains and the workspace. It also
+// finds the sockets in these folders, because a network namespace does not hide sockets that have a
+// path. The run's caches start empty, because the users' caches are too large to be searched for
+// sockets at each command.
 func (l *launch) ownView() (err error) {
 	l.policy.Own = true
 	for i := range l.policy.Caches {

@@ -20,11 +20,11 @@ func homeLayout(t *testing.T) (home, data string) {
 }
 
 // renameAway is a command that renames a folder above the data directory and puts an empty folder
-// in its place. An access by path then uses the empty folder.
+// in its place. The path of the data directory then names the empty folder.
 const renameAway = "mv local moved && mkdir -p local/share/perdure && ls moved"
 
 // A command that renames a folder above the data directory still cannot read the data directory.
-// Nor can the next command, for which the data directory has a new path.
+// The next command, which finds the data directory at a new path, cannot read it either.
 func TestRenamedParentHidesNothingFromTheMask(t *testing.T) {
 	home, data := homeLayout(t)
 	secret := filepath.Join("moved", "share", "perdure", "token")
@@ -64,8 +64,8 @@ func TestRenamedParentHidesNothingFromTheMask(t *testing.T) {
 	})
 }
 
-// File tools of a workspace that was opened before the rename refuse the data directory like those
-// of a workspace opened after it.
+// If a folder above the data directory is renamed, a workspace that was opened before the rename
+// and a workspace that is opened after it both refuse the data directory to file tools.
 func TestRenamedDuringACallHidesNothingFromFileTools(t *testing.T) {
 	home, data := homeLayout(t)
 	w := openDir(t, home, WorkspaceOptions{DataDir: data})
@@ -103,7 +103,7 @@ func inMountNamespace(t *testing.T, name string) {
 
 // A second mount of the data directory, of a folder above it, or of a folder in it does not show
 // its content.
-func TestRenamedOrNotSecondMountsShowNothing(t *testing.T) {
+func TestSecondMountsHideTheDataDirectory(t *testing.T) {
 	if os.Getenv(mountedVar) == "" {
 		inMountNamespace(t, t.Name())
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// privatePaths are the folders that programs share, such as /tmp. Each run has its own folders at
-// these paths.
+// privatePaths are the folders that programs share, such as /tmp. Each run has folders of its own
+// at these paths.
 var privatePaths = sandbox.PrivatePaths
 
 // systemPaths are the parts of the system that every program needs.
@@ -49,8 +49,8 @@ func privateFolder(dir, path string) (private, error) {
 	return private{Path: path, Source: source}, nil
 }
 
-// keptPaths returns the paths below places that commands still need: the resolver's configuration,
-// this user's home, and the folders of programs and toolchains.
+// keptPaths returns the paths below places that commands need: the resolver's configuration, this
+// user's home, and the folders of programs and toolchains.
 func keptPaths(places []string) []string {
 	var kept []string
 	if home, err := os.UserHomeDir(); err == nil && below(home, places) && !belowPrivate(home) {

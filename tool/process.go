@@ -123,8 +123,8 @@ func (e *ending) describe(state *os.ProcessState) {
 	e.code = state.ExitCode()
 }
 
-// child is a started process whose exit is detected before it is reaped. Until then no other
-// process can have its pid or its group id.
+// child is a started process. Its exit is detected before the process is reaped, so until then no
+// other process can have its pid or its group id.
 type child struct {
 	pid     int
 	exited  chan struct{}
@@ -132,8 +132,8 @@ type child struct {
 	state   chan *os.ProcessState
 }
 
-// start starts cmd from a thread that lives as long as the process, because the kernel sends the
-// parent-death signal when the forking thread ends.
+// start starts cmd from a thread that exists until the process ends, because the kernel sends the
+// parent-death signal when the thread that forked ends.
 func start(cmd *exec.Cmd) (*child, error) {
 	c := &child{exited: make(chan struct{}), release: make(chan struct{}), state: make(chan *os.ProcessState, 1)}
 	started := make(chan error)
@@ -210,7 +210,7 @@ func (c *child) wait(ctx context.Context, w watched, out *output) (end ending) {
 	}
 }
 
-// finish handles the ordinary end of a command. It waits at most drainGrace for output of
+// finish handles a command that ended by itself. It waits at most drainGrace for output of
 // background processes, then kills those processes and returns their number.
 func (c *child) finish(ctx context.Context, g *group, out *output) int {
 	if g.alive() > 0 {

@@ -16,7 +16,7 @@ func wantMissing(t *testing.T, path string) {
 	}
 }
 
-// A command cannot trace, read or write another process of its user.
+// A command cannot trace another process of its user, and cannot read or write its memory.
 func TestOtherProcessesAreNotTraced(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
@@ -52,7 +52,8 @@ func TestOtherProcessesAreNotTraced(t *testing.T) {
 	}
 }
 
-// Processes that leave the session die with the call if a PID namespace contains them.
+// With a PID namespace or bubblewrap, processes that leave the session are killed when the call
+// ends.
 func TestWhatACommandLeavesDiesWithTheCall(t *testing.T) {
 	dir, data := layout(t, "data")
 	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
@@ -66,8 +67,9 @@ func TestWhatACommandLeavesDiesWithTheCall(t *testing.T) {
 	})
 }
 
-// The end of a command is reported correctly, even through the first process of a PID namespace.
-func TestEndsAreToldUnderEveryFence(t *testing.T) {
+// A command's exit code is reported in every confinement. With Landlock, the signal that ended it
+// is reported, too, even through the first process of a PID namespace.
+func TestCommandEndIsReportedInEveryConfinement(t *testing.T) {
 	dir, data := layout(t, "data")
 	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
 		wantError(t, sh(t, w, "exit 7"), "[exit code 7]")
@@ -80,7 +82,7 @@ func TestEndsAreToldUnderEveryFence(t *testing.T) {
 	})
 }
 
-// Commands cannot read or write terminals of the user's other programs.
+// Commands cannot open terminals of the user's other programs.
 func TestTerminalsOfOthersAreOutOfReach(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
@@ -96,8 +98,9 @@ func TestTerminalsOfOthersAreOutOfReach(t *testing.T) {
 	})
 }
 
-// Commands cannot write to named pipes outside, because a service may execute what it reads from
-// one. bubblewrap's read-only mounts do not prevent it, as documented in the table.
+// With Landlock, commands cannot open a named pipe outside for writing. A service might execute
+// what it reads from the pipe. bubblewrap's read-only mounts do not prevent this, as
+// docs/security.md says.
 func TestNamedPipesOutsideAreNotWritten(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)

@@ -36,7 +36,7 @@ func readFile() Tool {
 	return New("read-file",
 		"Read a text file of the workspace, with line numbers: each line is its number, a tab, and the text. "+
 			"Reads up to 2000 lines from offset on and says how to read on. Images (PNG, JPEG, GIF, WebP) are shown.",
-		runRead, WithOnLost(perdure.OnLostRetry), WithTimeout(fileToolTime))
+		runRead, WithOnLost(perdure.OnLostRetry), WithReadOnly(), WithTimeout(fileToolTime))
 }
 
 func runRead(ctx context.Context, call *Call, in readArgs) (Result, error) {

@@ -29,8 +29,7 @@ func secretReads(path string) []string {
 	}
 }
 
-// Commands and file tools cannot read a worker's secret file beside the workspace, in the workspace
-// or in a cache.
+// Commands cannot read a worker's secret file beside the workspace or in it.
 func TestSecretFilesAreNotRead(t *testing.T) {
 	for _, place := range []string{"etc", "ws/etc"} {
 		t.Run(place, func(t *testing.T) {
@@ -52,8 +51,8 @@ func TestSecretFilesAreNotRead(t *testing.T) {
 	}
 }
 
-// If a command renames the folder of a secret or replaces the secret, the next command still cannot
-// read it.
+// If the folder of a secret is renamed and another file is put at the secret's path, neither file
+// can be read: commands cannot read the secret, and file tools refuse both files.
 func TestRenamedSecretFilesStayHidden(t *testing.T) {
 	dir, data := layout(t, "data")
 	secret := secretFile(t, filepath.Join(dir, "etc"), "worker.key")
@@ -79,7 +78,7 @@ func TestRenamedSecretFilesStayHidden(t *testing.T) {
 	})
 }
 
-// A file tool recognizes a secret by its inode, under any name.
+// File tools recognize a secret by its inode, so they refuse it under the name of a hard link, too.
 func TestFileToolsKnowASecretByAnotherName(t *testing.T) {
 	dir, data := layout(t, "data")
 	secret := secretFile(t, filepath.Join(filepath.Dir(dir), "etc"), "worker.key")
@@ -90,7 +89,8 @@ func TestFileToolsKnowASecretByAnotherName(t *testing.T) {
 	wantError(t, use(t, w, "read-file", args{"path": "hard"}), errSecret.Error())
 }
 
-// Commands cannot see the command lines of other processes, which may contain a key.
+// With a PID namespace or bubblewrap, commands cannot see the command lines of other processes,
+// which may contain a key. With mounts but without a PID namespace, a note says that they can.
 func TestCommandLinesOfOthersAreNotSeen(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "read x", "--key", "key-on-a-command-line")
 	in, err := cmd.StdinPipe()

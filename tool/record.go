@@ -9,9 +9,9 @@ import (
 	"strconv"
 )
 
-// Recorder returns a function for Call.Record that writes one file per process group to dir.
-// KillRecorded uses the files to kill groups whose worker died. The function creates dir. If it
-// cannot write a file, the group still runs, and the error is logged.
+// Recorder returns a function for Call.Record. The function creates dir and writes one file per
+// process group to it. KillRecorded uses the files to kill groups whose worker died. If the
+// function cannot write a file, the group still runs, and the error is logged.
 func Recorder(dir string) func(pgid int) (forget func()) {
 	return func(pgid int) func() {
 		path := filepath.Join(dir, strconv.Itoa(pgid))
@@ -34,9 +34,9 @@ func note(dir, path string, pgid int) error {
 }
 
 // KillRecorded kills the process groups that an earlier process recorded in dir and did not forget,
-// and removes their records. Call it at the start, before anything is recorded. It does not kill a
-// group whose id now belongs to other processes. It returns the number of groups that were alive.
-// If dir does not exist, it returns 0.
+// removes their records, and returns the number of groups that were alive. It does not kill a group
+// whose id now belongs to other processes. Call it at the start, before anything is recorded. If
+// dir does not exist, it returns 0.
 func KillRecorded(dir string) (killed int, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,9 +13,9 @@ func mark(pgid int) string {
 }
 
 // isSame reports whether the group pgid is the one that was marked. The leader has usually died
-// with its worker while other members still run. Its pid is not reused while the group or the
-// session has members. Therefore members that are older than the leader prove that the pid was
-// reused.
+// with its worker, while other members still run. As long as the group or the session has members,
+// the leader's pid is not reused. Therefore members that started before the marked leader prove
+// that the pid was reused.
 func isSame(pgid int, marked string) bool {
 	var boot string
 	var start uint64

@@ -27,10 +27,10 @@ type repoSearch struct {
 	repos []string
 }
 
-// repositories returns the folders from which git reads configuration and hooks in dir and up to
-// reposDepth below it. The result repos contains folders named .git, bare repositories, and folders
-// of submodules and worktrees. It contains dir/.git even if that does not exist. The result links
-// contains the paths named .git that do not exist or are not folders. A file there leads git to
+// repositories returns the folders from which git reads configuration and hooks, in dir and in
+// folders up to reposDepth below it. repos are folders named .git, bare repositories, and folders
+// of submodules and worktrees. They include dir/.git, even if it does not exist. links are the
+// paths named .git that do not exist or are not folders; a file or symlink there leads git to
 // another folder.
 func repositories(dir string) (links, repos []string) {
 	s := &repoSearch{dir: dir, left: reposEntries}

@@ -17,8 +17,8 @@ func gitRepo(t *testing.T, dir, ran string) {
 	}
 }
 
-// A command that plants a program for git outside the sandbox fails or is reported, under every
-// confinement and without one.
+// If a command plants a program that git would run outside the sandbox, the result reports the
+// change, whether the command is confined or not.
 func TestNoCommandPlantsARepositoryUnseen(t *testing.T) {
 	attacks := map[string]string{
 		"a file that leads elsewhere": "mv .git old && mv evil/.git led && echo 'gitdir: led' > .git",
@@ -42,7 +42,7 @@ func TestNoCommandPlantsARepositoryUnseen(t *testing.T) {
 	}
 }
 
-// A change in a repository to which a file, a submodule or a worktree leads is reported.
+// A change in a repository to which a .git file leads is reported.
 func TestChangesOfLinkedRepositoriesAreTold(t *testing.T) {
 	w := openWorkspace(t, WorkspaceOptions{Unconfined: true})
 	gitRepo(t, filepath.Join(w.Dir(), "real"), "/dev/null")
@@ -53,7 +53,8 @@ func TestChangesOfLinkedRepositoriesAreTold(t *testing.T) {
 	wantOK(t, sh(t, w, "echo '[core]' >> elsewhere/config"), "[changed: ", "elsewhere/config")
 }
 
-// File tools run outside the sandbox, and do not write files that programs later run.
+// File tools do not write files that programs outside the sandbox later run, because file tools
+// themselves run outside it.
 func TestFileToolsWriteNothingThatRunsLater(t *testing.T) {
 	w := openWorkspace(t, WorkspaceOptions{})
 	t.Setenv("HOME", w.Dir())

@@ -45,8 +45,8 @@ func TestACommandOfRootIsNoRoot(t *testing.T) {
 	})
 }
 
-// Under every confinement and without one, no command can create sockets that bypass its network,
-// such as sockets to the host of a virtual machine.
+// Whether a command is confined or not, it cannot create sockets of families that bypass its
+// network, such as sockets to the host of a virtual machine.
 func TestOtherFamiliesAreDenied(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)

@@ -40,7 +40,7 @@ type scratchRun struct {
 }
 
 // scratchFolders are the folders of a run that one command uses. Concurrent commands share dir, but
-// not slot. Both exist as long as the run.
+// each has its own slot. Both folders exist as long as the run.
 type scratchFolders struct {
 	dir, slot string
 	release   func()
@@ -116,7 +116,7 @@ func (s *Scratch) Drop(run string) {
 }
 
 // take returns the folders of run for one command. The caller must call release when the command
-// has ended. Without a run or a Scratch, the folders belong to the command alone.
+// has ended. Without a run or a Scratch, no other command uses the folders.
 func (s *Scratch) take(run string) (scratchFolders, error) {
 	if s == nil || run == "" {
 		dir, err := os.MkdirTemp(os.TempDir(), "perdure-call-")
@@ -161,8 +161,8 @@ func (s *Scratch) of(run string) (*scratchRun, error) {
 	return r, nil
 }
 
-// first reports whether this is its first call with run and boundBy. Without a Scratch, a run or
-// its folder it returns false.
+// first reports whether this is the first call with run and boundBy. Without a Scratch or a run, or
+// if the run's folder cannot be created, it returns false.
 func (s *Scratch) first(run, boundBy string) bool {
 	if s == nil || run == "" {
 		return false

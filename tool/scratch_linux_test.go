@@ -17,8 +17,8 @@ func openScratch(t *testing.T) *Scratch {
 	return s
 }
 
-// /tmp, /var/tmp, /run and /dev/shm belong to a run. The run's next command sees their files;
-// another run and this process do not.
+// $TMPDIR belongs to a run. With mounts or bubblewrap, /tmp, /var/tmp, /run and /dev/shm belong to
+// it, too. The run's next command sees the files there; another run and this process do not.
 func TestTemporaryFoldersAreTheRunsOwn(t *testing.T) {
 	dir, data := layout(t, "data")
 	s := openScratch(t)
@@ -95,7 +95,7 @@ func TestTemporaryFoldersEndWithTheRun(t *testing.T) {
 	gone(call, true)
 }
 
-// The next start removes the folders of a killed process, and keeps the folders of a running
+// OpenScratch removes the folders of a process that was killed, and keeps the folders of a running
 // process.
 func TestTemporaryFoldersOfDeadProcessesAreSwept(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())

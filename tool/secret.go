@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// errSecret is the error of file tools.
+// errSecret is the error of file tools for a secret.
 var errSecret = errors.New("it holds a secret of this program, which tools do not touch")
 
-// secretFiles are the files that this process withholds from tools, by configured path. A path has
-// several files if its file was replaced, so that a command cannot expose an older file by a
-// rename.
+// secretFiles are the files that tools of this process cannot read, by configured path. If the file
+// at a path was replaced, the path has several files, because a command could otherwise expose an
+// older file by a rename.
 var secretFiles struct {
 	sync.Mutex
 	byPath map[string][]*held
@@ -31,7 +31,8 @@ func HoldSecrets(paths []string) error {
 	return err
 }
 
-// holdSecrets returns the files that paths name now or named before.
+// holdSecrets returns the files that paths name now, and those that they named before and that
+// still exist.
 func holdSecrets(paths []string) ([]*held, error) {
 	secretFiles.Lock()
 	defer secretFiles.Unlock()
@@ -54,7 +55,7 @@ func holdSecrets(paths []string) ([]*held, error) {
 	return all, nil
 }
 
-// rehold returns known with the file at path added and deleted files removed.
+// rehold returns known without the deleted files and with the file that is now at path.
 func rehold(path string, known []*held) ([]*held, error) {
 	known = slices.DeleteFunc(known, func(h *held) bool {
 		gone := h.deleted()

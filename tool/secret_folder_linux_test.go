@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A folder of secrets, such as another server's data directory, is protected like a file. It may be
-// beside the workspace, in the workspace, or contain other secrets.
+// Commands cannot read a folder of secrets, such as another server's data directory. The folder may
+// be beside the workspace or in it, and may contain other secrets.
 func TestSecretFoldersAreNotRead(t *testing.T) {
 	for _, place := range []string{"other", "ws/other"} {
 		t.Run(place, func(t *testing.T) {

@@ -39,6 +39,15 @@ func Lookup(names []string) (Set, error) {
 	return known.Pick(names)
 }
 
+// Infos describes tools for clients, in their order.
+func Infos(tools ...Tool) []perdure.ToolInfo {
+	all := make([]perdure.ToolInfo, len(tools))
+	for i, t := range tools {
+		all[i] = perdure.ToolInfo{Name: t.Name, Description: t.Description, InputSchema: t.Schema, ReadOnly: t.ReadOnly, Network: t.Network}
+	}
+	return all
+}
+
 // Set is an ordered collection of tools with different names. The zero Set is empty.
 type Set struct {
 	names  []string

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// knocks counts the connections and messages that reach a test's sockets.
+// knocks is the number of connections and messages that reach a test's sockets.
 type knocks struct{ n atomic.Int32 }
 
 // stream listens at name until the end of the test.
@@ -98,7 +98,7 @@ func socketNames(t *testing.T, workspace string) []string {
 	return append(names, fmt.Sprintf("@perdure-test-%d", os.Getpid()))
 }
 
-// tryOutside checks that the attacks succeed without confinement.
+// tryOutside checks that the attacks succeed outside the sandbox.
 func tryOutside(t *testing.T, program string, k *knocks, attacks [][]string) {
 	t.Helper()
 	for _, a := range attacks {
@@ -111,7 +111,7 @@ func tryOutside(t *testing.T, program string, k *knocks, attacks [][]string) {
 	}
 }
 
-// socketAttacks listens at all names and returns the attacks on each.
+// socketAttacks listens at all socketNames and returns the attacks on each of these sockets.
 func socketAttacks(t *testing.T, workspace string, k *knocks) (attacks [][]string) {
 	t.Helper()
 	for _, name := range socketNames(t, workspace) {
@@ -122,7 +122,7 @@ func socketAttacks(t *testing.T, workspace string, k *knocks) (attacks [][]strin
 	return attacks
 }
 
-// wantNoneReached runs the attacks as commands and fails if one reaches its socket.
+// wantNoneReached runs each attack as a command and checks that it fails.
 func wantNoneReached(t *testing.T, w *Workspace, program string, attacks [][]string) {
 	t.Helper()
 	for _, a := range attacks {
@@ -158,7 +158,7 @@ func socketAttacksBeside(t *testing.T, workspace string, k *knocks) (attacks [][
 	return [][]string{{"stream", name}, {"high-bits", name}, {"datagram", name + "-d"}, {"raw-pair", name + "-d"}, {"stream", "@" + name}}
 }
 
-// With SocketsOwn, commands can use sockets among themselves and reach no other socket.
+// With SocketsOwn, a command can connect to its own sockets and to no others.
 func TestOwnSocketsAreAllThatACommandReaches(t *testing.T) {
 	dir, data := layout(t, "ws/data")
 	program := attacker(t, dir)
@@ -185,7 +185,7 @@ func TestOwnSocketsAreAllThatACommandReaches(t *testing.T) {
 	}
 }
 
-// If separate sockets are not available, the command is refused instead of run without the limit.
+// If commands cannot have sockets of their own, SocketsOwn refuses the command.
 func TestOwnSocketsWithoutAFenceAreRefused(t *testing.T) {
 	for name, o := range map[string]WorkspaceOptions{"unconfined": {Unconfined: true}, "no bubblewrap": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -288,7 +288,7 @@ func TestForeignCallsEndTheCommand(t *testing.T) {
 	})
 }
 
-// A command does not inherit open files of this process, even if they are inheritable.
+// A command inherits no open file of this process, even if the descriptor is inheritable.
 func TestInheritedDescriptorsAreClosed(t *testing.T) {
 	dir, data := layout(t, "data")
 	f, err := os.Open(filepath.Join(data, "token"))

@@ -22,6 +22,9 @@ type Tool struct {
 	// Barrier says that calls of this tool do not overlap other calls of the same message. All
 	// calls of the message keep their order around it.
 	Barrier bool
+	// ReadOnly says that a call changes nothing, and Network that a call may use the network. They
+	// inform people and programs, and enforce nothing.
+	ReadOnly, Network bool
 	// Timeout is the maximum duration of one attempt. The caller applies it. 0 means none.
 	Timeout time.Duration
 	// Run executes a call. Outcomes that a model can read and act on, including failures, are

@@ -45,9 +45,9 @@ func memoryLimitFiles() []string {
 	return files
 }
 
-// usage returns the total usage of the members. Pages that processes share after a fork first count
-// for each process. If that sum exceeds the limit, usage reads the proportional share of each
-// process, which is slower.
+// usage returns the total usage of the members. It first sums the private memory of each process,
+// where pages that processes share after a fork count for each of them. If that sum exceeds the
+// limit, usage reads the proportional share of each process, which is slower.
 func (g *group) usage(l Limits) usage {
 	members := g.members()
 	u := usage{processes: int64(len(members))}

@@ -21,9 +21,9 @@ var skippedFolders = []string{".git", "node_modules"}
 // slashes.
 type visit func(rel string, entry fs.DirEntry) error
 
-// walk visits the entries below the folder start in the order of their names, each folder before
-// its content. It follows no symlinks, and leaves out skippedFolders, the data directory and
-// folders that cannot be read. It returns the context's cause when ctx is done.
+// walk visits the entries below the folder start in the order of their names, and each folder
+// before its content. It does not follow symlinks, and leaves out skippedFolders, the data
+// directory and folders that cannot be read. If ctx is done, it returns the context's cause.
 func (w *Workspace) walk(ctx context.Context, start string, fn visit) error {
 	err := w.walkFolder(ctx, start, "", fn)
 	if errors.Is(err, errEnough) {

@@ -153,7 +153,7 @@ func (o WorkspaceOptions) check() error {
 	return o.Limits.Check()
 }
 
-// keepOut opens the data directory and finds its paths in the workspace.
+// keepOut opens the data directory and determines its paths in the workspace.
 func (w *Workspace) keepOut(dataDir string) error {
 	cannot := func(err error) error {
 		return perdure.FieldErrorf("dataDir", "%s cannot be opened: %s", dataDir, reason(err))
@@ -177,7 +177,7 @@ func (w *Workspace) keepOut(dataDir string) error {
 	return nil
 }
 
-// keepOutOfFolders finds the secrets that are folders in the workspace.
+// keepOutOfFolders determines the paths of secrets that are folders in the workspace.
 func (w *Workspace) keepOutOfFolders() error {
 	for _, h := range w.secrets {
 		if !h.folder() {

@@ -1,6 +1,6 @@
 import { defineConfig } from "@playwright/test";
 
-/** The pages in a real browser, against the real server with scripted models. */
+/** The pages in a real browser, with the real server and scripted models. */
 export default defineConfig({
   testDir: "e2e",
   outputDir: "test-results",

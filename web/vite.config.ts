@@ -1,8 +1,8 @@
 import tailwindcss from "@tailwindcss/vite";
 import { defineConfig } from "vite";
 
-// The built files are committed, and a test compares them with a new build:
-// nothing in them may depend on when or where they are built.
+// The built files are committed, and a test compares them with a new build. So their content
+// must not depend on the time or place of the build.
 export default defineConfig({
   root: "app",
   plugins: [tailwindcss()],
@@ -12,11 +12,12 @@ export default defineConfig({
     emptyOutDir: true,
     target: "es2022",
     sourcemap: false,
-    assetsInlineLimit: 0, // the page's policy allows no data: but for images of a conversation
+    assetsInlineLimit: 0, // the page's policy allows data: only for images of a conversation
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     rollupOptions: {
-      // Libraries mark modules "use client" for servers that render; there is none.
+      // Libraries mark modules with "use client" for server-side rendering, which is not used
+      // here.
       onwarn: (warning, warn) => {
         if (warning.code !== "MODULE_LEVEL_DIRECTIVE") warn(warning);
       },

@@ -8,10 +8,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// appendedBefore looks for an entry that an earlier run of the function appended before it was
-// entered again. If an entry has the same key, appendedBefore returns its id; the entry replaces
-// the new one, and later entries follow it. An equal entry without a key is probably a duplicate by
-// mistake, and is reported.
+// appendedBefore returns the id of an entry with the key of e that was stored after the newest
+// checkpoint, before the function was entered again. That entry becomes the leaf, and e is not
+// appended. Without such an entry, appendedBefore returns uuid.Nil. An equal entry without a key
+// was probably appended twice by mistake: appendedBefore reports it, and e is appended.
 func (r *run) appendedBefore(e perdure.Entry) (uuid.UUID, error) {
 	if e.Key == "" && !r.reports() || !e.OnPath() {
 		return uuid.Nil, nil
@@ -39,8 +39,8 @@ func (r *run) appendedBefore(e perdure.Entry) (uuid.UUID, error) {
 	return uuid.Nil, nil
 }
 
-// reports reports whether suspected mistakes are to be reported: if Config.Report is set, or if
-// goroutines are never parked, which is a mode for development.
+// reports reports whether the run reports suspected mistakes of the agent's code. It does if
+// Config.Report is set, or if the worker parks no goroutines, which is a mode for development.
 func (r *run) reports() bool { return r.w.Parked < 0 || r.w.Report != nil }
 
 func (r *run) report(e, stored perdure.Entry) {
@@ -52,8 +52,8 @@ func (r *run) report(e, stored perdure.Entry) {
 	}
 }
 
-// storedSince returns the entries that were stored between the checkpoint and the entry of the
-// function. There are none on the first entry.
+// storedSince returns the entries that were stored after the newest checkpoint and before the
+// function was entered. When the function is entered for the first time, there are none.
 func (r *run) storedSince() ([]perdure.Entry, error) {
 	leaf := r.enteredAt
 	if leaf == nil || r.ckptLeaf != nil && *leaf == *r.ckptLeaf {

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// line is a dispatch whose reconnects the test controls.
+// line is a dispatch whose reconnects are the values that the test sends to a channel.
 type line struct {
 	perdure.Dispatch
 	again chan struct{}
@@ -16,8 +16,8 @@ type line struct {
 
 func (l line) Reconnected() <-chan struct{} { return l.again }
 
-// TestAWorkerBeatsWhenItsConnectionIsBack checks that leases are renewed at once after a reconnect,
-// because the server may consider the worker lost.
+// TestAWorkerBeatsWhenItsConnectionIsBack checks that the worker renews the lease of an execution
+// after a reconnect, without a periodic heartbeat.
 func TestAWorkerBeatsWhenItsConnectionIsBack(t *testing.T) {
 	b := newBench(t, time.Hour) // no periodic heartbeat
 	entered, goOn := make(chan struct{}), make(chan struct{})

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// attempt is one attempt of a task, and the TaskContext of its code.
+// attempt is one attempt of a task. It is also the TaskContext that the task's code receives.
 type attempt struct {
 	context.Context
 	live   context.Context
@@ -25,15 +25,16 @@ type attempt struct {
 	stream *stream
 	span   begun
 
-	kept bool // the result is in Config.Results; used only by main's goroutine
+	kept bool // the result is stored in Config.Results; only the goroutine of main uses the field
 
-	silence *time.Timer // ends an attempt whose code shows no sign of life; nil without a limit
+	// silence cancels the attempt after its heartbeat timeout. It is nil without such a timeout.
+	silence *time.Timer
 
 	mu       sync.Mutex // guards the fields below
 	progress json.RawMessage
-	signs    int // number of the code's signs of life
-	told     int // signs reported in the last heartbeat
-	acked    int // signs that the server knows
+	signs    int // number of calls of Heartbeat and Progress
+	told     int // value of signs at the last heartbeat sent
+	acked    int // value of signs that the server has acknowledged
 	renew    leaseClock
 }
 
@@ -45,7 +46,8 @@ var errAttemptTimeout = errors.New("the attempt took longer than its timeout")
 // errSilent is the cause of an attempt that exceeded its heartbeat timeout.
 var errSilent = errors.New("the code gave no sign of itself for longer than the heartbeat timeout")
 
-// startAttempt runs a claimed task. The claim holds a task slot, which the attempt releases.
+// startAttempt runs the code of a claimed task in a new goroutine. The claim occupies a task slot,
+// which the attempt releases at its end.
 func (w *Worker) startAttempt(live context.Context, c perdure.TaskClaim) {
 	w.work.Add(1)
 	a := &attempt{live: live, w: w, claim: c, renew: w.newLease(c.LeaseFor)}
@@ -65,7 +67,7 @@ func (w *Worker) startAttempt(live context.Context, c perdure.TaskClaim) {
 func (a *attempt) main() {
 	defer func() {
 		a.cancel(nil)
-		a.span.end(nil) // has no effect if the span has ended with its outcome
+		a.span.end(nil) // has no effect if end has already ended the span
 		if a.silence != nil {
 			a.silence.Stop()
 		}
@@ -81,7 +83,8 @@ func (a *attempt) main() {
 		defer stop.Stop()
 	}
 	def, ok := a.w.tasks[a.claim.Task.Kind]
-	// Begin nothing during a drain, and nothing that another worker may also have to run.
+	// Give the task back if the worker has no code for it, drains, or has little of the lease left.
+	// Another worker may get the task when the lease expires.
 	if !ok || a.w.isDraining() || a.renewed().late() {
 		a.giveBack(false)
 		return
@@ -91,7 +94,7 @@ func (a *attempt) main() {
 	case errors.Is(cause, errShutdown):
 		a.giveBack(true)
 	case errors.Is(cause, agent.ErrLeaseLost), perdure.IsCode(cause, perdure.LeaseLost):
-		// Another worker has the task; the outcome of this attempt is dropped.
+		// Another worker may have the task; the outcome of this attempt is dropped.
 		a.w.Observer.leaseLost(true)
 	default:
 		failure := a.failure(err, cause)
@@ -104,7 +107,8 @@ func (a *attempt) main() {
 func (a *attempt) call(def agent.TaskDefinition) (result json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			// The error may become a tool's result in a conversation, so it has no stack.
+			// The error may become a tool result in a conversation, so it does not contain the
+			// stack.
 			a.log().Error("task code panicked", "panic", v, "stack", string(debug.Stack()))
 			err = &perdure.TaskError{Code: "panic", Message: fmt.Sprintf("panic: %v", v)}
 		}
@@ -119,7 +123,7 @@ func codeOf(failure *perdure.TaskError) perdure.Code {
 	return failure.Code
 }
 
-// failure returns how the attempt failed; nil if it did not.
+// failure returns the error with which the attempt failed, or nil if it succeeded.
 func (a *attempt) failure(err, cause error) *perdure.TaskError {
 	switch {
 	case err == nil:
@@ -134,8 +138,8 @@ func (a *attempt) failure(err, cause error) *perdure.TaskError {
 	return failureOf(err)
 }
 
-// end delivers the outcome until the server has accepted or refused it. If this wakes an execution
-// whose goroutine is parked here, the goroutine continues at once.
+// end sends the outcome until the server has accepted or refused it. The reply may hold a claim on
+// an execution whose goroutine is parked here; end then continues that goroutine at once.
 func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 	f := perdure.TaskFinish{WorkerID: a.w.ID, Lease: a.claim.Lease, Error: failure}
 	if failure == nil {
@@ -144,9 +148,9 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 		}
 		f.Result = perdure.Inline(result)
 	}
-	// A heartbeat that crosses the end reports a lost lease, because the attempt has ended. Only
-	// the reply to the end is authoritative, and it may hold a claim. So the delivery does not stop
-	// with the attempt's context.
+	// A heartbeat sent while the attempt ends is answered with a lost lease, because the attempt is
+	// over. Only the reply to the end counts, and it may hold a claim. So the delivery continues
+	// when the attempt's context is cancelled.
 	var reply perdure.FinishReply
 	err := a.w.called(a.span.in(a.live), "finish", func(ctx context.Context) (err error) {
 		reply, err = a.deliver(ctx, f)
@@ -160,7 +164,8 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 		a.log().Info("the outcome of a task came too late")
 	default:
 		if perdure.IsCode(err, notStored) {
-			a.w.Observer.notStored(true) // the lease expires
+			// the lease expires, and the server then treats the attempt as lost
+			a.w.Observer.notStored(true)
 		}
 		a.log().Error("the outcome of a task was not stored", "error", err)
 	}
@@ -170,8 +175,8 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 	}
 }
 
-// complete adds the contents of this attempt's task to the claim in the reply, if the server left
-// them out.
+// complete adds input and result of this attempt's task to the claim in the reply. The server
+// leaves them out if the worker already has them.
 func (a *attempt) complete(c *perdure.AgentClaim, result json.RawMessage) {
 	for _, t := range c.Results {
 		if !c.Kept || t == nil || t.ID != a.claim.Lease.TaskID {
@@ -184,7 +189,7 @@ func (a *attempt) complete(c *perdure.AgentClaim, result json.RawMessage) {
 	}
 }
 
-// failureErr returns the failure as an error, nil for none.
+// failureErr returns failure as an error. It returns nil for a nil failure, not a typed nil.
 func failureErr(failure *perdure.TaskError) error {
 	if failure == nil {
 		return nil
@@ -193,8 +198,8 @@ func failureErr(failure *perdure.TaskError) error {
 }
 
 // deliver flushes the stream, uploads a large result, and ends the attempt. If the server refuses
-// the result permanently, the attempt ends with that failure. A stream that cannot be flushed does
-// not discard the result.
+// the result permanently, deliver ends the attempt with that refusal as its failure. If the stream
+// cannot be flushed, deliver sends the outcome without the streamed blocks.
 func (a *attempt) deliver(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	ends, err := a.stream.flush(ctx)
 	switch {
@@ -229,8 +234,9 @@ func (a *attempt) deliver(ctx context.Context, f perdure.TaskFinish) (perdure.Fi
 	return reply, err
 }
 
-// reserveFor takes an agent slot if the execution's goroutine is parked here. It returns what the
-// goroutine knows.
+// reserveFor takes an agent slot if this worker has the goroutine of the execution, parked or
+// running. It reports whether it took one. The second result tells the server what the goroutine
+// knows, so that a claim contains only new data.
 func (w *Worker) reserveFor(execution uuid.UUID) (bool, *perdure.Kept) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -244,10 +250,11 @@ func (w *Worker) reserveFor(execution uuid.UUID) (bool, *perdure.Kept) {
 	return true, r.kept
 }
 
-// giveBack releases the claim.
+// giveBack releases the claim, so that another worker can claim the task. started says whether the
+// task's code has begun. If the server cannot be reached in time, the lease expires instead.
 func (a *attempt) giveBack(started bool) {
 	if a.live.Err() != nil {
-		return // the worker has waited for the server long enough
+		return // the worker has stopped waiting for the server
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.live), releaseTimeout)
 	defer cancel()
@@ -261,7 +268,8 @@ func (a *attempt) giveBack(started bool) {
 	}
 }
 
-// heard processes the part of the heartbeat's reply about the attempt.
+// heard applies the server's answer about this attempt in the reply to a heartbeat. sent is the
+// full lease, counted from when that heartbeat was sent.
 func (a *attempt) heard(b perdure.TaskBeatReply, sent leaseClock) {
 	switch {
 	case b.Unknown:
@@ -283,8 +291,8 @@ func (a *attempt) renewed() leaseClock {
 	return a.renew
 }
 
-// beat returns the next heartbeat of the attempt. Everything that the server has not acknowledged
-// is sent again.
+// beat returns the attempt's part of the next heartbeat. It includes progress and signs of life
+// that the server has not acknowledged.
 func (a *attempt) beat() perdure.TaskBeat {
 	a.mu.Lock()
 	defer a.mu.Unlock()

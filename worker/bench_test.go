@@ -26,29 +26,29 @@ func TestMain(m *testing.M) { os.Exit(opentest.Main(m)) }
 
 const org = "acme"
 
-// patience is the time for which a test waits for an expected event.
+// patience is how long a test waits for an expected event before it fails.
 const patience = 60 * time.Second
 
-// bench is an engine on its own store, with workers. After each test, no goroutine of a worker may
-// be left, and the store's invariants must hold.
+// bench is an engine on its own store, with the workers that a test starts. At the end of the test,
+// the invariants of the store are checked. TestMain checks that no goroutine is left.
 type bench struct {
 	*testing.T
 	e *engine.Engine
 	s store.Store
 
-	// ahead is the offset of the store's clock.
+	// ahead is added to the real time in the clock of the store.
 	ahead atomic.Int64
-	// halt and serve stop and start the server's background work.
+	// halt and serve stop and start the background work of the engine.
 	halt, serve func()
 
 	agents []agent.Definition
 	tasks  []agent.TaskDefinition
 
-	// mode is the mode of the executions that it starts. With Local, each worker has its own store,
-	// which stays open until the test ends.
+	// mode is the persistence mode of the executions that start creates. In mode Local, each worker
+	// has its own local store, which is closed at the end of the test.
 	mode   perdure.PersistenceMode
 	stores []*local.Store
-	folder string // of the server's store
+	folder string // the folder of the engine's store; empty if newBenchOn created the bench
 }
 
 func newBench(t *testing.T, lease time.Duration) *bench {
@@ -59,7 +59,8 @@ func newBench(t *testing.T, lease time.Duration) *bench {
 	return b
 }
 
-// newBenchOn is newBench on the given kind of store.
+// newBenchOn creates a bench whose engine uses the store that open opens. The engine runs in the
+// background until halt or the end of the test.
 func newBenchOn(t *testing.T, open opentest.Opener, lease time.Duration) *bench {
 	t.Helper()
 	b := &bench{T: t, mode: perdure.Remote}
@@ -88,7 +89,7 @@ func newBenchOn(t *testing.T, open opentest.Opener, lease time.Duration) *bench 
 	return b
 }
 
-// newStore creates a store for a worker.
+// newStore creates a local store for a worker. The store is closed at the end of the test.
 func (b *bench) newStore() *local.Store {
 	b.Helper()
 	s, err := local.Open(b.TempDir())
@@ -109,14 +110,15 @@ func (b *bench) task(name string, fn func(agent.TaskContext, int) (int, error)) 
 	b.tasks = append(b.tasks, agent.DefineTask(name, fn))
 }
 
-// running is a worker that runs until stop.
+// running is a worker that has been started; stop stops it and waits for its end.
 type running struct {
 	*Worker
 	stop func()
 }
 
-// work starts a worker with all defined agents and tasks; change edits its configuration. It is
-// stopped at the end of the test at the latest.
+// work starts a worker with all defined agents and tasks, and waits until it is registered. Each
+// function in change edits the configuration. The worker is stopped at the end of the test at the
+// latest.
 func (b *bench) work(change ...func(*Config)) running {
 	b.Helper()
 	c := Config{Dispatch: b.e.Dispatch(org, false), Drain: -1, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
@@ -147,7 +149,7 @@ func (b *bench) work(change ...func(*Config)) running {
 	return r
 }
 
-// wait receives an expected value from ch.
+// wait receives a value from ch and returns it. It fails the test if none comes within patience.
 func wait[T any](t *testing.T, what string, ch <-chan T) T {
 	t.Helper()
 	over := time.NewTimer(patience)
@@ -161,7 +163,7 @@ func wait[T any](t *testing.T, what string, ch <-chan T) T {
 	}
 }
 
-// known registers the kind, so that executions of it can be started before a worker runs.
+// known registers the kind without a worker, so that a test can start executions of it.
 func (b *bench) known(kind string) {
 	b.Helper()
 	_, err := b.e.Dispatch(org, false).Register(b.Context(), perdure.Registration{Agents: []perdure.KindSpec{{Kind: kind}}})
@@ -196,7 +198,8 @@ func (b *bench) execution(id uuid.UUID) *perdure.Execution {
 	return x
 }
 
-// until waits until the execution meets want.
+// until returns the execution as soon as want returns true for it. It fails the test after
+// patience.
 func (b *bench) until(id uuid.UUID, what string, want func(*perdure.Execution) bool) *perdure.Execution {
 	b.Helper()
 	hints, unsubscribe := b.e.Hints.Subscribe(notify.Log(id))
@@ -223,7 +226,8 @@ func (b *bench) waiting(id uuid.UUID, reason string) *perdure.Execution {
 	})
 }
 
-// ended waits for the end, and checks the status.
+// ended waits until the execution ends, fails the test if its status is not want, and returns the
+// execution.
 func (b *bench) ended(id uuid.UUID, want perdure.Status) *perdure.Execution {
 	b.Helper()
 	x := b.until(id, "it to end", func(x *perdure.Execution) bool { return x.Status.Terminal() })
@@ -280,7 +284,8 @@ func (b *bench) count(id uuid.UUID, what perdure.EventType) int {
 	return n
 }
 
-// texts returns the texts on the path of the execution.
+// texts returns the plain texts of the messages on the path to the leaf of the execution, oldest
+// first.
 func (b *bench) texts(id uuid.UUID) []string {
 	b.Helper()
 	var texts []string
@@ -302,7 +307,8 @@ func (b *bench) texts(id uuid.UUID) []string {
 	return texts
 }
 
-// content returns a content from the server, or from the worker that stores it.
+// content returns inline content unchanged. Otherwise it reads the blob from the local store of the
+// worker that has it.
 func (b *bench) content(id uuid.UUID, there json.RawMessage, ref *perdure.BlobRef) json.RawMessage {
 	b.Helper()
 	if there != nil || ref == nil {
@@ -321,7 +327,7 @@ func (b *bench) content(id uuid.UUID, there json.RawMessage, ref *perdure.BlobRe
 	return nil
 }
 
-// parkedNow waits until the worker has parked the goroutine of the execution.
+// parkedNow waits until this worker has parked the goroutine of the execution.
 func (r running) parkedNow(t *testing.T, id uuid.UUID) {
 	t.Helper()
 	eventually(t, "the goroutine to park", func() bool {
@@ -331,8 +337,8 @@ func (r running) parkedNow(t *testing.T, id uuid.UUID) {
 	})
 }
 
-// eventually polls until so returns true. It is for conditions that depend only on other
-// goroutines.
+// eventually calls so every millisecond until it returns true, and fails the test after patience.
+// It is for conditions that raise no hint, such as the state of a worker.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for limit := time.Now().Add(patience); !so(); {
@@ -343,5 +349,5 @@ func eventually(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// user returns a user's message.
+// user returns a user message with the given text.
 func user(text string) perdure.Message { return perdure.UserText(text) }

@@ -2,5 +2,5 @@ package worker
 
 import "golang.org/x/sys/unix"
 
-// bootClock is the clock that continues while the machine sleeps.
+// bootClock is the id of a clock that also runs while the machine sleeps.
 const bootClock = unix.CLOCK_BOOTTIME

@@ -4,5 +4,5 @@ package worker
 
 import "golang.org/x/sys/unix"
 
-// bootClock is the clock that continues while the machine sleeps, as on macOS.
+// bootClock is the id of a monotonic clock. On macOS it also runs while the machine sleeps.
 const bootClock = unix.CLOCK_MONOTONIC

@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// A worker with too many queues and kinds for a poll returns an error when it is started.
+// TestAWorkerThatNamesTooMuchDoesNotStart checks that Run returns InvalidArgument if the worker has
+// more queues, or more pairs of queue and kind, than a poll may name.
 func TestAWorkerThatNamesTooMuchDoesNotStart(t *testing.T) {
 	queues := make([]string, perdure.MaxPollQueues+1)
 	for i := range queues {

@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// Many executions run at once in one worker: each of them waits until all have begun.
+// TestManyExecutionsRunAtOnce checks that one worker runs 20 executions at the same time: each of
+// them waits until all have begun.
 func TestManyExecutionsRunAtOnce(t *testing.T) {
 	b := newBench(t, time.Minute)
 	const many = 20
@@ -33,7 +34,8 @@ func TestManyExecutionsRunAtOnce(t *testing.T) {
 	}
 }
 
-// A tool without output does not count as dead, because its worker sends heartbeats.
+// TestLongSilentToolIsNotTakenForDead checks that a tool that never calls Heartbeat runs in one
+// attempt for longer than a lease, because its worker sends heartbeats.
 func TestLongSilentToolIsNotTakenForDead(t *testing.T) {
 	b := newBench(t, 3*time.Second)
 	enough := make(chan struct{})
@@ -51,8 +53,8 @@ func TestLongSilentToolIsNotTakenForDead(t *testing.T) {
 		_, err := agent.Call[int](ctx, "silent", 1)
 		return "fine", err
 	})
-	// Heartbeats are a third of the lease apart. By the fourth one, the lease of the claim has
-	// expired.
+	// The worker sends a heartbeat every third of the lease. At the fourth one, more than the
+	// claim's lease has passed.
 	var beats atomic.Int32
 	b.work(b.overFaulty(&faulty{onHeartbeat: func(h perdure.Heartbeat, _ *perdure.HeartbeatReply) error {
 		if len(h.Tasks) > 0 && beats.Add(1) == 4 {
@@ -67,7 +69,9 @@ func TestLongSilentToolIsNotTakenForDead(t *testing.T) {
 	}
 }
 
-// Tail returns the newest entries, including uncommitted ones.
+// TestTailGivesTheNewest checks that Tail returns the newest n entries, oldest first, including an
+// entry that is not yet committed. It does so with a parked goroutine, and in a function that is
+// entered again.
 func TestTailGivesTheNewest(t *testing.T) {
 	for _, n := range []int{100, -1} {
 		b := newBench(t, time.Minute)

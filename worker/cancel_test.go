@@ -11,15 +11,16 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// A cancellation reaches a computing agent through its context, and a committing agent through the
-// commit, long before a heartbeat.
+// TestCancelReachesARunningAgent checks that a cancelled agent learns of it from its next commit or
+// wait, before any heartbeat. The call returns ErrCancelled, which is then also the context's
+// cause.
 func TestCancelReachesARunningAgent(t *testing.T) {
 	for name, body := range map[string]func(agent.Context) error{
 		"by its next commit": func(ctx agent.Context) error { return ctx.Flush() },
 		"by its next wait":   func(ctx agent.Context) error { return ctx.Sleep(time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, time.Hour) // no heartbeat
+			b := newBench(t, time.Hour) // no heartbeat during the test
 			begun, cancelled := make(chan struct{}), make(chan struct{})
 			ended := make(chan perdure.Status, 1)
 			b.agent("a", func(ctx agent.Context) (string, error) {
@@ -80,7 +81,8 @@ func TestHeartbeatCarriesCancelToAgentsAndTasks(t *testing.T) {
 	}
 }
 
-// The parked goroutine of a cancelled execution is discarded.
+// TestParkedGoroutineOfACancelledExecution checks that the worker discards the parked goroutine of
+// a cancelled execution: its context's cause is ErrDiscarded.
 func TestParkedGoroutineOfACancelledExecution(t *testing.T) {
 	b := newBench(t, 300*time.Millisecond)
 	discarded := make(chan error, 1)

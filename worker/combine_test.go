@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// eachWay runs a test with parked goroutines, and with functions that are entered again at every
-// wait.
+// eachWay runs a test twice: with parked goroutines, and with functions that are entered again
+// after each wait.
 func eachWay(t *testing.T, lease time.Duration, test func(b *bench, way func(*Config))) {
 	t.Helper()
 	for name, n := range map[string]int{"in place": 100, "entered again": -1} {
@@ -27,7 +27,8 @@ func eachWay(t *testing.T, lease time.Duration, test func(b *bench, way func(*Co
 	}
 }
 
-// defineTasks adds tasks for combinators. The held ones end when release is called.
+// defineTasks defines the tasks double, fail and held. A held task with input n waits until the
+// test calls release(n).
 func defineTasks(b *bench) (release func(n int)) {
 	var mu sync.Mutex
 	gates := map[int]chan struct{}{}
@@ -79,7 +80,8 @@ func TestJoinAllOfNothing(t *testing.T) {
 	})
 }
 
-// The results of a join are in input order, whatever the order of the ends.
+// TestJoinOrder checks that JoinAll returns the results in the order of its arguments, although the
+// third task ends before the first.
 func TestJoinOrder(t *testing.T) {
 	eachWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		release := defineTasks(b)
@@ -97,7 +99,7 @@ func TestJoinOrder(t *testing.T) {
 	})
 }
 
-// A join ends with the first failure, while other tasks run.
+// TestJoinAllFailsFast checks that JoinAll returns the first failure while another task still runs.
 func TestJoinAllFailsFast(t *testing.T) {
 	eachWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		defineTasks(b)
@@ -118,7 +120,8 @@ func TestJoinAllFailsFast(t *testing.T) {
 	})
 }
 
-// There is no wait for futures that have ended.
+// TestTerminalFuturesDoNotSuspend checks that Select and JoinSettled make no commit if their
+// futures have ended.
 func TestTerminalFuturesDoNotSuspend(t *testing.T) {
 	eachWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		defineTasks(b)
@@ -158,8 +161,9 @@ func TestSelectWhenAllFailed(t *testing.T) {
 	})
 }
 
-// Select returns the first success in input order. A function that is entered again receives the
-// same choice, even if an earlier future has succeeded since.
+// TestSelectGivesTheSameAgain checks that Select returns the first success in argument order. When
+// the function is entered again, Select returns the recorded choice, although an earlier future has
+// succeeded in the meantime.
 func TestSelectGivesTheSameAgain(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		release := defineTasks(b)
@@ -182,7 +186,7 @@ func TestSelectGivesTheSameAgain(t *testing.T) {
 		b.waiting(id, "signal")
 		release(1)
 		b.until(id, "the slow task to end", func(*perdure.Execution) bool { return b.count(id, perdure.EventTaskCompleted) == 3 })
-		w.stop() // a parked execution is entered again
+		w.stop() // the next worker enters the function again
 		b.work(way)
 		b.signal(id, "go", "1")
 		b.ended(id, perdure.StatusCompleted)
@@ -223,7 +227,8 @@ func TestSelectCancelCancelsTheRest(t *testing.T) {
 	})
 }
 
-// A task of another execution is not cancelled.
+// TestCancelWrongAgent checks that an agent cannot cancel a task of another execution: its commit
+// fails with NotFound, and the task completes.
 func TestCancelWrongAgent(t *testing.T) {
 	eachWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		release := defineTasks(b)
@@ -247,7 +252,8 @@ func TestCancelWrongAgent(t *testing.T) {
 	})
 }
 
-// Equal kind and input are one task with one result, unless Instance distinguishes them.
+// TestEqualTasksAreOne checks that tasks with equal kind and input are one task with one result,
+// and that Instance makes them distinct.
 func TestEqualTasksAreOne(t *testing.T) {
 	eachWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		var ran atomic.Int32
@@ -272,7 +278,8 @@ func TestEqualTasksAreOne(t *testing.T) {
 	})
 }
 
-// Other goroutines cannot suspend; the panic names the alternative (trap 49).
+// TestOtherGoroutinesPanic checks that a blocking call panics in a goroutine that the agent has
+// started. The message names JoinAll, JoinSettled and Select as alternatives.
 func TestOtherGoroutinesPanic(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	calls := map[string]func(agent.Context){

@@ -13,9 +13,10 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// commit commits pending work with the outcome. If the fate of the commit is unknown, or the server
-// cannot store it now, the same commit is sent again until the lease expires. A lost lease ends the
-// goroutine. Any other refusal drops the pending work and is returned.
+// commit commits the pending work with the outcome. If the reply is lost or the server cannot store
+// the commit now, the same commit is sent again until the lease expires. If the lease is lost,
+// commit ends the goroutine. After any other refusal it drops the pending work and returns the
+// error.
 func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	if r.over() {
 		r.exit(context.Cause(r.Context))
@@ -48,12 +49,13 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 		r.w.startAttempt(r.live, claim)
 	}
 	if o.Kind == perdure.OutcomeContinue && r.w.isDraining() {
-		r.exit(errShutdown) // the next claim continues from here
+		r.exit(errShutdown) // the next claim resumes after this commit
 	}
 	return reply, nil
 }
 
-// leaseContext returns a context that ends with the lease, but not with a cancellation.
+// leaseContext returns a context that ends when the lease is lost or the worker stops. A
+// cancellation of the execution does not end it.
 func (r *run) leaseContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(r.live)
 	stop := context.AfterFunc(r.Context, func() {
@@ -64,14 +66,16 @@ func (r *run) leaseContext() (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// refused handles a commit that was not stored. Ends are the blocks that it was to close.
+// refused handles a commit that the server did not store, and returns the error for the agent's
+// code. It does not return if the lease is lost. ends are the blocks that the commit would have
+// closed.
 func (r *run) refused(err error, ends []perdure.BlockEnd) error {
 	if perdure.IsCode(err, perdure.LeaseLost) || r.over() {
 		r.exit(agent.ErrLeaseLost)
 	}
 	if perdure.IsCode(err, notStored) {
-		// Another worker may succeed; the server retries with growing delays. If none does, the
-		// execution fails with this message.
+		// Another worker may succeed; the server retries with growing delays. If no worker
+		// succeeds, the execution fails with this message.
 		r.log().Error("the server cannot store what this execution commits; it is given back", "error", err)
 		r.w.Observer.notStored(false)
 		r.release(perdure.AgentRelease{Unfit: failureOf(err).Message})
@@ -80,7 +84,7 @@ func (r *run) refused(err error, ends []perdure.BlockEnd) error {
 	r.forget()
 	conflict := perdure.IsCode(err, perdure.Conflict)
 	cancelled := conflict && r.cancelRequested()
-	if cancelled || !conflict { // another conflict says that the server lacks some of a block
+	if cancelled || !conflict { // another conflict means that the server lacks a part of a block
 		r.stream.leave(ends)
 	}
 	if cancelled {
@@ -90,8 +94,9 @@ func (r *run) refused(err error, ends []perdure.BlockEnd) error {
 	return err
 }
 
-// forget drops the pending work as if it had never been requested. Tasks and steps can be requested
-// again, and the signals to be taken are pending again.
+// forget drops the pending work as if the agent had never requested it. The agent can request the
+// tasks and steps once more. The signals that the commit would have taken become pending, and a
+// pending checkpoint is dropped.
 func (r *run) forget() {
 	for _, t := range r.pending.Tasks {
 		delete(r.asked, perdure.TaskID(t.Key))
@@ -111,8 +116,8 @@ func (r *run) forget() {
 	r.leaf = r.stored
 }
 
-// cancelRequested reports whether the execution is being cancelled. The heartbeat may not have
-// reported it yet.
+// cancelRequested reports whether the execution is being cancelled. It asks the server if no
+// heartbeat has reported a cancellation.
 func (r *run) cancelRequested() bool {
 	r.mu.Lock()
 	known := r.beat.CancelRequested
@@ -124,7 +129,7 @@ func (r *run) cancelRequested() bool {
 	return err == nil && x.Status == perdure.StatusCancelling
 }
 
-// prepare flushes the stream and uploads the contents that are too large for the commit.
+// prepare flushes the stream, and replaces contents over InlineLimit in c by uploaded blobs.
 func (r *run) prepare(ctx context.Context, c *perdure.Commit) error {
 	ends, err := r.stream.flush(ctx)
 	if err != nil {
@@ -159,7 +164,9 @@ func (r *run) prepare(ctx context.Context, c *perdure.Commit) error {
 	return r.w.upload(ctx, owner, &c.Outcome.Output, r.persist)
 }
 
-// upload uploads content over InlineLimit as a blob before the commit. It retries like persist.
+// upload replaces content over InlineLimit in p by an uploaded blob. For LOCAL executions it
+// uploads nothing; the local store takes the content with the commit. persist retries the upload.
+// Errors: payload_too_large over the PayloadLimit, and errors of persist.
 func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure.Payload, persist func(context.Context, func() error) error) error {
 	if len(p.Bytes) <= perdure.InlineLimit {
 		return nil
@@ -168,7 +175,7 @@ func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure
 		return perdure.Errorf(perdure.PayloadTooLarge, "a payload has %d bytes; the limit is %d", len(p.Bytes), w.settings.PayloadLimit)
 	}
 	if w.kept != nil && w.kept.Keeps(owner.ExecutionID) {
-		return nil // the commit stores it
+		return nil // the local store takes the content with the commit
 	}
 	content := p.Bytes
 	return persist(ctx, func() error {
@@ -183,7 +190,8 @@ func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure
 // committed updates the run after a successful commit.
 func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	r.number++
-	if len(reply.Adopted) == 0 { // otherwise the stored entries differ from the appended ones
+	// With Adopted entries, the stored entries differ from the appended ones.
+	if len(reply.Adopted) == 0 {
 		for i := range r.entries {
 			r.entries[i].CreatedAt = reply.At
 		}
@@ -201,14 +209,15 @@ func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	if state != nil {
 		r.seq, r.state, r.version, r.ckptLeaf = reply.CheckpointSeq, state.State.Bytes, state.StateVersion, r.leaf
 		r.taken, r.takenBytes = nil, 0
-		r.since = &[]perdure.Entry{} // entries from before the checkpoint are not appended again
+		r.since = &[]perdure.Entry{} // Append looks for duplicates only among entries since the checkpoint
 	}
-	r.countRecords(c)
+	r.countRecords(reply.RecordsSinceCheckpoint)
 	r.learn(reply.Tasks)
 	r.addSignals(reply.Signals)
 }
 
-// offer reserves slots for the tasks that a commit schedules.
+// offer reserves task slots, so that the reply to the commit can contain claims on the tasks that
+// it schedules. The caller releases the slots that the reply does not use.
 func (w *Worker) offer(tasks int) perdure.Eager {
 	if tasks == 0 || w.isDraining() || len(w.tasks) == 0 {
 		return perdure.Eager{}
@@ -226,7 +235,8 @@ func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, 
 	e.ParentID = r.leaf
 	e.TurnID, e.ResponseID, e.MessageID = r.place.TurnID, r.place.ResponseID, r.place.MessageID
 	if e.Role != perdure.RoleAssistant {
-		e.MessageID = "" // the place is that of the message that is being streamed
+		// The message id in r.place belongs to the assistant message that is being streamed.
+		e.MessageID = ""
 	}
 	for _, opt := range opts {
 		opt(&e)
@@ -235,7 +245,7 @@ func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, 
 	case e.Type == perdure.EntryLLMCall:
 		e.Calls, e.Answers = nil, ""
 		if e.MessageID == "" {
-			e.MessageID = r.place.MessageID // of the message with the call
+			e.MessageID = r.place.MessageID // the id of the message that contains the call
 		}
 	case e.MessageID == "":
 		e.MessageID = e.ID.String()
@@ -274,7 +284,7 @@ func (r *run) Checkpoint(state any, opts ...agent.CheckpointOption) error {
 		before := r.asks
 		r.before = &before
 	}
-	r.asks = asks{count: map[string]int{}} // waits are counted from the checkpoint
+	r.asks = asks{count: map[string]int{}} // waits are numbered from the checkpoint
 	if settings.WithNext {
 		return nil
 	}
@@ -290,8 +300,8 @@ func (r *run) Flush() error {
 	return err
 }
 
-// settle commits a delayed checkpoint before a signal is taken. Otherwise the checkpoint would
-// consume a signal that is taken after it.
+// settle commits a delayed checkpoint before a signal is taken. Otherwise the checkpoint would also
+// consume that signal, although the agent takes it after the checkpoint.
 func (r *run) settle() error {
 	if r.pending.Checkpoint == nil {
 		return nil

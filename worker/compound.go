@@ -21,16 +21,19 @@ func (r *run) WaitAny(timeout time.Duration, conditions ...agent.Condition) (age
 		return agent.Met{}, err
 	}
 	a := r.ask(waitName("any", string(shape)))
+	wait, err := waitOf(a, timeout, conditions)
+	if err != nil {
+		return agent.Met{}, err
+	}
 	switch {
 	case a.outcome == len(conditions):
 		return agent.Met{Index: -1}, agent.ErrTimeout
 	case a.outcome >= 0 && a.outcome < len(conditions):
-		if met, err := r.metAgain(a.outcome, conditions[a.outcome]); err != nil || met.Index >= 0 {
+		if met, err := r.metAgain(a.outcome, conditions[a.outcome], wait.Any[a.outcome]); err != nil || met.Index >= 0 {
 			return met, err
 		}
 	}
-	wait := waitOf(a, timeout, conditions)
-	if i := r.metWithoutTimer(conditions); i >= 0 {
+	if i := r.metWithoutTimer(conditions, wait); i >= 0 {
 		return r.come(a, i, conditions[i])
 	}
 	for {
@@ -38,8 +41,11 @@ func (r *run) WaitAny(timeout time.Duration, conditions ...agent.Condition) (age
 		if err != nil {
 			return agent.Met{}, err
 		}
+		if len(marked.Any) != len(wait.Any) {
+			marked = wait // the reply has no marks, so only local knowledge counts
+		}
 		for i, c := range conditions {
-			met, err := r.meets(c, child(marked.Any, i))
+			met, err := marked.Any[i].Evaluate(r.meets)
 			if err != nil {
 				return agent.Met{}, err
 			}
@@ -47,14 +53,15 @@ func (r *run) WaitAny(timeout time.Duration, conditions ...agent.Condition) (age
 				return r.come(a, i, c)
 			}
 		}
-		if timeout > 0 && child(marked.Any, len(conditions)).Met {
+		if timeout > 0 && marked.Any[len(conditions)].Met {
 			r.chose(a, len(conditions))
 			return agent.Met{Index: -1}, agent.ErrTimeout
 		}
 	}
 }
 
-// come records that the wait was met by the ith condition, and takes the signals that met it.
+// come records that the ith condition met the wait, and takes the signals that met the condition.
+// It commits a delayed checkpoint first.
 func (r *run) come(a asking, i int, c agent.Condition) (agent.Met, error) {
 	if err := r.settle(); err != nil {
 		return agent.Met{}, err
@@ -75,46 +82,65 @@ func checkConditions(conditions []agent.Condition) error {
 	return nil
 }
 
-// waitOf returns the stored form of the conditions. A timeout is the last child.
-func waitOf(a asking, timeout time.Duration, conditions []agent.Condition) perdure.Wait {
-	timers := 0
-	var of func(c agent.Condition) perdure.Wait
-	list := func(conditions []agent.Condition) []perdure.Wait {
-		waits := make([]perdure.Wait, len(conditions))
-		for i, c := range conditions {
-			waits[i] = of(c)
-		}
-		return waits
-	}
-	after := func(d time.Duration) perdure.Wait {
-		timers++
-		return perdure.WaitAfter(a.timer(timers), d)
-	}
-	of = func(c agent.Condition) perdure.Wait {
-		switch {
-		case c.Any != nil:
-			return perdure.WaitAny(list(c.Any)...)
-		case c.All != nil:
-			return perdure.WaitAll(list(c.All)...)
-		case c.Task != nil:
-			return perdure.WaitTask(c.Task.ID)
-		case c.Signal != "":
-			return perdure.WaitSignal(c.Signal)
-		}
-		return after(c.Timer)
-	}
-	waits := list(conditions)
+// waitOf returns the stored form of a wait for any of the conditions. A positive timeout becomes
+// the last child. Error: unsupported, for a condition that this version cannot store.
+func waitOf(a asking, timeout time.Duration, conditions []agent.Condition) (perdure.Wait, error) {
+	f := waitForm{asking: a}
+	waits := f.list(conditions)
 	if timeout > 0 {
-		waits = append(waits, after(timeout))
+		waits = append(waits, f.after(timeout))
 	}
-	return perdure.WaitAny(waits...)
+	return perdure.WaitAny(waits...), f.err
 }
 
-// metWithoutTimer returns the first condition that is met by local knowledge, -1 if there is none.
-// It stops at a condition with a timer, which only the store can decide.
-func (r *run) metWithoutTimer(conditions []agent.Condition) int {
+// waitForm builds the stored form of conditions, and gives each timer in them a number.
+type waitForm struct {
+	asking
+	timers int
+	err    error
+}
+
+func (f *waitForm) list(conditions []agent.Condition) []perdure.Wait {
+	waits := make([]perdure.Wait, len(conditions))
 	for i, c := range conditions {
-		if ok, err := r.meets(c, perdure.Wait{}); ok && err == nil {
+		waits[i] = f.of(c)
+	}
+	return waits
+}
+
+func (f *waitForm) after(d time.Duration) perdure.Wait {
+	f.timers++
+	return perdure.WaitAfter(f.timer(f.timers), d)
+}
+
+func (f *waitForm) of(c agent.Condition) perdure.Wait {
+	switch c.Kind() {
+	case perdure.WaitKindAny:
+		return perdure.WaitAny(f.list(c.Any)...)
+	case perdure.WaitKindAll:
+		return perdure.WaitAll(f.list(c.All)...)
+	case perdure.WaitKindTask:
+		return perdure.WaitTask(c.Task.ID)
+	case perdure.WaitKindSignal:
+		return perdure.WaitSignal(c.Signal)
+	case perdure.WaitKindAfter:
+		return f.after(c.Timer)
+	default:
+		f.err = unsupportedKind(c.Kind())
+		return perdure.Wait{}
+	}
+}
+
+func unsupportedKind(k perdure.WaitKind) error {
+	return perdure.Errorf(perdure.Unsupported, "this worker cannot wait for a condition of the kind %s", k)
+}
+
+// metWithoutTimer returns the index of the first condition that is met by what this run knows, or
+// -1. It stops after a condition that contains a timer, because only the store can decide whether
+// that condition comes first.
+func (r *run) metWithoutTimer(conditions []agent.Condition, wait perdure.Wait) int {
+	for i, c := range conditions {
+		if ok, err := wait.Any[i].Evaluate(r.meets); ok && err == nil {
 			return i
 		}
 		if c.HasTimer() {
@@ -124,54 +150,36 @@ func (r *run) metWithoutTimer(conditions []agent.Condition) int {
 	return -1
 }
 
-// meets reports whether a condition is met, by the store's mark or by local knowledge. It reads the
-// signals and tasks that the store has marked and that are not here.
-func (r *run) meets(c agent.Condition, marked perdure.Wait) (bool, error) {
-	switch {
-	case c.Any != nil:
-		for i, one := range c.Any {
-			if ok, err := r.meets(one, child(marked.Any, i)); ok || err != nil {
-				return ok, err
-			}
-		}
-		return false, nil
-	case c.All != nil:
-		for i, one := range c.All {
-			if ok, err := r.meets(one, child(marked.All, i)); !ok || err != nil {
+// meets reports whether a leaf of a wait is met, by the store's mark or by what this run knows. It
+// reads signals and tasks that the store has marked as present and that this run does not have.
+func (r *run) meets(leaf perdure.Wait) (bool, error) {
+	switch leaf.Kind() {
+	case perdure.WaitKindTask:
+		if leaf.Met {
+			if err := r.fetch(*leaf.Task); err != nil {
 				return false, err
 			}
 		}
-		return true, nil
-	case c.Task != nil:
-		if marked.Met {
-			if err := r.fetch(c.Task.ID); err != nil {
-				return false, err
-			}
-		}
-		return r.tasks.get(c.Task.ID) != nil, nil
-	case c.Signal != "":
-		if err := r.cover(c.Signal); err != nil {
+		return r.tasks.get(*leaf.Task) != nil, nil
+	case perdure.WaitKindSignal:
+		if err := r.cover(leaf.Signal); err != nil {
 			return false, err
 		}
-		if _, ok := r.find(c.Signal); ok || !marked.Met {
+		if _, ok := r.find(leaf.Signal); ok || !leaf.Met {
 			return ok, nil
 		}
-		err := r.findOne(c.Signal)
-		_, ok := r.find(c.Signal)
+		err := r.findOne(leaf.Signal)
+		_, ok := r.find(leaf.Signal)
 		return ok, err
+	case perdure.WaitKindTimer, perdure.WaitKindAfter:
+		return leaf.Met, nil
+	default:
+		return false, unsupportedKind(leaf.Kind())
 	}
-	return marked.Met, nil
 }
 
-// child returns the ith wait, or the zero Wait if there is none.
-func child(waits []perdure.Wait, i int) perdure.Wait {
-	if i < len(waits) {
-		return waits[i]
-	}
-	return perdure.Wait{}
-}
-
-// findOne reads a signal that the store has and this run does not.
+// findOne reads pages of stored signals until this run has a signal that matches the pattern, or no
+// more are stored.
 func (r *run) findOne(pattern string) error {
 	for after := int64(0); ; {
 		page, err := r.w.Dispatch.Signals(r.live, r.ID(), []string{pattern}, after, signalPage)
@@ -186,41 +194,48 @@ func (r *run) findOne(pattern string) error {
 	}
 }
 
-// metAgain returns a condition that was met before, with its timers counted as met. If its signals
-// are gone, it waits for them again.
-func (r *run) metAgain(i int, c agent.Condition) (agent.Met, error) {
-	ok, err := r.meets(c, allMet(c))
+// metAgain returns the recorded choice of a wait, condition i, for a function that was entered
+// again. Timers count as met. If the signals of the condition are no longer there, the index is -1,
+// and the caller waits once more.
+func (r *run) metAgain(i int, c agent.Condition, wait perdure.Wait) (agent.Met, error) {
+	ok, err := allMet(wait).Evaluate(r.meets)
 	if !ok || err != nil {
 		return agent.Met{Index: -1}, err
 	}
 	return r.collect(i, c), nil
 }
 
-// allMet returns the stored form of c with every leaf marked.
-func allMet(c agent.Condition) perdure.Wait {
-	marked := perdure.Wait{Met: true}
-	for _, one := range c.Any {
-		marked.Any = append(marked.Any, allMet(one))
+// allMet returns a copy of w in which every node is marked as met.
+func allMet(w perdure.Wait) perdure.Wait {
+	mark := func(waits []perdure.Wait) []perdure.Wait {
+		if waits == nil {
+			return nil
+		}
+		marked := make([]perdure.Wait, len(waits))
+		for i, child := range waits {
+			marked[i] = allMet(child)
+		}
+		return marked
 	}
-	for _, one := range c.All {
-		marked.All = append(marked.All, allMet(one))
-	}
-	return marked
+	w.Any, w.All, w.Met = mark(w.Any), mark(w.All), true
+	return w
 }
 
-// collect takes the signals that met a condition, and returns the states of its tasks. A signal
-// counts for every leaf that it matches and is taken once.
+// collect takes the signals that met condition i, and returns them with the states of the
+// condition's tasks. A signal that matches several leaves meets all of them, but is taken once.
 func (r *run) collect(i int, c agent.Condition) agent.Met {
 	met := agent.Met{Index: i}
 	var found []perdure.Signal
 	c.Walk(func(leaf agent.Condition) {
-		switch {
-		case leaf.Task != nil:
+		switch leaf.Kind() {
+		case perdure.WaitKindTask:
 			met.Tasks = append(met.Tasks, agent.Result{Task: r.tasks.get(leaf.Task.ID)})
-		case leaf.Signal != "":
+		case perdure.WaitKindSignal:
 			if s, ok := r.find(leaf.Signal); ok {
 				found = append(found, s)
 			}
+		case perdure.WaitKindAfter: // a timer adds no result
+		case perdure.WaitKindAny, perdure.WaitKindAll, perdure.WaitKindTimer, perdure.WaitKindUnknown: // not leaves of a condition
 		}
 	})
 	seen := map[string]bool{}
@@ -235,7 +250,7 @@ func (r *run) collect(i int, c agent.Condition) agent.Met {
 	return met
 }
 
-// takeOne takes the given signal.
+// takeOne removes s from the pending signals and records it as taken.
 func (r *run) takeOne(s perdure.Signal) {
 	for i := range r.signals {
 		if r.signals[i].ID == s.ID {

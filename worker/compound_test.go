@@ -24,7 +24,9 @@ func sayMet(m agent.Met, err error) string {
 	return said
 }
 
-// A wait for a signal, a task or a timer returns what was met, and takes the signal.
+// TestWaitAny checks that a wait for signals, tasks, timers and combinations of them returns the
+// index of the condition that was met, and the tasks and signals of that condition. It takes these
+// signals.
 func TestWaitAny(t *testing.T) {
 	for name, test := range map[string]struct {
 		want func(ctx agent.Context) []agent.Condition
@@ -73,7 +75,7 @@ func TestWaitAny(t *testing.T) {
 				release := defineTasks(b)
 				b.agent("a", func(ctx agent.Context) (string, error) {
 					said := sayMet(ctx.WaitAny(0, test.want(ctx)...))
-					// Only that signal is taken.
+					// The wait took its signal, and no other signal matches the pattern.
 					if has, err := ctx.HasSignal("s.**"); err != nil || has {
 						return "", fmt.Errorf("a signal is left: %v, %w", has, err)
 					}
@@ -97,7 +99,8 @@ func TestWaitAny(t *testing.T) {
 	}
 }
 
-// A condition that is already met does not suspend. If several are met, the first one is returned.
+// TestWaitAnyThatIsMetAlready checks that WaitAny returns the first of several conditions that are
+// met already, and does not suspend the execution.
 func TestWaitAnyThatIsMetAlready(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		defineTasks(b)
@@ -108,7 +111,7 @@ func TestWaitAnyThatIsMetAlready(t *testing.T) {
 				return "", err
 			}
 			first := sayMet(ctx.WaitAny(time.Hour, agent.OnSignal("never"), agent.OnTask(f), agent.OnSignal("s")))
-			// The store decides that a timer is over, and the timer comes first.
+			// Only the store decides that a timer has ended; the timer is the first condition.
 			second := sayMet(ctx.WaitAny(time.Hour, agent.OnTimer(0), agent.OnTask(f), agent.OnSignal("s")))
 			m, err := ctx.WaitAny(time.Hour, agent.OnTask(f))
 			if err != nil {
@@ -131,8 +134,8 @@ func TestWaitAnyTimesOut(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			said := sayMet(ctx.WaitAny(time.Millisecond, agent.OnSignal("late"), agent.OnTimer(time.Hour)))
-			// The recorded outcome stays a timeout, although the signal is pending when the
-			// function is entered again.
+			// The recorded outcome stays a timeout when the function is entered again, although the
+			// signal is pending by then.
 			if _, err := ctx.WaitSignal("go", 0); err != nil {
 				return "", err
 			}

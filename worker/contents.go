@@ -8,13 +8,16 @@ import (
 )
 
 const (
+	// serveAgainFirst and serveAgainMost are the first and the longest pause between two
+	// connections.
 	serveAgainFirst = 100 * time.Millisecond
 	serveAgainMost  = 10 * time.Second
 	// servedWell is the time a connection must last before the next pause is short again.
 	servedWell = time.Minute
 )
 
-// serveContents lets the server request contents of LOCAL executions until ctx ends.
+// serveContents serves the contents of LOCAL executions to the server until ctx ends. It connects
+// again, after a growing pause, whenever the connection ends.
 func (w *Worker) serveContents(ctx context.Context) {
 	for pause, told := serveAgainFirst, false; ctx.Err() == nil; pause = min(2*pause, serveAgainMost) {
 		began := time.Now()
@@ -33,11 +36,11 @@ func (w *Worker) serveContents(ctx context.Context) {
 	}
 }
 
-// sweepEvery is the time between two sweeps of the store.
+// sweepEvery is the pause between two sweeps of the worker's local store.
 const sweepEvery = time.Hour
 
-// sweepContents regularly removes contents that are no longer needed from the store, until ctx
-// ends.
+// sweepContents removes contents that are no longer needed from the worker's local store, once per
+// sweepEvery, until ctx ends.
 func (w *Worker) sweepContents(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := w.kept.Sweep(ctx); err != nil && ctx.Err() == nil {

@@ -56,8 +56,9 @@ func (r *run) Emit(data any) error {
 	return nil
 }
 
-// blocking begins a blocking call. It fails if the caller is not Run's goroutine. It does not
-// return if the run is over.
+// blocking checks a blocking call of the method name. It panics if the caller is not Run's
+// goroutine. It does not return if the run is over, and returns an error if the execution is being
+// cancelled.
 func (r *run) blocking(name string) error {
 	if goroutine() != r.goroutine.Load() {
 		panic(fmt.Sprintf("agent.Context.%s was called from another goroutine than Run's; schedule several tasks and wait with JoinAll, JoinSettled or Select instead", name))
@@ -65,8 +66,8 @@ func (r *run) blocking(name string) error {
 	return r.check()
 }
 
-// check ends the goroutine if the run is over, and returns an error if the
-// execution is being cancelled.
+// check ends the goroutine if the run is over. It returns an error if the execution is being
+// cancelled.
 func (r *run) check() error {
 	if r.over() {
 		r.exit(context.Cause(r.Context))
@@ -147,7 +148,8 @@ func (r *run) PathOf(execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] 
 	return r.w.Dispatch.Entries(r.live, perdure.EntryQuery{ExecutionID: execution, Leaf: leaf})
 }
 
-// flushEntries commits pending entries, because reads return only stored entries.
+// flushEntries commits pending entries, because reads return only stored entries. name is the
+// calling method, for the panic message of blocking.
 func (r *run) flushEntries(name string) error {
 	if err := r.blocking(name); err != nil {
 		return err

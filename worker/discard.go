@@ -9,15 +9,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// tellWithin is the maximum time in which a discarded goroutine tries to notify the server.
+// tellWithin is how long a worker tries to notify the server of a discarded goroutine.
 const tellWithin = time.Second
 
-// tellDiscarded notifies the server that this worker has discarded the goroutine, so that this
-// worker loses the first claim on the execution. If the message is lost, the server learns it from
-// the next heartbeat.
+// tellDiscarded notifies the server that this worker has discarded the goroutine of a suspended
+// execution. The server then no longer offers the execution to this worker first. If the message is
+// lost, the server learns it from the next heartbeat.
 func (w *Worker) tellDiscarded(r *run) {
 	if w.isDraining() || r.live.Err() != nil {
-		return // it no longer polls and has no first claims
+		return // a draining or stopped worker does not poll, so no execution is offered to it first
 	}
 	ctx, cancel := context.WithTimeout(r.live, tellWithin)
 	defer cancel()
@@ -26,9 +26,10 @@ func (w *Worker) tellDiscarded(r *run) {
 	}
 }
 
-// askAgain reports whether a task must be requested from the server once more. A key with a TTL may
-// by now refer to a new task, which only the server knows. The known state of the task is dropped;
-// the reply holds it.
+// askAgain reports whether a task that was requested before must be requested from the server once
+// more. That is so for a key with a TTL, unless the task is pending: the key may by now refer to a
+// new task, which only the server knows. The known state of the task is dropped; the reply contains
+// it.
 func (r *run) askAgain(t perdure.NewTask) bool {
 	if t.Options.KeyTTL == 0 {
 		return false

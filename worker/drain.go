@@ -12,8 +12,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// drain stops the worker in order. It accepts no new work, discards parked goroutines, waits for
-// running work, and releases the rest. The error names the code that did not stop.
+// drain stops the worker: it accepts no new work, discards parked goroutines, waits up to Drain for
+// running work, and then cancels that work and releases its claims. The error names code that did
+// not end after its context was cancelled.
 func (w *Worker) drain(stop context.CancelFunc, loops *sync.WaitGroup) error {
 	w.mu.Lock()
 	w.draining = true
@@ -39,8 +40,7 @@ func (w *Worker) drain(stop context.CancelFunc, loops *sync.WaitGroup) error {
 	if within(done, w.Grace) {
 		return nil
 	}
-	// What still tries to reach a server that is away is not waited for: its
-	// leases run out.
+	// stop ends the requests to a server that does not answer. The leases of their work expire.
 	stop()
 	if within(done, w.Grace) {
 		return nil
@@ -60,7 +60,8 @@ func within(done <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// giveBack cancels all running work. Each goroutine releases its own claim when it ends.
+// giveBack cancels all running work with errShutdown. Each goroutine releases its own claim when it
+// ends.
 func (w *Worker) giveBack() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,11 +76,11 @@ func (w *Worker) giveBack() {
 // errShutdown is the cause of contexts that end because the worker stops.
 var errShutdown = fmt.Errorf("the worker shuts down: %w", agent.ErrDiscarded)
 
-// errNotStored is the cause of a run whose commit was given up.
+// errNotStored is the cause of a run that ended because the server could not store its commit.
 var errNotStored = fmt.Errorf("the server could not store a commit: %w", agent.ErrDiscarded)
 
-// abandon releases the claims of code that ignores the end of its context. Later writes of that
-// code have no effect. The error names it.
+// abandon releases the claims of code that still runs although its context has ended. The server
+// ignores later writes of that code. The error names the code.
 func (w *Worker) abandon() error {
 	back := perdure.Release{WorkerID: w.ID}
 	var names []string

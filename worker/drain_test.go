@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// A stopping worker releases its claims, fails no work, and leaves no goroutine (goleak) (trap 18).
+// TestDrainGivesEverythingBack checks that a stopping worker releases running work, so that another
+// worker can complete it without a failure. The parked goroutine ends, and all slots are free.
 func TestDrainGivesEverythingBack(t *testing.T) {
 	b := newBench(t, time.Hour) // no lease expires
 	var calm atomic.Bool
@@ -76,7 +77,8 @@ func TestDrainGivesEverythingBack(t *testing.T) {
 	}
 }
 
-// A parked goroutine has ended, including its deferred functions, when Run returns.
+// TestDrainWaitsForDeferredFunctions checks that Run returns only after the deferred functions of a
+// parked goroutine have run.
 func TestDrainWaitsForDeferredFunctions(t *testing.T) {
 	b := newBench(t, time.Hour)
 	var over atomic.Bool
@@ -99,7 +101,7 @@ func TestDrainWaitsForDeferredFunctions(t *testing.T) {
 	}
 }
 
-// Work that ends in time is not cancelled.
+// TestDrainLetsWorkEnd checks that a task completes during the drain if it ends within Drain.
 func TestDrainLetsWorkEnd(t *testing.T) {
 	b := newBench(t, time.Hour)
 	running, goOn := make(chan struct{}), make(chan struct{})
@@ -131,7 +133,8 @@ func TestDrainLetsWorkEnd(t *testing.T) {
 	b.output(id, "fine")
 }
 
-// A worker stops even if the server is unavailable and all its work waits for replies.
+// TestDrainWithoutAServer checks that a worker stops and frees its slots although the server is
+// unavailable and its work is waiting for replies.
 func TestDrainWithoutAServer(t *testing.T) {
 	b := newBench(t, time.Hour)
 	var away atomic.Bool
@@ -165,7 +168,8 @@ func TestDrainWithoutAServer(t *testing.T) {
 	}
 }
 
-// A claim that arrives during the drain is released before it begins.
+// TestClaimThatComesTooLate checks that an execution whose claim arrives during the drain is
+// released, and its function is not entered.
 func TestClaimThatComesTooLate(t *testing.T) {
 	b := newBench(t, time.Hour)
 	var entered atomic.Int32

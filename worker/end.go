@@ -12,7 +12,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// end commits the result of the function. It reports whether the execution ended.
+// end commits the result of the agent's function, out or failure, and reports whether the execution
+// ended. It has not ended if pending signals that the definition lists in Unless require that the
+// function is entered once more. If the server refuses the result, end fails the execution instead.
 func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 	o := perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Inline(out), Unless: r.def.Unless}
 	switch {
@@ -24,13 +26,14 @@ func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 	case failure != nil:
 		o = perdure.Outcome{Kind: perdure.OutcomeFail, Error: failureOf(failure)}
 	}
-	// As with a suspend, a heartbeat that crosses the end reports a lost lease. That is expected.
+	// As with a suspend, a heartbeat sent at the same time as the end is answered with a lost
+	// lease. That is expected.
 	r.setParking(true)
 	defer r.setParking(false)
 	reply, err := r.commit(o)
 	if err != nil && !r.over() {
-		// The end could not be stored with the pending work, so end without it. A function that
-		// completed then fails, visibly.
+		// The server refused the result together with the pending work, so end without that work. A
+		// completed function then fails with the error.
 		if o.Kind == perdure.OutcomeComplete {
 			o = perdure.Outcome{Kind: perdure.OutcomeFail, Error: failureOf(err)}
 		}
@@ -56,8 +59,9 @@ func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 	return true, nil
 }
 
-// unreadFailure is the failure of a function that was entered again because of signals and returned
-// without taking one. It would be entered again forever, and completing would lose the signals.
+// unreadFailure returns the failure of a function that was entered again for pending signals of
+// Unless, and returned without taking one. It would be entered again forever, and completing would
+// lose the signals.
 func (r *run) unreadFailure() *perdure.TaskError {
 	return &perdure.TaskError{Code: "signals_unread", Message: fmt.Sprintf(
 		"the agent returned without taking the pending signals %q, which its definition lists in Unless; take them with WaitSignal or DrainSignals, or leave them out of Unless", r.unread)}
@@ -90,7 +94,8 @@ func failureOf(err error) *perdure.TaskError {
 	return &perdure.TaskError{Code: code, Message: message}
 }
 
-// finish runs last in a run's goroutine, however the goroutine ends.
+// finish cleans up after a run. It is the last call of the run's goroutine, however that goroutine
+// ends.
 func (r *run) finish() {
 	defer r.w.goroutines.Done()
 	defer r.endSpan()
@@ -105,7 +110,7 @@ func (r *run) finish() {
 	r.w.streams.close(r.stream)
 	switch late, overtaken := r.w.untrack(r); {
 	case late == nil:
-	case overtaken: // the lease is over; a later claim has the execution
+	case overtaken: // the lease has ended, and a later claim continues the execution
 		r.w.agentSlots.release(1)
 		r.w.work.Done()
 	default:
@@ -117,10 +122,11 @@ func (r *run) finish() {
 	}
 }
 
-// release releases the claim.
+// release releases the claim of the run as described by a; release sets the lease. If the server
+// cannot be reached in time, the lease expires instead.
 func (r *run) release(a perdure.AgentRelease) {
 	if r.live.Err() != nil {
-		return // the worker has waited for the server long enough
+		return // the worker has stopped waiting for the server
 	}
 	a.Lease = r.claim.Lease
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context), releaseTimeout)
@@ -135,4 +141,5 @@ func (r *run) release(a perdure.AgentRelease) {
 	}
 }
 
+// releaseTimeout is the maximum time for which the release of a claim is tried.
 const releaseTimeout = 5 * time.Second

@@ -7,38 +7,38 @@ import (
 )
 
 const (
-	// maxHeads is the maximum number of unrequested heads that a run holds. Only a function that
-	// requests records in another order than before reaches it.
+	// maxHeads is the maximum number of heads in memory that the function has not requested. Only a
+	// function that requests records in another order than before reaches the limit.
 	maxHeads = 10_000
 	// fetchBytes is the approximate number of bytes of results that a run prefetches.
 	fetchBytes = 1 << 20
 )
 
-// ended holds the steps and tasks that had ended when the function was entered. A function that is
-// entered again requests them roughly in the order of their records, so the records after a
-// requested one are prefetched. A requested record is removed: a step is requested only once, and
-// run.tasks holds the tasks.
+// ended contains the steps and tasks that had ended when the function was entered. A head describes
+// such a record, without its larger contents. A function that is entered again requests records in
+// roughly the recorded order, so the contents of the records after a requested one are prefetched.
+// A requested record is removed: a step is requested only once, and run.tasks contains the tasks.
 type ended struct {
 	heads   map[uuid.UUID]*perdure.EndedHead
-	order   []uuid.UUID // of heads, as recorded; some are removed
+	order   []uuid.UUID // ids of the heads in the recorded order; may contain removed ones
 	fetched map[uuid.UUID]*perdure.Task
-	// ahead is the maximum number of records in the next request, batched the number in the
-	// previous request.
+	// ahead is the maximum number of records in the next request for contents. batched is the
+	// number of records in the previous one.
 	ahead, batched int
-	// from is the position of the first page, next that of the next page.
+	// from is the position of the first page; next is the position of the next page.
 	from, next int64
 	more       bool
-	// whole reports that a record outside the pages does not exist.
+	// whole reports that the pages contain every record, so any other record does not exist.
 	whole bool
 	bytes int // approximate memory of the heads and the prefetched results
 }
 
-// newEnded returns the ended records of a claim.
+// newEnded returns the ended records that come with a claim.
 func newEnded(c perdure.AgentClaim) ended {
 	if c.LastCommit == (perdure.CommitNumber{}) {
 		return ended{whole: true}
 	}
-	if c.Ended == nil { // an older server, or a poll that did not ask
+	if c.Ended == nil { // an older server, or the poll did not ask for the records
 		return ended{}
 	}
 	e := ended{from: c.Ended.From, whole: c.Ended.Whole}
@@ -46,8 +46,8 @@ func newEnded(c perdure.AgentClaim) ended {
 	return e
 }
 
-// rewound returns e as it was before the first request. Records made since are on its pages or in
-// run.tasks.
+// rewound returns e as it was before the first request, for a function that is entered again. Later
+// records are on the pages or in run.tasks.
 func (e *ended) rewound() ended {
 	return ended{from: e.from, next: e.from, more: e.from > 0 || e.next > 0, whole: e.whole}
 }
@@ -76,11 +76,13 @@ func weightOf(h *perdure.EndedHead) int {
 // giveUp stops reading pages. Records outside the pages read so far must be requested one by one.
 func (e *ended) giveUp() { e.more, e.whole = false, false }
 
-// take removes a record that is requested or no longer certain.
+// take removes the record from the heads and the prefetched contents: the function has requested
+// it, or its state may have changed.
 func (e *ended) take(id uuid.UUID) {
 	if h := e.heads[id]; h != nil {
 		e.bytes -= weightOf(h)
-		h.Result, h.Error = perdure.Payload{}, nil // releases the memory, because other heads keep the page
+		// This frees memory: other heads still refer to the array of the page.
+		h.Result, h.Error = perdure.Payload{}, nil
 	}
 	delete(e.heads, id)
 	delete(e.fetched, id)
@@ -89,8 +91,8 @@ func (e *ended) take(id uuid.UUID) {
 	}
 }
 
-// aim adjusts the number of records in the next request: up if the prefetched ones were used, down
-// if most of them were not.
+// aim adapts the number of records in the next request. It grows if at least half of the prefetched
+// records were used, and shrinks otherwise.
 func (e *ended) aim() {
 	switch {
 	case e.batched == 0:
@@ -102,8 +104,8 @@ func (e *ended) aim() {
 	}
 }
 
-// batch returns the ids for one request: the given record and the following ones whose contents are
-// not here.
+// batch returns the ids for one request of contents: the given record, and the following records
+// whose contents are not in memory.
 func (e *ended) batch(id uuid.UUID) []uuid.UUID {
 	for len(e.order) > 0 && e.heads[e.order[0]] == nil {
 		e.order = e.order[1:]
@@ -124,11 +126,11 @@ func (e *ended) batch(id uuid.UUID) []uuid.UUID {
 	return ids
 }
 
-// sizeOf returns the approximate number of bytes of the record.
+// sizeOf returns the approximate size of the record's contents in bytes.
 func sizeOf(h *perdure.EndedHead) int64 { return h.Size + h.InputSize + 500 }
 
-// head returns the head of a record, and reads another page if necessary. It returns nil if there
-// is no such record or it is unknown.
+// head returns the head of a record. If it is not in memory, head reads one more page. It returns
+// nil if the record is not found there.
 func (r *run) head(id uuid.UUID) *perdure.EndedHead {
 	if h := r.ended.heads[id]; h != nil || !r.ended.more {
 		return h
@@ -137,7 +139,8 @@ func (r *run) head(id uuid.UUID) *perdure.EndedHead {
 	return r.ended.heads[id]
 }
 
-// nextPage reads a page of heads.
+// nextPage reads the next page of heads. After an error, or with maxHeads in memory, no more pages
+// are read. It does not return if the lease is lost.
 func (r *run) nextPage() {
 	e := &r.ended
 	if len(e.heads) >= maxHeads {
@@ -156,7 +159,7 @@ func (r *run) nextPage() {
 	}
 }
 
-// recorded returns a step's record, nil if there is none.
+// recorded returns the record of a step with its contents, or nil if the step has no record.
 func (r *run) recorded(id uuid.UUID) (*perdure.Task, error) {
 	h := r.head(id)
 	switch {
@@ -172,7 +175,7 @@ func (r *run) recorded(id uuid.UUID) (*perdure.Task, error) {
 	return r.fetchEnded(id)
 }
 
-// lookUp requests one record.
+// lookUp reads one record from the server. It returns nil if there is none.
 func (r *run) lookUp(id uuid.UUID) (*perdure.Task, error) {
 	found, err := r.w.Dispatch.Tasks(r.live, r.ID(), []uuid.UUID{id})
 	if err != nil || len(found) == 0 || found[0] == nil {
@@ -182,8 +185,8 @@ func (r *run) lookUp(id uuid.UUID) (*perdure.Task, error) {
 	return found[0], nil
 }
 
-// fetchEnded returns a record with its contents, and prefetches the records that are likely to be
-// requested next.
+// fetchEnded returns a record with its contents. It also prefetches the contents of the records
+// that the function is likely to request next.
 func (r *run) fetchEnded(id uuid.UUID) (*perdure.Task, error) {
 	e := &r.ended
 	if e.fetched[id] == nil {
@@ -193,7 +196,7 @@ func (r *run) fetchEnded(id uuid.UUID) (*perdure.Task, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Prefetched records that were not used may be fetched again.
+		// This drops prefetched records that were not used; they may be fetched once more.
 		e.fetched, e.batched = map[uuid.UUID]*perdure.Task{}, len(ids)
 		for _, t := range found {
 			if t != nil {
@@ -209,21 +212,21 @@ func (r *run) fetchEnded(id uuid.UUID) (*perdure.Task, error) {
 	return t, nil
 }
 
-// hasEnded reports whether a task to be scheduled is known to have ended. It returns false for a
-// caller's key: the server compares the input and may create the task again. It does not block, so
-// it reads no page.
+// hasEnded reports whether a task to be scheduled is known to have ended, so that no commit has to
+// request it. It returns false for a task with a caller's key: the server compares the input and
+// may create a new task. It reads no page, because Schedule does not block.
 func (r *run) hasEnded(t perdure.NewTask) bool {
 	id := perdure.TaskID(t.Key)
 	h := r.ended.heads[id]
 	if h != nil && t.Options.Key == "" && !h.Step && h.Kind == t.Kind {
 		return true
 	}
-	r.ended.take(id) // the reply to the commit holds its state
+	r.ended.take(id) // the reply to the commit will contain the state
 	return false
 }
 
-// recall fetches the futures' tasks that are known to have ended. It keeps the heads that the next
-// scheduled tasks need.
+// recall reads the contents of those futures' tasks that are known to have ended. It first reads
+// another page if few heads are left, because the next scheduled tasks need them.
 func (r *run) recall(futures []agent.Future) error {
 	if r.ended.more && len(r.ended.heads) < perdure.EndedPageHeads/2 {
 		r.nextPage()

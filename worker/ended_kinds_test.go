@@ -15,8 +15,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// Steps that failed, and tasks that completed, failed or were cancelled, are returned unchanged,
-// and no commit requests them.
+// TestResumeOfEveryEnd checks that a function that is entered again receives the same results as
+// before: a failed step, and completed, failed and cancelled tasks. No code runs a second time, and
+// the number of commits does not grow with the number of records.
 func TestResumeOfEveryEnd(t *testing.T) {
 	const calls = 120
 	eachLine(t, func(b *bench, line perdure.Dispatch) {
@@ -59,14 +60,15 @@ func TestResumeOfEveryEnd(t *testing.T) {
 		if ran.Load() != before || before != calls+3 {
 			b.Errorf("%d ran before, and %d in all", before, ran.Load())
 		}
-		// A cancelled task would need a commit if it had not ended.
+		// Each task that is not known to have ended would cost a commit.
 		if n, m := f.count("Commit"), f.count("Tasks"); n > 4 || m > 4 {
 			b.Errorf("%d commits and %d calls of GetTasks for %d records", n, m, calls+5)
 		}
 	})
 }
 
-// The server compares the input with a caller's key, even if its task is known to have ended.
+// TestResumeComparesTheCallersKey checks that a task with a caller's key and another input is
+// refused, even if the first task is known to have ended.
 func TestResumeComparesTheCallersKey(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.task("double", func(_ agent.TaskContext, n int) (int, error) { return 2 * n, nil })
@@ -89,7 +91,8 @@ func TestResumeComparesTheCallersKey(t *testing.T) {
 	b.output(id, string(perdure.IdempotencyKeyReused))
 }
 
-// A task that ends after the claim was read, and before the function requests it, is found.
+// TestResumeFindsWhatEndedMeanwhile checks that Await returns a task that ended after the claim was
+// read and before the function requested it.
 func TestResumeFindsWhatEndedMeanwhile(t *testing.T) {
 	eachLine(t, func(b *bench, line perdure.Dispatch) {
 		release := defineTasks(b)
@@ -128,7 +131,8 @@ func TestResumeFindsWhatEndedMeanwhile(t *testing.T) {
 	})
 }
 
-// A second record of a key has no effect; a page has the first record.
+// TestTwoRecordsOfOneKey checks that a second record of a step's key is ignored: a page contains
+// only the first.
 func TestTwoRecordsOfOneKey(t *testing.T) {
 	eachLine(t, func(b *bench, line perdure.Dispatch) {
 		b.known("a")
@@ -154,7 +158,8 @@ func TestTwoRecordsOfOneKey(t *testing.T) {
 	})
 }
 
-// If a worker is killed between two pages, the next worker reads all pages.
+// TestAKillBetweenPages checks that no step runs twice if a worker is killed when it requests the
+// second page of records.
 func TestAKillBetweenPages(t *testing.T) {
 	b := newBench(t, time.Minute)
 	s := &stepper{steps: 2200, size: 10}
@@ -166,7 +171,7 @@ func TestAKillBetweenPages(t *testing.T) {
 	m := newMortal(b.e.Dispatch(org, true), 0, false)
 	f := &faulty{Dispatch: m}
 	f.onEnded = func(perdure.EndedQuery) {
-		if f.count("Ended") == 1 { // the second page is requested
+		if f.count("Ended") == 1 { // this call requests the second page
 			close(m.dead)
 		}
 	}
@@ -185,8 +190,8 @@ func TestAKillBetweenPages(t *testing.T) {
 	}
 }
 
-// A function with requests in another order gets its results. The number of unnecessary prefetches
-// is limited to a few records per request.
+// TestResumeInAnotherOrder checks that a function that requests its steps in another order receives
+// their results. On average, at most five records are fetched per step.
 func TestResumeInAnotherOrder(t *testing.T) {
 	const steps = 1500
 	for name, reorder := range map[string]func([]int){
@@ -235,7 +240,8 @@ func TestResumeInAnotherOrder(t *testing.T) {
 	}
 }
 
-// Alternating steps with large results and tasks are fetched together.
+// TestResumeOfStepsAndTasksInTurns checks that at most two calls of GetTasks read the contents of
+// 60 steps with large results and 60 tasks that alternate with them.
 func TestResumeOfStepsAndTasksInTurns(t *testing.T) {
 	const turns = 60
 	b := newBench(t, time.Minute)
@@ -266,7 +272,8 @@ func TestResumeOfStepsAndTasksInTurns(t *testing.T) {
 	}
 }
 
-// The outcomes of a LOCAL execution's steps come from the worker's store, in batches.
+// TestResumeOfALocalExecution checks that the steps of a LOCAL execution do not run again when its
+// function is entered again. Their results are read in at most three calls of GetTasks.
 func TestResumeOfALocalExecution(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.mode = perdure.Local
@@ -291,7 +298,7 @@ func TestResumeOfALocalExecution(t *testing.T) {
 	if n := s.ran.Load(); n != 61 {
 		t.Errorf("%d steps ran, want 61", n)
 	}
-	if n := f.count("Tasks"); n > 3 { // the last is for the new step
+	if n := f.count("Tasks"); n > 3 { // one of the calls is for the new step
 		t.Errorf("GetTasks was called %d times", n)
 	}
 }

@@ -18,12 +18,13 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/internal/engine"
-	"github.com/perdure/perdure/internal/grpcapi"
+	grpcapi "github.com/perdure/perdure/internal/face/grpc"
 	"github.com/perdure/perdure/internal/store/opentest"
 	grpcclient "github.com/perdure/perdure/worker/remote"
 )
 
-// wired serves the engine's Remote dispatch over gRPC.
+// wired is the backend of a gRPC server for the bench's engine. It accepts every token as a worker
+// of org.
 type wired struct {
 	grpcapi.Backend
 	e *engine.Engine
@@ -35,7 +36,8 @@ func (wired) Authenticate(context.Context, string) (grpcapi.Principal, error) {
 	return grpcapi.Principal{Org: org, Role: perdure.KeyWorker}, nil
 }
 
-// overWire returns a dispatch to the bench's engine over gRPC.
+// overWire starts a gRPC server for the bench's engine, and returns a dispatch that is connected to
+// it. Both close at the end of the test.
 func (b *bench) overWire() perdure.Dispatch {
 	b.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -60,7 +62,7 @@ func (b *bench) overWire() perdure.Dispatch {
 	return client
 }
 
-// eachLine runs a test on each store, in process and over gRPC.
+// eachLine runs a test on each kind of store, with a dispatch in process and one over gRPC.
 func eachLine(t *testing.T, test func(b *bench, line perdure.Dispatch)) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		for _, name := range []string{"in process", "gRPC"} {
@@ -76,15 +78,16 @@ func eachLine(t *testing.T, test func(b *bench, line perdure.Dispatch)) {
 	})
 }
 
-// stepper is an agent that runs steps, waits for a signal, and runs one more step.
+// stepper is an agent that runs a number of steps with results of size bytes, waits for the signal
+// go, and runs one more step.
 type stepper struct {
 	steps, size int
 	ran         atomic.Int32
-	// before is called at the beginning of each run of the function.
+	// before, if set, is called each time that the function is entered.
 	before func(ctx agent.Context) error
 }
 
-// want returns the expected result of a step.
+// want returns the expected result of step i.
 func (s *stepper) want(i int) string { return fmt.Sprint(i, strings.Repeat("x", max(0, s.size-8))) }
 
 func (s *stepper) step(ctx agent.Context, i int) error {
@@ -120,20 +123,23 @@ func (s *stepper) run(ctx agent.Context) (string, error) {
 	return "fine", s.step(ctx, s.steps)
 }
 
-// counted connects a worker to the server through a faulty that counts calls.
+// counted returns a change of a worker's configuration: the worker gets a new id and calls line
+// through f, which counts the calls.
 func counted(f *faulty, line perdure.Dispatch) func(*Config) {
 	f.Dispatch = line
 	return func(c *Config) { c.Dispatch, c.ID = f, uuid.New() }
 }
 
-// A resume reads the records in pages and requests no record by itself: neither one on the pages,
-// nor a step that was never recorded.
+// TestResumeReadsRecordsInPages checks that a resume reads the records of its steps in a limited
+// number of calls, whatever their number and size. It runs no step again, and makes no request for
+// a step without a record.
 func TestResumeReadsRecordsInPages(t *testing.T) {
 	for _, c := range []struct {
 		steps, size  int
 		ended, tasks int // maximum numbers of calls
 	}{
-		{steps: 3000, size: 1<<10 + 4, ended: 5}, // the later ones are texts of 1 KiB
+		// from step 1000 on, the results are texts of 1 KiB
+		{steps: 3000, size: 1<<10 + 4, ended: 5},
 		{steps: 300, size: 16 << 10, tasks: 6},
 		{steps: 20, size: 100 << 10, tasks: 3},
 		{steps: 2, size: 2 << 20, tasks: 2},
@@ -160,8 +166,8 @@ func TestResumeReadsRecordsInPages(t *testing.T) {
 				if n := f.count("Tasks"); n > c.tasks {
 					b.Errorf("GetTasks was called %d times, want at most %d", n, c.tasks)
 				}
-				// One commit per flush, one for a suspend, which may be unnecessary, and one for
-				// the end.
+				// Expected are one commit per flush, one for a suspend, which may be unnecessary,
+				// and one for the end.
 				if n := f.count("Commit"); n > c.steps/100+3 {
 					b.Errorf("%d commits", n)
 				}
@@ -170,7 +176,8 @@ func TestResumeReadsRecordsInPages(t *testing.T) {
 	}
 }
 
-// A server without the method Ended, and a lost page, cost calls but change no result.
+// TestResumeWithoutPages checks that a resume without all pages, such as with an older server, runs
+// no recorded step again. It requests records with GetTasks instead.
 func TestResumeWithoutPages(t *testing.T) {
 	for name, f := range map[string]*faulty{
 		"a plain worker": {},
@@ -213,9 +220,10 @@ func TestResumeWithoutPages(t *testing.T) {
 	}
 }
 
-// An older worker receives no heads, and neither does a worker that claims an execution for the
-// first time.
-func TestHeadsComeWhereAskedFor(t *testing.T) {
+// TestHeadsAreSentOnRequestOnly checks that a claim contains heads only if the poll asked for them
+// and the execution was claimed before. It also checks the heads, and the errors for a lost lease,
+// a negative position and an unknown execution.
+func TestHeadsAreSentOnRequestOnly(t *testing.T) {
 	eachLine(t, func(b *bench, line perdure.Dispatch) {
 		s := &stepper{steps: 3, size: 10}
 		b.agent("a", s.run)
@@ -260,7 +268,7 @@ func TestHeadsComeWhereAskedFor(t *testing.T) {
 				b.Errorf("head %d is %+v", i, h)
 			}
 		}
-		// A worker that lost the lease cannot read a page.
+		// A worker that has lost the lease cannot read a page.
 		_, err := line.Ended(b.Context(), perdure.EndedQuery{Lease: old.Lease})
 		if !perdure.IsCode(err, perdure.LeaseLost) {
 			b.Errorf("a page for a lost lease: %v", err)

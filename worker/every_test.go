@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// everyWay runs a test on every store, with parked goroutines and with functions that are entered
-// again at each wait.
+// everyWay runs a test on every kind of store, with parked goroutines and with functions that are
+// entered again after each wait.
 func everyWay(t *testing.T, lease time.Duration, test func(b *bench, way func(*Config))) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		for name, kept := range map[string]int{"in place": 100, "entered again": -1} {
@@ -31,7 +31,7 @@ func assistant(text string) perdure.Message {
 	return perdure.Message{Role: perdure.RoleAssistant, Content: perdure.Content{Parts: []perdure.Part{perdure.Text(text)}}}
 }
 
-// appendAll appends messages without keys.
+// appendAll appends messages without keys. It stops at the first error.
 func appendAll(ctx agent.Context, messages ...perdure.Message) error {
 	for _, m := range messages {
 		if _, err := ctx.Append(m); err != nil {
@@ -41,7 +41,8 @@ func appendAll(ctx agent.Context, messages ...perdure.Message) error {
 	return nil
 }
 
-// entries counts all entries of the execution, including those that are not on the path.
+// entries returns the number of all entries of the execution, including those that are not on the
+// path.
 func (b *bench) entries(id uuid.UUID) int {
 	b.Helper()
 	page, err := b.s.AllEntries(context.WithoutCancel(b.Context()), id, "", 1000)
@@ -58,8 +59,8 @@ func (b *bench) wantTexts(id uuid.UUID, want ...string) {
 	}
 }
 
-// The path through the function differs from one entry to the next, and it appends equal texts
-// again. None of them is treated as a duplicate of a stored entry (trap 1).
+// TestEntryCounterCollision checks that equal texts are stored twice if the agent appends them
+// before and after a checkpoint, even if it takes another branch when it is entered again.
 func TestEntryCounterCollision(t *testing.T) {
 	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
@@ -89,8 +90,8 @@ func TestEntryCounterCollision(t *testing.T) {
 	})
 }
 
-// A function that is entered again stores nothing twice: neither entries that it guards with
-// Messages nor entries with a key (trap 4).
+// TestEntryIdempotencyOnResume checks that a function that is entered again stores no entry twice.
+// One entry is guarded by a look at Messages, the others have keys.
 func TestEntryIdempotencyOnResume(t *testing.T) {
 	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
@@ -129,8 +130,8 @@ func TestEntryIdempotencyOnResume(t *testing.T) {
 	})
 }
 
-// A task that is requested again, in the same run of the function and in the next, is one task. It
-// runs once and has one result.
+// TestTaskIdempotencyOnResume checks that a task that the agent requests twice, before and after a
+// wait, is one task that runs once and has one result.
 func TestTaskIdempotencyOnResume(t *testing.T) {
 	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		var ran atomic.Int32
@@ -157,7 +158,8 @@ func TestTaskIdempotencyOnResume(t *testing.T) {
 	})
 }
 
-// doomed is the connection of a worker that dies when it sends a checkpoint.
+// doomed is the dispatch of a worker that dies when it commits a checkpoint. The server does not
+// receive that commit or any later call.
 type doomed struct {
 	perdure.Dispatch
 	dead atomic.Bool
@@ -195,9 +197,9 @@ func (d *doomed) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Agen
 	return d.Dispatch.PollAgents(ctx, p)
 }
 
-// A worker dies after a signal was taken, its entry stored and a task completed, and before the
-// checkpoint. The function receives the same signal and the same result again, and nothing is
-// stored twice (traps 6 and 13).
+// TestCrashBeforeCheckpoint checks a worker that dies before a checkpoint, after a signal was
+// taken, its entry stored and a task completed. The function is entered again with the same signal
+// and result; no entry is stored twice, and the task runs once.
 func TestCrashBeforeCheckpoint(t *testing.T) {
 	everyWay(t, time.Second, func(b *bench, way func(*Config)) {
 		var ran, entered atomic.Int32
@@ -235,7 +237,8 @@ func TestCrashBeforeCheckpoint(t *testing.T) {
 	})
 }
 
-// Tasks end in the reverse order of their requests. Their results are in the order of the requests.
+// TestJoinAllKeepsInputOrder checks that JoinAll returns results in the order of the futures,
+// although the tasks end in the reverse order.
 func TestJoinAllKeepsInputOrder(t *testing.T) {
 	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		const n = 5
@@ -267,8 +270,8 @@ func TestJoinAllKeepsInputOrder(t *testing.T) {
 	})
 }
 
-// Select returns the first success in input order and ignores failures. If all tasks fail, it
-// returns an error.
+// TestSelectFirstSuccess checks that Select ignores failures and returns the first success in the
+// order of the futures. If all tasks fail, it returns an error.
 func TestSelectFirstSuccess(t *testing.T) {
 	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		release := make(chan struct{})

@@ -11,26 +11,28 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// fault is a fault of one call.
+// fault is the way in which one call of a faulty dispatch fails.
 type fault int
 
 const (
 	fine    fault = iota
-	before        // it does not arrive
-	limited       // it is refused temporarily
-	after         // its reply is lost
-	twice         // it arrives twice, and the second reply is returned
+	before        // the call does not arrive
+	limited       // the call does not arrive; its error is rate_limited
+	after         // the call arrives, but its reply is lost
+	twice         // the call arrives twice; the second reply is returned
 )
 
-// faulty is a server whose calls fail as planned. It reports calls and replies to the test.
+// faulty is a dispatch whose calls fail as a test plans. It counts the calls and passes them to the
+// test's functions.
 type faulty struct {
 	perdure.Dispatch
 	// plan returns the fault of the nth call of a method, from 1.
 	plan func(method string, n int) fault
-	// refuse, if set, returns the error of the nth call of a method, which then does not arrive.
-	// Nil lets the call through.
+	// refuse, if set, returns the error of the nth call of a method, which then does not arrive. If
+	// refuse returns nil, the call arrives.
 	refuse func(method string, n int) error
-	// The functions below observe a call, and may change or delay it; nil does nothing.
+	// The following functions, if set, receive a call or its reply. They may change the reply or
+	// delay it.
 	onCommit    func(perdure.Commit, *perdure.CommitReply) error
 	onAgents    func([]perdure.AgentClaim)
 	onTasks     func([]perdure.TaskClaim)
@@ -38,7 +40,7 @@ type faulty struct {
 	onEntries   func(perdure.EntryQuery)
 	onRelease   func(perdure.Release)
 	onEnded     func(perdure.EndedQuery)
-	onFinish    func(perdure.TaskFinish) error // an error is the reply
+	onFinish    func(perdure.TaskFinish) error // with an error, the call does not arrive
 
 	mu    sync.Mutex // guards calls
 	calls map[string]int
@@ -95,7 +97,8 @@ func (f *faulty) Register(ctx context.Context, r perdure.Registration) (perdure.
 	return through(f, "Register", func() (perdure.Settings, error) { return f.Dispatch.Register(ctx, r) })
 }
 
-// A poll is never delivered twice: claims in a lost reply return only when their leases expire.
+// PollAgents applies only the fault before. It never repeats a poll, because claims in a lost reply
+// would return only when their leases expire.
 func (f *faulty) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	if f.next("PollAgents") == before {
 		return nil, unavailable()
@@ -190,7 +193,8 @@ func (f *faulty) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.Ended
 	return through(f, "Ended", func() (perdure.EndedPage, error) { return f.Dispatch.Ended(ctx, q) })
 }
 
-// overFaulty connects a worker to the bench's engine through faults.
+// overFaulty returns a change of a worker's configuration: the worker calls the bench's engine
+// through f.
 func (b *bench) overFaulty(f *faulty) func(*Config) {
 	f.Dispatch = b.e.Dispatch(org, false)
 	return func(c *Config) { c.Dispatch = f }

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// FuzzTerminal cuts output at random places and streams it to a server that loses some replies. The
-// result is the same as without cuts. Each byte that is not UTF-8 becomes U+FFFD, and no chunk
-// splits a character.
+// FuzzTerminal cuts terminal output at random places and streams it to a server. It checks that the
+// streamed text equals the output with each byte that is not UTF-8 replaced by U+FFFD, and that no
+// chunk splits a character.
 func FuzzTerminal(f *testing.F) {
 	f.Add([]byte("hello"), []byte{2, 1})
 	f.Add([]byte("é€😀"), []byte{1})
@@ -31,7 +31,7 @@ func FuzzTerminal(f *testing.F) {
 		var want strings.Builder
 		for p := output; len(p) > 0; {
 			r, size := utf8.DecodeRune(p)
-			want.WriteRune(r) // an invalid byte has U+FFFD and size 1
+			want.WriteRune(r) // for an invalid byte, r is U+FFFD and size is 1
 			p = p[size:]
 		}
 		got := strings.TrimPrefix(strings.Join(server.list(), ""), string(perdure.EventTerminal)+"stdout:")

@@ -8,7 +8,8 @@ import (
 	"strconv"
 )
 
-// goroutine returns the number of the calling goroutine from the text of its stack.
+// goroutine returns the number of the calling goroutine. It reads the number from the text of the
+// stack.
 func goroutine() uintptr {
 	var buf [64]byte
 	line := buf[:runtime.Stack(buf[:], false)]

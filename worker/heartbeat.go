@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// beat renews the worker's leases three times per lease duration, until ctx ends.
+// beat renews the worker's leases three times per lease duration, and after each reconnect, until
+// ctx ends.
 func (w *Worker) beat(ctx context.Context) {
 	interval := w.settings.Lease / 3
 	if interval <= 0 {
@@ -24,7 +25,7 @@ func (w *Worker) beat(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-again: // the server may consider the worker lost
+		case <-again: // the server may have recorded the worker as lost
 			w.beatOnce(ctx, interval)
 		case <-tick.C:
 			w.beatOnce(ctx, interval)
@@ -32,13 +33,15 @@ func (w *Worker) beat(ctx context.Context) {
 	}
 }
 
-// Line is a Dispatch over a connection that may break and reconnect.
+// Line is implemented by a Dispatch whose connection can break. The worker then sends a heartbeat
+// after each reconnect.
 type Line interface {
 	// Reconnected returns a channel that receives one token after a reconnect.
 	Reconnected() <-chan struct{}
 }
 
-// watch ends the work whose lease has expired by this worker's clock, until ctx ends.
+// watch ends work whose lease has expired by this worker's clock. It checks the leases regularly
+// until ctx ends.
 func (w *Worker) watch(ctx context.Context) {
 	tick := time.NewTicker(max(w.settings.Lease/20, 5*time.Millisecond))
 	defer tick.Stop()
@@ -53,9 +56,10 @@ func (w *Worker) watch(ctx context.Context) {
 	}
 }
 
-// checkLeases ends the work whose lease has expired, and returns the time of the check. After a
-// sleep of the machine or a stop of the process, it asks the server first. The server may have been
-// down for as long and still hold the leases.
+// checkLeases ends work whose lease has expired, and returns the time of this check; last is the
+// time of the previous one. If more than half a lease lies between them, the machine or process was
+// suspended. Then checkLeases first sends a heartbeat: the server may have been down, too, and
+// still accept the leases.
 func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Duration {
 	if w.Clock()-last > w.settings.Lease/2 {
 		w.beatOnce(ctx, w.settings.Lease/3)
@@ -65,10 +69,10 @@ func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Durat
 	return now
 }
 
-// expire ends the work whose lease has expired by this worker's clock, because the server cannot
-// report it while there is no connection. A claim that a run is about to adopt has its own lease.
-// An attempt that may run twice continues until the server replies: perhaps the server was down and
-// still holds the lease.
+// expire ends work whose lease has expired by this worker's clock, because the server cannot report
+// it without a connection. It skips a run that was given a new claim, which has its own lease. It
+// also skips an attempt that may run twice (OnLost is not report): if the server was down, it may
+// still accept the lease.
 func (w *Worker) expire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,7 +92,7 @@ func (w *Worker) expire() {
 	}
 }
 
-// held holds the items of one heartbeat.
+// held contains the work whose leases one heartbeat renews, in the order of the heartbeat's lists.
 type held struct {
 	runs     []*run
 	attempts []*attempt
@@ -150,10 +154,10 @@ func (w *Worker) beatOnce(ctx context.Context, within time.Duration) {
 	}
 }
 
-// giveOverdueBack releases executions that this worker dropped because their lease had expired by
-// its own clock. The server may still hold the leases, and would count a crash. Two heartbeats may
-// run at once. Each removes the executions that it releases from the list, and puts them back if
-// the release fails.
+// giveOverdueBack releases executions that this worker dropped because their leases had expired by
+// its own clock. Without it, a server that still has the leases would count a crash. Two heartbeats
+// may run at once, so each removes from the list what it releases, and puts it back if the release
+// fails.
 func (w *Worker) giveOverdueBack(ctx context.Context, within time.Duration) {
 	w.mu.Lock()
 	overdue := w.overdue
@@ -171,8 +175,10 @@ func (w *Worker) giveOverdueBack(ctx context.Context, within time.Duration) {
 	}
 }
 
-// heard processes the part of the heartbeat's reply about a run. A reply about an earlier claim
-// does not apply: the run may have suspended and been claimed again in between.
+// heard applies the server's answer about a run in the reply to a heartbeat. lease is the lease
+// that the heartbeat named, and sent is its renewed duration, counted from when the heartbeat was
+// sent. An answer about an earlier lease is ignored: the run may have suspended and been claimed
+// once more since.
 func (r *run) heard(lease perdure.Lease, b perdure.AgentBeat, sent leaseClock) {
 	if b.Lost {
 		r.lose(lease, agent.ErrLeaseLost)
@@ -193,8 +199,8 @@ func (r *run) heard(lease perdure.Lease, b perdure.AgentBeat, sent leaseClock) {
 	}
 }
 
-// dropMoved discards a goroutine if the server reports that another worker has continued from its
-// commit.
+// dropMoved discards a parked goroutine after the server reported that another worker has continued
+// from the commit at. It does nothing if the goroutine is by now parked at another commit.
 func (w *Worker) dropMoved(r *run, at perdure.CommitNumber) {
 	w.mu.Lock()
 	same := r.parkAt == at

@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// A goroutine that continues in place gets a claim with only new data. It keeps its earlier data:
-// input, pending signals, tasks with input and result. So it sees the same as a function that is
-// entered again.
+// TestGoroutineThatIsKeptHasWhatItHad checks that an agent sees the same input, tasks and signals
+// whether its goroutine is parked or its function is entered again. For a parked goroutine, the
+// claim contains only new data.
 func TestGoroutineThatIsKeptHasWhatItHad(t *testing.T) {
 	for _, parked := range []int{0, -1} {
 		t.Run(fmt.Sprintf("Parked %d", parked), func(t *testing.T) {

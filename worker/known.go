@@ -5,8 +5,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// known holds the known states of tasks and steps of a run, and their memory. The zero value is
-// empty.
+// known contains the states of tasks and steps that a run knows, and counts their memory. The zero
+// value is empty.
 type known struct {
 	tasks map[uuid.UUID]weighed
 	bytes int
@@ -17,7 +17,7 @@ type weighed struct {
 	bytes int
 }
 
-// get returns the task, nil if it is unknown.
+// get returns the task, or nil if the run does not know it.
 func (k *known) get(id uuid.UUID) *perdure.Task { return k.tasks[id].task }
 
 func (k *known) put(t *perdure.Task) {
@@ -35,7 +35,7 @@ func (k *known) drop(id uuid.UUID) {
 	delete(k.tasks, id)
 }
 
-// bytesOfSignals returns the approximate memory of signals.
+// bytesOfSignals returns the approximate number of bytes that the signals occupy in memory.
 func bytesOfSignals(signals []perdure.Signal) (n int) {
 	for i := range signals {
 		n += len(signals[i].Value) + 200

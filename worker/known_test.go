@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// The incrementally computed memory of known tasks equals a full computation, whatever is learned,
-// replaced and forgotten.
-func TestWhatIsKnownIsWeighedAsItIsLearned(t *testing.T) {
+// TestSizeOfKnownTasksIsTrackedIncrementally checks that the counted memory of known tasks equals a
+// full computation after each of 2000 random additions, replacements and removals.
+func TestSizeOfKnownTasksIsTrackedIncrementally(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 4))
 	var k known
 	ids := make([]uuid.UUID, 20)
@@ -35,7 +35,7 @@ func TestWhatIsKnownIsWeighedAsItIsLearned(t *testing.T) {
 			if k.get(id) != task {
 				t.Fatal("what was learned is not known")
 			}
-			task.Input = make(json.RawMessage, 10) // its earlier size is counted
+			task.Input = make(json.RawMessage, 10) // this later change is not counted
 		}
 		sum := 0
 		for _, one := range k.tasks {
@@ -47,9 +47,10 @@ func TestWhatIsKnownIsWeighedAsItIsLearned(t *testing.T) {
 	}
 }
 
-// A parked run's weight equals the memory of its data, whatever it has requested, taken, forgotten
-// and checkpointed.
-func TestAParkedRunIsWeighedAsWhatItHolds(t *testing.T) {
+// TestSizeOfAParkedRunIsItsData checks the weight of a parked run at each of six waits. It must
+// equal the computed size of the goroutine, input, state, path, tasks and signals. Between the
+// waits the run takes signals, calls tasks and, once, commits a checkpoint.
+func TestSizeOfAParkedRunIsItsData(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.task("t", func(_ agent.TaskContext, n int) (int, error) { return n, nil })
 	b.agent("a", func(ctx agent.Context) (string, error) {

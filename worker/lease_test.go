@@ -13,8 +13,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// The contexts of agents and tasks end with the lease, by the worker's own clock, while the server
-// is unreachable or cannot renew it. They end no later than the server's lease.
+// TestLeaseEndsByTheWorkersOwnClock checks that the contexts of an agent and a task end with
+// ErrLeaseLost, at most a third of a lease after it has expired. The worker cannot reach the
+// server, or the server cannot renew leases, so only the worker's clock can end them.
 func TestLeaseEndsByTheWorkersOwnClock(t *testing.T) {
 	t.Run("no heartbeat arrives", func(t *testing.T) {
 		leaseEnds(t, &faulty{plan: func(method string, _ int) fault {
@@ -75,8 +76,9 @@ func leaseEnds(t *testing.T, f *faulty) {
 	b.output(id, "fine")
 }
 
-// If the server reports a lost lease, the context ends with that cause, and the goroutine ends at
-// its next blocking call.
+// TestLostLeaseEndsTheGoroutine checks a run whose lease the server reports as lost: its context
+// ends with ErrLeaseLost, and its next blocking call does not return. The function is entered
+// again.
 func TestLostLeaseEndsTheGoroutine(t *testing.T) {
 	b := newBench(t, 300*time.Millisecond)
 	cause := make(chan error, 1)
@@ -110,7 +112,8 @@ func TestLostLeaseEndsTheGoroutine(t *testing.T) {
 	}
 }
 
-// During an outage, the same commit is repeated until it is answered. The agent does not notice.
+// TestCommitIsRepeatedUntilItIsAnswered checks that a commit is repeated while calls or replies are
+// lost. Each commit gets one reply, and each entry is stored once.
 func TestCommitIsRepeatedUntilItIsAnswered(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.agent("a", func(ctx agent.Context) (string, error) {
@@ -153,7 +156,8 @@ func TestCommitIsRepeatedUntilItIsAnswered(t *testing.T) {
 	}
 }
 
-// A commit to an overloaded server is repeated, too.
+// TestRateLimitIsWaitedOut checks that a commit that is refused with rate_limited is repeated, and
+// the function is not entered again.
 func TestRateLimitIsWaitedOut(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var entered atomic.Int32
@@ -170,7 +174,8 @@ func TestRateLimitIsWaitedOut(t *testing.T) {
 	}
 }
 
-// Nothing is begun in the last fifth of a lease.
+// TestStepWaitsForAFreshLease checks that a step begins only after the lease was renewed, if the
+// lease is in its last fifth.
 func TestStepWaitsForAFreshLease(t *testing.T) {
 	const lease = 10 * time.Second
 	b := newBench(t, lease)
@@ -214,8 +219,9 @@ func TestLeaseClock(t *testing.T) {
 	}
 }
 
-// After a sleep of the machine, a lease that the server still holds is kept. If the server does not
-// answer, it is over (trap 54).
+// TestLeaseAfterASleep checks a machine that sleeps for longer than a lease. If the next heartbeat
+// renews the lease, the run continues; if the server does not answer, the run's context ends with
+// ErrLeaseLost.
 func TestLeaseAfterASleep(t *testing.T) {
 	for _, away := range []bool{false, true} {
 		b := newBench(t, time.Hour)

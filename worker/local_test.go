@@ -18,7 +18,7 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// secret is in every content of the run.
+// secret is part of every content of the executions in TestNoContentAtRest.
 const secret = "zebra-crossing-at-midnight"
 
 func (b *bench) startWith(kind string, input any) uuid.UUID {
@@ -34,7 +34,8 @@ func (b *bench) startWith(kind string, input any) uuid.UUID {
 	return x.ID
 }
 
-// inFiles counts the secret in the files of a folder.
+// inFiles returns how often secret occurs in each file of the folder, by the file's name. Files
+// without it are left out.
 func inFiles(t *testing.T, folder string) map[string]int {
 	t.Helper()
 	found := map[string]int{}
@@ -54,9 +55,9 @@ func inFiles(t *testing.T, folder string) map[string]int {
 	return found
 }
 
-// After a LOCAL run, none of its contents is in the files of the server's database; all of them are
-// at the worker. The same run as REMOTE leaves them at the server, which proves that the search
-// works.
+// TestNoContentAtRest checks that the files of the server's database soon contain no content of
+// LOCAL executions that have ended, and that the worker has four of the contents. The same
+// executions as REMOTE are found in the files, which shows that the search works.
 func TestNoContentAtRest(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
@@ -89,7 +90,8 @@ func TestNoContentAtRest(t *testing.T) {
 				}
 				return
 			}
-			// Contents that passed through the server are erased, and overwritten soon after.
+			// The server erases contents that passed through it. The database overwrites them soon
+			// after.
 			eventually(t, "the server's files to be free of content", func() bool { return len(inFiles(t, b.folder)) == 0 })
 			for what, text := range map[string]string{
 				"a block": secret + " text", "a terminal": secret + " output", "the input": fmt.Sprintf("%q", secret+" input"),
@@ -135,8 +137,9 @@ func secretive(ctx agent.Context, in string) (string, error) {
 	return secret + " output", nil
 }
 
-// Only its home may run a LOCAL run. While the home is not connected, the run stays PENDING and
-// shows the reason. When it is back, the run continues.
+// TestLocalRunWaitsForItsHome checks that only the worker with its contents, its home, runs a LOCAL
+// execution. While the home is not connected, the execution stays PENDING and shows which worker is
+// away.
 func TestLocalRunWaitsForItsHome(t *testing.T) {
 	b := newBench(t, time.Second)
 	b.mode = perdure.Local
@@ -162,7 +165,7 @@ func TestLocalRunWaitsForItsHome(t *testing.T) {
 	if err != nil || x.Away == nil || x.Away.WorkerID != store.WorkerID() {
 		t.Errorf("it does not say who is away: %+v, %v", x.Away, err)
 	}
-	// Other workers are idle, and run an execution of their own in the meantime.
+	// The other workers are free: they run another execution in the meantime.
 	other := b.start("a")
 	b.waiting(other, "signal")
 	if x := b.execution(id); x.Status != perdure.StatusPending {
@@ -177,8 +180,9 @@ func TestLocalRunWaitsForItsHome(t *testing.T) {
 	}
 }
 
-// After the promotion of a waiting LOCAL run, the server has its whole conversation. A new worker
-// continues it without its home.
+// TestPromotedRunGoesOnElsewhere checks the promotion of a waiting LOCAL execution to REMOTE. The
+// server then has its whole conversation, its former worker drops the contents, and another worker
+// continues it.
 func TestPromotedRunGoesOnElsewhere(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	b.mode = perdure.Local
@@ -238,7 +242,7 @@ func TestPromotedRunGoesOnElsewhere(t *testing.T) {
 		return !there && err == nil
 	})
 	again.stop()
-	for _, kept := range b.stores { // the conversation is read only from the server
+	for _, kept := range b.stores { // the conversation can be read only from the server now
 		if err := kept.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +265,8 @@ func TestPromotedRunGoesOnElsewhere(t *testing.T) {
 	}
 }
 
-// fill is an agent that appends n entries of 64 KiB, with a checkpoint after each, and then waits.
+// fill returns an agent that appends n entries of 64 KiB, each with a checkpoint, and then waits
+// for the signal go.
 func fill(n int) func(agent.Context) (string, error) {
 	body := strings.Repeat("0123456789abcdef", 4<<10)
 	return func(ctx agent.Context) (string, error) {
@@ -282,8 +287,9 @@ func fill(n int) func(agent.Context) (string, error) {
 	}
 }
 
-// filled runs the agent up to its wait and stops its worker. It returns the time that another
-// worker needs from its start to the end of the run.
+// filled runs fill(n) as a LOCAL execution until it waits, stops its worker, and lets another
+// worker end it. It returns the time until the wait, and the time from the start of the other
+// worker to the end.
 func filled(t *testing.T, n int) (wrote, resumed time.Duration) {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local
@@ -332,12 +338,12 @@ func filled(t *testing.T, n int) (wrote, resumed time.Duration) {
 	return wrote, resumed
 }
 
-// An agent with many large entries runs as LOCAL. The entries are returned in order, and the server
-// has none of their content.
+// TestLocal200Entries checks a LOCAL execution with 200 large entries: a second worker returns them
+// in order, and the server's database file does not contain their content.
 func TestLocal200Entries(t *testing.T) { filled(t, 200) }
 
-// BenchmarkLocal10kEntries is the same test at full size. resume-ratio compares the resume after
-// 10,000 entries with the resume after 100.
+// BenchmarkLocal10kEntries runs the test of TestLocal200Entries with 10,000 entries. Its metric
+// resume-ratio is the time of a resume after 10,000 entries divided by the time after 100.
 func BenchmarkLocal10kEntries(b *testing.B) {
 	for b.Loop() {
 		var few, many, wrote time.Duration

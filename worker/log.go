@@ -7,15 +7,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Log lines about an execution have its id, its org, the fence of the claim, the worker, and the
-// trace, if there is one.
+// Log lines about an execution contain its id, its org, the worker, and the trace, if there is one.
+// Lines of a run also contain the fence of its claim; lines of an attempt contain the task and the
+// number of the attempt.
 
+// lineOf returns a logger with the org, the worker and the given attributes.
 func (w *Worker) lineOf(claim ...any) *slog.Logger {
 	return w.Logger.With("org", w.settings.Org, "worker", w.ID).With(claim...)
 }
 
-// withTrace adds the execution's trace, unless the line is written under a span of that trace,
-// which the program's handler may add itself.
+// withTrace adds the trace id of traceparent to a logger. It returns l if traceparent is not valid.
 func withTrace(l *slog.Logger, traceparent string) *slog.Logger {
 	if id := remote(traceparent).TraceID(); id.IsValid() {
 		return l.With("trace_id", id.String())
@@ -23,18 +24,20 @@ func withTrace(l *slog.Logger, traceparent string) *slog.Logger {
 	return l
 }
 
-// log returns a logger with the attributes of the run.
+// log returns a logger with the execution, its kind, its trace and the fence of the claim.
 func (r *run) log() *slog.Logger {
 	return withTrace(r.w.lineOf("execution", r.id, "kind", r.claim.Execution.Kind, "fence", r.claim.Lease.Fence), r.claim.Execution.Traceparent)
 }
 
-// log returns a logger with the attributes of the attempt.
+// log returns a logger with the execution, the task, its kind, the number of the attempt, and the
+// trace.
 func (a *attempt) log() *slog.Logger {
 	l := a.claim.Lease
 	return withTrace(a.w.lineOf("execution", l.ExecutionID, "task", l.TaskID, "kind", a.claim.Task.Kind, "attempt", l.Attempt), a.claim.Traceparent)
 }
 
-// logOf returns a logger with the attributes of a stream's source.
+// logOf adds to l the execution and either the task's attempt or, if task is nil, the fence of the
+// agent's lease.
 func logOf(l *slog.Logger, task *perdure.TaskLease, agent *perdure.Lease) *slog.Logger {
 	if task != nil {
 		return l.With("execution", task.ExecutionID, "task", task.TaskID, "attempt", task.Attempt)
@@ -42,10 +45,10 @@ func logOf(l *slog.Logger, task *perdure.TaskLease, agent *perdure.Lease) *slog.
 	return l.With("execution", agent.ExecutionID, "fence", agent.Fence)
 }
 
-// sayClaimed logs the beginning of a claim.
+// sayClaimed logs, at level debug, that this worker runs the claimed execution.
 func (r *run) sayClaimed() {
 	if !r.w.Logger.Enabled(context.Background(), slog.LevelDebug) {
-		return // collecting the attributes is expensive
+		return // computing the attributes is expensive
 	}
 	r.log().DebugContext(context.Background(), "an execution goes on here", "woke", r.claim.Woke)
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/perdure/perdure/worker/local"
 )
 
-// mortal is the connection of a worker that is killed at one of its writes. After that, nothing
-// arrives at either end.
+// mortal is the dispatch of a worker that is killed at one of its writes (Commit, FinishTask,
+// Append). After that, no call arrives at the server and no reply arrives at the worker.
 type mortal struct {
 	perdure.Dispatch
 	at    int  // number of the write, from 1; 0 means never
 	after bool // the write arrives, and only its reply is lost
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards writes and the closing of dead
 	writes int
 	dead   chan struct{}
 	polls  sync.WaitGroup
@@ -39,7 +39,8 @@ func (m *mortal) isDead() bool {
 	}
 }
 
-// lost is the error that makes a killed worker end by itself.
+// lost returns the error of every call of a killed worker. The worker then ends its work without
+// further writes.
 func lost() error { return perdure.Errorf(perdure.LeaseLost, "killed") }
 
 func dying[T any](m *mortal, write func() (T, error)) (T, error) {
@@ -119,7 +120,8 @@ func (m *mortal) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.Ended
 	return m.Dispatch.Ended(ctx, q)
 }
 
-// polled runs a poll that ends with the worker's life. Later claims are lost.
+// polled runs a poll until it returns or the worker is killed. Claims that arrive after the kill
+// are dropped.
 func polled[T any](ctx context.Context, m *mortal, poll func(context.Context) ([]T, error)) ([]T, error) {
 	m.mu.Lock()
 	if m.isDead() {
@@ -154,8 +156,9 @@ func (m *mortal) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskC
 	return polled(ctx, m, func(ctx context.Context) ([]perdure.TaskClaim, error) { return m.Dispatch.PollTasks(ctx, p) })
 }
 
-// supervise runs a worker that is killed at a write, and then another worker on the same store,
-// like a restarted process. Once ended is closed, it reports whether the kill happened.
+// supervise runs a worker that is killed at its write number at. Then it runs another worker on the
+// same store, like a restarted process. It returns when ended is closed, and reports whether the
+// kill happened.
 func (b *bench) supervise(at int, after bool, store *local.Store, ended <-chan struct{}, change func(*Config)) bool {
 	b.Helper()
 	m := newMortal(b.e.Dispatch(org, true), at, after)
@@ -181,8 +184,9 @@ func (b *bench) supervise(at int, after bool, store *local.Store, ended <-chan s
 	return true
 }
 
-// A worker is killed at each of its writes, before or after the write arrives. The run continues
-// from the same store to the same end, and no step runs twice.
+// TestLocalRunOutlastsAKillAtEveryWrite kills a worker at each of its writes: before the write
+// arrives, with parked goroutines, or after it, without. Another worker with the same store ends
+// the execution as without a kill, and the step runs once.
 func TestLocalRunOutlastsAKillAtEveryWrite(t *testing.T) {
 	for parked, after := range map[int]bool{100: false, -1: true} {
 		for at, came := 1, true; came && !t.Failed(); at++ {
@@ -194,6 +198,8 @@ func TestLocalRunOutlastsAKillAtEveryWrite(t *testing.T) {
 	}
 }
 
+// killedTour runs a tour whose worker is killed at its write number at, checks the result, and
+// reports whether the kill happened.
 func killedTour(t *testing.T, at int, after bool, change func(*Config)) bool {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local

@@ -6,27 +6,29 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Observer observes a worker. Its functions are called concurrently, must not block, and may be
-// nil.
+// Observer contains functions that a worker calls when something happens. They are called
+// concurrently and must not block. Each of them may be nil.
 type Observer struct {
-	// LeaseLost is called when the worker lost a lease: on an execution, or on a task's attempt if
-	// task is set.
+	// LeaseLost is called when the worker has lost a lease. If task is set, it is the lease on an
+	// attempt of a task; otherwise it is the lease on an execution.
 	LeaseLost func(task bool)
-	// Entered is called when a function is entered from the top. again reports whether the
-	// execution was entered before.
+	// Entered is called when a worker enters an agent's function from the top. again reports
+	// whether the function was entered before for this execution.
 	Entered func(kind string, again bool)
-	// Resumed is called when a parked goroutine continues in place.
+	// Resumed is called when a parked goroutine continues.
 	Resumed func(kind string)
-	// Attempted is called when an attempt of a task has ended, with the error code; "" for success.
+	// Attempted is called when an attempt of a task has ended. code is the error code, or "" for
+	// success.
 	Attempted func(kind string, code perdure.Code)
-	// Replayed is called when an attempt ends with a result that an earlier attempt left on this
-	// worker's disk. The task's code did not run again.
+	// Replayed is called when an attempt returns the result of an earlier attempt from this
+	// worker's disk, so that the task's code does not run again.
 	Replayed func(kind string)
-	// Retried is called when the server refused a call that will be retried, with the error code.
+	// Retried is called when the server refused a call that the worker will retry. code is the
+	// error code.
 	Retried func(code perdure.Code)
-	// NotStored is called when the worker gives up on data that the server could not store for
-	// Config.StoreFor. The data is the commit of an execution, or the outcome of an attempt if task
-	// is set.
+	// NotStored is called when the worker drops data because the server could not store it for
+	// Config.StoreFor. If task is set, the data is the outcome of an attempt; otherwise it is the
+	// commit of an execution.
 	NotStored func(task bool)
 }
 
@@ -72,25 +74,26 @@ func (o *Observer) attempted(kind string, code perdure.Code) {
 	}
 }
 
-// Load is a worker's current load.
+// Load is the work that a worker has at the moment.
 type Load struct {
-	// Executions and Tasks are running. Parked are the executions with parked goroutines,
-	// ParkedBytes their approximate memory.
+	// Executions and Tasks are the numbers of running executions and attempts. Parked is the number
+	// of parked goroutines, and ParkedBytes is the approximate memory that they occupy.
 	Executions, Tasks, Parked, ParkedBytes int
 }
 
-// Load returns the worker's current load.
+// Load returns the work that the worker has at the moment.
 func (w *Worker) Load() Load {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return Load{Executions: len(w.runs), Tasks: len(w.attempts), Parked: len(w.parked), ParkedBytes: w.parkedBytes}
 }
 
-// ErrDraining is the error of Check on a worker that is stopping.
+// ErrDraining is returned by Check for a worker that is stopping.
 var ErrDraining = errors.New("the worker is stopping")
 
-// Check returns an error if the worker cannot take work, nil if it can. The error is ErrDraining,
-// or the error of the last call to a server that does not answer.
+// Check returns nil if the worker can take work. Errors: unavailable before the worker is
+// registered, ErrDraining while it stops, and otherwise the error of its last poll or heartbeat, if
+// that failed.
 func (w *Worker) Check() error {
 	select {
 	case <-w.registered:
@@ -105,7 +108,7 @@ func (w *Worker) Check() error {
 	return w.unreached
 }
 
-// reached records the result of one of the worker's regular calls to the server.
+// reached records the result of a poll or heartbeat for Check.
 func (w *Worker) reached(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

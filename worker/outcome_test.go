@@ -16,7 +16,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// A panic releases the execution. The third one ends it, and pending work is not committed.
+// TestPanicInAgentCode checks that an execution runs again after a panic of its function, and fails
+// after the third panic. No pending entry of such a run is stored.
 func TestPanicInAgentCode(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	var entered atomic.Int32
@@ -62,8 +63,8 @@ func TestPanicInAgentCode(t *testing.T) {
 	}
 }
 
-// A panic of task code fails the attempt like an error. Its stack is only in the worker's log,
-// because the error may become part of a conversation.
+// TestPanicInTaskCode checks that a panic of task code fails the attempt like an error. The stack
+// is in the worker's log but not in the error, because the error may become part of a conversation.
 func TestPanicInTaskCode(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	b.agent("a", func(ctx agent.Context) (string, error) {
@@ -88,8 +89,8 @@ func TestPanicInTaskCode(t *testing.T) {
 	}
 }
 
-// After a refused commit, nothing of it was requested: tasks can be requested again, and its
-// signals are pending again.
+// TestRefusedCommitCanBeMendedByTheAgent checks that a refused commit leaves no trace: the agent
+// receives its signal once more, and can schedule its task again.
 func TestRefusedCommitCanBeMendedByTheAgent(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	b.task("double", func(_ agent.TaskContext, n int) (int, error) { return 2 * n, nil })
@@ -135,7 +136,8 @@ func TestRefusedCommitCanBeMendedByTheAgent(t *testing.T) {
 	}
 }
 
-// An end that cannot be stored becomes a visible failure at once.
+// TestEndThatIsRefused checks that an execution fails if its last commit is refused. The error is
+// the function's, or else the server's.
 func TestEndThatIsRefused(t *testing.T) {
 	bad := perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: []perdure.Part{{Type: perdure.PartToolResult, ToolCallID: "none"}}}}
 	b := newBench(t, 60*time.Second)
@@ -150,8 +152,8 @@ func TestEndThatIsRefused(t *testing.T) {
 	}
 }
 
-// The commit that ends the execution includes the entries since the last checkpoint, however it
-// ends.
+// TestEndCarriesWhatWasAppended checks that entries since the last checkpoint are stored when the
+// execution completes or fails.
 func TestEndCarriesWhatWasAppended(t *testing.T) {
 	b := newBench(t, 60*time.Second)
 	said := func(ctx agent.Context, ends error) (string, error) {
@@ -187,8 +189,8 @@ func TestOutputThatIsTooLarge(t *testing.T) {
 	}
 }
 
-// An output or a step's result that is not JSON in UTF-8 is not stored. The execution fails with
-// the reason.
+// TestContentsThatAreNotUTF8 checks that an execution fails with invalid_argument if its output or
+// a step's result is not UTF-8.
 func TestContentsThatAreNotUTF8(t *testing.T) {
 	b := newBench(t, 60*time.Second)
 	bad := json.RawMessage("\"a\xff\"")

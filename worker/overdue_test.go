@@ -10,10 +10,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// meeting is a server whose releases wait for each other, or for some time.
+// meeting is a dispatch in which each Release waits until a second one is called or its context
+// ends.
 type meeting struct {
 	perdure.Dispatch
-	mu   sync.Mutex // guards all
+	mu   sync.Mutex // guards the fields below
 	met  chan struct{}
 	here int
 	back []perdure.AgentRelease
@@ -34,8 +35,9 @@ func (m *meeting) Release(ctx context.Context, r perdure.Release) error {
 	return m.err
 }
 
-// After a sleep, two heartbeats may run at once: the periodic one and the one after the sleep.
-// Overdue executions are released once, and the heartbeats do not disturb each other.
+// TestOverdueIsGivenBackOnceByTwoBeats checks that two heartbeats at the same time release each
+// overdue execution once. After a sleep of the machine, the periodic heartbeat and another one may
+// coincide.
 func TestOverdueIsGivenBackOnceByTwoBeats(t *testing.T) {
 	for _, err := range []error{nil, unavailable()} {
 		m := &meeting{met: make(chan struct{}), err: err}

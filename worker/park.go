@@ -7,9 +7,10 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// suspend commits pending work with the wait, and parks the goroutine until the wait is met. It
-// returns the wait with its met leaves marked, after the run has taken over the new data. It does
-// not return if the goroutine is discarded.
+// suspend commits the pending work with the wait, and parks the goroutine until the wait is met. It
+// returns the stored wait, in which the met leaves are marked; the run then has the data of the new
+// claim. If the wait is met already, suspend returns without parking. It does not return if the
+// goroutine is discarded.
 func (r *run) suspend(wait perdure.Wait) (perdure.Wait, error) {
 	r.setParking(true)
 	r.pending.Keeps = r.kept
@@ -29,7 +30,8 @@ func markedOf(w *perdure.Wait) perdure.Wait {
 	return *w
 }
 
-// setParking sets whether the claim that follows the next commit may be passed to this goroutine.
+// setParking sets whether a claim that follows the next commit may be passed to this goroutine, and
+// prepares what the commit tells the server about the goroutine.
 func (r *run) setParking(parking bool) {
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
@@ -41,7 +43,8 @@ func (r *run) setParking(parking bool) {
 	}
 }
 
-// park releases slot and lease, and waits for the next claim.
+// park releases the slot of the suspended run, waits for its next claim, and adopts it. It does not
+// return if the goroutine is discarded.
 func (r *run) park() {
 	r.w.streams.close(r.stream)
 	r.endSpan()
@@ -59,11 +62,11 @@ func (r *run) park() {
 	r.holding = true
 	r.w.Observer.resumed(r.claim.Execution.Kind)
 	r.adopt(*early)
-	r.claim.Ended = nil // the function knows as much
+	r.claim.Ended = nil // the function already knows these records
 }
 
-// awaitClaim waits for a claim. It returns nil to discard the goroutine on request or after
-// Config.ParkedFor.
+// awaitClaim waits for the next claim of a parked run. It does not return if the goroutine is
+// discarded: on request, after Config.ParkedFor, or when the worker stops.
 func (r *run) awaitClaim() *perdure.AgentClaim {
 	patience := time.NewTimer(r.w.ParkedFor)
 	defer patience.Stop()
@@ -72,7 +75,7 @@ func (r *run) awaitClaim() *perdure.AgentClaim {
 	case m = <-r.resume:
 	case <-patience.C:
 		r.w.dropParked(r)
-		m = <-r.resume // from dropParked, or from a claim that was faster
+		m = <-r.resume // from dropParked, or a claim that arrived first
 	case <-r.live.Done():
 		r.w.dropParked(r)
 		m = <-r.resume
@@ -84,8 +87,8 @@ func (r *run) awaitClaim() *perdure.AgentClaim {
 	return m.claim
 }
 
-// park moves a run from the running to the parked ones, unless its next claim has already arrived,
-// or no goroutine may be parked.
+// park moves a run from the running to the parked ones. If its next claim has already arrived, park
+// returns that claim instead. kept is false if the worker may not park the goroutine.
 func (w *Worker) park(r *run) (early *perdure.AgentClaim, kept bool) {
 	weight := r.weigh()
 	w.mu.Lock()
@@ -111,8 +114,8 @@ func (w *Worker) park(r *run) (early *perdure.AgentClaim, kept bool) {
 	return nil, true
 }
 
-// makeRoom discards the goroutines that have waited longest while there are too many, or while they
-// hold too much memory. w.mu is held.
+// makeRoom discards parked goroutines, longest parked first, until their number and memory are
+// within the limits of the configuration. The caller has locked w.mu.
 func (w *Worker) makeRoom() {
 	for len(w.parked) > w.Parked || len(w.parked) > 0 && w.parkedBytes > w.ParkedBytes {
 		victim := w.waiting.Front().Value.(*run)
@@ -124,26 +127,27 @@ func (w *Worker) makeRoom() {
 	}
 }
 
-// unpark removes a run from the parked ones. w.mu is held.
+// unpark removes a run from the parked ones. The caller has locked w.mu.
 func (w *Worker) unpark(r *run) {
 	delete(w.parked, r.id)
 	w.waiting.Remove(r.spot)
 	w.parkedBytes -= r.weight
 }
 
-// ended removes a run whose goroutine is about to end.
+// ended removes a run whose goroutine is about to end from w.begun.
 func (w *Worker) ended(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.begun, r)
 }
 
-// goroutineBytes is the approximate memory of a goroutine and its run.
+// goroutineBytes is the approximate memory of a parked goroutine and its run, without the run's
+// data.
 const goroutineBytes = 16 << 10
 
 // weigh returns the approximate memory of the run while it is parked: the data of its claim, the
-// data learned since, and the path of entries. Its cost does not grow with the data, because the
-// sizes are counted as the data arrives.
+// data that it learned since, and its cached path. It does not count the data each time: most sizes
+// are summed up when the data arrives.
 func (r *run) weigh() int {
 	return goroutineBytes + len(r.claim.Execution.Input) + len(r.state) + r.w.paths.size(r.id) +
 		r.tasks.bytes + r.ended.bytes + bytesOfSignals(r.signals) + r.takenBytes
@@ -162,11 +166,13 @@ func (w *Worker) dropParked(r *run) {
 	}
 }
 
-// keeps reports whether the goroutine of the execution is parked here, or about to be.
+// keeps reports whether the goroutine of the run is parked, or will be parked by its current
+// commit. The caller has locked w.mu.
 func (w *Worker) keeps(r *run) bool { return r != nil && (r.parking || w.parked[r.id] == r) }
 
-// goOn passes the claim to the parked goroutine if both are at the same commit. It discards a
-// goroutine at another commit.
+// goOn passes the claim to the goroutine of the execution, if that goroutine is parked or about to
+// park, and no commit has followed since. It reports whether it did. A goroutine that is parked at
+// another commit is discarded.
 func (w *Worker) goOn(c perdure.AgentClaim) bool {
 	id := c.Lease.ExecutionID
 	w.mu.Lock()
@@ -189,8 +195,8 @@ func (w *Worker) goOn(c perdure.AgentClaim) bool {
 	return inPlace
 }
 
-// lose ends the run because the server reports that its lease is over. It ignores a lease that the
-// run has released, or may be releasing, by a suspending commit.
+// lose ends the run because the server reports that its lease is lost. It does nothing if the run
+// has another lease by now, or may be releasing this one by a suspending commit.
 func (r *run) lose(lease perdure.Lease, cause error) {
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
@@ -201,8 +207,9 @@ func (r *run) lose(lease perdure.Lease, cause error) {
 	}
 }
 
-// untrack removes the run from the worker's lists. late is a claim that was passed to the run but
-// not adopted, if any. overtaken reports whether a later claim has replaced the run.
+// untrack removes the run from the worker's running ones. late is a claim that was passed to the
+// run but not adopted, or nil. overtaken reports whether a later run of the execution has replaced
+// this one.
 func (w *Worker) untrack(r *run) (late *perdure.AgentClaim, overtaken bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

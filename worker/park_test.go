@@ -14,7 +14,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// Parked goroutines are limited by bytes; the one that has waited longest is discarded.
+// TestParkingIsBoundedByBytes checks that a worker discards the goroutine that was parked first
+// when three goroutines exceed ParkedBytes, by their state, entries or results. All executions
+// complete.
 func TestParkingIsBoundedByBytes(t *testing.T) {
 	for what, fill := range map[string]func(agent.Context) error{
 		"state": func(ctx agent.Context) error { return ctx.Checkpoint(strings.Repeat("s", 100<<10)) },
@@ -72,9 +74,9 @@ func TestParkingIsBoundedByBytes(t *testing.T) {
 	}
 }
 
-// The Context of a discarded goroutine has ended with ErrDiscarded. Nothing is committed through
-// it, and the result of Run is ignored. OnEnd functions run at the end of the execution, not at a
-// discard.
+// TestDiscardLeavesNoTrace checks a discarded goroutine: its context's cause is ErrDiscarded, and
+// nothing that its deferred function requests or returns is stored. OnEnd functions run only at the
+// end of the execution.
 func TestDiscardLeavesNoTrace(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var deferred, ends atomic.Int32
@@ -89,7 +91,7 @@ func TestDiscardLeavesNoTrace(t *testing.T) {
 				_ = ctx.Emit("ghost")
 				ctx.Schedule("ghost", 1)
 				out, err = "ghost", errors.New("ghost")
-				_ = ctx.Flush() // ends the goroutine again
+				_ = ctx.Flush() // ends the goroutine
 				_, _ = ctx.Append(user("never reached"))
 			}
 		}()
@@ -113,8 +115,9 @@ func TestDiscardLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// A second append of an entry without a key, after the function was entered again, is reported. An
-// entry with a key, or from before a checkpoint, is not.
+// TestEntryAppendedTwiceIsReported checks that an entry without a key that the function appends a
+// second time, after it was entered again, is reported once. An entry with a key, or before a
+// checkpoint, is not.
 func TestEntryAppendedTwiceIsReported(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.agent("a", func(ctx agent.Context) (string, error) {
@@ -139,7 +142,7 @@ func TestEntryAppendedTwiceIsReported(t *testing.T) {
 		if err := ctx.Sleep(time.Millisecond); err != nil {
 			return "", err
 		}
-		_, err := ctx.Append(user("once")) // part of the last commit, so it is not repeated
+		_, err := ctx.Append(user("once")) // part of the last commit, so the function does not repeat it
 		return "fine", err
 	})
 	reports := make(chan string, 9)
@@ -155,8 +158,8 @@ func TestEntryAppendedTwiceIsReported(t *testing.T) {
 	}
 }
 
-// A keyed append by a function that is entered again returns the id of the stored entry, which is
-// the parent of the next entry.
+// TestKeyedAppendGivesTheStoredEntry checks that a function that is entered again receives the id
+// of the stored entry from an append with the same key, and that the next entry follows it.
 func TestKeyedAppendGivesTheStoredEntry(t *testing.T) {
 	b := newBench(t, time.Minute)
 	seen := make(chan uuid.UUID, 9)
@@ -183,9 +186,10 @@ func TestKeyedAppendGivesTheStoredEntry(t *testing.T) {
 	}
 }
 
-// A goroutine whose last commit was lost in a restore does not continue in place, even if fence and
-// number are equal. The function is entered again.
-func TestParkedGoroutineOfAnotherClaimIsNotGoneOnWith(t *testing.T) {
+// TestParkedGoroutineOfAnotherClaimIsNotContinued checks that a parked goroutine does not continue
+// if the execution's last commit has another claim id, as after a restore of the database. The
+// function is entered again.
+func TestParkedGoroutineOfAnotherClaimIsNotContinued(t *testing.T) {
 	for name, change := range map[string]struct {
 		id      func(uuid.UUID) uuid.UUID
 		entered int32

@@ -8,35 +8,35 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/lru"
 )
 
-// maxHeldPaths is the maximum number of bytes of entries that a worker caches. Entries are
-// immutable, so the cache needs no validation.
+// maxHeldPaths is the maximum number of bytes that a worker's cache of entry paths may have.
+// Entries are immutable, so cached ones never become stale.
 const maxHeldPaths = 128 << 20
 
 // paths caches the entry paths of recently run executions, so that a turn reads only the new
 // entries of a conversation.
 type paths struct {
-	mu    sync.Mutex // guards the fields below
-	held  map[uuid.UUID]*heldPath
+	mu    sync.Mutex                    // guards the fields below
+	held  lru.Map[uuid.UUID, *heldPath] // by execution
 	bytes int
-	use   int64
 }
 
-// heldPath is the cached part of a path, beginning at the root.
+// heldPath is the cached part of an execution's path. It begins at the root.
 type heldPath struct {
 	entries   []perdure.Entry
-	path      int // bytes of the entries
-	bytes     int // total
-	used      int64
-	execution *perdure.Execution
+	path      int                // size of the entries in bytes
+	bytes     int                // size in bytes, with the execution
+	execution *perdure.Execution // nil until it is read
 }
 
-// path returns the entries from the root to leaf, and reads those that are not cached.
+// path returns the entries from the root to leaf. It reads the entries that are not cached, and
+// caches them.
 func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		held := w.paths.get(execution)
-		for i := len(held) - 1; i >= 0; i-- { // usually the newest
+		for i := len(held) - 1; i >= 0; i-- { // leaf is usually the newest entry
 			if held[i].ID == leaf {
 				yieldAll(held[:i+1], yield)
 				return
@@ -48,7 +48,7 @@ func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[
 		}
 		read, err := w.read(ctx, q)
 		if q.After != nil && perdure.IsCode(err, perdure.NotFound) {
-			// The cache has another branch.
+			// The cached entries are on another branch.
 			held, q.After = nil, nil
 			read, err = w.read(ctx, q)
 		}
@@ -60,7 +60,8 @@ func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[
 	}
 }
 
-// read reads entries. If the server becomes unavailable during the read, it starts again.
+// read returns the entries that q selects. If the server becomes unavailable meanwhile, it reads
+// all of them once more.
 func (w *Worker) read(ctx context.Context, q perdure.EntryQuery) ([]perdure.Entry, error) {
 	var read []perdure.Entry
 	err := w.retry(ctx, func() error {
@@ -69,7 +70,7 @@ func (w *Worker) read(ctx context.Context, q perdure.EntryQuery) ([]perdure.Entr
 			if err != nil {
 				return err
 			}
-			if len(read) == cap(read) { // append alone grows a long slice by a quarter
+			if len(read) == cap(read) { // append alone grows long slices by only a quarter
 				read = slices.Grow(read, max(64, len(read)))
 			}
 			read = append(read, e)
@@ -93,39 +94,36 @@ func yieldAll(entries []perdure.Entry, yield func(perdure.Entry, error) bool) {
 func (p *paths) get(execution uuid.UUID) []perdure.Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h := p.held[execution]
-	if h == nil {
-		return nil
+	if h := p.held.Get(execution); h != nil {
+		return h.entries
 	}
-	p.use++
-	h.used = p.use
-	return h.entries
+	return nil
 }
 
-// put caches the path that continues held with more, returns the whole path, and evicts the least
-// recently used paths if necessary. A cached path is only appended to, so that others may continue
-// to read it.
+// put caches the path that consists of held and more, and returns it. It evicts the least recently
+// used paths if the cache is full. A cached slice is only appended to, so callers may still read
+// it.
 func (p *paths) put(execution uuid.UUID, held, more []perdure.Entry) []perdure.Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.at(execution)
 	if len(h.entries) != len(held) || len(held) > 0 && h.entries[len(held)-1].ID != held[len(held)-1].ID {
-		// The cache has changed in the meantime.
+		// Another caller has changed the cache since held was read.
 		h.entries = slices.Clip(held)
 		p.grow(h, bytesOf(held)-h.path)
 		h.path = bytesOf(held)
 	}
-	p.extend(execution, h, more)
+	p.extend(h, more)
 	return slices.Clip(h.entries)
 }
 
-// extend appends to a cached path; mu is held.
-func (p *paths) extend(execution uuid.UUID, h *heldPath, more []perdure.Entry) {
+// extend appends entries to a cached path. The caller has locked p.mu.
+func (p *paths) extend(h *heldPath, more []perdure.Entry) {
 	h.entries = append(h.entries, more...)
 	bytes := bytesOf(more)
 	h.path += bytes
 	p.grow(h, bytes)
-	p.makeRoom(execution)
+	p.makeRoom()
 }
 
 func bytesOf(entries []perdure.Entry) (n int) {
@@ -135,40 +133,37 @@ func bytesOf(entries []perdure.Entry) (n int) {
 	return n
 }
 
-// grow adds to the size of a cached path; mu is held.
+// grow adds bytes to the counted size of a cached path. The caller has locked p.mu.
 func (p *paths) grow(h *heldPath, bytes int) {
 	h.bytes += bytes
 	p.bytes += bytes
 }
 
-// makeRoom evicts other paths until there is room; mu is held.
-func (p *paths) makeRoom(but uuid.UUID) {
-	for p.bytes > maxHeldPaths && len(p.held) > 1 {
-		p.forgetOldest(but)
+// makeRoom evicts the least recently used paths until the cache is within its limit. It never
+// evicts the most recently used path, which the caller works with. The caller has locked p.mu.
+func (p *paths) makeRoom() {
+	for p.bytes > maxHeldPaths && p.held.Len() > 1 {
+		p.bytes -= p.held.RemoveOldest().bytes
 	}
 }
 
-// at returns the cached path, an empty one if there is none; mu is held.
+// at returns the cached path of an execution, and marks it as the most recently used one. If there
+// is none, it adds an empty path. The caller has locked p.mu.
 func (p *paths) at(execution uuid.UUID) *heldPath {
-	if p.held == nil {
-		p.held = map[uuid.UUID]*heldPath{}
-	}
-	h := p.held[execution]
+	h := p.held.Get(execution)
 	if h == nil {
 		h = &heldPath{}
-		p.held[execution] = h
+		p.held.Put(execution, h)
 		p.grow(h, 1000)
 	}
-	p.use++
-	h.used = p.use
 	return h
 }
 
-// size returns the number of cached bytes of an execution.
+// size returns the number of bytes that the cache has for an execution.
 func (p *paths) size(execution uuid.UUID) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if h := p.held[execution]; h != nil {
+	if h := p.held.Peek(execution); h != nil {
 		return h.bytes
 	}
 	return 0
@@ -178,28 +173,13 @@ func (p *paths) size(execution uuid.UUID) int {
 func (p *paths) drop(execution uuid.UUID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if h := p.held[execution]; h != nil {
+	if h := p.held.Remove(execution); h != nil {
 		p.bytes -= h.bytes
-		delete(p.held, execution)
 	}
 }
 
-func (p *paths) forgetOldest(but uuid.UUID) {
-	var oldest uuid.UUID
-	used := int64(-1)
-	for id, h := range p.held {
-		if id != but && (used < 0 || h.used < used) {
-			oldest, used = id, h.used
-		}
-	}
-	if used < 0 {
-		return
-	}
-	p.bytes -= p.held[oldest].bytes
-	delete(p.held, oldest)
-}
-
-// add caches entries that were committed here, if they continue the cached path.
+// add caches entries that this worker committed, if they continue the cached path. Otherwise it
+// does nothing.
 func (p *paths) add(execution uuid.UUID, entries []perdure.Entry) {
 	if len(entries) == 0 {
 		return
@@ -207,7 +187,7 @@ func (p *paths) add(execution uuid.UUID, entries []perdure.Entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var held []perdure.Entry
-	if h := p.held[execution]; h != nil {
+	if h := p.held.Peek(execution); h != nil {
 		held = h.entries
 	}
 	parent, n := entries[0].ParentID, len(held)
@@ -217,17 +197,14 @@ func (p *paths) add(execution uuid.UUID, entries []perdure.Entry) {
 	default:
 		return
 	}
-	p.extend(execution, p.at(execution), entries)
+	p.extend(p.at(execution), entries)
 }
 
-// execution returns an execution from the cache, or reads it. It is for the input, which never
-// changes.
+// execution returns an execution from the cache, or calls read and caches the result. The cached
+// status may be out of date; callers use only the input, which never changes.
 func (p *paths) execution(id uuid.UUID, read func() (*perdure.Execution, error)) (*perdure.Execution, error) {
-	p.mu.Lock()
-	h := p.held[id]
-	p.mu.Unlock()
-	if h != nil && h.execution != nil {
-		return h.execution, nil
+	if x := p.knownExecution(id); x != nil {
+		return x, nil
 	}
 	x, err := read()
 	if err != nil {
@@ -235,11 +212,20 @@ func (p *paths) execution(id uuid.UUID, read func() (*perdure.Execution, error))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h = p.at(id)
+	h := p.at(id)
 	if h.execution == nil {
 		p.grow(h, len(x.Input))
 	}
 	h.execution = x
-	p.makeRoom(id)
+	p.makeRoom()
 	return x, nil
+}
+
+func (p *paths) knownExecution(id uuid.UUID) *perdure.Execution {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if h := p.held.Get(id); h != nil {
+		return h.execution
+	}
+	return nil
 }

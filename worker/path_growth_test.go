@@ -10,8 +10,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Paths are read and extended in any order. A returned path never changes, the next reader sees the
-// stored path, and the counted size of the cache is correct.
+// TestPathsThatGrowStayAsTheyWereGiven reads and extends paths at random. It checks that path
+// returns the stored path, that a cached slice does not change later, and that the counted size of
+// the cache is correct.
 func TestPathsThatGrowStayAsTheyWereGiven(t *testing.T) {
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -21,18 +22,18 @@ func TestPathsThatGrowStayAsTheyWereGiven(t *testing.T) {
 		var leaves []*uuid.UUID
 		type giving struct {
 			entries []perdure.Entry
-			said    []uuid.UUID // at that time
+			said    []uuid.UUID // at the time of reading
 		}
 		var given []giving
 		for step := range 60 {
 			var parent *uuid.UUID
 			if len(leaves) > 0 {
-				parent = leaves[max(0, len(leaves)-1-r.IntN(1+r.IntN(4)))] // usually the newest
+				parent = leaves[max(0, len(leaves)-1-r.IntN(1+r.IntN(4)))] // usually the newest leaf
 			}
 			leaf := tr.add(parent, fmt.Sprint(step))
 			leaves = append(leaves, leaf)
 			if r.IntN(2) == 0 {
-				w.paths.add(x, []perdure.Entry{tr.entries[*leaf]}) // as after a commit
+				w.paths.add(x, []perdure.Entry{tr.entries[*leaf]}) // as a commit does
 			}
 			if r.IntN(3) == 0 {
 				leaf = leaves[r.IntN(len(leaves))]
@@ -61,7 +62,7 @@ func TestPathsThatGrowStayAsTheyWereGiven(t *testing.T) {
 	}
 }
 
-// to returns the path that ends at leaf.
+// to returns the path from the root to leaf.
 func (tr *tree) to(leaf *uuid.UUID) (path []perdure.Entry) {
 	for at := leaf; at != nil; at = tr.entries[*at].ParentID {
 		path = append(path, tr.entries[*at])

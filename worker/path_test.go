@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// tree is a server with entries that counts the entries it returns.
+// tree is a dispatch with entries in memory. It counts the entries that it returns.
 type tree struct {
 	perdure.Dispatch
 	entries map[uuid.UUID]perdure.Entry
@@ -67,7 +67,8 @@ func textsOf(t *testing.T, entries iter.Seq2[perdure.Entry, error]) string {
 	return strings.Join(said, " ")
 }
 
-// A turn reads only the new entries of a conversation.
+// TestPathReadsOnlyWhatIsNew checks that path reads from the server only entries that are not
+// cached.
 func TestPathReadsOnlyWhatIsNew(t *testing.T) {
 	tr := &tree{entries: map[uuid.UUID]perdure.Entry{}}
 	w := New(Config{Dispatch: tr})
@@ -91,20 +92,21 @@ func TestPathReadsOnlyWhatIsNew(t *testing.T) {
 	read(d, "a b c d", 2)
 	read(a, "a", 0) // a prefix of the cached path
 	read(d, "a b c d", 0)
-	// Another branch is read completely, and then cached.
+	// Another branch is read from its root, and then cached.
 	e := tr.add(b, "e")
 	read(e, "a b e", 3)
 	f := tr.add(e, "f")
 	read(f, "a b e f", 1)
 	read(d, "a b c d", 4)
-	// An iteration that stops early caches nothing partially.
+	// An iteration that stops early still caches the whole path.
 	for range w.path(t.Context(), uuid.New(), *d) {
 		break
 	}
 	read(d, "a b c d", 0)
 }
 
-// The cache is limited by bytes.
+// TestPathsAreForgotten checks that the cache of paths stays within its limit in bytes. It evicts
+// the least recently used path, and not the most recently used one.
 func TestPathsAreForgotten(t *testing.T) {
 	tr := &tree{entries: map[uuid.UUID]perdure.Entry{}}
 	w := New(Config{Dispatch: tr})
@@ -141,8 +143,8 @@ func TestPathsAreForgotten(t *testing.T) {
 	}
 }
 
-// A long conversation is not read again at each turn, whether its goroutine is parked or not (trap
-// 44).
+// TestTurnsDoNotReadTheConversationAgain checks that 30 turns of a conversation read entries from
+// the server at most twice, with parked goroutines and without.
 func TestTurnsDoNotReadTheConversationAgain(t *testing.T) {
 	for _, n := range []int{100, -1} {
 		b := newBench(t, 20*time.Second)
@@ -180,8 +182,8 @@ func TestTurnsDoNotReadTheConversationAgain(t *testing.T) {
 	}
 }
 
-// An entry whose key was already known is not returned twice. An entry that was not stored is not
-// returned.
+// TestAdoptedEntriesInMessages checks that Messages returns each entry once if the function is
+// entered again and repeats its appends with the same keys.
 func TestAdoptedEntriesInMessages(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	b.agent("a", func(ctx agent.Context) (string, error) {
@@ -206,4 +208,16 @@ func TestAdoptedEntriesInMessages(t *testing.T) {
 	b.waiting(id, "signal")
 	b.signal(id, "go", "1")
 	b.output(id, "one two three")
+}
+
+// BenchmarkFullPathCache measures adding one entry to a cache that is full of short paths.
+func BenchmarkFullPathCache(b *testing.B) {
+	var p paths
+	entry := []perdure.Entry{{Content: make([]byte, 100)}}
+	for p.bytes < maxHeldPaths-2000 {
+		p.add(uuid.New(), entry)
+	}
+	for b.Loop() {
+		p.add(uuid.New(), entry)
+	}
 }

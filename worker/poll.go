@@ -7,10 +7,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// maxPoll is the maximum number of claims per poll; their slots are reserved while the poll waits.
+// maxPoll is the maximum number of claims that one poll requests. Their slots are reserved while
+// the poll waits.
 const maxPoll = 8
 
-// pollAgents claims executions until ctx ends. Their contexts derive from live.
+// pollAgents claims executions and starts them until ctx ends. The contexts of their runs derive
+// from live.
 func (w *Worker) pollAgents(ctx, live context.Context) {
 	pollLoop(ctx, w, w.agentSlots, kinds(w.agents), w.Dispatch.PollAgents, func(c perdure.AgentClaim, sent time.Duration) {
 		w.dateAgent(&c, sent)
@@ -18,7 +20,8 @@ func (w *Worker) pollAgents(ctx, live context.Context) {
 	})
 }
 
-// pollTasks claims tasks until ctx ends.
+// pollTasks claims tasks and starts their attempts until ctx ends. The contexts of the attempts
+// derive from live.
 func (w *Worker) pollTasks(ctx, live context.Context) {
 	pollLoop(ctx, w, w.taskSlots, kinds(w.tasks), w.Dispatch.PollTasks, func(c perdure.TaskClaim, sent time.Duration) {
 		w.dateTask(&c, sent)
@@ -26,8 +29,8 @@ func (w *Worker) pollTasks(ctx, live context.Context) {
 	})
 }
 
-// pollLoop reserves slots, polls, and starts the claimed work. A claim keeps its slot until its
-// work ends.
+// pollLoop reserves slots, polls, and starts the claimed work, until ctx ends. The started work
+// releases its slot.
 func pollLoop[T any](ctx context.Context, w *Worker, s slots, kinds []string, poll func(context.Context, perdure.Poll) ([]T, error), start func(c T, sent time.Duration)) {
 	failures := 0
 	for s.acquire(ctx) {
@@ -59,6 +62,7 @@ func pollLoop[T any](ctx context.Context, w *Worker, s slots, kinds []string, po
 	}
 }
 
+// rest waits for d, or until ctx ends.
 func rest(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -2,17 +2,15 @@ package worker
 
 import "github.com/perdure/perdure"
 
-// countRecords counts the records that a commit has stored. It warns once when each resume has to
-// read many. It creates no checkpoint: that would consume signals, and drop outcomes of waits that
-// the function requests again.
-func (r *run) countRecords(c perdure.Commit) {
+// countRecords records how many records the server counts since the newest checkpoint, and warns
+// once when n reaches ManyRecords, because every resume reads them. It creates no checkpoint: a
+// checkpoint would consume signals, and drop outcomes of waits that the function requests again.
+// The worker cannot count records itself: a function that is entered again may schedule tasks that
+// are already stored.
+func (r *run) countRecords(n int64) {
 	before := r.records
-	if c.Checkpoint != nil {
-		r.records = 0
-		return
-	}
-	r.records += int64(len(c.Steps) + len(c.Tasks))
-	if before < perdure.ManyRecords && r.records >= perdure.ManyRecords {
-		r.log().Warn("the execution has many records since its newest checkpoint, and each resume reads all of them; make checkpoints, or use agent.Loop", "records", r.records)
+	r.records = n
+	if before < perdure.ManyRecords && n >= perdure.ManyRecords {
+		r.log().Warn("the execution has many records since its newest checkpoint, and each resume reads all of them; make checkpoints, or use agent.Loop", "records", n)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// lines is a log with concurrent writers.
+// lines is a writer for log lines, safe for concurrent use.
 type lines struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -32,8 +32,9 @@ func (l *lines) count(text string) int {
 	return strings.Count(l.all.String(), text)
 }
 
-// Many records without a checkpoint cause one line in the log, however often the function is
-// entered again. The execution counts them. A checkpoint resets the count.
+// TestManyRecordsAreOneWarning checks that an execution with ManyRecords records since its
+// checkpoint causes one warning in the log, even if the function is entered again. It also checks
+// the execution's counter, which a checkpoint resets.
 func TestManyRecordsAreOneWarning(t *testing.T) {
 	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
 		b.task("double", func(_ agent.TaskContext, n int) (int, error) { return 2 * n, nil })

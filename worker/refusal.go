@@ -7,33 +7,35 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// busy reports whether the server is unavailable or overloaded.
+// busy reports whether err means that the server is unavailable or overloaded.
 func busy(err error) bool {
 	return perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited)
 }
 
-// forNow reports whether an error is temporary, so that a retry may succeed. Errors without a code
-// and timeouts count as temporary.
+// forNow reports whether err is temporary, so that a retry may succeed. Errors without a code and
+// timeouts have the code internal, and count as temporary.
 func forNow(err error) bool { return busy(err) || perdure.IsCode(err, perdure.Internal) }
 
-// denied reports whether the worker's key was refused. The key may be being renewed.
+// denied reports whether the server refused the worker's key. A retry may succeed, because the key
+// may be in renewal.
 func denied(err error) bool {
 	return perdure.IsCode(err, perdure.Unauthenticated) || perdure.IsCode(err, perdure.PermissionDenied)
 }
 
-// late reports whether the error means that the worker no longer holds the lease.
+// late reports whether err means that the worker has lost the lease.
 func late(err error) bool {
 	return perdure.IsCode(err, perdure.LeaseLost) || perdure.IsCode(err, perdure.NotFound)
 }
 
-// persist retries a call that stores paid work. No temporary error of the server is a reason to
-// drop that work. It returns when the server accepts or refuses the work, when the lease is lost,
-// with not_stored, or when ctx ends, which ends with the lease.
+// persist repeats a call that stores work whose loss would be costly. It returns nil when the
+// server accepts the work. Errors: the server's permanent refusal, lease_lost, not_stored after
+// Config.StoreFor, and the error of ctx, which ends with the lease.
 func (r *run) persist(ctx context.Context, try func() error) error {
 	return r.w.retryIf(ctx, r.log, func(err error) bool { return forNow(err) || denied(err) }, try)
 }
 
-// finish ends the attempt at the server.
+// finish sends the end of the attempt to the server until it is accepted or refused. The reply may
+// contain a claim, whose lease finish reduces to its remaining time.
 func (a *attempt) finish(ctx context.Context, f perdure.TaskFinish) (reply perdure.FinishReply, err error) {
 	var sent time.Duration
 	err = a.persist(ctx, func() error {
@@ -47,21 +49,23 @@ func (a *attempt) finish(ctx context.Context, f perdure.TaskFinish) (reply perdu
 	return reply, err
 }
 
-// persist is like run.persist. The attempt's context does not end with its lease, which the server
-// may keep longer. But a worker whose key is refused cannot learn that, so its own clock decides.
+// persist repeats a call like run.persist. The attempt's context does not end with its lease,
+// because the server may keep the lease longer. But a worker whose key is refused cannot learn
+// that, so persist then ends with the lease by the worker's own clock.
 func (a *attempt) persist(ctx context.Context, try func() error) error {
 	return a.w.retryIf(ctx, a.log, func(err error) bool {
 		return forNow(err) || denied(err) && !a.renewed().over()
 	}, try)
 }
 
-// refusedResult reports whether the server will never accept the result.
+// refusedResult reports whether err means that the server will never accept the result of the
+// attempt.
 func (a *attempt) refusedResult(ctx context.Context, f perdure.TaskFinish, err error) bool {
 	return err != nil && f.Error == nil && ctx.Err() == nil && !late(err) && !forNow(err) && !denied(err)
 }
 
-// withoutResult returns the end of an attempt whose result is refused. Another run of the code
-// would produce and cost the same, so the failure is permanent.
+// withoutResult returns f with err as its failure, in place of the result that the server refused.
+// The failure is permanent, because another run of the code would produce the same result.
 func withoutResult(f perdure.TaskFinish, err error) perdure.TaskFinish {
 	failure := *failureOf(err)
 	failure.Permanent = true

@@ -16,7 +16,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// passing are errors about the server's state, not about the work.
+// passing are the temporary errors that a server returns for reasons that have nothing to do with
+// the call.
 var passing = map[string]error{
 	"unavailable":       perdure.Errorf(perdure.Unavailable, "planned"),
 	"rate_limited":      perdure.Errorf(perdure.RateLimited, "planned"),
@@ -28,9 +29,9 @@ var passing = map[string]error{
 	"cancelled":         fmt.Errorf("planned: %w", context.Canceled),
 }
 
-// A temporary error of the server is no reason to drop paid work. The end of an attempt, a commit,
-// and their uploads are repeated until the server has stored them. The code of the task and of the
-// step runs once.
+// TestPaidWorkIsSentUntilTheServerHasIt checks that the end of an attempt, a commit and their
+// uploads are repeated after each temporary error. The code of the task, of the step and of the
+// agent runs once.
 func TestPaidWorkIsSentUntilTheServerHasIt(t *testing.T) {
 	for name, failure := range passing {
 		for _, method := range []string{"FinishTask", "Commit", "PutBlob"} {
@@ -62,8 +63,8 @@ func TestPaidWorkIsSentUntilTheServerHasIt(t *testing.T) {
 	}
 }
 
-// A result that the server refuses fails its task permanently and visibly. Another run would cost
-// and return the same.
+// TestAResultThatIsRefusedIsNotPaidAgain checks that a task whose result the server refuses fails
+// with the server's error code, and does not run again.
 func TestAResultThatIsRefusedIsNotPaidAgain(t *testing.T) {
 	for _, code := range []perdure.Code{perdure.PayloadTooLarge, perdure.InvalidArgument, perdure.Conflict} {
 		t.Run(string(code), func(t *testing.T) {
@@ -88,8 +89,8 @@ func TestAResultThatIsRefusedIsNotPaidAgain(t *testing.T) {
 	}
 }
 
-// A result is stored even if the task's stream could not be stored, or the server lost a part of
-// it.
+// TestAResultIsStoredWithoutWhatWasShown checks that a task's result is stored even if the server
+// refuses a frame of the task's stream or has lost a part of it.
 func TestAResultIsStoredWithoutWhatWasShown(t *testing.T) {
 	run := func(t *testing.T, change func(b *bench, c *Config)) {
 		b := newBench(t, time.Minute)
@@ -127,7 +128,8 @@ func TestAResultIsStoredWithoutWhatWasShown(t *testing.T) {
 	})
 }
 
-// If a commit is refused, the next one closes the blocks that it was to close.
+// TestARefusedCommitLeavesItsBlocksToTheNext checks that a stream's block is closed once although
+// the first commit that closes it is refused.
 func TestARefusedCommitLeavesItsBlocksToTheNext(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.e.PayloadLimit = 1 << 20
@@ -152,8 +154,9 @@ func TestARefusedCommitLeavesItsBlocksToTheNext(t *testing.T) {
 	b.output(id, "fine")
 }
 
-// A worker drops work at once if it has lost the lease. If its key is refused, it drops work whose
-// lease has expired by its own clock.
+// TestAWorkerGivesUpWhatItHasLost checks that a worker sends the end of an attempt once if it has
+// lost the lease, and that the task then runs again. If the server refuses the worker's key, the
+// worker drops the attempt.
 func TestAWorkerGivesUpWhatItHasLost(t *testing.T) {
 	for _, code := range []perdure.Code{perdure.LeaseLost, perdure.NotFound} {
 		t.Run(string(code), func(t *testing.T) {
@@ -201,12 +204,12 @@ func TestAWorkerGivesUpWhatItHasLost(t *testing.T) {
 	})
 }
 
-// said defines a task that returns text.
+// said defines a task whose result is a text.
 func (b *bench) said(name string, fn func(agent.TaskContext, int) (string, error)) {
 	b.tasks = append(b.tasks, agent.DefineTask(name, fn))
 }
 
-// told collects a worker's log.
+// told collects a worker's log. It is safe for concurrent use.
 type told struct {
 	mu    sync.Mutex
 	lines bytes.Buffer
@@ -224,8 +227,9 @@ func (l *told) String() string {
 	return l.lines.String()
 }
 
-// A commit that fails at a server for too long is given up. The execution goes to another worker,
-// with the error.
+// TestACommitThatIsNeverStoredGoesToAnotherWorker checks that a worker drops a commit that the
+// server cannot store for StoreFor. It releases the execution, logs that with the execution's id,
+// and the execution is claimed once more.
 func TestACommitThatIsNeverStoredGoesToAnotherWorker(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var entered, refused, retried, given atomic.Int32
@@ -266,7 +270,8 @@ func TestACommitThatIsNeverStoredGoesToAnotherWorker(t *testing.T) {
 	}
 }
 
-// A result that fails at a server for too long fails its task. The task was run and paid for once.
+// TestAResultThatIsNeverStoredFailsItsTask checks that a task fails with not_stored if the server
+// cannot store its result for StoreFor. The task does not run again.
 func TestAResultThatIsNeverStoredFailsItsTask(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var tasks, given atomic.Int32

@@ -7,9 +7,10 @@ import (
 	"github.com/perdure/perdure/worker/results"
 )
 
-// perform returns the result of the attempt. An earlier attempt on this worker may have left the
-// result in Config.Results; otherwise the task's code returns it. The result of a kind with a
-// Replay is on disk when perform returns.
+// perform returns the result of the attempt. If the kind has a Replay and an earlier attempt has
+// left its result in Config.Results, perform returns that result and does not call the task's code.
+// Otherwise it calls the code, and stores the result of a kind with a Replay in Config.Results
+// before it returns.
 func (a *attempt) perform(def agent.TaskDefinition) (json.RawMessage, error) {
 	if !a.keepsResult(def) {
 		return a.call(def)
@@ -28,7 +29,8 @@ func (a *attempt) keepsResult(def agent.TaskDefinition) bool {
 	return def.Replay != nil && a.w.Results != nil
 }
 
-// replay streams a stored result again. It reports whether there was one.
+// replay returns the result that an earlier attempt has stored, and streams it once more. It
+// reports whether there is a usable one, and removes one that is not usable.
 func (a *attempt) replay(def agent.TaskDefinition) (json.RawMessage, bool) {
 	result, ok := a.w.Results.Get(a.resultKey())
 	if !ok {
@@ -45,8 +47,8 @@ func (a *attempt) replay(def agent.TaskDefinition) (json.RawMessage, bool) {
 	return result, true
 }
 
-// keep stores the result on disk. If that fails, only the protection against a crash before the
-// server's acknowledgement is lost.
+// keep stores the result in Config.Results. If that fails, the task runs again after a crash before
+// the server's acknowledgement; nothing else changes.
 func (a *attempt) keep(result json.RawMessage) {
 	if err := a.w.Results.Put(a.resultKey(), result); err != nil {
 		a.log().Warn("a result could not be kept on disk until the server has it", "error", err)
@@ -55,7 +57,8 @@ func (a *attempt) keep(result json.RawMessage) {
 	a.kept = true
 }
 
-// discardKept removes the stored result, if any, because the server has an outcome.
+// discardKept removes the attempt's result from Config.Results, because the server has an outcome
+// of the task.
 func (a *attempt) discardKept() {
 	if a.kept {
 		a.w.Results.Remove(a.resultKey())

@@ -13,12 +13,13 @@ import (
 	"github.com/perdure/perdure/worker/results"
 )
 
-// payment is an agent with one expensive task, and its results.
+// payment is a bench with an agent that calls one expensive task, and with the worker's store of
+// results.
 type payment struct {
 	*bench
 	kept          *results.Store
 	runs, replays atomic.Int32
-	refuse        error // error of Replay
+	refuse        error // the error that the task's Replay returns
 }
 
 func newPayment(t *testing.T, replayable bool) *payment {
@@ -56,8 +57,8 @@ func (p *payment) openResults() *results.Store {
 	return s
 }
 
-// lose starts an execution on a worker that has the task's result and dies before the server
-// receives it.
+// lose starts an execution on a worker that computes the task's result and stops before the server
+// receives it. It returns the execution's id.
 func (p *payment) lose() uuid.UUID {
 	p.Helper()
 	tried := make(chan struct{}, 1)
@@ -138,7 +139,8 @@ func TestOnlyKindsWithAReplayAreKept(t *testing.T) {
 	p.check(2, 0, 0)
 }
 
-// A worker that cannot write to its disk works without the protection.
+// TestAFullDiskCostsOnlyTheProtection checks that a task whose result does not fit into
+// Config.Results completes normally.
 func TestAFullDiskCostsOnlyTheProtection(t *testing.T) {
 	p := newPayment(t, true)
 	tiny, err := results.Open(t.TempDir(), results.Options{Bytes: 1})
@@ -153,7 +155,8 @@ func TestAFullDiskCostsOnlyTheProtection(t *testing.T) {
 	p.check(1, 0, 0)
 }
 
-// shown returns the text of the blocks that were not superseded.
+// shown returns the text of the execution's blocks, without blocks that an attempt's successor has
+// superseded.
 func (p *payment) shown(id uuid.UUID) string {
 	p.Helper()
 	superseded := map[int64]bool{}

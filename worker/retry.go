@@ -10,31 +10,32 @@ import (
 )
 
 const (
-	// longestPause is the maximum pause between two tries of retry.
+	// longestPause is the maximum pause between two calls of retryIf.
 	longestPause = 2 * time.Second
 	// longestSilence is the maximum time between two log lines about the same problem.
 	longestSilence = time.Minute
 )
 
-// notStored is the error code of work that a server could not store for Config.StoreFor, because of
-// an internal error.
+// notStored is the error code of data that the server could not store for Config.StoreFor because
+// of internal errors.
 const notStored perdure.Code = "not_stored"
 
-// retry repeats an idempotent call while the server is unavailable or overloaded, until ctx ends.
+// retry repeats an idempotent call while the server is unavailable or overloaded. It returns any
+// other result of the call. When ctx ends, it returns the cause joined with the last error.
 func (w *Worker) retry(ctx context.Context, try func() error) error {
 	return w.retryIf(ctx, func() *slog.Logger { return w.Logger }, busy, try)
 }
 
-// retryIf repeats a call while again returns true for its error. It logs a lasting problem at
-// growing intervals; it may be a full disk, which needs an operator. If the server returns nothing
-// but internal for Config.StoreFor, retryIf returns not_stored: the server is up, but cannot store
-// this data. The logger is created only for a log line, because its creation is more expensive than
-// the rest.
+// retryIf repeats a call while again returns true for its error. If the server returns only
+// internal errors for Config.StoreFor, retryIf returns not_stored: the server is up, but cannot
+// store this data. When ctx ends, retryIf returns the cause joined with the last error. It logs a
+// lasting problem at growing intervals, because an operator may have to act, as for a full disk. It
+// calls log only for a line, because creating the logger is expensive.
 func (w *Worker) retryIf(ctx context.Context, log func() *slog.Logger, again func(error) bool, try func() error) error {
 	pause, silence := 20*time.Millisecond, longestPause
 	began := w.Clock()
 	told := began
-	inside, since := false, began // whether the errors are internal, and since when
+	inside, since := false, began // whether the last errors were internal, and since when
 	for {
 		err := try()
 		if err == nil || !again(err) {
@@ -63,7 +64,7 @@ func (w *Worker) retryIf(ctx context.Context, log func() *slog.Logger, again fun
 	}
 }
 
-// failedInside reports whether a server has replied with an internal error.
+// failedInside reports whether err is a server's reply with the code internal.
 func failedInside(err error) bool {
 	var coded *perdure.Error
 	return errors.As(err, &coded) && coded.Code == perdure.Internal

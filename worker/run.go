@@ -17,54 +17,54 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// run is one goroutine of agent code, and its Context. Its fields belong to that goroutine, except
-// those that mu guards.
+// run is one goroutine of agent code. It is also the agent.Context that the code receives. Only
+// that goroutine uses the fields, except those that a mutex guards.
 type run struct {
 	context.Context
 	id     uuid.UUID
-	live   context.Context // the worker's context: calls to the server outlive a cancellation
+	live   context.Context // the worker's context; a cancellation of the execution does not end it
 	cancel context.CancelCauseFunc
 	w      *Worker
 	def    agent.Definition
 
 	claim     perdure.AgentClaim
-	number    int64          // of the last commit in this claim
-	goroutine atomic.Uintptr // the goroutine of Run; 0 once it has ended
+	number    int64          // number of the last commit in this claim
+	goroutine atomic.Uintptr // identifier of the goroutine that calls Run; 0 once it has ended
 
-	leaf       *uuid.UUID // parent of the next entry, including pending entries
-	stored     *uuid.UUID // the committed leaf
+	leaf       *uuid.UUID // parent of the next entry; includes pending entries
+	stored     *uuid.UUID // the leaf of the last commit
 	place      perdure.Place
-	seq        int64 // of the newest checkpoint
+	seq        int64 // sequence number of the newest checkpoint
 	ckptLeaf   *uuid.UUID
 	state      json.RawMessage
-	version    int                // of the state
-	tasks      known              // ended tasks, from committed bytes
-	ended      ended              // the records when the function was entered
-	records    int64              // stored since the newest checkpoint
+	version    int                // version of the state
+	tasks      known              // tasks known to have ended
+	ended      ended              // steps and tasks that had ended when the function was entered
+	records    int64              // number of stored records since the newest checkpoint
 	asked      map[uuid.UUID]bool // tasks scheduled or requested since the function was entered
-	signals    []perdure.Signal   // pending and not taken, oldest first
-	more       bool               // the server has further signals
-	seen       int64              // the order up to which signals is complete
-	fresh      time.Time          // the time at which signals was read
-	taken      []perdure.Signal   // taken since the checkpoint, in order; uncommitted ones last
-	takenBytes int                // their memory
-	steps      map[string]bool    // names used
-	asks       asks               // waits since the checkpoint, including a pending checkpoint
-	before     *asks              // asks before the pending checkpoint
-	unread     []string           // signals that prevented the end and that the function has not taken
+	signals    []perdure.Signal   // signals that are pending and not taken, oldest first
+	more       bool               // whether the server has further signals
+	seen       int64              // order number up to which signals is complete
+	fresh      time.Time          // time at which signals was read
+	taken      []perdure.Signal   // signals taken since the checkpoint, in order; uncommitted ones last
+	takenBytes int                // memory of taken
+	steps      map[string]bool    // names of steps that are in use
+	asks       asks               // waits since the checkpoint, or since the pending checkpoint
+	before     *asks              // value of asks before the pending checkpoint
+	unread     []string           // names of signals that prevented the end and are not taken
 	onEnd      []func(perdure.Status)
 	pending    perdure.Commit
-	entries    []perdure.Entry // pending entries on the path
+	entries    []perdure.Entry // pending entries that are on the path
 
 	enteredAt *uuid.UUID       // the leaf when the function was entered
-	since     *[]perdure.Entry // entries stored between the checkpoint and enteredAt, once read
+	since     *[]perdure.Entry // entries stored between the checkpoint and enteredAt; nil until read
 
 	stream *stream
-	resume chan resumption       // capacity one; sent to while the worker's mu is held
-	span   atomic.Pointer[begun] // of the claim; nil without a tracer
+	resume chan resumption       // has capacity one; the sender has locked the worker's mu
+	span   atomic.Pointer[begun] // the span of the claim; nil without a tracer
 
-	// holding reports whether the run holds an agent slot and counts as work. It is false while the
-	// run is parked.
+	// holding reports whether the run occupies an agent slot and is counted in the worker's work.
+	// It is false while the run is parked.
 	holding bool
 
 	mu    sync.Mutex // guards the fields below
@@ -74,24 +74,25 @@ type run struct {
 
 	// The worker's mu guards the fields below.
 	//
-	// parking is set from before the suspending commit is sent until the goroutine has parked. The
-	// run's next claim may arrive in between.
+	// parking is true from before a commit that suspends or ends is sent until the goroutine has
+	// parked or that commit has failed. The run's next claim may arrive in between.
 	//
-	// handed is set from when a claim is put into resume until the claim is adopted.
+	// handed is true from when a claim is sent to resume until the run has adopted it.
 	parking bool
 	handed  bool
 	parkAt  perdure.CommitNumber
-	kept    *perdure.Kept // what the server is told about it; nil while it is not parking
-	spot    *list.Element // in the worker's list of parked runs
-	weight  int           // memory while it is parked
+	// what the commit tells the server about the goroutine; nil if it is not to be parked
+	kept   *perdure.Kept
+	spot   *list.Element // position in the worker's list of parked runs
+	weight int           // approximate memory in bytes while the run is parked
 }
 
-// resumption tells a parked goroutine to continue with a claim, or to end if claim is nil.
+// resumption is a message to a parked goroutine: continue with the claim or, if claim is nil, end.
 type resumption struct{ claim *perdure.AgentClaim }
 
-// startRun continues a claimed execution. If its goroutine is parked here at the commit of the
-// claim, it continues in place; otherwise the function is entered from the top. The claim holds an
-// agent slot, which the run releases.
+// startRun continues a claimed execution. If its goroutine is parked here, and no other worker has
+// committed since, that goroutine continues. Otherwise the function is entered from the top. The
+// claim occupies an agent slot, which the run releases.
 func (w *Worker) startRun(live context.Context, c perdure.AgentClaim) {
 	w.work.Add(1)
 	if !w.goOn(c) {
@@ -99,7 +100,8 @@ func (w *Worker) startRun(live context.Context, c perdure.AgentClaim) {
 	}
 }
 
-// giveClaimBack releases an unused claim. The claim holds an agent slot and counts as work.
+// giveClaimBack releases a claim that no run uses, with its agent slot. The claim is counted in the
+// worker's work.
 func (w *Worker) giveClaimBack(live context.Context, c perdure.AgentClaim) {
 	defer w.work.Done()
 	defer w.agentSlots.release(1)
@@ -113,8 +115,9 @@ func (w *Worker) giveClaimBack(live context.Context, c perdure.AgentClaim) {
 	}
 }
 
-// enter runs a claimed execution's function from the top. The claim holds an agent slot and counts
-// as work. A claim for a parked goroutine that is gone is incomplete, and is released.
+// enter runs the function of a claimed execution from the top, in a new goroutine. The claim
+// occupies an agent slot and is counted in the worker's work. A claim for a parked goroutine (Kept)
+// lacks data; if that goroutine has ended, enter releases the claim.
 func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	if c.Kept {
 		go w.giveClaimBack(live, c)
@@ -135,7 +138,7 @@ func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	old := w.runs[r.id]
 	w.runs[r.id], w.begun[r] = r, true
 	if w.draining {
-		r.drop(errShutdown) // nothing is begun during a drain
+		r.drop(errShutdown) // a draining worker begins no work
 	}
 	w.mu.Unlock()
 	if old != nil {
@@ -146,7 +149,7 @@ func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	go r.main()
 }
 
-// adopt takes over a claim: its lease and its data.
+// adopt replaces the run's claim by c, with its lease and its data. It opens a new stream.
 func (r *run) adopt(c perdure.AgentClaim) {
 	if c.Kept {
 		had := r.claim
@@ -170,7 +173,8 @@ func (r *run) adopt(c perdure.AgentClaim) {
 	r.w.mu.Unlock()
 }
 
-// reset sets the run to the state of a function that is entered from the top.
+// reset sets the run's fields as they are when the function is entered from the top with the
+// current claim.
 func (r *run) reset() {
 	c := r.claim
 	r.leaf, r.stored, r.enteredAt, r.since = c.Execution.Leaf, c.Execution.Leaf, c.Execution.Leaf, nil
@@ -180,7 +184,7 @@ func (r *run) reset() {
 	}
 	r.SetPlace(perdure.Place{ResponseID: c.Execution.ResponseID})
 	r.tasks, r.asked, r.ended = known{}, map[uuid.UUID]bool{}, newEnded(c)
-	r.claim.Ended = nil // frees the memory
+	r.claim.Ended = nil // frees memory
 	r.learn(c.Results)
 	r.steps = map[string]bool{}
 	r.asks, r.before = asks{count: map[string]int{}, asked: c.Execution.Asked}, nil
@@ -195,8 +199,9 @@ func (r *run) learn(tasks []*perdure.Task) {
 	}
 }
 
-// errPanic carries a panic of agent code to the release of the claim. The execution fails with the
-// stack. Agent code never sees the error, so it does not reach a conversation.
+// errPanic is a panic of agent code. It is passed to the release of the claim, and the execution
+// may fail with its text. Agent code does not receive the error, so its stack does not reach a
+// conversation.
 type errPanic struct {
 	value any
 	stack []byte
@@ -204,15 +209,15 @@ type errPanic struct {
 
 func (e errPanic) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
 
-// main runs the agent until its execution has ended, or this worker's part of it is over.
+// main calls the agent's function until the execution has ended or this worker no longer runs it.
 func (r *run) main() {
 	r.goroutine.Store(goroutine())
-	defer r.goroutine.Store(0) // a later goroutine may have the same identifier
+	defer r.goroutine.Store(0) // another goroutine may get the same identifier
 	defer r.finish()
 	r.giveAgain(r.claim.Again)
 	for !r.over() {
 		out, err := r.call()
-		if r.over() { // the result of a discarded function does not count
+		if r.over() { // the result of a discarded function is ignored
 			return
 		}
 		var panicked errPanic
@@ -234,7 +239,7 @@ func (r *run) main() {
 	}
 }
 
-// call runs the function and recovers its panics.
+// call calls the agent's function. It returns a panic as an errPanic.
 func (r *run) call() (out json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -244,14 +249,16 @@ func (r *run) call() (out json.RawMessage, err error) {
 	return r.def.Run(r, r.claim.Execution.Input)
 }
 
-// over reports whether the run may have no further effect.
+// over reports whether the run has ended, so that it may have no further effect. A cancelled run is
+// not over.
 func (r *run) over() bool {
 	cause := context.Cause(r.Context)
 	return cause != nil && !errors.Is(cause, agent.ErrCancelled)
 }
 
-// again enters the function once more in the same claim, because signals arrived that prevent the
-// end.
+// again prepares the next call of the function in the same claim, because pending signals prevent
+// the end. The function receives the state, results and signals since the checkpoint as if it had
+// been entered from the top.
 func (r *run) again() {
 	state, version, seq, leaf, ckpt := r.state, r.version, r.seq, r.stored, r.ckptLeaf
 	tasks, taken, asked, ended := r.tasks, r.taken, r.asks.asked, r.ended.rewound()
@@ -262,10 +269,11 @@ func (r *run) again() {
 	r.giveAgain(taken)
 }
 
-// drop ends the run's context. The goroutine ends at its next blocking call.
+// drop ends the run's context with cause. The goroutine ends at its next blocking call.
 func (r *run) drop(cause error) { r.cancel(cause) }
 
-// exit ends the goroutine like testing.T.FailNow.
+// exit ends the run's context with cause and the calling goroutine, like testing.T.FailNow.
+// Deferred functions run.
 func (r *run) exit(cause error) {
 	r.cancel(cause)
 	runtime.Goexit()

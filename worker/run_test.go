@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// A blocking call from another goroutine than Run's panics; the panic names the alternative (trap
-// 49).
+// TestBlockingCallFromAnotherGoroutine checks that a blocking call from another goroutine than
+// Run's panics. The message names the method and JoinAll, which is an alternative.
 func TestBlockingCallFromAnotherGoroutine(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	said := make(chan string, 10)
@@ -50,8 +50,9 @@ func TestBlockingCallFromAnotherGoroutine(t *testing.T) {
 	}
 }
 
-// A discarded goroutine leaves no trace: the work of its deferred functions is never committed, and
-// no agent code sees an error.
+// TestDiscardedGoroutineWritesNothing checks a goroutine that is discarded at a wait: its deferred
+// functions run, but nothing that they request is stored. Neither the wait nor a deferred blocking
+// call returns.
 func TestDiscardedGoroutineWritesNothing(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	var entered, deferred, sawError atomic.Int32
@@ -70,7 +71,7 @@ func TestDiscardedGoroutineWritesNothing(t *testing.T) {
 			ctx.Schedule("work", 1)
 			defer func() { deferred.Add(1) }()
 			_ = ctx.Flush()
-			sawError.Add(1) // not reached: the flush does not return
+			sawError.Add(1) // not reached, because the flush does not return
 		}()
 		for _, name := range []string{"one", "two"} {
 			if _, err := ctx.WaitSignal(name, 0); err != nil {
@@ -103,7 +104,9 @@ func TestDiscardedGoroutineWritesNothing(t *testing.T) {
 	}
 }
 
-// If the claim arrives before the goroutine has parked, the goroutine continues in place.
+// TestClaimBeforeTheGoroutineHasParked checks that a goroutine continues if its next claim arrives
+// before it has parked. If the reply to its commit is then lost, the function is entered again with
+// that claim.
 func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 	for _, commitFails := range []bool{false, true} {
 		t.Run(fmt.Sprintf("the commit's answer is lost: %v", commitFails), func(t *testing.T) {
@@ -120,7 +123,7 @@ func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 			f.onCommit = func(c perdure.Commit, r *perdure.CommitReply) (err error) {
 				once.Do(func() {
 					// The suspend is stored. Before the worker receives the reply, the execution
-					// wakes and its claim is passed on.
+					// wakes, and its claim is passed to the goroutine.
 					b.signal(c.Lease.ExecutionID, "go", `1`)
 					w := <-w
 					eventually(t, "the claim to be handed over", func() bool {
@@ -129,7 +132,7 @@ func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 						r := w.runs[c.Lease.ExecutionID]
 						return r != nil && r.handed
 					})
-					// A heartbeat in between reports that the old lease is over.
+					// A heartbeat at this time reports that the old lease is lost.
 					w.beatOnce(t.Context(), time.Second)
 					if commitFails {
 						err = perdure.Errorf(perdure.LeaseLost, "planned")
@@ -142,7 +145,7 @@ func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 			b.output(b.start("a"), "1")
 			want := int32(1)
 			if commitFails {
-				want = 2 // the goroutine has ended, but the claim is not lost
+				want = 2 // the goroutine ends, and the function is entered with the claim
 			}
 			if n := entered.Load(); n != want {
 				t.Errorf("the function was entered %d times, want %d", n, want)
@@ -155,7 +158,9 @@ func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 	}
 }
 
-// A parked goroutine does not continue after another worker has continued the execution (trap 47).
+// TestParkedGoroutineThatWasOvertaken checks that a parked goroutine does not continue if another
+// worker has continued the execution in the meantime. The function is entered again, and each entry
+// is stored once.
 func TestParkedGoroutineThatWasOvertaken(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	var entered atomic.Int32
@@ -174,7 +179,7 @@ func TestParkedGoroutineThatWasOvertaken(t *testing.T) {
 		}
 		return strings.Join(said, ","), nil
 	})
-	var away atomic.Bool // the first worker's polls do not arrive
+	var away atomic.Bool // whether the first worker's polls do not arrive
 	f := &faulty{plan: func(method string, _ int) fault {
 		if method == "PollAgents" && away.Load() {
 			return before
@@ -206,7 +211,8 @@ func TestParkedGoroutineThatWasOvertaken(t *testing.T) {
 	}
 }
 
-// A claim that a run did not adopt is dropped once a later claim has replaced the run.
+// TestLateClaimThatWasOvertaken checks that untrack returns a claim that the run has not adopted,
+// and reports whether a later run has replaced the run.
 func TestLateClaimThatWasOvertaken(t *testing.T) {
 	for _, overtaken := range []bool{true, false} {
 		w := New(Config{})

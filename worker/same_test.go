@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// witness records what agent code sees at each place of its program. It reports an error if the
-// same place of an execution later sees something else.
+// witness records what agent code sees at each place of its program. It fails the test if the code
+// sees something else at the same place of the same execution later.
 type witness struct {
 	*bench
 	mu   sync.Mutex // guards seen
@@ -40,7 +40,7 @@ func (o *witness) saw(ctx agent.Context, place int, what string, v any) {
 	o.seen[key] = string(raw)
 }
 
-// walk does one random operation and records its result.
+// walk does one random operation of agent code and records the values that it returns.
 func (o *witness) walk(ctx agent.Context, place int, dice *rand.Rand) error {
 	name := fmt.Sprintf("%d", place)
 	switch dice.IntN(9) {
@@ -92,7 +92,7 @@ func (o *witness) walk(ctx agent.Context, place int, dice *rand.Rand) error {
 		return err
 	case 5:
 		s, err := ctx.WaitSignal("m", time.Duration(dice.IntN(2))*time.Hour)
-		s.State, s.TakenAt = "", 0 // it is taken in between
+		s.State, s.TakenAt = "", 0 // these may differ: the signal is taken in between
 		o.saw(ctx, place, "the signal", s)
 		return err
 	case 6:
@@ -111,8 +111,8 @@ func (o *witness) walk(ctx agent.Context, place int, dice *rand.Rand) error {
 	return nil
 }
 
-// Code that continues in place and code that is entered again see the same values: messages,
-// results, errors, signals and choices.
+// TestSameValuesInPlaceAndEnteredAgain checks that a function that is entered again sees the same
+// values as before at each of 14 random operations: entries, results, errors, signals and choices.
 func TestSameValuesInPlaceAndEnteredAgain(t *testing.T) {
 	for seed := range uint64(4) {
 		eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
@@ -140,7 +140,7 @@ func TestSameValuesInPlaceAndEnteredAgain(t *testing.T) {
 			}
 			b.until(id, "the end of its program", atEnd)
 			w.stop()
-			b.work(way) // enters it again, in either way
+			b.work(way) // enters the function again, with parked goroutines, too
 			b.signal(id, "end", "1")
 			b.output(id, "fine")
 			if o.seeN < 2*len(o.seen) {
@@ -150,7 +150,8 @@ func TestSameValuesInPlaceAndEnteredAgain(t *testing.T) {
 	}
 }
 
-// State returns the stored state, not the value passed to Checkpoint.
+// TestStateIsDecodedFromWhatIsStored checks that State returns the state as it was stored, not the
+// Go value that was passed to Checkpoint: a field without JSON encoding is zero.
 func TestStateIsDecodedFromWhatIsStored(t *testing.T) {
 	type state struct {
 		Kept    int

@@ -10,14 +10,15 @@ import (
 )
 
 const (
-	// freshFor is how long a read of the pending signals counts as current.
+	// freshFor is how long the pending signals count as current after they were read.
 	freshFor = 20 * time.Millisecond
 	// signalPage is the maximum number of signals per read.
 	signalPage = 200
 )
 
-// addSignals adds unknown signals. Signals that are delivered again stay first; the others are in
-// the order in which they were sent.
+// addSignals adds those signals that the run does not have. Signals that are delivered once more,
+// after the function was entered again, stay first; the others are in the order in which they were
+// sent.
 func (r *run) addSignals(signals []perdure.Signal) {
 	if len(signals) == 0 {
 		return
@@ -47,8 +48,9 @@ func (r *run) addSignals(signals []perdure.Signal) {
 	})
 }
 
-// setSignals takes over the signals of a claim. Signals to be delivered again that the function has
-// not requested yet are kept. A claim for a parked goroutine holds only new signals.
+// setSignals replaces the run's pending signals by those of a claim. It leaves the signals that the
+// function, entered again, has yet to receive once more. A claim for a parked goroutine (Kept)
+// contains only new signals, so setSignals adds them.
 func (r *run) setSignals(c perdure.AgentClaim) {
 	if c.Kept {
 		r.addSignals(c.Signals)
@@ -63,7 +65,7 @@ func (r *run) setSignals(c perdure.AgentClaim) {
 	}
 }
 
-// giveAgain puts the signals taken since the checkpoint before the others. A function that is
+// giveAgain puts signals that were taken since the checkpoint before all others. A function that is
 // entered again receives them first.
 func (r *run) giveAgain(taken []perdure.Signal) {
 	again := slices.Clone(taken)
@@ -73,8 +75,9 @@ func (r *run) giveAgain(taken []perdure.Signal) {
 	r.signals = append(again, r.signals...)
 }
 
-// look reads the pending signals that arrived since the last read, page by page, if that read is
-// not current. If there are more than the run holds, it reads only those that match.
+// look reads the signals that were sent since the last read, page by page, if that read is no
+// longer current. If the server has more than the run has read, it reads only those that match the
+// pattern.
 func (r *run) look(pattern string) error {
 	if !r.more && time.Since(r.fresh) < freshFor {
 		return nil
@@ -103,7 +106,7 @@ func (r *run) look(pattern string) error {
 	return nil
 }
 
-// cover reads matching signals if the server may have one that is older than those held here.
+// cover reads signals that match a pattern, if the server may have an older one than the run has.
 func (r *run) cover(patterns ...string) error {
 	if !r.more {
 		return nil
@@ -121,7 +124,8 @@ func (r *run) cover(patterns ...string) error {
 	}
 }
 
-// find returns the first signal that matches one of the patterns.
+// find returns the first pending signal that matches one of the patterns, and reports whether there
+// is one.
 func (r *run) find(patterns ...string) (perdure.Signal, bool) {
 	i := r.index(patterns)
 	if i < 0 {
@@ -134,7 +138,8 @@ func (r *run) index(patterns []string) int {
 	return slices.IndexFunc(r.signals, func(s perdure.Signal) bool { return matchesAny(patterns, s.Name) })
 }
 
-// take returns the first signal that matches one of the patterns. The next commit takes it.
+// take removes the first pending signal that matches one of the patterns, and returns it. The
+// signal counts as taken with the next commit. The second result reports whether there was one.
 func (r *run) take(patterns ...string) (perdure.Signal, bool) {
 	i := r.index(patterns)
 	if i < 0 {
@@ -200,7 +205,7 @@ func (r *run) WaitAnySignal(timeout time.Duration, patterns ...string) (perdure.
 		}
 		if waited && timeout > 0 {
 			r.chose(a, timedOut)
-			return perdure.Signal{}, agent.ErrTimeout // the store's clock decided
+			return perdure.Signal{}, agent.ErrTimeout // only the store's clock ends the wait
 		}
 		if _, err := r.suspend(perdure.WaitAny(waits...)); err != nil {
 			return perdure.Signal{}, err

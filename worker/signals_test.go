@@ -16,14 +16,15 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// A message just before the end enters the function again. It receives the signals taken since the
-// checkpoint first. Steps do not run again, and OnEnd functions run once.
-func TestEndThatSignalsKeepOff(t *testing.T) {
-	t.Run("in the first claim", func(t *testing.T) { endThatSignalsKeepOff(t, 0) })
-	t.Run("after a wait", func(t *testing.T) { endThatSignalsKeepOff(t, 200*time.Millisecond) })
+// TestPendingSignalPreventsTheEnd checks that a signal that arrives just before the end makes the
+// worker enter the function again. The function receives the signals since the checkpoint once
+// more. The step and the wait do not run again, and OnEnd runs once.
+func TestPendingSignalPreventsTheEnd(t *testing.T) {
+	t.Run("in the first claim", func(t *testing.T) { pendingSignalPreventsTheEnd(t, 0) })
+	t.Run("after a wait", func(t *testing.T) { pendingSignalPreventsTheEnd(t, 200*time.Millisecond) })
 }
 
-func endThatSignalsKeepOff(t *testing.T, pause time.Duration) {
+func pendingSignalPreventsTheEnd(t *testing.T, pause time.Duration) {
 	b := newBench(t, 5*time.Second)
 	var entered, steps atomic.Int32
 	ends := make(chan struct{}, 8)
@@ -44,7 +45,7 @@ func endThatSignalsKeepOff(t *testing.T, pause time.Duration) {
 		if err != nil {
 			return "", err
 		}
-		if n == 1 { // too late for DrainSignals
+		if n == 1 { // after DrainSignals, so this run does not see it
 			b.signal(<-id, "m", `"late"`)
 		}
 		var values []string
@@ -59,7 +60,7 @@ func endThatSignalsKeepOff(t *testing.T, pause time.Duration) {
 	b.signal(x, "m", `"first"`)
 	b.work()
 	b.output(x, `"late"`)
-	<-ends // called after the end is stored, so slightly after the status is visible
+	<-ends // OnEnd runs shortly after the status is visible
 	if entered.Load() != 2 || steps.Load() != 1 || len(ends) != 0 {
 		t.Errorf("entered %d times, %d steps, %d more ends", entered.Load(), steps.Load(), len(ends))
 	}
@@ -68,7 +69,8 @@ func endThatSignalsKeepOff(t *testing.T, pause time.Duration) {
 	}
 }
 
-// Signals to be delivered again are kept while the function waits for other signals (trap 48).
+// TestSignalsGivenAgainSurviveAWait checks that a function that is entered again still receives the
+// signals that it has taken before, after it has waited for another one.
 func TestSignalsGivenAgainSurviveAWait(t *testing.T) {
 	for _, n := range []int{100, -1} {
 		b := newBench(t, 5*time.Second)
@@ -79,7 +81,7 @@ func TestSignalsGivenAgainSurviveAWait(t *testing.T) {
 				said = append(said, string(s.Value))
 				return err
 			}
-			// The function now requests the signals in another order.
+			// The second run requests the signals in another order.
 			if has, err := ctx.HasSignal("go"); err != nil {
 				return "", err
 			} else if has {
@@ -99,7 +101,7 @@ func TestSignalsGivenAgainSurviveAWait(t *testing.T) {
 		b.signal(id, "first", "1")
 		b.signal(id, "second", "2")
 		b.waiting(id, "signal")
-		w.stop() // both are taken; the next worker delivers them again
+		w.stop() // both are taken; the next run receives them once more
 		b.signal(id, "go", "0")
 		b.work(func(c *Config) { c.Parked = n })
 		b.waiting(id, "signal")
@@ -108,7 +110,8 @@ func TestSignalsGivenAgainSurviveAWait(t *testing.T) {
 	}
 }
 
-// A claim has only some of the signals; the others are found, too.
+// TestMoreSignalsThanAClaimCarries checks that a function receives all of 232 pending signals, in
+// order per name, although a claim contains only some of them.
 func TestMoreSignalsThanAClaimCarries(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	const many = 230
@@ -142,8 +145,8 @@ func TestMoreSignalsThanAClaimCarries(t *testing.T) {
 	b.output(id, "1")
 }
 
-// A function that is entered again at the end of a sleep has slept. If it is entered in the middle
-// of a wait, it waits until the original time.
+// TestWaitsCountFromTheFirstTime checks that a function that is entered again does not repeat a
+// sleep that has ended, and that a wait with a timeout has the same due time as before.
 func TestWaitsCountFromTheFirstTime(t *testing.T) {
 	for _, n := range []int{100, -1} {
 		b := newBench(t, 5*time.Second)
@@ -166,7 +169,8 @@ func TestWaitsCountFromTheFirstTime(t *testing.T) {
 		}
 		b.signal(id, "stop", `"fine"`)
 		b.output(id, `"fine"`)
-		// Entered again at the end of the sleep, unless parked, and at the signal.
+		// The function is entered again at the end of the sleep, unless parked, and after the
+		// signal.
 		if got, want := entered.Load(), map[int]int32{100: 2, -1: 3}[n]; got != want {
 			t.Errorf("with %d goroutines kept it was entered %d times, want %d", n, got, want)
 		}
@@ -196,7 +200,8 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// Signals of several senders are delivered in the order in which they were accepted.
+// TestSignalsInOrder checks that an agent receives ten signals in the order in which they were
+// sent.
 func TestSignalsInOrder(t *testing.T) {
 	for _, n := range []int{100, -1} {
 		b := newBench(t, 5*time.Second)

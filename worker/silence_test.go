@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// An attempt without a sign of life for its heartbeat timeout fails with timeout and is tried
-// again, although its worker renews the lease. An attempt with signs of life, and one without the
-// timeout, may take any time (trap 20).
+// TestSilentCodeTimesOut checks that an attempt without Heartbeat or Progress for its heartbeat
+// timeout fails with timeout and is tried once more, although its worker renews the lease. An
+// attempt that calls them, and one without that timeout, may take longer.
 func TestSilentCodeTimesOut(t *testing.T) {
 	b := newBench(t, time.Second)
 	const bound = 600 * time.Millisecond
@@ -66,8 +66,8 @@ func TestSilentCodeTimesOut(t *testing.T) {
 	}
 }
 
-// If code stops showing signs of life and ignores its context, the server gives up on it, and
-// another attempt runs beside it.
+// TestCodeThatHeedsNothingIsGivenUpOn checks that the server starts another attempt if code exceeds
+// its heartbeat timeout and ignores its context.
 func TestCodeThatHeedsNothingIsGivenUpOn(t *testing.T) {
 	b := newBench(t, 300*time.Millisecond)
 	leave := make(chan struct{})
@@ -93,7 +93,7 @@ func TestCodeThatHeedsNothingIsGivenUpOn(t *testing.T) {
 	}
 }
 
-// firstError returns the first error of the results.
+// firstError returns err or, if it is nil, the first error of the results.
 func firstError(results []agent.Result, err error) error {
 	for _, r := range results {
 		if err == nil {
@@ -103,8 +103,8 @@ func firstError(results []agent.Result, err error) error {
 	return err
 }
 
-// Progress is in the list of tasks while the attempt runs, even if the first heartbeat with it was
-// lost.
+// TestProgressIsSeenWhileItRuns checks that the list of tasks contains the progress of a running
+// attempt, even if the first heartbeat with it was lost.
 func TestProgressIsSeenWhileItRuns(t *testing.T) {
 	b := newBench(t, 300*time.Millisecond)
 	leave := make(chan struct{})
@@ -134,9 +134,8 @@ func TestProgressIsSeenWhileItRuns(t *testing.T) {
 	b.output(id, "done")
 }
 
-// The worker notifies the server of a discarded goroutine, so that other workers need not leave the
-// execution to this worker.
-func TestDiscardIsTold(t *testing.T) {
+// TestDiscardIsReported checks that the worker tells the server which goroutine it has discarded.
+func TestDiscardIsReported(t *testing.T) {
 	b := newBench(t, time.Minute)
 	told := make(chan uuid.UUID, 8)
 	b.agent("a", func(ctx agent.Context) (string, error) {
@@ -152,7 +151,7 @@ func TestDiscardIsTold(t *testing.T) {
 	first := b.start("a")
 	b.waiting(first, "signal")
 	w.parkedNow(t, first)
-	second := b.start("a") // takes the only place
+	second := b.start("a") // its goroutine takes the only place
 	if got := wait(t, "the server to be told", told); got != first {
 		t.Errorf("it was told of %s, want %s", got, first)
 	}
@@ -162,7 +161,8 @@ func TestDiscardIsTold(t *testing.T) {
 	}
 }
 
-// After a checkpoint, a key with a TTL refers to a new task, even in the same run of the function.
+// TestKeyTTLInOneRun checks that a key with a TTL refers to the same task until a checkpoint, and
+// then to a new task, in the same run of the function.
 func TestKeyTTLInOneRun(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var runs atomic.Int32
@@ -201,7 +201,8 @@ func TestKeyTTLInOneRun(t *testing.T) {
 	}
 }
 
-// Invalid task options are reported where the task is requested.
+// TestTaskOptionsAreCheckedAtTheEdge checks that Schedule returns a future with invalid_argument
+// for invalid options. The error names the option.
 func TestTaskOptionsAreCheckedAtTheEdge(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.agent("a", func(ctx agent.Context) (string, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// gauge counts concurrent work and its maximum.
+// gauge counts concurrent work, and records the maximum.
 type gauge struct{ now, most atomic.Int32 }
 
 func (g *gauge) enter() func() {
@@ -27,7 +27,8 @@ func (g *gauge) enter() func() {
 	return func() { g.now.Add(-1) }
 }
 
-// The limits hold under load, no slot is lost, and all work ends.
+// TestSlotsAreNeverExceeded checks that a worker with 12 executions never runs more agents or tasks
+// at once than it has slots. All executions complete, and all slots are free at the end.
 func TestSlotsAreNeverExceeded(t *testing.T) {
 	for _, slots := range []struct{ agents, tasks int }{{3, 2}, {1, 1}, {2, 5}} {
 		for _, n := range []int{100, -1} {
@@ -69,7 +70,8 @@ func TestSlotsAreNeverExceeded(t *testing.T) {
 	}
 }
 
-// A poll with the last slot does not lose it.
+// TestLastSlotIsNotLost checks that each of five polls in a row gets the only free slot and returns
+// it.
 func TestLastSlotIsNotLost(t *testing.T) {
 	s := newSlots(2)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -90,8 +92,9 @@ func TestLastSlotIsNotLost(t *testing.T) {
 	}
 }
 
-// A dispatched step takes two calls and no poll: the reply to the commit holds the task's claim,
-// the reply to the end of the task the execution's claim.
+// TestEagerClaimsTakeNoPoll checks that an agent with ten task calls needs one poll, 11 commits and
+// ten ends of tasks. The reply to a commit contains the claim of the task, and the reply to the end
+// of the task contains the claim of the execution.
 func TestEagerClaimsTakeNoPoll(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	b.task("work", func(_ agent.TaskContext, n int) (int, error) { return n, nil })
@@ -121,7 +124,8 @@ func TestEagerClaimsTakeNoPoll(t *testing.T) {
 	}
 }
 
-// The number of parked goroutines is limited; the one that has waited longest is discarded.
+// TestParkedGoroutinesAreBounded checks that at most Parked goroutines are parked, and that the
+// functions of the discarded ones are entered again.
 func TestParkedGoroutinesAreBounded(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	var entered atomic.Int32
@@ -147,7 +151,7 @@ func TestParkedGoroutinesAreBounded(t *testing.T) {
 		b.signal(id, "go", "1")
 		b.output(id, "fine")
 	}
-	if n := entered.Load(); n != 6 { // the first two again
+	if n := entered.Load(); n != 6 { // two discarded functions were entered again
 		t.Errorf("the function was entered %d times, want 6", n)
 	}
 }

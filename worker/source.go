@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// stream is one source. It converts the code's output to blocks and events. The owner's mu guards
-// all fields.
+// stream converts the output of one run or attempt to blocks and events, and is its agent.Stream.
+// The owner's mu guards all fields.
 type stream struct {
 	owner   *streams
 	task    *perdure.TaskLease
@@ -22,28 +22,29 @@ type stream struct {
 
 	place    perdure.Place
 	next     int64    // number of the next block
-	blocks   []*block // open or not fully acknowledged, in order
-	growing  *block   // the message block that receives text
+	blocks   []*block // blocks that are open or not completely acknowledged, in order
+	growing  *block   // the open block of text, thinking or tool arguments; nil if there is none
 	stdout   terminal
 	stderr   terminal
-	terminal int64 // bytes of terminal output so far
-	full     bool  // the limit was exceeded; one block says so
+	terminal int64 // number of bytes of terminal output so far
+	full     bool  // TerminalLimit was exceeded, and one block is marked as truncated
 	ends     []perdure.BlockEnd
 	failed   error
 
-	flushing bool // flush is waiting
-	waits    bool // sending is paused
-	failures int  // consecutive frames that could not be stored
+	flushing bool // whether flush is waiting
+	waits    bool // whether sending is paused
+	failures int  // number of consecutive frames that could not be stored
 }
 
-// terminal is one output of a command: its open block, and an incomplete character at the end.
+// terminal is one output of a command. It has the open block and the bytes of an incomplete
+// character at the end.
 type terminal struct {
 	block *block
 	part  []byte
 }
 
-// whole replaces each invalid byte with U+FFFD. It replaces single bytes, not runs of them, so that
-// the text does not depend on how it was split.
+// whole replaces each invalid byte by U+FFFD. It replaces bytes one by one, so that the text does
+// not depend on how it was split into calls.
 func whole(p []byte) []byte {
 	if utf8.Valid(p) {
 		return p
@@ -53,7 +54,7 @@ func whole(p []byte) []byte {
 
 var _ agent.Stream = (*stream)(nil)
 
-// fail ends the source; the owner's mu is held.
+// fail ends the stream with err and drops its blocks. The caller has locked the owner's mu.
 func (st *stream) fail(err error) {
 	if st.failed == nil {
 		st.failed = err
@@ -86,7 +87,8 @@ func (st *stream) Thinking(s string) { st.grow(perdure.EventThinking, "", s) }
 // ToolArguments implements agent.Stream.
 func (st *stream) ToolArguments(toolCallID, s string) { st.grow(perdure.EventData, toolCallID, s) }
 
-// grow appends to the message block of the kind, and ends a block of another kind.
+// grow appends text to the open block of the kind and tool call. If another block is open, grow
+// ends it and begins a new one.
 func (st *stream) grow(kind perdure.EventType, toolCallID, s string) {
 	if s == "" {
 		return
@@ -100,7 +102,7 @@ func (st *stream) grow(kind perdure.EventType, toolCallID, s string) {
 	st.push(st.growing, whole([]byte(s)))
 }
 
-// begin adds a block; the owner's mu is held.
+// begin adds a block to the stream and returns it. The caller has locked the owner's mu.
 func (st *stream) begin(b *block) *block {
 	b.stream, b.number, b.place = st, st.next, st.place
 	if b.toolCallID != "" {
@@ -113,9 +115,9 @@ func (st *stream) begin(b *block) *block {
 	return b
 }
 
-// push appends bytes to a block. It waits while the source is too far ahead; the owner's mu is
-// held, and released while it waits. A source that is over drops bytes without room, because its
-// code must not block.
+// push appends bytes to a block. It waits while more than maxAhead bytes are unsent, and unlocks
+// the owner's mu meanwhile; the caller has locked it. If the run or attempt ends, push drops the
+// bytes instead of waiting.
 func (st *stream) push(b *block, p []byte) {
 	for st.failed == nil && st.ahead() > maxAhead {
 		changed := st.changed
@@ -177,7 +179,7 @@ func (st *stream) Terminal(name string, p []byte) {
 	switch {
 	case len(text) == 0 || st.full:
 		return
-	case room == 0 && t.block == nil: // the other stream has reached the limit
+	case room == 0 && t.block == nil: // the limit was reached in the other output
 		st.truncate(t)
 		return
 	case t.block == nil:
@@ -196,8 +198,8 @@ func (st *stream) Terminal(name string, p []byte) {
 	}
 }
 
-// truncate marks a block as truncated: this output's block, or the other output's block if that one
-// reached the limit. The owner's mu is held.
+// truncate closes a block as truncated: the open block of t or, if t has none, that of the other
+// output. Later terminal output is dropped. The caller has locked the owner's mu.
 func (st *stream) truncate(t *terminal) {
 	st.full, st.terminal = true, perdure.TerminalLimit
 	for _, of := range []*terminal{t, &st.stdout, &st.stderr} {
@@ -210,8 +212,8 @@ func (st *stream) truncate(t *terminal) {
 	}
 }
 
-// complete returns the whole characters of the input, with invalid bytes replaced. It keeps an
-// incomplete character at the end.
+// complete returns the complete characters of the unfinished rest and p, with invalid bytes
+// replaced. It stores an incomplete character at the end as the new rest.
 func (t *terminal) complete(p []byte) []byte {
 	p = append(t.part, p...)
 	end := len(p)
@@ -227,8 +229,8 @@ func (t *terminal) complete(p []byte) []byte {
 	return whole(p[:end])
 }
 
-// finish writes an incomplete character that will not be completed, if there is room. The owner's
-// mu is held.
+// finish writes the bytes of an incomplete character at the end of an output as U+FFFD, if the
+// limit allows it. The caller has locked the owner's mu.
 func (st *stream) finish(t *terminal, name string) {
 	rest := whole(t.part)
 	t.part = nil
@@ -266,10 +268,10 @@ func (st *stream) event(kind perdure.EventType, members map[string]any) {
 	st.owner.nudge()
 }
 
-// flush ends every open block and waits until the server has all earlier content; it does not wait
-// for content added during the flush. It returns the final lengths of the blocks that ended since
-// the last flush. Some of these may still be open at the server. The commit, or the task's end,
-// that carries the lengths closes them.
+// flush ends every open block and waits until the server has all content from before the call. It
+// returns the final lengths of the blocks that ended since the last flush. Some of these blocks may
+// still be open at the server; the commit or the end of the task that contains the lengths closes
+// them.
 func (st *stream) flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	st.owner.mu.Lock()
 	st.endAll()
@@ -286,15 +288,15 @@ func (st *stream) flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	return ends, st.failed
 }
 
-// leave leaves ends that flush has returned to the next flush: the commit with these ends was
-// not stored.
+// leave adds ends to the result of the next flush. It is called if the commit with these ends,
+// which flush has returned, was not stored.
 func (st *stream) leave(ends []perdure.BlockEnd) {
 	st.owner.mu.Lock()
 	defer st.owner.mu.Unlock()
 	st.ends = slices.Concat(ends, st.ends)
 }
 
-// endAll ends every growing block; the owner's mu is held.
+// endAll ends every open block. The caller has locked the owner's mu.
 func (st *stream) endAll() {
 	st.endGrowing()
 	st.finish(&st.stdout, "stdout")
@@ -306,8 +308,9 @@ func (st *stream) endAll() {
 	}
 }
 
-// await returns when the blocks that have begun are sent completely. The owner's mu is held, and
-// released while it waits.
+// await waits until all content of the blocks begun so far is sent, the stream has failed, or ctx
+// ends. The caller has locked the owner's mu; await unlocks it while it waits. Error: the cause of
+// ctx.
 func (st *stream) await(ctx context.Context) (err error) {
 	for next := st.next; err == nil && st.failed == nil && len(st.blocks) > 0 && st.blocks[0].number < next; {
 		changed := st.changed

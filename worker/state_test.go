@@ -22,7 +22,8 @@ var (
 	}))
 )
 
-// versioned runs an agent with the worker's version of the state.
+// versioned returns an agent that loads its state with states, or begins with first, saves it,
+// waits for the signal go, and returns say of the state.
 func versioned[T any](states agent.Versioned[T], first T, say func(T) string) func(agent.Context) (string, error) {
 	return func(ctx agent.Context) (string, error) {
 		st, known, err := states.Load(ctx)
@@ -50,8 +51,9 @@ func asNew(ctx agent.Context) (string, error) {
 	return versioned(newState, stateV2{"Ada", "Lovelace"}, func(st stateV2) string { return st.Last })(ctx)
 }
 
-// The author's migration converts the state of an old checkpoint. The API shows the author's plain
-// JSON.
+// TestOldStateIsMigrated checks that a worker with a newer version of the state converts an old
+// checkpoint with the author's migration. The stored checkpoint contains the author's JSON, without
+// a wrapper.
 func TestOldStateIsMigrated(t *testing.T) {
 	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
 		b.agent("a", asOld)
@@ -71,8 +73,8 @@ func TestOldStateIsMigrated(t *testing.T) {
 	})
 }
 
-// A worker without support for a newer state releases the execution. A worker with the newer agent
-// continues it.
+// TestNewerStateWaitsForANewerWorker checks that a worker releases an execution whose state is
+// newer than its agent, and that a worker with the newer agent then completes the execution.
 func TestNewerStateWaitsForANewerWorker(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.agent("a", asNew)
@@ -89,11 +91,12 @@ func TestNewerStateWaitsForANewerWorker(t *testing.T) {
 	old.stop()
 	b.agents = newer
 	b.work()
-	b.ahead.Add(int64(time.Hour)) // over any backoff
+	b.ahead.Add(int64(time.Hour)) // longer than any backoff
 	b.output(id, "Lovelace")
 }
 
-// Without a newer worker, the execution finally fails, and the error names both versions.
+// TestNewerStateIsRefused checks that an execution whose state is newer than the only worker's
+// agent fails after several releases. The error names both versions.
 func TestNewerStateIsRefused(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.agent("a", asNew)

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// record returns a step's record; nil if there is none.
+// record returns the record of the step with this key, or nil if there is none.
 func (r *run) record(key string) (*perdure.Task, error) {
 	id := perdure.TaskID(key)
 	if t := r.tasks.get(id); t != nil {
@@ -43,7 +43,8 @@ func (r *run) RunStep(name string, fn func(context.Context) (json.RawMessage, er
 	return recorded.Result, agent.Result{Task: recorded}.Err()
 }
 
-// perform runs a step and records its outcome.
+// perform calls the function of a step and records its result or error. Unless lazy is set, it
+// commits the record.
 func (r *run) perform(name, key string, fn func(context.Context) (json.RawMessage, error), lazy bool) (*perdure.Task, error) {
 	if err := r.freshLease(); err != nil {
 		return nil, err
@@ -67,8 +68,9 @@ func (r *run) perform(name, key string, fn func(context.Context) (json.RawMessag
 	return task, err
 }
 
-// freshLease waits, in the last fifth of the lease, for its renewal. Otherwise another worker might
-// have to run the same work, too.
+// freshLease waits for a renewal if the lease is in its last fifth, because another worker might
+// otherwise do the same work, too. It does not return if the lease is lost. Error: the cancellation
+// of the execution.
 func (r *run) freshLease() error {
 	for {
 		r.mu.Lock()

@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// A step runs once. Its record, even of an error, is returned without running it.
+// TestStepsRunOnce checks that a step runs once. A function that is entered again receives the
+// step's recorded result or error.
 func TestStepsRunOnce(t *testing.T) {
 	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
 		var ran, failed atomic.Int32
@@ -72,8 +73,8 @@ func TestStepNameReused(t *testing.T) {
 	})
 }
 
-// A step is stored when it returns. A lazy step is stored with the next commit, and runs again
-// after a crash before that.
+// TestLazyStep checks that a step does not run again after a panic that follows it, but that a lazy
+// step does, because it is stored only with the next commit.
 func TestLazyStep(t *testing.T) {
 	for _, lazy := range []bool{false, true} {
 		b := newBench(t, time.Minute)
@@ -101,7 +102,8 @@ func TestLazyStep(t *testing.T) {
 	}
 }
 
-// After SetTurn, new records carry the turn's id.
+// TestTurnIDs checks that events, entries and tasks contain the turn id of the last call of
+// SetTurn.
 func TestTurnIDs(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.task("double", func(ctx agent.TaskContext, n int) (int, error) { ctx.Stream().Text("doubling"); return 2 * n, nil })
@@ -152,19 +154,20 @@ func TestTurnIDs(t *testing.T) {
 	}
 }
 
-// An agent that lists a signal in Unless and never takes it is not entered forever. It fails, and
-// the error names the signal.
+// TestSignalsThatNobodyTakes checks that an agent fails if it is entered again because of a signal
+// of Unless and still does not take it. The error names the signal. An agent that takes one signal
+// per call completes.
 func TestSignalsThatNobodyTakes(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var entered atomic.Int32
 	b.agent("deaf", func(ctx agent.Context) (string, error) {
 		entered.Add(1)
-		if _, err := ctx.WaitSignal("other", 0); err != nil { // delivered again when the function is entered again
+		if _, err := ctx.WaitSignal("other", 0); err != nil { // delivered once more in the second run
 			return "", err
 		}
 		return "fine", nil
 	}, "m", "unused")
-	b.agent("slow", func(ctx agent.Context) (string, error) { // takes one signal at a time
+	b.agent("slow", func(ctx agent.Context) (string, error) { // takes one signal per run of the function
 		if has, err := ctx.HasSignal("m"); err != nil || !has {
 			return "fine", err
 		}

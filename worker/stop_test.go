@@ -13,8 +13,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// Code that ignores its context does not block a drain forever. Its work is released, Run's error
-// names it, and its later writes have no effect.
+// TestDrainLeavesBehindWhatDoesNotStop checks that a worker stops although code ignores its
+// context. Run's error names the code, its work is released, and other workers complete it. The
+// task completes once.
 func TestDrainLeavesBehindWhatDoesNotStop(t *testing.T) {
 	b := newBench(t, time.Hour)
 	stuck, begun := make(chan struct{}), make(chan struct{}, 3)
@@ -69,7 +70,7 @@ func TestDrainLeavesBehindWhatDoesNotStop(t *testing.T) {
 	for _, id := range ids {
 		b.output(id, "fine")
 	}
-	close(stuck) // in production, the process would end; here the goroutines end
+	close(stuck) // in production, the process would end; here, this ends the goroutines
 	eventually(t, "the code to return", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -82,8 +83,9 @@ func TestDrainLeavesBehindWhatDoesNotStop(t *testing.T) {
 	}
 }
 
-// If the server is unavailable for longer than the lease, a tool that may run twice continues, and
-// completes once when the server is back. No new work begins (trap 54).
+// TestOutageLongerThanTheLease checks an outage of the server that is longer than the lease. A tool
+// that may run twice continues, and completes once. The context of a running agent ends with
+// ErrLeaseLost, and the agent is entered again without a counted crash.
 func TestOutageLongerThanTheLease(t *testing.T) {
 	const lease = time.Hour
 	b := newBench(t, lease)
@@ -133,11 +135,11 @@ func TestOutageLongerThanTheLease(t *testing.T) {
 	b.halt()
 	ahead.Store(int64(2 * lease))
 	b.ahead.Store(int64(2 * lease))
-	w.checkLeases(t.Context(), w.Clock()) // by the worker's clock, all leases have expired
+	w.checkLeases(t.Context(), w.Clock()) // all leases have expired by the worker's clock
 	if cause := wait(t, "the agent to end", computing); !errors.Is(cause, agent.ErrLeaseLost) {
 		t.Errorf("the agent's cause is %v", cause)
 	}
-	b.serve() // it ends no leases for the time of one lease
+	b.serve() // for the time of one lease, the server ends no leases
 	away.Store(false)
 	w.beatOnce(t.Context(), patience)
 	close(goOn)
@@ -151,8 +153,9 @@ func TestOutageLongerThanTheLease(t *testing.T) {
 	}
 }
 
-// A worker loses its connection while the server runs. Its tool may continue until the worker
-// learns of it, but its result is refused. The result of the worker that took over is stored.
+// TestZombieToolNeverWrites checks a worker that loses its connection while another one takes over
+// its task. Only the result of the other worker is stored, and the first attempt's context ends
+// with ErrLeaseLost.
 func TestZombieToolNeverWrites(t *testing.T) {
 	b := newBench(t, 300*time.Millisecond)
 	var away atomic.Bool

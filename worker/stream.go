@@ -12,31 +12,33 @@ import (
 )
 
 const (
-	maxFrame = 64 << 10  // bytes of text in one frame
-	maxBatch = 512 << 10 // bytes of text in one batch
-	maxAhead = 4 << 20   // maximum bytes that a source may be ahead of the server
+	maxFrame = 64 << 10  // maximum bytes of text in one frame
+	maxBatch = 512 << 10 // approximate maximum bytes of text in one batch
+	maxAhead = 4 << 20   // maximum unsent bytes of a source before its code has to wait
 )
 
 const (
 	resendAfter = 100 * time.Millisecond
-	tellAfter   = 20 // consecutive failures before a log line; it may be a full disk, which needs an operator
+	// consecutive failures before a log line: an operator may have to act, as for a full disk
+	tellAfter = 20
 )
 
-// streams sends the output of all sources of a worker. One batch is in flight at a time. Output
-// that arrives meanwhile is sent in the next batch, so the batches grow with the load. Continued
-// text waits until the last batch is every old, because the server flushes its disk for each batch.
-// All other output is sent at once, together with the waiting text.
+// streams sends the output of all sources of a worker to the server; a source is one run or
+// attempt. One batch is sent at a time. Output that arrives meanwhile is sent in the next batch, so
+// the batches grow with the load. Text that continues a block waits until the last batch is at
+// least the duration every old, because the server flushes its disk for each batch. All other
+// output is sent at once, together with the waiting text.
 type streams struct {
 	d      perdure.Dispatch
 	logger *slog.Logger
 	every  time.Duration
 	wake   chan struct{}
-	// failures counts consecutive failed batches, and last is the time at which the newest batch
-	// was sent. Only run uses them.
+	// failures counts consecutive failed batches. last is the time at which the newest batch was
+	// sent. Only the goroutine of run uses them.
 	failures int
 	last     time.Time
 
-	mu      sync.Mutex // guards the fields below, and all streams
+	mu      sync.Mutex // guards the fields below and the fields of all sources
 	sources map[*stream]bool
 }
 
@@ -44,8 +46,9 @@ func newStreams(d perdure.Dispatch, logger *slog.Logger, every time.Duration) *s
 	return &streams{d: d, logger: logger, every: every, wake: make(chan struct{}, 1), sources: map[*stream]bool{}}
 }
 
-// open begins a source: a task's attempt or an execution's claim. It calls lost once if the server
-// reports that the lease is over. Once ctx has ended, the source does not wait.
+// open begins a source: an attempt of a task, or a claim of an execution. The source calls lost if
+// the server reports that the lease is lost. After ctx has ended, the source drops output instead
+// of waiting. The caller closes the source with close.
 func (s *streams) open(ctx context.Context, task *perdure.TaskLease, claim *perdure.Lease, lost func(error)) *stream {
 	st := &stream{owner: s, task: task, agent: claim, lost: lost, over: ctx.Done(), changed: make(chan struct{})}
 	s.mu.Lock()
@@ -90,7 +93,8 @@ func (s *streams) run(ctx context.Context) {
 	}
 }
 
-// pause returns how long the output has to wait.
+// pause returns how long the output must wait until the next batch may be sent; 0 if something is
+// urgent.
 func (s *streams) pause() time.Duration {
 	wait := s.every - time.Since(s.last)
 	if wait <= 0 || s.urgent() {
@@ -99,7 +103,7 @@ func (s *streams) pause() time.Duration {
 	return wait
 }
 
-// urgent reports whether there is output that must not wait.
+// urgent reports whether a source has output that must be sent at once.
 func (s *streams) urgent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +115,8 @@ func (s *streams) urgent() bool {
 	return false
 }
 
-// sendOnce sends one batch. It reports whether there was anything to send.
+// sendOnce sends one batch and processes the replies. It reports whether there was anything to
+// send.
 func (s *streams) sendOnce(ctx context.Context) bool {
 	frames, sent := s.collect()
 	if len(frames) == 0 || ctx.Err() != nil {
@@ -138,8 +143,8 @@ func (s *streams) sendOnce(ctx context.Context) bool {
 	return true
 }
 
-// collect returns a batch: of each block the next piece that the server does not have, with the
-// blocks of one source in order.
+// collect returns the frames of one batch, and the block of each frame. The batch has at most one
+// frame of each block; the blocks of one source are in order.
 func (s *streams) collect() ([]perdure.Frame, []*block) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +165,7 @@ func (s *streams) collect() ([]perdure.Frame, []*block) {
 	return frames, sent
 }
 
-// settle marks the frames of a batch as no longer in flight.
+// settle marks the frames of a batch as no longer being sent.
 func (s *streams) settle(sent []*block) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +175,7 @@ func (s *streams) settle(sent []*block) {
 	}
 }
 
-// block is a growing block of a source, or an event.
+// block is a block of a source whose text grows, or a single event.
 type block struct {
 	stream     *stream
 	number     int64
@@ -178,19 +183,19 @@ type block struct {
 	place      perdure.Place
 	terminal   string // stdout or stderr
 	toolCallID string
-	sent       bool   // a frame of it is in flight
-	held       int64  // bytes that the server has
-	ahead      []byte // bytes that the server does not have
+	sent       bool   // a frame of the block is being sent
+	held       int64  // number of bytes that the server has acknowledged
+	ahead      []byte // bytes that the server has not acknowledged
 	fields     json.RawMessage
 	closing    bool
 	reason     perdure.BlockReason
 }
 
-// due reports whether there is something to send.
+// due reports whether the block has something to send.
 func (b *block) due() bool { return len(b.ahead) > 0 || b.closing || b.fields != nil }
 
-// urgent reports whether a block must be sent at once: it begins, ends, is an event, or a frame is
-// full.
+// urgent reports whether the block must be sent at once: it is an event, it begins or ends, or its
+// unsent text fills a frame.
 func (b *block) urgent() bool {
 	return b.closing || b.fields != nil || len(b.ahead) >= maxFrame || len(b.ahead) > 0 && b.held == 0
 }
@@ -216,7 +221,8 @@ func (b *block) key() perdure.BlockKey {
 	return perdure.BlockKey{Attempt: b.stream.agent.Fence, Block: b.number}
 }
 
-// acknowledge processes the server's reply to a frame; the owner's mu is held.
+// acknowledge applies the server's reply r to the frame f of block b. The caller has locked the
+// owner's mu.
 func (st *stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
 	if r.Err != nil && forNow(r.Err) {
 		st.putOff(r.Err)
@@ -246,7 +252,8 @@ func (st *stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
 	st.signal()
 }
 
-// end removes a block that is sent completely; the owner's mu is held.
+// end removes a block whose content is sent completely, and records its length for flush. The
+// caller has locked the owner's mu.
 func (st *stream) end(b *block) {
 	if b.fields == nil && b.held > 0 {
 		st.ends = append(st.ends, perdure.BlockEnd{Key: b.key(), Length: b.held})
@@ -254,8 +261,8 @@ func (st *stream) end(b *block) {
 	st.blocks = slices.DeleteFunc(st.blocks, func(other *block) bool { return other == b })
 }
 
-// leaveOpen removes the blocks that only need to be closed, while flush waits. The commit that
-// carries flush's result closes them. The owner's mu is held.
+// leaveOpen removes, while flush waits, the blocks that the server has completely and that need
+// only be closed. The commit with flush's result closes them. The caller has locked the owner's mu.
 func (st *stream) leaveOpen() {
 	if !st.flushing {
 		return
@@ -268,8 +275,9 @@ func (st *stream) leaveOpen() {
 	}
 }
 
-// putOff delays a source whose frame the server could not store now, while others continue. The
-// bytes of the frame are sent again. The owner's mu is held.
+// putOff pauses a source for resendAfter because the server could not store one of its frames;
+// other sources continue. The bytes of the frame are sent once more. The caller has locked the
+// owner's mu.
 func (st *stream) putOff(err error) {
 	if st.waits {
 		return
@@ -286,5 +294,5 @@ func (st *stream) putOff(err error) {
 	})
 }
 
-// errClosed is the error of a closed source.
+// errClosed is the error of a source after streams.close.
 var errClosed = perdure.Errorf(perdure.LeaseLost, "the source is closed")

@@ -16,16 +16,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// shown is a server that stores streamed blocks in the order in which they begin.
+// shown is a dispatch that stores streamed blocks in memory, in the order in which they begin.
 type shown struct {
 	perdure.Dispatch
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	order  []perdure.BlockKey
 	blocks map[perdure.BlockKey]*shownBlock
 	refuse *perdure.Error
 	away   bool
 	bad    []string
-	// onAppend, unless nil, is called while a batch is in flight.
+	// onAppend, if set, is called while a batch is being sent.
 	onAppend func()
 }
 
@@ -72,7 +72,7 @@ func (s *shown) Append(_ context.Context, frames []perdure.Frame) ([]perdure.Fra
 	return replies, nil
 }
 
-// close closes the blocks with the given lengths, as a commit does.
+// close closes those blocks whose stored length equals the given one, as a commit does.
 func (s *shown) close(ends []perdure.BlockEnd) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *shown) close(ends []perdure.BlockEnd) {
 	}
 }
 
-// list returns the streamed content in order.
+// list returns type, stream and content of the stored blocks, in the order in which they began.
 func (s *shown) list() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *shown) list() []string {
 	return all
 }
 
-// newShown returns a source and the server that stores its content.
+// newShown returns a source and the dispatch that stores its content.
 func newShown(t *testing.T, ctx context.Context) (*shown, *stream) {
 	t.Helper()
 	s := &shown{blocks: map[perdure.BlockKey]*shownBlock{}}
@@ -165,7 +165,8 @@ func TestCharactersAreNeverSplit(t *testing.T) {
 	text := "aé€😀z"
 	for i := range len(text) {
 		st.Terminal("stdout", []byte(text[i:i+1]))
-		st.Terminal("stderr", []byte(text[len(text)-1-i:len(text)-i])) // backwards, so invalid
+		// backwards, so the bytes are invalid
+		st.Terminal("stderr", []byte(text[len(text)-1-i:len(text)-i]))
 	}
 	flush(t, st)
 	if got := s.list(); len(got) != 2 || got[0] != "terminalstdout:"+text {
@@ -174,7 +175,7 @@ func TestCharactersAreNeverSplit(t *testing.T) {
 	if len(s.bad) > 0 {
 		t.Errorf("pieces that no server takes: %s", s.bad)
 	}
-	// A long text is split at character boundaries, too.
+	// A long text is split only between characters.
 	long := strings.Repeat("€", maxFrame)
 	st.Text("x" + long)
 	flush(t, st)
@@ -183,7 +184,7 @@ func TestCharactersAreNeverSplit(t *testing.T) {
 	}
 }
 
-// Each byte that is not UTF-8 is replaced, so that the text does not depend on how it was split.
+// TestInvalidBytesAreReplaced checks that each byte that is not UTF-8 is streamed as U+FFFD.
 func TestInvalidBytesAreReplaced(t *testing.T) {
 	for in, want := range map[string]string{
 		"a\xffb": "terminalstdout:a\uFFFDb", "end\xe2\x82": "terminalstdout:end\uFFFD\uFFFD", "\xe2": "terminalstdout:\uFFFD", "\x80": "terminalstdout:\uFFFD",
@@ -199,8 +200,8 @@ func TestInvalidBytesAreReplaced(t *testing.T) {
 	s.want(t, "token:a\uFFFDb")
 }
 
-// Terminal output is kept up to 1 MiB per attempt, both outputs together. It ends with a whole
-// character and is marked as truncated once.
+// TestTerminalIsTruncated checks that stdout and stderr of an attempt are stored up to
+// TerminalLimit in all. They end with complete characters, and one block is marked as truncated.
 func TestTerminalIsTruncated(t *testing.T) {
 	s, st := newShown(t, t.Context())
 	st.Terminal("stderr", []byte("warning"))
@@ -227,8 +228,9 @@ func TestTerminalIsTruncated(t *testing.T) {
 	}
 }
 
-// The mark does not depend on how the output is split, even if a piece ends at the limit and the
-// rest comes later or on the other stream. Without further output there is no mark.
+// TestTerminalIsMarkedHoweverItIsCut checks that exactly one block is marked as truncated if output
+// exceeds the limit, however the output is split into calls and between stdout and stderr. Output
+// of exactly the limit is not marked.
 func TestTerminalIsMarkedHoweverItIsCut(t *testing.T) {
 	const limit = perdure.TerminalLimit
 	x := func(n int) []byte { return []byte(strings.Repeat("x", n)) }
@@ -278,8 +280,8 @@ func TestTerminalIsMarkedHoweverItIsCut(t *testing.T) {
 	}
 }
 
-// A flush waits only for earlier content. It returns even if the source adds content with every
-// reply.
+// TestFlushOfASourceThatGoesOn checks that flush returns even if the source adds an event with
+// every batch.
 func TestFlushOfASourceThatGoesOn(t *testing.T) {
 	s, st := newShown(t, t.Context())
 	var over atomic.Bool
@@ -312,8 +314,8 @@ func TestRefusedSourceTakesNothingMore(t *testing.T) {
 	s.want(t)
 }
 
-// A source that is too far ahead of an unavailable server waits, but not longer than its code may
-// run.
+// TestSourceThatIsFarAhead checks that a source waits when it is more than maxAhead bytes ahead of
+// an unavailable server. When its context ends, it stops waiting and drops output.
 func TestSourceThatIsFarAhead(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s, st := newShown(t, ctx)
@@ -346,8 +348,9 @@ func TestSourceThatIsFarAhead(t *testing.T) {
 	}
 }
 
-// Ten models with fifty chunks per second each cost forty flushes per second instead of five
-// hundred. The first chunk of a part, its end, and events are not delayed.
+// TestTextThatGoesOnIsGathered checks ten sources with 50 chunks per second each: about 40 batches
+// per second are sent instead of 500. The first chunk and the end of a block, and events, are sent
+// at once.
 func TestTextThatGoesOnIsGathered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -404,13 +407,13 @@ func TestTextThatGoesOnIsGathered(t *testing.T) {
 	})
 }
 
-// A block that the server has completely when its source ends is not closed by a separate frame:
-// the next commit of the source closes it. A close that is in flight, or that has a reason, is
-// sent.
+// TestWhatASourceCommitsNextClosesItsBlocks checks that flush sends no frame to close a block that
+// the server has completely: the next commit closes it. A close that was sent before, or that has a
+// reason, does need a frame.
 func TestWhatASourceCommitsNextClosesItsBlocks(t *testing.T) {
 	for name, c := range map[string]struct {
 		show   func(st *stream)
-		frames int // with a close
+		frames int // number of frames that close a block
 	}{
 		"held whole":    {func(st *stream) { st.Text("abc") }, 0},
 		"ended before":  {func(st *stream) { st.Text("abc"); st.Break() }, 1},
@@ -421,7 +424,7 @@ func TestWhatASourceCommitsNextClosesItsBlocks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, st := newShown(t, t.Context())
 				c.show(st)
-				time.Sleep(time.Second) // virtual time; everything that does not wait for its end is sent
+				time.Sleep(time.Second) // virtual time; output that does not wait for flush is sent
 				ends := flush(t, st)
 				closed := 0
 				for _, b := range s.blocks {
@@ -437,7 +440,9 @@ func TestWhatASourceCommitsNextClosesItsBlocks(t *testing.T) {
 	}
 }
 
-// If a close in flight fails when the source ends, the source's next commit closes the block.
+// TestACloseThatFailsIsLeftToTheNextCommit checks that flush waits for a frame that is being sent
+// to close a block. If that frame fails, flush returns the block's length, so that the next commit
+// closes the block.
 func TestACloseThatFailsIsLeftToTheNextCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, st := newShown(t, t.Context())

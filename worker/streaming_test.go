@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// All streamed content is stored before the next commit.
+// TestStreamIsFlushedBeforeTheCommit checks that streamed text is stored before the next commit or
+// end of a task, although some calls and replies are lost.
 func TestStreamIsFlushedBeforeTheCommit(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	b.task("talk", func(ctx agent.TaskContext, n int) (int, error) {
@@ -54,7 +55,8 @@ func TestStreamIsFlushedBeforeTheCommit(t *testing.T) {
 	}
 }
 
-// A goroutine that streams while the execution suspends does not affect the run's next claim.
+// TestStreamingAcrossAWait checks that an agent whose own goroutine streams during five waits
+// completes, without being entered again.
 func TestStreamingAcrossAWait(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	b.agent("a", func(ctx agent.Context) (string, error) {

@@ -11,9 +11,10 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// DrainSignals takes all pending signals, without a limit, in the order in which they were sent.
+// TestDrainTakesAll checks that DrainSignals returns 1300 pending signals in the order in which
+// they were sent.
 func TestDrainTakesAll(t *testing.T) {
-	const many = 1300 // more than a claim, a reply or a decision holds
+	const many = 1300 // more than a claim, a reply or a decision contains
 	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			if _, err := ctx.WaitSignal("go", 0); err != nil {
@@ -47,7 +48,8 @@ func TestDrainTakesAll(t *testing.T) {
 	})
 }
 
-// Several signals of one name are queued; each wait takes one, in order (trap 12).
+// TestSeveralSignalsOfOneName checks that each of three waits takes one of three pending signals of
+// a name, in order.
 func TestSeveralSignalsOfOneName(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
@@ -112,8 +114,8 @@ func TestSignalPatterns(t *testing.T) {
 	})
 }
 
-// A delayed checkpoint does not consume a signal that is taken after it. After a crash the signal
-// is delivered again.
+// TestSignalTakenAfterACheckpointThatWaits checks that a delayed checkpoint does not consume a
+// signal that is taken after it: a function that is entered again receives the signal once more.
 func TestSignalTakenAfterACheckpointThatWaits(t *testing.T) {
 	for name, take := range map[string]func(agent.Context) (perdure.Signal, error){
 		"wait": func(ctx agent.Context) (perdure.Signal, error) { return ctx.WaitSignal("m", 0) },
@@ -156,11 +158,11 @@ func TestSignalTakenAfterACheckpointThatWaits(t *testing.T) {
 	}
 }
 
-// Times follow the store's clock. A worker whose clock is hours off sleeps for the correct time,
-// and a sleep that has begun is not restarted.
+// TestSleepIsTheStoresTime checks that a sleep is due by the store's clock, even if the workers'
+// clocks are 7 hours behind. A sleep that has begun does not begin again on another worker.
 func TestSleepIsTheStoresTime(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
-		b.ahead.Store(int64(7 * time.Hour)) // the workers' clock is 7 hours behind
+		b.ahead.Store(int64(7 * time.Hour)) // so the workers' clock is 7 hours behind
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			for range 2 {
 				if err := ctx.Sleep(time.Hour); err != nil {
@@ -181,7 +183,7 @@ func TestSleepIsTheStoresTime(t *testing.T) {
 			w.stop()
 			w = b.work(way)
 			waits := b.count(id, perdure.EventWaiting)
-			b.ahead.Add(int64(time.Hour)) // time passes at once
+			b.ahead.Add(int64(time.Hour)) // an hour passes at once
 			b.until(id, "the next wait", func(x *perdure.Execution) bool {
 				return x.Status.Terminal() || x.Status == perdure.StatusWaiting && b.count(id, perdure.EventWaiting) > waits
 			})
@@ -193,7 +195,8 @@ func TestSleepIsTheStoresTime(t *testing.T) {
 	})
 }
 
-// A checkpoint resets the count of waits, even if it is in the same commit as the wait after it.
+// TestWaitsAreCountedFromTheCheckpoint checks that waits are counted from a delayed checkpoint: a
+// sleep after it has the same due time when the function is entered again.
 func TestWaitsAreCountedFromTheCheckpoint(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {

@@ -15,10 +15,11 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// modes are the persistence modes. Agents behave the same in each of them.
+// modes are the persistence modes in which tests run.
 var modes = []perdure.PersistenceMode{perdure.Remote, perdure.Local}
 
-// tour is an agent that uses every feature once, and counts the effects that may occur only once.
+// tour is an agent that uses many features of an agent.Context, and counts effects that may occur
+// only once.
 type tour struct {
 	mu  sync.Mutex // guards ran
 	ran map[string]int
@@ -31,7 +32,7 @@ func (o *tour) count(what string, id uuid.UUID) {
 	o.ran[id.String()+" "+what]++
 }
 
-// big is too large for a row or a message.
+// big is larger than InlineLimit, so it is stored as a blob.
 var big = strings.Repeat("0123456789abcdef", 4<<10)
 
 type tourState struct{ Phase int }
@@ -128,7 +129,9 @@ var phases = []func(*tour, agent.Context) error{
 	},
 }
 
-// takeTour runs some tours and checks their outcomes.
+// takeTour runs three executions of the agent "tour" on the given number of workers, and checks
+// their outputs and streams. Each effect that the tour counts must have occurred exactly once.
+// change returns a function that edits the configuration of a worker.
 func takeTour(t *testing.T, mode perdure.PersistenceMode, lease time.Duration, workers int, change func(b *bench) func(*Config)) {
 	b := newBench(t, lease)
 	b.mode = mode
@@ -161,7 +164,7 @@ func takeTour(t *testing.T, mode perdure.PersistenceMode, lease time.Duration, w
 	}
 }
 
-// define defines the agent and its tasks.
+// define defines the agent of the tour and its tasks on the bench.
 func (o *tour) define() {
 	b := o.bench
 	b.agent("tour", o.run)
@@ -176,7 +179,7 @@ func (o *tour) define() {
 	b.tasks = append(b.tasks, agent.DefineTask("large", func(agent.TaskContext, int) (string, error) { return big, nil }))
 }
 
-// check checks the outcome of a tour.
+// check checks the output and the number of events of a tour.
 func (o *tour) check(id uuid.UUID) {
 	o.Helper()
 	o.output(id, fmt.Sprintf(`%s|[0 2 4 6](9)|"one"(5)|"two"(5)|"three"(7)`, short(big)))
@@ -188,15 +191,14 @@ func (o *tour) check(id uuid.UUID) {
 			o.Errorf("%d %s events, want %d", n, what, want)
 		}
 	}
-	// The task that Select did not choose may still run when the execution ends. It is then
-	// cancelled.
+	// The task that Select did not choose may still be running at the end of the execution; it is
+	// then cancelled.
 	if n := o.bench.count(id, perdure.EventTaskFailed) + o.bench.count(id, perdure.EventTaskCancelled); n != 2 {
 		o.Errorf("%d tasks failed or were cancelled, want 2", n)
 	}
 }
 
-// checkShown checks the streamed content of a tour: in the log, or at the worker by the hashes in
-// the log.
+// checkShown checks the streamed text of a tour. It is in the log or, in mode LOCAL, at the worker.
 func (o *tour) checkShown(id uuid.UUID) {
 	o.Helper()
 	want := []string{"doubling 0", "doubling 1", "doubling 2", "doubling 21", "doubling 3", "ok", "ok", "ok", "ok", "ok", "welcome"}
@@ -231,8 +233,8 @@ func parked(n int) func(*bench) func(*Config) {
 	return func(*bench) func(*Config) { return func(c *Config) { c.Parked = n } }
 }
 
-// The outcome is the same whether a run continues in place, is entered again at every wait, or
-// something in between.
+// TestOutcomeIsTheSameHoweverItGoesOn checks that tours have the same outcome with parked
+// goroutines, without, and with different numbers of workers and slots.
 func TestOutcomeIsTheSameHoweverItGoesOn(t *testing.T) {
 	for name, test := range map[string]struct {
 		workers int
@@ -253,7 +255,8 @@ func TestOutcomeIsTheSameHoweverItGoesOn(t *testing.T) {
 	}
 }
 
-// The outcome is the same whatever faults the calls between worker and server have.
+// TestOutcomeIsTheSameUnderFaults checks that tours have the same outcome if calls between worker
+// and server are lost or arrive twice.
 func TestOutcomeIsTheSameUnderFaults(t *testing.T) {
 	for name, plan := range map[string]func(string, int) fault{
 		"everything arrives twice":  func(string, int) fault { return twice },

@@ -11,13 +11,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// All spans of an execution belong to the trace of its start, on every worker; the execution stores
-// the traceparent. A span covers one claim, from its beginning until the execution waits, ends or
-// is lost. It is linked to the previous span.
+// All spans of an execution belong to the trace of its start, on every worker: the execution stores
+// the traceparent. A span covers one claim, until the execution waits, ends or its lease is lost.
+// It is linked to the previous span.
 
 const tracerName = "github.com/perdure/perdure/worker"
 
-// tracer returns nil if no TracerProvider is configured.
+// tracer returns the worker's tracer, or nil if no TracerProvider is configured.
 func (w *Worker) tracer() trace.Tracer {
 	if w.TracerProvider == nil {
 		return nil
@@ -25,7 +25,8 @@ func (w *Worker) tracer() trace.Tracer {
 	return w.TracerProvider.Tracer(tracerName)
 }
 
-// remote returns the span of a traceparent; an invalid span if the traceparent is invalid.
+// remote returns the span context of a traceparent. It is invalid if the traceparent is invalid or
+// empty.
 func remote(traceparent string) trace.SpanContext {
 	if traceparent == "" {
 		return trace.SpanContext{}
@@ -34,14 +35,14 @@ func remote(traceparent string) trace.SpanContext {
 	return trace.SpanContextFromContext(ctx)
 }
 
-// traceparent returns the traceparent of a context's span; "" if there is none.
+// traceparent returns the traceparent of the span of ctx, or "" if ctx has no span.
 func traceparent(ctx context.Context) string {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
 	return carrier["traceparent"]
 }
 
-// begun is a started span, in a context with no other values. The zero value is no span.
+// begun is a started span, in a context without other values. The zero value has no span.
 type begun struct{ ctx context.Context }
 
 func (b begun) span() trace.Span {
@@ -51,7 +52,7 @@ func (b begun) span() trace.Span {
 	return trace.SpanFromContext(b.ctx)
 }
 
-// in returns ctx with the span.
+// in returns ctx with the span added.
 func (b begun) in(ctx context.Context) context.Context {
 	if b.ctx == nil {
 		return ctx
@@ -59,7 +60,7 @@ func (b begun) in(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, b.span())
 }
 
-// end ends the span; err, if not nil, is recorded as the failure.
+// end ends the span. A non-nil err is recorded as the span's failure.
 func (b begun) end(err error) {
 	if b.ctx == nil {
 		return
@@ -72,14 +73,15 @@ func (b begun) end(err error) {
 	b.span().End()
 }
 
+// execution returns the attributes that spans of an execution have in common.
 func execution(id, worker string) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attribute.String("perdure.execution.id", id), semconv.GenAIConversationID(id), attribute.String("perdure.worker.id", worker),
 	}
 }
 
-// beginSpan starts the span of a claim. It links the span under which the goroutine was parked, or
-// else the span under which the newest checkpoint was created.
+// beginSpan starts the span of a claim. It links to the previous span of this goroutine or, if
+// there is none, to the span of the newest checkpoint.
 func (r *run) beginSpan(c perdure.AgentClaim) {
 	tracer := r.w.tracer()
 	if tracer == nil {
@@ -105,14 +107,14 @@ func (r *run) beginSpan(c perdure.AgentClaim) {
 	r.span.Store(&begun{ctx})
 }
 
-// endSpan ends the span of the claim, if it has not ended.
+// endSpan ends the span of the claim. It has no effect if the span has ended.
 func (r *run) endSpan() {
 	if b := r.span.Load(); b != nil {
 		b.span().End()
 	}
 }
 
-// spanned returns ctx with the span of the claim.
+// spanned returns ctx with the span of the claim added.
 func (r *run) spanned(ctx context.Context) context.Context {
 	if b := r.span.Load(); b != nil {
 		return b.in(ctx)
@@ -120,8 +122,8 @@ func (r *run) spanned(ctx context.Context) context.Context {
 	return ctx
 }
 
-// Value implements context.Context. Contexts that agent code derives from the run have the span of
-// the current claim.
+// Value implements context.Context. It adds the span of the current claim, so that contexts that
+// agent code derives from the run have it, too.
 func (r *run) Value(key any) any {
 	if b := r.span.Load(); b != nil {
 		if v := b.ctx.Value(key); v != nil {
@@ -131,8 +133,8 @@ func (r *run) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// beginAttemptSpan starts the span of an attempt. Its parent is the span of the claim that
-// scheduled the task, if that span is here, else the span of the execution's start.
+// beginAttemptSpan starts the span of an attempt. Its parent is asked, the span of the claim that
+// scheduled the task; if asked is invalid, it is the span of the task's traceparent.
 func (w *Worker) beginAttemptSpan(c perdure.TaskClaim, asked trace.SpanContext) begun {
 	tracer := w.tracer()
 	if tracer == nil {
@@ -148,7 +150,8 @@ func (w *Worker) beginAttemptSpan(c perdure.TaskClaim, asked trace.SpanContext) 
 	return begun{ctx}
 }
 
-// spanOf returns the span of the execution's claim, if it is here.
+// spanOf returns the span of the execution's claim if its goroutine is running or parked here, and
+// an invalid one otherwise.
 func (w *Worker) spanOf(c perdure.TaskClaim) trace.SpanContext {
 	w.mu.Lock()
 	r := w.runs[c.Lease.ExecutionID]
@@ -165,7 +168,8 @@ func (w *Worker) spanOf(c perdure.TaskClaim) trace.SpanContext {
 	return trace.SpanContext{}
 }
 
-// called wraps a call to the server in a span, as a child of ctx's span.
+// called calls call in a new span with this name, a child of the span of ctx. Without tracing it
+// only calls it.
 func (w *Worker) called(ctx context.Context, name string, call func(ctx context.Context) error) error {
 	tracer := w.tracer()
 	if tracer == nil || !trace.SpanFromContext(ctx).IsRecording() {

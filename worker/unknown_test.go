@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// If the server could not process a heartbeat, the next one repeats the attempt's signs of life,
-// and its code continues.
+// TestWhatAnUnknownBeatSaidIsSaidAgain checks that the next heartbeat repeats the progress of an
+// attempt if the server could not process the first one. The attempt continues.
 func TestWhatAnUnknownBeatSaidIsSaidAgain(t *testing.T) {
 	b := newBench(t, 600*time.Millisecond)
 	enough := make(chan struct{})
@@ -28,7 +28,7 @@ func TestWhatAnUnknownBeatSaidIsSaidAgain(t *testing.T) {
 		return "fine", err
 	})
 	f := &faulty{}
-	said := 0 // heartbeats are sequential
+	said := 0 // heartbeats are never concurrent
 	f.onHeartbeat = func(h perdure.Heartbeat, r *perdure.HeartbeatReply) error {
 		if len(h.Tasks) != 1 || !h.Tasks[0].Alive || string(h.Tasks[0].Progress) != "7" {
 			return nil
@@ -45,7 +45,8 @@ func TestWhatAnUnknownBeatSaidIsSaidAgain(t *testing.T) {
 	b.output(b.start("a"), "fine")
 }
 
-// A frame that could not be stored temporarily is sent again, while other sources continue.
+// TestAFrameThatCouldNotBeStoredNowIsSentAgain checks that a frame with a temporary error is sent
+// until it is stored. Meanwhile, another task streams and ends.
 func TestAFrameThatCouldNotBeStoredNowIsSentAgain(t *testing.T) {
 	for _, code := range []perdure.Code{perdure.Unavailable, perdure.RateLimited, perdure.Internal} {
 		t.Run(string(code), func(t *testing.T) {
@@ -100,7 +101,7 @@ func TestAFrameThatCouldNotBeStoredNowIsSentAgain(t *testing.T) {
 	}
 }
 
-// choosy is a server that refuses some frames and stores the rest of a batch.
+// choosy is a dispatch that refuses some frames of a batch and passes on the others.
 type choosy struct {
 	perdure.Dispatch
 	refuse func(perdure.Frame) *perdure.Error

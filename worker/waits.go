@@ -13,29 +13,29 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// asking is one wait whose outcome may differ the next time. Its outcome is recorded, so that a
-// function that is entered again has the same outcome.
+// asking is one wait whose outcome could differ when the function is entered again. Its outcome is
+// recorded, so that the function receives the same one.
 type asking struct {
 	name    string
-	number  int // count of this wait since the checkpoint
-	outcome int // the recorded outcome, or NoOutcome
+	number  int // number of this wait among equal waits since the checkpoint
+	outcome int // the recorded outcome, or NoOutcome if there is none
 }
 
-// asks counts the waits since the checkpoint.
+// asks counts the waits since the checkpoint by name, and has their recorded outcomes.
 type asks struct {
 	count map[string]int
 	asked perdure.Asked
-	chose []perdure.Choice // not committed yet
+	chose []perdure.Choice // outcomes that are not committed
 }
 
-// Outcomes of a wait for signals with a timeout. The signal that arrived is not recorded, because
-// it is found again.
+// Outcomes of a wait for signals with a timeout. The outcome does not name the signal: a function
+// that is entered again receives it once more.
 const (
 	signalCame = 0
 	timedOut   = 1
 )
 
-// waitName returns a name that is equal for waits for the same things.
+// waitName returns a short name that is equal for waits with equal parts, and different for others.
 func waitName(what string, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
 	return what + " " + hex.EncodeToString(sum[:8])
@@ -44,14 +44,14 @@ func waitName(what string, parts ...string) string {
 // timer returns the name of the nth timer of the wait.
 func (a asking) timer(n int) string { return perdure.TimerName(a.name, a.number, n) }
 
-// ask begins a wait with the name.
+// ask begins a wait with this name, and returns it with its recorded outcome.
 func (r *run) ask(name string) asking {
 	r.asks.count[name]++
 	number := r.asks.count[name]
 	return asking{name, number, r.asks.asked.Outcome(name, number)}
 }
 
-// chose records the outcome of a wait in the next commit.
+// chose records index as the outcome of a wait. It is stored with the next commit.
 func (r *run) chose(a asking, index int) {
 	c := perdure.Choice{Name: a.name, Number: a.number, Index: index}
 	r.asks.asked = r.asks.asked.With(c)
@@ -67,7 +67,7 @@ func (r *run) Sleep(d time.Duration) error {
 	if a.outcome != perdure.NoOutcome {
 		return nil
 	}
-	_, err := r.suspend(perdure.WaitAfter(a.timer(0), d)) // the store's clock decides
+	_, err := r.suspend(perdure.WaitAfter(a.timer(0), d)) // the store's clock ends the wait
 	if err == nil {
 		r.chose(a, 0)
 	}
@@ -114,7 +114,7 @@ func idsOf(futures []agent.Future) []string {
 	return ids
 }
 
-// awaitMet waits until the condition over the futures is met.
+// awaitMet suspends until the futures meet the condition how, and returns the results known then.
 func (r *run) awaitMet(how agent.How, futures []agent.Future, wait perdure.Wait) ([]agent.Result, error) {
 	for !met(how, r.results(futures)) {
 		if _, err := r.suspend(wait); err != nil {
@@ -124,8 +124,8 @@ func (r *run) awaitMet(how agent.How, futures []agent.Future, wait perdure.Wait)
 	return r.results(futures), nil
 }
 
-// refresh reads which of the futures have ended. The first in input order decides, even if only the
-// end of a later one was reported.
+// refresh reads which of the futures' tasks have ended. The first one in argument order decides a
+// wait, even if the server has reported only the end of a later one.
 func (r *run) refresh(futures []agent.Future) error {
 	var ids []uuid.UUID
 	for _, f := range futures {
@@ -142,8 +142,8 @@ func (r *run) refresh(futures []agent.Future) error {
 	return err
 }
 
-// awaitAgain returns the recorded outcome, which the ith future decided. Futures that ended since
-// then and precede it do not count.
+// awaitAgain returns the recorded outcome of a wait, which the ith future decided. Earlier futures
+// that would decide it now, because they have ended since, are returned as not ended.
 func (r *run) awaitAgain(how agent.How, futures []agent.Future, i int) ([]agent.Result, error) {
 	_, err := r.awaitMet(agent.All, futures[i:i+1], perdure.WaitTask(futures[i].ID))
 	if err != nil {
@@ -158,7 +158,7 @@ func (r *run) awaitAgain(how agent.How, futures []agent.Future, i int) ([]agent.
 	return results, nil
 }
 
-// decides returns the index of the first result that ends a wait early, -1 if there is none.
+// decides returns the index of the first result that ends a wait early, or -1 if there is none.
 func decides(how agent.How, results []agent.Result) int {
 	for i, result := range results {
 		switch {
@@ -172,7 +172,7 @@ func decides(how agent.How, results []agent.Result) int {
 	return -1
 }
 
-// met reports whether a wait is over, by what is known here.
+// met reports whether the known results meet the condition how.
 func met(how agent.How, results []agent.Result) bool {
 	for _, result := range results {
 		if !result.Ended() {
@@ -190,7 +190,7 @@ func (r *run) results(futures []agent.Future) []agent.Result {
 	return results
 }
 
-// waitFor returns the stored form of the same condition.
+// waitFor returns the stored form of the condition how over the futures.
 func waitFor(how agent.How, futures []agent.Future) perdure.Wait {
 	all := make([]perdure.Wait, len(futures))
 	for i, f := range futures {
@@ -214,7 +214,7 @@ func waitFor(how agent.How, futures []agent.Future) perdure.Wait {
 	return perdure.WaitAll(all...)
 }
 
-// fetch reads the state of an ended task, if it is not known here.
+// fetch reads the state of a task that has ended, unless this run knows it.
 func (r *run) fetch(id uuid.UUID) error {
 	return r.refresh([]agent.Future{agent.FutureOf(id, "")})
 }

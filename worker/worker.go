@@ -1,7 +1,7 @@
-// Package worker claims executions and tasks, and runs the code that is registered for their kinds.
-// The goroutine of a suspended execution is parked. It continues in place if this worker claims the
-// execution again and nothing has changed in between. Otherwise the goroutine is discarded, and the
-// function is entered again from the top.
+// Package worker claims executions and tasks from a server, and runs the code that is registered
+// for their kinds. A worker parks the goroutine of a suspended execution in memory. The goroutine
+// continues if this worker claims the execution next and nothing has changed in between. Otherwise
+// the worker discards it, and the function is entered again from the top.
 package worker
 
 import (
@@ -25,56 +25,64 @@ import (
 type Config struct {
 	// Dispatch is the server: the client of remote.Dial, or the engine in process.
 	Dispatch perdure.Dispatch
-	// ID is the worker's id; default: the id of Local, or a random one.
+	// ID is the worker's id. Default: the id of Local, or a random one without Local.
 	ID uuid.UUID
-	// Local stores the contents of LOCAL executions. If it is set, this worker may claim such
-	// executions, and has the store's stable id. The caller must close it after Run has returned.
+	// Local stores the contents of LOCAL executions. With it, this worker may claim such
+	// executions, and has the store's stable id. The caller must close the store after Run has
+	// returned.
 	Local *local.Store
-	// Results stores the results of task kinds with a Replay until the server has stored them;
-	// default: the one of Local. If it is nil and there is no Local, such a result is lost with the
-	// process, and the attempt is repeated.
+	// Results stores the results of task kinds with a Replay until the server has stored them.
+	// Default: the store of Local, if there is one. Without any, such a result is lost if the
+	// process ends before, and the attempt is repeated.
 	Results *results.Store
-	// Queues are the queues from which the worker takes work; default: "default". The numbers of
-	// queues and registered kinds are limited; see perdure.CheckPollSize.
+	// Queues are the queues from which the worker takes work; default: the queue "default".
+	// perdure.CheckPollSize limits the numbers of queues and registered kinds.
 	Queues []string
-	// Plain requests the records of a function that is entered again one by one, instead of in
-	// pages.
+	// Plain, if set, requests the records of an execution one by one when its function is entered
+	// again, instead of in pages.
 	Plain bool
 	// Agents is the maximum number of executions whose code runs at once; default 50.
 	Agents int
 	// Tasks is the maximum number of attempts that run at once; default 20.
 	Tasks int
-	// Parked is the maximum number of parked goroutines of suspended executions; default 1,000. If
-	// it is negative, none is parked, and every wait enters the function again.
+	// Parked is the maximum number of goroutines of suspended executions that are parked in memory;
+	// default 1,000. If it is negative, none is parked, and the function is entered again after
+	// every wait.
 	Parked int
-	// ParkedBytes is the maximum memory of parked goroutines: their state, signals, results and
-	// entries; default 256 MiB. The goroutine that has waited longest is discarded first.
+	// ParkedBytes is the maximum number of bytes of memory of parked goroutines: their state,
+	// signals, results and entries; default 256 MiB. The goroutine that was parked first is
+	// discarded first.
 	ParkedBytes int
-	// ParkedFor is the maximum time for which a goroutine is parked; default 10 min.
+	// ParkedFor is the maximum time for which a goroutine is parked; default 10 min. It is then
+	// discarded.
 	ParkedFor time.Duration
-	// Drain is the time that running work has to end at shutdown before it is cancelled and
-	// released; default 30 s. If it is negative, work is cancelled at once.
+	// Drain is the time that running work has to end at shutdown before it is cancelled and its
+	// claims are released; default 30 s. If it is negative, work is cancelled at once.
 	Drain time.Duration
-	// Grace is the time that cancelled code has to return before the worker releases its claims and
-	// Run returns without it; default 5 s.
+	// Grace is the time that cancelled code has to return at shutdown; default 5 s. After that, the
+	// worker releases the code's claims, and Run returns although the code still runs.
 	Grace time.Duration
-	// StoreFor is the time for which a server may return nothing but internal for a commit or the
-	// end of an attempt; default 5 min. After that, an execution is released for another worker,
-	// and fails after ten releases. A task fails with not_stored.
+	// StoreFor is the time for which the server may answer a commit, or the end of an attempt, only
+	// with the error internal; default 5 min. After that, the worker releases the execution for
+	// another worker, and the execution fails after ten such releases. A task fails with
+	// not_stored.
 	StoreFor time.Duration
-	// TextEvery is the maximum delay of continued text, so that one flush of the server's disk
-	// stores more of it; default 25 ms. The first and the last piece of a part are not delayed. If
-	// it is negative, nothing is delayed.
+	// TextEvery is the maximum time that streamed text waits for more text of the same block;
+	// default 25 ms. One flush of the server's disk then stores more text. The begin and the end of
+	// a block are not delayed. If it is negative, nothing is delayed.
 	TextEvery time.Duration
-	// PollWait is the time for which one poll waits at the server; default 20 s.
+	// PollWait is the time for which one poll waits at the server for work; default 20 s.
 	PollWait time.Duration
-	Clock    func() time.Duration // the clock of leases; default: time since boot, suspend included
-	// Report, if set, is called with a description of a probable mistake in agent code, such as an
-	// entry that a function entered again appends a second time.
+	// Clock returns the time since a fixed point. The worker measures leases with it. Default: the
+	// time since boot, including suspends of the machine.
+	Clock func() time.Duration
+	// Report, if set, is called with a description of a probable mistake in agent code. An example
+	// is an entry without a key that a function that was entered again appends a second time.
 	Report func(string)
-	// Observer observes the worker; may be nil. Package worker/metrics has one that counts.
+	// Observer, if set, is called when something happens in the worker. Package worker/metrics
+	// contains one that counts.
 	Observer *Observer
-	// TracerProvider creates spans of claims, attempts, and model and tool calls; nil creates none.
+	// TracerProvider, if set, creates spans of claims, attempts, and model and tool calls.
 	TracerProvider trace.TracerProvider
 	Logger         *slog.Logger
 	Version        string
@@ -83,7 +91,7 @@ type Config struct {
 // Worker runs agents and tasks.
 type Worker struct {
 	Config
-	kept   *local.Dispatch // the Dispatch, if there is a Local store
+	kept   *local.Dispatch // equals Dispatch if there is a Local store; else nil
 	agents map[string]agent.Definition
 	tasks  map[string]agent.TaskDefinition
 
@@ -91,24 +99,24 @@ type Worker struct {
 	agentSlots slots
 	taskSlots  slots
 	work       sync.WaitGroup // runs and attempts
-	goroutines sync.WaitGroup // of runs, including parked ones
+	goroutines sync.WaitGroup // goroutines of runs, including parked ones
 	streams    *streams
 	paths      paths
 
 	mu          sync.Mutex // guards the fields below
 	draining    bool
-	runs        map[uuid.UUID]*run     // executions whose code runs, by id
-	parked      map[uuid.UUID]*run     // executions with a parked goroutine
-	waiting     list.List              // the parked runs, as *run; the one that has waited longest first
-	parkedBytes int                    // their memory
-	begun       map[*run]bool          // every run whose goroutine has not ended
-	attempts    map[uuid.UUID]*attempt // by claim id
-	overdue     []perdure.AgentRelease // to release once the server is reachable
-	unreached   error                  // error of the last poll or heartbeat
+	runs        map[uuid.UUID]*run     // running executions, by id
+	parked      map[uuid.UUID]*run     // executions with a parked goroutine, by id
+	waiting     list.List              // parked runs, as *run; the one that was parked first is first
+	parkedBytes int                    // approximate memory of the parked runs
+	begun       map[*run]bool          // runs whose goroutine has not ended
+	attempts    map[uuid.UUID]*attempt // running attempts, by claim id
+	overdue     []perdure.AgentRelease // to be released as soon as the server is reachable
+	unreached   error                  // error of the last poll or heartbeat; nil if it succeeded
 	registered  chan struct{}
 }
 
-// New creates a worker. Register its agents and tasks, then call Run.
+// New creates a worker. The caller registers its agents and tasks, and then calls Run.
 func New(c Config) *Worker {
 	var kept *local.Dispatch
 	if c.Local != nil {
@@ -154,8 +162,8 @@ func setDefault[T int | time.Duration](field *T, value T) {
 	}
 }
 
-// RegisterAgent adds an agent. It panics if the kind is already registered, because that is a
-// programming error.
+// RegisterAgent adds an agent. Call it before Run. It panics if the kind is empty or already
+// registered, because that is a programming error.
 func (w *Worker) RegisterAgent(d agent.Definition) {
 	if _, taken := w.agents[d.Spec.Kind]; taken || d.Spec.Kind == "" {
 		panic(fmt.Sprintf("worker: the agent kind %q is empty or registered already", d.Spec.Kind))
@@ -163,7 +171,8 @@ func (w *Worker) RegisterAgent(d agent.Definition) {
 	w.agents[d.Spec.Kind] = d
 }
 
-// RegisterTask adds a task kind. It panics if the kind is already registered.
+// RegisterTask adds a task kind. Call it before Run. It panics if the kind is empty or already
+// registered.
 func (w *Worker) RegisterTask(d agent.TaskDefinition) {
 	if _, taken := w.tasks[d.Spec.Kind]; taken || d.Spec.Kind == "" {
 		panic(fmt.Sprintf("worker: the task kind %q is empty or registered already", d.Spec.Kind))
@@ -174,11 +183,11 @@ func (w *Worker) RegisterTask(d agent.TaskDefinition) {
 // Registered returns a channel that is closed once the server knows the worker's kinds.
 func (w *Worker) Registered() <-chan struct{} { return w.registered }
 
-// Run works until ctx ends, then drains. It stops polling, discards parked goroutines, and waits up
-// to Config.Drain for running work. Then it cancels the rest and releases its claims. Code that
-// does not return within Config.Grace is abandoned: its claims are released, and the error names
-// it. It ends with the process. Other errors: the worker could not be registered, or it has more
-// queues and kinds than perdure.CheckPollSize allows.
+// Run registers the worker and runs its work until ctx ends, then drains. A drain stops polling,
+// discards parked goroutines, and waits up to Config.Drain for running work. Then it cancels the
+// rest and releases its claims. Code that does not return within Config.Grace is left running: Run
+// releases its claims and returns an error that names the code. Other errors: the worker could not
+// be registered, or it has more queues and kinds than perdure.CheckPollSize allows.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.checkPolls(); err != nil {
 		return err
@@ -187,7 +196,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	close(w.registered)
-	// Work continues after ctx while the worker drains.
+	// While the worker drains, work continues after ctx has ended.
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	w.streams = newStreams(w.Dispatch, w.lineOf(), w.TextEvery)
@@ -212,14 +221,14 @@ func (w *Worker) Run(ctx context.Context) error {
 	return err
 }
 
-// checkPolls refuses more queues and kinds than a poll may name.
+// checkPolls returns an error if the worker has more queues and kinds than a poll may name.
 func (w *Worker) checkPolls() error {
 	if err := perdure.CheckPollSize(len(w.Queues), len(w.agents)); err != nil {
 		return fmt.Errorf("worker: agents: %w", err)
 	}
 	queues := len(w.Queues)
 	if w.kept != nil {
-		queues++ // the queue of its LOCAL executions
+		queues++ // the queue of this worker's LOCAL executions
 	}
 	if err := perdure.CheckPollSize(queues, len(w.tasks)); err != nil {
 		return fmt.Errorf("worker: tasks: %w", err)
@@ -249,7 +258,7 @@ func (w *Worker) isDraining() bool {
 	return w.draining
 }
 
-// kinds returns the registered kinds.
+// kinds returns the registered kinds in alphabetical order.
 func kinds[T any](registered map[string]T) []string {
 	names := make([]string, 0, len(registered))
 	for name := range registered {
@@ -259,12 +268,12 @@ func kinds[T any](registered map[string]T) []string {
 	return names
 }
 
-// slots limits concurrency.
+// slots limits the number of concurrent runs or attempts. Its length is the number of slots in use.
 type slots chan struct{}
 
 func newSlots(n int) slots { return make(slots, n) }
 
-// acquire waits for a slot; false if ctx ended first.
+// acquire waits for a free slot and takes it. It returns false if ctx ends first.
 func (s slots) acquire(ctx context.Context) bool {
 	select {
 	case s <- struct{}{}:
@@ -274,7 +283,7 @@ func (s slots) acquire(ctx context.Context) bool {
 	}
 }
 
-// try takes up to n free slots without waiting.
+// try takes up to n free slots without waiting, and returns how many it took.
 func (s slots) try(n int) int {
 	for got := range n {
 		select {
@@ -292,6 +301,6 @@ func (s slots) release(n int) {
 	}
 }
 
-// offer returns the number of slots that an eager claim may take: half of the free ones, so that
-// polls and eager claims do not starve each other.
+// offer returns the number of slots that eager claims (claims in the reply to a commit) may take.
+// It is half of the free slots, so that polls get slots, too.
 func (s slots) offer() int { return (cap(s) - len(s) + 1) / 2 }

@@ -11,8 +11,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// wantFinding checks that a check reports findings, each with its point, and that one of them
-// contains advice.
+// wantFinding checks that there are findings, and that they contain each of the texts in want.
 func wantFinding(t *testing.T, found []string, want ...string) {
 	t.Helper()
 	if len(found) == 0 {
@@ -31,7 +30,8 @@ func say(ctx agent.Context, text string) error {
 	return err
 }
 
-// A function that is entered again appends an entry without a key a second time.
+// TestCatchesUnkeyedAppend checks that three checks of agenttest find an entry without a key that a
+// function appends a second time when it is entered again.
 func TestCatchesUnkeyedAppend(t *testing.T) {
 	s := Scenario{
 		Agent: agent.DefineFunc("unkeyed", func(ctx agent.Context, _ int) (string, error) {
@@ -50,7 +50,8 @@ func TestCatchesUnkeyedAppend(t *testing.T) {
 	wantFinding(t, loseLeaseAtEveryPoint(t, s), "lost its lease", "agent.WithKey")
 }
 
-// A task whose input depends on the clock or on chance is another task each time.
+// TestCatchesInputsThatChange checks that two checks of agenttest find a task whose input depends
+// on the time or on chance. Such an input makes a new task each time that the function is entered.
 func TestCatchesInputsThatChange(t *testing.T) {
 	for name, input := range map[string]func() any{
 		"time":   func() any { return time.Now() },
@@ -63,8 +64,8 @@ func TestCatchesInputsThatChange(t *testing.T) {
 				}),
 				Input: 1,
 				Tasks: []agent.TaskDefinition{Result("work", "done")},
-				// A correct outcome differs between runs, too. So the inputs are ignored, but the
-				// number of tasks is compared.
+				// Even a correct outcome differs between runs. So the inputs are not compared, but
+				// the number of tasks is.
 				Normalize: func(o *Outcome) {
 					for i := range o.Tasks {
 						o.Tasks[i].Input = nil
@@ -79,7 +80,8 @@ func TestCatchesInputsThatChange(t *testing.T) {
 	}
 }
 
-// A global variable keeps state that was never committed, or that belongs to another run.
+// TestCatchesStateInAVariable checks that CrashAtEveryCommit finds an agent that has its state in a
+// variable: the variable has state that was not committed, or that belongs to an earlier run.
 func TestCatchesStateInAVariable(t *testing.T) {
 	greeted := false
 	s := Scenario{
@@ -94,15 +96,16 @@ func TestCatchesStateInAVariable(t *testing.T) {
 		}),
 		Input:  1,
 		Tasks:  []agent.TaskDefinition{Result("work", "done")},
-		Before: func(*Scenario) { greeted = false }, // each run begins in a new process
+		Before: func(*Scenario) { greeted = false }, // as if each run began in a new process
 	}
 	wantFinding(t, crashAtEveryCommit(t, s),
 		"died just before the commit of 1 entry, 1 task, a wait for a task (write 1)", "A message is missing (user: hello)", "Checkpoint and State")
-	greeted, s.Before = false, nil // consecutive executions in one process
+	greeted, s.Before = false, nil // as if the runs were executions of one process
 	wantFinding(t, crashAtEveryCommit(t, s), "Checkpoint and State")
 }
 
-// A value kept in a closure is visible in the output.
+// TestCatchesOutputFromAVariable checks that CrashAtEveryCommit finds an output that depends on a
+// variable outside of the function.
 func TestCatchesOutputFromAVariable(t *testing.T) {
 	entered := 0
 	s := Scenario{
@@ -118,7 +121,8 @@ func TestCatchesOutputFromAVariable(t *testing.T) {
 	wantFinding(t, crashAtEveryCommit(t, s), "the output", "variables outside of the function")
 }
 
-// A kind without a worker is reported at once, not after a year.
+// TestTellsOfMissingTask checks that a task whose kind no worker runs is reported within a minute
+// of virtual time.
 func TestTellsOfMissingTask(t *testing.T) {
 	r := Scenario{
 		Agent: agent.DefineFunc("hopeful", func(ctx agent.Context, _ int) (string, error) { return agent.Call[string](ctx, "nobody", 1) }),
@@ -130,7 +134,7 @@ func TestTellsOfMissingTask(t *testing.T) {
 	}
 }
 
-// A run that does not end reports what it waits for.
+// TestTellsOfRunWithoutEnd checks that a run that exceeds MaxVirtual reports what it waits for.
 func TestTellsOfRunWithoutEnd(t *testing.T) {
 	r := Scenario{
 		Agent: agent.DefineFunc("eternal", func(ctx agent.Context, _ int) (string, error) { return "", ctx.Sleep(time.Hour << 20) }),
@@ -139,7 +143,7 @@ func TestTellsOfRunWithoutEnd(t *testing.T) {
 	wantFinding(t, r.faults, "after 8760h0m0s of virtual time", "waiting for a timer")
 }
 
-// An invalid scenario has its own error message.
+// TestTellsOfWrongScenario checks that invalid scenarios are reported with the reason.
 func TestTellsOfWrongScenario(t *testing.T) {
 	wantFinding(t, Scenario{Input: 1}.run(t, plan{}, 0).faults, "needs a Model")
 	typed := agent.DefineFunc("typed", func(agent.Context, int) (int, error) { return 0, nil })
@@ -149,7 +153,8 @@ func TestTellsOfWrongScenario(t *testing.T) {
 	wantFinding(t, found, "undisturbed: the execution cannot be started")
 }
 
-// Every point is reached in turn, before and after the commit, and none is skipped.
+// TestComesToEveryPoint checks that a worker can be killed after each commit in turn, and that the
+// execution completes each time.
 func TestComesToEveryPoint(t *testing.T) {
 	s := Scenario{
 		Agent: agent.DefineFunc("steps", func(ctx agent.Context, n int) (int, error) {
@@ -179,7 +184,8 @@ func TestComesToEveryPoint(t *testing.T) {
 	}
 }
 
-// A task that may have taken effect is not run again. The agent's reaction is not compared.
+// TestInterruptedTaskIsNotCompared checks that a crash during a task that must not run twice is no
+// finding: the agent may then end with another outcome. The task runs once.
 func TestInterruptedTaskIsNotCompared(t *testing.T) {
 	effects := 0
 	s := Scenario{

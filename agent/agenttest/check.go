@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// shown is the number of findings after which a check stops.
+// shown is the number of findings after which a check ends.
 const shown = 3
 
-// Run runs the scenario once without disturbance and returns its outcome. The goroutine is parked
-// at each wait and continues in place.
+// Run runs the scenario once without faults and returns its outcome. The goroutine is parked at
+// each wait, and continues.
 func Run(t *testing.T, s Scenario) Outcome {
 	t.Helper()
 	r := s.run(t, plan{}, 0)
@@ -17,8 +17,8 @@ func Run(t *testing.T, s Scenario) Outcome {
 	return r.Outcome
 }
 
-// Reentered runs the scenario without parked goroutines: after each wait the function is entered
-// again from the top. The outcome must equal that of Run.
+// Reentered runs the scenario once without parked goroutines: after each wait, the function is
+// entered again from the top. The outcome must equal the outcome of Run. Reentered returns it.
 func Reentered(t *testing.T, s Scenario) Outcome {
 	t.Helper()
 	o, found := reentered(t, s)
@@ -26,32 +26,34 @@ func Reentered(t *testing.T, s Scenario) Outcome {
 	return o
 }
 
-// CrashAtEveryCommit runs the scenario twice for each commit and each end of a task's attempt. In
-// one run the worker dies just before it is stored. In the other it dies just after it is stored,
-// before the reply arrives. Another worker continues, and the outcome must equal that of Run.
+// CrashAtEveryCommit runs the scenario twice for each commit and each end of an attempt. In the
+// first run, the worker dies just before the call is stored. In the second, it dies just after the
+// call is stored, before the reply arrives. Another worker continues, and the outcome must equal
+// that of Run.
 func CrashAtEveryCommit(t *testing.T, s Scenario) {
 	t.Helper()
 	report(t, crashAtEveryCommit(t, s))
 }
 
-// DeliverTwice delivers every call that changes data twice, as after a lost reply. One run uses the
-// first reply, another run the second. Polls are delivered once: if the reply to a claim is lost,
-// the lease expires and another claim follows.
+// DeliverTwice runs the scenario twice, with every call that changes data delivered twice, as after
+// a lost reply. In one run, the worker receives the first reply, in the other the second. The
+// outcomes must equal that of Run. Polls are delivered once: if the reply to a poll is lost, the
+// claim's lease expires and another claim follows.
 func DeliverTwice(t *testing.T, s Scenario) {
 	t.Helper()
 	report(t, deliverTwice(t, s))
 }
 
-// LoseLeaseAtEveryPoint runs the scenario twice for each call by which a worker writes. Before the
-// call arrives, all leases of the worker move to another worker, without its knowledge. In one run
-// its call arrives when the other worker has begun, in the other when the run is over. In neither
-// may the call have an effect.
+// LoseLeaseAtEveryPoint runs the scenario twice for each call with which a worker writes. Before
+// the call arrives, the server moves all leases of the worker to another worker, and does not tell
+// the first one. In one run, the call arrives when the other worker has claimed, in the other after
+// the end of the run. The server must refuse the call, and the outcome must equal that of Run.
 func LoseLeaseAtEveryPoint(t *testing.T, s Scenario) {
 	t.Helper()
 	report(t, loseLeaseAtEveryPoint(t, s))
 }
 
-// All runs every check, each as a subtest.
+// All runs every check of this package, each as a subtest.
 func All(t *testing.T, s Scenario) {
 	t.Helper()
 	t.Run("Run", func(t *testing.T) { Run(t, s) })
@@ -68,7 +70,7 @@ func report(t *testing.T, found []string) {
 	}
 }
 
-// undisturbed is the run with which the others are compared.
+// undisturbed runs the scenario without faults. Other runs are compared with its outcome.
 func undisturbed(t *testing.T, s Scenario) (Outcome, []string) {
 	t.Helper()
 	r := s.run(t, plan{}, 0)
@@ -106,7 +108,7 @@ func loseLeaseAtEveryPoint(t *testing.T, s Scenario) []string {
 }
 
 // atEveryPoint runs the scenario for each write and each of the fates, until a run has no further
-// write.
+// write. It returns the findings, and stops when it has at least shown of them.
 func atEveryPoint(t *testing.T, s Scenario, all bool, fates map[fate]string) []string {
 	t.Helper()
 	want, found := undisturbed(t, s)
@@ -142,7 +144,8 @@ func deliverTwice(t *testing.T, s Scenario) []string {
 		judge(want, second, "Every call was delivered twice, and the second answer counted.")...)
 }
 
-// judge returns the faults of a run, each with its story.
+// judge returns the findings about a run: its faults, and the difference from want. Each begins
+// with story, which describes the run. An outcome with an interrupted task is not compared.
 func judge(want Outcome, r result, story string) []string {
 	var found []string
 	for _, f := range r.faults {

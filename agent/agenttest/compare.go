@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// different describes the difference of got and want with its likely causes. It returns "" if they
-// are equal.
+// different returns a description of how got differs from want, with likely causes. It returns ""
+// if they are equal.
 func different(want, got Outcome) string {
 	var b strings.Builder
 	part := func(what, diff string) {
@@ -38,7 +38,8 @@ func different(want, got Outcome) string {
 	return b.String()
 }
 
-// withoutStack removes the stack from a panic's error, because the stack contains addresses.
+// withoutStack returns the message without the stack of a panic, because the stack contains
+// addresses.
 func withoutStack(message string) string {
 	before, _, _ := strings.Cut(message, "\ngoroutine ")
 	return before
@@ -52,8 +53,8 @@ func pretty(raw json.RawMessage) string {
 	return b.String()
 }
 
-// conversation compares the visible conversation first. If it is equal, it compares the invisible
-// parts, such as signatures and usage.
+// conversation returns the difference of two conversations. If their visible texts are equal, it
+// compares the other parts, such as signatures and usage.
 func conversation(want, got Outcome) string {
 	if diff := cmp.Diff(lines(want), lines(got)); diff != "" {
 		return diff
@@ -69,7 +70,7 @@ func taskLines(o Outcome) []string {
 	return lines
 }
 
-// advise returns the usual causes of such a difference.
+// advise returns likely causes for the difference of got from want, with advice.
 func advise(want, got Outcome) []string {
 	var advice []string
 	more, less := balance(lines(want), lines(got))
@@ -121,7 +122,7 @@ func balance(a, b []string) (more, less []string) {
 	return more, less
 }
 
-// interrupted reports whether a task of the run ended as INTERRUPTED.
+// interrupted reports whether a task has ended as INTERRUPTED.
 func interrupted(o Outcome) bool {
 	return slices.ContainsFunc(o.Tasks, func(t TaskOutcome) bool { return t.Status == perdure.TaskInterrupted })
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/agent/agenttest"
 )
 
-// nurse asks a patient a question a day later, and records the answer.
+// nurse is an agent that asks a patient a question a day later, and records the answer.
 func nurse(ctx agent.Context, patient string) (string, error) {
 	if err := ctx.Sleep(24 * time.Hour); err != nil {
 		return "", err
@@ -26,26 +26,27 @@ func nurse(ctx agent.Context, patient string) (string, error) {
 	return patient + " was asked", err
 }
 
-// checkNurse would be TestNurse in your own test file.
+// checkNurse is the test TestNurse of a program.
 func checkNurse(t *testing.T) {
 	s := agenttest.Scenario{
 		Agent: agent.DefineFunc("nurse", nurse),
 		Input: "Ann",
 		// A fake replaces the task that would send a message. It fails once.
 		Tasks: []agent.TaskDefinition{agenttest.Fails("ask", 1, agent.ErrTimeout, "sent")},
-		// The signal is sent once the agent waits for it.
+		// The signal is sent when the agent waits for it.
 		Signals: []agenttest.Signal{{Name: "answer", Value: "I am fine."}},
 	}
 	o := agenttest.Run(t, s)
 	if o.Status != perdure.StatusCompleted || o.Text() != "user: \"I am fine.\"\n" {
 		t.Errorf("it is %s, having written:\n%s", o.Status, o.Text())
 	}
-	if o.Elapsed < 24*time.Hour { // virtual: the test takes milliseconds
+	if o.Elapsed < 24*time.Hour { // virtual time: the test takes milliseconds
 		t.Errorf("it asked after %s", o.Elapsed)
 	}
 	agenttest.All(t, s) // crashes, lost leases, calls that arrive twice
 }
 
+// The agent waits for a day, calls a task that may fail, and waits for a signal.
 func Example() {
-	_ = checkNurse // go test runs it
+	_ = checkNurse // in your test file: func TestNurse(t *testing.T)
 }

@@ -13,14 +13,15 @@ import (
 	"github.com/perdure/perdure/agent/agenttest"
 )
 
-// digest is the state of an agent that reads pages one after the other.
+// digest is the state of an agent that reads one page after the other.
 type digest struct {
 	Page  int      `json:"page"`
 	Notes []string `json:"notes"`
-	lost  string   // not encoded in JSON
+	lost  string   // has no JSON encoding
 }
 
-// digestPages uses all features of an agent in each step, under the same names.
+// digestPages uses a step, a task, a sleep, a signal and an entry in each call of step, with the
+// same names.
 func digestPages(ctx agent.Context, pages int) (string, error) {
 	st := digest{Page: 1}
 	err := agent.Loop(ctx, &st, func(ctx agent.Context, st *digest) (bool, error) {
@@ -63,8 +64,9 @@ func digestScenario() agenttest.Scenario {
 	}
 }
 
-// A loop ends with the same notes after any crash, lost lease or re-entry. Each call of step has
-// its own steps, tasks, sleeps and signals.
+// TestLoopOutlastsCrashes checks the output of a loop of three pages, each with a task, a sleep of
+// an hour and a signal, and that the sleeps take three hours in all. agenttest.All then runs the
+// scenario again with crashes, lost leases, duplicate calls and without parking.
 func TestLoopOutlastsCrashes(t *testing.T) {
 	s := digestScenario()
 	o := agenttest.Run(t, s)
@@ -78,8 +80,8 @@ func TestLoopOutlastsCrashes(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// A function that is entered again calls step with the newest state, and repeats no step of an
-// earlier call.
+// TestLoopResumesFromItsCheckpoint checks that a function is entered without a state, with the
+// state after the first call of step, and with the state after the second call.
 func TestLoopResumesFromItsCheckpoint(t *testing.T) {
 	var entered []int
 	s := digestScenario()
@@ -99,7 +101,8 @@ func TestLoopResumesFromItsCheckpoint(t *testing.T) {
 	}
 }
 
-// The loop returns an error of step, without a checkpoint.
+// TestLoopEndsWithAnError checks that Loop returns an error of step, and creates no checkpoint for
+// that call.
 func TestLoopEndsWithAnError(t *testing.T) {
 	o := agenttest.Run(t, agenttest.Scenario{Input: 0, Agent: agent.DefineFunc("fails", func(ctx agent.Context, _ int) (string, error) {
 		n := 0

@@ -15,35 +15,36 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-// Outcome is the result of an execution. Its ids are renamed.
+// Outcome is the result of an execution. Ids in it are renamed, so that outcomes can be compared.
 type Outcome struct {
-	// Status is WAITING if the execution waits for a signal that the scenario does not send.
+	// Status is WAITING if the execution waits for a signal that the scenario never sends.
 	Status perdure.Status
 	Output json.RawMessage
 	// Error is the error of a failed execution: the code, a colon and the message.
 	Error string
-	// Messages is the conversation.
+	// Messages are the messages on the path, from the root.
 	Messages []perdure.Message
-	// Tasks are the scheduled tasks by kind and input. They include the steps, under their names.
+	// Tasks are the scheduled tasks, sorted by kind and input. They include the steps, under their
+	// names.
 	Tasks []TaskOutcome
-	// Signals are the taken signals in order, each with its name and value.
+	// Signals are the taken signals, in order. Each is its name, a space and its value.
 	Signals []string
 
-	// The fields below depend on the course of the run and are not compared.
+	// The fields below depend on the faults of the run, and are not compared.
 
-	// Ran counts by kind how often a task's code was called, ModelCalls how often the model was
-	// called.
+	// Ran is the number of calls of the tasks' code, by kind. ModelCalls is the number of calls of
+	// the model.
 	Ran        map[string]int
 	ModelCalls int
-	// Commits counts the stored commits and ends of attempts.
+	// Commits is the number of commits and ends of attempts that workers have sent.
 	Commits int
-	// Events counts the events of the log by type.
+	// Events is the number of events in the log, by type.
 	Events map[perdure.EventType]int
-	// Elapsed is the virtual time from the start to the end.
+	// Elapsed is the virtual time from the start to the end of the execution.
 	Elapsed time.Duration
 }
 
-// TaskOutcome is a task or step of the execution.
+// TaskOutcome describes a task or step of the execution.
 type TaskOutcome struct {
 	Kind   string
 	Step   bool
@@ -53,8 +54,8 @@ type TaskOutcome struct {
 	Error  string
 }
 
-// Text returns the conversation as lines of role and text, tool calls as
-// "name(arguments)".
+// Text returns the conversation with one line for each message: its role and its text. A tool call
+// is shown as "name(arguments)".
 func (o Outcome) Text() string {
 	var b strings.Builder
 	for _, m := range o.Messages {
@@ -91,10 +92,10 @@ func imageText(p perdure.Part) string {
 	return fmt.Sprintf("[%s, %d bytes]", p.MimeType, len(p.Data))
 }
 
-// names renames ids.
+// names renames ids in outcomes.
 type names struct {
 	byID map[string]string
-	call int // tool calls so far
+	call int // number of tool calls so far
 }
 
 var anID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
@@ -108,7 +109,7 @@ func (n *names) in(raw []byte) []byte {
 	})
 }
 
-// read gathers the outcome of an execution from the store.
+// read returns the outcome of an execution from the store.
 func read(ctx context.Context, s store.Reader, org string, id uuid.UUID) (Outcome, error) {
 	x, err := s.Execution(ctx, org, id)
 	if err != nil {
@@ -166,7 +167,7 @@ func readMessages(ctx context.Context, s store.Reader, x *perdure.Execution, n *
 	return messages, nil
 }
 
-// calls renames tool calls, which come before their results.
+// calls renames the ids of tool calls, and of calls in results. A call comes before its result.
 func (n *names) calls(parts []perdure.Part) {
 	for i := range parts {
 		p := &parts[i]
@@ -201,7 +202,7 @@ func readTasks(ctx context.Context, s store.Reader, id uuid.UUID, n *names) ([]T
 	return tasks, nil
 }
 
-// line returns the text by which tasks are compared.
+// line returns the text by which tasks are sorted and compared.
 func (t TaskOutcome) line() string {
 	if t.Step {
 		return "step " + t.Kind

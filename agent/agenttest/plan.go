@@ -9,28 +9,28 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// fate is a fault that occurs at a plan's point.
+// fate is a fault that occurs at the point of a plan.
 type fate int
 
 const (
 	nothing     fate = iota
 	dieBefore        // the worker dies, and the call does not arrive
 	dieAfter         // the call arrives, and the worker dies before the reply
-	loseBefore       // the lease moves to another worker, which claims; then the call arrives
+	loseBefore       // the lease goes to another worker, which claims; then the call arrives
 	loseForGood      // like loseBefore, but the call arrives after the end of the run
 )
 
-// plan describes the faults of a run.
+// plan describes the faults of a run: a fate at one write, or repeated calls.
 type plan struct {
 	fate fate
-	at   int  // the number of the write, from 1, among the writes that all selects
-	all  bool // false: commits and ends of attempts; true: every write of a worker
-	// twice delivers every call twice. The worker receives the first reply if first is set, else
-	// the second.
+	at   int  // number of the write, from 1, among those that all selects
+	all  bool // whether all writes of workers count, not only commits and ends of attempts
+	// twice delivers every call twice. The worker receives the first reply if first is set, and
+	// otherwise the second.
 	twice, first bool
 }
 
-// arrive counts a write and returns the fault that occurs at it.
+// arrive counts a write, and returns the fault that the plan has for it.
 func (w *world) arrive(c write) fate {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -50,7 +50,7 @@ func (w *world) arrive(c write) fate {
 	return w.plan.fate
 }
 
-// describe describes the content of a commit.
+// describe returns a text about the content of a commit.
 func describe(c perdure.Commit) string {
 	var parts []string
 	add := func(n int, one, many string) {
@@ -82,7 +82,7 @@ func describe(c perdure.Commit) string {
 	return "the commit of " + strings.Join(parts, ", ")
 }
 
-// learn records the kinds of claimed tasks.
+// learn records the kinds of the claimed tasks.
 func (w *world) learn(claims []perdure.TaskClaim) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,7 +97,8 @@ func (w *world) kindOf(id uuid.UUID) string {
 	return w.kinds[id]
 }
 
-// committed records the signals that a stored commit took.
+// committed records the signals that a stored commit has taken, and the kinds of the claims in its
+// reply.
 func (w *world) committed(c perdure.Commit, reply perdure.CommitReply) {
 	w.learn(reply.Claims)
 	w.mu.Lock()

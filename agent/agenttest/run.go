@@ -18,15 +18,16 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// result is the result of a run.
+// result is the result of one run of a scenario.
 type result struct {
 	Outcome
-	met    bool   // the run reached the plan's point
+	met    bool   // whether the run reached the point of the plan
 	what   string // the write at that point
 	faults []string
 }
 
-// run runs the scenario in its own bubble.
+// run runs the scenario with the faults of the plan, in a bubble of its own. parked is the Parked
+// of the workers' configuration.
 func (s Scenario) run(t *testing.T, p plan, parked int) (r result) {
 	t.Helper()
 	s = s.normal()
@@ -52,11 +53,11 @@ func (s Scenario) run(t *testing.T, p plan, parked int) (r result) {
 	return r
 }
 
-// fences ensures that the fences of commands are tried once per process.
+// fences makes tryFences try the sandbox of commands only once per process.
 var fences sync.Once
 
-// tryFences tries the fences of commands before virtual time begins. A timer ends the trial command
-// if it hangs, and in a bubble no timer fires while a process runs.
+// tryFences tries the sandbox of commands before virtual time begins. A timer ends the tried
+// command if it hangs, but in a bubble no timer fires while a process runs.
 func tryFences(t *testing.T) (err error) {
 	fences.Do(func() {
 		var w *tool.Workspace
@@ -67,7 +68,7 @@ func tryFences(t *testing.T) (err error) {
 	return err
 }
 
-// play runs the execution to its end and reads its outcome.
+// play runs the execution to its end and returns the result.
 func (w *world) play(t *testing.T) result {
 	t.Helper()
 	err := w.work()
@@ -96,21 +97,21 @@ func (w *world) play(t *testing.T) result {
 	return result{Outcome: o, met: w.met, what: w.what, faults: w.faults}
 }
 
-// course is the progress of a run.
+// course is what the scenario has done so far in a run.
 type course struct {
 	sent      []bool // by index of the signal
 	cancelled bool
-	quiet     time.Time // the time of the last call from a worker
+	quiet     time.Time // time of the last call of a worker
 }
 
-// live starts the execution and advances time until the run is over.
+// live starts the execution and lets time pass until the run has ended.
 func (w *world) live(ctx context.Context) error {
 	if err := w.start(ctx); err != nil {
 		return err
 	}
 	c := &course{sent: make([]bool, len(w.Signals)), quiet: time.Now()}
 	for {
-		synctest.Wait() // work that is due now happens first
+		synctest.Wait() // work that is due now is done first
 		rest, err := w.step(ctx, c)
 		if err != nil || rest < 0 {
 			return err
@@ -128,8 +129,8 @@ func (w *world) live(ctx context.Context) error {
 	}
 }
 
-// step does the scenario's work that is due now. It returns a duration for which nothing can become
-// due; a negative one if the run is over.
+// step does what the scenario has to do now. It returns a duration in which nothing else becomes
+// due, or a negative one if the run has ended.
 func (w *world) step(ctx context.Context, c *course) (time.Duration, error) {
 	x, err := w.core.Store.Execution(ctx, org, w.id)
 	if err != nil || x.Status.Terminal() {
@@ -159,7 +160,7 @@ func (w *world) step(ctx context.Context, c *course) (time.Duration, error) {
 
 func (w *world) elapsed() time.Duration { return time.Since(w.begun) }
 
-// due returns the index of the signal to send now, -1 if there is none.
+// due returns the index of a signal that must be sent now, or -1 if there is none.
 func (w *world) due(x *perdure.Execution, sent []bool) int {
 	for i, s := range w.Signals {
 		if !sent[i] && s.After != 0 && w.elapsed() >= s.After {
@@ -177,7 +178,7 @@ func (w *world) due(x *perdure.Execution, sent []bool) int {
 				}
 			}
 		}
-		break // later signals follow this one
+		break // later signals with After 0 must follow this one
 	}
 	return -1
 }
@@ -205,13 +206,13 @@ func (w *world) signal(ctx context.Context, i int) error {
 	}
 	_, err = w.core.Signal(ctx, org, w.id, engine.SignalRequest{Name: s.Name, Value: value, ID: signalID(i)})
 	if perdure.IsCode(err, perdure.ExecutionEnded) {
-		return nil // the signal came too late, which is allowed
+		return nil // a signal may come too late
 	}
 	return err
 }
 
-// open returns the tasks that have not ended, and the earliest time at which one of them times out;
-// zero if there is none.
+// open returns the tasks that have not ended, and the earliest deadline of one of them, or the zero
+// time if none has a deadline.
 func (w *world) open(ctx context.Context) (open []*perdure.Task, deadline time.Time, err error) {
 	for cursor, more := "", true; more; more = cursor != "" {
 		page, err := w.core.Store.ListTasks(ctx, w.id, false, cursor, 200)
@@ -251,7 +252,8 @@ func (w *world) idle(x *perdure.Execution, sent []bool, open []*perdure.Task) bo
 	return true
 }
 
-// stuck returns an error that describes why the run does not end, or nil.
+// stuck returns an error that says why the run does not end. It returns nil if the run may still
+// end.
 func (w *world) stuck(x *perdure.Execution, open []*perdure.Task) error {
 	w.mu.Lock()
 	commits := w.commits
@@ -280,14 +282,14 @@ func (w *world) stuck(x *perdure.Execution, open []*perdure.Task) error {
 	return nil
 }
 
-// rest returns a duration for which nothing can become due.
+// rest returns a duration in which nothing becomes due.
 func (w *world) rest(ctx context.Context, x *perdure.Execution, c *course, deadline time.Time) (time.Duration, error) {
 	const least, part = 250 * time.Millisecond, 16
 	now := time.Now()
 	rest := w.MaxVirtual - w.elapsed()
 	sooner := func(d time.Duration) { rest = min(rest, max(d, latency)) }
 	if x.Status != perdure.StatusWaiting || x.Wait.Reason() == "task" {
-		// Other timeouts are detected with a small delay.
+		// Other timeouts are noticed with a small delay.
 		sooner(max(least, now.Sub(c.quiet)/part))
 	}
 	if !deadline.IsZero() {

@@ -8,48 +8,51 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// Scenario is one execution with everything that happens to it. It runs many times, so the answers
-// of its fakes must not depend on state from an earlier run. Before can replace fakes that need a
-// fresh state.
+// Scenario is one execution with everything that happens to it. The checks run it many times, so
+// the results of fake tasks must not depend on an earlier run. Before can replace fakes that have a
+// state.
 type Scenario struct {
-	// Agent is the agent to run. Without it, the react agent runs and Model is required.
+	// Agent is the agent to run. If its Run is nil, the react agent runs, and Model is required.
 	Agent agent.Definition
-	// Input is the agent's input; for the react agent the prompt, a string.
+	// Input is the input of the agent. For the react agent it is the prompt, a string.
 	Input any
-	// Tasks are the task kinds that the agent schedules, real or fake. A kind without a definition
-	// fails the test.
+	// Tasks are the task kinds that workers run, real or fake. If the agent schedules another kind,
+	// the test fails.
 	Tasks []agent.TaskDefinition
-	// Model is the script that the react agent's model plays, in the format of package
-	// llm/scripted.
+	// Model is the script of the react agent's model, in the format of package llm/scripted.
 	Model string
-	// Tools are the tools of the react agent. They work in an empty folder.
+	// Tools are the tools of the react agent. Their workspace is empty at the beginning of each
+	// run.
 	Tools []tool.Tool
-	// Chat lets the react agent wait for userMessage signals instead of ending.
+	// Chat, if set, lets the react agent wait for userMessage signals after a response instead of
+	// ending.
 	Chat bool
-	// Signals are sent in this order.
+	// Signals are the signals that are sent to the execution. Those with After 0 are sent in this
+	// order.
 	Signals []Signal
-	// CancelAfter is the time from the start to a cancellation of the execution; 0 means never.
+	// CancelAfter is the time from the start until the execution is cancelled; 0 means never.
 	CancelAfter time.Duration
-	// Before is called before each run with a copy of the scenario.
+	// Before, if set, is called before each run with a copy of the scenario, which it may change.
 	Before func(s *Scenario)
-	// Normalize removes from an outcome the differences that are allowed between runs.
+	// Normalize, if set, removes from an outcome what may differ between runs.
 	Normalize func(o *Outcome)
-	// MaxVirtual is the maximum virtual time of a run; default 365 days.
+	// MaxVirtual is the maximum virtual time of a run; default 365 days. A run that exceeds it
+	// fails the test.
 	MaxVirtual time.Duration
-	// MaxCommits is the maximum number of commits of a run, including ends of tasks; default 1,000.
-	// It detects an agent that does not end.
+	// MaxCommits is the maximum number of commits and ends of attempts in a run; default 1,000. A
+	// run that exceeds it fails the test, because the agent probably never ends.
 	MaxCommits int
-	// Logger receives the logs of server and worker; by default they are dropped.
+	// Logger receives the logs of server and workers. Default: they are dropped.
 	Logger *slog.Logger
 }
 
-// Signal is a message to the execution.
+// Signal is a signal that is sent to the execution.
 type Signal struct {
 	Name  string
 	Value any
-	// After is the time of sending, from the start. A negative value sends the signal before the
-	// agent begins. 0 sends it when the execution waits for its name and every earlier signal with
-	// After 0 has been sent.
+	// After is the time of sending, counted from the start. A negative value sends the signal
+	// before the agent begins. 0 sends it when the execution waits for its name, and every earlier
+	// signal with After 0 has been sent.
 	After time.Duration
 }
 
@@ -69,19 +72,19 @@ func (s Scenario) normal() Scenario {
 	return s
 }
 
-// Task creates a fake task from a function that needs no context.
+// Task returns a fake task of the kind, from a function that needs no context.
 func Task[In, Out any](kind string, fn func(in In) (Out, error)) agent.TaskDefinition {
 	return agent.DefineTask(kind, func(_ agent.TaskContext, in In) (Out, error) { return fn(in) })
 }
 
-// Result creates a fake task that returns value for every input.
+// Result returns a fake task of the kind that returns value for every input.
 func Result(kind string, value any) agent.TaskDefinition {
 	return agent.DefineTask(kind, func(agent.TaskContext, any) (any, error) { return value, nil })
 }
 
-// Fails creates a fake task that fails with err the given number of times and then returns value.
-// An interrupted attempt does not count as a failure. If err is an agent.Permanent error, the first
-// failure is final.
+// Fails returns a fake task of the kind that fails with err the given number of times, and then
+// returns value. Interrupted attempts do not count. If err is Permanent (agent.Permanent), the
+// first failure ends the task.
 func Fails(kind string, times int, err error, value any) agent.TaskDefinition {
 	return agent.DefineTask(kind, func(ctx agent.TaskContext, _ any) (any, error) {
 		failed := ctx.Task().Attempt - 1
@@ -95,7 +98,7 @@ func Fails(kind string, times int, err error, value any) agent.TaskDefinition {
 	})
 }
 
-// attempt is a task's attempt with the number of failed attempts before it.
+// attempt is a TaskContext with the number of earlier attempts that have failed.
 type attempt struct {
 	agent.TaskContext
 	failed int

@@ -12,29 +12,32 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// wire is one worker's connection to the server.
+// wire is the dispatch of one worker. It counts the worker's writes and injects the faults of the
+// plan.
 type wire struct {
 	perdure.Dispatch
 	w    *world
 	stop context.CancelFunc
-	dead atomic.Bool // the worker's process has ended
-	lost atomic.Bool // its leases were taken: no write of it may be stored
-	// cut ends when the worker receives no more work.
+	dead atomic.Bool // whether the worker's process has ended
+	lost atomic.Bool // whether its leases are lost, so that no write of it may be stored
+	// cut ends when the worker may receive no more work.
 	cut     context.Context
 	cutLine context.CancelFunc
 }
 
 var errDead = perdure.Errorf(perdure.Unavailable, "agenttest: this worker is dead")
 
-// write is a call that changes data.
+// write describes a call that changes data.
 type write struct {
-	boundary bool // the call is a commit or the end of an attempt
+	boundary bool // whether the call is a commit or the end of an attempt
 	what     string
-	// stale reports whether the server refused the call because the lease was lost.
+	// stale, if set, reports whether the server has refused the call because of a lost lease,
+	// although it returned no error.
 	stale func() bool
 }
 
-// send delivers a write according to the plan.
+// send delivers a write with the faults that the plan has for it. It records a fault of the run if
+// a write is stored although the lease is lost.
 func send[T any](l *wire, c write, call func() (T, error)) (answer T, err error) {
 	time.Sleep(latency)
 	defer l.w.poke()
@@ -71,17 +74,18 @@ func send[T any](l *wire, c write, call func() (T, error)) (answer T, err error)
 	return answer, err
 }
 
-// die ends the worker's process. No later call of it arrives.
+// die ends the worker's process and starts another one. No later call of the worker arrives.
 func (l *wire) die() {
 	l.dead.Store(true)
 	l.stop()
 	l.w.replace()
 }
 
-// lose takes this worker's leases without its knowledge and lets another worker claim.
+// lose moves this worker's leases to a new worker, and does not tell the old one. It returns when
+// the new worker has claimed, or at the end of the run, as the plan says.
 func (l *wire) lose() {
 	l.cutLine()
-	time.Sleep(latency) // polls under way end, or have claimed
+	time.Sleep(latency) // polls that wait now end, or have claimed
 	w := l.w
 	w.note(w.core.ReturnEmbedded(context.Background()))
 	l.lost.Store(true)
@@ -100,7 +104,7 @@ func (l *wire) lose() {
 	<-w.ended
 }
 
-// claimed records that a worker received work.
+// claimed records that a worker has received work.
 func (l *wire) claimed() {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
@@ -113,7 +117,7 @@ func (l *wire) claimed() {
 	}
 }
 
-// poll asks the server for work, unless this worker may not receive any.
+// poll asks the server for work. If the worker may receive none, it waits until ctx ends.
 func poll[T any](ctx context.Context, l *wire, ask func(context.Context) ([]T, error)) ([]T, error) {
 	if l.dead.Load() || l.cut.Err() != nil {
 		<-ctx.Done()
@@ -218,7 +222,7 @@ func (l *wire) Release(ctx context.Context, r perdure.Release) error {
 	return err
 }
 
-// repeat delivers a call that is not a point of a plan.
+// repeat delivers a call at which no plan has a fate, twice if the plan says so.
 func repeat[T any](l *wire, call func() (T, error)) (answer T, err error) {
 	if l.dead.Load() {
 		return answer, errDead

@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Each fate has its effect on the worker: the function is entered again, and the commit is stored
-// before that or after it.
+// TestFates checks for each fate how often the function is entered, and how often it then finds a
+// checkpoint. It finds one if the commit was stored before the worker died or lost its lease.
 func TestFates(t *testing.T) {
 	entered, kept := 0, 0
 	s := Scenario{
@@ -45,7 +45,7 @@ func TestFates(t *testing.T) {
 		{plan{fate: dieBefore, at: 1}, 2, 0},
 		{plan{fate: dieAfter, at: 1}, 2, 1},
 		{plan{fate: dieBefore, at: 2}, 2, 1},
-		{plan{fate: dieAfter, at: 2}, 1, 0}, // it had ended
+		{plan{fate: dieAfter, at: 2}, 1, 0}, // the execution has ended
 		{plan{fate: loseBefore, at: 1, all: true}, 2, 0},
 		{plan{fate: loseForGood, at: 1, all: true}, 2, 0},
 		{plan{fate: loseBefore, at: 2, all: true}, 2, 1},
@@ -58,7 +58,8 @@ func TestFates(t *testing.T) {
 	}
 }
 
-// A call is delivered once or twice as planned, and the planned reply is returned.
+// TestTwice checks that send and repeat deliver a call once or twice, and return the reply that the
+// plan selects.
 func TestTwice(t *testing.T) {
 	for p, want := range map[plan][2]int{
 		{}:                         {1, 1},
@@ -82,7 +83,8 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// The checks detect a server that accepts a write after a lost lease.
+// TestStaleWriteIsFound checks that a write that the server accepts after a lost lease is a fault
+// of the run.
 func TestStaleWriteIsFound(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		for _, test := range []struct {
@@ -112,7 +114,8 @@ type someAttempt struct {
 
 func (a someAttempt) Task() *perdure.Task { return a.task }
 
-// The checks detect a task that runs after its result was stored.
+// TestSecondRunIsFound checks that a run of a task whose result is stored is a fault of the run. A
+// run after a failure is not.
 func TestSecondRunIsFound(t *testing.T) {
 	w := &world{
 		ran: map[string]int{}, finished: map[uuid.UUID]bool{}, failed: map[uuid.UUID]map[uuid.UUID]bool{},
@@ -138,7 +141,8 @@ func TestSecondRunIsFound(t *testing.T) {
 	}
 }
 
-// A comparison ignores ids and nothing else.
+// TestDifferences checks that different finds a difference in each part of an outcome that is
+// compared, and ignores Elapsed, Commits and Ran.
 func TestDifferences(t *testing.T) {
 	base := func() Outcome {
 		return Outcome{

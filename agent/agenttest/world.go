@@ -25,49 +25,52 @@ import (
 
 const (
 	org = "default"
-	// lease is long, so that days of virtual time need few renewals. A run takes a lease explicitly
-	// if it is to be lost.
+	// lease is long, so that days of virtual time need few renewals. A run ends leases explicitly
+	// if they are to be lost.
 	lease = time.Hour
-	// restart is the time until another worker replaces a dead one. latency is the time of a call,
-	// so that two reads of the clock differ.
+	// restart is the time until another worker replaces a dead one. latency is the time that a call
+	// takes, so that the clock shows different times before and after it.
 	restart = time.Second
 	latency = time.Millisecond
-	// never is longer than any run.
+	// never is longer than any run. The workers' polls wait for this time.
 	never = 1 << 62
 )
 
-// world is one run: a server, its workers, and records of what they did.
+// world is one run of a scenario: a server, its workers, and what they did.
 type world struct {
 	Scenario
 	plan   plan
 	parked int
 	core   *server.Core
 	begun  time.Time
-	id     uuid.UUID // of the execution
+	id     uuid.UUID // id of the execution
 	script string    // folder of the model's script
-	files  string    // folder that tools work in
+	files  string    // folder in which tools work
 	ended  chan struct{}
 	poked  chan struct{}
-	group  sync.WaitGroup // workers, and the goroutine that replaces one
+	group  sync.WaitGroup // workers, and the goroutines that replace dead ones
 
-	mu       sync.Mutex // guards the fields below
-	stops    []context.CancelFunc
-	closing  bool
-	commits  int
-	writes   int  // number of writes that count for the plan
-	met      bool // the run reached the plan's point
-	what     string
-	taken    chan struct{} // closed when another worker has claimed the lost work; nil if nothing was lost
+	mu      sync.Mutex // guards the fields below
+	stops   []context.CancelFunc
+	closing bool
+	commits int
+	writes  int  // number of writes that count for plan.at
+	met     bool // whether the run has reached the point of the plan
+	what    string
+	// taken is closed when another worker has claimed the lost work. It is nil if no lease was
+	// lost.
+	taken    chan struct{}
 	kinds    map[uuid.UUID]string
-	finished map[uuid.UUID]bool               // tasks whose result is stored
-	failed   map[uuid.UUID]map[uuid.UUID]bool // by task, the claims of attempts whose failure is stored
-	ran      map[string]int
-	signals  []string // ids, in the order taken
-	faults   []string
+	finished map[uuid.UUID]bool // tasks whose result is stored
+	// failed contains, by task, the claim ids of attempts whose failure is stored.
+	failed  map[uuid.UUID]map[uuid.UUID]bool
+	ran     map[string]int
+	signals []string // ids of the taken signals, in order
+	faults  []string
 }
 
-// emptyStore returns the file of an empty store. It is created once, outside of any bubble, because
-// the migrations of its tables take longer than most runs.
+// emptyStore returns the file of an empty store. It is created once per process, outside of any
+// bubble, because creating its tables takes longer than most runs.
 var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "agenttest")
 	if err != nil {
@@ -84,7 +87,8 @@ var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	return blank, errors.Join(err, os.RemoveAll(dir))
 })
 
-// newWorld opens a server in the bubble. The scenario must have its defaults set.
+// newWorld opens a server with the store blank, in the bubble. The caller has set the defaults of
+// the scenario.
 func newWorld(t *testing.T, s Scenario, p plan, parked int, blank []byte) (*world, error) {
 	w := &world{
 		Scenario: s, plan: p, parked: parked, begun: time.Now(),
@@ -109,7 +113,7 @@ func newWorld(t *testing.T, s Scenario, p plan, parked int, blank []byte) (*worl
 
 func (w *world) isReact() bool { return w.Agent.Run == nil }
 
-// work starts a worker and waits until the server knows its kinds.
+// work starts a worker and waits until the server knows its kinds. After close, it does nothing.
 func (w *world) work() error {
 	ctx, stop := context.WithCancel(context.Background())
 	line := &wire{Dispatch: w.core.Dispatch(org), w: w, stop: stop}
@@ -141,7 +145,7 @@ func (w *world) work() error {
 	}
 }
 
-// code returns the agent and the tasks that a worker runs.
+// code returns the agent and the tasks that workers run.
 func (w *world) code() (agent.Definition, []agent.TaskDefinition) {
 	if !w.isReact() {
 		return w.Agent, w.Tasks
@@ -155,7 +159,8 @@ func (w *world) code() (agent.Definition, []agent.TaskDefinition) {
 	return react.Agent(c), append(react.Tasks(c), w.Tasks...)
 }
 
-// watched counts a task's runs, and records a run that must not happen.
+// watched returns d with a Run that counts its calls, and records a fault if the task's result is
+// stored already.
 func (w *world) watched(d agent.TaskDefinition) agent.TaskDefinition {
 	run := d.Run
 	d.Run = func(ctx agent.TaskContext, input json.RawMessage) (json.RawMessage, error) {
@@ -201,8 +206,8 @@ func (w *world) start(ctx context.Context) error {
 	return nil
 }
 
-// replace starts another worker after one has died, as a process restart does. It takes back the
-// dead worker's leases.
+// replace starts another worker after restart, because one has died. It also ends the leases of the
+// dead worker, as the restart of a process does.
 func (w *world) replace() {
 	w.group.Go(func() {
 		time.Sleep(restart)
@@ -212,7 +217,7 @@ func (w *world) replace() {
 	})
 }
 
-// poke notifies the run that something may have changed.
+// poke notifies live that something may have changed.
 func (w *world) poke() {
 	select {
 	case w.poked <- struct{}{}:
@@ -220,7 +225,7 @@ func (w *world) poke() {
 	}
 }
 
-// note records an error of the run itself.
+// note records err as a fault of the run, unless it is nil.
 func (w *world) note(err error) {
 	if err == nil {
 		return
@@ -230,7 +235,7 @@ func (w *world) note(err error) {
 	w.faults = append(w.faults, err.Error())
 }
 
-// close ends every worker, and the server.
+// close stops all workers, waits for their end, and closes the server.
 func (w *world) close() error {
 	w.mu.Lock()
 	w.closing = true

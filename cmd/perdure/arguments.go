@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// secretArguments are flags whose values are secrets, or URLs that may contain one.
+// secretArguments are the flags whose values are secrets, or URLs that may contain a secret.
 var secretArguments = []string{"--key", "--store", "--nats"}
 
 // takeArguments returns the arguments of this process. It overwrites the secrets among them in
@@ -25,7 +25,7 @@ func takeArguments() []string {
 	return args[1:]
 }
 
-// secretParts returns the secret ends of arguments by the argument's index.
+// secretParts returns the secret at the end of each argument that has one, by the argument's index.
 func secretParts(args []string) map[int]string {
 	parts := map[int]string{}
 	for i, arg := range args {

@@ -9,14 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/notify/notifytest"
 	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/internal/store/postgres/cluster"
 )
 
-// Two servers share a database: a worker of one runs a run that was started at the other, and both
-// show it to its end.
+// Two servers share a database. A worker of one server executes a run that was started at the other
+// server, and both servers report its end.
 func TestTwoServersOneDatabase(t *testing.T) {
+	longtest.Skip(t, "PostgreSQL")
 	dir, store := t.TempDir(), opentest.URL(t)
 	write(t, dir, "s", "turn\n  call bash {\"command\": \"echo over there\"}\nturn\n  text Done.\n")
 	launch(t, dir, "migrate", "--store", store).wantEnd(0, "already")
@@ -41,9 +43,10 @@ func TestTwoServersOneDatabase(t *testing.T) {
 	}
 }
 
-// Servers with a shared database start without NATS, report its absence, and are ready. They use
-// NATS when it becomes available.
-func TestServersFindNATSWhenItComes(t *testing.T) {
+// Servers with a shared database start without NATS, report that hints are missing, and are ready.
+// They connect to NATS when it starts.
+func TestServersConnectToNATSWhenItStarts(t *testing.T) {
+	longtest.Skip(t, "PostgreSQL")
 	dir, store, nats := t.TempDir(), opentest.URL(t), notifytest.NewNATS(t)
 	nats.Stop()
 	write(t, dir, "s", "turn\n  text Done.\n")
@@ -94,7 +97,8 @@ func wantReady(t *testing.T, addr, want string) {
 	}
 }
 
-func TestNATSThatIsNone(t *testing.T) {
+func TestInvalidNATSAddressIsRefused(t *testing.T) {
+	longtest.Skip(t, "PostgreSQL")
 	dir, store := t.TempDir(), opentest.URL(t)
 	launch(t, dir, "server", "--nats", "nats://127.0.0.1").wantEnd(2, "postgres://")
 	launch(t, dir, "server", "--store", store, "--nats", "http://me:topsecret@127.0.0.1").wantEnd(2, "nats://")
@@ -102,7 +106,7 @@ func TestNATSThatIsNone(t *testing.T) {
 	launch(t, dir, "server", "--store", store, "--nats", "nats://127.0.0.1", "--nats-creds", "nowhere").wantEnd(2, "nowhere")
 }
 
-func TestDatabaseThatIsNone(t *testing.T) {
+func TestInvalidDatabaseIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	launch(t, dir, "migrate").wantEnd(2, "--store")
 	launch(t, dir, "server", "--store", "mysql://root:secret@db/x").wantEnd(2, "postgres://")
@@ -110,9 +114,10 @@ func TestDatabaseThatIsNone(t *testing.T) {
 	p.wantEnd(1, "cannot be reached")
 }
 
-// A database with fsync off is refused with advice. If it is allowed, the server reports it while
-// it runs.
-func TestADatabaseWithASettingOff(t *testing.T) {
+// A database with fsync off is refused with advice. If --store-allow-off permits it, the server
+// reports it in /readyz and in a metric.
+func TestDatabaseWithASettingOffIsRefused(t *testing.T) {
+	longtest.Skip(t, "PostgreSQL")
 	dir := t.TempDir()
 	c, err := cluster.Start()
 	if err != nil {

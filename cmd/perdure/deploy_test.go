@@ -11,13 +11,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v4"
 )
 
 const deployed = "../../"
 
-// composed is the part of compose.yaml that the tests understand. New members must be added here.
+// composed holds the members of compose.yaml that the tests know. A new member must be added here.
 type composed struct {
 	Name     string             `yaml:"name"`
 	Services map[string]service `yaml:"services"`
@@ -74,7 +76,7 @@ type networkNames map[string]struct {
 	Address string `yaml:"ipv4_address"`
 }
 
-// UnmarshalYAML also accepts a list of names.
+// UnmarshalYAML decodes a mapping of networks, or a list of their names.
 func (n *networkNames) UnmarshalYAML(node *yaml.Node) error {
 	*n = networkNames{}
 	if node.Kind != yaml.SequenceNode {
@@ -111,7 +113,7 @@ func composition(t *testing.T) composed {
 // belongs to a flag of that command.
 func wantCommand(t *testing.T, where string, args []string, variables map[string]string) {
 	t.Helper()
-	root := (&app{stdin: os.Stdin, stdout: newScreen(os.Stdout), stderr: newScreen(os.Stderr)}).root()
+	root := newRootCommand((&setup.App{Streams: terminal.Streams{Stdin: os.Stdin, Stdout: terminal.NewScreen(os.Stdout), Stderr: terminal.NewScreen(os.Stderr)}}))
 	cmd, rest, err := root.Find(args)
 	if err != nil || cmd == root {
 		t.Errorf("%s: %v is no command: %v", where, args, err)
@@ -126,7 +128,7 @@ func wantCommand(t *testing.T, where string, args []string, variables map[string
 	}
 	known := map[string]bool{"PERDURE_SCRIPTED_JOURNAL": true}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		name := variableOf(f)
+		name := setup.VariableOf(f)
 		known[name], known[name+"_FILE"] = true, true
 	})
 	for name := range variables {
@@ -138,8 +140,8 @@ func wantCommand(t *testing.T, where string, args []string, variables map[string
 
 var variable = regexp.MustCompile(`\$\{(\w+)`)
 
-// compose.yaml contains only members that Compose and this program know. Services, conditions,
-// volumes and variables are consistent, and each command line is valid.
+// compose.yaml contains only members that the tests know. Services, conditions, volumes and
+// variables are consistent, and each command line is valid.
 func TestComposeFitsTheProgram(t *testing.T) {
 	c := composition(t)
 	for _, want := range []string{"postgres", "nats", "migrate", "keys", "server-1", "server-2", "worker-1", "worker-2"} {
@@ -190,9 +192,10 @@ func TestComposeFitsTheProgram(t *testing.T) {
 	}
 }
 
-// Services have no privileges and limited resources. The network of the tools contains only the
-// servers' port for workers. No password is on a command line.
-func TestComposeIsFenced(t *testing.T) {
+// Services cannot gain privileges, and those that restart have limits of processes and memory.
+// Workers are only in the network work, in which the servers offer only their port for workers. No
+// password is on a command line.
+func TestComposeServicesAreConfined(t *testing.T) {
 	c := composition(t)
 	for name, s := range c.Services {
 		if !slices.Contains(s.SecurityOpt, "no-new-privileges:true") {
@@ -247,8 +250,8 @@ func TestComposeIsFenced(t *testing.T) {
 	}
 }
 
-// The images have the targets that compose.yaml builds, run as an unprivileged user, and start
-// valid command lines.
+// The Dockerfile has the targets that compose.yaml builds. Two images run as an unprivileged user,
+// each CMD is a valid command line, and the version of Go is that of go.mod.
 func TestDockerfileFitsTheProgram(t *testing.T) {
 	raw, err := os.ReadFile(deployed + "Dockerfile")
 	if err != nil {
@@ -279,7 +282,7 @@ func TestDockerfileFitsTheProgram(t *testing.T) {
 	}
 }
 
-// variables reads a file of environment variables.
+// variables returns the variables that a file of NAME=value lines sets.
 func variables(t *testing.T, file string) map[string]string {
 	t.Helper()
 	f, err := os.Open(deployed + file)
@@ -297,8 +300,8 @@ func variables(t *testing.T, file string) map[string]string {
 	return all
 }
 
-// The systemd units start valid command lines with variables that belong to flags. If systemd is
-// installed, it reports no problems.
+// The systemd units start valid command lines, and their example variables belong to flags. If
+// systemd is installed, systemd-analyze reports no problems.
 func TestUnitsFitTheProgram(t *testing.T) {
 	program, err := exec.LookPath("perdure")
 	if err != nil {
@@ -327,7 +330,8 @@ func TestUnitsFitTheProgram(t *testing.T) {
 	}
 }
 
-// environment replaces the composition's values with those of this machine.
+// environment returns the PERDURE_ variables of a service, with the values that here replaces, for
+// the data directory dir.
 func environment(s service, here *strings.Replacer, dir string) []string {
 	env := []string{"PERDURE_DATA=" + dir, "PERDURE_SCRIPTS=" + filepath.Dir(dir)}
 	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
@@ -338,7 +342,7 @@ func environment(s service, here *strings.Replacer, dir string) []string {
 	return env
 }
 
-// The messages that the runbook quotes are messages of the program.
+// Each message that the runbook quotes occurs in the source of the program.
 func TestTheRunbookQuotesTheProgram(t *testing.T) {
 	raw, err := os.ReadFile(deployed + "docs/operations.md")
 	if err != nil {

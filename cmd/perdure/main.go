@@ -4,12 +4,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 	"github.com/perdure/perdure/tool"
 )
 
@@ -17,10 +18,6 @@ func main() {
 	tool.MaybeSandboxChild()
 	os.Exit(run(takeArguments()))
 }
-
-// errInterrupted is the cause of the context once the user or the system has requested the command
-// to stop.
-var errInterrupted = errors.New("interrupted")
 
 // run runs the program and returns its exit code. The first interrupt stops the command in order.
 // The second one kills it, as is the system's default.
@@ -36,21 +33,21 @@ func run(args []string) int {
 		select {
 		case <-signals:
 			signal.Stop(signals)
-			cancel(errInterrupted)
+			cancel(setup.ErrInterrupted)
 		case <-done:
 		}
 	}()
-	a := &app{stdin: os.Stdin, stdout: newScreen(os.Stdout), stderr: newScreen(os.Stderr)}
-	root := a.root()
+	a := &setup.App{Streams: terminal.Streams{Stdin: os.Stdin, Stdout: terminal.NewScreen(os.Stdout), Stderr: terminal.NewScreen(os.Stderr)}, Version: programVersion()}
+	root := newRootCommand(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	a.tracing.end()
+	a.Tracing.End()
 	if err == nil {
-		return exitOK
+		return setup.ExitOK
 	}
-	code := a.exitCode(err)
-	if text := a.errorText(err, code); text != "" {
-		fmt.Fprintln(a.stderr, text)
+	code := a.ExitCode(err)
+	if text := a.ErrorText(err, code); text != "" {
+		fmt.Fprintln(a.Stderr, text)
 	}
 	return code
 }

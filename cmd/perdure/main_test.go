@@ -25,12 +25,12 @@ func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){"perdure": main})
 }
 
-// tests cleans up after the tests.
+// tests runs the tests with postgrestest.Main.
 type tests struct{ *testing.M }
 
 func (t tests) Run() int { return postgrestest.Main(t.M) }
 
-// clean returns an environment without settings of this machine's user.
+// clean returns an environment for perdure without settings of this machine's user.
 func clean(dir string) []string {
 	env := []string{"HOME=" + dir, "PERDURE_DATA=" + filepath.Join(dir, "d"), "TMPDIR=" + os.TempDir()}
 	for _, name := range []string{"PATH", "GOCOVERDIR"} {

@@ -9,10 +9,11 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 )
 
-// tell runs a command to its end and returns its standard output.
-func tell(t *testing.T, dir string, args ...string) string {
+// outputOf runs a command to its end and returns its standard output.
+func outputOf(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("perdure", args...)
 	cmd.Dir, cmd.Env = dir, clean(dir)
@@ -45,7 +46,7 @@ func wantCode(t *testing.T, what string, err error, code perdure.Code) {
 	}
 }
 
-// eventuallyErr repeats a call until its error has the code.
+// eventuallyErr repeats a call until its error has the code; "" means no error.
 func eventuallyErr(t *testing.T, what string, code perdure.Code, call func() error) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -57,21 +58,21 @@ func eventuallyErr(t *testing.T, what string, code perdure.Code, call func() err
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: %v, want %q", what, err, code)
 		}
-		_ = pause(t.Context(), 20*time.Millisecond)
+		_ = connection.Pause(t.Context(), 20*time.Millisecond)
 	}
 }
 
-// Two customers use one server, each with its own keys and workers, through the command line only.
-// One of them is disabled and enabled again.
-func TestAnOrgIsACustomer(t *testing.T) {
+// Two orgs use one server with their own keys; orgs and keys are created on the command line. An
+// org's run is unknown to the other org. One org is disabled and enabled again.
+func TestOrgsOfOneServerAreSeparate(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text First.\nturn\n  text Second.\n")
 	s := serveDev(t, dir)
 	for _, org := range []string{"acme", "bolt"} {
-		tell(t, dir, "orgs", "create", org)
+		outputOf(t, dir, "orgs", "create", org)
 	}
 	key := func(org, role string) string {
-		return tell(t, dir, "keys", "create", "--org", org, "--role", role, role)
+		return outputOf(t, dir, "keys", "create", "--org", org, "--role", role, role)
 	}
 	acmeKey, boltKey := key("acme", "client"), key("bolt", "client")
 	worker := launch(t, dir, "worker", "--server", grpcOf(t, dir), "--key", key("acme", "worker"), "--data", dir+"/w")
@@ -107,7 +108,8 @@ func TestAnOrgIsACustomer(t *testing.T) {
 		wantCode(t, "an org enabled with a stored key", err, perdure.PermissionDenied)
 	}
 
-	// An open stream ends, and no key of the org can open another.
+	// Disabling the org ends its open stream. Requests with its key, and an operator's request in
+	// it, are refused.
 	ended := make(chan error, 1)
 	began := make(chan struct{}, 1)
 	go func() {
@@ -122,7 +124,7 @@ func TestAnOrgIsACustomer(t *testing.T) {
 		ended <- last
 	}()
 	<-began
-	tell(t, dir, "orgs", "disable", "acme")
+	outputOf(t, dir, "orgs", "disable", "acme")
 	wantCode(t, "the open stream", <-ended, perdure.PermissionDenied)
 	_, err = acme.ListPage(t.Context(), client.ExecutionFilter{}, client.PageOptions{})
 	wantCode(t, "a request of a disabled org", err, perdure.PermissionDenied)
@@ -132,8 +134,8 @@ func TestAnOrgIsACustomer(t *testing.T) {
 		t.Errorf("another org's: %v", err)
 	}
 
-	// The same keys, the same run and the same worker continue.
-	tell(t, dir, "orgs", "enable", "acme")
+	// After enabling, the same key works, and the same run continues with the same worker.
+	outputOf(t, dir, "orgs", "enable", "acme")
 	eventuallyErr(t, "the key again", "", waiting(perdure.StatusWaiting))
 	if _, err := acme.Signal(t.Context(), x.ID, client.UserMessage("go on")); err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func TestInterruptAndResume(t *testing.T) {
 	}
 }
 
-// A killed run continues in its original folder, wherever resume is called.
+// A killed run continues in its original folder, although resume is called in another one.
 func TestKillAndResumeElsewhere(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", strings.Replace(waiting, "It was interrupted.", "Cut off.\n    call bash {\"command\": \"pwd\"}", 1)+"turn\n  text End.\n")
@@ -66,8 +66,8 @@ func TestKillAndResumeElsewhere(t *testing.T) {
 	launch(t, dir, "resume", "last").wantEnd(0, "│ "+work, "End.")
 }
 
-// Two runs on one data directory do not disturb each other. The first process runs until the other
-// one has ended.
+// Two runs on one data directory both complete. The first process owns the directory and runs until
+// the other one has ended.
 func TestRunBesideRun(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", waiting)

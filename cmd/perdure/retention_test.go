@@ -1,6 +1,8 @@
 package main
 
-import "testing"
+import (
+	"testing"
+)
 
 // A flag changes only its own period, and reading changes nothing.
 func TestRetentionChangesWhatIsNamed(t *testing.T) {

@@ -19,8 +19,8 @@ func TestPublicURLIsChecked(t *testing.T) {
 func TestSessionsOnTheCommandLine(t *testing.T) {
 	dir := t.TempDir()
 	s := serveDev(t, dir)
-	key := tell(t, dir, "keys", "create", "--role", "client", "laptop")
-	if said := tell(t, dir, "sessions", "list"); said != "no sessions" {
+	key := outputOf(t, dir, "keys", "create", "--role", "client", "laptop")
+	if said := outputOf(t, dir, "sessions", "list"); said != "no sessions" {
 		t.Errorf("without sessions: %q", said)
 	}
 	res, err := s.http.Post(strings.TrimSuffix(s.url, "/api/orgs/default")+"/api/login", "application/json", strings.NewReader(`{"key":"`+key+`"}`))
@@ -34,11 +34,11 @@ func TestSessionsOnTheCommandLine(t *testing.T) {
 		t.Fatalf("sessions %+v", list.Items)
 	}
 	id := list.Items[0].ID.String()
-	if said := tell(t, dir, "sessions", "list"); !strings.Contains(said, id) || !strings.Contains(said, "laptop") || !strings.Contains(said, "Go-http-client") {
+	if said := outputOf(t, dir, "sessions", "list"); !strings.Contains(said, id) || !strings.Contains(said, "laptop") || !strings.Contains(said, "Go-http-client") {
 		t.Errorf("sessions list: %s", said)
 	}
 	launch(t, dir, "sessions", "revoke", "x").wantEnd(2, "sessions list")
-	if said := tell(t, dir, "sessions", "revoke", id); said != "session "+id+" of the key laptop has ended" {
+	if said := outputOf(t, dir, "sessions", "revoke", id); said != "session "+id+" of the key laptop has ended" {
 		t.Errorf("sessions revoke: %s", said)
 	}
 	launch(t, dir, "sessions", "revoke", id).wantEnd(1, "there is no session")

@@ -12,6 +12,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/llm/scripted"
 )
@@ -34,13 +36,13 @@ func calls(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// developed is perdure dev with a client for it.
-type developed struct {
+// devProcess is perdure dev with a client for it.
+type devProcess struct {
 	*program
 	*client.Client
 }
 
-func develop(t *testing.T, dir string, args ...string) developed {
+func startDev(t *testing.T, dir string, args ...string) devProcess {
 	t.Helper()
 	args = append([]string{"dev", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0"}, args...)
 	p := launchWith(t, dir, []string{"PERDURE_SCRIPTED_JOURNAL=" + filepath.Join(dir, "journal")}, args...)
@@ -51,12 +53,12 @@ func develop(t *testing.T, dir string, args ...string) developed {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	return developed{p, c}
+	return devProcess{p, c}
 }
 
 // read reads a log after a cursor up to the text, and returns the cursor there. It fails if the
 // server sends a reset.
-func (d developed) read(t *testing.T, id uuid.UUID, cursor, text string) (at string) {
+func (d devProcess) read(t *testing.T, id uuid.UUID, cursor, text string) (at string) {
 	t.Helper()
 	seen := ""
 	for e, err := range d.Follow(t.Context(), id, cursor) {
@@ -76,15 +78,15 @@ func (d developed) read(t *testing.T, id uuid.UUID, cursor, text string) (at str
 }
 
 // Runs of react agents are interrupted by a kill of their server and continue in PostgreSQL. No
-// model call with a stored answer is repeated, and the interrupted tool does not run again without
-// a request. A message wakes a waiting run, and a reader continues after the last event that it
-// received.
-func TestRunsGoOnInPostgreSQL(t *testing.T) {
+// model call with a stored answer is repeated, and the interrupted tool runs only once. A message
+// wakes a waiting run, and a reader continues after the last event that it received.
+func TestInterruptedRunsContinueInPostgreSQL(t *testing.T) {
+	longtest.Skip(t, "PostgreSQL")
 	dir, url := t.TempDir(), opentest.URL(t)
 	write(t, dir, "cut", strings.Replace(waiting, "echo here;", "echo ran >> ran; echo here;", 1))
 	write(t, dir, "chat", "turn\n  text First answer.\nturn\n  text Second answer.\n")
 	gate(t, dir, "gate")
-	one := develop(t, dir)
+	one := startDev(t, dir)
 	start := func(args ...string) uuid.UUID {
 		t.Helper()
 		return uuid.MustParse(strings.TrimSpace(launch(t, dir, append(append([]string{"run", "--detach"}, args...), "go")...).wantEnd(0)))
@@ -101,7 +103,7 @@ func TestRunsGoOnInPostgreSQL(t *testing.T) {
 	launch(t, dir, "store", "copy", "--to", url).wantEnd(0, "already")
 	launch(t, dir, "store", "check", "--store", url).wantEnd(0, "3 runs", "0 things are wrong")
 
-	two := develop(t, dir, "--store", url)
+	two := startDev(t, dir, "--store", url)
 	two.read(t, cut, cutAt, "It was interrupted.")
 	two.read(t, cut, cutAt, "agent.completed")
 	if _, err := two.Signal(t.Context(), chat, client.SignalRequest{Name: "userMessage", Value: json.RawMessage(`{"text":"more"}`)}); err != nil {
@@ -134,7 +136,7 @@ func TestRunsGoOnInPostgreSQL(t *testing.T) {
 
 func grpcOf(t *testing.T, dir string) string {
 	t.Helper()
-	o, err := readOwner(filepath.Join(dir, "d"))
+	o, err := connection.ReadOwner(filepath.Join(dir, "d"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,12 +153,12 @@ func tokenOf(t *testing.T, dir string) string {
 }
 
 // A backup is made while a server runs. The restored store has the contents of that time, and its
-// readers get a reset. The check finds no damage in either store, and finds damage that a disk has
-// caused.
+// readers get a reset. The check finds no damage in the store and in the backup, and finds a
+// changed text in a copy of the backup.
 func TestBackupCheckAndRestore(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text "+strings.Repeat("Hello. ", 20)+"\n")
-	one := develop(t, dir)
+	one := startDev(t, dir)
 	id := idIn(t, launch(t, dir, "run", "--model", "scripted/s", "go").wantEnd(0))
 	cursor := one.read(t, uuid.MustParse(id), "", "agent.completed")
 	launch(t, dir, "store", "backup", "backup.db").wantEnd(0, "the backup has")
@@ -170,7 +172,7 @@ func TestBackupCheckAndRestore(t *testing.T) {
 	launch(t, dir, "store", "restore", "backup.db").wantEnd(1, "there is a store")
 	launch(t, dir, "store", "restore", "--replace", "backup.db").wantEnd(0)
 
-	two := develop(t, dir)
+	two := startDev(t, dir)
 	page, err := two.Events(t.Context(), uuid.MustParse(id), cursor, 1)
 	if err != nil || page.Reset == nil || page.Reset.Reason != "epoch" {
 		t.Errorf("a reader from before goes on with %+v, %v", page, err)
@@ -196,7 +198,7 @@ func TestBackupCheckAndRestore(t *testing.T) {
 	}
 }
 
-func TestStoreCommandsThatAreNone(t *testing.T) {
+func TestInvalidStoreCommandsAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	launch(t, dir, "store", "backup", "x").wantEnd(1, "there is no store")
 	launch(t, dir, "store", "check").wantEnd(1, "there is no store")

@@ -4,20 +4,21 @@ import (
 	"fmt"
 	"runtime/debug"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/spf13/cobra"
 )
 
 // version is set by a release build: -ldflags "-X main.version=v1.2.3".
 var version string
 
-func (a *app) versionCommand() *cobra.Command {
+func newVersionCommand(a *setup.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version of this program",
 		Long: `Prints the version: that of the release, else that of the module as go install
 resolved it or the go command read it from git, else "dev".`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(a.stdout, programVersion())
+			_, err := fmt.Fprintln(a.Stdout, programVersion())
 			return err
 		},
 	}

@@ -126,8 +126,8 @@ func pastUser(rest []perdure.Message) []perdure.Message {
 	return rest
 }
 
-// turn removes an answer and the results of its calls from the messages. It returns nil if they are
-// wrong.
+// turn removes an answer and the results of its calls from the beginning of rest. It returns nil if
+// the answer is wrong, or if a result is missing.
 func (c *check) turn(rest []perdure.Message) []perdure.Message {
 	said, calls := rest[0], c.Script.Calls(c.turns)
 	rest = rest[1:]
@@ -162,7 +162,7 @@ const (
 	skipped     = "skipped"
 )
 
-// result checks a tool result. The result of a finished tool is stored unchanged; any other result
+// result checks a tool result. The result of a finished tool equals the script's. Any other result
 // says why there is none, and the log agrees.
 func (c *check) result(call Call, p perdure.Part, after []perdure.Message) {
 	text := strings.TrimSuffix(perdure.Content{Parts: p.Parts}.PlainText(), "\n")
@@ -191,8 +191,8 @@ func (c *check) result(call Call, p perdure.Part, after []perdure.Message) {
 	}
 }
 
-// effects checks that the effect of a finished tool happened once, that of an interrupted tool at
-// most once, and that of any other tool never.
+// effects checks the number of effects. The effect of a finished tool happened once, the effect of
+// an interrupted tool at most once, and the effect of a skipped tool never.
 func (c *check) effects() {
 	for name, how := range c.results {
 		for _, line := range []string{"begin-" + name, "end-" + name} {

@@ -90,13 +90,13 @@ func (p *playing) tool(id string, c Call, skip, interrupt bool) {
 	}}}})
 }
 
-func TestWhatWentWellIsNotWrong(t *testing.T) {
+func TestCorrectRunHasNoFindings(t *testing.T) {
 	if wrong := Check(played()); len(wrong) > 0 {
 		t.Error(strings.Join(wrong, "\n"))
 	}
 }
 
-// Every check can fail. Each case changes one thing of a correct run to a fault.
+// Check finds each of these faults. Each case changes one thing of a correct run.
 func TestEveryFaultIsFound(t *testing.T) {
 	first := func(r *Run, kind perdure.EventType) *Event {
 		return &r.Log[slices.IndexFunc(r.Log, func(e Event) bool { return e.Type == kind })]
@@ -151,7 +151,7 @@ func TestEveryFaultIsFound(t *testing.T) {
 	}
 }
 
-// second starts the task of call other for a call that already has a task.
+// second assigns the task of the call other to a call that already has a task.
 func (r *Run) second(call, other string) {
 	for i := range r.Log {
 		if r.Log[i].Call == other {
@@ -160,7 +160,7 @@ func (r *Run) second(call, other string) {
 	}
 }
 
-// The messages of one sender keep their order; those of two senders need not.
+// Check requires the order of the messages of one sender, but no order between two senders.
 func TestOrderOfSenders(t *testing.T) {
 	r := played()
 	r.Messages = slices.Insert(r.Messages, 8, perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Text("again")}}})
@@ -179,7 +179,7 @@ func TestOrderOfSenders(t *testing.T) {
 	}
 }
 
-// A takeover lasts from the kill to the first work of another worker.
+// A takeover lasts from the kill to the first later event of the run's work.
 func TestTakeovers(t *testing.T) {
 	at := func(seconds int) perdure.Time { return perdure.At(time.Unix(int64(seconds), 0)) }
 	runs := []Run{

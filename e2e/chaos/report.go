@@ -34,8 +34,8 @@ var progress = []perdure.EventType{
 	perdure.EventTaskStarted, perdure.EventTaskCompleted, perdure.EventCompleted,
 }
 
-// Takeovers returns, from the logs, when another worker continued with the work of each killed
-// worker. It skips runs that were cancelled before that.
+// Takeovers returns, for each run of a killed worker, the time from the kill to the run's next
+// progress in its log. It leaves out runs without later progress, such as cancelled ones.
 func Takeovers(kills []Kill, runs []Run) []Takeover {
 	byID := map[string]Run{}
 	for _, r := range runs {
@@ -59,6 +59,7 @@ type Report struct {
 	Seed      uint64        `json:"seed"`
 	Store     string        `json:"store"`
 	Servers   int           `json:"servers"`
+	Plain     []bool        `json:"plain"` // by server: without the store's optimizations
 	Workers   int           `json:"workers"`
 	Runs      int           `json:"runs"`
 	Turns     int           `json:"turns"`
@@ -127,7 +128,7 @@ func (r *Report) Table() string {
 	row := func(name, format string, args ...any) { fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
 	c := r.Counts
 	row("seed", "%d", r.Seed)
-	row("fleet", "%d servers, %d workers, %s, leases of %s", r.Servers, r.Workers, r.Store, r.Lease)
+	row("fleet", "%d servers (%d plain), %d workers, %s, leases of %s", r.Servers, r.plain(), r.Workers, r.Store, r.Lease)
 	row("load", "%d runs of %d turns in %s", r.Runs, r.Turns, r.Took.Round(time.Second))
 	row("faults", "%s", r.faults())
 	row("events", "%d, read by %d readers that reconnected %d times", c.Events, c.Readers, c.Reconnects)
@@ -138,6 +139,16 @@ func (r *Report) Table() string {
 	row("wrong", "%d", len(r.Wrong))
 	_ = w.Flush() // a write to a Builder never fails
 	return out.String()
+}
+
+// plain returns the number of servers whose stores ran without optimizations.
+func (r *Report) plain() (n int) {
+	for _, is := range r.Plain {
+		if is {
+			n++
+		}
+	}
+	return n
 }
 
 // faults returns the number of faults of each kind.

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Script is the conversation of one agent: Turns with tools, then a final one, then one for each
-// late message.
+// Script is the scripted conversation of one agent. It has Turns turns with tool calls, then one
+// turn with only text, and then one turn with only text for each late message.
 type Script struct {
-	Name  string // of the file that the scripted provider plays
+	Name  string // name of the file with the script, for the scripted provider
 	Run   int
 	Turns int
 	Late  int // maximum number of late messages
@@ -39,8 +39,9 @@ func (s Script) Says(turn int) string {
 	return fmt.Sprintf("Run %d has heard that in turn %d.", s.Run, turn)
 }
 
-// Calls returns the tool calls of a turn. One has an effect. Most turns have another call: one with
-// an effect, one that reads, or one that writes a file.
+// Calls returns the tool calls of a turn, counted from 1; nil after Turns turns. Each turn has a
+// call with an effect. Three of four turns have a second call, which reads a file, has another
+// effect, or searches a file.
 func (s Script) Calls(turn int) []Call {
 	if turn > s.Turns {
 		return nil
@@ -63,7 +64,7 @@ const Shared = "in the hay\nthe needle\nand more hay\n"
 // numbered is Shared in the format of read-file.
 const numbered = "     1\tin the hay\n     2\tthe needle\n     3\tand more hay"
 
-// Effects returns the file to which a run's tools append lines.
+// Effects returns the name of the file to which the run's tools append a line for each effect.
 func (s Script) Effects() string { return fmt.Sprintf("effects/%d.txt", s.Run) }
 
 func (s Script) effect(turn, n int) Call {

@@ -36,7 +36,7 @@ async function keeping(client, spec) {
   return {};
 }
 
-/** Prompts, each with its loop of tools. */
+/** Sends prompts, each with its tool loop. */
 async function talk(spec, fetch, over) {
   const client = clientOf(spec, fetch);
   const runner = over ?? runnerOf(client);
@@ -70,7 +70,7 @@ async function structured(spec) {
   return { object: result.finalOutput };
 }
 
-/** The client leaves; what it left is cancelled by its id. */
+/** Disconnects the client during a response, then cancels the response by its id. */
 async function cancel(spec) {
   const abort = new AbortController();
   const agent = new Agent({ name: "assistant", model: spec.model });
@@ -94,7 +94,7 @@ async function cancel(spec) {
 
 const cut = (spec) => cutEverywhere(spec, (at, count) => talk(at, resuming(at, count)));
 
-/** The talk over the client's own WebSocket transport. */
+/** Runs talk over the client's own WebSocket transport. */
 async function websocket(spec) {
   const provider = new OpenAIProvider({ openAIClient: clientOf(spec), useResponses: true, useResponsesWebSocket: true });
   const runner = new Runner({ modelProvider: provider, tracingDisabled: true });

@@ -13,7 +13,7 @@ const toolsOf = (weather) => ({
   }),
 });
 
-/** Runs to the end and gives what both ways of running give. */
+/** Runs to the end. Returns the members that generated and streamed results have in common. */
 async function run(spec, options) {
   if (!spec.stream) return generateText({ maxRetries: 0, ...options });
   let failure;
@@ -38,7 +38,7 @@ async function keeping(spec) {
   return {};
 }
 
-/** Prompts, each with its loop of tools. */
+/** Sends prompts, each with its tool loop. */
 async function talk(spec, fetch) {
   const weather = new Weather();
   const openai = await keeping(spec);
@@ -72,7 +72,7 @@ async function structured(spec) {
   return { object: answer.output };
 }
 
-/** The client leaves; what it left is cancelled by its id. */
+/** Disconnects the client during a response, then cancels the response by its id. */
 async function cancel(spec) {
   const abort = new AbortController();
   const aborted = [];

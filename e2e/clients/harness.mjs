@@ -1,16 +1,16 @@
-// Runs the cases of one client. The argument is a JSON array of cases; each one
-// prints a line of JSON: its name and what the client saw, or its error.
+// Runs the cases of one client. The argument is a JSON array of cases. Each case prints a line
+// of JSON with its name and the client's observations, or its error.
 
-/** How many rounds of tools a loop may have before it counts as endless. */
+/** The number of rounds after which a tool loop counts as endless. */
 export const maxRounds = 12;
 
-/** Bounds the search for the place behind every stream's end. */
+/** Bounds the search for a cut position after the end of every stream. */
 const maxCuts = 200;
 
-/** How long a case may take, in milliseconds; only one that hangs takes so long. */
+/** The time limit of a case in milliseconds. Only a case that hangs reaches it. */
 const patience = (spec) => spec.kind === "cut" ? 120_000 : 30_000;
 
-/** A tool that runs at the client, and what it was called with. */
+/** A tool that runs in the client. It records its arguments. */
 export class Weather {
   ran = [];
   description = "The weather of a city.";
@@ -23,7 +23,7 @@ export class Weather {
   }
 }
 
-/** Calls the REST endpoint itself, for what a client has no method for. */
+/** Calls the REST endpoint directly, for requests for which a client has no method. */
 export async function raw(spec, method, path, body) {
   const answer = await fetch(`${spec.url}${path}`, {
     method, headers: { authorization: `Bearer ${spec.key}`, "content-type": "application/json" },
@@ -35,9 +35,8 @@ export async function raw(spec, method, path, body) {
 }
 
 /**
- * A fetch that reads a stream on where it broke off, by the id of its response
- * and the number of its last event. So a client without a resumption of its own
- * sees one whole stream.
+ * Returns a fetch that resumes a broken stream, by the id of its response and the number of its
+ * last event. A client without its own resumption then sees one whole stream.
  */
 export function resuming(spec, count) {
   return async (input, init) => {
@@ -64,7 +63,7 @@ async function* whole(spec, body, count) {
   }
 }
 
-/** Notes where a stream stands. */
+/** Records the position of a stream. */
 function note(at, data) {
   if (data === "[DONE]") at.ended = true;
   if (!data?.startsWith("{")) return;
@@ -81,7 +80,10 @@ async function readOn(spec, at) {
   return next.body;
 }
 
-/** Has the talk once for each place where its streams can be cut; count is for it to call when it reads one on. */
+/**
+ * Runs talk once for each position at which its streams can be cut. talk calls count when it
+ * resumes a stream.
+ */
 export async function cutEverywhere(spec, talk) {
   const cuts = [];
   for (let n = 1, resumed = 1; resumed > 0 && n <= maxCuts; n++) {
@@ -95,7 +97,7 @@ export async function cutEverywhere(spec, talk) {
   return { cuts };
 }
 
-/** The whole frames of a stream of server-sent events. */
+/** Yields the complete frames of a stream of server-sent events. */
 async function* frames(body) {
   let rest = "";
   for await (const text of body.pipeThrough(new TextDecoderStream())) {
@@ -121,7 +123,7 @@ function within(spec, promise) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-/** Runs the cases by the functions of a client. */
+/** Runs the cases with the functions of a client. */
 export async function drive(kinds) {
   for (const spec of JSON.parse(process.argv.at(-1))) {
     let seen;

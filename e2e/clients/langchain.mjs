@@ -14,7 +14,7 @@ const toolOf = (weather) => tool((input) => weather.run(input), {
   name: "get_weather", description: weather.description, schema: z.object({ city: z.string() }),
 });
 
-/** Runs an agent and gives the messages at its end. */
+/** Runs an agent and returns its final messages. */
 async function run(spec, agent, messages) {
   const config = { recursionLimit: 2 * maxRounds };
   if (!spec.stream) return (await agent.invoke({ messages }, config)).messages;
@@ -25,7 +25,7 @@ async function run(spec, agent, messages) {
   return state.messages;
 }
 
-/** Prompts to the agent, which sends its whole history. */
+/** Sends prompts to the agent, which sends its whole history each time. */
 async function whole(spec, fetch) {
   const weather = new Weather();
   const stateless = spec.mode === "stateless" ? { zdrEnabled: true, modelKwargs: { include: ["reasoning.encrypted_content"] } } : {};
@@ -39,7 +39,7 @@ async function whole(spec, fetch) {
   return { texts, ran: weather.ran };
 }
 
-/** Prompts to the model alone, each of which says what it follows. */
+/** Sends prompts to the model alone. Each prompt names the previous response. */
 async function chained(spec) {
   const weather = new Weather();
   const more = spec.mode === "conversation" ? { modelKwargs: { conversation: (await raw(spec, "POST", "/conversations", {})).id } } : {};
@@ -69,7 +69,7 @@ async function image(spec) {
   return { texts: [answer.text] };
 }
 
-/** The agent's own structured answer. */
+/** Requests structured output with the agent's own option. */
 async function structured(spec) {
   const schema = z.object({ city: z.string(), sunny: z.boolean() });
   const agent = createAgent({ model: modelOf(spec), tools: [], responseFormat: providerStrategy(schema) });
@@ -77,7 +77,7 @@ async function structured(spec) {
   return { object: answer.structuredResponse };
 }
 
-/** The client leaves; what it left is cancelled by its id. */
+/** Disconnects the client during a response, then cancels the response by its id. */
 async function cancel(spec) {
   const abort = new AbortController();
   const aborted = [];

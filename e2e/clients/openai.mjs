@@ -11,7 +11,7 @@ const toolOf = (weather) => ({
   type: "function", name: "get_weather", description: weather.description, parameters: weather.parameters, strict: true,
 });
 
-/** What each way of keeping the conversation adds to a create. */
+/** Returns what each way of storing the conversation adds to a create request. */
 async function keeping(client, spec) {
   switch (spec.mode) {
     case "stateless":
@@ -27,7 +27,7 @@ const create = (client, stream, body) =>
 
 const textOf = (answer) => answer.output.filter((item) => item.type === "message").map((item) => item.content[0].text).join("");
 
-/** Prompts, each with its loop of tools; make creates a response. */
+/** Sends prompts, each with its tool loop. make creates a response. */
 async function talk(spec, make = (client, body) => create(client, spec.stream, body)) {
   const client = clientOf(spec);
   const weather = new Weather();
@@ -87,7 +87,7 @@ async function cancel(spec) {
   return { status: (await cancelled).status, end: end.response.status };
 }
 
-/** A stream that breaks off, which the client itself reads on. */
+/** Reads a stream that breaks off and that the client itself resumes. */
 async function resumed(client, body, count) {
   const events = [];
   try {
@@ -107,7 +107,9 @@ async function resumed(client, body, count) {
 
 const cut = (spec) => cutEverywhere(spec, (at, count) => talk(at, (client, body) => resumed(client, body, count)));
 
-/** The talk over one WebSocket. In stateless mode the chain lives in the connection. */
+/**
+ * Runs talk over one WebSocket. In stateless mode, the connection holds the chain of responses.
+ */
 async function websocket(spec) {
   const { ResponsesWS } = await import(`${process.argv[2]}/resources/responses/ws`);
   const ws = new ResponsesWS(clientOf(spec));

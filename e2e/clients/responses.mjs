@@ -1,5 +1,5 @@
-// Drives /v1/responses with the official client. OPENAI_BASE_URL and
-// OPENAI_API_KEY say where; the arguments say what.
+// Drives /v1/responses with the official client. OPENAI_BASE_URL and OPENAI_API_KEY select the
+// server; the arguments select the case.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import OpenAI from "openai6";
@@ -18,7 +18,10 @@ async function all(stream) {
   return events;
 }
 
-/** The stream of a response from every event on is the rest of the whole. */
+/**
+ * Checks that the stream of a response after each of its events is the rest of the whole
+ * stream.
+ */
 async function cutEverywhere(id, whole) {
   whole.forEach((event, i) => assert.equal(event.sequence_number, i));
   for (let i = 0; i < whole.length; i++) {
@@ -139,11 +142,11 @@ const suite = {
 };
 
 const commands = {
-  /** Fails while there is no such model. */
+  /** Fails if the model does not exist. */
   async model(name) {
     await client.models.retrieve(name);
   },
-  /** Everything that needs no restart. */
+  /** Runs all cases that need no restart. */
   async suite() {
     for (const [name, test] of Object.entries(suite)) {
       try {
@@ -153,7 +156,7 @@ const commands = {
       }
     }
   },
-  /** Begins a response in background, reads some of its events and leaves. */
+  /** Begins a response in background, reads some of its events and disconnects. */
   async begin(file, count) {
     const events = [];
     const stream = await client.responses.create({ model: "scripted/slow", input: "hi", background: true, stream: true });
@@ -164,7 +167,10 @@ const commands = {
     writeFileSync(file, JSON.stringify(events));
     console.log(events[0].response.id);
   },
-  /** Reads on. What was read before and the rest are the whole; exactly, unless a model call was made again. */
+  /**
+   * Resumes reading and checks that both parts form the whole stream. Without exactly, a model
+   * call may have been repeated.
+   */
   async end(file, exactly) {
     const before = JSON.parse(readFileSync(file, "utf8"));
     const id = before[0].response.id;

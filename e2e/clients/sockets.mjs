@@ -1,5 +1,5 @@
 // Drives the WebSocket of /v1/responses with the official clients. OPENAI_BASE_URL and
-// OPENAI_API_KEY say where.
+// OPENAI_API_KEY select the server.
 import assert from "node:assert/strict";
 import OpenAI7 from "openai";
 import { ResponsesWS as WS7 } from "openai/resources/responses/ws";
@@ -27,7 +27,7 @@ class Talk {
     while (this.events.length === 0) await new Promise((resolve) => (this.wake = resolve));
     return this.events.shift();
   }
-  /** The events of one turn. */
+  /** Returns the events of one turn. */
   async turn(members) {
     if (members) this.send(members);
     const all = [];

@@ -1,4 +1,4 @@
-// The suite knows no keys: every request of it to the server carries one.
+// The suite does not support keys, so each of its requests to the server gets one here.
 const plain = globalThis.fetch
 
 globalThis.fetch = (input, init) => {

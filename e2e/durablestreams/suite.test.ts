@@ -1,4 +1,4 @@
 import { runConformanceTests } from '@durable-streams/server-conformance-tests'
 
-// Where the server is comes from the test that starts it.
+// The Go test that starts the server sets its URL.
 runConformanceTests({ baseUrl: process.env.PERDURE_URL!, subscriptions: true })

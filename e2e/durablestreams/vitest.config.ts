@@ -5,8 +5,8 @@ export default defineConfig({
     include: ['suite.test.ts'],
     setupFiles: ['setup.ts'],
     testTimeout: 60_000,
-    // Some tests of the suite give up reading after a second or two, which a busy
-    // machine may need for itself.
+    // Some tests of the suite stop reading after one or two seconds, which can be too short on
+    // a busy machine.
     retry: 2,
   },
 })

@@ -17,8 +17,8 @@ from urllib.parse import urlencode, urlsplit
 SILENCE = 45  # seconds
 
 
-# The connection was lost; something before what came is missing; the position did
-# not fit the log; trying again would not help.
+# Cut: the connection was lost. Gap: an earlier record is missing. Stale: the position does not
+# match the log. Refused: a retry would not help.
 Cut, Gap, Stale, Refused = (type(name, (Exception,), {}) for name in ("Cut", "Gap", "Stale", "Refused"))
 
 

@@ -40,8 +40,8 @@ var lookUp = tool.Tool{
 	Run: func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text(body(1 << 10)), nil },
 }
 
-// body returns a random text of the length. It has 6 random bits per character, so it cannot be
-// compressed.
+// body returns a random text of n characters. Each has 6 random bits, so the text cannot be
+// compressed below three quarters.
 func body(n int) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	text := make([]byte, (n+7)&^7)
@@ -60,8 +60,8 @@ type echo struct {
 	Body string `json:"body"`
 }
 
-// stepsInput requests steps and then tasks, one after another. If there are Gates, the agent passes
-// the gates "steps" and "tasks" before each group, and reaches "done" after each.
+// stepsInput requests steps and then tasks, one after another. If Gates is set, the agent waits at
+// the gates "steps" and "tasks" before each group, and counts as arrived at "done" after each.
 type stepsInput struct {
 	Steps int    `json:"steps"`
 	Tasks int    `json:"tasks"`

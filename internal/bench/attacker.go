@@ -28,7 +28,7 @@ type attack struct {
 	do     func(ctx context.Context, a *attacker) error
 }
 
-// attacker is the hostile org.
+// attacker is the process of the hostile org.
 type attacker struct {
 	orgSpec
 	http   *http.Client
@@ -41,7 +41,7 @@ type attacker struct {
 	number int // number of created objects
 }
 
-// attackCounts are the results of attacks since the last query of the counts.
+// attackCounts contains the results of attacks since the last "counts" question.
 type attackCounts struct {
 	For     time.Duration
 	Since   time.Time
@@ -137,7 +137,7 @@ func (a *attacker) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// again repeats one attack until ctx ends. It continues after refusals.
+// again repeats one attack until ctx ends. A refusal does not end it.
 func (a *attacker) again(ctx context.Context, name string) {
 	for ctx.Err() == nil {
 		err := attacks[name].do(ctx, a)

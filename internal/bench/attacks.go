@@ -16,11 +16,12 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// checkedKind is a kind whose inputs are as expensive to check as the limits allow.
+// checkedKind is a kind with a schema for which inputs are as expensive to check as the limits
+// allow.
 const checkedKind = "hostile-checked"
 
-// attacks are the most expensive requests that an org with an admin key may make. Many of each run
-// at once.
+// attacks contains the most expensive requests that an org with an admin key can send. atOnce is
+// the number of requests of one attack that run concurrently.
 var attacks = map[string]attack{
 	"starts":   {32, start},
 	"signals":  {32, noise},
@@ -37,7 +38,8 @@ var attacks = map[string]attack{
 	"prunes":   {2, prune},
 }
 
-// waiter returns a worker that claims all started executions, which then wait.
+// waiter returns a worker that claims the executions of start. Their agent waits for a signal that
+// is never sent.
 func (a *attacker) waiter() *worker.Worker {
 	w := worker.New(worker.Config{Dispatch: a.worker, Agents: 64, Tasks: 64, Parked: 10_000, Logger: slog.New(slog.DiscardHandler)})
 	w.RegisterAgent(agent.DefineFunc(waitKind, func(ctx agent.Context, _ struct{}) (string, error) {
@@ -47,7 +49,7 @@ func (a *attacker) waiter() *worker.Worker {
 	return w
 }
 
-// start starts an execution that a worker of the org claims and that then waits.
+// start starts an execution, which a worker of the org claims and suspends.
 func start(ctx context.Context, a *attacker) error {
 	_, err := a.api.Start(ctx, client.StartRequest{
 		Kind: waitKind, Input: json.RawMessage(`{}`), Metadata: json.RawMessage(fmt.Sprintf(`{"n":"%d"}`, a.next())),
@@ -69,12 +71,12 @@ func large(ctx context.Context, a *attacker) error {
 
 var big = fmt.Appendf(nil, `{"signalName":"noise","signalValue":%q}`, body(1<<20))
 
-// deep starts an execution with an input of 1 MiB and the maximum nesting.
+// deep starts an execution with an input of 1 MiB with deep nesting.
 func deep(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "POST", a.path(""), "application/json", deepStart)
 }
 
-// depth is the nesting of the values of such an input.
+// depth is the nesting depth of the values in that input.
 const depth = 900
 
 var deepStart = func() []byte {
@@ -82,14 +84,15 @@ var deepStart = func() []byte {
 	return fmt.Appendf(nil, `{"kind":%q,"queue":"nobody","input":[%s]}`, idleKind, strings.TrimSuffix(strings.Repeat(one+",", 1<<20/len(one)), ","))
 }()
 
-// upload uploads 1 MiB that no commit refers to.
+// upload uploads 1 MiB that no commit uses.
 func upload(ctx context.Context, a *attacker) error {
 	content := big[len(`{"signalName":"noise","signalValue":`) : len(big)-1]
 	_, err := a.api.PutContent(ctx, a.target, int64(len(content)), bytes.NewReader(content))
 	return err
 }
 
-// search searches for a text that no execution has, so that all are examined.
+// search searches for a text or metadata that no execution has, so that the search reads all
+// executions.
 func search(ctx context.Context, a *attacker) error {
 	query := "?limit=1000&q=nowhere"
 	if a.next()%2 == 0 {
@@ -98,7 +101,7 @@ func search(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "GET", a.path(query), "", nil)
 }
 
-// page requests a page of the maximum length.
+// page requests a list page of the maximum length.
 func page(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "GET", a.path("?limit=1000"), "", nil)
 }
@@ -128,7 +131,7 @@ func largeSchema(number int) json.RawMessage {
 	return json.RawMessage(b.String())
 }
 
-// check starts an execution whose input takes the maximum time to check.
+// check starts an execution whose input is as expensive to validate as the limits allow.
 func check(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "POST", a.path(""), "application/json", checkedStart)
 }
@@ -138,7 +141,7 @@ var checkedStart = func() []byte {
 	return fmt.Appendf(nil, `{"kind":%q,"queue":"nobody","input":[%s]}`, checkedKind, strings.TrimSuffix(strings.Repeat(one+",", 50), ","))
 }()
 
-// stream reads a log from its start for some seconds, and then begins again.
+// stream reads a log from its start for some seconds.
 func stream(ctx context.Context, a *attacker) error {
 	ctx, cancel := context.WithTimeout(ctx, streamTime)
 	defer cancel()
@@ -149,10 +152,10 @@ func stream(ctx context.Context, a *attacker) error {
 	return err
 }
 
-// streamTime is how long the hostile org reads a stream.
+// streamTime is the time for which an attack reads a stream.
 const streamTime = 5 * time.Second
 
-// poll waits for a task on its own queue.
+// poll polls a queue without tasks.
 func poll(ctx context.Context, a *attacker) error {
 	_, err := a.worker.PollTasks(ctx, perdure.Poll{
 		WorkerID: uuid.New(), Queues: []string{fmt.Sprintf("q%d", a.next())}, Kinds: []string{"none"}, Slots: 100, Wait: 200 * time.Millisecond,
@@ -176,7 +179,7 @@ func durable(ctx context.Context, a *attacker) error {
 	return nil
 }
 
-// prune deletes ended executions. It starts and cancels one first, so that there is something to
+// prune deletes all ended executions. It first starts and cancels one, so that there is one to
 // delete.
 func prune(ctx context.Context, a *attacker) error {
 	x, err := a.api.Start(ctx, client.StartRequest{Kind: idleKind, Input: json.RawMessage(`{}`), Queue: "nobody"})

@@ -16,7 +16,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestMain lets the test's program run as the children that Run starts.
+// TestMain runs the test binary as a child process if its arguments say so, because Run starts this
+// program as its children.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == childCommand[0] && os.Args[2] == childCommand[1] {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -31,7 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestEveryWorkloadRuns runs all workloads in their short form and checks their output.
+// TestEveryWorkloadRuns runs all workloads in their short form, checks that each has results, and
+// that no file is left.
 func TestEveryWorkloadRuns(t *testing.T) {
 	folder := t.TempDir()
 	report, err := Run(t.Context(), Config{Short: true, Folder: folder, Memory: true})
@@ -63,8 +65,8 @@ func (e ending) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestWhatWasMeasuredIsTold cancels a run in its second workload, and checks that the results so
-// far are returned.
+// TestWhatWasMeasuredIsTold checks that a run that is cancelled in its second workload returns an
+// error and the results of the first.
 func TestWhatWasMeasuredIsTold(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
@@ -99,8 +101,8 @@ func checkRan(t *testing.T, report *Report, name, worker string) {
 	}
 }
 
-// A workload whose chunks began too soon is repeated with more time, a limited number of times. It
-// is not repeated for another error.
+// TestTooLateIsBegunAgain checks that a workload is repeated with more time if its chunks began too
+// early, but not more than lateTries times and not after another error.
 func TestTooLateIsBegunAgain(t *testing.T) {
 	other := errors.New("other")
 	for _, c := range []struct {
@@ -125,7 +127,8 @@ func TestTooLateIsBegunAgain(t *testing.T) {
 	}
 }
 
-// TestHostileRuns measures with one org that makes some of all attacks.
+// TestHostileRuns checks that a hostile run prints a row for each operation and attack, and that no
+// file is left.
 func TestHostileRuns(t *testing.T) {
 	folder := t.TempDir()
 	var out strings.Builder
@@ -171,7 +174,8 @@ func TestWhatThereIsNotIsRefused(t *testing.T) {
 	}
 }
 
-// TestFiguresKeepTheirOrder checks that the JSON has the order of the table.
+// TestFiguresKeepTheirOrder checks that the JSON members of figures are in the order of the
+// figures.
 func TestFiguresKeepTheirOrder(t *testing.T) {
 	got, err := json.Marshal(Figures{{"z ms", 1.5}, {"a", 12345678}})
 	if want := `{"z ms":1.5,"a":12345678}`; err != nil || string(got) != want {

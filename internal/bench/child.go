@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/internal/garbage"
 )
 
-// child is a process of this program in another role. It receives one question at a time, each a
-// line of JSON, and answers with a line of JSON. It ends when its input ends.
+// child is a process of this program in another role. It reads questions, each a line of JSON, and
+// answers each with a line of JSON. It ends at the end of its input.
 type child struct {
 	role string
 	cmd  *exec.Cmd
@@ -26,20 +26,20 @@ type child struct {
 	mu   sync.Mutex // serializes questions
 }
 
-// childCommand are the first arguments of a child, before the role and the role's arguments.
+// childCommand is the first two arguments of a child, before the role and the role's arguments.
 var childCommand = [2]string{"bench", "child"}
 
-// Child runs a process that Run has started. args are the arguments after "bench child". It returns
-// when its questions or ctx end.
+// Child runs the process of a role that Run has started. args are the arguments after "bench
+// child". It returns when its input or ctx ends.
 func Child(ctx context.Context, args []string) error {
 	if len(args) == 0 || roles[args[0]] == nil {
 		return perdure.FieldErrorf("role", "only perdure bench itself starts its children")
 	}
-	garbage.Ease(ctx) // as in the commands that it replaces
+	garbage.Ease(ctx) // as the commands serve and worker do
 	return roles[args[0]](ctx, args[1:])
 }
 
-// roles are the roles of a child.
+// roles maps the name of a role to its main function.
 var roles = map[string]func(ctx context.Context, args []string) error{
 	"server": serverRole, "worker": workerRole, "readers": readersRole, "guests": guestsRole, "attacker": attackerRole,
 }
@@ -76,7 +76,7 @@ type answer struct {
 	Value json.RawMessage
 }
 
-// ask asks a question and decodes the answer into reply, unless reply is nil.
+// ask asks the child a question and decodes the answer into reply, unless reply is nil.
 func (c *child) ask(do string, args, reply any) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +104,7 @@ func (c *child) ask(do string, args, reply any) error {
 	return json.Unmarshal(a.Value, reply)
 }
 
-// close ends the child and waits for it.
+// close closes the input of the child, which ends it, and waits for its end.
 func (c *child) close() error {
 	return errors.Join(c.in.Close(), c.cmd.Wait())
 }
@@ -123,7 +123,7 @@ func on[T any](do func(T) (any, error)) verb {
 	}
 }
 
-// answering is the main loop of a child. It returns when there are no more questions, or ctx ends.
+// answering is the main loop of a child. It returns at the end of the questions or of ctx.
 func answering(ctx context.Context, verbs map[string]verb) error {
 	over := make(chan error, 1)
 	go func() { over <- answers(verbs) }() // ends with the process at the latest

@@ -9,15 +9,15 @@ import (
 )
 
 // lateTries is the maximum number of tries of a workload whose chunks began before all readers were
-// connected. The time that readers need is unknown on a busy machine.
+// connected. On a busy machine, the time that readers need is unknown.
 const lateTries = 3
 
-// tooLate reports that chunks began before all readers were connected.
+// tooLate reports that the chunks began before all readers were connected, and by how much.
 type tooLate struct{ by time.Duration }
 
 func (t tooLate) Error() string { return fmt.Sprintf("the chunks had begun %v before all read", t.by) }
 
-// fanOut is W8: many readers of one execution's stream. No chunk may be lost.
+// fanOut is W8: many readers of one execution's stream. It fails if a chunk is lost.
 func fanOut(ctx context.Context, b *bench) error {
 	for _, readers := range pick(b, []int{1, 5}, []int{1, 100, 1000}) {
 		l := load{Executions: 1, For: pick(b, time.Second, 20*time.Second), PerSecond: 20, Readers: readers}
@@ -29,8 +29,8 @@ func fanOut(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// readied runs a workload of this load. If the readers were not connected in time, it runs again
-// with more time.
+// readied calls run. If the readers were not connected in time, it calls run again with more time,
+// at most lateTries times.
 func readied(l *load, run func() error) error {
 	for try := 1; ; try++ {
 		err := run()
@@ -42,7 +42,7 @@ func readied(l *load, run func() error) error {
 	}
 }
 
-// fanOutTo measures with the given load.
+// fanOutTo measures one load.
 func (b *bench) fanOutTo(ctx context.Context, l load) error {
 	return b.on(ctx, standSpec{slots: 8, readers: true}, func(s *stand) error {
 		streams, at, err := s.begin(ctx, l)

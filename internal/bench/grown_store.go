@@ -30,7 +30,7 @@ type Growth struct {
 	Progress io.Writer // receives progress messages; may be nil
 }
 
-// Run measures, and prints a table for each store.
+// Run measures, and prints one table with all stores.
 func (g Growth) Run(ctx context.Context, out io.Writer) error {
 	if g.Rounds < 1 || slices.Min(append([]int{1}, slices.Concat(g.Executions, g.Entries, g.Steps)...)) < 1 {
 		return fmt.Errorf("numbers of executions, entries, steps and rounds are at least 1")
@@ -68,7 +68,7 @@ type grownStore struct {
 	Growth
 	*stand
 	name string // of the store
-	held string // description of its content
+	held string // what the store contains, for the table
 	out  io.Writer
 	http *http.Client
 }
@@ -113,7 +113,7 @@ func (s *grownStore) connect() {
 	}}}
 }
 
-// fill adds ended executions.
+// fill adds n ended executions.
 func (s *grownStore) fill(n int) error {
 	for n > 0 {
 		part := min(n, 2000)
@@ -133,7 +133,7 @@ func (s *grownStore) fill(n int) error {
 	return nil
 }
 
-// lists measures a start, and pages of the list.
+// lists measures server starts, and pages of the list of executions.
 func (s *grownStore) lists() error {
 	if err := s.restarts(); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (s *grownStore) lists() error {
 	return nil
 }
 
-// restarts stops and starts the server several times.
+// restarts measures the start of the server, several times.
 func (s *grownStore) restarts() error {
 	var all []time.Duration
 	for range min(3, s.Rounds) {
@@ -172,7 +172,7 @@ func (s *grownStore) restart() (time.Duration, error) {
 	if err := s.server.close(); err != nil {
 		return 0, err
 	}
-	where, err := json.Marshal(serverSpec{s.database.folder, s.database.url})
+	where, err := json.Marshal(serverSpec{Data: s.database.folder, Store: s.database.url})
 	if err != nil {
 		return 0, err
 	}
@@ -236,7 +236,7 @@ func (s *grownStore) get(path string) (page listed, err error) {
 	return page, json.Unmarshal(raw, &page)
 }
 
-// entries measures a run of n entries.
+// entries measures an execution with n entries.
 func (s *grownStore) entries(n int) error {
 	id, err := s.again(livedInput{Entries: n, Size: 200, Wait: fmt.Sprint("entries-", n)}, "resume after a checkpoint")
 	if err != nil {
@@ -276,7 +276,7 @@ func entriesPath(id uuid.UUID, cursor string) string {
 	return path
 }
 
-// walk measures all pages of entries, and returns the cursor of each page.
+// walk reads all pages of entries and measures the whole time. It returns the cursor of each page.
 func (s *grownStore) walk(id uuid.UUID) (cursors []string, err error) {
 	began := time.Now()
 	for cursor := ""; ; {
@@ -293,8 +293,9 @@ func (s *grownStore) walk(id uuid.UUID) (cursors []string, err error) {
 	}
 }
 
-// again starts a run, and stops its worker while the run waits. It measures the time that a new
-// worker without caches needs from a signal until it has reached the same position.
+// again starts a run, and restarts the server with its worker while the run waits. It measures the
+// time that the new worker, whose caches are empty, needs from a signal until it has reached the
+// same position.
 func (s *grownStore) again(in livedInput, what string) (uuid.UUID, error) {
 	id, err := s.agent(livedKind, in)
 	if err != nil {

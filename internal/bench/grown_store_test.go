@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestAGrownStoreIsMeasured fills small stores, and checks every line of the table.
+// TestAGrownStoreIsMeasured checks that the table for small stores has every expected line once,
+// and that no file is left.
 func TestAGrownStoreIsMeasured(t *testing.T) {
 	folder, shown := t.TempDir(), 0
 	var out strings.Builder
@@ -52,8 +53,8 @@ func TestAGrownStoreIsMeasured(t *testing.T) {
 	}
 }
 
-// TestAFolderInMemoryIsRefused checks that a folder in memory is refused, because flushes cost
-// nothing there.
+// TestAFolderInMemoryIsRefused checks that a folder in memory is refused unless it is allowed,
+// because flushes cost nothing there. The report names such a folder.
 func TestAFolderInMemoryIsRefused(t *testing.T) {
 	m := Machine{InMemory: true}
 	var out strings.Builder
@@ -74,8 +75,8 @@ func TestAFolderInMemoryIsRefused(t *testing.T) {
 	}
 }
 
-// TestBodiesDoNotCompress checks that bodies cannot be compressed or deduplicated. Otherwise a
-// store that does so would look too cheap.
+// TestBodiesDoNotCompress checks that gzip does not compress bodies, and that two bodies differ.
+// Otherwise a store that compresses would seem too cheap.
 func TestBodiesDoNotCompress(t *testing.T) {
 	for _, n := range []int{0, 1, 7, 8, 9, 4096} {
 		if got := body(n); len(got) != n {

@@ -13,8 +13,8 @@ import (
 )
 
 // growth is W6: the react agent with a model that calls a tool in each turn. A turn has 1 KiB of
-// text and a tool result of 1 KiB. It measures the stored bytes after a number of turns, early and
-// late.
+// text and a tool result of 1 KiB. growth measures the bytes that some turns store, early and late
+// in the conversation.
 func growth(ctx context.Context, b *bench) error {
 	window := pick(b, 4, 50)
 	return b.on(ctx, standSpec{slots: 8}, func(s *stand) error {
@@ -40,7 +40,7 @@ func growth(ctx context.Context, b *bench) error {
 	})
 }
 
-// turnsOf measures the turns after the given number of turns.
+// turnsOf measures window turns that follow the first after turns.
 func (s *stand) turnsOf(ctx context.Context, after, window int, f *Figures) error {
 	before, err := s.countAfter(ctx, after)
 	if err != nil {
@@ -61,13 +61,13 @@ func (s *stand) turnsOf(ctx context.Context, after, window int, f *Figures) erro
 	return nil
 }
 
-// counted holds the sizes at one time.
+// counted contains the resource usage and the sizes at one time.
 type counted struct {
 	cost
 	stored, written int64 // bytes
 }
 
-// countAfter waits until the given number of turns is over, and measures.
+// countAfter waits until the given number of turns has ended, and measures.
 func (s *stand) countAfter(ctx context.Context, turns int) (c counted, err error) {
 	if err := s.worker.ask("reach", about{N: turns}, nil); err != nil {
 		return c, err

@@ -25,7 +25,7 @@ func (o orgSpec) client() (*client.Client, error) {
 	})
 }
 
-// guest is a well-behaved org: a worker, and clients that send requests at a steady pace.
+// guest is a well-behaved org: a worker, and clients that send requests at a steady rate.
 type guest struct {
 	orgSpec
 	api       *client.Client
@@ -93,7 +93,7 @@ func newGuest(ctx context.Context, spec orgSpec) (*guest, error) {
 	return g, nil
 }
 
-// window returns the samples of all guests by verb.
+// window runs all guests for d, and returns their samples by operation.
 func window(ctx context.Context, guests []*guest, d time.Duration) (map[string][]time.Duration, error) {
 	var group sync.WaitGroup
 	for i, g := range guests {
@@ -115,8 +115,8 @@ func window(ctx context.Context, guests []*guest, d time.Duration) (map[string][
 	return all, errors.Join(errs...)
 }
 
-// window runs for d. It begins after delay, so that the orgs do not send their requests at the same
-// time.
+// window runs the operations of the guest for d, after delay, so that the orgs do not send their
+// requests at the same time.
 func (g *guest) window(ctx context.Context, d, delay time.Duration) {
 	begin := time.Now().Add(delay)
 	var group sync.WaitGroup
@@ -134,8 +134,8 @@ func (g *guest) window(ctx context.Context, d, delay time.Duration) {
 	group.Wait()
 }
 
-// steady makes n requests at a steady pace. The time of each counts from when it is due, so that a
-// slow request does not remove others from the samples.
+// steady sends n requests at a steady rate. The time of each is counted from its due time, so that
+// the delay caused by a slow request is part of the samples.
 func (g *guest) steady(ctx context.Context, due time.Time, n int, name string, do func(context.Context, time.Time) error) {
 	for range n {
 		if err := pause(ctx, time.Until(due)); err != nil {
@@ -165,7 +165,7 @@ func (g *guest) note(err error) {
 	g.errs = append(g.errs, fmt.Errorf("%s: %w", g.Org, err))
 }
 
-// start starts an execution of two steps and a task.
+// start starts an execution with two steps and a task.
 func (g *guest) start(ctx context.Context, _ time.Time) error {
 	input, err := json.Marshal(stepsInput{Steps: 2, Tasks: 1, Size: stepSize})
 	if err != nil {
@@ -175,7 +175,7 @@ func (g *guest) start(ctx context.Context, _ time.Time) error {
 	return err
 }
 
-// signal sends a signal. Its time ends in the agent's code, which records it.
+// signal sends a signal. The agent's code records the time at which the signal arrives.
 func (g *guest) signal(ctx context.Context, due time.Time) error {
 	value, err := json.Marshal(sent{At: due.UnixNano()})
 	if err != nil {
@@ -200,7 +200,7 @@ func (g *guest) log(ctx context.Context, _ time.Time) error {
 	return err
 }
 
-// stream follows one execution whose model streams five chunks per second.
+// stream reads the stream of one execution whose model streams five chunks per second.
 func (g *guest) stream(ctx context.Context, begin time.Time, d time.Duration) error {
 	g.begun++
 	p := pace{ID: g.begun, Start: begin.Add(time.Second), Every: guestPace, Chunks: max(1, int((d-time.Second)/guestPace))}

@@ -16,13 +16,15 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// Hostile measures how much one hostile org slows down the other orgs on its server.
+// Hostile measures by how much one hostile org slows down the other orgs on its server.
 type Hostile struct {
-	Stores  []string      // as Config has them
-	Attacks []string      // of [Attacks]; empty means all of them at once
+	Stores  []string      // values as in Config.Stores
+	Attacks []string      // names from [Attacks]; empty means all, at the same time
 	Orgs    int           // number of well-behaved orgs
 	For     time.Duration // duration of each window
 	Folder  string        // for the databases; "" is the system's temporary folder
+	// OrgsCPU has the same meaning as in server.Config.
+	OrgsCPU int
 	// Profiles is a directory for a CPU profile of the server during the attacks; "" writes none.
 	Profiles string
 }
@@ -30,8 +32,8 @@ type Hostile struct {
 // guestVerbs are the operations of a well-behaved org, in the order of the table.
 var guestVerbs = []string{"start", "step", "task", "signal", "get", "list", "log", "stream"}
 
-// Run measures, and prints a table for each store. It measures first only the well-behaved orgs,
-// and then with the hostile org. Errors: invalid_argument for an unknown attack or store.
+// Run measures, and prints a table for each store. It first measures the well-behaved orgs alone,
+// and then together with the hostile org. Errors: invalid_argument for an unknown attack or store.
 func (h Hostile) Run(ctx context.Context, out io.Writer) error {
 	if err := h.check(); err != nil {
 		return err
@@ -66,6 +68,8 @@ func (h Hostile) check() error {
 	switch {
 	case h.Orgs < 1 || h.Orgs > 100:
 		return perdure.FieldErrorf("orgs", "must be from 1 to 100")
+	case h.OrgsCPU > 100:
+		return perdure.FieldErrorf("orgs-cpu", "must be at most 100")
 	case h.For < 2*time.Second:
 		return perdure.FieldErrorf("for", "must be at least 2s")
 	}
@@ -74,9 +78,9 @@ func (h Hostile) check() error {
 	return err
 }
 
-// on measures on one store.
+// on measures one store.
 func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Writer) (err error) {
-	s, err := setUp(ctx, all, store, standSpec{noWorker: true})
+	s, err := setUp(ctx, all, store, standSpec{noWorker: true, orgsCPU: h.OrgsCPU})
 	if err != nil {
 		return err
 	}
@@ -86,11 +90,12 @@ func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Write
 		return err
 	}
 	defer func() { err = errors.Join(err, guests.close()) }()
-	var warm, alone, beside map[string][]time.Duration
+	var warm, alone map[string][]time.Duration
 	if err := guests.ask("window", max(2*time.Second, h.For/4), &warm); err != nil {
 		return err
 	}
-	if err := guests.ask("window", h.For, &alone); err != nil {
+	var quiet measured
+	if alone, quiet, err = h.window(s, guests); err != nil {
 		return err
 	}
 	attacker, err := h.attacker(s)
@@ -101,11 +106,7 @@ func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Write
 	if err := attacker.ask("begin", h.Attacks, nil); err != nil {
 		return err
 	}
-	if err := guests.ask("window", max(2*time.Second, h.For/4), &warm); err != nil { // until the attack has reached its full rate
-		return err
-	}
-	var before, after usageOf
-	if err := s.server.ask("used", false, &before); err != nil {
+	if err := guests.ask("window", max(2*time.Second, h.For/4), &warm); err != nil { // waits until the attack has reached its full rate
 		return err
 	}
 	var done attackCounts
@@ -116,27 +117,58 @@ func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Write
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(guests.ask("window", h.For, &beside), endProfile()); err != nil {
+	beside, busy, err := h.window(s, guests)
+	if err = errors.Join(err, endProfile()); err != nil {
 		return err
 	}
 	if err := attacker.ask("counts", struct{}{}, &done); err != nil {
-		return err
-	}
-	if err := s.server.ask("used", false, &after); err != nil {
 		return err
 	}
 	kind, _, _ := strings.Cut(store, ":")
 	if done.nothing() {
 		return fmt.Errorf("the hostile org got nothing done: %v", done.Refused)
 	}
-	fmt.Fprintf(out, "\n%s, %d orgs beside a hostile one; the server used %.2f cores\n\n", kind, h.Orgs, (after.CPU-before.CPU).Seconds()/done.For.Seconds())
+	fmt.Fprintf(out, "\n%s, %d orgs, load %s\n- alone: %s\n- beside a hostile one: %s\n\n", kind, h.Orgs, loadNow(), quiet, busy)
 	printGuests(out, alone, beside)
 	fmt.Fprintln(out)
 	done.print(out)
 	return nil
 }
 
-// profile starts a profile of the server if it is requested. end stops it.
+// measured is the resource usage of the server in a window.
+type measured struct {
+	usageOf
+	scheduling string
+	took       time.Duration
+}
+
+func (m measured) String() string {
+	return fmt.Sprintf("the server used %.2f cores; %s", m.CPU.Seconds()/m.took.Seconds(), m.scheduling)
+}
+
+// window measures the guests and the server.
+func (h Hostile) window(s *stand, guests *child) (samples map[string][]time.Duration, m measured, err error) {
+	var before, after scheduling
+	var used usageOf
+	began := time.Now()
+	err = errors.Join(s.server.ask("used", false, &used), s.server.ask("scheduled", struct{}{}, &before))
+	if err == nil {
+		err = guests.ask("window", h.For, &samples)
+	}
+	if err == nil {
+		err = errors.Join(s.server.ask("used", false, &m.usageOf), s.server.ask("scheduled", struct{}{}, &after))
+	}
+	if err != nil {
+		return nil, m, err
+	}
+	m.took = time.Since(began)
+	m.CPU -= used.CPU
+	m.scheduling = after.within(before, m.took)
+	return samples, m, nil
+}
+
+// profile starts a CPU profile of the server if Profiles is set. The caller must call end to stop
+// it.
 func (h Hostile) profile(s *stand, store string) (end func() error, err error) {
 	if h.Profiles == "" {
 		return func() error { return nil }, nil
@@ -158,8 +190,8 @@ func (h Hostile) guests(s *stand) (*child, error) {
 	return s.spawnFor("guests", specs)
 }
 
-// attacker starts the hostile org's process with the lowest priority. In production, its clients
-// would run on other machines and take no time of the server's cores.
+// attacker starts the process of the hostile org with the lowest priority, because in production
+// its clients would run on other machines.
 func (h Hostile) attacker(s *stand) (*child, error) {
 	spec, err := s.newOrg("hostile")
 	if err != nil {

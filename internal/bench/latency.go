@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Latency measures the time of a chunk from the provider to a reader, while many executions stream
-// at once, each with one reader.
+// Latency measures the time of a chunk from the provider to a reader. Many executions stream at the
+// same time, each with one reader.
 type Latency struct {
 	Streams []int         // numbers of streams; one run per number
 	Workers []string      // inprocess, grpc
@@ -19,7 +19,7 @@ type Latency struct {
 	Folder  string        // for the database; "" is the system's temporary folder
 }
 
-// Run measures, and prints a table. It fails if any text was lost.
+// Run measures, and prints a table. It returns an error if any text was lost.
 func (l Latency) Run(ctx context.Context, out io.Writer) error {
 	return inFolder(l.Folder, func(all *stores) error {
 		m, err := machine(all.folder)
@@ -40,7 +40,7 @@ func (l Latency) Run(ctx context.Context, out io.Writer) error {
 	})
 }
 
-// inFolder calls do with stores in a temporary folder, and removes them afterwards.
+// inFolder calls do with stores in a temporary folder, and removes the folder afterwards.
 func inFolder(parent string, do func(all *stores) error) (err error) {
 	folder, err := os.MkdirTemp(parent, "perdure-bench-")
 	if err != nil {
@@ -50,7 +50,7 @@ func inFolder(parent string, do func(all *stores) error) (err error) {
 	return do(&stores{folder: folder})
 }
 
-// delays makes one run on a new server.
+// delays does one run on a new server.
 func delays(ctx context.Context, all *stores, out io.Writer, where string, l load) (err error) {
 	s, err := setUp(ctx, all, "sqlite", standSpec{slots: l.Executions + 8, inProcess: where == inProcess, readers: true})
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// livedKind is the kind of the agent whose run is measured in a store with older data.
+// livedKind is the kind of the agent that is measured in a store with older data.
 const livedKind = "bench-lived"
 
 // livedInput requests a number of entries, and then a number of steps without a checkpoint. If Wait
-// is set, the agent then waits for a signal. When it is entered again, it reads its records and
-// reports the time.
+// is set, the agent then waits for a signal. When the agent is entered again, it reads its records
+// and reports the time.
 type livedInput struct {
 	Entries int    `json:"entries"`
 	Steps   int    `json:"steps"`

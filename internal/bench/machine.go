@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// Machine describes the machine of a report.
+// Machine describes the machine on which a report was made.
 type Machine struct {
 	Cores    int     `json:"cores"`
 	CPU      string  `json:"cpu"`
@@ -23,14 +23,14 @@ type Machine struct {
 	Kernel   string  `json:"kernel"`
 	Go       string  `json:"go"`
 	Revision string  `json:"revision"`
-	FlushMS  float64 `json:"flushMs"`    // median time of a durable write of 4 KiB in the folder of the databases
+	FlushMS  float64 `json:"flushMs"`    // median time in ms of a durable write of 4 KiB in the folder of the databases
 	FlushP99 float64 `json:"flushP99Ms"` // its 99th percentile
 	Load     string  `json:"load"`       // load averages at the start
 	Postgres string  `json:"postgres,omitempty"`
 	InMemory bool    `json:"inMemory"` // whether the folder of the databases is in memory
 }
 
-// machine examines this machine; folder is the folder for the databases.
+// machine returns the description of this machine; folder is the folder for the databases.
 func machine(folder string) (Machine, error) {
 	flushes, err := flushTimes(folder)
 	if err != nil {
@@ -41,7 +41,7 @@ func machine(folder string) (Machine, error) {
 		Cores:    runtime.NumCPU(), Go: runtime.Version(), Revision: "unknown",
 		FlushMS: millis(quantile(flushes, 0.5)), FlushP99: millis(quantile(flushes, 0.99)),
 		Kernel: lineOf("/proc/sys/kernel/osrelease", ""), CPU: lineOf("/proc/cpuinfo", "model name"),
-		Load: strings.Join(firstFields(lineOf("/proc/loadavg", ""), 3), " "),
+		Load: loadNow(),
 	}
 	_, _ = fmt.Sscanf(lineOf("/proc/meminfo", "MemTotal"), "%d", &m.MemoryMB) // 0 if there is no such file
 	m.MemoryMB /= 1024
@@ -54,6 +54,9 @@ func machine(folder string) (Machine, error) {
 	}
 	return m, nil
 }
+
+// loadNow returns the load averages of the machine.
+func loadNow() string { return strings.Join(firstFields(lineOf("/proc/loadavg", ""), 3), " ") }
 
 func firstFields(s string, n int) []string {
 	fields := strings.Fields(s)
@@ -78,8 +81,8 @@ func lineOf(path, name string) string {
 	return ""
 }
 
-// flushTimes writes pages of 4 KiB and flushes each to disk. It returns the times in ascending
-// order.
+// flushTimes writes pages of 4 KiB and flushes each to disk. It returns the times of the flushes in
+// ascending order.
 func flushTimes(folder string) ([]time.Duration, error) {
 	f, err := os.CreateTemp(folder, "flush-")
 	if err != nil {
@@ -118,7 +121,7 @@ func query(ctx context.Context, url, sql string, value any) error {
 	return conn.QueryRow(ctx, sql).Scan(value)
 }
 
-// durable refuses a folder in memory, unless allowed is set.
+// durable returns an error if the folder is in memory, unless allowed is set.
 func (m Machine) durable(allowed bool) error {
 	if m.InMemory && !allowed {
 		return perdure.FieldErrorf("folder", "the databases would be in memory (tmpfs), where flushes cost nothing; give a folder on a disk with --folder, or allow it with --memory")

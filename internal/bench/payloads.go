@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// payloads is W4: steps with large results, and tasks with large inputs and
-// results.
+// payloads is W4: steps with large results, and tasks with large inputs and results.
 func payloads(ctx context.Context, b *bench) error {
 	for _, mib := range pick(b, []int{1}, []int{1, 4, 16, 64}) {
 		err := b.on(ctx, standSpec{slots: 4}, func(s *stand) error {
 			for _, what := range stepsAndTasks {
 				in := stepsInputOf(what, pick(b, 1, 3), "")
-				// In JSON, a text is two quotes longer, and the input of a task slightly more.
+				// In JSON, a text is two bytes longer, and the input of a task some more. 64 bytes
+				// less keep both within the size.
 				in.Size = mib<<20 - 64
 				id, err := s.agent(stepsKind, in)
 				if err != nil {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// profile starts CPU profiles of the server, and of a worker in another process, if they are
-// requested. end stops them.
+// profile starts CPU profiles of the server, and of a worker in another process, if Profiles is
+// set. The caller must call end to stop them.
 func (b *bench) profile(s *stand) (end func() error, err error) {
 	if b.Profiles == "" {
 		return func() error { return nil }, nil
@@ -22,7 +22,7 @@ func (b *bench) profile(s *stand) (end func() error, err error) {
 	return end, errors.Join(s.server.ask("profile", b.profilePath("cpu"), nil), s.worker.ask("profile", b.profilePath("worker.cpu"), nil))
 }
 
-// heap writes a profile of the server's memory, if it is requested.
+// heap writes a profile of the server's memory if Profiles is set.
 func (b *bench) heap(s *stand) error {
 	if b.Profiles == "" {
 		return nil
@@ -36,20 +36,22 @@ func (b *bench) profilePath(kind string) string {
 	return filepath.Join(b.Profiles, fmt.Sprintf("%s-%s-%s.%s", b.workload.Name, store, b.worker, kind))
 }
 
-// processVerbs are the questions about a child as a process.
+// processVerbs returns the questions about a child's process: resource usage, scheduling and
+// profiles.
 func processVerbs() map[string]verb {
 	var p profiling
 	return map[string]verb{
-		"used":    on(func(collect bool) (any, error) { return used(collect), nil }),
-		"profile": on(func(path string) (any, error) { return nil, p.to(path) }),
-		"heap":    on(func(path string) (any, error) { return nil, heapTo(path) }),
+		"used":      on(func(collect bool) (any, error) { return used(collect), nil }),
+		"scheduled": on(func(struct{}) (any, error) { return scheduled(), nil }),
+		"profile":   on(func(path string) (any, error) { return nil, p.to(path) }),
+		"heap":      on(func(path string) (any, error) { return nil, heapTo(path) }),
 	}
 }
 
-// profiling is a profile of this process's CPU.
+// profiling is the CPU profile of this process.
 type profiling struct{ file *os.File }
 
-// to starts a profile; "" stops it.
+// to starts a profile to the file path; path "" stops it.
 func (p *profiling) to(path string) (err error) {
 	if path == "" {
 		pprof.StopCPUProfile()

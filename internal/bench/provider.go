@@ -14,11 +14,11 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// providerName is the provider's name in the models of the agents.
+// providerName is the name of the provider in the models of the agents.
 const providerName = "pace"
 
-// chunkSize is the size of a chunk in bytes. A chunk has 19 digits of the time at which it left the
-// provider, in nanoseconds, and 10 digits of its number. It has no newline.
+// chunkSize is the size of a chunk in bytes. A chunk contains 19 digits of the time at which it
+// left the provider, in nanoseconds, and 10 digits of its number. It contains no newline.
 const chunkSize = 32
 
 func appendChunk(b []byte, at time.Time, number int) []byte {
@@ -54,7 +54,7 @@ func parsePace(model string) (p pace, err error) {
 	return p, err
 }
 
-// provider streams chunks at a pace, and records what it has streamed.
+// provider streams chunks at a pace, and records the text that it has streamed.
 type provider struct {
 	mu   sync.Mutex
 	sums map[int]string // SHA-256 of the whole text by stream

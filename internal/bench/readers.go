@@ -33,12 +33,12 @@ type heard struct {
 	Sums    map[int]string  // SHA-256 of the text by stream, of streams that have ended
 	Delays  []time.Duration // of every chunk, in ascending order
 	Broken  []string        // readers that were disconnected or received wrong data
-	Idle    int             // readers that ended with only the first event
+	Idle    int             // number of readers that ended after the first event only
 	Chunks  int
 	Records int // number of records that the chunks arrived in
 }
 
-// readers is the child that reads.
+// readers is the state of the child process that reads streams.
 type readers struct {
 	addr, token string
 	org         string // "" means the default org
@@ -57,9 +57,9 @@ func readersRole(ctx context.Context, args []string) error {
 	r := &readers{addr: args[0], token: args[1]}
 	r.begin(ctx)
 	return answering(ctx, map[string]verb{
-		// follow returns once each reader has received its first event.
+		// follow returns when each reader has received its first event.
 		"follow": on(func(all []toFollow) (any, error) { return nil, r.follow(all) }),
-		// heard waits for the ends of all streams.
+		// heard waits until all streams have ended.
 		"heard": on(func(struct{}) (any, error) {
 			r.reading.Wait()
 			slices.Sort(r.got.Delays)
@@ -67,7 +67,7 @@ func readersRole(ctx context.Context, args []string) error {
 			r.begin(ctx)
 			return got, nil
 		}),
-		// leave waits for the given number of ends, and then stops the other readers.
+		// leave waits until the given number of readers has ended, and then stops the others.
 		"leave": on(func(ends int) (any, error) {
 			r.wait(ends)
 			r.cancel()
@@ -142,8 +142,8 @@ type reading struct {
 	first   func()
 }
 
-// follow reads to the end. It implements HTTP/1.1 itself, on its own connection, to use less memory
-// than a browser or a client library.
+// follow reads the stream to its end. It implements HTTP/1.1 itself, on its own connection, to use
+// less memory than a client library.
 func (one *reading) follow(r *readers) error {
 	var d net.Dialer
 	conn, err := d.DialContext(r.ctx, "tcp", r.addr)
@@ -189,7 +189,7 @@ func (one *reading) read(in *bufio.Reader) error {
 	}
 }
 
-// event processes one event. No event may follow the end.
+// event processes one event, and reports whether it is the last one.
 func (one *reading) event(name string, data []byte) (over bool, err error) {
 	one.first()
 	switch name {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// recorder receives measurements from the code of workloads, which questions then read. It also has
-// gates, at which agents wait until all are ready. It is safe for concurrent use.
+// recorder receives measurements from the code of workloads; questions read them. It also has
+// gates, at which agents wait until all have arrived. It is safe for concurrent use.
 type recorder struct {
 	mu      sync.Mutex
 	samples map[string][]time.Duration
@@ -42,7 +42,8 @@ func (r *recorder) add(name string, d time.Duration) {
 	r.changed.Broadcast()
 }
 
-// first waits for the first time that now records under the name, and returns it.
+// first waits until now has recorded a time under the name, and returns the first one. It returns
+// the zero time if the recorder is closed.
 func (r *recorder) first(name string) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +84,7 @@ func (r *recorder) pass(name string) {
 	}
 }
 
-// reach counts an arrival at a gate, without waiting there.
+// reach counts an arrival at a gate, and does not wait.
 func (r *recorder) reach(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,7 +92,7 @@ func (r *recorder) reach(name string) {
 	r.changed.Broadcast()
 }
 
-// arrived waits until n agents have arrived at a gate.
+// arrived waits until n agents have arrived at a gate, or the recorder is closed.
 func (r *recorder) arrived(name string, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +101,7 @@ func (r *recorder) arrived(name string, n int) {
 	}
 }
 
-// open opens a gate for waiting and later agents, and returns the time.
+// open opens a gate for all agents, and returns the current time.
 func (r *recorder) open(name string) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +110,7 @@ func (r *recorder) open(name string) time.Time {
 	return time.Now()
 }
 
-// close opens all gates.
+// close ends all waits.
 func (r *recorder) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

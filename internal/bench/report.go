@@ -22,6 +22,8 @@ type Settings struct {
 	Short  bool   `json:"short"`
 	Rounds int    `json:"rounds"`
 	Folder string `json:"folder"` // of the databases
+	// StorePlain reports that the stores ran without their optimizations.
+	StorePlain bool `json:"storePlain,omitempty"`
 }
 
 // Result is one case of a workload, a line of its table.
@@ -55,7 +57,7 @@ func (f *Figures) delays(name string, all []time.Duration) {
 	}
 }
 
-// Get returns the value of the name; false if there is none.
+// Get returns the value with the name, and reports whether there is one.
 func (f Figures) Get(name string) (float64, bool) {
 	i := slices.IndexFunc(f, func(one Figure) bool { return one.Name == name })
 	if i < 0 {
@@ -128,7 +130,7 @@ func (r *Report) table(out io.Writer, w Workload) {
 	}
 }
 
-// number formats a value with at least three digits.
+// number formats a value with at least three significant digits.
 func number(v float64, there bool) string {
 	switch {
 	case !there:

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// entrySize is the size in bytes of each entry of an agent before it is resumed.
+// entrySize is the size in bytes of each entry of the agent that is taken over.
 const entrySize = 16 << 10
 
-// resume is W3: an agent with a step per millisecond loses its worker, and a new process without
-// its data continues. It measures the time from the signal to the agent's next step.
+// resume is W3: an agent with a step per millisecond loses its worker, and a worker in a new
+// process continues. It measures the time from the end of the worker to the agent's next step.
 func resume(ctx context.Context, b *bench) error {
 	for _, entries := range pick(b, []int{20}, []int{50, 200, 1000, 3000, 30_000}) {
 		err := b.on(ctx, standSpec{slots: 4}, func(s *stand) error {
@@ -36,7 +36,7 @@ func resume(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// takeovers stops the worker several times, each time with another one ready.
+// takeovers measures several takeovers, in which the worker gets the signal how.
 func (b *bench) takeovers(s *stand, entries int, how syscall.Signal) error {
 	var all []time.Duration
 	var bytes []float64
@@ -57,7 +57,7 @@ func (b *bench) takeovers(s *stand, entries int, how syscall.Signal) error {
 	return nil
 }
 
-// takeover starts a worker and stops the previous one with a signal. It returns the time until the
+// takeover starts a worker and ends the previous one with a signal. It returns the time until the
 // agent's next step, and the bytes that the new process read and wrote in that time.
 func (s *stand) takeover(how syscall.Signal) (took time.Duration, moved int64, err error) {
 	next, err := s.newWorker(4)

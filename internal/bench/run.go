@@ -18,18 +18,20 @@ type Config struct {
 	// Stores are sqlite, postgres (a new server, from the binaries of this machine) and
 	// postgres://URL (a new database on that server, whose user may create one); default sqlite.
 	Stores []string
-	// Workers are inprocess and grpc; default both.
+	// Workers are the places of the worker: inprocess and grpc; default both.
 	Workers []string
 	// Folder is the folder for databases; default: the system's temporary folder.
 	Folder string
 	// Memory allows a Folder in memory, where flushes cost nothing.
 	Memory bool
-	// Short makes all workloads so small that they only show that they work.
+	// Short makes all workloads so small that they show only whether they work.
 	Short bool
 	// Rounds is the number of repetitions of fast measurements, after a warm-up; default 5.
 	Rounds int
 	// Profiles is a folder for profiles of CPU and memory; "" writes none.
 	Profiles string
+	// StorePlain turns off the optimizations of the stores.
+	StorePlain bool
 	// Progress receives progress messages; default: none.
 	Progress io.Writer
 }
@@ -42,7 +44,7 @@ const (
 // Workload describes a workload.
 type Workload struct {
 	Name, About string
-	// Remote reports that the workload needs a worker in a separate process.
+	// Remote reports whether the workload needs a worker in a separate process.
 	Remote bool
 	run    func(ctx context.Context, b *bench) error
 }
@@ -61,7 +63,7 @@ func Workloads() []Workload {
 	}
 }
 
-// bench is one workload on one store with one worker.
+// bench is one workload on one store, with the worker in one place.
 type bench struct {
 	Config
 	workload Workload
@@ -85,8 +87,8 @@ func pick[T any](b *bench, short, whole T) T {
 	return whole
 }
 
-// Run measures. Errors: invalid_argument for unknown names; the error of a workload, together with
-// the results so far.
+// Run runs the workloads. Errors: invalid_argument for unknown names. If a workload fails or ctx
+// ends, Run returns the error together with the results so far.
 func Run(ctx context.Context, c Config) (_ *Report, err error) {
 	workloads, err := c.normal()
 	if err != nil {
@@ -97,14 +99,14 @@ func Run(ctx context.Context, c Config) (_ *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	r := &Report{Settings: Settings{Short: c.Short, Rounds: c.Rounds, Folder: folder}, Results: []Result{}}
+	r := &Report{Settings: Settings{Short: c.Short, Rounds: c.Rounds, Folder: folder, StorePlain: c.StorePlain}, Results: []Result{}}
 	if r.Machine, err = machine(folder); err != nil {
 		return nil, err
 	}
 	if err := r.Machine.durable(c.Memory); err != nil {
 		return nil, err
 	}
-	all := &stores{folder: folder}
+	all := &stores{folder: folder, plain: c.StorePlain}
 	defer func() { err = errors.Join(err, all.close()) }()
 	for _, store := range c.Stores {
 		if r.Machine.Postgres, err = all.begin(ctx, store, r.Machine.Postgres); err != nil {

@@ -221,7 +221,7 @@ func (s *scaling) measure(ctx context.Context, until time.Time, r *round) error 
 }
 
 // writing matches the functions that write chunks: the committer and its callers.
-const writing = `sqlite\.\(\*committer\)\.run|grpcapi\.\(\*workerService\)\.append|engine\.\(\*Engine\)\.appendFrames`
+const writing = `sqlite\.\(\*committer\)\.run|face/grpc\.\(\*workerService\)\.append|engine\.\(\*Engine\)\.appendFrames`
 
 var accounting = regexp.MustCompile(`Showing nodes accounting for ([0-9.]+[a-zµ]+)`)
 

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// serving is the child that is the server.
+// serving is the state of the child process that is the server.
 type serving struct {
 	ctx    context.Context
 	s      *server.Server
@@ -19,7 +19,11 @@ type serving struct {
 }
 
 // serverSpec is the configuration of a server.
-type serverSpec struct{ Data, Store string }
+type serverSpec struct {
+	Data, Store string
+	Plain       bool
+	OrgsCPU     int // value of server.Config.OrgsCPU
+}
 
 // addresses are the addresses and the token of a server.
 type addresses struct{ HTTP, GRPC, Socket, Token string }
@@ -33,7 +37,7 @@ func serverRole(ctx context.Context, args []string) error {
 		return err
 	}
 	s, err := server.Open(ctx, server.Config{
-		Data: spec.Data, Store: spec.Store, HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0", Logger: quietLogger(),
+		Data: spec.Data, Store: spec.Store, StorePlain: spec.Plain, OrgsCPU: spec.OrgsCPU, HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0", Logger: quietLogger(),
 	})
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 )
 
 // signals is W5: a client sends a signal over HTTP to an agent that waits for it. The measured time
-// ends in the agent's code.
+// ends when the agent's code has the signal.
 func signals(ctx context.Context, b *bench) error {
 	n := pick(b, 10, 200)
 	warm := n / 5
@@ -46,7 +46,7 @@ func signals(ctx context.Context, b *bench) error {
 	})
 }
 
-// waiting waits until an execution is waiting.
+// waiting waits until the execution is WAITING.
 func (s *stand) waiting(id uuid.UUID) error {
 	for {
 		x, err := s.api.Get(s.ctx, id)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// stand is a server with a worker and readers, each a process.
+// stand is a server with a worker and readers, each in a process of its own if the spec says so.
 type stand struct {
 	ctx      context.Context
 	database *database
@@ -31,10 +31,11 @@ type standSpec struct {
 	inProcess bool
 	readers   bool
 	noWorker  bool
+	orgsCPU   int // as server.Config has it
 }
 
-// setUp starts the processes with a new database. The worker connects to the server over gRPC or
-// runs in its process.
+// setUp creates a database and starts the processes of the spec. The worker runs in the server's
+// process, or connects over gRPC.
 func setUp(ctx context.Context, all *stores, store string, spec standSpec) (_ *stand, err error) {
 	s := &stand{ctx: ctx}
 	if s.database, err = all.create(ctx, store); err != nil {
@@ -45,7 +46,7 @@ func setUp(ctx context.Context, all *stores, store string, spec standSpec) (_ *s
 			err = errors.Join(err, s.close())
 		}
 	}()
-	where, err := json.Marshal(serverSpec{s.database.folder, s.database.url})
+	where, err := json.Marshal(serverSpec{s.database.folder, s.database.url, all.plain, spec.orgsCPU})
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func setUp(ctx context.Context, all *stores, store string, spec standSpec) (_ *s
 	return s, err
 }
 
-// newWorker starts a worker in a separate process, and returns once the server knows it.
+// newWorker starts a worker in a separate process, and returns when the worker is registered.
 func (s *stand) newWorker(slots int) (*child, error) {
 	spec, err := json.Marshal(workerSpec{s.at.GRPC, s.at.Token, slots})
 	if err != nil {
@@ -103,7 +104,7 @@ func (s *stand) close() error {
 
 // cost is the resource usage of server, worker and database.
 type cost struct {
-	Server, Worker usageOf // Worker equals Server if it is in its process
+	Server, Worker usageOf // Worker equals Server if the worker is in the server's process
 	Postgres       time.Duration
 }
 
@@ -128,26 +129,27 @@ func (s *stand) cpu(before, after cost) (ours, postgres time.Duration) {
 	return ours, after.Postgres - before.Postgres
 }
 
-// load describes how executions stream.
+// load describes the streams of a measurement.
 type load struct {
 	Executions int
 	For        time.Duration
 	PerSecond  float64 // chunks per second
 	Readers    int     // of each execution; 0 counts as 1
-	// Ahead is additional time before the chunks begin, if the default was too short.
+	// Ahead is additional time before the chunks begin, for readers that were not connected in
+	// time.
 	Ahead time.Duration
 }
 
 func (l load) every() time.Duration { return time.Duration(float64(time.Second) / l.PerSecond) }
 func (l load) chunks() int          { return int(l.For / l.every()) }
 
-// lead returns the time until all executions have been started and have readers.
+// lead returns the time that the starts of all executions and readers need.
 func (l load) lead() time.Duration {
 	return 2*time.Second + time.Duration(l.Executions*max(1, l.Readers))*8*time.Millisecond + l.Ahead
 }
 
-// begin starts executions whose chunks come later. Their times are spread over the interval between
-// chunks.
+// begin starts executions whose chunks begin at the returned time. Their start times are spread
+// over the interval between two chunks.
 func (s *stand) begin(ctx context.Context, l load) ([]toFollow, time.Time, error) {
 	at := time.Now().Add(l.lead())
 	all, err := s.start(ctx, l.Executions, func(i int) client.StartRequest {
@@ -189,7 +191,7 @@ func (s *stand) agents(n int, kind string, input any) ([]toFollow, error) {
 	return s.start(s.ctx, n, func(int) client.StartRequest { return client.StartRequest{Kind: kind, Input: raw} })
 }
 
-// samples takes the durations that the worker has recorded.
+// samples returns the durations that the worker has recorded under a name, and removes them there.
 func (s *stand) samples(name string) (all []time.Duration, err error) {
 	return all, s.worker.ask("samples", about{Name: name}, &all)
 }
@@ -212,8 +214,8 @@ func (s *stand) start(ctx context.Context, n int, what func(i int) client.StartR
 	return all, err
 }
 
-// lost returns the differences between the sent and the received text; it is empty if there are
-// none.
+// lost returns texts about the differences between the sent and the received text; none if they are
+// equal.
 func lost(said words, got heard, streams []toFollow) []string {
 	wrong := got.Broken
 	for _, to := range streams {
@@ -227,7 +229,8 @@ func lost(said words, got heard, streams []toFollow) []string {
 	return wrong
 }
 
-// finished waits until the executions have ended, whether they have readers or not.
+// finished waits until the executions have completed. It returns an error if one ends with another
+// status.
 func (s *stand) finished(ctx context.Context, streams []toFollow) error {
 	for _, to := range streams {
 		for {

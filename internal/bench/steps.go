@@ -10,10 +10,10 @@ import (
 // stepSize is the size in bytes of a step's input and result.
 const stepSize = 1 << 10
 
-// stepsAndTasks are the kinds of steps: those in the agent's own process, and dispatched tasks.
+// stepsAndTasks are the two kinds of recorded work: steps in the agent's own process, and tasks.
 var stepsAndTasks = []string{"step", "task"}
 
-// latencyOfSteps is W1.
+// latencyOfSteps is W1: one agent with sequential steps, and then tasks.
 func latencyOfSteps(ctx context.Context, b *bench) error {
 	n := pick(b, 10, 200)
 	return b.on(ctx, standSpec{slots: 16}, func(s *stand) error {
@@ -48,7 +48,7 @@ func latencyOfSteps(ctx context.Context, b *bench) error {
 	})
 }
 
-// on runs a measurement on a new stand.
+// on creates a stand, calls do with it, and removes the stand.
 func (b *bench) on(ctx context.Context, spec standSpec, do func(s *stand) error) (err error) {
 	spec.inProcess = b.worker == inProcess
 	s, err := setUp(ctx, b.stores, b.store, spec)
@@ -89,7 +89,7 @@ func stepsInputOf(what string, n int, gates string) stepsInput {
 	return in
 }
 
-// perThousand adds the CPU time per thousand of n operations.
+// perThousand adds the CPU time per thousand operations; n is their number.
 func (s *stand) perThousand(f *Figures, before, after cost, n int) {
 	ours, postgres := s.cpu(before, after)
 	f.add("CPU s/1000", ours.Seconds()*1000/float64(n))
@@ -98,7 +98,7 @@ func (s *stand) perThousand(f *Figures, before, after cost, n int) {
 	}
 }
 
-// throughput is W2.
+// throughput is W2: many agents with steps, and then tasks, at the same time.
 func throughput(ctx context.Context, b *bench) error {
 	agents, n := pick(b, 8, 200), pick(b, 4, 20)
 	return b.on(ctx, standSpec{slots: agents + 16}, func(s *stand) error {
@@ -157,14 +157,14 @@ func best(all []float64) float64 {
 	return most
 }
 
-// rush is the result of agents that run at once.
+// rush is the result of many agents or starts that run at the same time.
 type rush struct {
 	rate          float64 // steps per second
 	cpu, postgres float64 // seconds per thousand
 	delays        []time.Duration
 }
 
-// startsAndSteps measures the steps together with the starts of their agents.
+// startsAndSteps measures the rate of steps, including the starts of their agents.
 func (b *bench) startsAndSteps(s *stand, what string, agents, n int) error {
 	var rates []float64
 	for round := range b.Rounds + 1 {
@@ -183,8 +183,8 @@ func (b *bench) startsAndSteps(s *stand, what string, agents, n int) error {
 	return nil
 }
 
-// together runs agents that begin their steps at the same time. With starts, the agents begin when
-// they are started, and the starts are measured, too.
+// together runs agents that begin their steps at the same time. If starts is set, each agent begins
+// when it is started, and the time includes the starts.
 func (s *stand) together(gates, what string, agents, n int, starts bool) (r rush, err error) {
 	var began time.Time
 	open := func() error { return s.worker.ask("open", about{Name: gates + what}, &began) }

@@ -13,14 +13,15 @@ import (
 	"github.com/perdure/perdure/internal/store/postgres/cluster"
 )
 
-// stores creates databases, each for one measured server.
+// stores creates databases, one for each measured server.
 type stores struct {
 	folder  string
+	plain   bool // servers run without the optimizations of their store
 	cluster *cluster.Cluster
 }
 
-// begin creates a store for a measurement. It returns the version of PostgreSQL that it found, or
-// known.
+// begin prepares the store with the name. It returns the version of PostgreSQL; for SQLite it
+// returns known.
 func (s *stores) begin(ctx context.Context, name, known string) (string, error) {
 	if name == "sqlite" {
 		return known, nil
@@ -42,7 +43,7 @@ func (s *stores) close() error {
 	return s.cluster.Stop()
 }
 
-// admin returns the URL of a database with which others are created.
+// admin returns the URL of a database from which databases can be created.
 func (s *stores) admin(name string) string {
 	if name == "postgres" {
 		return s.cluster.URL("postgres")
@@ -50,7 +51,7 @@ func (s *stores) admin(name string) string {
 	return name
 }
 
-// database is one store while it is measured.
+// database is the database of one measured server.
 type database struct {
 	folder string // the server's data directory
 	url    string // of the database; "" means a file in folder

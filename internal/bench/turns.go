@@ -11,14 +11,14 @@ import (
 // turnsModel is a model that calls one tool in each turn and never ends.
 const turnsModel = "turns"
 
-// turns counts the calls of that model, and delays them until they may continue.
+// turns counts the calls of turnsModel, and delays each until it is allowed.
 type turns struct {
 	changed *sync.Cond // of the provider's mu
 	asked   int
 	allowed int
 }
 
-// turn waits until the turn may begin, and answers with 1 KiB of text and a call.
+// turn waits until the turn is allowed, and answers with 1 KiB of text and a tool call.
 func (p *provider) turn(r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
 	p.mu.Lock()
 	p.asked++
@@ -45,7 +45,7 @@ func (p *provider) turn(r llm.Request, emit func(llm.Delta) error) (*llm.Respons
 	return b.Finish(llm.Model{Provider: providerName, ID: r.Model}, perdure.StopToolUse, perdure.Usage{Input: 100, Output: 300}, nil)
 }
 
-// goOn allows n more turns.
+// goOn allows turns up to number n.
 func (p *provider) goOn(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +53,8 @@ func (p *provider) goOn(n int) {
 	p.changed.Broadcast()
 }
 
-// reach waits until the call after turn n, so that n turns are over.
+// reach waits for the call after turn n, so that n turns have ended. It returns the number of
+// calls.
 func (p *provider) reach(n int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

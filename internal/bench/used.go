@@ -23,8 +23,8 @@ type usageOf struct {
 	Moved                int64 // bytes of all reads and writes, including sockets
 }
 
-// used returns the usage of this process. With collect, it measures memory after several garbage
-// collections, because each one shrinks a stack only by half.
+// used returns the resource usage of this process. If collect is set, it runs several garbage
+// collections before it measures, because each one shrinks a stack only by half.
 func used(collect bool) usageOf {
 	if collect {
 		for range 4 {
@@ -62,7 +62,8 @@ func count(name string) int64 {
 	return n
 }
 
-// family returns the CPU time of a process and all its children, including ended ones; 0 for pid 0.
+// family returns the CPU time of a process and its direct children, including ended ones; 0 for pid
+// 0.
 func family(pid int) time.Duration {
 	if pid == 0 {
 		return 0

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// manyWaiting is W7: executions that wait for a signal that is never sent. It measures the server's
-// CPU time over a minute.
+// manyWaiting is W7: executions that wait for a signal that is never sent. It measures the memory
+// and, over a minute, the CPU time of server and worker.
 func manyWaiting(ctx context.Context, b *bench) error {
 	n := pick(b, 50, 10_000)
 	return b.on(ctx, standSpec{slots: 64}, func(s *stand) error {
@@ -59,7 +59,7 @@ func (s *stand) busy() (bool, error) {
 	return false, nil
 }
 
-// allWaiting returns once no execution is PENDING or RUNNING.
+// allWaiting waits until no execution is PENDING or RUNNING.
 func (s *stand) allWaiting() error {
 	for {
 		busy, err := s.busy()

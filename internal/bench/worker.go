@@ -19,7 +19,7 @@ import (
 	"github.com/perdure/perdure/worker/remote"
 )
 
-// idleKind is an agent that no worker runs.
+// idleKind is a kind of agent that is registered but that no worker runs.
 const idleKind = "idle"
 
 // workerSpec is the configuration of a worker.
@@ -35,7 +35,7 @@ type working struct {
 	stop     func()
 }
 
-// work starts a worker, and returns once the server knows it.
+// work starts a worker, and returns when the worker is registered.
 func work(ctx context.Context, d perdure.Dispatch, spec workerSpec) (*working, error) {
 	p := newProvider()
 	r := newRecorder()
@@ -76,7 +76,8 @@ func work(ctx context.Context, d perdure.Dispatch, spec workerSpec) (*working, e
 	}
 }
 
-// words is the text that a provider has streamed.
+// words describes the text that a provider has streamed: its hash by stream, and the maximum delay
+// of a chunk.
 type words struct {
 	Sums map[int]string
 	Late time.Duration
@@ -101,7 +102,7 @@ func workerRole(ctx context.Context, args []string) error {
 		return err
 	}
 	defer func() { _ = d.Close() }()
-	// The worker continues after the signal that stops it, for its drain.
+	// After the signal that stops it, the worker runs until it is drained.
 	w, err := work(context.WithoutCancel(ctx), d, spec)
 	if err != nil {
 		return err
@@ -114,7 +115,7 @@ func workerRole(ctx context.Context, args []string) error {
 
 var errNoWorker = errors.New("there is no worker in this process")
 
-// workerVerbs are the questions to a process with a worker.
+// workerVerbs returns the questions to a process with a worker.
 func workerVerbs(worker func() *working) map[string]verb {
 	verbs := map[string]verb{}
 	for name, do := range map[string]func(w *working, name string, n int) any{

@@ -1,5 +1,5 @@
-// Package bubble runs tests in virtual time: testing/synctest, with a guard for
-// the race detector. Tests use it in place of synctest.Test.
+// Package bubble runs tests in virtual time: it is testing/synctest with a guard for the race
+// detector. Tests use it instead of synctest.Test.
 package bubble
 
 import (
@@ -9,12 +9,11 @@ import (
 	"testing/synctest"
 )
 
-// Test is synctest.Test. In a race build it runs on one processor meanwhile:
-// all timers of a bubble share one race context, and two channel timers that are
-// read at the same moment use it from two OS threads at once, which ends the
-// whole process with a failed check of ThreadSanitizer ("tsan_rtl.cpp") or a
-// signal in it. Races are found on one processor too: the detector goes by the
-// order of synchronisation, not by what ran at the same time.
+// Test is like synctest.Test. In a race build it runs the process on one processor during the test.
+// All timers of a bubble share one race context. Two channel timers that are read at the same
+// moment would use it from two OS threads at once. That ends the whole process with a failed check
+// of ThreadSanitizer ("tsan_rtl.cpp") or a signal in it. Races are still found, because the
+// detector compares the order of synchronization.
 func Test(t *testing.T, f func(*testing.T)) {
 	t.Helper()
 	if raceBuild {
@@ -24,7 +23,7 @@ func Test(t *testing.T, f func(*testing.T)) {
 	synctest.Test(t, f)
 }
 
-// single counts the bubbles that are open, as parallel tests may have several.
+// single counts the open bubbles, because parallel tests may have several.
 var single oneProcessor
 
 type oneProcessor struct {

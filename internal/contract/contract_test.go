@@ -1,5 +1,5 @@
 // Package contract checks docs/contract.md: every rule of the page must name an existing test. The
-// package has no code other than tests.
+// package contains only tests.
 package contract
 
 import (
@@ -29,7 +29,8 @@ func TestEveryRuleNamesATestThatExists(t *testing.T) {
 	}
 }
 
-// Each fault of a list is found, and nothing else is reported.
+// TestAWrongListIsFound checks that each kind of fault of a list is reported, and that a correct
+// row is not.
 func TestAWrongListIsFound(t *testing.T) {
 	packages := map[string]*tests{
 		".":             {functions: set("TestRoot")},

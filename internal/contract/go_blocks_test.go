@@ -10,16 +10,37 @@ import (
 	"testing"
 )
 
-// goBlock matches a Go code block of a page. blockLine matches the line for a block in the context
-// file that completes the blocks.
+// goBlock matches a Go code block of a page. blockLine matches a line of the context file at which
+// a block is inserted.
 var (
 	goBlock   = regexp.MustCompile("(?ms)^```go\n(.*?)^```")
 	blockLine = regexp.MustCompile(`(?m)^\s*// block\n`)
 )
 
-// The Go code in docs compiles. testdata/go/PAGE.go.txt completes the blocks of docs/PAGE.md to a
-// file, which the go command compiles through an overlay. e2e.TestTheModuleInstallsByItsPath
-// compiles the code of README.md.
+// programs maps pages to an example program that contains their Go code. The go command compiles
+// the program with all packages.
+var programs = map[string]string{"embedding": "examples/embedded/main.go"}
+
+// TestGoOfPagesIsThatOfItsProgram checks that the Go code of these pages is contained in their
+// programs, word for word.
+func TestGoOfPagesIsThatOfItsProgram(t *testing.T) {
+	for page, file := range programs {
+		program := readFile(t, filepath.Join(root, file))
+		blocks := goBlock.FindAllStringSubmatch(readFile(t, filepath.Join(root, "docs", page+".md")), -1)
+		if len(blocks) == 0 {
+			t.Errorf("docs/%s.md has no Go code", page)
+		}
+		for _, block := range blocks {
+			if !strings.Contains(program, "\n"+block[1]) {
+				t.Errorf("docs/%s.md has code that %s does not have:\n%s", page, file, block[1])
+			}
+		}
+	}
+}
+
+// TestGoInDocsCompiles checks that the Go code in docs compiles. testdata/go/PAGE.go.txt completes
+// the blocks of docs/PAGE.md to a file, which the go command compiles through an overlay.
+// e2e.TestTheModuleInstallsByItsPath compiles the code of README.md.
 func TestGoInDocsCompiles(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil {
@@ -28,6 +49,9 @@ func TestGoInDocsCompiles(t *testing.T) {
 	overlay, packages := map[string]string{}, []string{}
 	for _, page := range pages {
 		name := strings.TrimSuffix(filepath.Base(page), ".md")
+		if programs[name] != "" {
+			continue
+		}
 		file := completed(t, page, name)
 		if file == "" {
 			continue
@@ -43,8 +67,8 @@ func TestGoInDocsCompiles(t *testing.T) {
 	compile(t, overlay, packages)
 }
 
-// completed returns the context of a page with the page's blocks inserted, or "" for a page without
-// Go.
+// completed returns the context file of a page with the page's blocks inserted, or "" for a page
+// without Go code.
 func completed(t *testing.T, page, name string) string {
 	t.Helper()
 	blocks := goBlock.FindAllStringSubmatch(readFile(t, page), -1)

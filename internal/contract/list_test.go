@@ -80,7 +80,7 @@ func check(rules []rule, packages map[string]*tests) []string {
 
 var reference = regexp.MustCompile(`^([a-z0-9/]+)\.((?:Test|Fuzz|Example)\w*)(?:/(.+))?$`)
 
-// find returns the reason why no test has that name, or "" if there is one.
+// find returns the reason why there is no test with the name, or "" if there is one.
 func find(name string, packages map[string]*tests) string {
 	m := reference.FindStringSubmatch(name)
 	if m == nil {
@@ -105,8 +105,8 @@ func find(name string, packages map[string]*tests) string {
 	return ""
 }
 
-// folderOf returns the only folder that matches a short package name: its path, or the end of its
-// path. The root package is named perdure.
+// folderOf returns the only folder that matches a short package name. The name is the folder's path
+// or the end of it; the root package is named perdure.
 func folderOf(short string, packages map[string]*tests) (folder, problem string) {
 	if short == "perdure" {
 		return ".", ""

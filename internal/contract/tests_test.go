@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// tests is the content of a package's test files.
+// tests contains the names of a package's tests, and the possible names of their subtests.
 type tests struct {
 	functions map[string]bool
 	// literals are the strings that may be names of subtests: the strings of the test files and of
@@ -47,8 +47,8 @@ func testsBelow(root string) (map[string]*tests, error) {
 	return packages, err
 }
 
-// skip leaves out folders that are not part of the module: those that the go tool ignores, and
-// nested modules.
+// skip returns filepath.SkipDir for folders that are not part of the module: those that the go tool
+// ignores, and nested modules.
 func skip(root, path, name string) error {
 	if path == root {
 		return nil
@@ -74,7 +74,7 @@ func (p *tests) addFile(root, path string) error {
 	}
 	p.addLiterals(file)
 	for _, i := range file.Imports {
-		// The last elements of an import path are the folder's path within its module.
+		// The last elements of an import path are the path of the folder in its module.
 		imported, err := strconv.Unquote(i.Path.Value)
 		if err != nil {
 			return err

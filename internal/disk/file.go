@@ -1,4 +1,4 @@
-// Package disk provides disk functions that SQLite does not: atomic replacement of small files,
+// Package disk provides functions that SQLite does not have: atomic replacement of small files,
 // free space, and a reserve of disk space.
 package disk
 
@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// WriteFile replaces the file at path. The new file is readable only by its owner. A reader sees
-// the old or the new content, even after a crash or a power loss. The new content is durable when
-// WriteFile returns.
+// WriteFile replaces the file at path. Only its owner can read the new file. A reader gets the old
+// or the new content, even after a crash or a power loss. The new content is durable when WriteFile
+// returns.
 func WriteFile(path string, content []byte) error {
 	next := path + ".new"
 	if err := writeSynced(next, content); err != nil {
@@ -22,7 +22,8 @@ func WriteFile(path string, content []byte) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
-// writeSynced removes an existing file at path first, because that file may have another mode.
+// writeSynced writes a new file and flushes it. It first removes an existing file at path, because
+// that may have another mode.
 func writeSynced(path string, content []byte) error {
 	if err := remove(path); err != nil {
 		return err

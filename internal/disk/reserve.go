@@ -10,16 +10,16 @@ import (
 const (
 	reserveMost  = 32 << 20
 	reserveLeast = 1 << 20
-	// reservePart is the divisor of a volume's size for its reserve.
+	// reservePart is the divisor by which the reserve's size follows from the volume's size.
 	reservePart = 16
-	// floorPart is the divisor of the reserve's size for the space that must be free in addition.
-	// With less free space the disk counts as full.
+	// floorPart is the divisor by which the floor follows from the reserve's size. The disk counts
+	// as full if less than the floor is free in addition to the reserve.
 	floorPart = 8
 )
 
-// Reserve is a file that allocates disk space for use when the disk is full. It is released then,
-// and allocated again when there is enough space. A nil Reserve holds no space and never reports a
-// full disk. Reserve is safe for concurrent use.
+// Reserve is a file that allocates disk space, to be released when the disk is full. It is
+// allocated again when there is enough space. A nil Reserve has no space and never reports a full
+// disk. Reserve is safe for concurrent use.
 type Reserve struct {
 	path string
 	size int64
@@ -29,8 +29,8 @@ type Reserve struct {
 	free func(folder string) (free, total int64, err error)
 }
 
-// NewReserve returns the reserve at path, without creating its file. Its size is a sixteenth of the
-// volume, at least 1 MiB and at most 32 MiB. On a system that does not report free space,
+// NewReserve returns the reserve at path, and does not create its file. The size is a sixteenth of
+// the volume, at least 1 MiB and at most 32 MiB. On a system that does not report free space,
 // NewReserve returns nil.
 func NewReserve(path string) (*Reserve, error) {
 	_, total, err := Space(filepath.Dir(path))
@@ -46,7 +46,7 @@ func NewReserve(path string) (*Reserve, error) {
 
 func reserveSize(total int64) int64 { return min(reserveMost, max(reserveLeast, total/reservePart)) }
 
-// Size returns the size in bytes of the reserve when it is held, or 0 for a nil Reserve.
+// Size returns the size in bytes of the allocated reserve; 0 for a nil Reserve.
 func (r *Reserve) Size() int64 {
 	if r == nil {
 		return 0
@@ -60,7 +60,8 @@ func (r *Reserve) Floor() int64 { return r.Size() / floorPart }
 // Path returns the path of the reserve's file.
 func (r *Reserve) Path() string { return r.path }
 
-// Free returns the number of free bytes of the volume, without those of the reserve.
+// Free returns the number of free bytes of the volume. The reserve's bytes count as used if they
+// are allocated.
 func (r *Reserve) Free() (int64, error) {
 	free, _, err := r.free(filepath.Dir(r.path))
 	return free, err
@@ -101,11 +102,11 @@ func (r *Reserve) Release() bool {
 	return was
 }
 
-// errNoRoom reports that the reserve would leave too little free space.
+// errNoRoom means that too little free space would remain after the allocation of the reserve.
 var errNoRoom = errors.New("there is no room for the reserve")
 
-// Make allocates the reserve's space unless less than twice the floor would be left. It does
-// nothing if the space is already allocated.
+// Make allocates the reserve's space, unless less than twice the floor would remain free. It does
+// nothing if the space is allocated already.
 func (r *Reserve) Make() error {
 	if r == nil || r.Held() {
 		return nil
@@ -120,8 +121,8 @@ func (r *Reserve) Make() error {
 	return r.Check()
 }
 
-// Check ensures that the reserve's file exists and allocates all its space. A copy may have left
-// holes, and a crash may have left an incomplete file.
+// Check ensures that the reserve's file exists and that all its space is allocated. A copy of the
+// folder may have left holes, and a crash may have left an incomplete file.
 func (r *Reserve) Check() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

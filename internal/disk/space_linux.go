@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// Space returns the bytes of a folder's volume that are free to this user, and the volume's total
-// size.
+// Space returns the number of bytes of a folder's volume that this user can still use, and the
+// volume's total size.
 func Space(folder string) (free, total int64, err error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(folder, &s); err != nil {
@@ -29,7 +29,8 @@ func allocate(f *os.File, size int64) error {
 	}
 }
 
-// InMemory reports whether a folder is in memory, where a flush makes nothing durable.
+// InMemory reports whether a folder is in memory (tmpfs or ramfs), where a flush makes nothing
+// durable.
 func InMemory(folder string) bool {
 	const tmpfs, ramfs = 0x01021994, 0x858458f6 // statfs(2)
 	var fs syscall.Statfs_t

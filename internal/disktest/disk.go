@@ -1,7 +1,7 @@
-// Package disktest provides a disk below SQLite that can lose power. Written data is read from the
-// files themselves, as from the page cache. The package tracks, page by page, what a power failure
-// leaves. A failed sync does what the kernel does: it marks the pages as clean. They can be read
-// until power is lost, and no later sync writes them.
+// Package disktest provides a disk below SQLite that can lose power. Reads use the files
+// themselves, as from the page cache. For each page, the package tracks the content that a power
+// failure would leave. A failed sync does what the kernel does: it marks the pages as clean. They
+// can be read until power is lost, and no later sync writes them.
 package disktest
 
 import (
@@ -37,8 +37,8 @@ type Op struct {
 	File string
 }
 
-// Disk is the content of one directory. SQLite's files must be created only by SQLite. Other files
-// are durable as they are.
+// Disk tracks the files of one directory. Only SQLite may create SQLite's files. All other files
+// count as durable.
 type Disk struct {
 	folder string
 
@@ -50,13 +50,14 @@ type Disk struct {
 // file is the state of one file.
 type file struct {
 	durable []byte         // the content after a power failure
-	dirty   map[int64]bool // pages that were not written by a sync, and not dropped by a failed one
+	dirty   map[int64]bool // pages written since the last sync
 	cut     bool           // truncated since the last sync
-	gone    bool           // deleted, which may not be durable
-	errors  int            // failed syncs, each of which is reported once to each handle
+	gone    bool           // deleted; the deletion may not be durable yet
+	errors  int            // number of failed syncs, each of which is reported once to each handle
 }
 
-// New tracks a directory until the test ends. Only one disk can be tracked at a time.
+// New tracks a directory until the test ends. Only one disk can be tracked at a time, otherwise the
+// test fails.
 func New(t *testing.T, folder string) *Disk {
 	t.Helper()
 	real, err := filepath.EvalSymlinks(folder)
@@ -72,9 +73,10 @@ func New(t *testing.T, folder string) *Disk {
 	return d
 }
 
-// Before sets a function that is called before each operation. If f returns a result code other
-// than 0, the operation fails with that code: a failed sync behaves as described for the package,
-// other operations have no effect. f may call Image, but no other method of the disk.
+// Before sets a function that is called before each operation. If f returns a code other than 0,
+// the operation fails with that code. A failed sync marks the pages as clean, as in the package
+// comment; other failed operations have no effect. f may call Image, but no other method of the
+// disk.
 func (d *Disk) Before(f func(op Op) (code int32)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -82,13 +84,13 @@ func (d *Disk) Before(f func(op Op) (code int32)) {
 }
 
 // name returns the file's name in the directory. It returns false for files outside it, and for the
-// shared memory file, which no start trusts.
+// shared memory file, which SQLite builds again at each start.
 func (d *Disk) name(path string) (string, bool) {
 	name, ok := strings.CutPrefix(path, d.folder+string(filepath.Separator))
 	return name, ok && !strings.HasSuffix(name, "-shm")
 }
 
-// opened returns the state of a file. The content at the first call is durable.
+// opened returns the state of a file. The content at the first call counts as durable.
 func (d *Disk) opened(name string) *file {
 	f := d.files[name]
 	if f == nil {
@@ -112,7 +114,8 @@ func (f *file) wrote(offset int64, n int) {
 	}
 }
 
-// synced marks the file's content as durable, except for pages that a failed sync has dropped.
+// synced marks the file's content as durable, except for pages that an earlier failed sync marked
+// as clean.
 func (f *file) synced(content []byte) {
 	f.durable = f.with(content, func(int64) bool { return true })
 	clear(f.dirty)
@@ -147,17 +150,17 @@ func (f *file) failed() {
 	f.errors++
 }
 
-// Loss is how many of the dirty pages survive a power failure.
+// Loss selects the dirty pages that a power failure leaves on the disk.
 type Loss int
 
 // The losses.
 const (
-	All   Loss = iota // only synced pages were written
+	All   Loss = iota // no dirty page was written
 	Some              // some dirty pages were written, others were not
 	Ahead             // all dirty pages were written
 )
 
-// Image writes what a power failure leaves into another directory.
+// Image writes the content that a power failure leaves into another directory.
 func (d *Disk) Image(to string, loss Loss, r *rand.Rand) error {
 	for tries := 1; ; tries++ { // a file may be renamed after the directory was listed
 		err := d.copyOthers(to)
@@ -180,7 +183,7 @@ func (d *Disk) Image(to string, loss Loss, r *rand.Rand) error {
 	return nil
 }
 
-// copyOthers copies the files that are not SQLite's. They are durable as they are.
+// copyOthers copies the files that are not SQLite's, which count as durable.
 func (d *Disk) copyOthers(to string) error {
 	others, err := os.ReadDir(d.folder)
 	if err != nil {

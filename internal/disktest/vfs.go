@@ -11,19 +11,19 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// watched is the disk that SQLite's operations go through.
+// watched is the disk that tracks SQLite's operations; nil if there is none.
 var watched atomic.Pointer[Disk]
 
-// opening is an open file. It is identified by the file's address, because another layer may have
+// opening is an open file. It is found by the file's address, because another layer may have
 // replaced the file's methods.
 type opening struct {
 	disk *Disk
 	name string
 	file *file
-	own  uintptr // the system's methods
+	own  uintptr // address of the system's methods
 	seen int     // number of failed syncs that were reported to it
-	// names reports that the first sync also makes the names in the directory durable. SQLite does
-	// that for a journal and a log that it may have created.
+	// names reports whether the first sync also makes the names in the directory durable. SQLite
+	// does that for a journal or a log that it may have created.
 	names bool
 }
 
@@ -36,7 +36,7 @@ var (
 	systemVFS, diskVFS uintptr
 )
 
-// between inserts the disk between SQLite and the system until the test ends.
+// between puts the disk between SQLite and the system until the test ends.
 func between(t *testing.T) {
 	register()
 	tls := libc.NewTLS()
@@ -71,7 +71,8 @@ func register() {
 // at converts an address outside of Go's memory to a pointer.
 func at(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
-// callback returns the address of a plain function, in the form in which SQLite calls it.
+// callback returns the address of a Go function without captured variables, in the form in which
+// SQLite calls it.
 func callback[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&f)) }
 
 // called returns the Go function for a C function pointer of SQLite.
@@ -182,7 +183,7 @@ func xSync(tls *libc.TLS, file uintptr, flags int32) int32 {
 		o.names = false
 		o.disk.namesSynced()
 	}
-	if o.seen != o.file.errors { // failures of another handle's syncs
+	if o.seen != o.file.errors { // another handle's sync has failed
 		o.seen = o.file.errors
 		return lib.SQLITE_IOERR_FSYNC
 	}

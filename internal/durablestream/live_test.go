@@ -18,7 +18,7 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// deaf loses every hint.
+// deaf is a notifier that loses every hint.
 type deaf struct{}
 
 func (deaf) Publish(string) {}

@@ -45,7 +45,7 @@ func NotHere(what string) *Refusal {
 	return refuse(http.StatusNotImplemented, perdure.InvalidArgument, "%s: this server does not do that", what)
 }
 
-// BadOffset returns the refusal of an offset that no response contained.
+// BadOffset returns the error for an offset that the server never issued.
 func BadOffset() error {
 	return perdure.FieldErrorf("offset", "is none that this stream gave")
 }

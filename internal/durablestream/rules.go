@@ -69,7 +69,7 @@ func (s *Streams) decideCreate(st *store.State, c creation) (*store.Changes, err
 	return &store.Changes{Answer: outcome{stream: *x}}, nil
 }
 
-// full refuses another stream if the org has reached its limit.
+// full returns an error if the org already has its largest number of streams.
 func (s *Streams) full(there int) error {
 	return &perdure.Error{Code: perdure.RateLimited, RetryAfter: time.Minute, Message: fmt.Sprintf(
 		"the org has %d streams, and may have %d; delete some (DELETE /v1/stream/{path}), or have the servers started with a higher --streams-per-org", there, s.most)}
@@ -85,8 +85,8 @@ type addition struct {
 	producer    *store.StreamProducer // as the request names it; nil without one
 }
 
-// decideAppend appends, closes, or detects a request that was stored before. It first reports that
-// the stream is closed, so that clients learn it.
+// decideAppend appends content, closes the stream, or recognises a request that was already stored.
+// If the stream is closed, it reports that first, so that clients learn it.
 func (s *Streams) decideAppend(st *store.State, a addition) (*store.Changes, error) {
 	x := st.Stream
 	switch {

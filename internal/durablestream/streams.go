@@ -33,7 +33,8 @@ func New(st store.Store, hints notify.Notifier, perOrg int) *Streams {
 	return &Streams{store: st, hints: hints, most: perOrg, watches: map[uuid.UUID]*watch{}}
 }
 
-// deleteStream is the name of the command that frees space.
+// deleteStream is the name of the command that deletes a stream. do marks this command as one that
+// frees space.
 const deleteStream = "delete stream"
 
 // do runs one command on a stream. Once the command is durable, it sends a hint to the stream's

@@ -103,8 +103,8 @@ func (w *watch) take(x *store.Stream, err error) {
 	w.changed = make(chan struct{})
 }
 
-// news reports whether there is anything to read after the position. The channel is closed when
-// that may change.
+// news reports whether there is content after the position, or whether the stream is closed. The
+// channel is closed when the answer may change.
 func (w *watch) news(after int64) (bool, <-chan struct{}, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,8 +13,9 @@ import (
 	"github.com/perdure/perdure/internal/bubble"
 )
 
-// TestAnotherOrgsWorkerReachesNothing checks that a worker of another org cannot read or write
-// anything, even with correct leases and ids.
+// TestAnotherOrgsWorkerReachesNothing checks that a worker of another org gets no access with
+// correct leases and ids. It tries to finish a task, to read and store blobs, to append, renew,
+// release and poll. No stored data of the execution changes.
 func TestAnotherOrgsWorkerReachesNothing(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -64,7 +65,8 @@ func TestAnotherOrgsWorkerReachesNothing(t *testing.T) {
 	}
 }
 
-// TestKeysAreStoredHashed checks that the database files do not contain the secret of a key.
+// TestKeysAreStoredHashed checks that the database files contain neither the secret of a key nor
+// the second half of it.
 func TestKeysAreStoredHashed(t *testing.T) {
 	b := newBench(t)
 	_, secret, err := b.e.CreateKey(t.Context(), org, "ci", perdure.KeyWorker)
@@ -83,8 +85,8 @@ func TestKeysAreStoredHashed(t *testing.T) {
 	}
 }
 
-// TestTasksGoToTheirExecutionsQueue checks that a task runs on its execution's queue and in its
-// workspace.
+// TestTasksGoToTheirExecutionsQueue checks that a task runs on the queue of its execution, unless
+// its options name another queue. Its claim contains the execution's workspace.
 func TestTasksGoToTheirExecutionsQueue(t *testing.T) {
 	b := newBench(t)
 	x, err := b.e.Start(t.Context(), org, StartRequest{Kind: "agent", Queue: "gpu", Workspace: "a/./b"})

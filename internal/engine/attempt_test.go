@@ -95,7 +95,8 @@ func TestScheduleToCloseBoundsTheWhole(t *testing.T) {
 	})
 }
 
-// lose lets the lease of a task end, but not the lease of its execution.
+// lose advances the clock until the leases of tasks have ended. It renews the lease of the
+// execution before that.
 func (h *holder) lose() {
 	h.Helper()
 	h.clock.advance(testLease / 2)
@@ -116,14 +117,15 @@ func TestLostAttemptIsRetriedAndDoesNotCount(t *testing.T) {
 		}
 	}
 	h.lose()
-	b.finish(failed(b.taskClaim(), false)) // its only counted try
+	b.finish(failed(b.taskClaim(), false)) // the only attempt that counts as a try
 	if got := b.task(h.id, id).Status; got != perdure.TaskFailed {
 		t.Errorf("it is %s", got)
 	}
 }
 
-// TestLostAttemptIsReported checks trap 55: a tool that may have taken effect does not run a second
-// time.
+// TestLostAttemptIsReported checks that with OnLostReport a lost attempt makes the task
+// INTERRUPTED, because the tool may have taken effect. The late result is refused, and the
+// execution wakes.
 func TestLostAttemptIsReported(t *testing.T) {
 	for name, lose := range map[string]func(*holder, perdure.TaskClaim){
 		"lost": func(h *holder, _ perdure.TaskClaim) { h.clock.advance(testLease); h.sweep() },
@@ -170,7 +172,7 @@ func TestTaskThatTakesItsWorkersDown(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
 	id, c := h.scheduled("1")
-	// A return before the start is not a loss, however often it occurs.
+	// A release before the start does not count as a loss, however often it occurs.
 	for range 11 {
 		b.must(b.d.Release(t.Context(), perdure.Release{Tasks: []perdure.TaskRelease{{Lease: c.Lease}}}))
 		c = b.taskClaim()
@@ -206,8 +208,8 @@ func TestLostAttemptLeavesTheOtherTries(t *testing.T) {
 	}
 }
 
-// TestSilentAttemptIsKeptByHeartbeats checks that heartbeats keep an attempt whose code shows no
-// sign of life.
+// TestSilentAttemptIsKeptByHeartbeats checks that heartbeats of the worker renew the lease of an
+// attempt that reports no progress.
 func TestSilentAttemptIsKeptByHeartbeats(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

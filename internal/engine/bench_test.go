@@ -79,8 +79,13 @@ func (b *bench) open() {
 	b.use(b.s)
 }
 
-func (b *bench) use(s store.Store) {
-	b.e = New(Config{Store: s, Lease: testLease, PayloadLimit: 1 << 20, Tick: time.Hour})
+// use replaces the engine with one on the given store and with a changed configuration.
+func (b *bench) use(s store.Store, changes ...func(*Config)) {
+	c := Config{Store: s, Lease: testLease, PayloadLimit: 1 << 20, Tick: time.Hour}
+	for _, change := range changes {
+		change(&c)
+	}
+	b.e = New(c)
 	b.d = b.e.Dispatch(org, false)
 }
 
@@ -148,7 +153,7 @@ func (b *bench) claims() []perdure.AgentClaim {
 	return claims
 }
 
-// claim claims the only pending execution.
+// claim claims the pending execution. It fails the test unless exactly one is pending.
 func (b *bench) claim() *holder {
 	b.Helper()
 	claims := b.claims()

@@ -48,7 +48,8 @@ func TestCancelWhileItWaits(t *testing.T) {
 			t.Errorf("task %s is %s", id, got.Status)
 		}
 	}
-	// The worker of the running task is informed, and its result is refused.
+	// A heartbeat reports the cancellation to the worker of the running task, and the task's result
+	// is refused.
 	beat, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskBeat{{Lease: running[0].Lease}}})
 	b.must(err)
 	if !beat.Tasks[0].CancelRequested {
@@ -78,7 +79,7 @@ func TestCancelWhileItRuns(t *testing.T) {
 	if !beat.Agents[0].CancelRequested || beat.Agents[0].Lost || !beat.Tasks[0].CancelRequested {
 		t.Errorf("the heartbeat says %+v", beat)
 	}
-	// Only an end is accepted now.
+	// A cancelling execution accepts only a commit that ends it.
 	for name, edit := range map[string]func(*perdure.Commit){
 		"going on": func(c *perdure.Commit) { c.Entries = []perdure.NewEntry{user(nil, "more")} },
 		"waiting":  suspending(perdure.WaitSignal("x")),
@@ -118,8 +119,8 @@ func TestFailWhileCancelling(t *testing.T) {
 	}
 }
 
-// TestCancelGraceRunsOut checks that an execution whose worker never answers is cancelled after the
-// grace.
+// TestCancelGraceRunsOut checks that an execution is cancelled at the end of the grace if its
+// worker renews the lease but does not end the execution.
 func TestCancelGraceRunsOut(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -148,8 +149,8 @@ func TestCancelGraceRunsOut(t *testing.T) {
 	b.wantCode(err, perdure.LeaseLost)
 }
 
-// TestCancellingEndsWithItsLease checks that a cancelling execution ends when its worker gives it
-// back or is lost.
+// TestCancellingEndsWithItsLease checks that a cancelling execution becomes CANCELLED when its
+// worker releases it, or when the lease ends.
 func TestCancellingEndsWithItsLease(t *testing.T) {
 	for name, end := range map[string]func(*holder){
 		"given back": func(h *holder) {
@@ -168,7 +169,7 @@ func TestCancellingEndsWithItsLease(t *testing.T) {
 }
 
 // TestNothingIsBegunForACancellingExecution checks that no task of a cancelling execution is
-// started or retried, because its result is not needed. Tasks of other executions are.
+// started or retried, because its result is not needed. Tasks of other executions start.
 func TestNothingIsBegunForACancellingExecution(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -195,7 +196,7 @@ func TestNothingIsBegunForACancellingExecution(t *testing.T) {
 	}
 	other := b.started()
 	want := other.schedule("5")
-	b.clock.advance(time.Minute / 10) // after every pause, before the leases end
+	b.clock.advance(time.Minute / 10) // longer than each backoff, shorter than a lease
 	if got := b.taskClaims(); len(got) != 1 || got[0].Lease.TaskID != want[0] {
 		t.Errorf("%d tasks can be claimed, want the other's", len(got))
 	}

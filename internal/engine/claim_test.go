@@ -93,7 +93,7 @@ func TestLongestPendingFirst(t *testing.T) {
 	if h.id != first {
 		t.Fatal("the execution that was made last was claimed first")
 	}
-	// Suspended and woken, it comes after the other execution.
+	// After a suspend and a wake-up, the first execution is claimed after the second.
 	h.suspend(perdure.WaitSignal("go"))
 	b.clock.advance(time.Millisecond)
 	b.signal(first, "go", "s1")
@@ -102,7 +102,8 @@ func TestLongestPendingFirst(t *testing.T) {
 	}
 }
 
-// claimOf polls with that many slots and returns the first claim.
+// claimOf polls with the given number of slots and returns the first claim. It fails the test if
+// there is none.
 func (b *bench) claimOf(slots int) *holder {
 	b.Helper()
 	claims, err := b.d.PollAgents(b.Context(), b.poll(slots))
@@ -192,8 +193,8 @@ func TestClaimCarriesAMebibyteOfSignals(t *testing.T) {
 	}
 }
 
-// TestWaitingPollIsWoken checks that a waiting poll is answered by new work without another look at
-// the store (Tick is an hour).
+// TestWaitingPollIsWoken checks that new work wakes a waiting poll. Tick is an hour, so the poll
+// cannot find the work without a hint.
 func TestWaitingPollIsWoken(t *testing.T) {
 	b := newBench(t)
 	got := make(chan []perdure.AgentClaim, 1)

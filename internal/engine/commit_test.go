@@ -67,8 +67,8 @@ func TestCommitNumbersHaveNoGap(t *testing.T) {
 	h.commit(func(*perdure.Commit) {})
 }
 
-// TestCommitIsAllOrNothing checks that a commit with one refused command stores nothing of the
-// others (second half of trap 7).
+// TestCommitIsAllOrNothing checks that a commit with one invalid part stores nothing of its valid
+// parts, and that its number can be used again.
 func TestCommitIsAllOrNothing(t *testing.T) {
 	missing := uuid.New()
 	bad := map[string]struct {
@@ -96,7 +96,10 @@ func TestCommitIsAllOrNothing(t *testing.T) {
 			c.Blocks = []perdure.BlockEnd{{Key: perdure.BlockKey{Attempt: h.claim.Lease.Fence}, Length: 7}}
 		}},
 		"a wait for a task that is none": {perdure.InvalidArgument, func(h *holder, c *perdure.Commit) { suspending(perdure.WaitTask(missing))(c) }},
-		"a wait that is none":            {perdure.InvalidArgument, func(h *holder, c *perdure.Commit) { suspending(perdure.Wait{})(c) }},
+		"a wait that is none":            {perdure.InvalidArgument, func(h *holder, c *perdure.Commit) { suspending(perdure.Wait{Signal: "a", After: 1})(c) }},
+		"a wait of an unknown kind": {perdure.Unsupported, func(h *holder, c *perdure.Commit) {
+			suspending(perdure.WaitAny(perdure.WaitSignal("a"), perdure.Wait{}))(c)
+		}},
 		"an event of the server's": {perdure.InvalidArgument, func(h *holder, c *perdure.Commit) {
 			c.Events = append(c.Events, perdure.NewEvent{Type: perdure.EventCompleted})
 		}},
@@ -128,8 +131,8 @@ func TestCommitIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestEndCarriesTheLastBatch checks that the end of an execution is stored in the same transaction
-// as the last entries (trap 7).
+// TestEndCarriesTheLastBatch checks that one commit can store the last entry and complete the
+// execution, and that agent.completed is the last event.
 func TestEndCarriesTheLastBatch(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -169,8 +172,8 @@ func TestTerminalStatusNeverChanges(t *testing.T) {
 	}
 }
 
-// TestCommitSurvivesFaults checks that a commit that is repeated after a crash has the same result,
-// whether the crash came before or after the transaction.
+// TestCommitSurvivesFaults checks that a repeated commit is stored once. The first try fails before
+// the transaction, or loses its answer after it, or is applied twice.
 func TestCommitSurvivesFaults(t *testing.T) {
 	for name, fault := range map[string]storetest.Fault{
 		"before": storetest.FailBefore, "after": storetest.LoseAnswer, "twice": storetest.Twice,
@@ -211,8 +214,8 @@ func TestCommitSurvivesFaults(t *testing.T) {
 	}
 }
 
-// TestRefusalLeavesNeighboursAlone checks that a command that panics in its rule, or is refused,
-// does not affect other commands of the batch.
+// TestRefusalLeavesNeighboursAlone checks that a command whose rule panics returns the error
+// internal, and that the execution accepts the next commit.
 func TestRefusalLeavesNeighboursAlone(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -239,14 +242,14 @@ func (s *blind) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID,
 	return s.Store.Tasks(ctx, execution, ids, lazy)
 }
 
-// Lazy returns s, so that its reads fail, too. Its contents are whole.
+// Lazy returns s itself, so that reads through it fail, too.
 func (s *blind) Lazy() store.Reader { return s }
 
 func (s *blind) Together(_ context.Context, read func(store.Reader) error) error { return read(s) }
 
-// TestCommandThatIsMadeIsNeverRefused checks that a stored command whose answer cannot be read is
-// reported as unavailable, so that the worker repeats it. If it were reported as refused, the
-// worker would use its number for another commit.
+// TestCommandThatIsMadeIsNeverRefused checks that the error is unavailable if a command is stored
+// but its answer cannot be read. The worker then repeats the command. After a refusal it would use
+// the number for another commit.
 func TestCommandThatIsMadeIsNeverRefused(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -8,13 +8,20 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// panics gives the claim back as after a panic of the agent's code.
+// Limits of the crash guard: the numbers of panics and of lost workers in a row that fail an
+// execution, and the longest pause before the next claim.
+const (
+	panicsToFail, lossesToFail = 3, 10
+	maxPause                   = time.Minute
+)
+
+// panics releases the claim like a worker whose agent code panicked.
 func (h *holder) panics() {
 	h.Helper()
 	h.must(h.d.Release(h.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease, Panic: "panic: boom\nstack"}}}))
 }
 
-// unfit gives the claim back as a worker does that cannot run the execution.
+// unfit releases the claim like a worker that cannot run the execution, for example an old build.
 func (h *holder) unfit() {
 	h.Helper()
 	h.must(h.d.Release(h.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease, Unfit: "too old"}}}))
@@ -35,7 +42,7 @@ func (h *holder) sleeps() *holder {
 	return h.bench.claim()
 }
 
-// pause returns how long the execution must wait for its next claim.
+// pause returns the time until the execution can be claimed again.
 func (h *holder) pause() time.Duration {
 	h.Helper()
 	h.wantStatus(h.id, perdure.StatusPending)
@@ -45,8 +52,8 @@ func (h *holder) pause() time.Duration {
 	return 0
 }
 
-// rests waits until the pause is over, and claims the execution again. It checks that nobody can
-// claim it earlier.
+// rests advances the clock to the end of the crash guard's pause, and claims the execution again. It
+// checks that the execution cannot be claimed one millisecond before the end of the pause.
 func (h *holder) rests() *holder {
 	h.Helper()
 	if pause := h.pause(); pause > 0 {
@@ -59,7 +66,8 @@ func (h *holder) rests() *holder {
 	return h.bench.claim()
 }
 
-// untilFailed calls claim until the execution has failed, and returns the number of claims.
+// untilFailed calls claim after each pause until the execution has failed with code, and returns
+// the number of calls.
 func (h *holder) untilFailed(code perdure.Code, claim func(*holder)) int {
 	h.Helper()
 	for n := 1; n <= 100; n++ {
@@ -77,8 +85,8 @@ func (h *holder) untilFailed(code perdure.Code, claim func(*holder)) int {
 	return 0
 }
 
-// TestCrashGuard checks trap 16: an execution whose workers are lost is claimed after longer and
-// longer pauses, and at most ten times.
+// TestCrashGuard checks that the pause before the next claim grows with each lost worker, up to a
+// minute, and that the tenth loss fails the execution.
 func TestCrashGuard(t *testing.T) {
 	h := newBench(t).started()
 	for n, want := range []int{0, 2, 4, 8, 16, 32, 60, 60, 60} {
@@ -110,8 +118,8 @@ func TestThreePanicsFail(t *testing.T) {
 	}
 }
 
-// TestCheckpointForgivesNothing checks that checkpoints do not change the scores, because an agent
-// that repeats "checkpoint, then break" makes no progress.
+// TestCheckpointForgivesNothing checks that checkpoints do not reduce the scores, because an agent
+// that repeats "checkpoint, then break" makes no progress. A suspend reduces them by 1.
 func TestCheckpointForgivesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		code  perdure.Code
@@ -135,8 +143,8 @@ func TestCheckpointForgivesNothing(t *testing.T) {
 	}
 }
 
-// TestGoodClaimsAreForgiving checks that a good end of a claim subtracts 1 from each score, and
-// that a release changes none. An execution with occasional crashes never fails.
+// TestGoodClaimsAreForgiving checks that suspends reduce the scores to 0. An execution with one bad
+// end among 1000 suspends has no score left.
 func TestGoodClaimsAreForgiving(t *testing.T) {
 	for name, bad := range map[string]func(*holder){
 		"a kill": func(h *holder) { h.crash(1) }, "a panic": (*holder).panics, "an unfit worker": (*holder).unfit,
@@ -176,7 +184,7 @@ func TestScoresFollowTheEndsOfClaims(t *testing.T) {
 	scores(2, 2, 2)
 	h.must(h.d.Release(t.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: h.claim.Lease}}}))
 	h = h.bench.claim()
-	scores(2, 2, 2) // given back
+	scores(2, 2, 2) // a release changes no score
 	h.bench.signal(h.id, "m", "s1")
 	if reply := h.commit(suspending(perdure.WaitSignal("m"))); reply.Suspended {
 		t.Fatal("it is suspended though its wait is met")
@@ -189,7 +197,7 @@ func TestScoresFollowTheEndsOfClaims(t *testing.T) {
 	h = h.sleeps()
 	scores(1, 1, 1)
 	h.panics()
-	if got := h.pause(); got != time.Second { // 3 / 2 - 1 = 0
+	if got := h.pause(); got != time.Second { // the pause is 1 s << (3/2 - 1)
 		t.Errorf("with a score of 3 the pause is %s", got)
 	}
 	h = h.rests()
@@ -202,8 +210,8 @@ func TestScoresFollowTheEndsOfClaims(t *testing.T) {
 	scores(2, 2, 0)
 }
 
-// TestBadEndsOfACancelledExecution checks that an execution that is being cancelled ends as
-// CANCELLED, however its claim ends.
+// TestBadEndsOfACancelledExecution checks that a cancelling execution becomes CANCELLED even if the
+// last bad end reaches the limit that otherwise fails it.
 func TestBadEndsOfACancelledExecution(t *testing.T) {
 	for name, test := range map[string]struct {
 		most int

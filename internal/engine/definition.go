@@ -6,14 +6,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/tenants"
+	"github.com/perdure/perdure/internal/rules/tenant"
+	"github.com/perdure/perdure/internal/rules/validate"
 	"github.com/perdure/perdure/internal/store"
 )
 
 var slugRule = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,99}$`)
-
-func noDefinition(id uuid.UUID) error {
-	return perdure.Errorf(perdure.NotFound, "there is no agent definition %s", id)
-}
 
 // CreateDefinition stores a new definition. Errors: invalid_argument, already_exists (slug).
 func (e *Engine) CreateDefinition(ctx context.Context, org string, d perdure.Definition) (*perdure.Definition, error) {
@@ -21,10 +20,9 @@ func (e *Engine) CreateDefinition(ctx context.Context, org string, d perdure.Def
 	if err := e.checkDefinition(ctx, org, &d); err != nil {
 		return nil, err
 	}
-	return e.putDefinition(ctx, perdure.AuditDefinitionCreated, d, func(s *store.State) error {
-		d.CreatedAt = s.Now
-		return nil
-	}, &d)
+	return e.putDefinition(ctx, perdure.AuditDefinitionCreated, d, func(s *store.State, by tenant.Change) (*store.Changes, error) {
+		return tenant.CreateDefinition(s, by, d)
+	})
 }
 
 // UpdateDefinition replaces a definition. Unless ifVersion is 0, it must equal the stored version.
@@ -35,64 +33,43 @@ func (e *Engine) UpdateDefinition(ctx context.Context, org string, d perdure.Def
 	if err := e.checkDefinition(ctx, org, &d); err != nil {
 		return nil, err
 	}
-	return e.putDefinition(ctx, perdure.AuditDefinitionChanged, d, func(s *store.State) error {
-		if s.Definition == nil {
-			return noDefinition(d.ID)
-		}
-		if ifVersion != 0 && s.Definition.Version != ifVersion {
-			return perdure.Errorf(perdure.Conflict, "the definition is at version %d, not %d; read it again", s.Definition.Version, ifVersion)
-		}
-		d.CreatedAt, d.Version = s.Definition.CreatedAt, s.Definition.Version+1
-		return nil
-	}, &d)
+	return e.putDefinition(ctx, perdure.AuditDefinitionChanged, d, func(s *store.State, by tenant.Change) (*store.Changes, error) {
+		return tenant.UpdateDefinition(s, by, d, ifVersion)
+	})
 }
 
-// putDefinition stores *d if check succeeds; check may set fields of *d.
-func (e *Engine) putDefinition(ctx context.Context, action perdure.AuditAction, want perdure.Definition, check func(*store.State) error, d *perdure.Definition) (*perdure.Definition, error) {
-	by := changed{actor: store.ActorOf(ctx), org: want.Org, action: action}
+// putDefinition stores a definition with the decision, writes the audit action, and returns the
+// stored definition.
+func (e *Engine) putDefinition(ctx context.Context, action perdure.AuditAction, d perdure.Definition, decide func(*store.State, tenant.Change) (*store.Changes, error)) (*perdure.Definition, error) {
+	by := tenant.Change{Actor: store.ActorOf(ctx), Org: d.Org, Action: action}
 	_, err := e.one(ctx, store.Command{
-		Name: string(action), Lane: store.LaneCommits, Org: want.Org,
+		Name: string(action), Lane: store.LaneCommits, Org: d.Org,
 		Needs: func(*perdure.Execution) store.Needs {
-			return store.Needs{Definition: &want.ID, Slug: want.Slug}
+			return store.Needs{Definition: &d.ID, Slug: d.Slug}
 		},
-		Decide: func(s *store.State) (*store.Changes, error) {
-			if err := check(s); err != nil {
-				return nil, err
-			}
-			if s.BySlug != nil && s.BySlug.ID != want.ID {
-				return nil, perdure.Errorf(perdure.AlreadyExists, "the slug %q belongs to another definition", want.Slug)
-			}
-			d.UpdatedAt = s.Now
-			row := *d
-			return &store.Changes{Definition: &row, Audit: by.definition(s.Now, s.Definition, &row), Answer: &decided{}}, nil
-		},
+		Decide: func(s *store.State) (*store.Changes, error) { return decide(s, by) },
 	})
 	if err != nil {
 		return nil, err
 	}
-	return e.Store.Definition(ctx, want.Org, want.ID)
+	return e.Store.Definition(ctx, d.Org, d.ID)
 }
 
 // DeleteDefinition deletes a definition. Executions keep their copy. Error: not_found.
 func (e *Engine) DeleteDefinition(ctx context.Context, org string, id uuid.UUID) error {
-	by := changed{actor: store.ActorOf(ctx), org: org, action: perdure.AuditDefinitionDeleted}
+	by := tenant.Change{Actor: store.ActorOf(ctx), Org: org, Action: perdure.AuditDefinitionDeleted}
 	_, err := e.one(ctx, store.Command{
 		Name: "delete definition", Lane: store.LaneCommits, Frees: true, Org: org,
-		Needs: func(*perdure.Execution) store.Needs { return store.Needs{Definition: &id} },
-		Decide: func(s *store.State) (*store.Changes, error) {
-			if s.Definition == nil {
-				return nil, noDefinition(id)
-			}
-			return &store.Changes{DeleteDefinition: &id, Audit: by.definition(s.Now, s.Definition, nil), Answer: &decided{}}, nil
-		},
+		Needs:  func(*perdure.Execution) store.Needs { return store.Needs{Definition: &id} },
+		Decide: func(s *store.State) (*store.Changes, error) { return tenant.DeleteDefinition(s, by, id) },
 	})
 	return err
 }
 
 func (e *Engine) checkDefinition(ctx context.Context, org string, d *perdure.Definition) error {
 	switch {
-	case d.Name == "" || len(d.Name) > maxName:
-		return perdure.FieldErrorf("name", "must have 1 to %d characters", maxName)
+	case d.Name == "" || len(d.Name) > validate.MaxName:
+		return perdure.FieldErrorf("name", "must have 1 to %d characters", validate.MaxName)
 	case !slugRule.MatchString(d.Slug):
 		return perdure.FieldErrorf("slug", "%q must be 1 to 100 lower-case letters, digits and dashes", d.Slug)
 	case len(d.Models) == 0:
@@ -107,7 +84,7 @@ func (e *Engine) checkDefinition(ctx context.Context, org string, d *perdure.Def
 			return err
 		}
 	}
-	if err := checkJSON("metadata", d.Metadata); err != nil {
+	if err := validate.JSON("metadata", d.Metadata); err != nil {
 		return err
 	}
 	spec, err := e.kind(ctx, org, perdure.ReactKind)
@@ -129,7 +106,7 @@ func (e *Engine) checkDefinition(ctx context.Context, org string, d *perdure.Def
 	if d.Retention != nil && d.Retention.IsZero() {
 		d.Retention = nil
 	}
-	if err := checkRetention(d.Retention); err != nil {
+	if err := tenants.CheckRetention(d.Retention); err != nil {
 		return err
 	}
 	return checkConfig(d.Config)

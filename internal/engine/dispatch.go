@@ -7,18 +7,20 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules/validate"
 	"github.com/perdure/perdure/internal/store"
 )
 
 // Dispatch returns the interface for workers of an org in this process. If embedded is set, the
-// leases of these workers are returned by the next process that owns the data directory.
+// next process that owns the data directory releases the leases of these workers
+// ([Engine.ReturnEmbedded]).
 func (e *Engine) Dispatch(org string, embedded bool) perdure.Dispatch {
 	return dispatch{e: e, org: org, embedded: embedded}
 }
 
-// Remote returns the interface for workers of an org that are connected by a transport. Contents
-// that are stored in blobs are references; the transport sends them piece by piece, so that the
-// server never holds a whole one.
+// Remote returns the interface for workers of an org that are connected by a transport. Claims
+// contain references instead of the contents stored in blobs. The transport sends such a content in
+// pieces, so that the server never has a whole one in memory.
 func (e *Engine) Remote(org string) perdure.Dispatch {
 	return dispatch{e: e, org: org, byRef: true}
 }
@@ -43,13 +45,13 @@ func (d dispatch) Register(ctx context.Context, r perdure.Registration) (perdure
 func (d dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	ctx = store.ForOrg(ctx, d.org)
 	p.Embedded = d.embedded
-	d.e.gone.back(d.org, p.WorkerID)
-	defer d.e.polling(d.org, p)()
+	d.e.lost.back(d.org, p.WorkerID)
+	defer d.e.homes.Polling(d.org, p)()
 	claims, err := d.e.claimAgents(ctx, d.org, p)
 	if err != nil || d.byRef {
 		return claims, err
 	}
-	ctx = context.WithoutCancel(ctx) // each claim is passed on complete, or given back
+	ctx = context.WithoutCancel(ctx) // a stored claim must be returned complete, or be released
 	return readable(claims, func(c perdure.AgentClaim) (*perdure.AgentClaim, error) {
 		err := d.fillAgent(ctx, &c)
 		if err != nil {
@@ -62,7 +64,7 @@ func (d dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Age
 func (d dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	ctx = store.ForOrg(ctx, d.org)
 	p.Embedded = d.embedded
-	defer d.e.polling(d.org, p)()
+	defer d.e.homes.Polling(d.org, p)()
 	claims, err := d.e.claimTasks(ctx, d.org, p)
 	if err != nil || d.byRef {
 		return claims, err
@@ -79,8 +81,8 @@ func (d dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.Task
 
 func (d dispatch) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	ctx = store.ForOrg(ctx, d.org)
-	d.e.beating(d.org, h.WorkerID)
-	d.e.gone.back(d.org, h.WorkerID)
+	d.e.homes.Beating(d.org, h.WorkerID)
+	d.e.lost.back(d.org, h.WorkerID)
 	return d.e.heartbeat(ctx, d.org, h)
 }
 
@@ -91,7 +93,7 @@ func (d dispatch) Release(ctx context.Context, r perdure.Release) error {
 
 func (d dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
 	ctx = store.ForOrg(ctx, d.org)
-	if c.Eager.Embedded = d.embedded; !d.e.claims(ctx, d.org) {
+	if c.Eager.Embedded = d.embedded; !d.e.Claims(ctx, d.org) {
 		c.Eager.Slots = 0
 	}
 	reply, err := d.e.commit(ctx, d.org, c)
@@ -104,7 +106,7 @@ func (d dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitR
 func (d dispatch) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	ctx = store.ForOrg(ctx, d.org)
 	f.Embedded = d.embedded
-	f.Parked = f.Parked && d.e.claims(ctx, d.org)
+	f.Parked = f.Parked && d.e.Claims(ctx, d.org)
 	reply, err := d.e.finishTask(ctx, d.org, f)
 	if err != nil || reply.Claim == nil {
 		return reply, err
@@ -147,7 +149,7 @@ func (d dispatch) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.Ende
 
 func (d dispatch) Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
 	ctx = store.ForOrg(ctx, d.org)
-	if err := checkTexts("patterns", patterns); err != nil {
+	if err := validate.Texts("patterns", patterns); err != nil {
 		return nil, err
 	}
 	if err := d.own(ctx, execution); err != nil {
@@ -158,7 +160,7 @@ func (d dispatch) Signals(ctx context.Context, execution uuid.UUID, patterns []s
 
 func (d dispatch) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
 	ctx = store.ForOrg(ctx, d.org)
-	return d.e.putBlob(ctx, d.org, owner, length, content)
+	return d.e.uploads.Put(ctx, d.org, owner, length, content)
 }
 
 func (d dispatch) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.ReadCloser, error) {
@@ -171,7 +173,7 @@ func (d dispatch) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.Re
 
 func (d dispatch) ServeContents(ctx context.Context, worker uuid.UUID, source perdure.ContentSource) error {
 	ctx = store.ForOrg(ctx, d.org)
-	return d.e.serve(ctx, d.org, worker, source)
+	return d.e.homes.Serve(ctx, d.org, worker, source)
 }
 
 // own checks that the execution belongs to the org, because the rows of its tasks, entries and

@@ -6,19 +6,19 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules/validate"
 )
 
 const (
-	// maxKnownEndpoints bounds the stored endpoints of a kind, for all its workers together.
-	maxKnownEndpoints = 2000
 	// maxNamedEndpoints bounds the endpoints that an error message names.
 	maxNamedEndpoints = 20
 	// anyQueue is the queue of work that may run on every queue.
 	anyQueue = ""
 )
 
-// checkAllowed checks the endpoints that a worker registers. None of them may contain a password or
-// a key.
+// checkAllowed checks the endpoints that a worker registers: their number, form and length. A URL
+// with a password, a path or a query is refused, and so is a key in place of the name of its
+// variable.
 func checkAllowed(field string, all []perdure.ModelEndpoint) error {
 	if len(all) > perdure.MaxEndpoints {
 		return perdure.FieldErrorf(field, "are %d; a worker names %d at most", len(all), perdure.MaxEndpoints)
@@ -32,8 +32,8 @@ func checkAllowed(field string, all []perdure.ModelEndpoint) error {
 		if origin != e.Origin {
 			return perdure.FieldErrorf(at+".origin", "must be scheme://host:port in lower case, and no more")
 		}
-		if len(e.Origin) > maxName || len(e.Provider) > maxName {
-			return perdure.FieldErrorf(at, "has over %d characters", maxName)
+		if len(e.Origin) > validate.MaxName || len(e.Provider) > validate.MaxName {
+			return perdure.FieldErrorf(at, "has over %d characters", validate.MaxName)
 		}
 		if err := (perdure.ModelConfig{APIKeyEnv: e.APIKeyEnv}).CheckEndpoint(at + "."); err != nil {
 			return err
@@ -42,26 +42,9 @@ func checkAllowed(field string, all []perdure.ModelEndpoint) error {
 	return nil
 }
 
-// knownEndpoints returns the endpoints that a worker of these queues allows, followed by those
-// already known. If there are more than maxKnownEndpoints, the oldest are dropped.
-func knownEndpoints(allowed []perdure.ModelEndpoint, queues []string, before []perdure.ModelEndpoint) (all []perdure.ModelEndpoint) {
-	for _, queue := range queues {
-		for _, e := range allowed {
-			e.Queue = queue
-			all = append(all, e)
-		}
-	}
-	for _, e := range before {
-		if !slices.Contains(all, e) {
-			all = append(all, e)
-		}
-	}
-	return all[:min(len(all), maxKnownEndpoints)]
-}
-
-// checkEndpoints refuses a model whose endpoint or key variable is not allowed by any worker of the
-// queue. The rule is that of the workers ([llm.Endpoints.Resolve]). If nothing is known about the
-// queue, or about the provider's endpoints there, the check is left to the worker.
+// checkEndpoints refuses a model whose endpoint or key variable no worker of the queue allows.
+// Workers apply the same rule ([llm.Endpoints.Resolve]). If no endpoints of the model's provider
+// are known on the queue, checkEndpoints accepts the model, and the worker checks it.
 func checkEndpoints(models []perdure.ModelConfig, known []perdure.ModelEndpoint, queue string) error {
 	if queue != anyQueue {
 		known = slices.DeleteFunc(slices.Clone(known), func(e perdure.ModelEndpoint) bool { return e.Queue != queue })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules/tenant"
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/llm/anthropic"
 	"github.com/perdure/perdure/llm/gemini"
@@ -14,7 +15,7 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-// endpointsOf returns a worker's endpoints with this environment and these flags.
+// endpointsOf returns the endpoints of a worker with the given environment and pairs.
 func endpointsOf(t *testing.T, env map[string]string, pairs ...llm.Endpoint) *llm.Endpoints {
 	t.Helper()
 	e, err := llm.NewEndpoints(func(name string) string { return env[name] }, pairs...)
@@ -24,7 +25,7 @@ func endpointsOf(t *testing.T, env map[string]string, pairs ...llm.Endpoint) *ll
 	return e
 }
 
-// join registers a worker of a queue that has the react agent with these endpoints.
+// join registers a worker for the queue, with the react agent and the given endpoints.
 func (b *bench) join(queue string, e *llm.Endpoints) {
 	b.Helper()
 	c := llm.Config{Endpoints: e}
@@ -120,8 +121,8 @@ func wantRefused(t *testing.T, err error, field string, texts ...string) {
 	}
 }
 
-// TestEndpointsOfAllWorkersCount checks that the endpoints of all workers are allowed together. If
-// a worker registers none, as older builds do, nothing is refused because of it.
+// TestEndpointsOfAllWorkersCount checks that an endpoint is allowed if one of the queue's workers
+// registered it. A worker that registers none, such as an older build, does not change that.
 func TestEndpointsOfAllWorkersCount(t *testing.T) {
 	b := newBench(t)
 	b.register() // registers no endpoints
@@ -141,8 +142,9 @@ func TestEndpointsOfAllWorkersCount(t *testing.T) {
 	wantRefused(t, start(), "models[0].baseUrl", "https://one.example:443 with no key", "https://two.example:443 with no key")
 }
 
-// TestRegisteredEndpointsHoldNoSecret checks that registered endpoints contain neither a password
-// nor a key, and that their number is bounded.
+// TestRegisteredEndpointsHoldNoSecret checks that a registration with a password or a key in an
+// endpoint is refused, without the secret in the error, and that the number of endpoints is
+// limited.
 func TestRegisteredEndpointsHoldNoSecret(t *testing.T) {
 	b := newBench(t)
 	register := func(queues []string, all ...perdure.ModelEndpoint) error {
@@ -176,7 +178,7 @@ func TestRegisteredEndpointsHoldNoSecret(t *testing.T) {
 		b.must(register([]string{fmt.Sprint("queue ", i)}, many[1:]...))
 	}
 	spec, err := b.e.kind(t.Context(), org, perdure.ReactKind)
-	if err != nil || len(spec.Endpoints) != maxKnownEndpoints || spec.Endpoints[0].Queue != "queue 9" {
+	if err != nil || len(spec.Endpoints) != tenant.MaxKnownEndpoints || spec.Endpoints[0].Queue != "queue 9" {
 		t.Errorf("%d endpoints are kept, %v", len(spec.Endpoints), err)
 	}
 }

@@ -1,18 +1,27 @@
-// Package engine implements the rules of executions, one file for each verb: start, claim, commit,
-// finish, signal, cancel, renew, release, reap. Each rule is a pure decision on the state of one
-// execution. The store's committer makes the decision durable; hints are sent only after that.
-// docs/architecture.md describes the data flow.
+// Package engine implements the commands on executions, with one file for each verb: start, claim,
+// commit, finish, signal, cancel, renew, release. It checks a request, reads the data for its
+// decision, and runs the decision of package rules in the store's committer. It sends hints only
+// after the commit. It also has the state in the memory of one server, such as open polls, and the
+// sweeps, which apply the effects of time. docs/architecture.md describes the data flow.
 package engine
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/homes"
+	"github.com/perdure/perdure/internal/engine/live"
+	"github.com/perdure/perdure/internal/engine/tenants"
+	"github.com/perdure/perdure/internal/engine/uploads"
 	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/rules"
+	"github.com/perdure/perdure/internal/sharedread"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -21,14 +30,14 @@ import (
 type Config struct {
 	Store store.Store
 	Hints notify.Notifier // default: within this process
-	// Grown, if set, receives the additions of a commit to a log if they are only pieces of text.
-	// It reports whether it could use them; if so, readers in this process do not get the hint of
-	// the log. It must be set before the engine is used.
+	// Grown, if set, receives the additions of a commit to a log if all of them are pieces of text.
+	// It reports whether it could use them. If so, readers in this process do not get the log's
+	// hint. Grown must be set before the engine is used.
 	Grown func(Growth) bool
 	// Observer receives what happens to executions and tasks; it may be nil.
 	Observer Observer
-	// Plain turns off optimizations: the commit that refers to an uploaded content always reads it
-	// again.
+	// Plain turns off optimizations: a commit always reads each uploaded content that it refers to,
+	// even if the upload was checked already.
 	Plain  bool
 	Logger *slog.Logger
 	// Lease is the duration of a claim without a renewal; default 15 s.
@@ -54,25 +63,21 @@ type Config struct {
 // Engine applies the rules to a store. [New] creates one.
 type Engine struct {
 	Config
-	keys       keyCache
-	orgs       orgCache
-	secret     secretCache
-	sessions   sessionCache
-	sources    sources
+	*tenants.Tenants
+	homes      *homes.Homes
 	promotions promotions
-	live       live
-	parked     parkedBoard
-	alone      aloneBoard
-	gone       goneBoard
-	large      *largeTurns
-	passed     passedContents
+	live       live.Contents
+	keepers    keeperBoard
+	drains     drainBoard
+	lost       lostWorkers
+	uploads    *uploads.Uploads
 	schemas    inputSchemas
-	agentKinds sharedReads[kindName, *store.Kind]
+	agentKinds sharedread.Reads[kindName, *store.Kind]
 	// refusedRenewal reports whether the store has refused to renew or to end a lease since the
 	// sweep loop last checked.
 	refusedRenewal atomic.Bool
 	// refs reads like Store, but returns references to contents that are stored in blobs, so that
-	// the server never holds a whole one.
+	// the server never has a whole content in memory.
 	refs store.Reader
 }
 
@@ -102,18 +107,32 @@ func New(c Config) *Engine {
 	if c.RetentionEvery <= 0 {
 		c.RetentionEvery = time.Minute
 	}
-	return &Engine{Config: c, refs: c.Store.Lazy(), large: newLargeTurns()}
+	e := &Engine{Config: c, refs: c.Store.Lazy()}
+	e.Tenants = tenants.New(c.Store, e.value)
+	e.homes = homes.New(c.Store, e.refs)
+	e.uploads = uploads.New(uploads.Config{Store: c.Store, Refs: e.refs, One: e.value, PayloadLimit: c.PayloadLimit, Plain: c.Plain})
+	return e
+}
+
+// Homes returns the workers that store the contents of LOCAL executions.
+func (e *Engine) Homes() *homes.Homes { return e.homes }
+
+// PutContent stores content for an execution, ahead of the signal that refers to it. A content that
+// nothing refers to within an hour is deleted. Errors: not_found, execution_ended,
+// payload_too_large, invalid_argument, rate_limited.
+func (e *Engine) PutContent(ctx context.Context, org string, execution uuid.UUID, length int64, content io.Reader) (perdure.BlobRef, error) {
+	return e.uploads.Put(ctx, org, perdure.BlobOwner{ExecutionID: execution}, length, content)
 }
 
 // do runs a command and, once it is durable, sends the hints that its decision
 // collected. It returns the answers of the decisions that changed something.
-func (e *Engine) do(ctx context.Context, c store.Command) ([]*decided, error) {
+func (e *Engine) do(ctx context.Context, c store.Command) ([]*rules.Decision, error) {
 	all, err := e.write(ctx, c)
 	e.tell(all)
 	return all, err
 }
 
-func (e *Engine) write(ctx context.Context, c store.Command) ([]*decided, error) {
+func (e *Engine) write(ctx context.Context, c store.Command) ([]*rules.Decision, error) {
 	ctx, end := startCommit(ctx, c)
 	answers, err := e.Store.Do(ctx, c)
 	end(err)
@@ -121,95 +140,98 @@ func (e *Engine) write(ctx context.Context, c store.Command) ([]*decided, error)
 		e.refused(c, err)
 		return nil, err
 	}
-	var all []*decided
+	var all []*rules.Decision
 	for _, a := range answers {
-		if d, ok := a.(*decided); ok && d != nil {
+		if d, ok := a.(*rules.Decision); ok && d != nil {
 			all = append(all, d)
 		}
 	}
 	return all, nil
 }
 
+// rules returns the settings on which decisions depend.
+func (e *Engine) rules() rules.Config {
+	return rules.Config{Lease: e.Lease, CancelGrace: e.CancelGrace, PayloadLimit: e.PayloadLimit, QueueLimits: e.QueueLimits}
+}
+
 // tell sends the hints of the decisions.
-func (e *Engine) tell(all []*decided) {
+func (e *Engine) tell(all []*rules.Decision) {
 	for _, d := range all {
 		e.publish(d)
 	}
 }
 
-// publish sends a decision's hints. For a freed place of a limited queue or key it also sends the
-// hint Freed, because no other hint reaches the tasks that wait for the place.
-func (e *Engine) publish(d *decided) {
+// publish sends a decision's hints. If the decision freed a place of a queue or key with a limit,
+// publish also sends the hint Freed, because no other hint reaches the tasks that wait for the
+// place.
+func (e *Engine) publish(d *rules.Decision) {
 	e.observed(d)
 	tell := e.Hints.Publish
-	if d.growth != nil && e.Grown != nil && e.Grown(*d.growth) {
+	if d.Growth != nil && e.Grown != nil && e.Grown(*d.Growth) {
 		tell = e.Hints.PublishAway
 	}
-	for _, topic := range d.hints {
-		tell(topic)
+	for _, h := range d.Hints {
+		tell(topicOf(h))
 	}
-	for _, f := range d.freed {
-		if _, limited := e.QueueLimits[f.queue]; limited || f.keyed {
-			e.Hints.Publish(notify.Freed(f.org))
+	for _, f := range d.Freed {
+		if _, limited := e.QueueLimits[f.Queue]; limited || f.Keyed {
+			e.Hints.Publish(notify.Freed(f.Org))
 		}
 	}
 }
 
-// one runs a command that names its execution, like do, and returns its only answer.
-func (e *Engine) one(ctx context.Context, c store.Command) (*decided, error) {
+// topicOf returns the topic of a hint.
+func topicOf(h rules.Hint) string {
+	switch h.Kind {
+	case rules.HintAgents:
+		return notify.Agents(h.Org, h.Queue)
+	case rules.HintTasks:
+		return notify.Tasks(h.Org, h.Queue)
+	case rules.HintLog:
+		return notify.Log(h.Execution)
+	case rules.HintDue:
+		return notify.Due
+	case rules.HintRecheck:
+		return notify.Recheck
+	}
+	panic(fmt.Sprintf("engine: a hint of the kind %d has no topic", h.Kind)) // unreachable: the kinds are all above
+}
+
+// one runs a command for a single execution, like do, and returns its decision. The decision is
+// empty if nothing changed.
+func (e *Engine) one(ctx context.Context, c store.Command) (*rules.Decision, error) {
 	all, err := e.do(ctx, c)
 	if err != nil {
-		return &decided{}, err
+		return &rules.Decision{}, err
 	}
 	if len(all) == 0 {
-		return &decided{}, nil
+		return &rules.Decision{}, nil
 	}
 	return all[0], nil
 }
 
-// oneShown is one for a command whose content may go to live readers without being stored in the
-// log. Live readers can read the content before they receive the hint.
-func (e *Engine) oneShown(ctx context.Context, c store.Command) (*decided, error) {
-	over := e.live.writing(c.Execution)
+// value runs a command like one and returns the value of its decision.
+func (e *Engine) value(ctx context.Context, c store.Command) (any, error) {
+	d, err := e.one(ctx, c)
+	return d.Value, err
+}
+
+// oneShown runs a command like one, for commands with content that live readers may get without it
+// being stored in the log. It makes that content readable before it sends the hints.
+func (e *Engine) oneShown(ctx context.Context, c store.Command) (*rules.Decision, error) {
+	over := e.live.Writing(c.Execution)
 	all, err := e.write(ctx, c)
-	var content []shown
+	var content []rules.LiveContent
 	for _, d := range all {
-		content = append(content, d.shown...)
+		content = append(content, d.Live...)
 	}
 	over(content)
 	e.tell(all)
 	if err != nil || len(all) == 0 {
-		return &decided{}, err
+		return &rules.Decision{}, err
 	}
 	return all[0], nil
 }
 
-// decided is the answer of a decision: a value for the caller, and the hints to send after the
-// commit.
-type decided struct {
-	value any
-	hints []string
-	freed []freed
-	shown []shown          // for live readers
-	seen  []func(Observer) // calls of the observer
-	// growth, unless nil, contains all that the hints report.
-	growth *Growth
-	woken  *woken // the claim that the decision made for a handover or a reply
-}
-
 // Growth is the addition of a commit to a log.
-type Growth struct {
-	Execution uuid.UUID
-	Head      store.Head       // after the addition
-	Records   []perdure.Record // as the store returns them
-}
-
-// freed is the queue place of an attempt that has stopped running.
-type freed struct {
-	org, queue string
-	keyed      bool
-}
-
-func notFound(id uuid.UUID) error {
-	return perdure.Errorf(perdure.NotFound, "there is no execution %s", id)
-}
+type Growth = rules.Growth

@@ -32,8 +32,8 @@ func TestEntryKeyIsAppendedOnce(t *testing.T) {
 	first := user(nil, "hello")
 	first.Key = "signal:s1"
 	h.append(first)
-	// The function is entered again and appends the same message (trap 4). The stored entry with
-	// the key is used instead, also as the parent of the next entry.
+	// The function is entered again and appends the same message with a new id. The stored entry
+	// with the key is used instead, also as the parent of the next entry.
 	again := user(&first.ID, "hello")
 	again.Key = "signal:s1"
 	next := calling(&again.ID)
@@ -45,7 +45,7 @@ func TestEntryKeyIsAppendedOnce(t *testing.T) {
 	if len(path) != 2 || path[0].ID != first.ID || path[1].ID != next.ID {
 		t.Errorf("the path is %+v", path)
 	}
-	// The same applies within one commit.
+	// The same applies to two entries with one key in one commit.
 	one, two := user(&next.ID, "x"), user(&next.ID, "x")
 	one.Key, two.Key = "k", "k"
 	if reply = h.append(one, two); reply.Adopted[two.ID] != one.ID {
@@ -94,7 +94,7 @@ func TestParentMustBeInTheExecution(t *testing.T) {
 	h.refuse(perdure.InvalidArgument, self)
 	h.append(one, two)
 	h.refuse(perdure.InvalidArgument, user(nil, "a second root"))
-	// The same id in another execution is another entry.
+	// The id of an entry of another execution can be used again here.
 	foreign.ParentID = &two.ID
 	h.append(foreign)
 	other.commit(completing())
@@ -134,7 +134,7 @@ func TestTranscriptIsAlwaysValid(t *testing.T) {
 	a2 := answering(&calls.ID, "c2")
 	a1 := answering(&a2.ID, "c1")
 	h.append(record, a2, a1, user(&a1.ID, "thanks"))
-	// A branch from before the calls is checked on its own path.
+	// A branch that begins before the calls is checked on its own path.
 	h.append(user(&hello.ID, "another way"))
 }
 
@@ -147,8 +147,8 @@ func contentOf(t *testing.T, e perdure.NewEntry) perdure.Content {
 	return m.Content
 }
 
-// TestEveryEndClosesTheTranscript checks that every end of an execution answers the open calls in
-// order (trap 45).
+// TestEveryEndClosesTheTranscript checks that every end of an execution appends a result for each
+// open call, in the order of the calls.
 func TestEveryEndClosesTheTranscript(t *testing.T) {
 	ends := map[string]struct {
 		end    func(*holder)
@@ -226,7 +226,7 @@ func TestEveryEndClosesTheTranscript(t *testing.T) {
 			if !bytes.Contains(path[len(path)-1].Content, []byte(test.says)) {
 				t.Errorf("the last answer is %s, want it to say %q", path[len(path)-1].Content, test.says)
 			}
-			// Clients that follow the log get an event for each, in the commit that stores it.
+			// The commit that ends the execution also stores an event for each of these results.
 			var told []string
 			for _, r := range b.log(h.id) {
 				if r.Type == perdure.EventData && r.CreatedAt == *x.CompletedAt && strings.Contains(string(r.Fields), `"type":"tool_call_end"`) {
@@ -268,8 +268,8 @@ func TestIDsBelongToTheirExecution(t *testing.T) {
 	wantIDs(t, "the second's signals", signals, "s1")
 }
 
-// TestEntryHangsOnAnAdoptedOneThatIsNoLeaf checks that an entry whose key is stored is replaced
-// with the stored one also as a parent, even if that is not the leaf any more.
+// TestEntryHangsOnAnAdoptedOneThatIsNoLeaf checks that a stored entry is used in place of an entry
+// with the same key. The next entry becomes its child, even if the stored entry is not the leaf.
 func TestEntryHangsOnAnAdoptedOneThatIsNoLeaf(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// takeover lets the lease of h end, and claims the execution for another worker.
+// takeover waits until the lease of h has ended, and claims the execution for another worker.
 func takeover(h *holder) *holder {
 	h.Helper()
 	h.clock.advance(testLease + time.Second)
@@ -22,8 +22,9 @@ func agentFrame(l perdure.Lease, text string) perdure.Frame {
 	return perdure.Frame{AgentLease: &l, Type: perdure.EventToken, Text: text}
 }
 
-// TestZombieAgentWritesNothing checks that a worker which has lost its lease cannot write anything
-// (trap 15).
+// TestZombieAgentWritesNothing checks that a worker that has lost its lease cannot commit, append,
+// upload, renew or release, not even with the current fence. No stored data of the execution
+// changes.
 func TestZombieAgentWritesNothing(t *testing.T) {
 	stale := map[string]func(*perdure.Lease){
 		"lease of before": func(*perdure.Lease) {},
@@ -121,7 +122,8 @@ func TestZombieTaskWritesNothing(t *testing.T) {
 }
 
 // TestClaimIDIsCheckedBesideTheFence checks that a request with a wrong claim id is refused
-// although fence or attempt agree. After a failover two claims may have the same number (trap 56).
+// although its fence or attempt is right. After a failover of the store, two claims may have the
+// same fence.
 func TestClaimIDIsCheckedBesideTheFence(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -132,7 +134,7 @@ func TestClaimIDIsCheckedBesideTheFence(t *testing.T) {
 	other.claim.Lease.ClaimID = uuid.New()
 	_, err := other.try(completing())
 	b.wantCode(err, perdure.LeaseLost)
-	// It is refused also if the number is that of a stored commit.
+	// It is refused even if its number is that of a stored commit.
 	other.number--
 	_, err = other.try(completing())
 	b.wantCode(err, perdure.LeaseLost)

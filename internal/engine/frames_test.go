@@ -31,8 +31,8 @@ func (g *gathering) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return g.Store.Do(ctx, c)
 }
 
-// TestABatchOfFramesIsWrittenSideBySide checks that the pieces of many executions in one batch are
-// written concurrently, so that they share transactions.
+// TestABatchOfFramesIsWrittenSideBySide checks that the frames of 100 executions in one batch are
+// written concurrently, so that they can share transactions.
 func TestABatchOfFramesIsWrittenSideBySide(t *testing.T) {
 	const executions = 100
 	b := newBench(t)
@@ -53,8 +53,8 @@ func TestABatchOfFramesIsWrittenSideBySide(t *testing.T) {
 	}
 }
 
-// TestFramesThatFailCostOthersNothing checks that a failure of one execution's frames affects only
-// those frames. The frames of other executions are stored. If none can be stored, the batch fails.
+// TestFramesThatFailCostOthersNothing checks that if one execution's frames fail, the other
+// execution's frames are stored. If no frame can be stored, the batch fails.
 func TestFramesThatFailCostOthersNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		failure error

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/bubble"
 )
 
-// crowd is a group of workers that poll, cancel polls, and suspend what they have claimed with the
-// goroutine kept, while signals arrive.
+// crowd is a group of workers that poll, cancel polls, and suspend their executions but keep the
+// goroutines, while signals arrive.
 type crowd struct {
 	*bench
 	rnd     *rand.Rand
@@ -28,9 +28,9 @@ type openedPoll struct {
 	p perdure.Poll
 }
 
-// TestClaimsThatAreHandedOverGoToOnePoll checks that each claim goes to exactly one poll of the
-// worker that it was made for, while polls are cancelled and workers drain and return. No claim is
-// made without a poll.
+// TestClaimsThatAreHandedOverGoToOnePoll checks that each claim is returned by one poll, with a
+// greater fence than the last one and for the worker that the store names. No claim is lost while
+// polls are cancelled and workers drain.
 func TestClaimsThatAreHandedOverGoToOnePoll(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -66,16 +66,16 @@ func (c *crowd) step(n int) {
 		c.polls = append(c.polls, openedPoll{c.waits(c.d, p), p})
 	case 2:
 		if len(c.polls) > 0 {
-			go c.signalOne(n) // while the poll is cancelled
+			go c.signalOne(n) // the signal arrives while the poll is cancelled
 			c.polls[c.rnd.IntN(len(c.polls))].leave()
 		}
 	case 3:
-		c.e.alone.mu.Lock()
-		c.e.alone.chosen = map[uuid.UUID]drain{}
+		c.e.drains.mu.Lock()
+		c.e.drains.chosen = map[uuid.UUID]drain{}
 		if c.rnd.IntN(2) == 0 {
-			c.e.alone.chosen[uuid.New()] = drain{c.workers[c.rnd.IntN(len(c.workers))], c.s.Now()}
+			c.e.drains.chosen[uuid.New()] = drain{c.workers[c.rnd.IntN(len(c.workers))], c.s.Now()}
 		}
-		c.e.alone.mu.Unlock()
+		c.e.drains.mu.Unlock()
 	case 4:
 		for _, id := range c.claimable() {
 			if h := c.held[id]; h != nil && c.parked(h) {
@@ -96,7 +96,7 @@ func (c *crowd) signalOne(n int) {
 	c.signal(ids[n%len(ids)], "go", fmt.Sprint(n))
 }
 
-// parked takes the pending signals and suspends with the goroutine kept.
+// parked takes the pending signals and suspends, and reports that the worker keeps the goroutine.
 func (c *crowd) parked(h *holder) bool {
 	pending, err := c.s.PendingSignals(c.Context(), h.id, []string{"**"}, 0, 100)
 	c.must(err)
@@ -144,7 +144,7 @@ func (c *crowd) collect(all bool) {
 	}
 }
 
-// check looks for claims that no worker received.
+// check fails the test for each RUNNING execution whose claim no worker received.
 func (c *crowd) check() {
 	c.Helper()
 	for _, id := range c.claimable() {

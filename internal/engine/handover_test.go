@@ -11,10 +11,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/bubble"
+	"github.com/perdure/perdure/internal/rules"
 	"github.com/perdure/perdure/internal/store"
 )
 
-// parks suspends for a signal, and reports that the worker keeps the goroutine.
+// parks suspends until a signal arrives, and reports that the worker keeps the goroutine.
 func (h *holder) parks(seen int64) {
 	h.Helper()
 	reply := h.commit(func(c *perdure.Commit) {
@@ -49,8 +50,8 @@ func (b *bench) waits(d perdure.Dispatch, p perdure.Poll) *waiting {
 	return w
 }
 
-// TestSignalIsHandedToTheWorkerThatKeepsTheGoroutine checks that the commit of a signal answers the
-// poll of the worker that keeps the goroutine, with only the new data.
+// TestSignalIsHandedToTheWorkerThatKeepsTheGoroutine checks that a signal makes a waiting poll
+// return the claim of the worker that keeps the goroutine. The claim contains only the new signal.
 func TestSignalIsHandedToTheWorkerThatKeepsTheGoroutine(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -79,15 +80,15 @@ func TestSignalIsHandedToTheWorkerThatKeepsTheGoroutine(t *testing.T) {
 	})
 }
 
-// TestHandoverKeepsToTheRulesOfClaims checks that an execution which a poll may not claim is not
-// handed to it, and becomes PENDING.
+// TestHandoverKeepsToTheRulesOfClaims checks that an execution is not handed over to a poll that
+// may not claim it. It becomes PENDING.
 func TestHandoverKeepsToTheRulesOfClaims(t *testing.T) {
 	for name, change := range map[string]func(b *bench, h *holder, p *perdure.Poll){
 		"another queue":  func(_ *bench, _ *holder, p *perdure.Poll) { p.Queues = []string{"other"} },
 		"another kind":   func(_ *bench, _ *holder, p *perdure.Poll) { p.Kinds = []string{"strict"} },
 		"another worker": func(_ *bench, _ *holder, p *perdure.Poll) { p.WorkerID = uuid.New() },
 		"another commit": func(b *bench, h *holder, _ *perdure.Poll) {
-			b.e.parked.keeps(h.id, perdure.Kept{WorkerID: b.worker, At: perdure.CommitNumber{Fence: 1, Number: 7}}, b.s.Now())
+			b.e.keepers.keeps(h.id, perdure.Kept{WorkerID: b.worker, At: perdure.CommitNumber{Fence: 1, Number: 7}}, b.s.Now())
 		},
 		"its worker gets idle for another": func(*bench, *holder, *perdure.Poll) {}, // chosen below, once the poll waits
 		"discarded": func(b *bench, h *holder, _ *perdure.Poll) {
@@ -104,7 +105,7 @@ func TestHandoverKeepsToTheRulesOfClaims(t *testing.T) {
 				change(b, h, &p)
 				poll := b.waits(there, p)
 				if name == "its worker gets idle for another" {
-					b.e.alone.chosen = map[uuid.UUID]drain{uuid.New(): {b.worker, b.s.Now()}}
+					b.e.drains.chosen = map[uuid.UUID]drain{uuid.New(): {b.worker, b.s.Now()}}
 				}
 				reply, err := b.e.Signal(t.Context(), org, h.id, SignalRequest{Name: "go"})
 				b.must(err)
@@ -118,8 +119,8 @@ func TestHandoverKeepsToTheRulesOfClaims(t *testing.T) {
 	}
 }
 
-// TestNothingIsHandedBesideOneThatIsAlone checks that nothing is handed over if the execution must
-// be alone, or the worker holds one that must be alone. Polls handle these.
+// TestNothingIsHandedBesideOneThatIsAlone checks that nothing is handed over to a worker whose
+// other execution must run alone. The woken execution becomes PENDING.
 func TestNothingIsHandedBesideOneThatIsAlone(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -139,8 +140,8 @@ func TestNothingIsHandedBesideOneThatIsAlone(t *testing.T) {
 	})
 }
 
-// TestHandoverIsBoundByThePollsSlots checks that a poll gets no more handovers than it has slots.
-// The rest is left to the next poll.
+// TestHandoverIsBoundByThePollsSlots checks that a poll with one slot gets one of two woken
+// executions. The next poll gets the other.
 func TestHandoverIsBoundByThePollsSlots(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -198,9 +199,8 @@ func (g *gated) Together(ctx context.Context, read func(store.Reader) error) err
 	return g.Store.Lazy().Together(ctx, read)
 }
 
-// TestPollThatEndsTakesAlongWhatIsHandedOver checks that a poll that ends while a claim is made for
-// it waits for that claim and returns it. The worker gives the claim back; if the worker is dead,
-// the lease ends.
+// TestPollThatEndsTakesAlongWhatIsHandedOver checks that a poll that is cancelled during a handover
+// waits for the claim and returns it. If no worker uses the claim, it ends with its lease.
 func TestPollThatEndsTakesAlongWhatIsHandedOver(t *testing.T) {
 	for name, wakes := range map[string]bool{"woken": true, "not woken": false} {
 		t.Run(name, func(t *testing.T) {
@@ -235,8 +235,8 @@ func TestPollThatEndsTakesAlongWhatIsHandedOver(t *testing.T) {
 	}
 }
 
-// TestHandoverThatWasNotNeededLeavesThePoll checks that a reserved place that was not needed is
-// free again: the next signal is handed over.
+// TestHandoverThatWasNotNeededLeavesThePoll checks that a reserved slot is free again if the signal
+// did not wake the execution. The next signal is handed over.
 func TestHandoverThatWasNotNeededLeavesThePoll(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -252,8 +252,8 @@ func TestHandoverThatWasNotNeededLeavesThePoll(t *testing.T) {
 	})
 }
 
-// TestHandoverThatCannotBeReadIsGivenBack checks that a claim that cannot be read is given back at
-// once.
+// TestHandoverThatCannotBeReadIsGivenBack checks that a claim that cannot be read is released at
+// once. The poll then claims the execution with all its data.
 func TestHandoverThatCannotBeReadIsGivenBack(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -272,7 +272,7 @@ func TestHandoverThatCannotBeReadIsGivenBack(t *testing.T) {
 }
 
 // TestEndOfATaskBringsWhatIsNew checks that the answer to the end of a task contains only new data
-// if the worker keeps the goroutine, and everything if it does not, or keeps it at another commit.
+// if the worker keeps the goroutine at the last commit. Otherwise it contains all data of a claim.
 func TestEndOfATaskBringsWhatIsNew(t *testing.T) {
 	for name, c := range map[string]struct {
 		kept  func(h *holder) *perdure.Kept
@@ -323,8 +323,8 @@ func TestEndOfATaskBringsWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestPollBringsWhatIsNew checks that a poll's claim of a kept goroutine contains only new data. If
-// the worker has discarded the goroutine, it gives the claim back and then gets everything.
+// TestPollBringsWhatIsNew checks that a poll's claim contains only new data if the worker keeps the
+// goroutine. After a release, the next claim contains all data.
 func TestPollBringsWhatIsNew(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -340,8 +340,9 @@ func TestPollBringsWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestEndOfATaskElsewhereIsHandedToTheKeeper checks that the end of a task that another worker ran
-// goes to the poll of the worker that keeps the goroutine, with the task's input and result.
+// TestEndOfATaskElsewhereIsHandedToTheKeeper checks what happens when one worker ends a task and
+// another keeps the goroutine. The poll of the keeper returns the claim, with the task's input and
+// result.
 func TestEndOfATaskElsewhereIsHandedToTheKeeper(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -371,8 +372,8 @@ func TestEndOfATaskElsewhereIsHandedToTheKeeper(t *testing.T) {
 	})
 }
 
-// TestLocalIsHandedToItsHome checks that a LOCAL execution is handed only to its home, and only if
-// that polls with its own store.
+// TestLocalIsHandedToItsHome checks that a LOCAL execution is handed over only to its home, the
+// worker that stores its contents, and only if the poll says that the worker has a store.
 func TestLocalIsHandedToItsHome(t *testing.T) {
 	for name, c := range map[string]struct {
 		poll func(b *bench) perdure.Poll
@@ -388,8 +389,8 @@ func TestLocalIsHandedToItsHome(t *testing.T) {
 				k.parks(0)
 				p := c.poll(k.bench)
 				poll := k.waits(k.d, p)
-				// The board believes the worker; the claim applies the rule.
-				k.e.parked.keeps(k.id, perdure.Kept{WorkerID: p.WorkerID, At: lastCommit(k.execution(k.id))}, k.s.Now())
+				// The board accepts any keeper; the decision must refuse the wrong one.
+				k.e.keepers.keeps(k.id, perdure.Kept{WorkerID: p.WorkerID, At: rules.LastCommit(k.execution(k.id))}, k.s.Now())
 				reply, err := k.e.Signal(t.Context(), org, k.id, SignalRequest{Name: "go"})
 				k.must(err)
 				if handed := reply.Status == perdure.StatusRunning; handed != c.want {
@@ -408,8 +409,8 @@ func TestLocalIsHandedToItsHome(t *testing.T) {
 	}
 }
 
-// TestHandoverBesideAFullQueue checks that an execution is handed over although its queue's limit
-// of tasks is reached. Its new tasks wait for a place.
+// TestHandoverBesideAFullQueue checks that an execution is handed over although its queue has no
+// free place for tasks. Its new task runs after the running one has ended.
 func TestHandoverBesideAFullQueue(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -15,9 +15,9 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// TestHintsReachOtherServers checks that a poll at one server is answered when another server has
-// work for it. A log that grows at one server causes a hint at the other, also if local readers got
-// the growth directly. Nothing in this test is found without a hint.
+// TestHintsReachOtherServers checks that work created at one server wakes a poll at another, and
+// that a log that grows at one server sends a hint to the other. That holds also if local readers
+// got the growth directly. Tick is so long that only hints can be the cause.
 func TestHintsReachOtherServers(t *testing.T) {
 	const org, forEver = "acme", 1000 * time.Hour
 	store, server := opentest.Store(t), notifytest.NewNATS(t)

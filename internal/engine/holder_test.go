@@ -35,7 +35,7 @@ func (h *holder) commit(edit func(c *perdure.Commit)) perdure.CommitReply {
 	return reply
 }
 
-// suspend suspends, and fails the test if the wait is met already.
+// suspend suspends the execution. It fails the test if the wait is met already.
 func (h *holder) suspend(w perdure.Wait) {
 	h.Helper()
 	if reply := h.commit(suspending(w)); !reply.Suspended {

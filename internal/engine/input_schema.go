@@ -11,9 +11,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// inputSchemas compiles and caches the input schemas of kinds. Workers of any org register schemas,
-// and a validation cannot be stopped. A schema over the limits of the schema package is therefore
-// never run.
+// inputSchemas compiles and caches the input schemas of kinds. Any worker may register a schema,
+// and a validation cannot be stopped. Therefore a schema over the limits of the schema package is
+// never used for a validation.
 type inputSchemas struct {
 	cache schema.Cache
 }
@@ -33,9 +33,9 @@ func (s *inputSchemas) checkRegistered(field string, spec perdure.KindSpec) erro
 	return nil
 }
 
-// check validates content with the input schema of a kind. The error names the member at fault. A
-// schema over a limit can only come from an older server; it is not run, and the kind cannot be
-// started until a worker registers a smaller one.
+// check validates content with the input schema of a kind. The error names the member at fault.
+// Only an older server can have stored a schema over a limit. check refuses such a kind until a
+// worker registers a smaller schema.
 func (s *inputSchemas) check(field string, spec perdure.KindSpec, content json.RawMessage) error {
 	if len(spec.InputSchema) == 0 {
 		return nil
@@ -71,7 +71,7 @@ func schemaError(field string, err error) error {
 	return perdure.FieldErrorf(brief(at), "%s", brief(invalid.BasicOutput().Error.String()))
 }
 
-// maxSaid is the maximum number of bytes that an error repeats of a schema or a value.
+// maxSaid is the maximum number of bytes of a schema or a value that an error repeats.
 const maxSaid = 500
 
 // brief shortens a text to maxSaid bytes, because its author may not be trusted.

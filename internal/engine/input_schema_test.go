@@ -8,10 +8,11 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
 	"github.com/perdure/perdure/internal/store"
 )
 
-// hostileSchemas returns schemas whose compilation or validation would practically never end.
+// hostileSchemas returns schemas whose compilation or validation would not end in a practical time.
 func hostileSchemas() map[string]string {
 	var doubled strings.Builder
 	for i := range 32 {
@@ -46,8 +47,8 @@ func TestASchemaOverALimitIsRefusedAtRegistration(t *testing.T) {
 	}
 }
 
-// TestAStoredSchemaOverALimitIsNotRun checks that a schema which a server without limits has stored
-// is never run.
+// TestAStoredSchemaOverALimitIsNotRun checks that a start is refused if the stored schema of its
+// kind exceeds a limit. Only a server without limits could have stored it.
 func TestAStoredSchemaOverALimitIsNotRun(t *testing.T) {
 	b := newBench(t)
 	for name, raw := range hostileSchemas() {
@@ -55,7 +56,7 @@ func TestAStoredSchemaOverALimitIsNotRun(t *testing.T) {
 			Name: "register", Lane: store.LaneCommits, Org: org, Execution: uuid.Nil,
 			Decide: func(s *store.State) (*store.Changes, error) {
 				spec := perdure.KindSpec{Kind: name, InputSchema: json.RawMessage(raw)}
-				return &store.Changes{Kinds: []store.Kind{{Org: org, Agent: true, Spec: spec, SeenAt: s.Now}}, Answer: &decided{}}, nil
+				return &store.Changes{Kinds: []store.Kind{{Org: org, Agent: true, Spec: spec, SeenAt: s.Now}}, Answer: &rules.Decision{}}, nil
 			},
 		})
 		b.must(err)
@@ -69,8 +70,8 @@ func TestAStoredSchemaOverALimitIsNotRun(t *testing.T) {
 	}
 }
 
-// TestAnInputThatTakesTooManyStepsIsRefused checks that a validation that is expensive only because
-// of the input is refused when its steps exceed the limit.
+// TestAnInputThatTakesTooManyStepsIsRefused checks that a start is refused if its input makes the
+// validation with a small schema exceed the limit of steps.
 func TestAnInputThatTakesTooManyStepsIsRefused(t *testing.T) {
 	b := newBench(t)
 	specs := []perdure.KindSpec{
@@ -94,7 +95,8 @@ func TestAnInputThatTakesTooManyStepsIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnErrorOfASchemaIsShort checks that an error repeats only a short part of a client's text.
+// TestAnErrorOfASchemaIsShort checks that the error of an invalid input repeats only a short part
+// of it.
 func TestAnErrorOfASchemaIsShort(t *testing.T) {
 	b := newBench(t)
 	_, err := b.d.Register(t.Context(), perdure.Registration{Agents: []perdure.KindSpec{{Kind: "k", InputSchema: json.RawMessage(`{"pattern":"^b"}`)}}})

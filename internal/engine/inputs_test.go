@@ -14,7 +14,7 @@ func (b *bench) message(id uuid.UUID, r SignalRequest, text string) (SignalReply
 	return b.e.Signal(b.Context(), org, id, r)
 }
 
-// say appends a message of a response.
+// say appends a message that belongs to a response, and returns its id.
 func (h *holder) say(m perdure.Message, response, key string) uuid.UUID {
 	h.Helper()
 	e, err := perdure.NewMessageEntry(m)
@@ -24,8 +24,8 @@ func (h *holder) say(m perdure.Message, response, key string) uuid.UUID {
 	return e.ID
 }
 
-// TestEveryInputHasAResponse checks that every input has a response that can be found by its id,
-// with its request.
+// TestEveryInputHasAResponse checks that a start and a message each have a response that can be
+// read by its id. A repeated message has the same response.
 func TestEveryInputHasAResponse(t *testing.T) {
 	b := newBench(t)
 	x, err := b.e.Start(t.Context(), org, StartRequest{Kind: "agent", Response: &ResponseRequest{Request: json.RawMessage(`{"a":1}`), Hidden: true}})
@@ -54,8 +54,8 @@ func TestEveryInputHasAResponse(t *testing.T) {
 	b.wantCode(b.e.HideResponse(t.Context(), "other", x.ID, reply.ResponseID), perdure.NotFound)
 }
 
-// TestSteeringInputsJoinTheRunningResponse checks that an input that is taken during a response
-// joins it, and that one which begins its own response does not.
+// TestSteeringInputsJoinTheRunningResponse checks that an input that is taken with the id of the
+// running response joins it. An input that is taken with its own response id does not.
 func TestSteeringInputsJoinTheRunningResponse(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -77,8 +77,9 @@ func TestSteeringInputsJoinTheRunningResponse(t *testing.T) {
 	}
 }
 
-// TestMessagesForTheHeadAreRefusedElsewhere checks that a message with a Head is accepted only
-// while the execution waits for its user at the end of exactly that response.
+// TestMessagesForTheHeadAreRefusedElsewhere checks that a message with a Head is accepted only if
+// the execution waits for its user and Head is its last response. A second message for the same
+// Head is refused.
 func TestMessagesForTheHeadAreRefusedElsewhere(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -99,7 +100,7 @@ func TestMessagesForTheHeadAreRefusedElsewhere(t *testing.T) {
 }
 
 // TestMessagesHaveToFitTheConversation checks that results of calls are accepted only if the
-// execution waits with these calls open, and that the messages must form a valid conversation.
+// execution waits and these calls are open, and that the messages must form a valid conversation.
 func TestMessagesHaveToFitTheConversation(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -131,8 +132,8 @@ func TestMessagesHaveToFitTheConversation(t *testing.T) {
 	b.must(send(result("c2") + "," + result("c1") + "," + user + "," + assistant + "," + result("n")))
 }
 
-// TestAnExecutionGoesOnFromAnother checks that an execution can continue from an entry of another
-// execution, but only of its own org.
+// TestAnExecutionGoesOnFromAnother checks that an execution can start from an entry of another
+// execution, and that an unknown entry or execution is refused.
 func TestAnExecutionGoesOnFromAnother(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -149,8 +150,8 @@ func TestAnExecutionGoesOnFromAnother(t *testing.T) {
 	b.wantCode(start(org, perdure.EntryRef{ExecutionID: uuid.New(), EntryID: at}), perdure.NotFound)
 }
 
-// TestCancelOfAResponseIsForThatOne checks that a cancel ends the current response only, not a
-// later one.
+// TestCancelOfAResponseIsForThatOne checks that a cancel of a response has an effect only if that
+// response is the current one, and not an ended or a later one.
 func TestCancelOfAResponseIsForThatOne(t *testing.T) {
 	for name, taken := range map[string]func(h *holder){
 		"nobody has taken the message":           func(*holder) {},
@@ -189,7 +190,7 @@ func (b *bench) cancelResponse(execution uuid.UUID, id string, want bool) {
 }
 
 // TestAWaitForAMessageThatIsThereBeginsItsResponse checks that a message that arrived during a
-// response and did not join it begins the next response as soon as the agent waits for one.
+// response and did not join it begins the next response when the agent waits for a message.
 func TestAWaitForAMessageThatIsThereBeginsItsResponse(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -14,13 +14,13 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// keeper is a worker's side of a LOCAL execution: it keeps the contents that it sends by reference.
+// keeper is a worker's side of a LOCAL execution. It stores the contents and sends references.
 type keeper struct {
 	*holder
 	*shelf
 }
 
-// shelf is the store of contents of a worker.
+// shelf is a worker's store of contents, by hash.
 type shelf struct {
 	mu     sync.Mutex // guards the fields below
 	all    map[perdure.Hash][]byte
@@ -90,7 +90,7 @@ func newKeeper(t *testing.T) *keeper {
 	return b.claimLocal()
 }
 
-// again claims the execution once more.
+// again claims the execution once more, for the same keeper.
 func (k *keeper) again() {
 	k.Helper()
 	k.claim, k.number = k.claimLocal().claim, 0
@@ -136,7 +136,7 @@ func (k *keeper) serve() (disconnect func()) {
 		defer close(ended)
 		_ = k.d.ServeContents(ctx, k.worker, k.shelf) // it ends with ctx
 	}()
-	for k.connected() == 0 {
+	for !k.connected() {
 		select {
 		case <-ended:
 			k.Fatal("it does not serve")
@@ -148,13 +148,9 @@ func (k *keeper) serve() (disconnect func()) {
 	return stop
 }
 
-func (k *keeper) connected() int {
-	k.e.sources.mu.Lock()
-	defer k.e.sources.mu.Unlock()
-	if h := k.e.sources.all[workerKey{org, k.worker}]; h != nil {
-		return len(h.served)
-	}
-	return 0
+func (k *keeper) connected() bool {
+	_, err := k.e.Homes().Source(org, k.worker)
+	return err == nil
 }
 
 // agentFrames sends a text in pieces as block 0 of the agent.
@@ -174,7 +170,7 @@ func (k *keeper) agentFrames(pieces ...string) {
 	}
 }
 
-// liveLog returns the log as readers of this server see it.
+// liveLog returns the log of the execution as readers of this server see it.
 func (b *bench) liveLog(id uuid.UUID) []perdure.Record {
 	b.Helper()
 	records, _, err := b.e.Read().Log(b.Context(), id, 0, 1000)
@@ -182,7 +178,8 @@ func (b *bench) liveLog(id uuid.UUID) []perdure.Record {
 	return records
 }
 
-// atRest fails the test if the store's files contain the mark.
+// atRest fails the test if the store's files contain the mark, that is, content of a LOCAL
+// execution.
 func (b *bench) atRest(when string) {
 	b.Helper()
 	for _, path := range []string{b.path, b.path + "-wal"} {
@@ -199,7 +196,7 @@ func (b *bench) atRest(when string) {
 
 var listAll store.ExecutionFilter
 
-// withheldBlobs returns the contents that a promotion must copy.
+// withheldBlobs returns the contents that the server does not store and that a promotion must copy.
 func withheldBlobs(k *keeper) []store.Blob {
 	k.Helper()
 	var blobs []store.Blob

@@ -24,7 +24,7 @@ func (h *holder) alive(d time.Duration) {
 
 // TestKeyStandsForItsTaskForATime checks that a key with a TTL identifies its task until a
 // checkpoint that is at least the TTL after the task's end. After that, the key creates a new task
-// under the same id, with its own tries. Old attempts do not affect it.
+// with the same id and with new tries. An old attempt cannot finish it.
 func TestKeyStandsForItsTaskForATime(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -70,8 +70,8 @@ func TestKeyStandsForItsTaskForATime(t *testing.T) {
 	}
 }
 
-// TestKeyOutlivesItsTimeUntilACheckpoint checks that an agent that is entered again finds its task
-// under the key, however late: only a checkpoint frees a key.
+// TestKeyOutlivesItsTimeUntilACheckpoint checks that an agent that is entered again after 48 hours
+// gets the task's result with its key, because only a checkpoint frees a key.
 func TestKeyOutlivesItsTimeUntilACheckpoint(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -90,8 +90,7 @@ func TestKeyOutlivesItsTimeUntilACheckpoint(t *testing.T) {
 	}
 }
 
-// TestKeysLiveAsLongAsTheExecution checks that keys without a TTL are kept as long as the
-// execution.
+// TestKeysLiveAsLongAsTheExecution checks that a checkpoint does not free a key without a TTL.
 func TestKeysLiveAsLongAsTheExecution(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

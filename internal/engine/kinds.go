@@ -9,14 +9,16 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules/tenant"
+	"github.com/perdure/perdure/internal/rules/validate"
 	"github.com/perdure/perdure/internal/store"
 )
 
 // noWorkerYet is the time after which a client should try again if no worker has registered yet.
 const noWorkerYet = time.Second
 
-// errNoWorker returns the error for requests before a worker of the org has registered an agent.
-// The request is not at fault, and nothing has been stored.
+// errNoWorker returns the error for a request of an org in which no worker has registered an agent
+// yet. The client should repeat the request.
 func errNoWorker() error {
 	const what = "no worker of this org has registered yet; start one with perdure worker, or ask again"
 	return &perdure.Error{
@@ -38,10 +40,10 @@ func (e *Engine) HasWorkers(ctx context.Context, org string) error {
 type kindName struct{ org, kind string }
 
 // AgentKind returns the registration of an agent kind of the org; callers must not modify it.
-// Concurrent calls share a read, but a read never begins before the call: the result contains
-// everything that any server had committed before the call. Error: not_found.
+// Concurrent calls share a read, but a read never begins before the call. The result therefore
+// contains everything that any server had committed before the call. Error: not_found.
 func (e *Engine) AgentKind(ctx context.Context, org, kind string) (*perdure.KindSpec, error) {
-	found, err := e.agentKinds.get(ctx, kindName{org, kind}, func(ctx context.Context) (*store.Kind, error) {
+	found, err := e.agentKinds.Get(ctx, kindName{org, kind}, func(ctx context.Context) (*store.Kind, error) {
 		return e.Store.AgentKind(ctx, org, kind)
 	})
 	if err != nil {
@@ -55,11 +57,11 @@ func (e *Engine) AgentKind(ctx context.Context, org, kind string) (*perdure.Kind
 // known.
 func (e *Engine) kind(ctx context.Context, org, kind string) (perdure.KindSpec, error) {
 	if perdure.CheckText("kind", kind) != nil {
-		return perdure.KindSpec{}, e.unknownKind(ctx, org, kind) // no store can hold such a name
+		return e.kindOfAll(ctx, org, kind) // no store can hold such a name
 	}
 	known, err := e.AgentKind(ctx, org, kind)
 	if perdure.IsCode(err, perdure.NotFound) {
-		err = e.unknownKind(ctx, org, kind)
+		return e.kindOfAll(ctx, org, kind)
 	}
 	if err != nil {
 		return perdure.KindSpec{}, err
@@ -67,43 +69,45 @@ func (e *Engine) kind(ctx context.Context, org, kind string) (perdure.KindSpec, 
 	return *known, nil
 }
 
-// unknownKind returns the error for a kind that no worker of the org has registered.
-func (e *Engine) unknownKind(ctx context.Context, org, kind string) error {
+// kindOfAll looks for an agent kind among all kinds of the org. A worker may have registered it
+// since [Engine.AgentKind] did not find it.
+func (e *Engine) kindOfAll(ctx context.Context, org, kind string) (perdure.KindSpec, error) {
 	kinds, err := e.Store.Kinds(ctx, org)
 	if err != nil {
-		return err
+		return perdure.KindSpec{}, err
 	}
 	var known []string
 	for _, k := range kinds {
+		if k.Agent && k.Spec.Kind == kind {
+			return k.Spec, nil
+		}
 		if k.Agent {
 			known = append(known, k.Spec.Kind)
 		}
 	}
 	if len(known) == 0 {
-		return errNoWorker()
+		return perdure.KindSpec{}, errNoWorker()
 	}
 	slices.Sort(known)
-	return perdure.FieldErrorf("kind", "%q is not known; known kinds are: %s", kind, strings.Join(known, ", "))
+	return perdure.KindSpec{}, perdure.FieldErrorf("kind", "%q is not known; known kinds are: %s", kind, strings.Join(known, ", "))
 }
 
-// register stores the kinds that a worker can run. The providers and endpoints of a kind are those
-// of all its workers together.
+// register stores the kinds that a worker can run. A stored kind has the providers and endpoints of
+// all its workers.
 func (e *Engine) register(ctx context.Context, org string, r perdure.Registration) error {
 	if err := e.checkRegistration(r); err != nil {
 		return err
 	}
 	_, err := e.one(ctx, store.Command{
 		Name: "register", Lane: store.LaneCommits, Frees: true, Org: org, Execution: uuid.Nil,
-		Needs: func(*perdure.Execution) store.Needs { return store.Needs{Kinds: true} },
-		Decide: func(s *store.State) (*store.Changes, error) {
-			return &store.Changes{Kinds: kindsOf(org, r, s.Kinds, s.Now), Answer: &decided{}}, nil
-		},
+		Needs:  func(*perdure.Execution) store.Needs { return store.Needs{Kinds: true} },
+		Decide: func(s *store.State) (*store.Changes, error) { return tenant.Register(s, org, r) },
 	})
 	return err
 }
 
 func (e *Engine) checkRegistration(r perdure.Registration) error {
-	if err := checkTexts("", r); err != nil {
+	if err := validate.Texts("", r); err != nil {
 		return err
 	}
 	for at, specs := range map[string][]perdure.KindSpec{"agents": r.Agents, "tasks": r.Tasks} {
@@ -115,7 +119,7 @@ func (e *Engine) checkRegistration(r perdure.Registration) error {
 				return err
 			}
 			field := fmt.Sprintf("%s[%d].inputSchema", at, i)
-			if err := checkJSON(field, spec.InputSchema); err != nil {
+			if err := validate.JSON(field, spec.InputSchema); err != nil {
 				return err
 			}
 			if err := perdure.CheckNoDoubledKeys(field, spec.InputSchema); err != nil {
@@ -127,32 +131,4 @@ func (e *Engine) checkRegistration(r perdure.Registration) error {
 		}
 	}
 	return nil
-}
-
-func kindsOf(org string, r perdure.Registration, known []store.Kind, now perdure.Time) []store.Kind {
-	var kinds []store.Kind
-	add := func(spec perdure.KindSpec, agent bool) {
-		var before []perdure.ModelEndpoint
-		for _, k := range known {
-			if k.Agent == agent && k.Spec.Kind == spec.Kind {
-				spec.Providers = union(k.Spec.Providers, spec.Providers)
-				before = k.Spec.Endpoints
-			}
-		}
-		spec.Endpoints = knownEndpoints(spec.Endpoints, r.Queues, before)
-		kinds = append(kinds, store.Kind{Org: org, Agent: agent, Spec: spec, SeenAt: now})
-	}
-	for _, spec := range r.Agents {
-		add(spec, true)
-	}
-	for _, spec := range r.Tasks {
-		add(spec, false)
-	}
-	return kinds
-}
-
-func union(a, b []string) []string {
-	all := append(slices.Clone(a), b...)
-	slices.Sort(all)
-	return slices.Compact(all)
 }

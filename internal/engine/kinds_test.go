@@ -60,8 +60,35 @@ func TestRegistrationsAtOnceKeepTheProvidersOfAll(t *testing.T) {
 	}
 }
 
-// TestSchemasReadNoFiles checks that a schema can refer only to itself and to the drafts of JSON
-// Schema, so that a worker cannot read files of the server.
+// lateKind is a store in which a worker registers a kind just after a read did not find it.
+type lateKind struct {
+	store.Store
+	register func()
+}
+
+func (l *lateKind) AgentKind(ctx context.Context, org, kind string) (*store.Kind, error) {
+	found, err := l.Store.AgentKind(ctx, org, kind)
+	l.register()
+	return found, err
+}
+
+// TestAKindThatIsRegisteredDuringTheStart checks that a start does not refuse a kind that a worker
+// registers while the start looks for it.
+func TestAKindThatIsRegisteredDuringTheStart(t *testing.T) {
+	b := newBench(t)
+	s := &lateKind{Store: b.s}
+	s.register = sync.OnceFunc(func() {
+		_, err := b.d.Register(t.Context(), perdure.Registration{WorkerID: uuid.New(), Queues: []string{"default"}, Agents: []perdure.KindSpec{{Kind: "late"}}})
+		b.must(err)
+	})
+	b.use(s)
+	if _, err := b.e.Start(t.Context(), org, StartRequest{Kind: "late"}); err != nil {
+		t.Errorf("the start returned %v", err)
+	}
+}
+
+// TestSchemasReadNoFiles checks that a schema can refer only to itself and to drafts of JSON
+// Schema, not to files of the server or to URLs.
 func TestSchemasReadNoFiles(t *testing.T) {
 	b := newBench(t)
 	file := filepath.Join(t.TempDir(), "any.json")

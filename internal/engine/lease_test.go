@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// crash loses the worker of h, and those of the next claims, n times.
+// crash lets the lease of h end, and the leases of the next n-1 claims.
 func (h *holder) crash(n int) {
 	h.Helper()
 	for i := range n {
@@ -76,7 +76,7 @@ func TestEmbeddedLeasesAreReturnedAtOnce(t *testing.T) {
 	ids := waiting.schedule("3")
 	b.taskClaims()
 	waiting.suspend(perdure.WaitTask(ids[0]))
-	// Another worker keeps its leases.
+	// Workers that are not embedded keep their leases.
 	b.d = b.e.Dispatch(org, false)
 	other := b.started()
 
@@ -95,8 +95,9 @@ func TestEmbeddedLeasesAreReturnedAtOnce(t *testing.T) {
 	}
 }
 
-// TestServerIsQuietAfterAnOutage checks trap 54: after a start, and after a stall of its loop, a
-// server ends no leases for the duration of a lease.
+// TestServerIsQuietAfterAnOutage checks that a server ends no lease for almost the duration of a
+// lease after its start, and after a stall of its loop. After that, it ends leases that were not
+// renewed.
 func TestServerIsQuietAfterAnOutage(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -181,8 +182,8 @@ func (l *looks) Due(ctx context.Context, q store.DueQuery) (store.Due, error) {
 	return l.Store.Due(ctx, q)
 }
 
-// TestLeasesAreLookedAtWhenTheFirstIsOver checks that leases are checked when the first may end,
-// not all the time, and that an ended lease is still found at once.
+// TestLeasesAreLookedAtWhenTheFirstIsOver checks that leases are read at most 20 times in four
+// lease durations while they are renewed. A lease that ends is found within two sweeps.
 func TestLeasesAreLookedAtWhenTheFirstIsOver(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

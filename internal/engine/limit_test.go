@@ -14,7 +14,7 @@ func under(key string, limit int) func(*perdure.TaskOptions) {
 	return func(o *perdure.TaskOptions) { o.ConcurrencyKey, o.ConcurrencyLimit = key, limit }
 }
 
-// eagerly offers slots for the tasks of a commit.
+// eagerly commits tasks with slots for eager claims, and returns the claims of the reply.
 func (h *holder) eagerly(tasks ...perdure.NewTask) []perdure.TaskClaim {
 	h.Helper()
 	return h.commit(func(c *perdure.Commit) {
@@ -49,8 +49,8 @@ func (b *bench) waitingPoll(queue string) <-chan []perdure.TaskClaim {
 }
 
 // TestConcurrencyKeyBoundsPollsAndEagerClaims checks that tasks with the same concurrency key run
-// one at a time, whether a poll or the commit that schedules them claims them, and in all
-// executions together.
+// one at a time, in all executions together. The limit holds for polls and for eager claims in the
+// answer to a commit.
 func TestConcurrencyKeyBoundsPollsAndEagerClaims(t *testing.T) {
 	b := newBench(t)
 	one, two := b.started(), b.started()
@@ -69,15 +69,15 @@ func TestConcurrencyKeyBoundsPollsAndEagerClaims(t *testing.T) {
 	if next.Lease.TaskID != perdure.TaskID(one.newTask("2").Key) {
 		t.Error("the place went to another than the oldest")
 	}
-	// A new task may not be claimed before tasks that wait already.
+	// A new task must not be claimed before a task that waits already.
 	b.finish(done(next, "1"))
 	if got := one.eagerly(one.newTask("5", under("db", 0))); len(got) != 0 {
 		t.Error("a new task passed one that waits for the key")
 	}
 }
 
-// TestFreedPlaceIsToldOf checks that every end of an attempt lets the next task start at once, by a
-// hint (Tick is an hour).
+// TestFreedPlaceIsToldOf checks that each kind of end of an attempt sends a hint, so that the next
+// task starts at once. Tick is an hour, so a poll cannot find the task without a hint.
 func TestFreedPlaceIsToldOf(t *testing.T) {
 	for name, end := range map[string]func(h *holder, c perdure.TaskClaim){
 		"completed":         func(h *holder, c perdure.TaskClaim) { h.finish(done(c, "1")) },
@@ -92,7 +92,8 @@ func TestFreedPlaceIsToldOf(t *testing.T) {
 	}
 }
 
-// freedPlace lets a task wait for a place of a key that a task on another queue has.
+// freedPlace schedules two tasks with one concurrency key on two queues. It ends the first with end
+// and checks that a waiting poll then gets the second.
 func freedPlace(b *bench, end func(h *holder, c perdure.TaskClaim)) {
 	one, two := b.started(), b.started()
 	one.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{one.newTask("1", under("key", 1))} })
@@ -133,8 +134,8 @@ func TestQueueLimitBoundsAnOrg(t *testing.T) {
 	})
 }
 
-// TestPriorityThenAge checks that tasks are claimed by priority, then by age, also if they waited
-// for a place.
+// TestPriorityThenAge checks that tasks that wait for a concurrency key are claimed by priority,
+// then by age.
 func TestPriorityThenAge(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

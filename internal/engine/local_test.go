@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,8 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestLocalStaysWithItsHome checks that a LOCAL execution is claimed first by a worker with its own
-// store, and after that only by the same worker.
+// TestLocalStaysWithItsHome checks that only a worker with its own store can claim a LOCAL
+// execution. After that, only the same worker, its home, can claim it.
 func TestLocalStaysWithItsHome(t *testing.T) {
 	b := newBench(t)
 	id := b.startLocal()
@@ -38,8 +39,8 @@ func TestLocalStaysWithItsHome(t *testing.T) {
 	b.wantCode(err, perdure.InvalidArgument)
 }
 
-// TestLocalIsWokenForItsHome checks that the end of a task wakes a LOCAL execution for its home
-// only, whichever worker finishes the task.
+// TestLocalIsWokenForItsHome checks that the answer to the end of a task contains the claim of a
+// LOCAL execution only if its home finishes the task.
 func TestLocalIsWokenForItsHome(t *testing.T) {
 	for _, home := range []bool{true, false} {
 		k := newKeeper(t)
@@ -59,8 +60,8 @@ func TestLocalIsWokenForItsHome(t *testing.T) {
 	}
 }
 
-// TestLocalTasksStayHome checks that tasks of a LOCAL execution go to its home, whatever queue was
-// requested, and that only the home can claim them eagerly.
+// TestLocalTasksStayHome checks that tasks of a LOCAL execution are put on the queue of its home,
+// whatever queue was requested, and that another worker cannot claim them eagerly.
 func TestLocalTasksStayHome(t *testing.T) {
 	k := newKeeper(t)
 	eager := perdure.Eager{WorkerID: k.worker, Kinds: []string{"work"}, Queues: []string{perdure.LocalQueue(k.worker)}, Slots: 1}
@@ -84,8 +85,8 @@ func TestLocalTasksStayHome(t *testing.T) {
 	}
 }
 
-// TestLocalContentIsRefused checks that content from a LOCAL execution's worker is refused where a
-// reference is required, and that the error names the field.
+// TestLocalContentIsRefused checks that inline content, a wrong reference and metadata of a LOCAL
+// execution are refused, and that the error names the field.
 func TestLocalContentIsRefused(t *testing.T) {
 	k := newKeeper(t)
 	with := k.entry(user(nil, "x"))
@@ -121,7 +122,7 @@ func TestLocalContentIsRefused(t *testing.T) {
 	k.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{k.task([]byte("1"))} })
 	_, err := k.d.FinishTask(t.Context(), done(k.taskClaimed(), "1"))
 	k.wantCode(err, perdure.InvalidArgument)
-	// The length belongs to a hash: another length is refused.
+	// A hash has one length: a reference with the hash and another length is refused.
 	k.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: k.ref([]byte("1"))} })
 	longer := perdure.ContentRef(k.id, []byte("1"))
 	longer.Length++
@@ -130,7 +131,7 @@ func TestLocalContentIsRefused(t *testing.T) {
 }
 
 // TestLocalSaysNothingToTheStore checks that the texts of errors, progress and events of a LOCAL
-// execution are not stored, but codes, hashes and lengths are.
+// execution are not stored. Error codes, and the length and hash of an event, are stored.
 func TestLocalSaysNothingToTheStore(t *testing.T) {
 	k := newKeeper(t)
 	said := &perdure.TaskError{Code: "went_wrong", Message: mark, Permanent: true}
@@ -158,7 +159,7 @@ func TestLocalSaysNothingToTheStore(t *testing.T) {
 	}
 	ref := perdure.ContentRef(k.id, event.Fields)
 	for _, r := range k.log(k.id) {
-		if r.Type == perdure.EventData && string(r.Fields) != string(fields(map[string]any{"content": "worker", "length": ref.Length, "sha256": ref.SHA256})) {
+		if r.Type == perdure.EventData && string(r.Fields) != fmt.Sprintf(`{"content":"worker","length":%d,"sha256":%q}`, ref.Length, ref.SHA256) {
 			t.Errorf("the event is stored as %s", r.Fields)
 		}
 		if bytes.Contains(r.Fields, []byte(mark)) {
@@ -174,7 +175,7 @@ func quotedObject(what string) []byte {
 // TestLocalPanicIsNotStored checks that the text of a panic in a LOCAL execution is not stored.
 func TestLocalPanicIsNotStored(t *testing.T) {
 	k := newKeeper(t)
-	for range maxPanicScore / badEnd {
+	for range panicsToFail {
 		k.must(k.d.Release(t.Context(), perdure.Release{WorkerID: k.worker, Agents: []perdure.AgentRelease{{Lease: k.claim.Lease, Panic: mark}}}))
 		if k.execution(k.id).Status == perdure.StatusPending {
 			k.clock.advance(maxPause)
@@ -186,9 +187,9 @@ func TestLocalPanicIsNotStored(t *testing.T) {
 	}
 }
 
-// TestLocalBlocksPassThrough checks that live readers get every byte of blocks and events of LOCAL
-// executions, and that the store contains none. Seq, pos, offsets, lengths and hashes are the same
-// as for other executions.
+// TestLocalBlocksPassThrough checks that live readers get every byte of the blocks and events of a
+// LOCAL execution, and that the store contains none of the text. The stored log has the pos,
+// offsets, lengths and the hash of the block.
 func TestLocalBlocksPassThrough(t *testing.T) {
 	k := newKeeper(t)
 	k.agentFrames(mark, " and more")
@@ -241,11 +242,11 @@ func TestLocalBlocksPassThrough(t *testing.T) {
 	}
 }
 
-// TestLocalBlocksAreForgotten checks that readers get positions and lengths when the content is no
-// longer in memory, as on another server.
+// TestLocalBlocksAreForgotten checks that readers get the offset and length of a chunk when its
+// content is no longer in memory.
 func TestLocalBlocksAreForgotten(t *testing.T) {
 	k := newKeeper(t)
-	k.e.live.each = 2 * (liveOverhead + 10)
+	k.e.live.Each = 300 // room for two records of ten bytes
 	k.agentFrames("0123456789", "abcdefghij", "ABCDEFGHIJ")
 	var texts []string
 	var lengths []int64
@@ -265,7 +266,7 @@ func TestLocalBlocksAreForgotten(t *testing.T) {
 }
 
 // TestLocalContentIsNeverAtRest checks that the store's files contain no byte of a LOCAL
-// execution's content: while the server runs, after a sweep, and after the end.
+// execution's content after a sweep, after the end and after Close.
 func TestLocalContentIsNeverAtRest(t *testing.T) {
 	k := newKeeper(t)
 	large := append(append([]byte(`"`+mark), bytes.Repeat([]byte(" large"+mark), 20_000)...), '"')
@@ -298,7 +299,7 @@ func TestLocalContentIsNeverAtRest(t *testing.T) {
 	k.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: k.ref(quoted("state 2"))} })
 	k.sweep()
 	k.atRest("after a sweep")
-	// A signal that is pending at the end is never read, and is erased with it.
+	// No worker reads a signal that is pending at the end. It is erased with the execution's end.
 	_, err = k.e.Signal(t.Context(), org, k.id, SignalRequest{Name: "late", Value: large})
 	k.must(err)
 	k.commit(func(c *perdure.Commit) {
@@ -311,8 +312,8 @@ func TestLocalContentIsNeverAtRest(t *testing.T) {
 	k.open()
 }
 
-// TestLocalInputIsErasedOnceItIsKept checks that an input is not erased before a worker has it,
-// because there is no other copy.
+// TestLocalInputIsErasedOnceItIsKept checks that an input is erased at the end only if a worker has
+// claimed the execution, because otherwise there is no other copy.
 func TestLocalInputIsErasedOnceItIsKept(t *testing.T) {
 	k := newKeeper(t)
 	k.must(k.d.Release(t.Context(), perdure.Release{WorkerID: k.worker, Agents: []perdure.AgentRelease{{Lease: k.claim.Lease}}}))
@@ -334,8 +335,9 @@ func TestLocalInputIsErasedOnceItIsKept(t *testing.T) {
 	}
 }
 
-// TestLocalBlockComesWithItsHash checks that the worker must send the hash of a LOCAL block,
-// because a running hash on the server would contain the last bytes in clear text.
+// TestLocalBlockComesWithItsHash checks that a frame of a LOCAL block without the hash is refused.
+// The server cannot compute it, because the state of a running hash contains the last bytes in
+// clear text.
 func TestLocalBlockComesWithItsHash(t *testing.T) {
 	k := newKeeper(t)
 	replies, err := k.d.Append(t.Context(), []perdure.Frame{agentFrame(k.claim.Lease, "text")})
@@ -347,7 +349,7 @@ func TestLocalBlockComesWithItsHash(t *testing.T) {
 }
 
 // TestLocalBlockOutlivesTheServer checks that a block continues after a restart of the server,
-// which has lost the text. Length and hash at the end are those of the whole text.
+// which has lost the text. The hash at the end is that of the whole text.
 func TestLocalBlockOutlivesTheServer(t *testing.T) {
 	k := newKeeper(t)
 	k.agentFrames("before ")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/bubble"
+	"github.com/perdure/perdure/internal/engine/tenants"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -27,8 +28,8 @@ func (o *orgReads) OrgByID(ctx context.Context, id string) (*perdure.Org, error)
 	return o.Store.OrgByID(ctx, id)
 }
 
-// TestAnOrgIsReadOnceForAllItsRequests checks that concurrent requests of an org share a read of
-// its row when the cached row is too old.
+// TestAnOrgIsReadOnceForAllItsRequests checks that 100 concurrent requests of an org read its row
+// at most twice when the cached row is too old.
 func TestAnOrgIsReadOnceForAllItsRequests(t *testing.T) {
 	b := newBench(t)
 	bubble.Test(t, func(t *testing.T) {
@@ -42,9 +43,9 @@ func TestAnOrgIsReadOnceForAllItsRequests(t *testing.T) {
 					}
 				}()
 			}
-			time.Sleep(2 * orgTTL)
+			time.Sleep(2 * tenants.OrgTTL)
 			synctest.Wait()
-			// One read runs when the others arrive; the next read serves all of these.
+			// One read runs when the other requests arrive. The next read serves all of these.
 			if reads.n > 2*(round+1) {
 				t.Fatalf("%d rounds of 100 requests read the org %d times", round+1, reads.n)
 			}

@@ -8,9 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/bubble"
 )
 
-// TestADisabledOrgIsNotClaimed checks that a disabled org's executions are not claimed: by a
-// waiting poll, by a new one, by a handover, or with the answer to a commit. Its rows are kept, and
-// it continues when it is enabled.
+// TestADisabledOrgIsNotClaimed checks that a disabled org's execution is neither handed over nor
+// claimed by a waiting poll. When the org is enabled, the poll claims it.
 func TestADisabledOrgIsNotClaimed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -39,8 +38,8 @@ func TestADisabledOrgIsNotClaimed(t *testing.T) {
 	})
 }
 
-// TestKeysOfADisabledOrgAreRefused checks that the keys of a disabled org are refused on every
-// server within five seconds, and are valid again when the org is enabled.
+// TestKeysOfADisabledOrgAreRefused checks that another server refuses a key within five seconds
+// after its org was disabled, and accepts it within five seconds after the org was enabled.
 func TestKeysOfADisabledOrgAreRefused(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -74,8 +73,8 @@ func TestKeysOfADisabledOrgAreRefused(t *testing.T) {
 	})
 }
 
-// TestOrgsAreAudited checks that a request which changes nothing writes no audit record, and that
-// an org is created once.
+// TestOrgsAreAudited checks that the creation, disabling and enabling of an org each write one
+// audit record. A request that is refused or changes nothing writes none.
 func TestOrgsAreAudited(t *testing.T) {
 	b := newBench(t)
 	_, err := b.e.CreateOrg(t.Context(), "new")

@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// TestServerIsQuietAfterTheStoreRefused checks trap 54: a store that refuses every write for longer
-// than a lease, as on a full disk, counts as an outage. The loop does not stall then, but no worker
-// can renew its lease.
+// TestServerIsQuietAfterTheStoreRefused checks that a server treats a store that refuses writes for
+// longer than a lease, as on a full disk, like an outage. When writes succeed again, a worker can
+// still renew its lease.
 func TestServerIsQuietAfterTheStoreRefused(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -23,7 +23,7 @@ func TestServerIsQuietAfterTheStoreRefused(t *testing.T) {
 		b.e.Logger = slog.New(slog.DiscardHandler)
 		var full atomic.Bool
 		b.e.Store = &storetest.Faults{Store: b.s, Plan: func(_ int, c store.Command) storetest.Fault {
-			// A command that has nothing to write does not fail.
+			// A command that writes nothing succeeds even on a full disk.
 			if full.Load() && (c.Name == "renew" || c.Name == "reap agents") {
 				return storetest.FailBefore
 			}

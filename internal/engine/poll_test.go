@@ -24,9 +24,9 @@ func (a *asked) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return a.Store.Do(ctx, c)
 }
 
-// TestPollsAreBounded checks the limits of polls: a poll that names too much is refused, and the
-// slots of a poll are reduced to a maximum. This protects the committer, through which all writes
-// go.
+// TestPollsAreBounded checks that a poll or commit that names too many queues or kinds is refused,
+// and that the slots of a pick are reduced to a maximum. This protects the committer, which does
+// all writes.
 func TestPollsAreBounded(t *testing.T) {
 	b := newBench(t)
 	seen := &asked{Store: b.s}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -16,8 +15,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// told creates a LOCAL execution that waits for a message and has contents of every kind. It
-// returns the records that live readers saw.
+// told creates a LOCAL execution that waits for a message and has contents of each kind: entry,
+// task, event, block and state. It returns the records that live readers got.
 func told(t *testing.T) (k *keeper, task uuid.UUID, live []perdure.Record) {
 	t.Helper()
 	k = newKeeper(t)
@@ -46,8 +45,8 @@ func (k *keeper) keep(content []byte) []byte {
 	return content
 }
 
-// TestPromotedIsWhole checks that any worker can continue a promoted execution, and that readers
-// get every byte that live readers saw.
+// TestPromotedIsWhole checks that a worker without its own store can continue a promoted execution,
+// and that the stored log equals the records that live readers got.
 func TestPromotedIsWhole(t *testing.T) {
 	k, task, live := told(t)
 	k.serve()
@@ -59,7 +58,7 @@ func TestPromotedIsWhole(t *testing.T) {
 	if input := k.execution(k.id).Input; string(input) != string(quoted("input")) {
 		t.Errorf("the promoted execution has the input %s", input)
 	}
-	// The contents come from the store, not from the server's memory.
+	// The log is read from the store, not from the server's memory.
 	if diff := cmp.Diff(live, k.log(k.id)); diff != "" {
 		t.Errorf("the log is another (-live +promoted):\n%s", diff)
 	}
@@ -80,8 +79,8 @@ func TestPromotedIsWhole(t *testing.T) {
 	}
 }
 
-// TestPromotionGoesOnWhereItStopped checks that copied contents are invisible before the final
-// commit and are kept for the next try. No content is requested twice.
+// TestPromotionGoesOnWhereItStopped checks that copied contents are not visible before the final
+// commit. A later promotion does not request them from the worker again.
 func TestPromotionGoesOnWhereItStopped(t *testing.T) {
 	k, _, _ := told(t)
 	k.serve()
@@ -109,8 +108,8 @@ func TestPromotionGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
-// TestPromotionGivesWayToASignal checks that a signal during the copying is not lost: the promotion
-// fails with a conflict, and the execution continues at its home.
+// TestPromotionGivesWayToASignal checks that a signal that arrives during the copying makes the
+// promotion fail with a conflict. The execution's home then gets the signal.
 func TestPromotionGivesWayToASignal(t *testing.T) {
 	k, _, _ := told(t)
 	k.serve()
@@ -128,8 +127,9 @@ func TestPromotionGivesWayToASignal(t *testing.T) {
 	}
 }
 
-// TestPromotionsThatAreRefused checks that only an execution that waits for a signal and whose
-// worker is connected can be promoted. The error names the condition to wait for.
+// TestPromotionsThatAreRefused checks that an execution can be promoted only if it waits for a
+// signal, has no running task, and its worker is connected and sends the right bytes. The error
+// names the reason.
 func TestPromotionsThatAreRefused(t *testing.T) {
 	refused := func(k *keeper, code perdure.Code, says string) {
 		t.Helper()
@@ -169,8 +169,8 @@ func TestPromotionsThatAreRefused(t *testing.T) {
 	k.wantCode(err, perdure.NotFound)
 }
 
-// TestPromotionClosesOpenBlocks checks that a block that is open at a promotion is closed and
-// copied.
+// TestPromotionClosesOpenBlocks checks that an open block is copied by a promotion and is closed
+// after it.
 func TestPromotionClosesOpenBlocks(t *testing.T) {
 	k := newKeeper(t)
 	k.serve()
@@ -189,11 +189,11 @@ func TestPromotionClosesOpenBlocks(t *testing.T) {
 	}
 }
 
-// TestLargeContentIsPromoted checks that a large content is copied in pieces, and that a content
-// which does not match its hash never becomes complete.
+// TestLargeContentIsPromoted checks that a content of several pieces is copied. A content that does
+// not match its hash is never stored completely.
 func TestLargeContentIsPromoted(t *testing.T) {
 	k := newKeeper(t)
-	k.e.PayloadLimit = 64 << 20
+	k.use(k.s, func(c *Config) { c.PayloadLimit = 64 << 20 })
 	k.serve()
 	large := append(append([]byte(`"`), bytes.Repeat([]byte("y"), 5<<20)...), '"')
 	k.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: k.ref(large)} })
@@ -220,13 +220,13 @@ func TestLargeContentIsPromoted(t *testing.T) {
 	}
 }
 
-// TestContentByHash checks that a content can be read by its hash while its worker is connected,
-// and that it is checked.
+// TestContentByHash checks that a content can be read by its hash while its worker is connected.
+// Wrong bytes are refused with internal, an unknown hash with not_found.
 func TestContentByHash(t *testing.T) {
 	k, _, _ := told(t)
 	sum := func(content []byte) perdure.Hash { return sha256.Sum256(content) }
 	read := func(content []byte) ([]byte, error) {
-		r, length, err := k.e.Content(t.Context(), org, k.id, sum(content))
+		r, length, err := k.e.Homes().Content(t.Context(), org, k.id, sum(content))
 		if err != nil {
 			return nil, err
 		}
@@ -252,12 +252,12 @@ func TestContentByHash(t *testing.T) {
 	k.change = func([]byte) []byte { return []byte("something else") }
 	_, err = read(quoted("state"))
 	k.wantCode(err, perdure.Internal)
-	_, _, err = k.e.Content(t.Context(), "other", k.id, sum(quoted("state")))
+	_, _, err = k.e.Homes().Content(t.Context(), "other", k.id, sum(quoted("state")))
 	k.wantCode(err, perdure.NotFound)
 }
 
-// TestAwayIsTold checks that a pending LOCAL execution reports that its home is away, and since
-// when.
+// TestAwayIsTold checks that Away of a PENDING LOCAL execution names the worker that is not
+// connected, with the time of its last contact if this server knows it.
 func TestAwayIsTold(t *testing.T) {
 	k := newKeeper(t)
 	away := func() *perdure.WorkerAway {
@@ -289,54 +289,5 @@ func TestAwayIsTold(t *testing.T) {
 	k.use(k.s) // as after a restart of the server
 	if a := away(); a == nil || a.Since != nil {
 		t.Errorf("the home is away: %+v", a)
-	}
-}
-
-// TestLiveIsThereOnceItIsDurable checks that a reader of a durable record waits for the record's
-// content.
-func TestLiveIsThereOnceItIsDurable(t *testing.T) {
-	var l live
-	id := uuid.New()
-	over := l.writing(id)
-	waited := make(chan error, 1)
-	go func() { waited <- l.settled(context.WithoutCancel(t.Context()), id) }()
-	over([]shown{{pos: 3, content: []byte("x")}})
-	if err := <-waited; err != nil {
-		t.Fatal(err)
-	}
-	if got, ok := l.get(id, 3); !ok || string(got) != "x" {
-		t.Errorf("it has %q, %v", got, ok)
-	}
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	defer l.writing(id)(nil)
-	if err := l.settled(gone, id); !errors.Is(err, context.Canceled) {
-		t.Errorf("a reader that has left is answered %v", err)
-	}
-}
-
-// TestLiveIsBounded checks that the content for live readers is bounded, in total and for each
-// execution. The oldest is dropped first, and an execution without content uses no memory.
-func TestLiveIsBounded(t *testing.T) {
-	l := live{total: 10 * (liveOverhead + 1), each: 4 * (liveOverhead + 1)}
-	ids := []uuid.UUID{{1}, {2}, {3}, {4}}
-	for _, id := range ids {
-		for pos := range int64(6) {
-			l.writing(id)([]shown{{pos: pos, content: []byte("x")}})
-		}
-	}
-	have := map[uuid.UUID]int{}
-	for _, id := range ids {
-		for pos := range int64(6) {
-			if _, ok := l.get(id, pos); ok {
-				have[id]++
-				if pos < 2 {
-					t.Errorf("pos %d outlived a newer one", pos)
-				}
-			}
-		}
-	}
-	if have[ids[0]] != 0 || have[ids[1]] != 2 || have[ids[2]] != 4 || have[ids[3]] != 4 || l.bytes > l.total || len(l.logs) != 3 {
-		t.Errorf("held are %v, %d bytes, of %d executions", have, l.bytes, len(l.logs))
 	}
 }

@@ -4,37 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/rules/tenant"
 	"github.com/perdure/perdure/internal/store"
 )
 
 const (
 	// pruneRows is the approximate number of rows that one command of a sweep deletes. Such a
-	// command takes a few milliseconds, and other writers run between two commands.
+	// command takes a few milliseconds, so that other writes wait no longer.
 	pruneRows = 200
 	// prunePage is the number of candidates that one query returns.
 	prunePage = 100
 	// freePages is the maximum number of unused pages that one command returns to the file system.
 	freePages = 128
-	// spareBytes of unused pages are kept for later use if nothing was pruned.
+	// spareBytes is the size of the unused pages that the database keeps if nothing was pruned.
 	spareBytes = 64 << 20
 )
 
 // PruneRequest is a request to delete data whose retention has ended.
 type PruneRequest struct {
 	// OlderThan, if set, deletes executions that ended at least that long ago, whatever the
-	// policies are. If it is nil, the policies decide, and apply to checkpoints and logs, too.
+	// policies are. If it is nil, the policies decide. They also apply to checkpoints and logs.
 	OlderThan *time.Duration
 	// Status and DefinitionID restrict the executions. If one of them is set, no checkpoints and
 	// logs are deleted.
 	Status       []perdure.Status
 	DefinitionID *uuid.UUID
-	// DryRun reports all that would be deleted, and changes nothing.
+	// DryRun returns the report without any change.
 	DryRun bool
 }
 
@@ -44,7 +43,7 @@ type PruneReport struct {
 	Executions  PruneCount `json:"executions"`
 	Checkpoints PruneCount `json:"checkpoints"`
 	Logs        PruneCount `json:"logs"`
-	// More reports that there is more to prune; ask again.
+	// More reports whether there is more to prune. The caller can call Prune again.
 	More bool `json:"more" doc:"There is more to prune; ask again."`
 }
 
@@ -53,7 +52,8 @@ type PruneCount struct {
 	Count int64 `json:"count"`
 	// Bytes is the size of the deleted contents, without the overhead of their rows.
 	Bytes int64 `json:"bytes"`
-	// Oldest is when the oldest of them ended or, for a checkpoint, was created.
+	// Oldest is the earliest time at which a counted execution ended or, for checkpoints, the
+	// earliest creation time.
 	Oldest   *perdure.Time            `json:"oldest,omitempty"`
 	ByStatus map[perdure.Status]int64 `json:"byStatus,omitempty"`
 	ByKind   map[string]int64         `json:"byKind,omitempty"`
@@ -86,9 +86,9 @@ func (r *PruneReport) of(kind store.PruneKind) *PruneCount {
 
 var pruneKinds = []store.PruneKind{store.PruneExecutions, store.PruneLogs, store.PruneCheckpoints}
 
-// Prune deletes data whose retention has ended: a bounded part of it in each call. It also frees
-// unused space. The report says whether there is more. Error: invalid_argument, if neither a policy
-// nor OlderThan defines what to delete.
+// Prune deletes data whose retention has ended, a bounded part in each call, and returns unused
+// pages to the file system. PruneReport.More reports whether another call would delete more. Error:
+// invalid_argument, if neither a policy nor OlderThan defines what to delete.
 func (e *Engine) Prune(ctx context.Context, org string, r PruneRequest) (PruneReport, error) {
 	report := PruneReport{DryRun: r.DryRun}
 	if err := e.checkPrune(ctx, org, r); err != nil {
@@ -136,7 +136,7 @@ func (e *Engine) checkPrune(ctx context.Context, org string, r PruneRequest) err
 	return perdure.FieldErrorf("olderThan", "is missing, and the org has no retention policy: say how old what is deleted must be, or set a policy first (PUT .../retention)")
 }
 
-// pruneKind prunes the first page of the query's result, or counts all of it in a dry run. It
+// pruneKind prunes the first page of the query's result. In a dry run it counts all pages. It
 // reports whether there are more pages.
 func (e *Engine) pruneKind(ctx context.Context, q store.PruneQuery, dry bool, count *PruneCount) (more bool, err error) {
 	for {
@@ -161,12 +161,12 @@ func (e *Engine) pruneKind(ctx context.Context, q store.PruneQuery, dry bool, co
 	}
 }
 
-// pruneOne marks one candidate for deletion, or deletes its checkpoints. Each decision checks the
-// candidate again. pruneOne reports whether anything changed.
+// pruneOne marks one candidate for deletion, or deletes its old checkpoints. The decision checks
+// again whether the retention has ended. pruneOne reports whether anything changed.
 func (e *Engine) pruneOne(ctx context.Context, q store.PruneQuery, p store.Prunable) (bool, error) {
-	decide := func(s *store.State) (*store.Changes, error) { return decidePrune(s, q) }
+	decide := func(s *store.State) (*store.Changes, error) { return tenant.Prune(s, q) }
 	if q.Kind == store.PruneCheckpoints {
-		decide = decidePruneCheckpoints
+		decide = func(s *store.State) (*store.Changes, error) { return tenant.PruneCheckpoints(s, pruneRows) }
 	}
 	changed := false
 	for left := p.Count; left > 0; left -= pruneRows {
@@ -183,42 +183,8 @@ func (e *Engine) pruneOne(ctx context.Context, q store.PruneQuery, p store.Pruna
 	return changed, nil
 }
 
-// decidePrune marks an ended execution, or its log, for deletion if its retention has ended.
-func decidePrune(s *store.State, q store.PruneQuery) (*store.Changes, error) {
-	x := s.Execution
-	if x == nil || !x.Status.Terminal() || x.CompletedAt == nil {
-		return nil, nil
-	}
-	if len(q.Status) > 0 && !slices.Contains(q.Status, x.Status) {
-		return nil, nil
-	}
-	period := s.Retention.Executions
-	if q.Kind == store.PruneLogs {
-		period = s.Retention.Logs
-	}
-	over := period != nil && period.Over(*x.CompletedAt, s.Now)
-	if q.OlderThan != nil {
-		over = x.CompletedAt.Add(*q.OlderThan).Reached(s.Now)
-	}
-	if !over {
-		return nil, nil
-	}
-	prune := &store.Prune{Execution: q.Kind == store.PruneExecutions, Log: q.Kind == store.PruneLogs}
-	return &store.Changes{Prune: prune, Answer: &decided{hints: []string{notify.Log(x.ID)}}}, nil
-}
-
-// decidePruneCheckpoints deletes old checkpoints that have a later one; the newest is kept.
-func decidePruneCheckpoints(s *store.State) (*store.Changes, error) {
-	period := s.Retention.Checkpoints
-	if s.Execution == nil || period == nil || *period == perdure.Forever {
-		return nil, nil
-	}
-	before := s.Now.Add(-time.Duration(*period))
-	return &store.Changes{Prune: &store.Prune{Checkpoints: &before, Rows: pruneRows}, Answer: &decided{}}, nil
-}
-
-// dropMarked deletes the rows of marked executions and then of deleted streams, in many small
-// commands.
+// dropMarked deletes the rows of marked executions and then of deleted streams, in commands of
+// about pruneRows rows.
 func (e *Engine) dropMarked(ctx context.Context) error {
 	if err := e.dropExecutions(ctx); err != nil {
 		return err
@@ -230,9 +196,7 @@ func (e *Engine) dropMarked(ctx context.Context) error {
 		}
 		_, err = e.do(ctx, store.Command{
 			Name: "drop streams", Lane: store.LaneSweeps, Frees: true,
-			Decide: func(*store.State) (*store.Changes, error) {
-				return &store.Changes{DropStreams: pruneRows, Answer: &decided{}}, nil
-			},
+			Decide: func(*store.State) (*store.Changes, error) { return tenant.DropStreams(pruneRows) },
 		})
 		if err != nil {
 			return err
@@ -244,9 +208,7 @@ func (e *Engine) dropExecutions(ctx context.Context) error {
 	for {
 		steps, err := e.do(ctx, store.Command{
 			Name: "prune rows", Lane: store.LaneSweeps, Frees: true, Pick: &store.Pick{Kind: store.PickPruned, Limit: 1},
-			Decide: func(*store.State) (*store.Changes, error) {
-				return &store.Changes{Prune: &store.Prune{Rows: pruneRows}, Answer: &decided{}}, nil
-			},
+			Decide: func(*store.State) (*store.Changes, error) { return tenant.DropExecution(pruneRows) },
 		})
 		if err != nil || len(steps) == 0 {
 			return err
@@ -263,9 +225,7 @@ func (e *Engine) free(ctx context.Context, spare int64) error {
 		}
 		_, err = e.do(ctx, store.Command{
 			Name: "free", Lane: store.LaneSweeps, Frees: true,
-			Decide: func(*store.State) (*store.Changes, error) {
-				return &store.Changes{Free: freePages, Answer: &decided{}}, nil
-			},
+			Decide: func(*store.State) (*store.Changes, error) { return tenant.FreePages(freePages) },
 		})
 		if err != nil {
 			return err
@@ -277,8 +237,8 @@ func (e *Engine) free(ctx context.Context, spare int64) error {
 	}
 }
 
-// sweepRetention applies the policies of all orgs once, and continues the deletions that an earlier
-// sweep has marked.
+// sweepRetention applies the policies of all orgs once, and deletes the rows that an earlier sweep
+// has marked.
 func (e *Engine) sweepRetention(ctx context.Context) error {
 	orgs, err := e.Store.Orgs(ctx)
 	if err != nil {
@@ -301,7 +261,7 @@ func (e *Engine) sweepRetention(ctx context.Context) error {
 	return errors.Join(append(errs, e.free(ctx, spare))...)
 }
 
-// sweepKind prunes the whole result of a query, and returns the count.
+// sweepKind prunes all pages of a query, and returns the number of pruned items.
 func (e *Engine) sweepKind(ctx context.Context, q store.PruneQuery) (int64, error) {
 	var count PruneCount
 	for {
@@ -316,8 +276,8 @@ func (e *Engine) sweepKind(ctx context.Context, q store.PruneQuery) (int64, erro
 	}
 }
 
-// keepRetention sweeps at intervals of RetentionEvery until ctx ends. It runs beside the loop that
-// fires timers, which must not wait for it.
+// keepRetention sweeps at intervals of RetentionEvery until ctx ends. It runs in a goroutine of its
+// own, so that the loop that fires timers does not wait for it.
 func (e *Engine) keepRetention(ctx context.Context) {
 	timer := time.NewTicker(e.RetentionEvery)
 	defer timer.Stop()
@@ -325,7 +285,7 @@ func (e *Engine) keepRetention(ctx context.Context) {
 		if err := e.sweepRetention(ctx); err != nil && ctx.Err() == nil {
 			e.Logger.Error("retention sweep failed", "error", err)
 		}
-		if err := e.sweepSessions(ctx); err != nil && ctx.Err() == nil {
+		if err := e.SweepSessions(ctx); err != nil && ctx.Err() == nil {
 			e.Logger.Error("sessions that have expired could not be removed", "error", err)
 		}
 		select {

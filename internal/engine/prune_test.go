@@ -14,7 +14,7 @@ import (
 
 func periodPtr(p perdure.Period) *perdure.Period { return &p }
 
-// ended creates an execution with so many entries, and ends it.
+// ended creates an execution with the given number of entries, and completes it.
 func (b *bench) ended(entries int) uuid.UUID {
 	b.Helper()
 	h := b.started()
@@ -52,7 +52,7 @@ func (b *bench) wantGone(id uuid.UUID) {
 }
 
 // TestAnExecutionIsKeptForItsPeriod checks that an execution is deleted when its retention period
-// is over, and not a millisecond earlier. An execution that has not ended is kept, however old.
+// is over, and not a millisecond earlier. An execution that has not ended is not deleted.
 func TestAnExecutionIsKeptForItsPeriod(t *testing.T) {
 	b := newBench(t)
 	id, running := b.ended(3), b.start()
@@ -67,8 +67,8 @@ func TestAnExecutionIsKeptForItsPeriod(t *testing.T) {
 	b.execution(running)
 }
 
-// TestTheDefaultKeepsExecutions checks that without a policy, ended executions and their logs are
-// kept, and old checkpoints are kept for a week.
+// TestTheDefaultKeepsExecutions checks that without a policy an ended execution and its log are not
+// deleted, even after 100 days. Of its checkpoints only the newest is left.
 func TestTheDefaultKeepsExecutions(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -90,9 +90,9 @@ func TestTheDefaultKeepsExecutions(t *testing.T) {
 	}
 }
 
-// TestADefinitionsPolicyIsCopied checks that the policy of a definition at the start of an
-// execution overrides the org's policy, key by key. This holds after the definition was changed or
-// deleted, too.
+// TestADefinitionsPolicyIsCopied checks that an execution keeps the retention policy that its
+// definition had at the start, also after the definition was changed and deleted. Each key of it
+// overrides the same key of the org's policy.
 func TestADefinitionsPolicyIsCopied(t *testing.T) {
 	b := newBench(t)
 	d, err := b.e.CreateDefinition(b.Context(), org, perdure.Definition{
@@ -121,7 +121,8 @@ func TestADefinitionsPolicyIsCopied(t *testing.T) {
 	b.wantGone(x.ID)
 }
 
-// spy is a store that calls before ahead of each command.
+// spy is a store that calls before ahead of each command; an error of before is the command's
+// error.
 type spy struct {
 	store.Store
 	before func(c store.Command) error
@@ -135,7 +136,7 @@ func (s *spy) Do(ctx context.Context, c store.Command) ([]any, error) {
 }
 
 // TestWritersComeInBetweenTheStepsOfAPrune checks that a large execution is deleted in many small
-// commands, and that commits are answered between two of them.
+// commands, and that a commit between two of them succeeds.
 func TestWritersComeInBetweenTheStepsOfAPrune(t *testing.T) {
 	b := newBench(t)
 	id := b.ended(800)
@@ -163,8 +164,8 @@ func TestWritersComeInBetweenTheStepsOfAPrune(t *testing.T) {
 	}
 }
 
-// TestAPruneThatWasCutOffGoesOn checks that a prune that is interrupted anywhere leaves an
-// execution complete or invisible, and that the next sweep continues the deletion.
+// TestAPruneThatWasCutOffGoesOn checks an interruption at several commands of a prune. The
+// execution is then complete, or it is invisible and the next sweep deletes the rest.
 func TestAPruneThatWasCutOffGoesOn(t *testing.T) {
 	cut := errors.New("the process died")
 	for _, at := range []int{1, 2, 3, 7} {
@@ -197,8 +198,9 @@ func TestAPruneThatWasCutOffGoesOn(t *testing.T) {
 	}
 }
 
-// TestADryRunChangesNothing checks that a dry run counts what a prune would delete, and changes
-// nothing.
+// TestADryRunChangesNothing checks that a dry run executes no command of the store and leaves an
+// execution unchanged. The dry run reports the same number of executions and bytes as the real
+// prune with the same arguments.
 func TestADryRunChangesNothing(t *testing.T) {
 	b := newBench(t)
 	for range 3 {
@@ -228,7 +230,8 @@ func TestADryRunChangesNothing(t *testing.T) {
 	}
 }
 
-// TestAPruneNeedsAWord checks that a prune without a policy and without a period is refused.
+// TestAPruneNeedsAWord checks that a prune is refused without a policy and a period, or with a
+// status that is not terminal. A prune of another org deletes nothing.
 func TestAPruneNeedsAWord(t *testing.T) {
 	b := newBench(t)
 	id := b.ended(1)
@@ -243,8 +246,8 @@ func TestAPruneNeedsAWord(t *testing.T) {
 	b.execution(id)
 }
 
-// TestDeletedStreamsGoWithTheSweep checks that a sweep deletes the rows of deleted streams, however
-// many there are.
+// TestDeletedStreamsGoWithTheSweep checks that one sweep deletes all rows of a deleted stream, and
+// no row of a stream that is not deleted.
 func TestDeletedStreamsGoWithTheSweep(t *testing.T) {
 	b := newBench(t)
 	stream := store.Stream{ID: uuid.New(), Org: org, Path: "s", ContentType: "text/plain"}

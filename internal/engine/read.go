@@ -5,11 +5,12 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules/validate"
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Read returns a reader of the store that adds what only this server knows: the newest content of
-// LOCAL executions, and whether their workers are connected.
+// Read returns a reader of the store that adds data from this server's memory: the newest content
+// of LOCAL executions, and whether their workers are connected.
 func (e *Engine) Read() store.Reader { return reader{e.Store, e} }
 
 type reader struct {
@@ -24,19 +25,19 @@ func (r reader) Lazy() store.Reader { return reader{r.Reader.Lazy(), r.e} }
 func (r reader) Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
 	x, err := r.Reader.Execution(ctx, org, id)
 	if err == nil {
-		r.e.locate(x)
+		r.e.homes.Locate(x)
 	}
 	return x, err
 }
 
 // Executions implements [store.Reader].
 func (r reader) Executions(ctx context.Context, org string, f store.ExecutionFilter) (store.Page[*perdure.Execution], error) {
-	if err := checkTexts("", filterTexts{f.Kind, f.Query, f.Metadata}); err != nil {
+	if err := validate.Texts("", filterTexts{f.Kind, f.Query, f.Metadata}); err != nil {
 		return store.Page[*perdure.Execution]{}, err
 	}
 	page, err := r.Reader.Executions(ctx, org, f)
 	for _, x := range page.Items {
-		r.e.locate(x)
+		r.e.homes.Locate(x)
 	}
 	return page, err
 }
@@ -54,15 +55,15 @@ func (r reader) Log(ctx context.Context, execution uuid.UUID, after int64, limit
 	if err != nil || r.join(execution, records) {
 		return records, head, err
 	}
-	if err := r.e.live.settled(ctx, execution); err != nil {
+	if err := r.e.live.Settled(ctx, execution); err != nil {
 		return nil, head, err
 	}
 	r.join(execution, records)
 	return records, head, nil
 }
 
-// join replaces withheld contents of records with the copies in memory, and reports whether there
-// was a copy of each.
+// join replaces the missing contents of records of a LOCAL execution with the copies in memory. It
+// reports whether there was a copy for each.
 func (r reader) join(execution uuid.UUID, records []perdure.Record) bool {
 	all := true
 	for i := range records {
@@ -71,7 +72,7 @@ func (r reader) join(execution uuid.UUID, records []perdure.Record) bool {
 		if !piece && rec.Blob == nil {
 			continue
 		}
-		content, ok := r.e.live.get(execution, rec.Pos)
+		content, ok := r.e.live.Get(execution, rec.Pos)
 		switch {
 		case !ok:
 			all = false
@@ -90,7 +91,7 @@ func (r reader) OpenBlocks(ctx context.Context, execution uuid.UUID) ([]store.Bl
 	if err != nil || r.joinBlocks(execution, blocks) {
 		return blocks, head, err
 	}
-	if err := r.e.live.settled(ctx, execution); err != nil {
+	if err := r.e.live.Settled(ctx, execution); err != nil {
 		return nil, head, err
 	}
 	r.joinBlocks(execution, blocks)
@@ -103,7 +104,7 @@ func (r reader) Events(ctx context.Context, execution uuid.UUID, after, upTo int
 	if err != nil || r.joinEvents(execution, events) {
 		return events, head, err
 	}
-	if err := r.e.live.settled(ctx, execution); err != nil {
+	if err := r.e.live.Settled(ctx, execution); err != nil {
 		return nil, head, err
 	}
 	r.joinEvents(execution, events)
@@ -132,7 +133,7 @@ func (r reader) BlocksAcross(ctx context.Context, execution uuid.UUID, n int64) 
 	if err != nil || r.joinBlocks(execution, blocks) {
 		return blocks, pos, head, err
 	}
-	if err := r.e.live.settled(ctx, execution); err != nil {
+	if err := r.e.live.Settled(ctx, execution); err != nil {
 		return nil, 0, head, err
 	}
 	r.joinBlocks(execution, blocks)
@@ -145,7 +146,7 @@ func (r reader) joinBlocks(execution uuid.UUID, blocks []store.BlockContent) boo
 		b := &blocks[i]
 		whole := make([]byte, 0, b.Length)
 		for _, p := range b.Pieces {
-			piece, _ := r.e.live.get(execution, p.Pos)
+			piece, _ := r.e.live.Get(execution, p.Pos)
 			whole = append(whole, piece...)
 		}
 		switch {

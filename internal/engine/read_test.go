@@ -7,10 +7,11 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
 	"github.com/perdure/perdure/internal/store"
 )
 
-// heldStore is a store that commits an append, and delays the answer.
+// heldStore is a store that commits an append, and returns only after release is closed.
 type heldStore struct {
 	store.Store
 	durable, release chan struct{}
@@ -32,8 +33,8 @@ func (s *heldStore) Log(ctx context.Context, execution uuid.UUID, after int64, l
 	return records, head, err
 }
 
-// TestReaderWaitsForWhatIsShown checks that a reader that sees a record before the write has been
-// answered waits for the record's content, and is never told that the content is on the worker.
+// TestReaderWaitsForWhatIsShown checks that a reader that reads a LOCAL record before the append
+// has returned waits for the record's content. It ends with its context.
 func TestReaderWaitsForWhatIsShown(t *testing.T) {
 	k := newKeeper(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -58,8 +59,8 @@ func TestReaderWaitsForWhatIsShown(t *testing.T) {
 	}
 }
 
-// TestClaimOfAnotherHomeIsRefused checks that the decision of a claim checks the home again,
-// whatever was picked.
+// TestClaimOfAnotherHomeIsRefused checks that the decision of a claim accepts only a poll of the
+// execution's home, or of any worker with a store if there is no home yet.
 func TestClaimOfAnotherHomeIsRefused(t *testing.T) {
 	k := newKeeper(t)
 	home := k.worker
@@ -75,7 +76,7 @@ func TestClaimOfAnotherHomeIsRefused(t *testing.T) {
 		{nil, k.poll(1), false},
 	} {
 		x := &perdure.Execution{ID: uuid.New(), Status: perdure.StatusPending, PersistenceMode: perdure.Local, HomeID: c.home}
-		changes, err := k.e.decideClaim(&store.State{Execution: x, Now: k.s.Now()}, c.poll, uuid.New())
+		changes, err := rules.Claim(&store.State{Execution: x, Now: k.s.Now()}, k.e.rules(), c.poll, uuid.New())
 		if err != nil || (changes != nil) != c.want {
 			t.Errorf("home %v, local %v: claimed %v, %v; want %v", c.home, c.poll.Local, changes != nil, err, c.want)
 		}

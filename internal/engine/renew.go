@@ -6,14 +6,15 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
 	"github.com/perdure/perdure/internal/store"
 	"golang.org/x/sync/errgroup"
 )
 
-// heartbeat renews all leases of a worker. Each renewal is a command of its own, so that one that
-// is lost or fails does not delay the others; the committer puts them into one transaction. A part
-// that failed is answered as unknown. An error is returned only if no part succeeded or ctx has
-// ended.
+// heartbeat renews all leases of a worker. Each renewal is a separate command, so that one that is
+// refused or fails does not delay the others; the committer puts them into one transaction. The
+// reply to a renewal that failed is Unknown. heartbeat returns an error only if a part failed and
+// either no part succeeded or ctx has ended.
 func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	reply := perdure.HeartbeatReply{
 		Agents: make([]perdure.AgentBeat, len(h.Agents)),
@@ -49,7 +50,7 @@ func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat)
 	if err := b.outcome(ctx); err != nil {
 		return perdure.HeartbeatReply{}, err
 	}
-	e.parked.heard(h, reply.Parked, unread, e.Store.Now())
+	e.keepers.heard(h, reply.Parked, unread, e.Store.Now())
 	return reply, nil
 }
 
@@ -63,9 +64,8 @@ type beat struct {
 	err  error // the last error of a part
 }
 
-// part runs do in the background, and calls unknown if it fails. Its time limit is three quarters
-// of the time that workers allow for a heartbeat, so that one part that hangs does not delay the
-// answers to the others too long.
+// part runs do in the background, and calls unknown if it fails. Its time limit is a quarter of a
+// lease, so that one blocked part does not delay the reply to the others for too long.
 func (b *beat) part(ctx context.Context, do func(context.Context) error, unknown func()) {
 	b.group.Go(func() error {
 		ctx, cancel := context.WithTimeout(ctx, b.e.Lease/4)
@@ -84,7 +84,8 @@ func (b *beat) part(ctx context.Context, do func(context.Context) error, unknown
 	})
 }
 
-// outcome waits for the parts. It returns an error if no part succeeded or ctx has ended.
+// outcome waits for the parts. It returns the last error if no part succeeded, or if a part failed
+// and ctx has ended.
 func (b *beat) outcome(ctx context.Context) error {
 	_ = b.group.Wait() // the errors of the parts are in b.err
 	if b.err == nil || b.done > 0 && ctx.Err() == nil {
@@ -93,16 +94,15 @@ func (b *beat) outcome(ctx context.Context) error {
 	return b.err
 }
 
-// keepAll sets the answer for goroutines whose executions cannot be read now: the worker keeps
-// them.
+// keepAll sets the state ParkedKeep. It is also the answer for executions that cannot be read now.
 func keepAll(states []perdure.ParkedState) {
 	for i := range states {
 		states[i] = perdure.ParkedKeep
 	}
 }
 
-// noteRefusal records that the store was unavailable. Leases that workers could not renew for that
-// reason are then not ended as soon as the store is back.
+// noteRefusal records that the store was unavailable. The sweep loop then does not end leases at
+// once, because workers could not renew them.
 func (e *Engine) noteRefusal(err error) {
 	if perdure.IsCode(err, perdure.Unavailable) {
 		e.refusedRenewal.Store(true)
@@ -112,68 +112,37 @@ func (e *Engine) noteRefusal(err error) {
 func (e *Engine) renewAgent(ctx context.Context, org string, lease perdure.Lease) (perdure.AgentBeat, error) {
 	d, err := e.one(ctx, store.Command{
 		Name: "renew", Lane: store.LaneClaims, Org: org, Execution: lease.ExecutionID,
-		Needs: func(*perdure.Execution) store.Needs { return store.Needs{Patterns: []string{"**"}} },
-		Decide: func(s *store.State) (*store.Changes, error) {
-			if !heldBy(s.Execution, lease) {
-				return answerOf(perdure.AgentBeat{Lost: true}), nil
-			}
-			s.Execution.LeaseUntil = s.Now.Add(e.Lease)
-			return &store.Changes{Execution: s.Execution, Answer: &decided{value: perdure.AgentBeat{
-				CancelRequested: s.Execution.Status == perdure.StatusCancelling,
-				SignalsPending:  len(s.Pending) > 0,
-			}}}, nil
-		},
+		Needs:  rules.RenewNeeds,
+		Decide: func(s *store.State) (*store.Changes, error) { return rules.RenewLease(s, e.rules(), lease) },
 	})
 	if err != nil {
 		return perdure.AgentBeat{}, err
 	}
-	return d.value.(perdure.AgentBeat), nil
+	return d.Value.(perdure.AgentBeat), nil
 }
 
 func (e *Engine) renewTask(ctx context.Context, org string, beat perdure.TaskBeat) (perdure.TaskBeatReply, error) {
-	lost := perdure.TaskBeatReply{Lost: true, CancelRequested: true}
 	d, err := e.one(ctx, store.Command{
 		Name: "renew task", Lane: store.LaneClaims, Org: org, Execution: beat.Lease.ExecutionID,
-		Needs: func(*perdure.Execution) store.Needs { return store.Needs{Tasks: []uuid.UUID{beat.Lease.TaskID}} },
-		Decide: func(s *store.State) (*store.Changes, error) {
-			t := s.Tasks[beat.Lease.TaskID]
-			if !taskHeldBy(t, beat.Lease) {
-				return answerOf(lost), nil
-			}
-			t.LeaseUntil = s.Now.Add(e.Lease)
-			if beat.Progress != nil && s.Execution.PersistenceMode != perdure.Local {
-				t.Progress = beat.Progress
-			}
-			if beat.Alive || beat.Progress != nil {
-				t.SignAt = s.Now
-			}
-			cancelling := s.Execution.Status == perdure.StatusCancelling
-			return &store.Changes{
-				Tasks:  []*perdure.Task{t},
-				Answer: &decided{value: perdure.TaskBeatReply{CancelRequested: cancelling}},
-			}, nil
-		},
+		Needs:  func(*perdure.Execution) store.Needs { return store.Needs{Tasks: []uuid.UUID{beat.Lease.TaskID}} },
+		Decide: func(s *store.State) (*store.Changes, error) { return rules.RenewTask(s, e.rules(), beat) },
 	})
 	if err != nil {
 		return perdure.TaskBeatReply{}, err
 	}
-	return d.value.(perdure.TaskBeatReply), nil
-}
-
-func taskHeldBy(t *perdure.Task, l perdure.TaskLease) bool {
-	return t != nil && t.Status == perdure.TaskRunning && t.Attempt == l.Attempt && t.ClaimID == l.ClaimID
+	return d.Value.(perdure.TaskBeatReply), nil
 }
 
 // parkedAtOnce is the maximum number of goroutines that one read checks.
 const parkedAtOnce = 1000
 
-// parkedStates sets the states of goroutines that a worker keeps. One query finds the few
+// parkedStates sets the states of the goroutines that a worker keeps. One query finds the
 // executions that have changed; only those are read.
 func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.Parked, states []perdure.ParkedState) error {
 	keepAll(states)
 	stand, at := make([]store.Standing, len(parked)), make(map[uuid.UUID][]int, len(parked))
 	for i, p := range parked {
-		stand[i] = store.Standing{Execution: p.ExecutionID, Fence: p.At.Fence, Number: p.At.Number, Answer: answerBegins(p.At)}
+		stand[i] = store.Standing{Execution: p.ExecutionID, Fence: p.At.Fence, Number: p.At.Number, Answer: rules.AnswerPrefix(p.At)}
 		at[p.ExecutionID] = append(at[p.ExecutionID], i)
 	}
 	return e.refs.Together(ctx, func(refs store.Reader) error {
@@ -189,8 +158,8 @@ func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.
 	})
 }
 
-// parkedState returns whether a goroutine that waits for its execution is worth keeping. It is not
-// after a commit of another claim, or the end of the execution.
+// parkedState returns whether the worker should keep the goroutine of a suspended execution. It
+// should not if another claim has committed since, or if the execution has ended or does not exist.
 func parkedState(ctx context.Context, refs store.Reader, org string, p perdure.Parked) (perdure.ParkedState, error) {
 	x, err := refs.Execution(ctx, org, p.ExecutionID)
 	switch {
@@ -200,11 +169,8 @@ func parkedState(ctx context.Context, refs store.Reader, org string, p perdure.P
 		return "", err
 	case x.Status.Terminal():
 		return perdure.ParkedEnded, nil
-	case !lastCommit(x).Same(p.At):
+	case !rules.LastCommit(x).Same(p.At):
 		return perdure.ParkedMoved, nil
 	}
 	return perdure.ParkedKeep, nil
 }
-
-// answerOf returns changes that contain only an answer.
-func answerOf(value any) *store.Changes { return &store.Changes{Answer: &decided{value: value}} }

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// stubborn is a store that fails the commands with these names for one execution. If err is nil,
-// they block.
+// stubborn is a store that fails the commands with the given names for one execution. If err is
+// nil, the commands block.
 type stubborn struct {
 	store.Store
 	names     []string
@@ -32,9 +32,9 @@ func (r *stubborn) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return nil, ctx.Err()
 }
 
-// TestARenewalThatFailsCostsTheOthersNothing checks that a renewal that fails or blocks does not
-// affect the others of its heartbeat. It is answered as unknown, and its lease is unchanged. The
-// same applies to leases of tasks. A heartbeat is refused if no part of it succeeded.
+// TestARenewalThatFailsCostsTheOthersNothing checks that a renewal of an execution or a task that
+// fails or blocks does not affect the other renewals of its heartbeat. Its reply is Unknown, and
+// its lease is unchanged. A heartbeat is refused if no part of it succeeded.
 func TestARenewalThatFailsCostsTheOthersNothing(t *testing.T) {
 	for name, failure := range map[string]error{
 		"unavailable":    perdure.Errorf(perdure.Unavailable, "planned"),
@@ -90,8 +90,8 @@ func TestARenewalThatFailsCostsTheOthersNothing(t *testing.T) {
 	}
 }
 
-// TestParkedGoroutinesOfWhichNothingIsKnownAreKept checks that parked goroutines whose executions
-// cannot be read are kept, and that the rest of the heartbeat succeeds.
+// TestParkedGoroutinesOfWhichNothingIsKnownAreKept checks that a heartbeat returns ParkedKeep for
+// an execution that cannot be read, and renews its other leases.
 func TestParkedGoroutinesOfWhichNothingIsKnownAreKept(t *testing.T) {
 	b := newBench(t)
 	one, parked := b.started(), b.started()
@@ -107,8 +107,8 @@ func TestParkedGoroutinesOfWhichNothingIsKnownAreKept(t *testing.T) {
 	}
 }
 
-// TestNothingNewIsBelievedOfWhatCannotBeRead checks that the server does not record new kept
-// goroutines while the store cannot be read, because the executions may belong to another org.
+// TestNothingNewIsBelievedOfWhatCannotBeRead checks that heartbeats do not change the keeper of a
+// goroutine while the store cannot be read, because the execution may belong to another org.
 func TestNothingNewIsBelievedOfWhatCannotBeRead(t *testing.T) {
 	b := newBench(t)
 	parked, running := b.started(), b.started()
@@ -119,11 +119,11 @@ func TestNothingNewIsBelievedOfWhatCannotBeRead(t *testing.T) {
 	b.must(err)
 	b.e.refs = &unreadable{Reader: b.e.refs}
 	keeper := func() uuid.UUID {
-		b.e.parked.mu.Lock()
-		defer b.e.parked.mu.Unlock()
-		return b.e.parked.keeper[parked.id]
+		b.e.keepers.mu.Lock()
+		defer b.e.keepers.mu.Unlock()
+		return b.e.keepers.keeper[parked.id]
 	}
-	h.Agents = []perdure.Lease{running.claim.Lease} // a part that succeeds
+	h.Agents = []perdure.Lease{running.claim.Lease} // this part succeeds
 	for _, other := range []struct {
 		worker uuid.UUID
 		at     perdure.CommitNumber
@@ -145,7 +145,7 @@ func (*unreadable) Together(context.Context, func(store.Reader) error) error {
 }
 
 // TestParkedGoroutinesAreAskedAboutTogether checks that a heartbeat checks all kept goroutines with
-// one query, and reads only the executions that have changed.
+// one query, and reads only the executions that have changed or are unknown.
 func TestParkedGoroutinesAreAskedAboutTogether(t *testing.T) {
 	b := newBench(t)
 	var h perdure.Heartbeat

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// responsesOf returns a letter for the response of each event. Equal ids have equal letters; "-"
-// means none.
+// responsesOf returns one letter for each event, in order: equal letters for equal response ids,
+// "-" for none.
 func (b *bench) responsesOf(id uuid.UUID) string {
 	b.Helper()
 	letters := map[string]string{"": "-"}
@@ -24,8 +24,8 @@ func (b *bench) responsesOf(id uuid.UUID) string {
 	return text
 }
 
-// second returns an execution whose first response has ended and whose second response has taken
-// its message.
+// second returns an execution that has ended its first response and has taken the message of its
+// second response, with the ids of both.
 func second(t *testing.T) (b *bench, h *holder, first, second string) {
 	t.Helper()
 	b = newBench(t)
@@ -68,8 +68,8 @@ func TestEventsBelongToTheirResponse(t *testing.T) {
 	}
 }
 
-// TestOnlyInputsBeginResponses checks that an entry of another response, such as a copied one, does
-// not change the current response.
+// TestOnlyInputsBeginResponses checks that an entry with another response id, such as a copied
+// entry, does not change the execution's current response.
 func TestOnlyInputsBeginResponses(t *testing.T) {
 	b, h, _, running := second(t)
 	h.commit(func(c *perdure.Commit) {
@@ -83,8 +83,8 @@ func TestOnlyInputsBeginResponses(t *testing.T) {
 	}
 }
 
-// TestSteeringJoinsTheResponse checks that a message that arrives during a response has its own id,
-// and joins the response.
+// TestSteeringJoinsTheResponse checks that a message that arrives during a response has a response
+// id of its own, and that its entry and the end belong to the running response.
 func TestSteeringJoinsTheResponse(t *testing.T) {
 	b, h, _, running := second(t)
 	b.signal(h.id, perdure.UserMessage, "s2")
@@ -104,15 +104,16 @@ func TestSteeringJoinsTheResponse(t *testing.T) {
 	if s.ResponseID == running || records[len(records)-1].Place.ResponseID != running {
 		t.Errorf("%q joined, and %q ended; %q ran", s.ResponseID, records[len(records)-1].Place.ResponseID, running)
 	}
-	// The entry of the message leads from the given id to the response that the message joined.
+	// The entry of the message has the key of the signal and the id of the response that the
+	// message joined.
 	all := b.pathOf(b.execution(h.id).Leaf, h.id)
 	if e := all[len(all)-1]; e.Key != s.EntryKey() || e.ResponseID != running {
 		t.Errorf("the message is stored under %q in %q", e.Key, e.ResponseID)
 	}
 }
 
-// TestEndsBelongToTheirResponse checks that a response that fails or is cancelled ends with an
-// event of its own, and that a response ends only once.
+// TestEndsBelongToTheirResponse checks that the last event of an execution belongs to the response
+// that was running. It belongs to none if the execution waited for its user.
 func TestEndsBelongToTheirResponse(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(b *bench, h *holder)
@@ -180,8 +181,8 @@ func (b *bench) cancel(id uuid.UUID) {
 	b.must(err)
 }
 
-// TestClosingResultsBelongToTheResponse checks that results that close open calls belong to the
-// response of the calls.
+// TestClosingResultsBelongToTheResponse checks that the results that close open calls belong to the
+// response of the calls, and have message ids of their own.
 func TestClosingResultsBelongToTheResponse(t *testing.T) {
 	b, h, _, second := second(t)
 	h.commit(func(c *perdure.Commit) {
@@ -207,8 +208,8 @@ func TestClosingResultsBelongToTheResponse(t *testing.T) {
 	}
 }
 
-// TestPlaceholdersAreNotStored checks that placeholder ids from workers are neither stored nor
-// shown.
+// TestPlaceholdersAreNotStored checks that placeholder ids from workers are replaced in entries,
+// tasks, events and blocks.
 func TestPlaceholdersAreNotStored(t *testing.T) {
 	const fake = "__fake_id__"
 	place := perdure.Place{ResponseID: fake, MessageID: fake, TurnID: "turn_0"}
@@ -246,8 +247,8 @@ func TestPlaceholdersAreNotStored(t *testing.T) {
 	}
 }
 
-// TestClosingResultsNameTheirTools checks that results that close open calls name the tools,
-// whether the calls were in the same commit, in an earlier one, or in a blob.
+// TestClosingResultsNameTheirTools checks that the result that closes an open call names the tool.
+// The call was in the same commit, in an earlier one, or in a blob.
 func TestClosingResultsNameTheirTools(t *testing.T) {
 	large := strings.Repeat("x", perdure.InlineLimit+1)
 	for name, c := range map[string]struct {

@@ -26,7 +26,8 @@ func wantIDs(t *testing.T, what string, got []perdure.Signal, want ...string) {
 	}
 }
 
-// TestTwoSignalsOfOneName checks trap 12: two signals with one name are two signals.
+// TestTwoSignalsOfOneName checks that two signals with one name are stored as two signals, and that
+// a checkpoint consumes only the taken one.
 func TestTwoSignalsOfOneName(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -35,7 +36,7 @@ func TestTwoSignalsOfOneName(t *testing.T) {
 	b.signal(h.id, "m", "s2")
 	h = b.claim()
 	wantIDs(t, "the signals", h.claim.Signals, "s1", "s2")
-	// The first is taken and consumed; the second is still pending.
+	// The first signal is taken and consumed; the second is still pending.
 	h.commit(func(c *perdure.Commit) { c.Take, c.Checkpoint = []string{"s1"}, &perdure.NewCheckpoint{} })
 	reply := h.commit(suspending(perdure.WaitSignal("m")))
 	if reply.Suspended {
@@ -44,9 +45,9 @@ func TestTwoSignalsOfOneName(t *testing.T) {
 	wantIDs(t, "the signals", reply.Signals, "s2")
 }
 
-// TestSignalSurvivesACrash checks traps 13 and 48: a signal is pending until a commit takes it. A
-// taken signal is passed to each new claim until a checkpoint consumes it, in the order of the
-// takes and before the pending ones.
+// TestSignalSurvivesACrash checks that a signal is pending until a commit takes it. Each new claim
+// contains the taken signals in the order of the takes, apart from the pending ones, until a
+// checkpoint consumes them.
 func TestSignalSurvivesACrash(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -63,7 +64,7 @@ func TestSignalSurvivesACrash(t *testing.T) {
 	wantIDs(t, "the signals given again", h.claim.Again, "s2", "s1")
 	wantIDs(t, "the signals", h.claim.Signals, "s3")
 
-	// Taken again, they are consumed by the checkpoint.
+	// A repeated take changes nothing, and the checkpoint consumes the signals.
 	h.commit(func(c *perdure.Commit) { c.Take = []string{"s2", "s1"} })
 	h.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{} })
 	h = takeover(h)
@@ -75,8 +76,8 @@ func TestSignalSurvivesACrash(t *testing.T) {
 	}
 }
 
-// TestCompleteWaitsForPendingSignals checks trap 53: a message that was accepted just before the
-// end is read.
+// TestCompleteWaitsForPendingSignals checks that a commit with OutcomeComplete does not end the
+// execution while a signal with a name in Unless is pending. The reply contains the signal.
 func TestCompleteWaitsForPendingSignals(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -184,8 +185,8 @@ func TestSignalsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestTenConsumersWhileSignalsCome checks that each of five signals that are sent concurrently is
-// taken exactly once by ten competing consumers.
+// TestTenConsumersWhileSignalsCome checks that ten competing consumers take each of five signals
+// exactly once, while the signals are sent concurrently.
 func TestTenConsumersWhileSignalsCome(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -8,11 +8,12 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/uploads"
 )
 
 // Turn is the input of the Responses endpoint to an execution of the react agent: messages of any
 // role, and the settings of the response that they begin. It is stored as the value of a
-// userMessage. The check of values from clients refuses its members.
+// userMessage signal. A value from a client must not contain the members of a Turn.
 type Turn struct {
 	Messages []perdure.InputMessage `json:"messages"`
 	// Settings replaces the settings in the execution's input; nil keeps them.
@@ -41,10 +42,10 @@ func (e *Engine) encodeTurn(r *SignalRequest) error {
 	if r.Value, err = json.Marshal(r.Turn); err != nil {
 		return perdure.FieldErrorf("messages", "do not encode: %v", err)
 	}
-	return e.checkSize("the input", int64(len(r.Value)))
+	return e.uploads.CheckSize("the input", int64(len(r.Value)))
 }
 
-// signalRules returns the rules for the value of a signal.
+// signalRules returns the rules for the JSON of a signal's value.
 func signalRules(name string) perdure.DocumentRules {
 	if name == perdure.UserMessage {
 		return perdure.DocumentRules{Arrays: perdure.MessageParts}
@@ -52,9 +53,9 @@ func signalRules(name string) perdure.DocumentRules {
 	return perdure.DocumentRules{}
 }
 
-// checkSignalValue checks a value that a client sent.
+// checkSignalValue checks the size and content of a value that a client sent.
 func (e *Engine) checkSignalValue(name string, value json.RawMessage) error {
-	if err := e.checkSize("the signal's value", int64(len(value))); err != nil {
+	if err := e.uploads.CheckSize("the signal's value", int64(len(value))); err != nil {
 		return err
 	}
 	if err := perdure.CheckDocumentBytes("signalValue", value, signalRules(name)); err != nil {
@@ -71,12 +72,12 @@ func (e *Engine) checkSignalValue(name string, value json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	return e.checkSize("the message", int64(len(entry.Content))) // it may be longer than the value
+	return e.uploads.CheckSize("the message", int64(len(entry.Content))) // it may be longer than the value
 }
 
-// checkReferenced reads the content that replaces a signal's value, and checks it like a value. It
-// reports whether it did. A missing or incomplete content is not checked; the decision refuses it,
-// because the signal may be a repeat.
+// checkReferenced reads the content that replaces a signal's value and checks it like a value. It
+// reports whether it did. It does not check a missing or incomplete content. The decision refuses
+// such a signal, unless the signal is a repeat.
 func (e *Engine) checkReferenced(ctx context.Context, org string, execution uuid.UUID, r SignalRequest) (bool, error) {
 	if r.Ref == nil {
 		return false, nil
@@ -84,12 +85,12 @@ func (e *Engine) checkReferenced(ctx context.Context, org string, execution uuid
 	if _, err := e.refs.Execution(ctx, org, execution); err != nil {
 		return false, err
 	}
-	check := uploadedCheck{what: "the signal's value", scan: func(text io.Reader) error {
+	check := uploads.Rule{What: "the signal's value", Scan: func(text io.Reader) error {
 		return perdure.CheckDocument("signalValue", text, signalRules(r.Name))
 	}}
 	if r.Name == perdure.UserMessage {
-		check.whole = func(value json.RawMessage) error { return e.checkSignalValue(r.Name, value) }
+		check.Whole = func(value json.RawMessage) error { return e.checkSignalValue(r.Name, value) }
 	}
-	checked, refused, err := e.checkUploaded(ctx, org, execution, *r.Ref, check)
+	checked, refused, err := e.uploads.Check(ctx, org, execution, *r.Ref, check)
 	return checked, cmp.Or(err, refused)
 }

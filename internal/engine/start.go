@@ -10,16 +10,16 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/rules"
+	"github.com/perdure/perdure/internal/rules/validate"
 	"github.com/perdure/perdure/internal/store"
 )
 
-// StartRequest is a request for a new execution. Fields that are nil or "" are taken from the
-// definition, if one is named; otherwise they have their defaults.
+// StartRequest is a request for a new execution. A field that is nil or "" has the value of the
+// definition, if DefinitionID is set, and its default otherwise.
 type StartRequest struct {
 	Kind            string
 	DefinitionID    *uuid.UUID
@@ -37,8 +37,8 @@ type StartRequest struct {
 	PersistenceMode perdure.PersistenceMode
 	Traceparent     string
 	// Messages, From and Turns are for the react agent. Messages replaces UserPrompt and Parts.
-	// From is the place in another execution where the conversation begins. Turns are the settings
-	// of the model calls.
+	// From is the entry of another execution after which the conversation continues. Turns is the
+	// settings of the model calls.
 	Messages []perdure.InputMessage
 	From     *perdure.EntryRef
 	Turns    perdure.Turns
@@ -53,11 +53,8 @@ type StartRequest struct {
 	Conversation *ConversationTurn
 }
 
-const (
-	idempotencyTTL = 24 * time.Hour
-	maxName        = 200
-	maxMetadata    = 16 << 10
-)
+// maxMetadata is the maximum size of the metadata of an execution or a definition, in bytes.
+const maxMetadata = 16 << 10
 
 // Start creates an execution. It counts against the limits of the context's key. Errors:
 // invalid_argument, not_found (definition), idempotency_key_reused, payload_too_large,
@@ -75,71 +72,23 @@ func (e *Engine) Start(ctx context.Context, org string, r StartRequest) (*perdur
 	if _, err := rand.Read(epoch[:]); err != nil {
 		return nil, &perdure.Error{Code: perdure.Internal, Message: "no randomness", Err: err}
 	}
+	n := rules.NewExecution{
+		ClientRequest: clientRequest(r.Response, r.Conversation, r.IdempotencyKey, r.RequestHash),
+		Row:           *x, Epoch: binary.BigEndian.Uint64(epoch[:]),
+	}
+	n.Row.ResponseID = n.ResponseID
 	d, err := e.one(ctx, store.Command{
 		Name: "start", Lane: store.LaneCommits, Org: org, Execution: x.ID, Bytes: len(x.Input),
-		Needs: func(*perdure.Execution) store.Needs {
-			n := store.Needs{Idempotency: r.IdempotencyKey, Definition: r.DefinitionID, UseOf: x.KeyID}
-			r.Conversation.needs(&n)
-			return n
-		},
-		Decide: func(s *store.State) (*store.Changes, error) {
-			return decideStart(s, *x, r, binary.BigEndian.Uint64(epoch[:]))
-		},
+		Needs:  func(*perdure.Execution) store.Needs { return rules.StartNeeds(n) },
+		Decide: func(s *store.State) (*store.Changes, error) { return rules.Start(s, n) },
 	})
 	if err != nil {
 		return nil, err
 	}
-	if made, ok := d.value.(*perdure.Execution); ok {
+	if made, ok := d.Value.(*perdure.Execution); ok {
 		return made, nil
 	}
-	return e.Store.Execution(ctx, org, d.value.(uuid.UUID))
-}
-
-// decideStart inserts the execution with its first event, unless the idempotency key names an
-// execution. It answers with the inserted row, or with the id of the existing execution.
-func decideStart(s *store.State, x perdure.Execution, r StartRequest, epoch uint64) (*store.Changes, error) {
-	if s.Execution != nil {
-		return answerOf(x.ID), nil // the store repeats a start whose outcome is unknown
-	}
-	if known := s.Idempotency; known != nil {
-		if known.RequestHash != r.RequestHash {
-			return nil, keyReused(r.IdempotencyKey)
-		}
-		return answerOf(known.Execution), nil
-	}
-	if r.DefinitionID != nil && s.Definition == nil {
-		return nil, noDefinition(*r.DefinitionID)
-	}
-	if err := roomToRun(s, int64(len(x.Input))); err != nil {
-		return nil, err
-	}
-	x.CreatedAt, x.ReadyAt = s.Now, s.Now
-	s.Execution, s.Head = &x, store.Head{Epoch: epoch}
-	d := begin(s)
-	d.event(perdure.EventCreated, perdure.Place{ResponseID: x.ResponseID}, map[string]any{"kind": x.Kind, "status": x.Status})
-	d.c.Responses = []store.Response{r.Response.row(d, x.ResponseID, "")}
-	if err := r.Conversation.begin(d, &x.ID); err != nil {
-		return nil, err
-	}
-	d.hint(notify.Agents(x.Org, x.Queue))
-	if s.Definition != nil {
-		d.c.Retain = s.Definition.Retention
-	}
-	if ref := x.InputBlob; ref != nil {
-		// The blob is erased on the server once the execution's worker has it.
-		d.c.Blob = &store.Blob{ID: ref.ID, Length: ref.Length, Held: ref.Length, SHA256: ref.SHA256, Owned: true}
-		d.c.BlobChunk = x.Input
-	}
-	if r.IdempotencyKey != "" {
-		d.c.Idempotency = &store.Idempotency{
-			Key: r.IdempotencyKey, RequestHash: r.RequestHash, Execution: x.ID, ExpiresAt: s.Now.Add(idempotencyTTL),
-		}
-	}
-	made := new(perdure.Execution)
-	changes := d.done(made)
-	*made = *d.x         // other commands of the batch may change the row
-	made.InputBlob = nil // the input is in the row
-	return changes, nil
+	return e.Store.Execution(ctx, org, d.Value.(uuid.UUID))
 }
 
 // prepare checks the request and returns the new row.
@@ -171,12 +120,11 @@ func (e *Engine) prepare(ctx context.Context, org string, r StartRequest) (*perd
 		ID: id, InputBlob: ref, Org: org, Kind: r.Kind, Status: perdure.StatusPending, Woke: perdure.WokeStart,
 		PersistenceMode: r.PersistenceMode, DefinitionID: r.DefinitionID, Input: input,
 		Queue: r.Queue, Workspace: r.Workspace, Traceparent: r.Traceparent, Metadata: r.Metadata,
-		ResponseID: r.Conversation.response(),
 	}, nil
 }
 
-// checkPlacing sets the defaults of queue, workspace, metadata and persistence mode, and checks
-// them.
+// checkPlacing checks queue, workspace and metadata, and sets their defaults and that of the
+// persistence mode.
 func checkPlacing(r *StartRequest) error {
 	if err := checkStartTexts(r); err != nil {
 		return err
@@ -184,8 +132,8 @@ func checkPlacing(r *StartRequest) error {
 	if r.Queue == "" {
 		r.Queue = "default"
 	}
-	if len(r.Queue) > maxName {
-		return perdure.FieldErrorf("queue", "has over %d characters", maxName)
+	if len(r.Queue) > validate.MaxName {
+		return perdure.FieldErrorf("queue", "has over %d characters", validate.MaxName)
 	}
 	if r.Workspace == "" {
 		r.Workspace = "."
@@ -204,8 +152,8 @@ func checkPlacing(r *StartRequest) error {
 	return nil
 }
 
-// checkStartTexts checks the fields that are stored as text. The input is not one of them; it is a
-// content.
+// checkStartTexts checks the fields that are stored as text. It does not check the input, which is
+// stored as a content.
 func checkStartTexts(r *StartRequest) error {
 	for _, text := range []struct{ field, value string }{
 		{"queue", r.Queue}, {"workspace", r.Workspace}, {"Idempotency-Key", r.IdempotencyKey}, {"traceparent", r.Traceparent},
@@ -215,11 +163,11 @@ func checkStartTexts(r *StartRequest) error {
 		}
 	}
 	if r.Response != nil {
-		if err := checkJSON("request", r.Response.Request); err != nil {
+		if err := validate.JSON("request", r.Response.Request); err != nil {
 			return err
 		}
 	}
-	return checkMetadata(r.Metadata)
+	return validate.Metadata(r.Metadata)
 }
 
 // inputOf returns the execution's input: for the react agent a frozen copy of its configuration,
@@ -296,7 +244,7 @@ func checkReact(in perdure.ReactInput, spec perdure.KindSpec, queue string) erro
 }
 
 // checkTools checks the names of the server's and the client's tools together, because a model gets
-// both.
+// both and the names must differ.
 func checkTools(in perdure.ReactInput) error {
 	names := slices.Clone(in.Tools)
 	for _, t := range in.ClientTools {
@@ -341,8 +289,4 @@ func checkConfig(c perdure.AgentConfig) error {
 		return err
 	}
 	return c.CheckNet()
-}
-
-func keyReused(key string) error {
-	return perdure.Errorf(perdure.IdempotencyKeyReused, "the Idempotency-Key %q was used with another body within the last 24 hours", key)
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// kindReads is a store that counts reads of kinds. The first read waits for release.
+// kindReads is a store that counts reads of kinds. If release is set, the first read waits until it
+// is closed.
 type kindReads struct {
 	store.Store
 	mu             sync.Mutex
@@ -38,8 +39,8 @@ func (k *kindReads) Kinds(ctx context.Context, org string) ([]store.Kind, error)
 	return k.Store.Kinds(ctx, org)
 }
 
-// TestAStartReadsItsKindAlone checks that a start reads only its own kind. The other kinds are read
-// only for the error that names them.
+// TestAStartReadsItsKindAlone checks that a start reads only its own kind. Only the error for an
+// unknown kind reads the other kinds, because it names them.
 func TestAStartReadsItsKindAlone(t *testing.T) {
 	b := newBench(t)
 	reads := &kindReads{Store: b.s}
@@ -58,8 +59,8 @@ func TestAStartReadsItsKindAlone(t *testing.T) {
 	}
 }
 
-// TestStartsAtOnceShareTheReadOfTheirKind checks that concurrent starts share a read of their kind
-// that begins after all of them.
+// TestStartsAtOnceShareTheReadOfTheirKind checks that 50 starts that arrive during a read of their
+// kind share one later read.
 func TestStartsAtOnceShareTheReadOfTheirKind(t *testing.T) {
 	b := newBench(t)
 	bubble.Test(t, func(t *testing.T) {
@@ -86,7 +87,7 @@ func TestStartsAtOnceShareTheReadOfTheirKind(t *testing.T) {
 }
 
 // TestStartsAreCheckedByWhatAnotherServerRegistered checks that starts use a registration at
-// another server at once, also for a kind that they have used before.
+// another server at once, for a new kind and for a kind that was used before.
 func TestStartsAreCheckedByWhatAnotherServerRegistered(t *testing.T) {
 	onEach(t, func(t *testing.T, p *place) {
 		other := New(Config{Store: p.s, Lease: testLease}).Dispatch(org, false)

@@ -37,7 +37,7 @@ func TestStartWithAKeyIsOne(t *testing.T) {
 	wg.Wait()
 	_, err = b.e.Start(t.Context(), org, request(`2`))
 	b.wantCode(err, perdure.IdempotencyKeyReused)
-	// The idempotency key belongs to the org, and is kept for a day.
+	// The idempotency key belongs to the org, and is valid for a day.
 	_, err = b.e.Dispatch("globex", false).Register(t.Context(), perdure.Registration{Agents: []perdure.KindSpec{{Kind: "agent"}}})
 	b.must(err)
 	other, err := b.e.Start(t.Context(), "globex", request(`2`))

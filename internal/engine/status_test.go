@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// lifecycle returns the events of the execution itself, each with its status.
+// lifecycle returns the type and status of each event that has a status.
 func (b *bench) lifecycle(id uuid.UUID) []string {
 	b.Helper()
 	var all []string
@@ -31,8 +31,8 @@ func (b *bench) lifecycle(id uuid.UUID) []string {
 	return all
 }
 
-// TestEveryTransitionIsAnEvent checks that the log contains an event for each transition, on every
-// way to an end.
+// TestEveryTransitionIsAnEvent checks that the log contains an event for each change of the status,
+// for five ways to an end.
 func TestEveryTransitionIsAnEvent(t *testing.T) {
 	begun := []string{
 		"agent.created PENDING", "agent.started RUNNING", "agent.waiting WAITING", "agent.resumed RUNNING",
@@ -83,8 +83,8 @@ func TestSignalsAreAcceptedUntilTheEnd(t *testing.T) {
 	b.wantCode(err, perdure.ExecutionEnded)
 }
 
-// TestLeaseWithoutAClaimHoldsNothing checks that a lease without a claim id is never valid, even if
-// the execution has no claim either.
+// TestLeaseWithoutAClaimHoldsNothing checks that a lease without a claim id is refused, even if the
+// execution has no claim id either.
 func TestLeaseWithoutAClaimHoldsNothing(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -109,8 +109,8 @@ func TestLeaseWithoutAClaimHoldsNothing(t *testing.T) {
 	}
 }
 
-// TestTimerIsPunctual checks that a timer wakes an execution within 100 ms of its due time on an
-// idle server, whether the suspend came before the server's loop began or after.
+// TestTimerIsPunctual checks that a timer wakes an execution within 100 ms after its due time on an
+// idle server. One execution suspends before the server's loop begins, one after.
 func TestTimerIsPunctual(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := &bench{T: t, worker: uuid.New()}
@@ -158,8 +158,8 @@ func (l *lanes) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return l.Store.Do(ctx, c)
 }
 
-// TestRenewalsGoFirst checks that renewals and claims use a lane before all other writes, and that
-// content uses one after commits.
+// TestRenewalsGoFirst checks the lanes of the committer: renewals and claims have the first lane,
+// commits the next, timers and the ends of leases that of sweeps.
 func TestRenewalsGoFirst(t *testing.T) {
 	b := newBench(t)
 	l := &lanes{Store: b.s, seen: map[string]store.Lane{}}
@@ -184,7 +184,8 @@ func TestRenewalsGoFirst(t *testing.T) {
 	}
 }
 
-// TestDefaults checks that the defaults are those in docs/ and in the help of the flags.
+// TestDefaults checks the defaults of lease, payload limit and cancel grace, which docs/ and the
+// help of the flags name.
 func TestDefaults(t *testing.T) {
 	b := newBench(t)
 	b.e = New(Config{Store: b.s})

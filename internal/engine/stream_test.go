@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// source streams as one attempt of a task.
+// source is one attempt of a task that appends frames.
 type source struct {
 	*bench
 	lease perdure.TaskLease
@@ -34,7 +34,7 @@ func (s source) wantHeld(want int64, f perdure.Frame) {
 	}
 }
 
-// text returns the joined chunks of each block, by seq.
+// text returns the text of each block, by its seq.
 func (s source) text() map[int64]string {
 	s.Helper()
 	blocks := map[int64]string{}
@@ -116,7 +116,7 @@ func TestRepeatedEventIsOne(t *testing.T) {
 	}
 }
 
-// closed returns the ends of blocks in the log, in order.
+// closed returns the length and reason of each block.closed event, in order.
 func (s source) closed() []string {
 	s.Helper()
 	var ends []string
@@ -156,8 +156,8 @@ func TestBlocksClose(t *testing.T) {
 	s.wantClosed("9 bytes done", "8 bytes truncated")
 }
 
-// TestFinishWaitsForItsBlocks checks trap 57: an end that names more bytes than are stored is
-// refused, so that no bytes are missing.
+// TestFinishWaitsForItsBlocks checks that the end of a task is refused with conflict if it names
+// more bytes of a block than are stored. After the missing bytes it is accepted.
 func TestFinishWaitsForItsBlocks(t *testing.T) {
 	h, s := newSource(t)
 	s.wantHeld(3, s.frame(0, 0, "one"))
@@ -176,15 +176,15 @@ func TestFinishWaitsForItsBlocks(t *testing.T) {
 	}
 }
 
-// whole returns a frame with the whole text of a block.
+// whole returns a frame that contains the whole text of a block and closes it.
 func (s source) whole(block int64, t perdure.EventType, text string) perdure.Frame {
 	f := s.frame(block, 0, text)
 	f.Type, f.Close = t, true
 	return f
 }
 
-// again are the ways in which an attempt is repeated; fails are the ways in which it is the last
-// one.
+// again contains the ends of an attempt after which the task runs again; fails contains those after
+// which it does not.
 var (
 	again = map[string]func(*holder, source){
 		"retried": func(_ *holder, s source) { s.finish(failed(perdure.TaskClaim{Lease: s.lease}, false)) },
@@ -214,9 +214,9 @@ func TestAttemptThatFailsSupersedesItsBlocks(t *testing.T) {
 	}
 }
 
-// TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed checks that blocks that an attempt closed
-// before it failed, such as the thinking before a connection broke, are superseded if the attempt
-// is repeated. If it was the last attempt, they are not.
+// TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed checks that the blocks that a failed attempt
+// had closed, such as thinking, are superseded if the task runs again. If the task has ended, they
+// are not.
 func TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed(t *testing.T) {
 	said := func(s source) {
 		arguments, output := s.whole(1, perdure.EventData, `{"a":1}`), s.whole(2, perdure.EventTerminal, "out")
@@ -247,8 +247,8 @@ func TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed(t *testing.T) {
 	}
 }
 
-// TestLostAttemptKeepsItsOutputAlone checks that of a task that ends because its worker was lost,
-// only the terminal output is not superseded.
+// TestLostAttemptKeepsItsOutputAlone checks that the thinking of a task that ends because its
+// worker was lost is superseded, and its terminal output is not.
 func TestLostAttemptKeepsItsOutputAlone(t *testing.T) {
 	h, s := newSource(t, func(o *perdure.TaskOptions) { o.OnLost = perdure.OnLostReport })
 	output := s.whole(1, perdure.EventTerminal, "out")
@@ -279,8 +279,8 @@ func TestBlockOfAnEntryIsNotSuperseded(t *testing.T) {
 	}
 }
 
-// TestBlocksOfOtherAttemptsStay checks that an attempt that succeeds supersedes nothing, and that a
-// later failure of another task does not affect it.
+// TestBlocksOfOtherAttemptsStay checks that the blocks of a completed task are not superseded when
+// another task fails or the execution completes.
 func TestBlocksOfOtherAttemptsStay(t *testing.T) {
 	h, s := newSource(t)
 	_, c := h.scheduled("2")
@@ -294,8 +294,8 @@ func TestBlocksOfOtherAttemptsStay(t *testing.T) {
 	s.wantClosed("3 bytes done", "3 bytes done", "3 bytes superseded")
 }
 
-// TestTerminalOutputIsKeptAtTheEnd checks that terminal output is not superseded at the end of its
-// task, whatever the outcome.
+// TestTerminalOutputIsKeptAtTheEnd checks that open and closed terminal output is not superseded
+// when its task fails.
 func TestTerminalOutputIsKeptAtTheEnd(t *testing.T) {
 	_, s := newSource(t)
 	f := s.frame(0, 0, "make: error 1")

@@ -9,11 +9,12 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/rules"
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Sweep runs one round of Run, and relies on the age of all leases. It is for programs that control
-// the time themselves.
+// Sweep runs one round of Run, and ends leases without regard for outages. It is for programs that
+// control the clock, such as tests.
 func (e *Engine) Sweep(ctx context.Context) error {
 	_, _, err := e.round(ctx, round{now: e.Store.Now(), leases: true, reap: true})
 	return err
@@ -24,12 +25,13 @@ type round struct {
 	now    perdure.Time
 	since  perdure.Time // items that were put off until after this time are checked again
 	leases bool         // check leases
-	// reap ends the leases that had run out at now. A stall during the round therefore ends none.
+	// reap reports whether to end the leases that had run out at now. A stall during the round ends
+	// no other lease.
 	reap bool
 }
 
-// round does what is due. It returns the time when more is due, and the time when the first
-// remaining lease ends; a zero time is unknown.
+// round does everything that is due. It returns the time when the next item is due, and the time
+// when the first remaining lease ends. A zero time is unknown.
 func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, err error) {
 	due, err := e.Store.Due(ctx, store.DueQuery{Since: r.since, Leases: r.leases})
 	if err != nil {
@@ -42,10 +44,11 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 	errs := []error{
 		err,
 		e.Store.Tidy(ctx),
-		// An outage of the store does not delay this: these workers were connected after it.
-		e.takeFromGone(ctx, r.now),
+		// An outage of the store does not delay this, because these workers were connected after
+		// it.
+		e.endLostLeases(ctx, r.now),
 	}
-	e.parked.sweep(r.now.Add(-e.Lease))
+	e.keepers.sweep(r.now.Add(-e.Lease))
 	came := !due.Ready.IsZero() && due.Ready.Reached(e.Store.Now())
 	if came {
 		e.Hints.Publish(notify.Recheck)
@@ -59,7 +62,7 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 }
 
 // nextOf returns when something other than a lease is due; zero if nothing is. An item that is due
-// and could not be done waits for the next sweep, unless it is a timer.
+// already and could not be done waits for the next sweep, unless it is a timer.
 func (e *Engine) nextOf(due store.Due) perdure.Time {
 	next, now := earlier(due.Ready, due.At[store.PickTimers]), e.Store.Now()
 	for kind, grace := range map[store.PickKind]time.Duration{
@@ -80,7 +83,7 @@ func earlier(a, b perdure.Time) perdure.Time {
 	return a
 }
 
-// sweepDue does what is due, and reports whether anything was.
+// sweepDue does everything that is due, and reports whether anything was due.
 func (e *Engine) sweepDue(ctx context.Context, due store.Due, r round) (did bool, err error) {
 	jitter := rand.Float64()
 	now, grace := r.now, e.Lease
@@ -91,27 +94,27 @@ func (e *Engine) sweepDue(ctx context.Context, due store.Due, r round) (did bool
 		decide func(*store.State) (*store.Changes, error)
 		lease  bool // depends on the age of leases
 	}{
-		{"timers", store.Pick{Kind: store.PickTimers}, nil, decideTimer, false},
-		{"cancel overdue", store.Pick{Kind: store.PickCancelOverdue}, endNeeds, decideCancelOverdue, false},
-		{"task deadlines", store.Pick{Kind: store.PickTaskDeadlines}, pickedTaskNeeds, decideDeadline, false},
-		{"loose blobs", store.Pick{Kind: store.PickLooseBlobs}, nil, decideLooseBlobs, false},
+		{"timers", store.Pick{Kind: store.PickTimers}, nil, rules.FireTimer, false},
+		{"cancel overdue", store.Pick{Kind: store.PickCancelOverdue}, rules.EndNeeds, rules.EndOverdueCancel, false},
+		{"task deadlines", store.Pick{Kind: store.PickTaskDeadlines}, rules.PickedTaskNeeds, rules.TimeOutTask, false},
+		{"loose blobs", store.Pick{Kind: store.PickLooseBlobs}, nil, rules.SweepBlobs, false},
 		{
 			"attempts",
 			store.Pick{Kind: store.PickAttempts, Grace: grace},
-			pickedTaskNeeds,
-			func(s *store.State) (*store.Changes, error) { return decideAttemptDue(s, grace, jitter) }, true,
+			rules.PickedTaskNeeds,
+			func(s *store.State) (*store.Changes, error) { return rules.TimeOutAttempt(s, grace, jitter) }, true,
 		},
 		{
 			"reap agents",
 			store.Pick{Kind: store.PickExpiredAgents},
-			endNeeds,
-			func(s *store.State) (*store.Changes, error) { return decideReap(s, now) }, true,
+			rules.EndNeeds,
+			func(s *store.State) (*store.Changes, error) { return rules.Reap(s, now) }, true,
 		},
 		{
 			"reap tasks",
 			store.Pick{Kind: store.PickExpiredTasks},
-			pickedTaskNeeds,
-			func(s *store.State) (*store.Changes, error) { return decideReapTask(s, now) }, true,
+			rules.PickedTaskNeeds,
+			func(s *store.State) (*store.Changes, error) { return rules.ReapTask(s, now) }, true,
 		},
 	}
 	var errs []error
@@ -133,18 +136,18 @@ func (e *Engine) sweepDue(ctx context.Context, due store.Due, r round) (did bool
 // sweepStep is the maximum number of candidates of one command of a sweep.
 const sweepStep = 100
 
-// sweep decides about all candidates of a pick, in several commands, so that other commands can run
-// between them.
+// sweep decides about all candidates of a pick, in commands of at most sweepStep candidates, so
+// that other commands can run between them.
 func (e *Engine) sweep(ctx context.Context, name string, pick store.Pick, needs func(*perdure.Execution) store.Needs, decide func(*store.State) (*store.Changes, error)) error {
 	pick.Limit = sweepStep
 	for {
-		decided, err := e.do(ctx, store.Command{
+		done, err := e.do(ctx, store.Command{
 			Name: name, Lane: store.LaneSweeps, Pick: &pick, Needs: needs, Decide: decide,
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if len(decided) < sweepStep {
+		if len(done) < sweepStep {
 			return nil
 		}
 	}

@@ -33,7 +33,7 @@ func TestScheduleAnswersByWhatIsThere(t *testing.T) {
 	if n := b.count(h.id, perdure.EventTaskScheduled); n != 1 {
 		t.Errorf("%d tasks, want 1", n)
 	}
-	// Inputs that are equal in canonical form are the same task. An instance makes them different.
+	// Inputs with equal canonical JSON are the same task, unless their instances differ.
 	h.commit(func(c *perdure.Commit) {
 		c.Tasks = []perdure.NewTask{
 			h.newTask(`{"b":1,"a":2}`), h.newTask(`{"a": 2, "b": 1.0}`),
@@ -45,7 +45,8 @@ func TestScheduleAnswersByWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestTaskKeyIsTheExecutions checks trap 50: the same key is another task in another execution.
+// TestTaskKeyIsTheExecutions checks that the same key identifies different tasks in two executions,
+// and that one execution cannot finish, cancel or await a task of the other.
 func TestTaskKeyIsTheExecutions(t *testing.T) {
 	b := newBench(t)
 	mine := func(o *perdure.TaskOptions) { o.Key = "mine" }
@@ -60,7 +61,7 @@ func TestTaskKeyIsTheExecutions(t *testing.T) {
 	if got := b.task(two.id, id2).Status; got != perdure.TaskRunning {
 		t.Errorf("the other execution's task is %s", got)
 	}
-	// No lookup uses only the task's id.
+	// The id of a task is looked up together with its execution.
 	c2.Lease.ExecutionID = one.id
 	_, err := b.d.FinishTask(t.Context(), done(c2, `"x"`))
 	b.wantCode(err, perdure.NotFound)
@@ -111,7 +112,7 @@ func TestFinishDeliveredTwice(t *testing.T) {
 	if after := b.snapshot(h.id); after != before {
 		t.Errorf("delivered again it wrote:\n%s\n%s", before, after)
 	}
-	// After that claim has ended, it is not returned a third time.
+	// When the claim has ended, the answer to the repeat does not contain it any more.
 	next := &holder{bench: b, claim: *first.Claim, id: h.id}
 	next.suspend(perdure.WaitSignal("x"))
 	if third := b.finish(f); third.Claim != nil {

@@ -76,7 +76,7 @@ func (p *place) release(a perdure.AgentRelease) {
 	p.clock.advance(2 * maxPause) // after the pause of the crash guard
 }
 
-// schedule schedules a task, suspends the execution to wait for it, and claims the task.
+// schedule schedules a task, suspends the execution until the task ends, and claims the task.
 func (p *place) schedule(l perdure.Lease, o perdure.TaskOptions) perdure.TaskLease {
 	p.Helper()
 	key := perdure.CallerTaskKey(l.ExecutionID, "work", "k")
@@ -99,8 +99,9 @@ func (p *place) execution(id uuid.UUID) *perdure.Execution {
 	return x
 }
 
-// TestErrorsOfAnyWordsEndWhatTheyEnd checks that an execution or a task ends on every store,
-// whatever the text of its error.
+// TestErrorsOfAnyWordsEndWhatTheyEnd checks on every store that the end of an execution, step or
+// task is stored even if the error contains a zero byte or invalid UTF-8. The character U+FFFD
+// replaces them.
 func TestErrorsOfAnyWordsEndWhatTheyEnd(t *testing.T) {
 	const said, kept = "exit status 2: \x00 \xff.", "exit status 2: \uFFFD \uFFFD."
 	failure := &perdure.TaskError{Code: "bad\x00code", Message: said}
@@ -137,22 +138,22 @@ func TestErrorsOfAnyWordsEndWhatTheyEnd(t *testing.T) {
 		p.must(err)
 		check("a task", tasks[0].Error)
 
-		for range maxPanicScore / badEnd {
+		for range panicsToFail {
 			p.release(perdure.AgentRelease{Lease: p.claim().Lease, Panic: said})
 		}
 		ended("an agent that panics", l.ExecutionID, "panic")
 
 		l = p.start(StartRequest{})
 		p.release(perdure.AgentRelease{Lease: l, Unfit: said})
-		for range maxLostScore/badEnd - 1 {
+		for range lossesToFail - 1 {
 			p.release(perdure.AgentRelease{Lease: p.claim().Lease, Unfit: said})
 		}
 		ended("an agent that no worker is fit for", l.ExecutionID, "unfit_worker")
 	})
 }
 
-// TestTextsThatCannotBeKeptAreRefused checks that a text which not every store can hold is refused
-// before it reaches the store, with the same error on every store.
+// TestTextsThatCannotBeKeptAreRefused checks on every store that a zero byte or invalid UTF-8 in a
+// text other than a content is refused with invalid_argument, before the store gets it.
 func TestTextsThatCannotBeKeptAreRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, p *place) {
 		l := p.start(StartRequest{})
@@ -247,9 +248,9 @@ func (p *place) tryList(f store.ExecutionFilter) error {
 	return err
 }
 
-// everyText calls ask once for each text in a request, with a zero byte in that text and the others
-// empty. The request must be refused, unless the text is a content or belongs to an error, which
-// are stored.
+// everyText calls ask once for each text in a request, with a zero byte in that text and all other
+// texts empty. It checks that the request is refused. Texts of errors and of blocks are exceptions,
+// because they are stored.
 func (p *place) everyText(what string, want int, request any, ask func(any) error) {
 	p.Helper()
 	t := reflect.TypeOf(request).Elem()
@@ -316,8 +317,8 @@ func setText(v reflect.Value, path []int, text string) (name string) {
 	return name
 }
 
-// TestContentsSayAnyCharacter checks that contents may contain any character that JSON can express,
-// and are returned unchanged.
+// TestContentsSayAnyCharacter checks on every store that contents with an escaped zero byte are
+// returned unchanged.
 func TestContentsSayAnyCharacter(t *testing.T) {
 	zero := json.RawMessage(`{"a":"x\u0000y","b":"\\u0000"}`)
 	onEach(t, func(t *testing.T, p *place) {
@@ -367,7 +368,7 @@ func TestContentsSayAnyCharacter(t *testing.T) {
 }
 
 // TestMetadataHoldsNoHalfOfAPair checks that half of a surrogate pair in metadata is refused,
-// because members of metadata are compared as text.
+// because the store compares members of metadata as text.
 func TestMetadataHoldsNoHalfOfAPair(t *testing.T) {
 	b := newBench(t)
 	for metadata, good := range map[string]bool{

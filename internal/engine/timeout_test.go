@@ -8,7 +8,7 @@ import (
 )
 
 // keepAlive advances the clock by d while the workers of the execution and the task send
-// heartbeats. If alive is set, the heartbeats report that the task's code is alive.
+// heartbeats. If alive is set, the heartbeats report a sign of life of the task's code.
 func (h *holder) keepAlive(d time.Duration, c perdure.TaskClaim, alive bool) {
 	h.Helper()
 	for step := testLease / 4; d > 0; d -= step {
@@ -21,8 +21,9 @@ func (h *holder) keepAlive(d time.Duration, c perdure.TaskClaim, alive bool) {
 	}
 }
 
-// TestSilentAttemptTimesOut checks that an attempt whose code shows no sign of life ends even if
-// its worker never ends it. A heartbeat of the worker alone is not a sign of life of the code.
+// TestSilentAttemptTimesOut checks that the server ends an attempt whose code shows no sign of life
+// for its heartbeat timeout and the grace after that. A heartbeat of the worker without a sign of
+// life of the code does not count.
 func TestSilentAttemptTimesOut(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -48,8 +49,8 @@ func TestSilentAttemptTimesOut(t *testing.T) {
 	}
 }
 
-// TestLongSilentTaskIsLeftAlone checks trap 20: a long task without a heartbeat timeout may be
-// silent.
+// TestLongSilentTaskIsLeftAlone checks that a task without a heartbeat timeout can run for 15
+// minutes without a sign of life of its code.
 func TestLongSilentTaskIsLeftAlone(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -84,8 +85,8 @@ func TestAttemptTimeoutIsGuarded(t *testing.T) {
 	b.claim() // and it woke the execution that waited for it
 }
 
-// TestBackoffCountsTries checks that the pause before a retry grows with the counted tries, not
-// with attempts that were lost or given back.
+// TestBackoffCountsTries checks that lost and released attempts do not increase the pause before a
+// retry.
 func TestBackoffCountsTries(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -106,7 +107,8 @@ func TestBackoffCountsTries(t *testing.T) {
 	}
 }
 
-// TestEndedTasksNeverChange checks that no request changes a task that has ended.
+// TestEndedTasksNeverChange checks that finishes, heartbeats, releases, cancels, schedules and
+// timeouts do not change a task that has ended.
 func TestEndedTasksNeverChange(t *testing.T) {
 	for name, end := range map[string]func(h *holder, c perdure.TaskClaim){
 		"completed": func(h *holder, c perdure.TaskClaim) { h.finish(done(c, `"out"`)) },

@@ -12,9 +12,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traceparentLength is the length of a W3C traceparent of version 00; longer ones are not stored.
-const traceparentLength = 55
-
 // startCommit begins the span of a command as a child of the request's span. The span covers the
 // wait in the queue and the commit. There is no span if tracing is off or the command does not come
 // from a request.
@@ -39,8 +36,8 @@ func startCommit(ctx context.Context, c store.Command) (context.Context, func(er
 	}
 }
 
-// ownTraceparent returns the traceparent of the span that this process has begun for a request; ""
-// if there is none.
+// ownTraceparent returns the traceparent of the span that this process has started for a request;
+// "" if there is none.
 func ownTraceparent(ctx context.Context) string {
 	if span := trace.SpanContextFromContext(ctx); !span.IsValid() || span.IsRemote() {
 		return ""

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TestTaskThatEndsWhileRunningIsNotLost checks trap 9: a suspend notices a task that ended while
-// the agent was RUNNING.
+// TestTaskThatEndsWhileRunningIsNotLost checks that a suspend returns the result of a task that
+// ended while the agent was RUNNING, and does not suspend.
 func TestTaskThatEndsWhileRunningIsNotLost(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -34,7 +34,7 @@ func TestSuspendWhoseWaitIsMetGoesOn(t *testing.T) {
 	if reply.Suspended || len(reply.Signals) != 1 || reply.Signals[0].ID != "s1" {
 		t.Fatalf("a signal is pending, the suspend answered %+v", reply)
 	}
-	// A signal that the same commit takes does not count.
+	// A signal that the same commit takes does not meet the wait.
 	h.commit(func(c *perdure.Commit) { c.Take = []string{"s1"} })
 	b.signal(h.id, "go.right", "s2")
 	reply = h.commit(func(c *perdure.Commit) {
@@ -48,8 +48,8 @@ func TestSuspendWhoseWaitIsMetGoesOn(t *testing.T) {
 	b.wantStatus(h.id, perdure.StatusWaiting)
 }
 
-// TestWaitForSomethingElseIsNotWoken checks trap 10: an execution is not woken by events that it
-// does not wait for.
+// TestWaitForSomethingElseIsNotWoken checks that ended tasks, other signals and time do not wake an
+// execution that waits for one signal.
 func TestWaitForSomethingElseIsNotWoken(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -75,8 +75,8 @@ func TestWaitForSomethingElseIsNotWoken(t *testing.T) {
 	}
 }
 
-// TestAnyWaitWithAFailedTaskDoesNotSpin checks trap 11: in an any-wait for a success, a failed task
-// neither wakes the execution nor lets its suspends repeat without end.
+// TestAnyWaitWithAFailedTaskDoesNotSpin checks that a failed task does not meet an any-wait for a
+// success, neither at the suspend nor after it. The wait is met when the other task succeeds.
 func TestAnyWaitWithAFailedTaskDoesNotSpin(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -177,8 +177,8 @@ func TestSeveralTimersOfOneWait(t *testing.T) {
 	b.claim()
 }
 
-// TestTimerIsGoneWithTheWaking checks that a timer is removed at the wake-up, whatever the cause,
-// so that sweeps do not check it again while the agent runs.
+// TestTimerIsGoneWithTheWaking checks that a timer is deleted when a timer, a signal or a cancel
+// ends the wait, so that sweeps do not find it any more.
 func TestTimerIsGoneWithTheWaking(t *testing.T) {
 	for name, wake := range map[string]func(*holder){
 		"the timer": func(h *holder) { h.clock.advance(time.Minute); h.sweep() },

@@ -10,7 +10,7 @@ import (
 )
 
 // write is one kind of write of a worker. refused reports whether the answer says that the lease
-// has ended (for a release: whether nothing changed).
+// has ended; for a release, it reports whether nothing changed.
 type write func(ctx context.Context, d perdure.Dispatch) (refused bool, err error)
 
 func lostError(err error) (bool, error) {
@@ -89,9 +89,8 @@ func taskWrites(l perdure.TaskLease) map[string]write {
 	}
 }
 
-// TestStaleWritesWriteNothing checks that every write of a worker is checked by fence (or attempt)
-// and by claim id. If either differs, the write is refused, and nothing of it is stored (traps 15
-// and 56).
+// TestStaleWritesWriteNothing checks that every write with a wrong fence, attempt or claim id is
+// refused, and changes no stored data of the execution.
 func TestStaleWritesWriteNothing(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -121,7 +120,7 @@ func TestStaleWritesWriteNothing(t *testing.T) {
 			}
 		}
 	}
-	// With the correct lease, each of them succeeds.
+	// With the correct leases, the finish and the commit succeed.
 	b.finish(done(c, "1"))
 	h.commit(completing())
 }

@@ -2,27 +2,29 @@ package fair
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// crowd returns a share of two processors on which two orgs have computed recently.
+// crowd returns a share of two processors on which two orgs are active. Their budgets grow so fast
+// that only places are scarce.
 func crowd() *Share {
-	s := New(2)
+	s := New(2, 1_000_000)
 	for _, org := range []string{"other", "busy"} {
 		v := s.Visit(org)
-		v.Enter(context.Background())
+		_ = v.Enter(context.Background()) // no visit has a place, so this does not wait
 		v.Leave()
 	}
 	return s
 }
 
-// enter starts a visit of the org that enters in a goroutine. The channel is closed once it has
-// entered.
+// enter starts a visit of the org and calls Enter in a goroutine. The channel is closed when Enter
+// has returned.
 func enter(ctx context.Context, s *Share, org string) (*Visit, <-chan struct{}) {
 	v, in := s.Visit(org), make(chan struct{})
-	go func() { v.Enter(ctx); close(in) }()
+	go func() { _ = v.Enter(ctx); close(in) }()
 	synctest.Wait()
 	return v, in
 }
@@ -37,11 +39,18 @@ func entered(in <-chan struct{}) bool {
 	}
 }
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestAnOrgAloneHasTheWholeProcessor(t *testing.T) {
-	s := New(2)
+	s := New(2, 1)
 	for range 100 {
 		v := s.Visit("only")
-		v.Enter(t.Context())
+		must(t, v.Enter(t.Context()))
 		defer v.Leave()
 	}
 	if n := s.Waiting(); n != 0 {
@@ -77,7 +86,7 @@ func TestAVisitHasNoPlaceWhileItWaits(t *testing.T) {
 		first, _ := enter(t.Context(), s, "busy")
 		ctx := With(t.Context(), first)
 		done := Wait(ctx)
-		Wait(ctx)() // no effect inside the first Wait
+		Wait(ctx)() // has no effect inside the first Wait
 		second, in := enter(t.Context(), s, "busy")
 		if !entered(in) {
 			t.Error("a visit waits for one that itself waits")
@@ -100,7 +109,8 @@ func TestAVisitHasNoPlaceWhileItWaits(t *testing.T) {
 	})
 }
 
-// A visit that has left while it waited for its place takes none.
+// TestAVisitThatIsOverTakesNoPlace checks that a visit that has left while it waited for a place
+// gets no place.
 func TestAVisitThatIsOverTakesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()
@@ -114,7 +124,7 @@ func TestAVisitThatIsOverTakesNoPlace(t *testing.T) {
 			t.Error("a visit that is over has a place")
 		}
 		third.Leave()
-		third.Enter(t.Context())
+		must(t, third.Enter(t.Context()))
 		Wait(With(t.Context(), third))()
 		if _, in := enter(t.Context(), s, "busy"); !entered(in) {
 			t.Error("a visit that is over has entered again")
@@ -125,13 +135,14 @@ func TestAVisitThatIsOverTakesNoPlace(t *testing.T) {
 func TestAVisitKeepsItsPlaceForASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()
+		defer beside(s)()
 		first, _ := enter(t.Context(), s, "busy")
 		second, in := enter(t.Context(), s, "busy")
 		time.Sleep(999 * time.Millisecond)
 		if entered(in) {
 			t.Error("the place was given away too early")
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(2 * time.Millisecond) // the budget needs one more millisecond
 		if !entered(in) {
 			t.Error("the second waits for more than a second")
 		}
@@ -145,15 +156,19 @@ func TestAVisitKeepsItsPlaceForASecond(t *testing.T) {
 	})
 }
 
-func TestAVisitGoesOnWithoutAPlaceWhenItsContextEnds(t *testing.T) {
+// TestAVisitEndsWithItsContext checks that Enter returns the cause when its context ends, and that
+// the visit then has no place.
+func TestAVisitEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()
 		first, _ := enter(t.Context(), s, "busy")
 		ctx, cancel := context.WithCancel(t.Context())
-		second, in := enter(ctx, s, "busy")
+		second, failed := s.Visit("busy"), make(chan error, 1)
+		go func() { failed <- second.Enter(ctx) }()
+		synctest.Wait()
 		cancel()
-		if !entered(in) || s.Waiting() != 0 {
-			t.Error("it waits on")
+		if err := <-failed; !errors.Is(err, context.Canceled) || s.Waiting() != 0 {
+			t.Errorf("it ends with %v, and %d wait", err, s.Waiting())
 		}
 		second.Leave() // has no place to release
 		if third, in := enter(t.Context(), s, "busy"); entered(in) {
@@ -170,7 +185,7 @@ func TestAPartOfARequestHasAPlaceOfItsOwn(t *testing.T) {
 		s := crowd()
 		first, _ := enter(t.Context(), s, "busy")
 		ctx := With(t.Context(), first)
-		Compute(ctx)() // it has a place, and keeps it
+		Compute(ctx)() // the visit has a place, so Compute does nothing
 		if second, in := enter(t.Context(), s, "busy"); entered(in) {
 			t.Error("two have a place")
 		} else {
@@ -218,10 +233,14 @@ func TestAPartHasNoPlaceWhileItWaits(t *testing.T) {
 func TestWithoutAShareNothingIsBounded(t *testing.T) {
 	var s *Share
 	v := s.Visit("any")
-	v.Enter(t.Context())
+	must(t, errors.Join(v.Admit(t.Context()), v.Enter(t.Context())))
+	v.Charge(time.Hour)
 	Wait(With(t.Context(), v))()
 	Wait(t.Context())()
 	Compute(With(t.Context(), v))()
 	Compute(t.Context())()
 	v.Leave()
+	if s.Waiting() != 0 || Again(t.Context(), t.Context()) != t.Context() {
+		t.Error("a share that is off has visits")
+	}
 }

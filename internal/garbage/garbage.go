@@ -1,5 +1,5 @@
-// Package garbage sets how much a process may leave behind before the garbage
-// collector runs, and when it gives memory back.
+// Package garbage sets the amount of garbage after which the collector runs, and returns memory to
+// the system while the process is idle. It uses only the runtime's own functions.
 package garbage
 
 import (
@@ -12,50 +12,49 @@ import (
 )
 
 const (
-	// room is how much may be left behind however little is in use, in bytes. By
-	// default that is as much as is in use: a process that holds 4 MiB, as a server
-	// with few runs does, would collect some 50 times a second under load. With half
-	// of it, collecting took a fifteenth of the CPU time of short tasks.
-	room = 64 << 20
-	// least and most are bounds of it, in percent of what is in use; least is the
-	// runtime's own default.
-	least, most = 100, 400
-	// again is by how much a percentage has to differ from the one that holds for it
-	// to be worth stopping the process to set it, as a part of that.
-	again = 0.1
+	// headroom is the number of bytes of garbage that a small process may accumulate. By default it
+	// would be as much as is in use. A server with few runs uses 4 MiB, and would collect some 50
+	// times per second under load. With half of this headroom, the collector used a fifteenth of
+	// the CPU time of short tasks.
+	headroom = 64 << 20
+	// minPercent and maxPercent are the limits of GOGC. minPercent is the runtime's default.
+	minPercent, maxPercent = 100, 400
+	// minChange is the minimum relative change of GOGC that is applied, because each change stops
+	// the process for a moment.
+	minChange = 0.1
 )
 
-// Ease lets a small process collect less often, for as long as it is small: what it
-// takes in memory is at most room more, and one that has come to rest gives back
-// what it needs no longer, until ctx ends. It does nothing where GOGC or GOMEMLIMIT
-// say what is wanted. Commands that run for long call it once, at their start.
+// Ease makes the collector run less often while the process is small, and returns memory to the
+// system while the process is idle, until ctx ends. The process uses at most headroom more memory.
+// Ease does nothing if GOGC or GOMEMLIMIT is set. Commands that run for a long time call it once,
+// at their start.
 func Ease(ctx context.Context) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
-	e := &easing{percent: least}
-	e.after()
-	go rest(ctx)
+	p := &pacer{percent: minPercent}
+	p.adjust()
+	go releaseWhenIdle(ctx)
 }
 
-// easing looks again after each collection.
-type easing struct{ percent int }
+// pacer adjusts GOGC after each collection.
+type pacer struct{ percent int }
 
-// after is called by the runtime once a collection has found out what is in use. A
-// new object stands for the next collection.
-func (e *easing) after() {
+// adjust sets GOGC for the current size of the live heap. The runtime calls it again after each
+// collection, because the collection frees the sentinel.
+func (p *pacer) adjust() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	next := percentFor(live[0].Value.Uint64())
-	if math.Abs(float64(next-e.percent)) > again*float64(e.percent) {
-		e.percent = next
+	if math.Abs(float64(next-p.percent)) > minChange*float64(p.percent) {
+		p.percent = next
 		debug.SetGCPercent(next)
 	}
 	sentinel := new([16]byte)
-	runtime.AddCleanup(sentinel, (*easing).after, e)
+	runtime.AddCleanup(sentinel, (*pacer).adjust, p)
 }
 
-// percentFor returns how much may be left behind beside so many bytes in use.
+// percentFor returns GOGC for a live heap of live bytes.
 func percentFor(live uint64) int {
-	return max(least, min(most, int(100*room/max(live, 1))))
+	return max(minPercent, min(maxPercent, int(100*headroom/max(live, 1))))
 }

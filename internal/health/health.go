@@ -17,9 +17,9 @@ type Reason struct {
 
 // Report is the result of a check of a process.
 type Report struct {
-	// Unready are the reasons not to send it work; empty if it is ready.
+	// Unready are the reasons why the process cannot accept work; empty if it is ready.
 	Unready []Reason
-	// Degraded are the reasons why it works less well than it should.
+	// Degraded are problems that do not make the process unready.
 	Degraded []Reason
 	// Notes are facts that an operator may want to know but need not act on.
 	Notes []Reason
@@ -28,7 +28,7 @@ type Report struct {
 // Ready reports whether the process accepts work.
 func (r Report) Ready() bool { return len(r.Unready) == 0 }
 
-// Check checks a process. It must return within a few seconds.
+// Check returns a report on a process. It must return within a few seconds.
 type Check func(ctx context.Context) Report
 
 // body is the JSON form of a report.
@@ -39,10 +39,11 @@ type body struct {
 	Notes    []Reason `json:"notes,omitempty"`
 }
 
-// Alive responds with 200 while the process runs.
+// Alive responds with 200, for a check whether the process runs.
 func Alive(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, body{Status: "ok"}) }
 
-// Handler responds with the report: 200 if the process is ready, 503 if it is not.
+// Handler responds with the report as JSON. The status is 200 if the process is ready, 503 if it
+// is not.
 func (c Check) Handler(w http.ResponseWriter, r *http.Request) {
 	report := c(r.Context())
 	if !report.Ready() {

@@ -20,18 +20,19 @@ var rules = map[string][]string{
 
 	// Worker side.
 	"agent":                            nil,
-	"worker":                           {"agent", "worker/local", "worker/results"},
+	"worker":                           {"agent", "internal/lru", "worker/local", "worker/results"},
 	"worker/local":                     {"internal/disk", "internal/pagecheck", "internal/sqlitelog", "worker/results"}, // it opens its own SQLite database
-	"worker/results":                   nil,
+	"worker/results":                   {"internal/lru"},
 	"worker/remote":                    {"api/..."},
 	"worker/metrics":                   {"worker", "react", "internal/meter"},
-	"react":                            {"agent", "llm", "tool", "internal/response"},
+	"react":                            {"agent", "llm", "tool", "internal/lru", "internal/response"},
 	"llm":                              {"internal/response"},
-	"llm/anthropic":                    {"llm"},
-	"llm/openai":                       {"llm", "llm/internal/gpt"},
-	"llm/openairesponses":              {"llm", "llm/internal/gpt"},
-	"llm/gemini":                       {"llm"},
-	"llm/internal/gpt":                 nil,
+	"llm/anthropic":                    {"llm", "llm/internal/adapter"},
+	"llm/openai":                       {"llm", "llm/internal/adapter", "llm/internal/gpt"},
+	"llm/openairesponses":              {"llm", "llm/internal/adapter", "llm/internal/gpt"},
+	"llm/gemini":                       {"llm", "llm/internal/adapter"},
+	"llm/internal/adapter":             {"llm"},
+	"llm/internal/gpt":                 {"llm", "llm/internal/adapter"},
 	"llm/scripted":                     {"llm"},
 	"llm/llmtest":                      {"llm", "llm/..."},
 	"tool":                             {"internal/schema", "internal/sandbox"},
@@ -42,56 +43,91 @@ var rules = map[string][]string{
 	"api/perdure/v1/pbconv/pbconvtest": nil,
 
 	// Server side.
-	"internal/engine":                      {"internal/fair", "internal/store", "internal/notify", "internal/response", "internal/schema"},
-	"internal/schema":                      nil, // pure: the worker's side uses it as well
-	"internal/sandbox":                     nil, // initialized early, so it needs little
+	"internal/rules":                       {"internal/store", "internal/response", "internal/rules/validate"}, // pure: see TestDecisionsArePure
+	"internal/rules/tenant":                {"internal/rules", "internal/store"},
+	"internal/rules/validate":              nil,
+	"internal/engine":                      {"internal/engine/homes", "internal/engine/live", "internal/engine/tenants", "internal/engine/uploads", "internal/fair", "internal/rules", "internal/rules/...", "internal/store", "internal/notify", "internal/schema", "internal/sharedread"},
+	"internal/engine/homes":                {"internal/store"},
+	"internal/engine/live":                 {"internal/fair", "internal/rules"},
+	"internal/engine/tenants":              {"internal/rules/tenant", "internal/rules/validate", "internal/sharedread", "internal/store"},
+	"internal/engine/uploads":              {"internal/fair", "internal/rules", "internal/rules/validate", "internal/store"},
+	"internal/sharedread":                  {"internal/fair"},
+	"internal/schema":                      {"internal/lru"}, // pure: the worker's side uses it as well
+	"internal/sandbox":                     nil,              // initialized early, so it needs little
 	"internal/store":                       nil,
 	"internal/store/commit":                {"internal/fair", "internal/store", "internal/store/turns"},
 	"internal/store/turns":                 nil,
-	"internal/fair":                        {"internal/store/turns"},
+	"internal/fair":                        nil,
 	"internal/store/floodtest":             {"internal/engine", "internal/store"},
 	"internal/store/counttest":             {"internal/engine", "internal/store", "internal/store/relational"},
 	"internal/store/relational":            {"internal/store", "internal/store/commit"},
 	"internal/store/sqlite":                {"internal/disk", "internal/pagecheck", "internal/sqlitelog", "internal/store", "internal/store/commit", "internal/store/relational", "internal/store/turns"},
+	"internal/store/sqlite/sqlitetest":     nil,
 	"internal/store/postgres":              {"internal/store", "internal/store/commit", "internal/store/relational", "internal/store/turns"},
 	"internal/store/postgres/cluster":      nil,
 	"internal/store/postgres/postgrestest": {"internal/store/postgres/cluster"},
 	"internal/store/check":                 {"internal/store"},
 	"internal/store/transfer":              {"internal/store", "internal/store/sqlite", "internal/store/postgres", "internal/store/relational"},
-	"internal/store/storetest":             {"internal/store"},
+	"internal/store/migrationtest":         nil,
+	"internal/store/storetest":             {"internal/longtest", "internal/store"},
 	"internal/notify":                      nil,
 	"internal/notify/nats":                 {"internal/notify"},
 	"internal/notify/notifytest":           {"internal/notify"},
-	"internal/eventlog":                    {"internal/fair", "internal/store", "internal/notify"},
+	"internal/log":                         {"internal/fair", "internal/store", "internal/notify"},
+	"internal/log/fold":                    {"internal/response"}, // pure
 	"internal/durablestream":               {"internal/fair", "internal/store", "internal/notify"},
-	"internal/httpapi":                     {"internal/fair", "internal/durablestream", "internal/engine", "internal/eventlog", "internal/health", "internal/markdown", "internal/notify", "internal/openaiapi", "internal/store"},
-	"internal/openaiapi":                   {"internal/engine", "internal/eventlog", "internal/fair", "internal/response", "internal/schema", "internal/sealed", "internal/store"},
-	"internal/sealed":                      nil, // pure
-	"internal/grpcapi":                     {"internal/fair", "api/...", "internal/health"},
-	"internal/disk":                        nil, // pure: the worker's side uses it as well
-	"internal/disktest":                    nil,
-	"internal/pagecheck":                   {"internal/disk"},
-	"internal/sqlitelog":                   {"internal/disk"},
-	"internal/health":                      nil,
-	"internal/ops":                         {"internal/disk", "internal/health"},
-	"internal/meter":                       nil, // pure: the worker's side uses it as well
-	"internal/markdown":                    nil,
-	"internal/response":                    nil,
-	"internal/bubble":                      nil,
-	"internal/garbage":                     nil,
-	"internal/layering":                    nil,
-	"internal/contract":                    nil,
-	"internal/supply":                      nil,
-	"web":                                  nil, // the built pages
-	"server":                               {"internal/...", "web"},
+	// The rooms of the face do not import each other.
+	"internal/face":           {"internal/durablestream", "internal/log", "internal/face/...", "internal/health", "internal/openaiapi"},
+	"internal/face/facetest":  {"internal/engine", "internal/log", "internal/face", "internal/face/front", "internal/notify", "internal/store", "internal/store/opentest"},
+	"internal/face/front":     {"internal/engine", "internal/engine/tenants", "internal/log", "internal/face/problem", "internal/fair", "internal/store"},
+	"internal/face/problem":   nil,
+	"internal/face/operation": {"internal/face/front", "internal/face/problem"},
+	"internal/face/record":    {"internal/log"},
+	"internal/face/rest":      {"internal/engine", "internal/engine/homes", "internal/engine/tenants", "internal/log", "internal/face/front", "internal/face/operation", "internal/face/problem", "internal/face/record", "internal/health", "internal/store"},
+	"internal/face/sse":       {"internal/log", "internal/log/fold", "internal/face/front", "internal/face/operation", "internal/face/record", "internal/markdown"},
+	"internal/face/ws":        {"internal/engine", "internal/log", "internal/face/front", "internal/face/problem", "internal/face/record", "internal/fair"},
+	"internal/face/durable":   {"internal/durablestream", "internal/log", "internal/face/front", "internal/face/problem", "internal/face/record"},
+	"internal/face/pages":     {"internal/face/front", "internal/face/operation", "internal/face/problem"},
+	"internal/openaiapi":      {"internal/engine", "internal/log", "internal/log/fold", "internal/face/front", "internal/fair", "internal/response", "internal/schema", "internal/sealed", "internal/store"},
+	"internal/sealed":         nil, // pure
+	"internal/face/grpc":      {"internal/fair", "api/...", "internal/health"},
+	"internal/disk":           nil, // pure: the worker's side uses it as well
+	"internal/lru":            nil, // pure: the worker's side uses it as well
+	"internal/disktest":       nil,
+	"internal/pagecheck":      {"internal/disk"},
+	"internal/sqlitelog":      {"internal/disk"},
+	"internal/health":         nil,
+	"internal/ops":            {"internal/disk", "internal/health"},
+	"internal/meter":          nil, // pure: the worker's side uses it as well
+	"internal/markdown":       nil,
+	"internal/response":       nil,
+	"internal/bubble":         nil,
+	"internal/garbage":        nil,
+	"internal/exampletest":    {"internal/store/sqlite/sqlitetest", "agent", "client", "server", "worker"},
+	"internal/longtest":       nil,
+	"internal/layering":       nil,
+	"internal/contract":       nil,
+	"internal/supply":         nil,
+	"web":                     nil, // the built pages
+	"server":                  {"internal/...", "web"},
 
 	// Suites that run on every store.
-	"internal/engine/enginetest": {"internal/engine", "internal/store", "internal/store/..."},
+	"internal/engine/enginetest": {"internal/engine", "internal/longtest", "internal/store", "internal/store/..."},
+	"internal/store/oldstore":    {"client", "server", "internal/rules/tenant", "internal/store", "internal/store/..."},
 	"internal/store/opentest":    {"internal/store", "internal/store/..."},
-	"internal/eventlog/logtest":  {"internal/...", "worker", "react", "llm", "llm/scripted", "tool"},
+	"internal/log/logtest":       {"internal/...", "worker", "react", "llm", "llm/scripted", "tool"},
 
 	// Programs choose concrete technology and may import everything except test packages.
-	"cmd/perdure":    {"..."},
+	"cmd/perdure": {"..."},
+	// Of the command line, only main and the commands see everything.
+	"cmd/perdure/internal/admin":                 {"..."},
+	"cmd/perdure/internal/connection":            {"client", "server", "internal/disk", "worker/local", "worker/remote", "cmd/perdure/internal/setup", "cmd/perdure/internal/terminal"},
+	"cmd/perdure/internal/runs":                  {"..."},
+	"cmd/perdure/internal/serving":               {"..."},
+	"cmd/perdure/internal/setup":                 {"internal/disk", "llm", "llm/...", "react", "tool", "worker", "worker/local", "worker/metrics", "cmd/perdure/internal/terminal"},
+	"cmd/perdure/internal/terminal":              {"client", "internal/log/fold", "internal/markdown"},
+	"cmd/perdure/internal/terminal/terminaltest": nil,
+
 	"examples/...":   {"..."},
 	"e2e":            {"..."},
 	"internal/bench": {"..."},
@@ -107,20 +143,30 @@ const (
 	otelSDK    = "go.opentelemetry.io/otel/sdk"
 )
 
+// effects are the packages of locks, clocks, processes and randomness. Decisions may run twice, so
+// they have none of these.
+var effects = []string{"context", "sync", "os", "io/fs", "net", "log", "runtime", "database/sql", "math/rand", "crypto/rand", prometheus, otelSDK}
+
 // barred lists for each package the technology that it must not import.
 var barred = map[string][]string{
-	"internal/engine": {"database/sql", "net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "modernc.org/sqlite", prometheus, otelSDK},
-	"agent":           {"net/http", "google.golang.org/grpc", "google.golang.org/protobuf", prometheus, otelSDK},
-	"worker":          {"net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "database/sql", prometheus, otelSDK},
-	"worker/remote":   {prometheus, otelSDK},
-	"react":           {prometheus, otelSDK},
-	"llm":             {prometheus, otelSDK},
-	"client":          {prometheus, otelSDK},
-	"internal/store":  {prometheus, otelSDK},
+	"internal/rules":          effects,
+	"internal/rules/tenant":   effects,
+	"internal/rules/validate": effects,
+	"internal/log/fold":       effects,
+	"internal/engine":         {"database/sql", "net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "modernc.org/sqlite", prometheus, otelSDK},
+	"agent":                   {"net/http", "google.golang.org/grpc", "google.golang.org/protobuf", prometheus, otelSDK},
+	"worker":                  {"net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "database/sql", prometheus, otelSDK},
+	"worker/remote":           {prometheus, otelSDK},
+	"react":                   {prometheus, otelSDK},
+	"llm":                     {prometheus, otelSDK},
+	"client":                  {prometheus, otelSDK},
+	"internal/store":          {prometheus, otelSDK},
 	// Only programs decide which spans are sent, and where.
-	"server":           {otelSDK},
-	"internal/httpapi": {prometheus, otelSDK},
-	"internal/grpcapi": {prometheus, otelSDK},
+	"server":              {otelSDK},
+	"internal/face/front": {prometheus, otelSDK},
+	"internal/face/grpc":  {prometheus, otelSDK},
+	// What is printed does not depend on who prints it.
+	"cmd/perdure/internal/terminal": {"github.com/spf13", "net/http", prometheus, otelSDK},
 }
 
 type pkg struct {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// `go install <module>/cmd/perdure@version` refuses a module whose go.mod has a different meaning
-// when it is not the main module.
+// TestTheModuleCanBeInstalled checks that go.mod has no exclude and replace directives, because `go
+// install <module>/cmd/perdure@version` refuses a module with them.
 func TestTheModuleCanBeInstalled(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("../../go.mod")

@@ -7,43 +7,43 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// The bounds of rendering. A block that exceeds one of them is shown as escaped source. All bounds
-// except that of the output's length are checked before the work that they limit.
+// Limits of rendering. A block over one of them is shown as escaped source. All limits except that
+// of the output's length are checked before the work that they limit.
 const (
-	// cellsPerByte bounds the cells of a table: each row has as many cells as the head.
+	// cellsPerByte is the maximum number of cells of a table per byte of its source. A short row
+	// has as many cells as the head.
 	cellsPerByte = 20
-	// leastCell is the HTML of an empty cell: "<td></td>\n".
+	// leastCell is the length of the HTML of an empty cell: "<td></td>\n".
 	leastCell = 10
-	// maxNesting bounds the nesting of quotes, list items, emphasis and links.
+	// maxNesting is the maximum nesting of quotes, list items, emphasis and links.
 	maxNesting = 32
-	// openNesting bounds the apparent nesting before the text is parsed.
+	// openNesting is the maximum nesting that the estimate before the parse may return.
 	openNesting = 2 * maxNesting
-	// maxOpenLines bounds lines times nesting, because the parser compares every line with every
-	// open block.
+	// maxOpenLines is the maximum of lines times nesting, because the parser compares every line
+	// with every open block.
 	maxOpenLines = 1 << 20
-	// maxDelimiters bounds the runs of "*", "_" and "~" in a paragraph or cell, because the parser
-	// compares each run with the earlier ones.
+	// maxDelimiters is the maximum number of runs of "*", "_" and "~" in a paragraph or cell,
+	// because the parser compares each run with the earlier ones.
 	maxDelimiters = 4 << 10
-	// maxEscapedPipes bounds the pipes in code in a table's cells, because the parser compares each
-	// of them with all others.
+	// maxEscapedPipes is the maximum number of escaped pipes in a text with code, because the
+	// parser compares each such pipe in a table with all others.
 	maxEscapedPipes = 1 << 10
 	// maxBracketWork bounds the work of finding the ends of links in a paragraph or cell: brackets
 	// times open brackets, and destinations times length.
 	maxBracketWork = 4 << 20
 )
 
-// outputLimit returns the largest size of the HTML of a block, given the size of its source in
-// bytes.
+// outputLimit returns the maximum size of the HTML of a block whose source has source bytes.
 func outputLimit(source int) int { return 32*source + 64<<10 }
 
-// exceedsText reports whether the text exceeds the bounds on nesting and tables. It does not parse
+// exceedsText reports whether the text exceeds the limits on nesting and tables. It does not parse
 // the text.
 func exceedsText(source []byte) bool {
 	return exceedsNesting(source) || exceedsTables(source)
 }
 
-// exceedsNesting estimates the nesting of blocks from the markers at the start of lines. The
-// estimate is nearly exact. It decides only whether goldmark may parse the text.
+// exceedsNesting estimates the nesting of blocks from the markers at the start of lines. It decides
+// only whether goldmark may parse the text.
 func exceedsNesting(source []byte) bool {
 	var items []int // the columns at which the content of open list items begins
 	deepest, lines := 1, 0
@@ -62,7 +62,8 @@ func exceedsNesting(source []byte) bool {
 }
 
 // openItems returns the list items that are open after the line, and the line's depth in list items
-// and quotes.
+// and quotes. items are those that were open before the line, each given by the column of its
+// content.
 func openItems(items []int, line []byte) ([]int, int) {
 	quotes, column := 0, 0
 	for {
@@ -85,8 +86,7 @@ func openItems(items []int, line []byte) ([]int, int) {
 	}
 }
 
-// exceedsTables reports whether consecutive lines that may be a table have more cells than their
-// bytes allow.
+// exceedsTables reports whether a possible table has more cells than the bytes of its source allow.
 func exceedsTables(source []byte) bool {
 	if bytes.Count(source, []byte(`\|`)) > maxEscapedPipes && bytes.IndexByte(source, '`') >= 0 {
 		return true
@@ -108,7 +108,7 @@ func exceedsTables(source []byte) bool {
 	return false
 }
 
-// exceedsTable checks consecutive non-blank lines, from a table's head on.
+// exceedsTable checks consecutive non-blank lines, which may contain a table.
 func exceedsTable(lines [][]byte) bool {
 	length := 0
 	for i := len(lines) - 1; i >= 1; i-- {
@@ -141,7 +141,7 @@ func splitLine(source []byte) (line, rest []byte) {
 }
 
 // exceedsInlines reports whether a paragraph, heading or cell of the parsed blocks exceeds the
-// bounds on nesting, or on syntax that inline parsing handles in quadratic time.
+// limits on nesting, or on syntax that inline parsing handles in quadratic time.
 func exceedsInlines(doc ast.Node, source []byte) bool {
 	return exceedsDepth(doc) || anyNode(doc, func(n ast.Node) bool {
 		if n.Type() != ast.TypeBlock || n.IsRaw() || n.Lines().Len() == 0 {
@@ -173,7 +173,7 @@ func delimiterRuns(text []byte) int {
 
 func isWord(c byte) bool { return isLetter(c) || '0' <= c && c <= '9' || c >= 0x80 }
 
-// bracketWork returns the number of comparisons of closing brackets with open ones.
+// bracketWork returns the number of comparisons of closing brackets with open brackets.
 func bracketWork(text []byte) int {
 	open, work := 0, 0
 	for _, c := range text {
@@ -188,8 +188,8 @@ func bracketWork(text []byte) int {
 	return work
 }
 
-// destinationWork returns the number of bytes read to find the ends of destinations: for each
-// destination the rest of the word, or of the line if it begins with "<".
+// destinationWork returns an upper bound of the bytes that are read to find the ends of link
+// destinations. A destination ends with the word, or with the line if it begins with "<".
 func destinationWork(text []byte) int {
 	words, lines := bytes.Count(text, []byte("](")), bytes.Count(text, []byte("](<"))
 	return words*longest(text, " \t\n") + lines*longest(text, "\n")
@@ -239,8 +239,8 @@ func exceedsDepth(doc ast.Node) bool {
 	return err != nil
 }
 
-// linked returns the total length of link destinations and titles. A definition occurs once in the
-// source, but in the output at each use.
+// linked returns the total length of link destinations and titles. A definition is written once in
+// the source, but is in the output at each use.
 func linked(doc ast.Node) int {
 	sum := 0
 	anyNode(doc, func(n ast.Node) bool {
@@ -265,7 +265,7 @@ func isLevel(n ast.Node) bool {
 	return n.Type() == ast.TypeInline && n.HasChildren()
 }
 
-// limitedBuffer is a buffer that fails when a limit of bytes is exceeded.
+// limitedBuffer is a buffer whose Write fails if the content would exceed a limit of bytes.
 type limitedBuffer struct {
 	bytes.Buffer
 	limit int

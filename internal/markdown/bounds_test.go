@@ -24,8 +24,8 @@ func steps(depth int) string {
 	return b.String()
 }
 
-// hostile returns texts whose rendering could take disproportionate time or space, and whether each
-// is shown as escaped source.
+// hostile returns texts whose rendering could take disproportionate time or memory, and whether
+// each one is shown as escaped source.
 func hostile() map[string]struct {
 	text  string
 	plain bool
@@ -70,7 +70,8 @@ func hostile() map[string]struct {
 	}
 }
 
-// The cost of hostile text is bounded by its length.
+// TestRenderingIsBounded checks, for hostile texts, the limits of the memory allocated, the length
+// of the output, and the number and depth of its nodes.
 func TestRenderingIsBounded(t *testing.T) {
 	for name, c := range hostile() {
 		var before, after runtime.MemStats
@@ -114,7 +115,8 @@ func count(out string) (nodes, deepest int) {
 	return nodes, deepest
 }
 
-// Text within the bounds is rendered.
+// TestBoundsAreWhereTheyAreSaidToBe checks that texts just within the limits are rendered, and that
+// texts just over them are shown as escaped source.
 func TestBoundsAreWhereTheyAreSaidToBe(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -137,8 +139,8 @@ func TestBoundsAreWhereTheyAreSaidToBe(t *testing.T) {
 	}
 }
 
-// A block over a bound is shown as escaped source, and other parts are not affected: joined parts
-// equal the rendering of the whole.
+// TestBlocksOverABoundJoinToTheWhole checks that the joined parts of a text with a hostile block
+// equal the rendering of the whole text.
 func TestBlocksOverABoundJoinToTheWhole(t *testing.T) {
 	t.Parallel()
 	for name, c := range hostile() {
@@ -157,7 +159,8 @@ func TestBlocksOverABoundJoinToTheWhole(t *testing.T) {
 	}
 }
 
-// The total provisional output of a growing block is proportional to the block.
+// TestProvisionalPartsAreBounded checks that the total length of the provisional parts of a growing
+// block is at most 40 times the block.
 func TestProvisionalPartsAreBounded(t *testing.T) {
 	t.Parallel()
 	source, shown, parts := strings.Repeat("- item\n", 9000), 0, 0
@@ -175,8 +178,8 @@ func TestProvisionalPartsAreBounded(t *testing.T) {
 	}
 }
 
-// The cost of text with many link definitions is proportional to its length, and the number of
-// stored definitions is bounded.
+// TestLinksOfATextAreBounded checks that the stored link definitions of a text with 40,000
+// definitions are limited to linkBytes.
 func TestLinksOfATextAreBounded(t *testing.T) {
 	t.Parallel()
 	b := NewBuffer(func(Part) {})

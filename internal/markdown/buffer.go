@@ -2,12 +2,12 @@ package markdown
 
 import "bytes"
 
-// HardLimit is the largest number of bytes that wait for the end of their block; a longer block is
-// cut there.
+// HardLimit is the maximum number of bytes that wait for the end of their block. A longer block is
+// cut at this length.
 const HardLimit = 64 << 10
 
-// Part is a piece of rendered text. A part that is not final is replaced by the next part with the
-// same seq and number. The final parts depend only on the text, not on its division into chunks.
+// Part is a piece of rendered text. The next part with the same seq and number replaces a part that
+// is not final. The final parts depend only on the text, not on its division into chunks.
 type Part struct {
 	Seq    int64  `json:"seq"`  // seq of the first chunk in the part
 	Number int    `json:"part"` // number of the part among those with the same seq, from 0
@@ -15,24 +15,25 @@ type Part struct {
 	Final  bool   `json:"final"`
 	// Source is the markdown source of the part, for other renderings.
 	Source string `json:"-"`
-	// Plain reports that the source exceeds the bounds of rendering and is shown as escaped source.
+	// Plain reports whether the source exceeds the limits of rendering and is shown as escaped
+	// source.
 	Plain bool `json:"-"`
 }
 
-// Buffer renders text while it arrives. It is used by one goroutine.
+// Buffer renders text while it arrives. It is not safe for concurrent use.
 type Buffer struct {
 	emit    func(Part)
 	pending []byte
-	marks   []mark // where the chunks of another event begin in pending; the first at 0
+	marks   []mark // the offsets in pending at which the chunks of another event begin; the first is 0
 	next    map[int64]int
-	links   *links // definitions so far
+	links   *links // link definitions so far
 	scan    scanner
-	scanned int // bytes of pending that were scanned: whole lines
-	again   int // length of pending at which goldmark is asked next, while scan is lost
+	scanned int // number of bytes of pending that were scanned, which are whole lines
+	again   int // length of pending at which goldmark is asked next, while the scanner's kind is lost
 	shown   int // length of pending in the last provisional part; 0 if there is none
 }
 
-// mark records which event the chunks from an offset on belong to.
+// mark contains the seq of the event whose chunks begin at an offset.
 type mark struct {
 	at  int
 	seq int64
@@ -43,8 +44,8 @@ func NewBuffer(emit func(Part)) *Buffer {
 	return &Buffer{emit: emit, next: map[int64]int{}, links: newLinks()}
 }
 
-// Write adds a chunk of the event seq. Blocks that have ended are emitted as final parts; Show
-// emits the open text.
+// Write adds a chunk of the event with the seq. It emits blocks that have ended as final parts.
+// Show emits the open text.
 func (b *Buffer) Write(seq int64, chunk string) {
 	if chunk == "" {
 		return
@@ -66,15 +67,14 @@ func (b *Buffer) Write(seq int64, chunk string) {
 	}
 }
 
-// keepMark adds the mark of the current event again if a cut at the end of pending has removed it.
+// keepMark adds the mark of the current event if a cut at the end of pending has removed it.
 func (b *Buffer) keepMark(seq int64) {
 	if len(b.marks) == 0 {
 		b.marks = []mark{{0, seq}}
 	}
 }
 
-// advance passes whole lines to the scanner, and finishes the parts that the scanner reports as
-// ended.
+// advance passes whole lines to the scanner, and emits the parts that have ended.
 func (b *Buffer) advance() {
 	for {
 		n := bytes.IndexByte(b.pending[b.scanned:], '\n') + 1
@@ -104,7 +104,7 @@ func (b *Buffer) line(n int) {
 	}
 }
 
-// cut finishes the first n pending bytes. The scanner continues as next.
+// cut emits the first n pending bytes as a final part. next is the state of the scanner after them.
 func (b *Buffer) cut(n int, next scanner) {
 	b.finish(n)
 	next.asks = 0
@@ -112,8 +112,8 @@ func (b *Buffer) cut(n int, next scanner) {
 	b.scanned = 0
 }
 
-// endsByNextLetter reports whether an incomplete line already begins a paragraph. This is so if the
-// line begins with a letter after a list or code that a blank line has ended.
+// endsByNextLetter reports whether an incomplete line already ends the block before it. That is so
+// if the line begins with a letter, and a blank line follows the list or code block.
 func (b *Buffer) endsByNextLetter() bool {
 	if b.scanned == 0 || b.scanned == len(b.pending) || !b.scan.blank || !isLetter(b.pending[b.scanned]) {
 		return false
@@ -123,8 +123,8 @@ func (b *Buffer) endsByNextLetter() bool {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// find asks goldmark for the start of the last block while the scanner is lost. It asks each time
-// that the text has doubled, so that the total cost is that of two parses.
+// find asks goldmark for the start of the last block while the scanner's kind is lost. It asks only
+// when the text has doubled, so that the total cost is that of about two parses.
 func (b *Buffer) find() {
 	if b.again == 0 {
 		b.again = 2 * b.scanned
@@ -138,7 +138,7 @@ func (b *Buffer) find() {
 	}
 }
 
-// overflow cuts a block that is too long: at the end of a line, or otherwise between two
+// overflow cuts a block that is too long: at the end of a line if possible, otherwise between two
 // characters.
 func (b *Buffer) overflow() {
 	if at := lastStart(b.pending[:b.scanned]); at > 0 && b.scan.kind == lost {
@@ -160,8 +160,8 @@ func hardCut(pending []byte) int {
 	return at
 }
 
-// finish emits the first n pending bytes as a final part. It emits the part even if nothing is
-// visible, because the part's number must not depend on what was shown before.
+// finish emits the first n pending bytes as a final part, unless they are blank. It does so even if
+// the HTML is empty, because the numbers of parts must depend only on the text.
 func (b *Buffer) finish(n int) {
 	source := b.pending[:n]
 	if len(b.pending) > 0 && !isAllBlank(source) {
@@ -190,9 +190,9 @@ func (b *Buffer) dropMarks(n int) {
 	}
 }
 
-// Show emits the pending text as a provisional part if it has grown enough since the last one: by
-// anything while it is short, by a 16th when it is long. The total output for a block is therefore
-// proportional to the block.
+// Show emits the pending text as a provisional part if it has grown enough since the last one. A
+// short text is emitted after any growth, a long one after growth by a 16th. The total length of
+// the provisional parts is therefore proportional to the block.
 func (b *Buffer) Show() {
 	grown := len(b.pending) - b.shown
 	if grown == 0 || b.shown > showAll && grown < len(b.pending)/16 {
@@ -207,7 +207,7 @@ func (b *Buffer) Show() {
 	b.emit(Part{Seq: seq, Number: b.next[seq], HTML: html, Source: string(b.pending), Plain: plain})
 }
 
-// showAll is the length up to which open text is shown after every chunk.
+// showAll is the length up to which Show emits the open text after any growth.
 const showAll = 4 << 10
 
 // Pending returns the source of the open text.
@@ -220,8 +220,8 @@ func (b *Buffer) Flush() {
 	}
 }
 
-// SafeFlush calls Flush, unless that would cut a block or open formatting. It reports whether
-// nothing is pending afterwards.
+// SafeFlush calls Flush, unless that would end a block or open formatting too early. It reports
+// whether it did.
 func (b *Buffer) SafeFlush() bool {
 	if b.InBlock() || unmatched(b.pending) {
 		return false
@@ -230,7 +230,7 @@ func (b *Buffer) SafeFlush() bool {
 	return true
 }
 
-// InBlock reports whether the text is inside a list, table or code block, or at a line that may
+// InBlock reports whether the text ends inside a list, table or code block, or in a line that may
 // begin one. Nothing may be inserted there.
 func (b *Buffer) InBlock() bool {
 	line := b.pending[b.scanned:]
@@ -261,8 +261,8 @@ func startsRow(line []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(line, " "), []byte("|"))
 }
 
-// mayOpen reports whether an incomplete line contains only characters that a list, table or fence
-// may begin with.
+// mayOpen reports whether an incomplete line contains only characters with which a list, table or
+// fence may begin.
 func mayOpen(line []byte) bool {
 	return len(line) < 12 && len(bytes.Trim(line, " `~*+-|0123456789.)")) == 0
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // joined writes the chunks and returns the joined final parts. It checks that every provisional
-// part is replaced, and that parts are numbered without gaps.
+// part is replaced, and that final parts are numbered without gaps.
 func joined(t *testing.T, chunks []string, show bool) string {
 	t.Helper()
 	var out strings.Builder
@@ -60,7 +60,8 @@ var (
 	definition = regexp.MustCompile(`(?m)^[ >]*\[((?:[^\[\]\\]|\\.)+)\]:`)
 )
 
-// definesLate reports whether a link is used before it is defined; such texts are exempt.
+// definesLate reports whether a link is used before it is defined. The tests skip such texts,
+// because their parts may differ from the whole.
 func definesLate(source string) bool {
 	defined := map[string]int{}
 	for _, at := range definition.FindAllStringSubmatchIndex(source, -1) {
@@ -77,7 +78,8 @@ func definesLate(source string) bool {
 	return false
 }
 
-// The joined final parts equal the rendering of the whole, whatever the chunks.
+// TestAnyChunkingRendersAsTheWhole checks that the joined final parts of a text equal the rendering
+// of the whole text, for different divisions into chunks.
 func TestAnyChunkingRendersAsTheWhole(t *testing.T) {
 	t.Parallel()
 	checked := 0
@@ -103,7 +105,8 @@ func TestAnyChunkingRendersAsTheWhole(t *testing.T) {
 	}
 }
 
-// Two consecutive texts with a blank line between them are rendered as one text.
+// TestAnyTwoExamplesRenderAsTheWhole checks that the joined parts of two consecutive texts equal
+// the rendering of the whole, with no, one or two line ends between the texts.
 func TestAnyTwoExamplesRenderAsTheWhole(t *testing.T) {
 	t.Parallel()
 	all := specExamples(t)
@@ -120,7 +123,8 @@ func TestAnyTwoExamplesRenderAsTheWhole(t *testing.T) {
 	}
 }
 
-// Text is shown before its block has ended, and ended blocks are emitted at once.
+// TestTextShowsAtOnceAndEndedBlocksAreFinal checks that text is shown before its block has ended,
+// and that a block is final when it has ended.
 func TestTextShowsAtOnceAndEndedBlocksAreFinal(t *testing.T) {
 	t.Parallel()
 	var got []string
@@ -143,7 +147,7 @@ func TestTextShowsAtOnceAndEndedBlocksAreFinal(t *testing.T) {
 	}
 }
 
-// An emitted part has the seq of its first chunk.
+// TestCoalescingPreservesTheFirstSeq checks that a part has the seq of its first chunk.
 func TestCoalescingPreservesTheFirstSeq(t *testing.T) {
 	t.Parallel()
 	var got []int64
@@ -158,7 +162,8 @@ func TestCoalescingPreservesTheFirstSeq(t *testing.T) {
 	}
 }
 
-// Open formatting delays a safe flush, but not the end of the response.
+// TestUnmatchedFormattingHoldsBack checks that SafeFlush emits nothing inside open formatting or an
+// open block, and that Flush always emits the text.
 func TestUnmatchedFormattingHoldsBack(t *testing.T) {
 	t.Parallel()
 	for source, held := range map[string]bool{
@@ -180,7 +185,8 @@ func TestUnmatchedFormattingHoldsBack(t *testing.T) {
 	}
 }
 
-// A block that does not end is cut at the limit, and memory stays bounded.
+// TestHardLimitCutsABlock checks that a block without an end is cut, and that at most HardLimit
+// bytes are pending.
 func TestHardLimitCutsABlock(t *testing.T) {
 	t.Parallel()
 	var sizes []int
@@ -196,7 +202,8 @@ func TestHardLimitCutsABlock(t *testing.T) {
 	}
 }
 
-// HTML tags in a text are shown as text, and have no effect.
+// TestTagsAreShownNotObeyed checks that HTML tags and dangerous addresses in a text have no effect
+// in the output.
 func TestTagsAreShownNotObeyed(t *testing.T) {
 	t.Parallel()
 	for _, source := range []string{

@@ -40,8 +40,8 @@ func specExamples(t *testing.T) []example {
 	return all
 }
 
-// gfmExamples reads the examples of an extension: after a line of dashes the markdown, up to the
-// next line of dashes and dots.
+// gfmExamples reads the examples of an extension. The markdown of each is between two lines of
+// dashes.
 func gfmExamples(t *testing.T, file string) []example {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -68,7 +68,7 @@ func gfmExamples(t *testing.T, file string) []example {
 	return all
 }
 
-// answers returns long answers of models, as recorded.
+// answers returns recorded long answers of models.
 func answers(t *testing.T) []example {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.md")

@@ -17,8 +17,8 @@ func trimEnding(line []byte) []byte {
 }
 
 // hasOddSpace reports whether the line contains a control character that is a space in goldmark but
-// not in CommonMark, or a line ending that goldmark does not recognise. The effect of such a line
-// on blocks is left to goldmark.
+// not in CommonMark, or a line ending that goldmark does not recognize. Only goldmark can say how
+// such a line affects blocks.
 func hasOddSpace(line []byte) bool {
 	return bytes.ContainsAny(trimEnding(line), "\v\f\r")
 }
@@ -50,8 +50,8 @@ func isThematicBreak(text []byte) bool {
 	return marks >= 3 && len(bytes.Trim(text, " \t"+string(text[0]))) == 0
 }
 
-// isATXHeading reports whether the text, without its indent, is a heading that begins with number
-// signs.
+// isATXHeading reports whether the text, without its indent, is a heading that begins with one to
+// six "#".
 func isATXHeading(text []byte) bool {
 	text = trimEnding(text)
 	n := len(text) - len(bytes.TrimLeft(text, "#"))
@@ -82,15 +82,15 @@ func openingFence(text []byte) (mark byte, length int) {
 	return mark, length
 }
 
-// closesFence reports whether the text, without its indent, closes a fence with that mark and
-// length.
+// closesFence reports whether the text, without its indent, closes a fence of the given character
+// and length.
 func closesFence(text []byte, mark byte, length int) bool {
 	got, n := fenceOf(text)
 	return got == mark && n >= length && isBlank(text[n:])
 }
 
-// fenceOf returns the fence character that the text begins with, and the length of its run; 0 if it
-// begins with none.
+// fenceOf returns the fence character with which the text begins, and the number of repetitions; 0
+// if there is none.
 func fenceOf(text []byte) (mark byte, length int) {
 	if len(text) == 0 || text[0] != '`' && text[0] != '~' {
 		return 0, 0
@@ -104,7 +104,7 @@ func fenceOf(text []byte) (mark byte, length int) {
 // marker is the marker of a list item.
 type marker struct {
 	width int  // bytes, and columns, of the marker itself
-	first bool // a bullet, or the number 1: it may interrupt a paragraph
+	first bool // a bullet or the number 1, which may interrupt a paragraph
 }
 
 // listMarker returns the list marker at the start of the text, without its indent; width 0 if there
@@ -131,8 +131,8 @@ func listMarker(text []byte) marker {
 	return m
 }
 
-// interrupts reports whether the text begins another block even if a paragraph is open. The text
-// has no indent; the indent was at most three columns. HTML blocks are not considered.
+// interrupts reports whether the text begins another block even if a paragraph is open. The text is
+// without its indent, which was at most three columns. HTML blocks are not considered.
 func interrupts(text []byte) bool {
 	if _, fence := openingFence(text); fence > 0 {
 		return true
@@ -143,8 +143,8 @@ func interrupts(text []byte) bool {
 	return text[0] == '>' || isATXHeading(text) || isThematicBreak(text)
 }
 
-// isPlain reports whether the text can only belong to a paragraph, possibly inside quotes and list
-// items that it begins.
+// isPlain reports whether the text can only belong to a paragraph, if necessary inside quotes and
+// list items that begin in the text.
 func isPlain(text []byte) bool {
 	for {
 		columns, rest := indentOf(text, 0)

@@ -7,11 +7,12 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// linkBytes bounds the link definitions of a text: their labels, destinations and titles.
+// linkBytes is the maximum size of a text's stored link definitions: labels, destinations and
+// titles.
 const linkBytes = 256 << 10
 
-// links are the link definitions of a text, by label. The first definition of a label is used.
-// Definitions beyond linkBytes are ignored.
+// links contains the link definitions of a text, by label. The first definition of a label is used.
+// Definitions after linkBytes are ignored.
 type links struct {
 	byLabel map[string]parser.Reference
 	bytes   int
@@ -29,8 +30,8 @@ func (l *links) add(ref parser.Reference) {
 	l.byLabel[key] = parser.NewReference(bytes.Clone(ref.Label()), bytes.Clone(ref.Destination()), bytes.Clone(ref.Title()))
 }
 
-// linkContext is a parse context with the links that were defined before. The parse appends new
-// definitions to found.
+// linkContext is a parse context with the links that earlier parts of the text defined. The parse
+// appends new definitions to found.
 type linkContext struct {
 	parser.Context
 	known *links

@@ -1,11 +1,11 @@
-// Package markdown renders text that is still arriving as finished, sanitised HTML. Buffer cuts the
-// text into parts where blocks end. StreamBuffer keeps other events out of the middle of a list,
-// table or code block. Only raw markdown is stored; this rendering is one view of it.
+// Package markdown renders text that is still arriving as sanitized HTML. Buffer cuts the text into
+// parts where blocks end. StreamBuffer keeps other events out of the middle of a list, table or
+// code block. Only the markdown source is stored; the HTML is a view of it.
 //
-// Joined final parts equal the rendering of the whole text, whatever its division into chunks, with
-// three exceptions: link definitions after their use, blocks over HardLimit, and pieces that
-// another event ended. The cost of a block is bounded (bounds.go); a block that exceeds a bound is
-// shown as escaped source.
+// Joined final parts equal the rendering of the whole text, whatever its division into chunks.
+// There are three exceptions: links that are used before their definition, blocks over HardLimit,
+// and blocks that another event ended. The cost of a block is limited (bounds.go); a block over a
+// limit is shown as escaped source.
 package markdown
 
 import (
@@ -23,15 +23,16 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// machine renders CommonMark with GitHub's extensions. HTML tags in the text are shown as text: a
-// model's answer is data, and a tag that opens in one part and closes in another would make the
-// parts depend on each other.
+// machine renders CommonMark with GitHub's extensions. It shows HTML tags as text: the text comes
+// from a model, and a tag that begins in one part and ends in another would make the parts depend
+// on each other.
 var machine = goldmark.New(
 	goldmark.WithExtensions(extension.GFM),
 	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(shownTags{}, 1))),
 )
 
-// policy is a second safeguard; machine should never produce what it removes.
+// policy removes dangerous HTML. It is a second safeguard, because machine should never produce
+// such HTML.
 var policy = func() *bluemonday.Policy {
 	p := bluemonday.UGCPolicy()
 	p.AllowAttrs("class").Matching(languageClass).OnElements("code")
@@ -44,8 +45,8 @@ var policy = func() *bluemonday.Policy {
 	return p
 }()
 
-// outliner parses blocks without their inline content. It finds the starts and ends of blocks at
-// little cost.
+// outliner parses blocks without their inline content. It is a cheap way to find the starts and
+// ends of blocks.
 var outliner = parser.NewParser(
 	parser.WithBlockParsers(parser.DefaultBlockParsers()...),
 	parser.WithParagraphTransformers(append(parser.DefaultParagraphTransformers(),
@@ -72,7 +73,7 @@ func Render(source string) string {
 	return out.String()
 }
 
-// collect adds the links that a piece of text defines to known.
+// collect adds the link definitions of a piece of text to known.
 func collect(source []byte, known *links) {
 	if bytes.Contains(source, []byte("]:")) && !exceedsText(source) {
 		pc := newLinkContext(known)
@@ -83,9 +84,9 @@ func collect(source []byte, known *links) {
 	}
 }
 
-// render renders a piece of text that consists of whole blocks. If it exceeds the bounds, it is
-// shown as escaped source, and plain is true. With define, the links that it defines are added to
-// known.
+// render renders a piece of text that consists of whole blocks. If the piece exceeds the limits,
+// the result is its escaped source, and plain is true. If define is set, render adds the piece's
+// link definitions to known.
 func render(source []byte, known *links, define bool) (html string, plain bool) {
 	if define {
 		collect(source, known)
@@ -117,7 +118,7 @@ func asItStands(source []byte) string {
 	return policy.Sanitize("<pre>" + html.EscapeString(string(source)) + "</pre>\n")
 }
 
-// outline parses the blocks of a text; nil if they exceed the bounds.
+// outline parses the blocks of a text; it returns nil if they exceed the limits.
 func outline(source []byte) ast.Node {
 	if exceedsText(source) {
 		return nil
@@ -125,7 +126,7 @@ func outline(source []byte) ast.Node {
 	return outliner.Parse(text.NewReader(source))
 }
 
-// lastBlock returns the last top-level block, and whether it begins with the line at lineStart.
+// lastBlock returns the last top-level block, and reports whether it begins at or after lineStart.
 func lastBlock(source []byte, lineStart int) last {
 	doc := outline(source)
 	if doc == nil || doc.LastChild() == nil {
@@ -144,7 +145,7 @@ func lastStart(source []byte) int {
 	return bytes.LastIndexByte(source[:at], '\n') + 1
 }
 
-// shownTags renders tags as text, and images as links.
+// shownTags renders HTML tags as text, and images as links.
 type shownTags struct{}
 
 func (shownTags) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
@@ -153,8 +154,8 @@ func (shownTags) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindImage, linkImage)
 }
 
-// linkImage renders an image as a link. If the page fetched the image, it would tell a server named
-// in the text that the text is being read, and anything that the text put into the address.
+// linkImage renders an image as a link. If the page loaded the image, the server named in the text
+// would learn that somebody reads the text, and could receive data in the address.
 func linkImage(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	for up := n.Parent(); up != nil; up = up.Parent() {
 		if up.Kind() == ast.KindLink || up.Kind() == ast.KindImage {

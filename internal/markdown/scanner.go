@@ -6,8 +6,8 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// maxAsks is how often the scanner may ask goldmark about one piece of text. Each request parses
-// the piece.
+// maxAsks is the maximum number of requests of the scanner to goldmark for one piece of text. Each
+// request parses the piece.
 const maxAsks = 16
 
 // kind is the kind of the open top-level block.
@@ -27,12 +27,12 @@ const (
 
 // scanner tracks the top-level blocks of a text line by line, in time linear in the text. It
 // decides where the text can be cut into pieces that render like the whole: after a block that has
-// ended, or before a block that begins. Its decisions depend only on the lines. If the rules of
-// CommonMark need more information than it has, it asks goldmark. If that is too expensive, it is
-// lost: a missing cut is harmless.
+// ended, or before a block that begins. Its decisions depend only on the lines. If a rule of
+// CommonMark needs more information, the scanner asks goldmark. If that is too expensive, its kind
+// becomes lost, and the text is not cut, which is always safe.
 type scanner struct {
 	kind kind
-	// blank reports that the last line was blank.
+	// blank reports whether the last line was blank.
 	blank bool
 
 	// Only for a paragraph.
@@ -48,22 +48,22 @@ type scanner struct {
 
 	// Only for a list: the column at which the content of its last item begins.
 	column int
-	// empty reports that the item has no content yet.
+	// empty reports whether the item has no content yet.
 	empty bool
-	// hidden reports that the item may contain code or HTML that includes blank lines.
+	// hidden reports whether the item may contain code or HTML, which may include blank lines.
 	hidden bool
 
-	// text reports that the innermost open block of a quote or list is certainly a paragraph, so
+	// text reports whether the innermost open block of a quote or list is certainly a paragraph, so
 	// that a line of text continues it.
 	text bool
 
 	asks int
 }
 
-// last is goldmark's answer for the lines so far: the open top-level block.
+// last is goldmark's answer about the lines so far: the last top-level block.
 type last struct {
 	node ast.Node
-	// here reports that the block begins with the newest line.
+	// here reports whether the block begins with the newest line.
 	here bool
 }
 
@@ -192,7 +192,7 @@ func (s *scanner) inParagraph(line []byte, columns int, text []byte, blank bool,
 	return false, false
 }
 
-// maybeTag processes a line of a paragraph that may begin an HTML block.
+// maybeTag processes a line that may begin an HTML block inside a paragraph.
 func (s *scanner) maybeTag(line []byte, ask func() last) (before, after bool) {
 	now := s.ask(ask)
 	switch node := now.node.(type) {
@@ -254,7 +254,8 @@ func (s *scanner) inItem(text []byte, columns int) {
 	case s.hidden:
 		s.text = false
 	case columns > 3:
-		// After a blank line it may be code, otherwise it continues the paragraph.
+		// After a blank line the line may be code. Otherwise it continues the paragraph, so text
+		// does not change.
 	default:
 		s.text = isPlain(text)
 	}
@@ -281,7 +282,7 @@ func (s *scanner) unsure(line []byte, ask func() last) (before, after bool) {
 	return false, false
 }
 
-// goesOn copies goldmark's state of a quote or list that continues.
+// goesOn sets the state for a quote or list that continues, from goldmark's answer.
 func (s *scanner) goesOn(node ast.Node) {
 	if s.kind == list {
 		item := node.LastChild().(*ast.ListItem)

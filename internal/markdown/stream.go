@@ -1,55 +1,118 @@
 package markdown
 
-// Event is anything other than text: a tool call, a thought, a plan.
-type Event[T any] struct {
-	Seq   int64
-	Value T
-}
+import (
+	"maps"
+	"slices"
+)
 
-// StreamBuffer is a Buffer for text with other events in between. An event inside a list, table or
-// code block waits for the end of the block. Elsewhere it ends the open paragraph. Order is kept,
-// except that a waiting event comes after the block that it would have broken.
+// StreamBuffer is a Buffer for texts that arrive side by side, with other events of type T in
+// between: tool calls, thoughts, plans. An event inside a list, table or code block waits for the
+// end of the block. Elsewhere it ends the open paragraphs. Order is kept, except that a waiting
+// event comes after the block that it would have broken.
 type StreamBuffer[T any] struct {
-	text    *Buffer
-	event   func(Event[T])
-	waiting []Event[T]
+	part    func(key int64, p Part)
+	event   func(T)
+	texts   map[int64]*streamText // by key
+	waiting []T
 }
 
-// NewStreamBuffer creates a StreamBuffer that passes parts and events to the functions in the order
-// in which they are shown.
-func NewStreamBuffer[T any](part func(Part), event func(Event[T])) *StreamBuffer[T] {
-	s := &StreamBuffer[T]{event: event}
-	s.text = NewBuffer(func(p Part) {
-		part(p)
-		if p.Final {
-			s.release()
-		}
-	})
-	return s
+// streamText is an open text.
+type streamText struct {
+	*Buffer
+	grown bool // since it was last shown
 }
 
-// Text adds a chunk of text.
-func (s *StreamBuffer[T]) Text(seq int64, chunk string) { s.text.Write(seq, chunk) }
+// NewStreamBuffer creates a StreamBuffer that passes parts, with the keys of their texts, and events
+// to the functions in the order in which they are shown.
+func NewStreamBuffer[T any](part func(key int64, p Part), event func(T)) *StreamBuffer[T] {
+	return &StreamBuffer[T]{part: part, event: event, texts: map[int64]*streamText{}}
+}
+
+// Text adds a chunk, received with that seq, to the text with that key.
+func (s *StreamBuffer[T]) Text(key, seq int64, chunk string) {
+	t := s.open(key)
+	t.grown = true
+	t.Write(seq, chunk)
+	if len(s.waiting) > 0 && !s.inBlock() {
+		s.release()
+	}
+}
+
+func (s *StreamBuffer[T]) open(key int64) *streamText {
+	t := s.texts[key]
+	if t == nil {
+		t = &streamText{Buffer: NewBuffer(func(p Part) { s.emit(key, p) })}
+		s.texts[key] = t
+	}
+	return t
+}
+
+// emit passes a part on. Events that wait for the end of its block follow directly.
+func (s *StreamBuffer[T]) emit(key int64, p Part) {
+	s.part(key, p)
+	if p.Final && len(s.texts) == 1 {
+		s.release()
+	}
+}
 
 // Event adds another event.
-func (s *StreamBuffer[T]) Event(seq int64, value T) {
-	e := Event[T]{seq, value}
-	if len(s.waiting) > 0 || s.text.InBlock() {
-		s.waiting = append(s.waiting, e)
+func (s *StreamBuffer[T]) Event(value T) {
+	if s.inBlock() {
+		s.waiting = append(s.waiting, value)
 		return
 	}
-	s.text.Flush()
-	s.event(e)
+	s.Flush()
+	s.event(value)
 }
 
-// Show emits the open text as a provisional part.
-func (s *StreamBuffer[T]) Show() { s.text.Show() }
+// Break ends the open part of a text whose next chunks are unknown.
+func (s *StreamBuffer[T]) Break(key int64) {
+	t := s.open(key)
+	t.grown = false
+	t.Flush()
+}
 
-// Flush ends the text and emits the waiting events. It is called at the end of the response.
+// End ends a text.
+func (s *StreamBuffer[T]) End(key int64) {
+	if t := s.texts[key]; t != nil {
+		t.Flush()
+	}
+	s.Drop(key)
+}
+
+// Drop ends a text whose parts no longer count, and shows nothing more of it.
+func (s *StreamBuffer[T]) Drop(key int64) { delete(s.texts, key) }
+
+// Show emits the open texts as provisional parts, unless they were shown as they are.
+func (s *StreamBuffer[T]) Show() {
+	for _, key := range s.keys() {
+		if t := s.texts[key]; t.grown {
+			t.grown = false
+			t.Show()
+		}
+	}
+}
+
+// Flush ends the open parts of all texts and emits the waiting events. It is called at the end of
+// the response.
 func (s *StreamBuffer[T]) Flush() {
-	s.text.Flush()
+	for _, key := range s.keys() {
+		s.texts[key].grown = false
+		s.texts[key].Flush()
+	}
 	s.release()
 }
+
+func (s *StreamBuffer[T]) inBlock() bool {
+	for _, t := range s.texts {
+		if t.InBlock() {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *StreamBuffer[T]) keys() []int64 { return slices.Sorted(maps.Keys(s.texts)) }
 
 func (s *StreamBuffer[T]) release() {
 	waiting := s.waiting

@@ -14,12 +14,12 @@ type record struct {
 }
 
 func (r *record) buffer() *StreamBuffer[string] {
-	return NewStreamBuffer(func(p Part) {
+	return NewStreamBuffer(func(_ int64, p Part) {
 		if p.Final {
 			r.out = append(r.out, fmt.Sprintf("%d:%s", p.Seq, p.HTML))
 			r.html.WriteString(p.HTML)
 		}
-	}, func(e Event[string]) { r.out = append(r.out, fmt.Sprintf("%d=%s", e.Seq, e.Value)) })
+	}, func(e string) { r.out = append(r.out, e) })
 }
 
 func (r *record) want(t *testing.T, want ...string) {
@@ -29,36 +29,38 @@ func (r *record) want(t *testing.T, want ...string) {
 	}
 }
 
-// An event that is shown out of order keeps the seq that it was received with. Waiting events are
-// emitted in the order received.
+// TestEventBuffer_OutOfOrderSeqPreserved checks that an event that waited for the end of a block
+// keeps its seq, and that waiting events are emitted in order.
 func TestEventBuffer_OutOfOrderSeqPreserved(t *testing.T) {
 	t.Parallel()
 	var r record
 	s := r.buffer()
-	s.Text(1, "- a\n")
-	s.Event(2, "call")
-	s.Event(3, "thought")
-	s.Text(4, "- b\n\ntext\n\n")
-	s.Event(5, "result")
+	s.Text(1, 1, "- a\n")
+	s.Event("2=call")
+	s.Event("3=thought")
+	s.Text(1, 4, "- b\n\ntext\n\n")
+	s.Event("5=result")
 	s.Flush()
 	r.want(t, "1:<ul>\n<li>a</li>\n<li>b</li>\n</ul>\n", "2=call", "3=thought", "4:<p>text</p>\n", "5=result")
 }
 
-// Chunks that are shown together are emitted with the seq of the first.
+// TestEventBuffer_CoalescingPreservesFirstSeq checks that a paragraph of several chunks has the seq
+// of the first one.
 func TestEventBuffer_CoalescingPreservesFirstSeq(t *testing.T) {
 	t.Parallel()
 	var r record
 	s := r.buffer()
-	s.Text(3, "one ")
-	s.Text(4, "two ")
-	s.Text(5, "three")
-	s.Event(6, "call")
-	s.Text(7, "after")
+	s.Text(1, 3, "one ")
+	s.Text(1, 4, "two ")
+	s.Text(1, 5, "three")
+	s.Event("6=call")
+	s.Text(1, 7, "after")
 	s.Flush()
 	r.want(t, "3:<p>one two three</p>\n", "6=call", "7:<p>after</p>\n")
 }
 
-// An event does not break a list, a table or a code block; it ends a paragraph.
+// TestEventsWaitForTheEndOfABlock checks that an event waits for the end of a list, table or code
+// block, and ends a paragraph.
 func TestEventsWaitForTheEndOfABlock(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string][2]string{
@@ -74,12 +76,12 @@ func TestEventsWaitForTheEndOfABlock(t *testing.T) {
 	} {
 		var r record
 		s := r.buffer()
-		s.Text(1, text[0])
-		s.Event(2, "call")
+		s.Text(1, 1, text[0])
+		s.Event("2=call")
 		if len(r.out) != 0 {
 			t.Errorf("%s: %q came out in the middle", name, r.out)
 		}
-		s.Text(1, text[1])
+		s.Text(1, 1, text[1])
 		s.Flush()
 		whole := Render(text[0] + text[1])
 		block := strings.TrimSuffix(whole, "<p>end</p>\n")
@@ -87,15 +89,15 @@ func TestEventsWaitForTheEndOfABlock(t *testing.T) {
 	}
 	var r record
 	s := r.buffer()
-	s.Text(1, "a paragraph ")
-	s.Event(2, "call")
-	s.Text(1, "goes on")
+	s.Text(1, 1, "a paragraph ")
+	s.Event("2=call")
+	s.Text(1, 1, "goes on")
 	s.Flush()
 	r.want(t, "1:<p>a paragraph</p>\n", "2=call", "1:<p>goes on</p>\n")
 }
 
-// A tool call in the middle of a list, table or code block of a long answer does not change the
-// rendering. Nothing is lost, and events keep their order.
+// TestToolCallsInTheMiddleOfAnswers checks that tool calls inside the blocks of long answers do not
+// change the rendering, and that all of them are emitted in order.
 func TestToolCallsInTheMiddleOfAnswers(t *testing.T) {
 	t.Parallel()
 	for i, e := range answers(t) {
@@ -105,10 +107,10 @@ func TestToolCallsInTheMiddleOfAnswers(t *testing.T) {
 			s := got.buffer()
 			calls := 0
 			for _, chunk := range randomly(e.Markdown, r) {
-				s.Text(1, chunk)
-				if s.text.InBlock() && r.IntN(6) == 0 {
+				s.Text(1, 1, chunk)
+				if s.inBlock() && r.IntN(6) == 0 {
 					calls++
-					s.Event(int64(1+calls), "call")
+					s.Event(fmt.Sprintf("%d=call", 1+calls))
 				}
 			}
 			s.Flush()
@@ -130,6 +132,34 @@ func TestToolCallsInTheMiddleOfAnswers(t *testing.T) {
 				t.Fatalf("%s: %d events came out of %d", e.name, len(events), calls)
 			}
 		}
+	}
+}
+
+// Texts that arrive side by side are rendered each on its own. An event waits until no text is inside
+// a block, and a text that is dropped shows nothing more.
+func TestTextsSideBySide(t *testing.T) {
+	t.Parallel()
+	var out []string
+	s := NewStreamBuffer(func(key int64, p Part) {
+		out = append(out, fmt.Sprintf("%d:%s %v", key, strings.TrimSpace(p.HTML), p.Final))
+	}, func(e string) { out = append(out, e) })
+	s.Text(1, 1, "- a\n")
+	s.Text(2, 2, "words")
+	s.Event("call")
+	s.Show()
+	s.Show()
+	s.Text(3, 3, "never")
+	s.Drop(3)
+	s.End(2)
+	s.Text(1, 1, "\nend")
+	s.Event("result")
+	s.End(1)
+	want := []string{
+		"1:<ul>\n<li>a</li>\n</ul> false", "2:<p>words</p> false", "2:<p>words</p> true",
+		"1:<ul>\n<li>a</li>\n</ul> true", "call", "1:<p>end</p> true", "result",
+	}
+	if strings.Join(out, "|") != strings.Join(want, "|") {
+		t.Errorf("got  %q\nwant %q", out, want)
 	}
 }
 

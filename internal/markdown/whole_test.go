@@ -40,14 +40,15 @@ func assembled(r *rand.Rand) string {
 	return b.String()
 }
 
-// itemDefines matches a link definition in a list item. Whether goldmark treats such a list as
-// loose depends on the line before the list.
+// itemDefines matches a link definition in a list item. The tests skip such texts, because goldmark
+// then decides by the line before the list whether the list is loose.
 var itemDefines = regexp.MustCompile(`(?m)^[ \t>]*([-+*]|[0-9]+[.)])[^\n]*\[[^\]]*\]:`)
 
 // fragments is the number of random texts that a test renders.
 const fragments = 3000
 
-// The rendering in parts equals goldmark's, whatever the blocks are.
+// TestPartsRenderAsGoldmarkDoes checks that the rendering in parts equals goldmark's rendering of
+// the whole text, for examples, answers and random texts.
 func TestPartsRenderAsGoldmarkDoes(t *testing.T) {
 	t.Parallel()
 	texts := []string{}
@@ -68,8 +69,8 @@ func TestPartsRenderAsGoldmarkDoes(t *testing.T) {
 	}
 }
 
-// finals writes the chunks and returns the final parts, with provisional parts in between at
-// random.
+// finals writes the chunks and returns the final parts. If r is set, it also calls Show after
+// random chunks.
 func finals(chunks []string, r *rand.Rand) []string {
 	var got []string
 	b := NewBuffer(func(p Part) {
@@ -87,8 +88,8 @@ func finals(chunks []string, r *rand.Rand) []string {
 	return got
 }
 
-// Numbers and contents of the final parts depend only on the text, not on its chunks or on
-// provisional parts.
+// TestPartsFollowFromTheTextAlone checks that the numbers and contents of the final parts do not
+// depend on the chunks, nor on provisional parts.
 func TestPartsFollowFromTheTextAlone(t *testing.T) {
 	t.Parallel()
 	texts := []string{
@@ -116,7 +117,8 @@ func TestPartsFollowFromTheTextAlone(t *testing.T) {
 	}
 }
 
-// A no-break space is text: the line does not end a paragraph.
+// TestNoBreakSpaceIsNotABlankLine checks that a line with only a no-break space does not end a
+// paragraph.
 func TestNoBreakSpaceIsNotABlankLine(t *testing.T) {
 	t.Parallel()
 	for _, space := range []string{"\u00a0", "\u0085", "\u2003"} {

@@ -1,10 +1,10 @@
-// Package meter bounds the number of label values of metrics, because users choose the names that
-// become label values.
+// Package meter limits the number of distinct values of a metric's label. Without a limit, users
+// could create any number of time series, because the names that they choose become label values.
 package meter
 
 import "sync"
 
-// Other is the label value for all values beyond the bound.
+// Other is the label value that replaces all values beyond the limit.
 const Other = "other"
 
 // Bounded limits the values of one label: the first values are used unchanged, and the rest become
@@ -18,7 +18,8 @@ type Bounded struct {
 // NewBounded creates a Bounded for at most that many values.
 func NewBounded(most int) *Bounded { return &Bounded{most: most, known: map[string]bool{}} }
 
-// Of returns the value, or Other if the value is empty or beyond the bound.
+// Of returns the value if it is one of the first distinct values, up to the limit. It returns
+// Other for an empty value and for any other value.
 func (b *Bounded) Of(value string) string {
 	b.mu.RLock()
 	known, full := b.known[value], len(b.known) >= b.most

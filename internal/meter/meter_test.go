@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestLabelsAreBounded checks that a label has at most its maximum number of values, plus Other,
-// for any number of values and goroutines. A value that was accepted once stays accepted.
+// TestLabelsAreBounded checks that with a limit of three, 100 goroutines with distinct values see
+// only two values besides "first", and Other. The value "first" is returned before and after. An
+// empty value becomes Other.
 func TestLabelsAreBounded(t *testing.T) {
 	b := NewBounded(3)
 	if b.Of("first") != "first" {

@@ -1,5 +1,5 @@
-// Package notify carries hints: notifications without content that mean "look at the store". A hint
-// may be lost or arrive twice. Everything also works, more slowly, if all hints are lost.
+// Package notify sends hints: notifications without content that mean "read the store". A hint may
+// be lost or arrive twice. If all hints are lost, everything still works, but more slowly.
 package notify
 
 import (
@@ -10,14 +10,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// Notifier carries hints by topic, inside this process and to the other servers of the same store.
+// Notifier sends hints by topic, inside this process and to the other servers of the same store.
 type Notifier interface {
 	// Publish sends a hint to the subscribers in all processes. It never blocks and never fails.
 	Publish(topic string)
-	// PublishAway sends a hint only to other processes, because the subscribers in this one already
-	// know.
+	// PublishAway sends a hint only to other processes. It is for changes that the subscribers in
+	// this process already have.
 	PublishAway(topic string)
-	// Subscribe returns a channel that holds one hint if any arrived since the last receive, and a
+	// Subscribe returns a channel that has one hint if any arrived since the last receive, and a
 	// function that ends the subscription.
 	Subscribe(topics ...string) (<-chan struct{}, func())
 }
@@ -28,13 +28,13 @@ func Agents(org, queue string) string { return "agents." + org + "." + queue }
 // Tasks returns the topic of tasks that became claimable on a queue.
 func Tasks(org, queue string) string { return "tasks." + org + "." + queue }
 
-// Freed returns the topic for a task of an org that released a place under a limit.
+// Freed returns the topic for freed places of an org's tasks under a limit.
 func Freed(org string) string { return "freed." + org }
 
-// Log returns the topic for growth of an execution's log.
+// Log returns the topic for additions to an execution's log.
 func Log(execution uuid.UUID) string { return "log." + execution.String() }
 
-// Stream returns the topic for a general stream that has grown, or was closed or deleted.
+// Stream returns the topic for additions to a general stream, and its close or deletion.
 func Stream(id uuid.UUID) string { return "stream." + id.String() }
 
 const (
@@ -44,19 +44,19 @@ const (
 	Recheck = "recheck"
 )
 
-// Inside reports whether a topic is useless to other servers, because each of them looks for due
-// work itself.
+// Inside reports whether hints of a topic stay in the process. Other servers do not need them,
+// because each one looks for due work itself.
 func Inside(topic string) bool { return topic == Due || topic == Recheck }
 
-// Sure reports whether n never loses a hint. This holds for hints inside one process if no other
-// process writes to the store. Readers then need not poll.
+// Sure reports whether n never loses a hint, so that readers need not poll. That is true for hints
+// inside one process if no other process writes to the store.
 func Sure(n Notifier) bool {
 	inside, ok := n.(*Local)
 	return ok && !inside.Shared
 }
 
-// Mark is a hash of a topic that does not reveal the topic. Two topics may have the same mark; a
-// hint for one then also wakes the subscribers of the other.
+// Mark is a hash of a topic, from which the topic cannot be read. If two topics have the same mark,
+// a hint for one also wakes the subscribers of the other, which is harmless.
 type Mark uint64
 
 // MarkOf returns the mark of a topic, which is the same in every process.
@@ -66,21 +66,22 @@ func MarkOf(topic string) Mark {
 	return Mark(h.Sum64())
 }
 
-// Counted is implemented by a Notifier that counts published hints, and the published hints that it
-// knows to be lost. The counts begin when it is created.
+// Counted is implemented by a Notifier that counts, since its creation, the published hints and
+// those that it knows to be lost.
 type Counted interface {
 	Counts() (sent, lost int64)
 }
 
 // Checked is implemented by a Notifier that depends on a service which may be unavailable. Check
-// returns the current problems; it does not wait.
+// returns the current problem, nil if there is none; it does not wait.
 type Checked interface {
 	Check() error
 }
 
-// Local carries hints inside one process. The zero value is ready.
+// Local sends hints inside one process. The zero value is ready to use.
 type Local struct {
-	// Shared is set if other processes write to the same store, whose hints do not arrive here.
+	// Shared reports whether other processes write to the same store; their hints do not arrive
+	// here.
 	Shared bool
 
 	sent atomic.Int64
@@ -98,7 +99,7 @@ func (l *Local) Publish(topic string) {
 // PublishAway implements Notifier.
 func (l *Local) PublishAway(string) {}
 
-// Hint sends a hint to the subscribers of topics with that mark. It never blocks.
+// Hint sends a hint to the subscribers of topics with the mark. It never blocks.
 func (l *Local) Hint(m Mark) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,7 +111,7 @@ func (l *Local) Hint(m Mark) {
 	}
 }
 
-// Counts implements Counted. Inside one process none is lost.
+// Counts implements Counted. No hint is lost inside one process.
 func (l *Local) Counts() (sent, lost int64) { return l.sent.Load(), 0 }
 
 // Subscribe implements Notifier.

@@ -11,7 +11,7 @@ func TestLocal(t *testing.T) {
 	notifytest.Inside(t, func(testing.TB) notify.Notifier { return &notify.Local{} })
 }
 
-// Hints are reliable only if no other process writes to the store.
+// TestSure checks that hints count as reliable only if no other process writes to the store.
 func TestSure(t *testing.T) {
 	if !notify.Sure(&notify.Local{}) || notify.Sure(&notify.Local{Shared: true}) {
 		t.Error("hints are relied on that may be lost, or not on those that cannot be")

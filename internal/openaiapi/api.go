@@ -9,7 +9,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/engine"
-	"github.com/perdure/perdure/internal/eventlog"
+	"github.com/perdure/perdure/internal/face/front"
+	eventlog "github.com/perdure/perdure/internal/log"
 )
 
 // Config configures the API. All fields are required except Recheck, Stop and the fields for
@@ -45,7 +46,7 @@ type Config struct {
 // authenticated.
 type API struct {
 	Config
-	mux *http.ServeMux
+	mux front.Mux
 }
 
 const (
@@ -65,7 +66,7 @@ func Owns(path string) bool {
 
 // New creates the API.
 func New(c Config) *API {
-	a := &API{Config: c.normal(), mux: http.NewServeMux()}
+	a := &API{Config: c.normal()}
 	a.mux.HandleFunc("GET "+responsesPath, a.socket)
 	a.mux.HandleFunc("POST "+responsesPath, a.create)
 	a.mux.HandleFunc("GET "+responsesPath+"/{id}", a.retrieve)
@@ -103,19 +104,11 @@ func orgOf(r *http.Request) string {
 	return org
 }
 
-// Route returns the pattern that a request matches, without the method; "" if none matches.
-func (a *API) Route(r *http.Request) string {
-	_, pattern := a.mux.Handler(r)
-	return WithoutMethod(pattern)
-}
+// Routes returns the patterns of all routes.
+func (a *API) Routes() []string { return a.mux.Patterns() }
 
-// WithoutMethod returns the path of a ServeMux pattern.
-func WithoutMethod(pattern string) string {
-	if _, path, found := strings.Cut(pattern, " "); found {
-		return path
-	}
-	return pattern
-}
+// Route returns the pattern that a request matches, without the method; "" if none matches.
+func (a *API) Route(r *http.Request) string { return a.mux.Route(r) }
 
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -2,28 +2,32 @@ package openaiapi
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/perdure/perdure"
+	logfold "github.com/perdure/perdure/internal/log/fold"
 )
 
 // serverLabel names Perdure in calls of tools that run on workers. OpenAI's clients run each
 // function_call themselves, so such a call is shown as an mcp_call, a call that a server runs.
 const serverLabel = "perdure"
 
-// open returns the calls that the response leaves to the client, in call order.
+// open returns the ids of the calls that the client has to answer, in call order.
 func (f *fold) open() []string {
-	return slices.DeleteFunc(slices.Clone(f.order), func(id string) bool {
-		g := f.calls[id]
-		return g.Type != itemCall || g.result != nil
-	})
+	var ids []string
+	for _, g := range f.calls {
+		if g.Type == itemCall && g.result == nil {
+			ids = append(ids, g.part.ID)
+		}
+	}
+	return ids
 }
 
-// called shows a complete call. Incomplete calls are never shown, because only a stored call may be
-// run.
-func (f *fold) called(r record, p perdure.Part) {
-	arguments := p.RawArguments
+// called adds a complete call to the output. Incomplete calls are not shown, because only a stored
+// call may be run.
+func (f *fold) called(e logfold.Event, of *logfold.Part) {
+	p := of.Stored
+	arguments := of.Call.Arguments()
 	if arguments == "" {
 		arguments = "{}"
 	}
@@ -33,12 +37,12 @@ func (f *fold) called(r record, p perdure.Part) {
 	} else {
 		g = f.callHere(p, arguments)
 	}
-	g.entry, g.part = r.EntryID, p
-	f.calls[p.ID] = g
-	f.order = append(f.order, p.ID)
+	g.entry, g.part = e.Entry.ID, p
+	f.parts[of] = g
+	f.calls = append(f.calls, g)
 }
 
-// callOfClient shows a call that the client answers.
+// callOfClient adds a call of a client's tool to the output.
 func (f *fold) callOfClient(p perdure.Part, arguments string) *growing {
 	g := f.add(Item{Type: itemCall, Status: statusInProgress, CallID: p.ID, Name: p.Name}, "")
 	f.argumentsOf(g, "response.function_call_arguments", arguments)
@@ -47,7 +51,8 @@ func (f *fold) callOfClient(p perdure.Part, arguments string) *growing {
 	return g
 }
 
-// callHere shows a call of a tool that runs at Perdure. The item is done when the result is stored.
+// callHere adds a call of a tool that runs at Perdure to the output. The item is done when the
+// result is stored.
 func (f *fold) callHere(p perdure.Part, arguments string) *growing {
 	g := f.add(Item{Type: itemToolCall, Status: statusInProgress, Name: p.Name}, "")
 	f.emitAt(g, "response.mcp_call.in_progress")
@@ -84,16 +89,16 @@ func (f *fold) emitAt(g *growing, kind string) {
 
 // answeredCalls applies the results of calls made in this response. Results of earlier calls are
 // input of the response.
-func (f *fold) answeredCalls(c perdure.Content) {
-	for _, p := range c.Parts {
-		g := f.calls[p.ToolCallID]
-		if p.Type != perdure.PartToolResult || g == nil || g.result != nil {
+func (f *fold) answeredCalls(changes []logfold.Change) {
+	for _, c := range changes {
+		g := f.parts[c.Part]
+		if c.Kind != logfold.CallAnswered || g == nil || g.result != nil {
 			continue
 		}
+		g.result = c.Part.Call.Result
 		if g.Type == itemToolCall {
-			f.resulted(g, p)
+			f.resulted(g, *g.result)
 		}
-		g.result = &p
 	}
 }
 

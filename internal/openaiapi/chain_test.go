@@ -56,7 +56,8 @@ func (s *stage) wantPrompt(want string) {
 
 func after(id string) string { return `"previous_response_id":"` + id + `",` }
 
-// A chain continues in one execution, at its head.
+// Creates that each continue from the previous response run in one execution, and the model
+// receives the whole conversation.
 func TestAChainGoesOnInOneExecution(t *testing.T) {
 	s := newStage(t, says("one"), says("two"), says("three"))
 	a := s.create(`"input":"a"`).object()
@@ -71,8 +72,8 @@ func TestAChainGoesOnInOneExecution(t *testing.T) {
 	}
 }
 
-// A create from the middle of a chain starts a new execution. Its path is copied with new ids in
-// its first commit; the chain stays unchanged.
+// A create from an earlier response starts a new execution with a copy of the path. The copied
+// entries have new ids. Both the branch and the original chain can be continued.
 func TestABranchIsANewExecution(t *testing.T) {
 	s := newStage(t, thinks("hm", says("one")), says("two"), says("three"))
 	a := s.create(`"input":"a"`).object()
@@ -112,8 +113,8 @@ func TestABranchIsANewExecution(t *testing.T) {
 	}
 }
 
-// A create from the head of a busy chain also starts a new execution; the running response is not
-// affected.
+// A create from a response that a running response already continues starts a new execution. The
+// running response completes. A create from a running response is refused.
 func TestABusyChainIsBranched(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	slow := false
@@ -146,7 +147,7 @@ func (s *stage) untilEnd(id string) object {
 	return responseOf(s.t, all[len(all)-1])
 }
 
-// Two concurrent creates from one response never share a response.
+// Eight concurrent creates from one response become eight responses in eight executions.
 func TestTwoAtOnceNeverShareAResponse(t *testing.T) {
 	s := newStage(t, says("one"))
 	a := s.create(`"input":"a"`).object()
@@ -172,8 +173,8 @@ func TestTwoAtOnceNeverShareAResponse(t *testing.T) {
 	}
 }
 
-// A steering message joins the running response: the id that it was assigned is an alias of that
-// response.
+// A user message that arrives while a response runs joins that response. The id that the message
+// got then leads to the running response.
 func TestASteeringInputIsAnAlias(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(calls("I look.", "gone", "{}"), said, open), says("Done."))
@@ -215,8 +216,8 @@ func TestASteeringInputIsAnAlias(t *testing.T) {
 	}
 }
 
-// If an agent produces nothing from its messages, their streams end when it waits for the next
-// message. The stream of its initial input ends, too.
+// An agent may produce nothing from its input and from messages. The streams of these inputs still
+// end, and their responses are completed without output.
 func TestStreamsOfWhatNobodyAnswersEnd(t *testing.T) {
 	s := newStage(t)
 	x, err := s.engine.Start(t.Context(), "default", engine.StartRequest{Kind: "deaf", Input: json.RawMessage("{}")})
@@ -240,8 +241,8 @@ func TestStreamsOfWhatNobodyAnswersEnd(t *testing.T) {
 
 const result = `{"type":"function_call_output","call_id":"%s","output":"%s"}`
 
-// Calls of a client's tools end the response, and the next create sends all their outputs, in any
-// order.
+// Calls of a client's tools end the response. The next create must have exactly one result for each
+// of these calls, in any order.
 func TestClientToolsAreAnsweredByTheNextCreate(t *testing.T) {
 	s := newStage(t, calls("I ask.", "gone", "{}", "ask", `{"n":1}`, "ask", `{"n":2}`), says("Both are 7."))
 	a := s.create(`"input":"a",` + tools).object()
@@ -261,15 +262,15 @@ func TestClientToolsAreAnsweredByTheNextCreate(t *testing.T) {
 	}
 	s.wantPrompt("user: a\nassistant: I ask.(gone)(ask)(ask)\ntool_result: there is no tool \"gone\"; the tools are: []\ntool_result: 8\ntool_result: 7\nuser: and?")
 
-	// The outputs can be sent again from that response, in a branch.
+	// Another create from the same response with the same results becomes a branch.
 	c := s.create(after(a.ID) + `"input":[` + one + `,` + two + `],` + tools).object()
 	if c.text() != "Both are 7." || s.executions() != 2 {
 		t.Errorf("got %s", c.raw)
 	}
 }
 
-// A message that arrives by another interface while calls of a client's tools are open is accepted,
-// and the calls get a result.
+// A user message that arrives through another interface while calls of a client's tools are open is
+// answered. The open calls get a result that says so.
 func TestOpenCallsAreAnsweredWhenTheUserSpeaks(t *testing.T) {
 	s := newStage(t, calls("I ask.", "ask", `{}`), says("Fine."))
 	a := s.create(`"input":"a",` + tools).object()
@@ -372,8 +373,8 @@ func TestInputItemsBecomeMessages(t *testing.T) {
 	s.call("GET", "/v1/responses/"+o.ID+"/input_items?order=x", "").refused(400, "order", "invalid_value")
 }
 
-// A result that a client sends gets the tool name of its call. The call may be from the model, in
-// the same input, or at the start of a branch.
+// The stored result of a client's tool contains the tool's name. This is checked for a call of the
+// model, a call in a branch, and a call in the same input.
 func TestGivenResultsNameTheirTools(t *testing.T) {
 	s := newStage(t, calls("I ask.", "ask", `{}`), says("Fine."), says("Fine."))
 	a := s.create(`"input":"a",` + tools).object()

@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// A create in a conversation that is repeated is stored once. This holds if its server dies before
-// the commit, or between the commit and the response, or if its command runs twice. It applies to
-// the create that starts the execution, and to one that continues it.
+// A create in a conversation fails before or after its commit and is repeated with its key, or its
+// command runs twice. In each case it is stored once. The first and the second create of the
+// conversation are checked.
 func TestACreateInAConversationIsStoredOnce(t *testing.T) {
 	for name, fault := range map[string]storetest.Fault{"before": storetest.FailBefore, "after": storetest.LoseAnswer, "twice": storetest.Twice} {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestACreateInAConversationIsStoredOnce(t *testing.T) {
 	}
 }
 
-// A change of a conversation is stored once, although its command runs twice.
+// The commands that change a conversation run twice; its items are still stored once.
 func TestChangesOfAConversationThatRunTwice(t *testing.T) {
 	f := &storetest.Faults{Store: opentest.Store(t), Plan: func(_ int, c store.Command) storetest.Fault {
 		switch c.Name {

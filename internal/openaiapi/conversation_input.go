@@ -16,7 +16,7 @@ import (
 type pendingItem struct {
 	Messages []perdure.InputMessage `json:"messages"`
 	Entry    uuid.UUID              `json:"entry,omitzero"`
-	// Here and Lost are the fields of a resolvedItem.
+	// Here and Lost have the values of the fields here and lost of the resolvedItem.
 	Here bool `json:"here,omitempty"`
 	Lost bool `json:"lost,omitempty"`
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// The items are listed in pages from either end, each is found by its id, and a create can refer to
-// each.
+// The items of a conversation are listed in pages of any size, in both orders. Each item can be
+// retrieved by its id, and referred to in a create and in another conversation.
 func TestItemsOfAConversation(t *testing.T) {
 	s := newStage(t, says("-"), calls("I look.", "grep", `{"pattern":"a"}`), says("Done."), says("More."))
 	s.asAgent("grep")
@@ -70,8 +70,8 @@ func TestItemsOfAConversation(t *testing.T) {
 	s.wantItems(copied, append(slices.Clone(want.lines), "user: end", "assistant: More.")...)
 }
 
-// A call of a tool that ran at Perdure is one item of the conversation in whichever form it was
-// added. It keeps its id when a response takes it.
+// Items of calls that ran at Perdure can be added to a conversation in every form in which clients
+// send them back. The items stay the same when a response takes them as input.
 func TestCallsOfToolsThatRanHereAreAdded(t *testing.T) {
 	s := newStage(t, calls("I look.", "grep", `{"pattern":"a"}`, "gone", `{}`), says("Done."), says("More."))
 	s.asAgent("grep")
@@ -96,7 +96,8 @@ func TestCallsOfToolsThatRanHereAreAdded(t *testing.T) {
 	}
 }
 
-// A client answers its calls in the create or before it; one answer is used once.
+// A client sends the results of its calls in the next create, or adds them to the conversation
+// before it. A second result of the same call, and a result without a call, are refused.
 func TestCallsInAConversation(t *testing.T) {
 	tool := `"tools":[{"type":"function","name":"f","parameters":{"type":"object"}}],`
 	output := func(call, text string) string {
@@ -125,8 +126,8 @@ func TestCallsInAConversation(t *testing.T) {
 	}
 }
 
-// A pending result whose call is answered by another result is omitted, and does not block later
-// input.
+// A result that was added to a conversation is omitted if a user message has ended its call
+// meanwhile. The next create succeeds.
 func TestAnAnswerThatCameTooLateIsLeftOut(t *testing.T) {
 	s := newStage(t, calls("", "f", `{}`), says("ok"))
 	id := s.conversationOf(`{}`)
@@ -147,8 +148,8 @@ func TestAnAnswerThatCameTooLateIsLeftOut(t *testing.T) {
 	}
 }
 
-// A response that its client did not want stored, or deleted, is not found by its id, but its items
-// remain part of the conversation.
+// A response that was not to be stored, or was deleted, is not found by its id. Its items remain in
+// the conversation, and can be referred to until the conversation is deleted.
 func TestWhatIsNotStoredIsPartOfItsConversation(t *testing.T) {
 	s := newStage(t, says("one"), says("two"))
 	id := s.conversationOf(`{}`)
@@ -166,7 +167,7 @@ func TestWhatIsNotStoredIsPartOfItsConversation(t *testing.T) {
 	s.create(references).refused(400, "input[0].id", "item_not_found")
 }
 
-// counted counts the responses that are read from their logs.
+// counted counts the reads of signals, which are the inputs of responses.
 type counted struct {
 	store.Store
 	mu    sync.Mutex // guards reads
@@ -182,7 +183,8 @@ func (c *counted) Signal(ctx context.Context, execution uuid.UUID, id string) (*
 
 func (c *counted) Unwrap() store.Store { return c.Store }
 
-// A page reads only the responses that it needs, not the whole conversation.
+// A page of four items of a conversation with 30 responses reads the inputs of at most four
+// responses.
 func TestAPageReadsWhatItNeeds(t *testing.T) {
 	c := &counted{Store: opentest.Store(t)}
 	s := newStageOn(t, c)

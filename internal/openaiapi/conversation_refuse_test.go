@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A conversation that is deleted during a response is no longer found anywhere; the response
-// continues.
+// A conversation that is deleted while a response runs is no longer found. The response completes,
+// and its items can still be referred to.
 func TestADeletedConversation(t *testing.T) {
 	said, on := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("slow"), said, on))
@@ -48,7 +48,8 @@ func (s *stage) unknown(org, id, item string) {
 	s.callAs(org, "POST", "/v1/responses", `{"model":"test/m","conversation":"`+id+`","input":"x"}`).refused(404, "conversation", "not_found")
 }
 
-// An org finds neither another org's conversations nor their items.
+// An org finds neither another org's conversation nor its items. A conversation does not list
+// another conversation's items.
 func TestConversationsOfOtherOrgs(t *testing.T) {
 	s := newStage(t, says("one"))
 	s.work("other")
@@ -74,7 +75,7 @@ func TestConversationsOfOtherOrgs(t *testing.T) {
 	}
 }
 
-// A client's request about a conversation is checked, and a refusal changes nothing.
+// Invalid requests about a conversation get 400 with the parameter, and no item is added.
 func TestConversationsThatAreRefused(t *testing.T) {
 	s := newStage(t)
 	id := s.conversationOf(`{"metadata":{"k":"v"}}`)
@@ -126,7 +127,8 @@ func TestConversationsThatAreRefused(t *testing.T) {
 	}
 }
 
-// The number of pending items is bounded, and the next response takes all of them.
+// A conversation has at most 1,000 pending items, which are items that no response has taken as
+// input yet, and at most 8 MiB of them. The next response takes all of them.
 func TestPendingItemsAreBounded(t *testing.T) {
 	s := newStage(t)
 	id := s.conversationOf(`{}`)

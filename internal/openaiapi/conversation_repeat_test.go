@@ -30,7 +30,7 @@ func TestARoundOfAConversationRepeatsNothing(t *testing.T) {
 	s.wantPrompt(strings.Join(append(want, "assistant: Done.", "user: go"), "\n"))
 }
 
-// Input that differs is new.
+// A create that answers a call can also contain a new message.
 func TestAnInputThatAnswersCallsMaySayMore(t *testing.T) {
 	s := newStage(t, calls("", "ask", `{"a":1}`), says("Done."))
 	conversation := `"conversation":"` + s.conversationOf(`{}`) + `",` + tools + `,`

@@ -143,8 +143,8 @@ func conversationOf(t *testing.T, o object) string {
 	return v.Conversation.ID
 }
 
-// A conversation is one execution: each create continues from its head, after the items that were
-// added meanwhile, which keep their ids.
+// The creates in a conversation run in one execution. Items that were added between two creates are
+// input of the second, and keep their ids.
 func TestAConversationIsOneExecution(t *testing.T) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		s := newStageOn(t, open(t, nil), thinks("hm", says("one")), says("two"), says("three"))
@@ -180,8 +180,8 @@ func TestAConversationIsOneExecution(t *testing.T) {
 	})
 }
 
-// Concurrent creates in one conversation either become responses of their own, one after the other,
-// or get a 409, which clients retry.
+// While a response of a conversation runs, another create gets 409. Of concurrent creates that are
+// retried after 409, each becomes one response.
 func TestCreatesAtOnceInAConversation(t *testing.T) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		said, on := make(chan struct{}, 1), make(chan struct{})
@@ -227,8 +227,8 @@ func TestCreatesAtOnceInAConversation(t *testing.T) {
 	})
 }
 
-// If a conversation's execution has ended, the conversation continues in a new execution, from the
-// end of the old one. From then on it belongs to the new execution.
+// After a response of a conversation was cancelled, the conversation continues in a new execution,
+// which begins with the earlier conversation.
 func TestAConversationOutlivesItsExecution(t *testing.T) {
 	said, on := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, says("one"), holds(says("slow"), said, on), says("three"), says("four"))
@@ -258,8 +258,8 @@ func TestAConversationOutlivesItsExecution(t *testing.T) {
 	}
 }
 
-// Executions that retention or a client deletes disappear from the conversation, which remains. If
-// only their logs are pruned, the content that the model reads remains.
+// After a conversation's execution was deleted, or its log pruned, its items are no longer listed.
+// If only the log was pruned, the model still receives the earlier conversation.
 func TestAConversationOfDeletedExecutions(t *testing.T) {
 	for _, what := range []string{"execution", "log"} {
 		t.Run(what, func(t *testing.T) {
@@ -298,9 +298,8 @@ func TestAConversationOfDeletedExecutions(t *testing.T) {
 	}
 }
 
-// A create that was stored but not answered, because its server was killed, returns the same
-// response when it is repeated with its key. This also holds after the conversation has continued,
-// in another execution, or was deleted.
+// A create in a conversation that is repeated with its key returns the first response. This holds
+// after further creates, after the execution has ended, and after the conversation was deleted.
 func TestAConversationsCreateIsRepeated(t *testing.T) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		s := newStageOn(t, open(t, nil), says("one"), says("two"), says("three"))
@@ -338,7 +337,7 @@ func TestAConversationsCreateIsRepeated(t *testing.T) {
 	})
 }
 
-// Two concurrent creates with one key are one.
+// Four concurrent creates with one key are one response.
 func TestOneKeyAtOnceInAConversation(t *testing.T) {
 	s := newStage(t, says("one"), says("two"))
 	id := s.conversationOf(`{}`)
@@ -357,8 +356,8 @@ func TestOneKeyAtOnceInAConversation(t *testing.T) {
 	}
 }
 
-// A create may continue from a response of a conversation by its id. This starts another execution,
-// and the conversation stays unchanged.
+// A create that names a response of a conversation, and not the conversation, runs in another
+// execution. The conversation does not contain it.
 func TestAResponseOfAConversationIsBranched(t *testing.T) {
 	s := newStage(t, says("one"), says("two"), says("three"))
 	id := s.conversationOf(`{}`)

@@ -227,9 +227,9 @@ func (b *beginning) findPrevious(ctx context.Context) (*found, error) {
 	return f, nil
 }
 
-// goOn sends input to the execution that waits at the end of the previous response. Errors:
-// execution_ended; conflict, also if the execution belongs to a conversation, which continues only
-// as such.
+// goOn sends the input to the execution that waits at the end of the previous response. Errors:
+// execution_ended; conflict, also if the execution belongs to a conversation, because only creates
+// in that conversation may continue it.
 func (b *beginning) goOn(ctx context.Context, previous *found, input []perdure.InputMessage) (string, error) {
 	if id := previous.request.Conversation; id != "" {
 		return "", perdure.Errorf(perdure.Conflict, "the execution is that of conversation %s", id)
@@ -290,14 +290,10 @@ func (b *beginning) first(ctx context.Context, execution uuid.UUID) (string, err
 	if err != nil {
 		return "", err
 	}
-	var created perdure.Place
 	if len(page.Items) == 0 || page.Items[0].Seq != 1 {
 		return "", perdure.Errorf(perdure.NotFound, "the beginning of execution %s is no longer kept", execution)
 	}
-	if err := json.Unmarshal(page.Items[0].Data, &created); err != nil {
-		return "", &perdure.Error{Code: perdure.Internal, Message: "an event is not JSON", Err: err}
-	}
-	return created.ResponseID, nil
+	return page.Items[0].Record.Place.ResponseID, nil
 }
 
 // agent is the configuration that answers a create.
@@ -323,14 +319,11 @@ func (a *API) agent(ctx context.Context, org, name string) (agent, error) {
 	if !ok || model == "" {
 		return agent{}, noModel(name)
 	}
-	providers, err := a.providers(ctx, org)
+	known, err := a.hasProvider(ctx, org, provider)
 	if err != nil {
 		return agent{}, err
 	}
-	if !slices.Contains(providers, provider) {
-		if err := a.Engine.HasWorkers(ctx, org); err != nil {
-			return agent{}, err // the providers are not known yet
-		}
+	if !known {
 		return agent{}, noModel(name)
 	}
 	return agent{nil, perdure.ReactInput{Models: []perdure.ModelConfig{{Provider: provider, ModelID: model}}, Tools: []string{}}}, nil
@@ -354,11 +347,24 @@ func (a *API) definition(ctx context.Context, org, name string) (*perdure.Defini
 	return d, err
 }
 
-// providers returns the model providers that the org's workers can call.
-func (a *API) providers(ctx context.Context, org string) ([]string, error) {
+// hasProvider reports whether the org's workers can call the model provider. Error: unavailable, if
+// no worker has registered yet. A worker that registers meanwhile is found: its providers are looked
+// up again after the org is known to have workers.
+func (a *API) hasProvider(ctx context.Context, org, provider string) (bool, error) {
+	if known, err := a.calls(ctx, org, provider); known || err != nil {
+		return known, err
+	}
+	if err := a.Engine.HasWorkers(ctx, org); err != nil {
+		return false, err
+	}
+	return a.calls(ctx, org, provider)
+}
+
+// calls reports whether the provider is one of those that the org's registered workers can call.
+func (a *API) calls(ctx context.Context, org, provider string) (bool, error) {
 	known, err := a.Engine.AgentKind(ctx, org, perdure.ReactKind)
 	if perdure.IsCode(err, perdure.NotFound) {
-		return nil, nil
+		return false, nil
 	}
-	return known.Providers, err
+	return err == nil && slices.Contains(known.Providers, provider), err
 }

@@ -73,6 +73,7 @@ var codes = map[perdure.Code]struct {
 	perdure.ExecutionEnded:       {http.StatusBadRequest, typeInvalid},
 	perdure.IdempotencyKeyReused: {http.StatusBadRequest, typeInvalid},
 	perdure.AlreadyExists:        {http.StatusBadRequest, typeInvalid},
+	perdure.Unsupported:          {http.StatusBadRequest, typeInvalid},
 	perdure.Unauthenticated:      {http.StatusUnauthorized, typeAuth},
 	perdure.PermissionDenied:     {http.StatusForbidden, typePermission},
 	perdure.NotFound:             {http.StatusNotFound, typeInvalid},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	logfold "github.com/perdure/perdure/internal/log/fold"
 )
 
 // Event is an event of a response's stream.
@@ -19,8 +20,8 @@ type Event struct {
 type growing struct {
 	Item
 	index   int
-	message string // id of the message that contains it
-	task    string // the task that creates it
+	message string    // id of the message that contains it
+	task    uuid.UUID // the task that creates it
 	text    strings.Builder
 	closed  bool // its text is complete
 	over    bool // the item is done
@@ -182,36 +183,27 @@ func (f *fold) done(g *growing, text, status string) {
 	f.itemDone(g)
 }
 
-// grow applies a chunk of a block.
-func (f *fold) grow(r record) {
-	var text string
-	if json.Unmarshal(r.Data, &text) != nil && len(r.Data) > 0 {
-		return
-	}
-	g := f.blocks[r.Seq]
-	if g == nil {
+// grow applies a change of a part that is not stored yet.
+func (f *fold) grow(c logfold.Change) {
+	g := f.parts[c.Part]
+	switch {
+	case c.Kind == logfold.PartOpened && c.Part.IsText():
 		kind := itemMessage
-		if r.event == perdure.EventThinking {
+		if c.Part.Type == perdure.PartThinking {
 			kind = itemReasoning
 		}
-		g = f.show(kind, r.MessageID)
-		g.task = r.TaskID
-		f.blocks[r.Seq] = g
-	}
-	f.delta(g, text)
-}
-
-func (f *fold) blockClosed(r record) {
-	g := f.blocks[r.BlockSeq]
-	if g == nil {
-		return
-	}
-	delete(f.blocks, r.BlockSeq)
-	if perdure.BlockReason(r.Reason) == perdure.BlockSuperseded {
+		g = f.show(kind, c.Message.ID)
+		g.task = c.Part.Task
+		f.parts[c.Part] = g
+	case g == nil:
+	case c.Kind == logfold.PartGrew:
+		f.delta(g, c.Text)
+	case c.Kind == logfold.PartClosed:
+		f.close(g, g.text.String())
+	case c.Kind == logfold.PartWithdrawn && !g.closed:
+		// A closed part is withdrawn when its task is retried.
 		f.withdraw(func(other *growing) bool { return other == g })
-		return
 	}
-	f.close(g, g.text.String())
 }
 
 // withdraw withdraws items that were superseded, for example those of a model call that is retried.

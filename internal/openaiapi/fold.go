@@ -2,15 +2,15 @@ package openaiapi
 
 import (
 	"context"
-	"encoding/json"
-	"slices"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	eventlog "github.com/perdure/perdure/internal/log"
+	logfold "github.com/perdure/perdure/internal/log/fold"
 	"github.com/perdure/perdure/internal/response"
 )
 
-// fold builds a response and its events from the records of its execution's log. The same records
+// fold builds a response and its events from the tree of its execution's log. The same records
 // always produce the same events.
 type fold struct {
 	of      response.Identity
@@ -27,11 +27,10 @@ type fold struct {
 	status     string
 	failure    *responseError
 	incomplete string
-	told       *response.Merger // collects usage and finish reasons of the whole response
+	tree       *logfold.Tree // the response's part of the log
 	items      []*growing
-	blocks     map[int64]*growing            // open blocks by seq
-	calls      map[string]*growing           // calls made in this response, by call id
-	order      []string                      // ids of calls in call order
+	parts      map[*logfold.Part]*growing
+	calls      []*growing                    // in call order
 	leaf       *uuid.UUID                    // the last entry of the response
 	makers     map[uuid.UUID]perdure.Content // provider and model by entry
 }
@@ -57,7 +56,7 @@ type source struct {
 
 // newFold creates the fold of the response whose input event is at position first.
 func newFold(of response.Identity, first int64, asked request, from source) *fold {
-	return &fold{of: of, first: first, request: asked, source: from, told: response.NewMerger(of)}
+	return &fold{of: of, first: first, request: asked, source: from, tree: logfold.NewTree(of.Execution)}
 }
 
 // id returns the id of the response.
@@ -81,69 +80,111 @@ func (f *fold) take() []Event {
 	return events
 }
 
-// apply applies a record. Records after the response's end change nothing.
-func (f *fold) apply(ctx context.Context, r record) error {
-	if f.ended() {
-		return nil
+// merged returns the response's stored messages with its finish reason and usage, as far as they are
+// known.
+func (f *fold) merged() response.Response {
+	if r := f.tree.Response(f.id()); r != nil {
+		return r.Merged()
 	}
-	if r.event == "" {
-		if g := f.blocks[r.Seq]; g != nil {
+	return response.Response{}
+}
+
+// apply applies an item of the log. Items after the response's end change nothing.
+func (f *fold) apply(ctx context.Context, i eventlog.Item) error {
+	switch {
+	case f.ended():
+		return nil
+	case i.Event == "":
+		if g := f.parts[f.tree.Part(i.Seq)]; g != nil {
 			f.delta(g, "") // keeps the event numbers stable
 		}
 		return nil
-	}
-	if f.status == "" {
-		if r.pos == f.first {
-			f.begin(r)
+	case i.Record == nil:
+		return nil
+	case f.status == "":
+		if i.Cursor.Pos == f.first {
+			f.begin(i.Record)
 		}
 		return nil
+	case i.Event.Ends():
+		return f.executionEnded(i.Record)
 	}
-	if r.event.Ends() {
-		f.executionEnded(r)
-		return nil
-	}
+	waits, err := waitsForInput(i.Record)
 	switch {
-	case r.waitsForInput():
+	case err != nil:
+		return err
+	case waits:
 		// An agent that waits without an end event has ended the response, or produced nothing from
 		// the input. It would not wait with an unread message.
-		f.finish(r, statusCompleted)
+		f.finish(i.Record, statusCompleted)
 		return nil
-	case r.ResponseID == f.id():
-		return f.own(ctx, r)
-	case r.event == perdure.EventEntry && f.steers && !f.begun():
+	case i.Record.Place.ResponseID == f.id():
+		return f.own(ctx, i)
+	case i.Event == perdure.EventEntry && f.steers && !f.begun():
 		return f.join(ctx)
 	}
 	return nil
 }
 
-// join sets into if the input was taken as part of another response.
+// waitsForInput reports whether the record is a wait that ends a response.
+func waitsForInput(r *perdure.Record) (bool, error) {
+	if r.Type != perdure.EventWaiting {
+		return false, nil
+	}
+	w, err := logfold.WaitingOf(r)
+	return w.Reason == "signal" && w.Wait != nil && w.Wait.TakesSignal(perdure.UserMessage), err
+}
+
+// join sets into to the response that the input was taken into, if it is another one.
 func (f *fold) join(ctx context.Context) (err error) {
 	f.into, err = f.joined(ctx)
 	return err
 }
 
 // own applies a record of the response.
-func (f *fold) own(ctx context.Context, r record) error {
-	switch r.event {
-	case perdure.EventToken, perdure.EventThinking:
-		f.grow(r)
-	case perdure.EventBlockClosed:
-		f.blockClosed(r)
+func (f *fold) own(ctx context.Context, i eventlog.Item) error {
+	if i.Event == perdure.EventTerminal {
+		return nil // this API does not show it, so it is not stored here
+	}
+	e := logfold.Event{Record: i.Record, Entry: i.Entry}
+	if e.Entry != nil {
+		var err error
+		if e.Entry, err = f.whole(ctx, e.Entry); err != nil {
+			return err
+		}
+	}
+	changes, err := f.tree.Apply(e)
+	if err != nil {
+		return err
+	}
+	switch i.Event {
+	case perdure.EventToken, perdure.EventThinking, perdure.EventBlockClosed:
+		for _, c := range changes {
+			f.grow(c)
+		}
 	case perdure.EventTaskRetrying, perdure.EventTaskInterrupted:
-		f.withdraw(func(g *growing) bool { return g.task == r.TaskID })
+		f.withdraw(func(g *growing) bool { return i.Record.TaskID != nil && g.task == *i.Record.TaskID })
 	case perdure.EventEntry:
-		return f.entryAppended(ctx, r)
+		f.entryAppended(e, changes)
 	case perdure.EventData:
-		if e, ok := r.end(); ok {
-			f.responseEnded(r, e)
+		if p := logfold.PayloadOf(i.Record); p.Type == logfold.ResponseEnd {
+			f.responseEnded(i.Record, p)
 		}
 	}
 	return nil
 }
 
-func (f *fold) begin(r record) {
+// whole returns an entry of the agent with its content, which a large entry's event leaves out.
+func (f *fold) whole(ctx context.Context, e *perdure.Entry) (*perdure.Entry, error) {
+	if e.ContentBytes == 0 || e.Type == perdure.EntryLLMCall || e.Role != perdure.RoleAssistant && e.Role != perdure.RoleToolResult {
+		return e, nil
+	}
+	return f.entry(ctx, e.ID)
+}
+
+func (f *fold) begin(r *perdure.Record) {
 	f.created, f.status = r.CreatedAt, statusInProgress
-	f.blocks, f.calls, f.makers = map[int64]*growing{}, map[string]*growing{}, map[uuid.UUID]perdure.Content{}
+	f.parts, f.makers = map[*logfold.Part]*growing{}, map[uuid.UUID]perdure.Content{}
 	if f.request.Background {
 		f.status = statusQueued
 	}
@@ -154,30 +195,24 @@ func (f *fold) begin(r record) {
 }
 
 // entryAppended applies an entry: the input, an answer of the model, or the result of a tool.
-func (f *fold) entryAppended(ctx context.Context, r record) error {
-	if r.EntryType == perdure.EntryLLMCall {
-		return nil
+func (f *fold) entryAppended(e logfold.Event, changes []logfold.Change) {
+	if e.Entry.Type == perdure.EntryLLMCall {
+		return
 	}
 	if !f.begun() {
 		f.status = statusInProgress
 		f.emitResponse("response.in_progress")
 	}
-	id := r.EntryID
+	id := e.Entry.ID
 	f.leaf = &id
-	if r.Role != perdure.RoleAssistant && r.Role != perdure.RoleToolResult {
-		return nil
+	switch e.Entry.Role {
+	case perdure.RoleToolResult:
+		f.answeredCalls(changes)
+	case perdure.RoleAssistant:
+		if len(changes) > 0 && f.said(changes[0].Message.Content) {
+			f.answered(e, changes)
+		}
 	}
-	content, err := f.contentOf(ctx, r)
-	if err != nil {
-		return err
-	}
-	switch {
-	case r.Role == perdure.RoleToolResult:
-		f.answeredCalls(content)
-	case f.said(content):
-		f.answered(r, content)
-	}
-	return nil
 }
 
 // said reports whether an assistant message was produced by the agent, and is not input from a
@@ -187,51 +222,34 @@ func (f *fold) said(c perdure.Content) bool {
 	return !f.takesMessages || c.StopReason != "" || c.Usage != nil
 }
 
-func (f *fold) contentOf(ctx context.Context, r record) (perdure.Content, error) {
-	var c perdure.Content
-	raw := r.Content
-	if r.ContentBytes > 0 {
-		e, err := f.entry(ctx, r.EntryID)
-		if err != nil {
-			return c, err
-		}
-		raw = e.Content
-	}
-	if len(raw) == 0 || raw[0] != '{' {
-		return c, nil // the execution's worker stores it
-	}
-	if err := json.Unmarshal(raw, &c); err != nil {
-		return c, &perdure.Error{Code: perdure.Internal, Message: "entry " + r.EntryID.String() + " does not decode", Err: err}
-	}
-	return c, nil
-}
-
 // answered applies an answer of the model. Items that were shown while they grew are done, and the
 // rest is shown at once.
-func (f *fold) answered(r record, c perdure.Content) {
-	f.told.Add(response.Update{ResponseID: f.id(), FinishReason: c.StopReason, Usage: c.Usage})
-	f.makers[r.EntryID] = perdure.Content{Provider: c.Provider, Model: c.Model}
-	blocks := f.sealedBlocks(r, c)
+func (f *fold) answered(e logfold.Event, changes []logfold.Change) {
+	c, message := changes[0].Message.Content, e.Record.Place.MessageID
+	f.makers[e.Entry.ID] = perdure.Content{Provider: c.Provider, Model: c.Model}
+	blocks := f.sealedBlocks(e.Entry.ID, c)
 	if blocks.extra != "" {
-		f.reasoningBlock(r, blocks.extra)
+		f.reasoningBlock(e, blocks.extra)
 	}
-	shown := slices.DeleteFunc(slices.Clone(f.items), func(g *growing) bool { return g.over || !g.isText() || g.message != r.MessageID })
 	last := lastText(c)
-	for i, p := range c.Parts {
+	for _, change := range changes {
+		if change.Kind != logfold.PartSettled {
+			continue
+		}
 		status := statusCompleted
-		if i == last {
+		if change.Index == last {
 			status = statusIncomplete
 		}
-		switch {
-		case p.Type == perdure.PartText && p.Text != "":
-			f.complete(&shown, itemMessage, r, p, status, "")
-		case p.Type == perdure.PartThinking && p.Thinking != "":
-			f.complete(&shown, itemReasoning, r, p, status, blocks.of[i])
-		case p.Type == perdure.PartToolCall:
-			f.called(r, p)
+		switch change.Part.Type {
+		case perdure.PartText:
+			f.complete(e, change.Part, itemMessage, status, "")
+		case perdure.PartThinking:
+			f.complete(e, change.Part, itemReasoning, status, blocks.of[change.Index])
+		case perdure.PartToolCall:
+			f.called(e, change.Part)
 		}
 	}
-	f.withdraw(func(g *growing) bool { return slices.Contains(shown, g) })
+	f.withdraw(func(g *growing) bool { return g.isText() && g.message == message })
 }
 
 // lastText returns the index of the part in which an answer was cut off; -1 if the answer is
@@ -247,21 +265,15 @@ func lastText(c perdure.Content) int {
 	return last
 }
 
-// complete finishes the first shown item of a kind, or shows a new one.
-func (f *fold) complete(shown *[]*growing, kind string, r record, p perdure.Part, status, encrypted string) {
-	text := p.Text
-	if kind == itemReasoning {
-		text = p.Thinking
-	}
-	var g *growing
-	if i := slices.IndexFunc(*shown, func(g *growing) bool { return g.Type == kind }); i >= 0 {
-		g = (*shown)[i]
-		*shown = slices.Delete(*shown, i, i+1)
-	} else {
-		g = f.show(kind, r.MessageID)
+// complete finishes the item of a stored part, or shows a new one if the part did not grow.
+func (f *fold) complete(e logfold.Event, p *logfold.Part, kind, status, encrypted string) {
+	text := p.Text()
+	g := f.parts[p]
+	if g == nil || g.over {
+		g = f.show(kind, e.Record.Place.MessageID)
 		f.delta(g, text)
 	}
-	g.entry, g.part, g.Encrypted = r.EntryID, p, encrypted
+	g.entry, g.part, g.Encrypted = e.Entry.ID, p.Stored, encrypted
 	f.done(g, text, status)
 }
 
@@ -274,9 +286,8 @@ var stops = map[perdure.StopReason]struct{ status, why string }{
 	perdure.StopCancelled: {statusCancelled, ""},
 }
 
-func (f *fold) responseEnded(r record, e end) {
-	f.told.Add(response.Update{ResponseID: f.id(), FinishReason: e.StopReason})
-	stop, other := stops[f.told.Response().FinishReason]
+func (f *fold) responseEnded(r *perdure.Record, e logfold.Payload) {
+	stop, other := stops[f.merged().FinishReason]
 	if !other {
 		stop.status = statusCompleted
 	}
@@ -287,12 +298,16 @@ func (f *fold) responseEnded(r record, e end) {
 	f.finish(r, stop.status)
 }
 
-func (f *fold) executionEnded(r record) {
-	switch r.event {
+func (f *fold) executionEnded(r *perdure.Record) error {
+	switch r.Type {
 	case perdure.EventFailed:
-		f.failure = &responseError{Code: typeServer, Message: r.Error}
-		if r.Code != "" {
-			f.failure.Code = r.Code
+		why, err := logfold.FailureOf(r)
+		if err != nil {
+			return err
+		}
+		f.failure = &responseError{Code: typeServer, Message: why.Error}
+		if why.Code != "" {
+			f.failure.Code = why.Code
 		}
 		f.finish(r, statusFailed)
 	case perdure.EventCancelled:
@@ -300,6 +315,7 @@ func (f *fold) executionEnded(r record) {
 	default:
 		f.finish(r, statusCompleted)
 	}
+	return nil
 }
 
 // terminal maps statuses to the events that end a response. OpenAI publishes no event for a
@@ -310,7 +326,7 @@ var terminal = map[string]string{
 }
 
 // finish ends the response. Growing items keep the text that they have.
-func (f *fold) finish(r record, status string) {
+func (f *fold) finish(r *perdure.Record, status string) {
 	for _, g := range f.items {
 		switch {
 		case g.over:
@@ -344,7 +360,7 @@ func (f *fold) object() Response {
 	for i, g := range f.items {
 		o.Output[i] = g.Item
 	}
-	if usage := f.told.Response().Usage; usage != nil {
+	if usage := f.merged().Usage; usage != nil {
 		o.Usage = usageOf(*usage)
 	}
 	return o

@@ -65,7 +65,7 @@ func (h *history) add(i resolvedItem) {
 	}
 }
 
-// clients reports whether the item is the client's, not the agent's.
+// clients reports whether the item comes from the client and not from the agent.
 func (i resolvedItem) clients() bool {
 	return len(i.messages) > 0 && i.messages[0].Role != perdure.RoleAssistant
 }

@@ -21,8 +21,8 @@ type chatter struct {
 	history []map[string]any
 }
 
-// says adds messages and sends creates with the whole history. It stores the answers and the
-// results of its own tools until there are no more calls.
+// says appends a message of the user and sends creates with the whole history. It appends the
+// output, and results of the client's calls, until a response has no such calls.
 func (c *chatter) says(text string) object {
 	c.s.t.Helper()
 	c.history = append(c.history, map[string]any{"role": "user", "content": text})
@@ -86,7 +86,8 @@ func without(i map[string]any, names ...string) []map[string]any {
 	return []map[string]any{i}
 }
 
-// busyTurns returns answers with everything that a turn can contain.
+// busyTurns returns the answers of n turns with reasoning, text, calls of the client's tools and
+// calls of tools that run at Perdure.
 func busyTurns(n int) []answer {
 	var all []answer
 	for range n {
@@ -98,8 +99,8 @@ func busyTurns(n int) []answer {
 	return all
 }
 
-// A client that sends its whole history with each create continues the execution with that history.
-// The cost of a turn does not grow with the conversation.
+// A client that sends its whole history with each create stays in one execution, in whichever form
+// it stores the items. Each turn adds the same number of messages.
 func TestAWholeHistoryGoesOnInPlace(t *testing.T) {
 	for name, keeps := range keeping {
 		for _, store := range []string{"true", "false"} {
@@ -138,7 +139,8 @@ func TestAWholeHistoryGoesOnInPlace(t *testing.T) {
 	}
 }
 
-// A call without an id, in a history that no execution has, gets the result that the client sends.
+// A call that ran at Perdure and comes back without an id gets the result that the client sends, or
+// else a text that says the result is unknown.
 func TestACallWithoutAnID(t *testing.T) {
 	s := newStage(t, says("On."), says("On."))
 	for output, want := range map[string]string{
@@ -182,8 +184,8 @@ func roles(messages []perdure.Message) []string {
 	return lines
 }
 
-// A create from a response in the middle of a chain that repeats the later messages continues at
-// the chain's end.
+// A create names an earlier response and repeats the messages after it. It continues the same
+// execution, and no message is stored twice.
 func TestWhatIsRepeatedSinceAResponseGoesOnInPlace(t *testing.T) {
 	s := newStage(t, says("Hello."), thinks("hm", calls("I look.", "grep", `{"pattern":"a"}`)), calls("I ask.", "ask", `{"a":1}`), says("Done."))
 	s.asAgent("grep")
@@ -214,7 +216,9 @@ func TestWhatIsRepeatedSinceAResponseGoesOnInPlace(t *testing.T) {
 	}
 }
 
-// If a history matches no idle execution, a new execution begins with it.
+// A create with a whole history starts a new execution if the history, the user, the model or the
+// org differs. It also does if the response was deleted or already continued, or if the create has
+// an idempotency key.
 func TestAnotherHistoryIsAnotherRun(t *testing.T) {
 	greet := `{"role":"user","content":"hi"},{"role":"assistant","content":"Hello."}`
 	ask := func(input string) string { return `"input":[` + input + `,{"role":"user","content":"more"}]` }
@@ -312,7 +316,7 @@ func (s *stage) executionOf(id string) uuid.UUID {
 	return row.Execution
 }
 
-// Two concurrent creates with one history become two executions, and both are answered.
+// Four concurrent creates with the same history become four executions, and each is answered.
 func TestTwoAtOnceWithOneHistory(t *testing.T) {
 	s := newStage(t, says("Hello."), says("On."))
 	s.create(`"input":"hi"`).object()

@@ -21,6 +21,15 @@ import (
 	"github.com/perdure/perdure/llm/openairesponses"
 )
 
+// The parameters are tested with every known provider that has an API.
+func TestRemotesAreTheKnownProviders(t *testing.T) {
+	for _, p := range llm.KnownProviders() {
+		if _, ok := remotes[p.Name]; !ok && p.Name != "scripted" {
+			t.Errorf("remotes does not contain %s", p.Name)
+		}
+	}
+}
+
 // remotes are the provider protocols that a create's parameters are sent with.
 var remotes = map[string]llmtest.Remote{
 	"anthropic": {

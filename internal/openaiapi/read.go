@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/eventlog"
+	eventlog "github.com/perdure/perdure/internal/log"
 	"github.com/perdure/perdure/internal/response"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -136,12 +136,8 @@ func (a *API) current(ctx context.Context, f *fold) error {
 
 // take1 applies one item of the log.
 func (f *fold) take1(ctx context.Context, item eventlog.Item) error {
-	r, err := recordOf(item)
-	if err != nil {
-		return err
-	}
 	before := f.ended()
-	if err := f.apply(ctx, r); err != nil {
+	if err := f.apply(ctx, item); err != nil {
 		return err
 	}
 	if f.ended() && !before {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	logfold "github.com/perdure/perdure/internal/log/fold"
 	"github.com/perdure/perdure/internal/sealed"
 )
 
@@ -56,12 +57,12 @@ type sealedBlocks struct {
 }
 
 // sealedBlocks seals the parts of an answer that a provider signed or encrypted.
-func (f *fold) sealedBlocks(r record, c perdure.Content) sealedBlocks {
+func (f *fold) sealedBlocks(entry uuid.UUID, c perdure.Content) sealedBlocks {
 	if f.seal == nil || c.Provider == "" {
 		return sealedBlocks{}
 	}
 	b := sealedBlocks{of: map[int]string{}}
-	empty := reasoningBlock{Answer: r.EntryID, Provider: c.Provider, Model: c.Model}
+	empty := reasoningBlock{Answer: entry, Provider: c.Provider, Model: c.Model}
 	rest, first, at := empty, -1, 0
 	own := map[int]placedPart{}
 	for i, p := range c.Parts {
@@ -116,8 +117,8 @@ func (f *fold) sealBlock(b reasoningBlock) string {
 }
 
 // reasoningBlock shows a block without a reasoning text.
-func (f *fold) reasoningBlock(r record, encrypted string) {
-	g := f.add(Item{Type: itemReasoning, Status: statusInProgress}, r.MessageID)
-	g.entry, g.closed, g.Encrypted, g.Status = r.EntryID, true, encrypted, statusCompleted
+func (f *fold) reasoningBlock(e logfold.Event, encrypted string) {
+	g := f.add(Item{Type: itemReasoning, Status: statusInProgress}, e.Record.Place.MessageID)
+	g.entry, g.closed, g.Encrypted, g.Status = e.Entry.ID, true, encrypted, statusCompleted
 	f.itemDone(g)
 }

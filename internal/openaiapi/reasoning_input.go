@@ -89,7 +89,7 @@ func answersOf(parts []perdure.Part) []givenAnswer {
 	return all
 }
 
-// message inserts the parts of the blocks at their original places.
+// message returns the answer as a message, with the parts of its blocks at their original places.
 func (a givenAnswer) message() perdure.InputMessage {
 	m := perdure.InputMessage{Role: perdure.RoleAssistant, Parts: slices.Clone(a.others)}
 	var placed []placedPart

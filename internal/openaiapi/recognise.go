@@ -17,7 +17,8 @@ const (
 	maxAlike = 4
 )
 
-// prefix is a prefix of the input that may be the conversation of an execution: the first items.
+// prefix is the beginning of an input, in whole items, that may equal the conversation of an
+// execution.
 type prefix struct {
 	items   int
 	history store.History

@@ -11,9 +11,9 @@ import (
 // from its log.
 const maxReferred = 1_000
 
-// resolve converts the input's items to messages. An item that refers to a stored response is
-// replaced by its original content, including parts that clients never see: signatures and whole
-// tool results.
+// resolve converts the input's items to messages. It replaces an item that refers to a stored
+// response by the item's stored content. That content includes parts that clients never see:
+// signatures and whole tool results.
 func (a *API) resolve(ctx context.Context, org string, r *request) (err error) {
 	r.resolved, err = a.resolveItems(ctx, org, r.items)
 	r.input = join(r.resolved)

@@ -41,7 +41,7 @@ type request struct {
 	Background         bool              `json:"background,omitempty"`
 	PreviousResponseID string            `json:"previous_response_id,omitempty"`
 
-	// History is the conversation that the client knows, up to the end of the input.
+	// History is the hash of the conversation that the client knows, up to the end of the input.
 	History *keptHistory `json:"history,omitempty"`
 
 	inConversation
@@ -49,16 +49,17 @@ type request struct {
 	Stream     bool                   `json:"-"`
 	items      []readItem             // items of the input
 	resolved   []resolvedItem         // the items with their references resolved
-	input      []perdure.InputMessage // the input as messages, in the given order of results
+	input      []perdure.InputMessage // the input as messages; results of tools are in the order in which the client sent them
 	toolChoice toolChoice
 
-	// Only of a create over a WebSocket:
+	// The fields below are set only in a create over a WebSocket.
 	warmUp bool    // the input is only stored for the next create
 	from   *origin // replaces PreviousResponseID
 }
 
-// origin is the response that a create continues from; "" for none. A local response is not stored,
-// and belongs to the connection of the create.
+// origin identifies the response that a create continues from by its id; "" means that the create
+// continues from none. If local is set, the response is not stored, and only creates over the same
+// WebSocket can continue from it.
 type origin struct {
 	id    string
 	local bool

@@ -49,7 +49,7 @@ func TestReaderOfAResponseThatNeverReadsIsCutOff(t *testing.T) {
 var responseID = regexp.MustCompile(`resp_[A-Za-z0-9]+`)
 
 // A reader over the limit gets an error, and starts nothing.
-func TestReadersAreLetIn(t *testing.T) {
+func TestReaderOverTheLimitIsRefused(t *testing.T) {
 	s := newStageWith(t, func(c *openaiapi.Config) {
 		c.Read = func(*http.Request) (func(), *openaiapi.Error) {
 			return nil, openaiapi.ErrorOf(perdure.RateLimited, 0, "no room")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/perdure/perdure/internal/face/front"
 )
 
 const (
@@ -24,8 +25,8 @@ const (
 
 // Causes of a WebSocket's end, as the cause of its context.
 var (
-	ErrStopping = errors.New("the server is stopping")
-	ErrKeyOver  = errors.New("the key is revoked, its org is disabled, or the session has ended")
+	ErrStopping = front.ErrStopping
+	ErrKeyOver  = front.ErrKeyOver
 )
 
 var (

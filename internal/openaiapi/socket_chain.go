@@ -39,8 +39,8 @@ func (n *chain) continues(c *creation) error {
 	return nil
 }
 
-// ended updates the chain after a response. After a failed response, the response that it continued
-// from is forgotten.
+// ended updates the chain after a response. After a failed response, the chain forgets the response
+// that the failed one continued.
 func (n *chain) ended(c creation, f *fold) {
 	switch {
 	case f.status == statusFailed:
@@ -57,8 +57,8 @@ func (n *chain) failed(previous string) {
 	}
 }
 
-// warm checks a create whose input is stored for the next one. It sends a response without output
-// that only this connection knows.
+// warm checks a create whose input is kept for the next one, and sends a response without output.
+// Only this connection knows the response.
 func (k *socket) warm(ctx context.Context, c creation) error {
 	part, done := fair.Part(ctx)
 	_, err := k.prepare(part, k.org, c.request, idempotency{})

@@ -31,8 +31,8 @@ func TestSocketContinuation(t *testing.T) {
 	}
 }
 
-// A chain that is not stored exists only in its connection. Other connections, also of another org,
-// and REST do not find it. They can start another chain.
+// A response that is not stored can be continued only over its connection. Other connections, a
+// connection of another org, and REST get previous_response_not_found.
 func TestSocketReconnectStoreFalseRecovery(t *testing.T) {
 	s := newStage(t, says("OK."))
 	s.work("other")
@@ -75,8 +75,8 @@ func TestSocketRemembersTheNewest(t *testing.T) {
 	k.create(notStored + after(b.ID) + `"input":"c"`)
 }
 
-// A continuation that fails ends the chain: the response is no longer found. The connection
-// continues.
+// After a create that continues a response and fails, that response can no longer be continued. The
+// connection stays usable.
 func TestSocketFailedContinuationEndsTheChain(t *testing.T) {
 	for name, c := range map[string]struct {
 		frame string
@@ -128,7 +128,8 @@ func TestSocketOtherFailuresLeaveTheChain(t *testing.T) {
 	k.create(notStored + after(a.ID) + `"input":"b"`)
 }
 
-// Stored responses can be continued from anywhere, also after a continuation that failed.
+// Stored responses can be continued over any connection and over REST, also after a failed
+// continuation.
 func TestSocketStoredChains(t *testing.T) {
 	s := newStage(t, says("one"), says("two"), says("three"), says("four"))
 	k, other := s.dial(), s.dial()
@@ -146,7 +147,8 @@ func TestSocketStoredChains(t *testing.T) {
 	}
 }
 
-// A warm-up calls no model. The create that continues it begins with its input.
+// A warm-up, which is a create with generate false, calls no model. A create that continues the
+// warm-up begins with the warm-up's input.
 func TestSocketWarmUp(t *testing.T) {
 	s := newStage(t, says("one"), says("two"))
 	k := s.dial()
@@ -175,7 +177,8 @@ func TestSocketWarmUp(t *testing.T) {
 	}
 }
 
-// A warm-up is checked like a create, and exists only in its connection.
+// Invalid warm-ups are refused, and the error names the parameter. A warm-up can be continued only
+// over its connection.
 func TestSocketWarmUpsAreChecked(t *testing.T) {
 	s := newStage(t)
 	k, other := s.dial(), s.dial()

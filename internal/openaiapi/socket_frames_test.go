@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/openaiapi"
 )
 
-// An invalid frame gets an error that says what to do, and the connection continues.
+// Each invalid frame gets an error with status 400, and the connection stays usable.
 func TestSocketBadFrames(t *testing.T) {
 	s := newStage(t, says("Hello"))
 	k := s.dial()
@@ -62,8 +62,7 @@ func TestSocketBadFrames(t *testing.T) {
 	}
 }
 
-// The limit of a frame is 8 MiB, like that of a body. A larger frame is refused, and an absurdly
-// large one ends the connection.
+// A frame of 8 MiB is accepted, and a larger one gets 413. A frame over 64 MiB ends the connection.
 func TestSocketFramesHaveABound(t *testing.T) {
 	s := newStage(t, says("Hello"))
 	k := s.dial()
@@ -86,7 +85,7 @@ func TestSocketFramesHaveABound(t *testing.T) {
 	}
 }
 
-// A frame that arrives too slowly is refused, and the connection is closed.
+// A frame that does not arrive completely within the timeout ends the connection.
 func TestSocketFramesThatTrickle(t *testing.T) {
 	s := newStageWith(t, func(c *openaiapi.Config) { c.FrameTimeout = 50 * time.Millisecond })
 	k := s.dial()

@@ -44,8 +44,7 @@ func TestSocketSequentialResponses(t *testing.T) {
 	}
 }
 
-// Creates and errors wait for the running response: an error is never among the frames of another
-// response.
+// An invalid frame and a create that arrive while a response runs are answered after it, in order.
 func TestSocketAnswersInTurn(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("slow"), said, open))
@@ -64,7 +63,7 @@ func TestSocketAnswersInTurn(t *testing.T) {
 	}
 }
 
-// A client that sends more frames than may wait is disconnected. The running response continues.
+// A client that sends 17 frames while a response runs is disconnected. The response completes.
 func TestSocketFlooded(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("slow"), said, open))
@@ -82,7 +81,8 @@ func TestSocketFlooded(t *testing.T) {
 	}
 }
 
-// Waiting frames have a limit of 8 MiB together. A frame over the limit is refused in order.
+// Frames that wait for a running response have at most 8 MiB together. A frame over the limit is
+// refused after the frames before it were answered, and the connection stays usable.
 func TestSocketFramesThatWaitHaveABound(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("slow"), said, open))
@@ -100,8 +100,8 @@ func TestSocketFramesThatWaitHaveABound(t *testing.T) {
 	k.create(`"input":"b"`)
 }
 
-// A broken connection stops no response: the client reads the rest after the number of the last
-// frame.
+// After the connection breaks during a response, the client reads the remaining events with
+// starting_after.
 func TestSocketCutInTheMiddle(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("one ", "two"), said, open))
@@ -119,9 +119,9 @@ func TestSocketCutInTheMiddle(t *testing.T) {
 	s.sameFromEveryEvent(id, got)
 }
 
-// After 60 minutes the client of a connection is told to reconnect, also while a response runs,
-// which continues.
-func TestSocketHasItsTime(t *testing.T) {
+// After 60 minutes, a connection gets an error that tells the client to reconnect, and is closed. A
+// running response completes.
+func TestSocketEndsAfterAnHour(t *testing.T) {
 	clock := make(chan time.Time)
 	var asked time.Duration
 	said, open := make(chan struct{}, 1), make(chan struct{})
@@ -157,7 +157,7 @@ func TestSocketHasItsTime(t *testing.T) {
 	}
 }
 
-// A stopping server closes the socket with a reason, also while a response runs.
+// A stopping server closes an idle connection, and one with a running response, with code 1001.
 func TestSocketOfAServerThatStops(t *testing.T) {
 	stop := make(chan struct{})
 	said, open := make(chan struct{}, 1), make(chan struct{})
@@ -171,7 +171,7 @@ func TestSocketOfAServerThatStops(t *testing.T) {
 	busy.closed(websocket.StatusGoingAway)
 }
 
-// A client that takes nothing is disconnected, and the response ends without it.
+// A client that does not read is disconnected, and its response completes.
 func TestSocketOfAClientThatNeverReads(t *testing.T) {
 	text := strings.Repeat("a word, ", 1<<19)
 	left := make(chan struct{})
@@ -200,8 +200,7 @@ func TestSocketNeedsAnUpgrade(t *testing.T) {
 	s.call("GET", "/v1/responses", "").refused(426, "", "websocket_upgrade_required")
 }
 
-// A create that panics ends its connection: the client does not wait, and all resources of the
-// connection are released.
+// A panic during a create ends the connection.
 func TestASocketEndsWithAPanic(t *testing.T) {
 	s := newStageWith(t, func(c *openaiapi.Config) {
 		c.Admit = func(r *http.Request) (openaiapi.Admission, *openaiapi.Error) {

@@ -20,7 +20,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/internal/engine"
-	"github.com/perdure/perdure/internal/eventlog"
+	eventlog "github.com/perdure/perdure/internal/log"
 	"github.com/perdure/perdure/internal/openaiapi"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/opentest"

@@ -27,7 +27,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, f *fold, after int6
 	}
 }
 
-// read admits a caller that reads a response until its end.
+// read registers a reader of a response, and returns the function that ends the registration.
 func (a *API) read(r *http.Request) (leave func(), err error) {
 	if a.Read == nil {
 		return func() {}, nil

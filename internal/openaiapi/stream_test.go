@@ -116,7 +116,7 @@ func TestCancelledStreamsAreReadAgain(t *testing.T) {
 
 // A retried model call leaves its earlier output as an incomplete, empty item, so that no index
 // changes. Event numbers stay the same, although the log keeps none of the chunks.
-func TestWhatARetryWithdrawsIsEmpty(t *testing.T) {
+func TestRetriedOutputBecomesAnEmptyItem(t *testing.T) {
 	failed, seen := false, make(chan struct{})
 	s := newStage(t, func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		if failed {

@@ -1,6 +1,6 @@
-// Package ops serves the port for operators of a process: its metrics, its liveness and readiness,
-// and its profiles. The port requires no key. It is separate from the API port, so that only a
-// private network can reach it.
+// Package ops serves the port for operators of a process: metrics, liveness, readiness and
+// profiles. Only profiles require a token. The port is separate from the API port, so that it can
+// be restricted to a private network.
 package ops
 
 import (
@@ -25,8 +25,8 @@ type Config struct {
 	Gatherer prometheus.Gatherer
 	Health   health.Check
 	Logger   *slog.Logger
-	// Token is the token that requests for profiles must carry, see [OpenToken]. If it is "",
-	// profiles are refused.
+	// Token is the token that requests for profiles must contain, see [OpenToken]. If it is "", all
+	// requests for profiles are refused.
 	Token string
 }
 
@@ -71,12 +71,12 @@ func Handler(c Config) http.Handler {
 	return mux
 }
 
-// profile protects a profile: the client must be on this machine and have the token. The token is
-// necessary because tools that agents run are on this machine, too.
+// profile protects a profile: the client must be on this machine and must have the token. The token
+// is necessary because tools of agents run on this machine, too.
 func profile(token string, h http.HandlerFunc) http.Handler { return here(withToken(token, h)) }
 
-// here accepts requests only from this machine and not from web pages, because a profile contains
-// parts of the memory. The check of the Host header prevents DNS rebinding.
+// here refuses requests from other machines and from web pages, because a profile contains parts of
+// the memory. The check of the Host header prevents DNS rebinding.
 func here(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !loopback(r.RemoteAddr) || !loopback(r.Host) || r.Header.Get("Origin") != "" {
@@ -96,7 +96,7 @@ func loopback(addr string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Serve serves the listener until ctx ends, and closes it.
+// Serve serves requests on the listener until ctx ends. It closes the listener.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, logger *slog.Logger) error {
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
@@ -109,7 +109,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, logger *slog.Log
 		return err
 	case <-ctx.Done():
 	}
-	_ = server.Close() // operators can repeat their requests
+	_ = server.Close() // operators can repeat requests that were interrupted
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

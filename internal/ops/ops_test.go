@@ -11,8 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/health"
 )
 
-// TestProfilesStayOnTheMachine checks that profiles are refused to other machines, to names that
-// resolve to this machine, and to web pages.
+// TestProfilesStayOnTheMachine checks that profiles are refused to other machines, to web pages,
+// and if the Host header is not an address of this machine. Metrics and health checks are not
+// refused.
 func TestProfilesStayOnTheMachine(t *testing.T) {
 	h := Handler(Config{
 		Gatherer: NewRegistry("test"), Logger: slog.New(slog.DiscardHandler),
@@ -49,8 +50,9 @@ func TestProfilesStayOnTheMachine(t *testing.T) {
 	}
 }
 
-// TestProfilesNeedTheToken checks that a client on this machine also needs the token, because
-// commands of tools run on this machine, too.
+// TestProfilesNeedTheToken checks that a request from this machine for a profile needs the token,
+// and that metrics do not. The token file is readable by its owner only, and the token stays the
+// same.
 func TestProfilesNeedTheToken(t *testing.T) {
 	data := t.TempDir()
 	token, err := OpenToken(data)

@@ -14,11 +14,11 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// TokenFile returns the path of the token file for profiles of the process with this data
-// directory. Tools cannot read the data directory.
+// TokenFile returns the path of the file with the token for profiles. It is in the data directory,
+// which tools cannot read.
 func TokenFile(data string) string { return filepath.Join(data, "ops-token") }
 
-// OpenToken returns the token for profiles. If there is none, it creates one.
+// OpenToken returns the token for profiles. If there is none, it creates the file with a new one.
 func OpenToken(data string) (string, error) {
 	path := TokenFile(data)
 	raw, err := os.ReadFile(path)
@@ -32,8 +32,8 @@ func OpenToken(data string) (string, error) {
 	return token, disk.WriteFile(path, []byte(token+"\n"))
 }
 
-// withToken serves requests that carry the token, as a Bearer token or as the password of Basic
-// authentication. go tool pprof takes the latter from a URL.
+// withToken serves requests that contain the token, as a Bearer token or as the password of Basic
+// authentication, which go tool pprof takes from a URL. It refuses all requests if token is "".
 func withToken(token string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if token == "" || !sameToken(tokenOf(r), token) {

@@ -5,18 +5,18 @@ import (
 	"math"
 )
 
-// family is the data of an inner page about the pages under it.
+// family contains the type of an inner page and its child pages.
 type family struct {
 	kind     byte
 	children map[uint32]bounds
 }
 
-// bounds are the row ids that a page of a table may contain: greater than over, and at most upTo.
-// Pages of indexes have no bounds.
+// bounds limits the row ids of a child page of a table: greater than over, and at most upTo. Pages
+// of indexes have no bounds.
 type bounds struct{ over, upTo int64 }
 
-// family reads an inner page. The page itself is checked elsewhere; here, invalid parts are
-// skipped.
+// family reads the child pages of an inner page. It skips invalid parts, because the page itself is
+// checked elsewhere.
 func (c *checker) family(page uint32) (*family, error) {
 	if f := c.families[page]; f != nil {
 		return f, nil
@@ -55,8 +55,8 @@ func (c *checker) family(page uint32) (*family, error) {
 	return f, nil
 }
 
-// belongs checks that the page above points to this page, has the same type, and leads to it for
-// its row ids.
+// belongs checks that the parent points to this page, has the same type, and that the row ids are
+// within the bounds in the parent.
 func (t *tree) belongs(parent uint32) error {
 	f, err := t.family(parent)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Snapshot is the state of a file at one moment. It is valid until the function that received it
+// Snapshot is the state of a file at one time. It is valid until the function that received it
 // returns.
 type Snapshot interface {
 	// Page returns the content of a page; the first page is 1. The content does not change.
@@ -47,8 +47,8 @@ func (d *Damage) Error() string {
 const lastPages = 64
 
 // Start checks the header, the root pages of tables and indexes, and the last pages of the file.
-// The amount that it reads is bounded, whatever the size of the file. The error is a [*Damage] or a
-// read error.
+// The number of pages that it reads does not depend on the size of the file. The error is a
+// [*Damage] or a read error.
 func (f *File) Start(ctx context.Context) error {
 	return f.Read(ctx, func(s Snapshot) error {
 		c, err := open(s)
@@ -71,8 +71,8 @@ func (f *File) Start(ctx context.Context) error {
 	})
 }
 
-// Whole checks every page. SQLite checks a file without a pointer map in one piece. The error is a
-// [*Damage], a read error, or the error of the context or of Pause.
+// Whole checks every page. A file without a pointer map is checked by SQLite in one piece. The
+// error is a [*Damage], a read error, or the error of the context or of Pause.
 func (f *File) Whole(ctx context.Context) error {
 	for from, count := uint32(1), uint32(1); from <= count; {
 		began := time.Now()
@@ -120,7 +120,7 @@ func quick(s Snapshot) error {
 
 const magic = "SQLite format 3\x00"
 
-// open reads the header and returns a checker. An empty file has no pages.
+// open reads the header and returns a checker. For an empty file, its count is 0.
 func open(s Snapshot) (*checker, error) {
 	first, err := s.Page(1)
 	if err != nil || len(first) == 0 {

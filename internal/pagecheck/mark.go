@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// Mark is a small file beside a database. It exists while a process has the database open for
-// writing. If that process does not close the database in order, the mark stays until the database
+// Mark is a small file next to a database. It exists while a process has the database open for
+// writing. If that process does not close the database normally, the mark stays until the database
 // has passed a check.
 type Mark struct{ Path string }
 
@@ -22,9 +22,9 @@ type State int
 
 // The states of a database.
 const (
-	Checked   State = iota // closed in order; there is no mark
-	Open                   // sound and in use, or in use when the process died
-	Unchecked              // not closed in order, and not checked since
+	Checked   State = iota // closed normally; there is no mark
+	Open                   // without known damage, and in use, or in use when the process ended
+	Unchecked              // not closed normally, and not checked since
 	Damaged                // the last check found damage
 )
 
@@ -49,8 +49,8 @@ func (m Mark) Write(state State) error {
 	return disk.WriteFile(m.Path, []byte(stateWords[state]+"\n"))
 }
 
-// Remove removes the mark after an orderly close. A power failure may bring the mark back; that
-// only costs a check.
+// Remove removes the mark after a normal close. After a power failure the mark may exist again,
+// which costs only a check.
 func (m Mark) Remove() error {
 	if err := os.Remove(m.Path); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -16,7 +16,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// moment reads pages with database/sql, and counts them.
+// moment is a Snapshot that reads pages with database/sql, and counts them.
 type moment struct {
 	*sql.DB
 	pages *int
@@ -51,7 +51,7 @@ func (m moment) Quick() (verdict string, err error) {
 	return verdict, m.QueryRow("PRAGMA quick_check(1)").Scan(&verdict)
 }
 
-// checked is a file to check, with counters.
+// checked is a File with counters of the pages and pieces that were read.
 type checked struct {
 	pagecheck.File
 	pages, pieces int
@@ -120,7 +120,8 @@ func fill(t *testing.T, db *sql.DB, rows int) {
 	execute(t, db, "COMMIT")
 }
 
-// TestSoundFilesPass checks that a sound file passes the check after all kinds of changes.
+// TestSoundFilesPass checks that Start and Whole find no damage in a sound file after inserts,
+// deletes, updates, new columns and vacuums.
 func TestSoundFilesPass(t *testing.T) {
 	for _, pageSize := range []int{512, 4096, 65536} {
 		t.Run(fmt.Sprint(pageSize), func(t *testing.T) {
@@ -147,8 +148,8 @@ func TestSoundFilesPass(t *testing.T) {
 	}
 }
 
-// TestDamageIsFound checks that an overwritten page is found, whatever it contained before and
-// contains now.
+// TestDamageIsFound checks that Whole finds damage in a page of each type that is overwritten in
+// one of five ways.
 func TestDamageIsFound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	db := openFile(t, path)
@@ -173,7 +174,7 @@ func TestDamageIsFound(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Pages with pieces of a content are not tested, because they may contain any bytes.
+	// Pages with parts of a long content are not tested, because they may contain any bytes.
 	for name, kind := range map[string]byte{"index, inner": 18, "table, inner": 21, "index, leaf": 26, "table, leaf": 29} {
 		if len(kinds[kind]) == 0 {
 			t.Fatalf("there is no page of kind %s in %v", name, len(kinds))
@@ -207,8 +208,9 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
-// TestReadsAreBounded checks that Start reads no more of a large file than of a small one, and that
-// Whole reads the file in bounded pieces with pauses between them.
+// TestReadsAreBounded checks that Start reads about as much of a large file as of a small one.
+// Whole reads the file in pieces of limited size with pauses between them, and ends if Pause
+// returns an error.
 func TestReadsAreBounded(t *testing.T) {
 	db := openFile(t, filepath.Join(t.TempDir(), "x.db"))
 	fill(t, db, 1500)
@@ -249,7 +251,8 @@ func TestReadsAreBounded(t *testing.T) {
 	}
 }
 
-// TestAFileWithoutAPointerMap checks that SQLite checks a file without a pointer map.
+// TestAFileWithoutAPointerMap checks that Whole finds damage in a file without a pointer map, which
+// SQLite checks.
 func TestAFileWithoutAPointerMap(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	db := openFile(t, path, "auto_vacuum(0)")

@@ -9,8 +9,8 @@ import (
 const (
 	rootPage   = 1 // root of a table or an index
 	freePage   = 2
-	firstPiece = 3 // first page of a content that is too long for its cell; the parent has the cell
-	nextPiece  = 4 // next page of such a content; the parent is the page before
+	firstPiece = 3 // first page of a content that is too long for its cell; its parent is the page with the cell
+	nextPiece  = 4 // a later page of such a content; its parent is the previous page
 	treePage   = 5 // any other page of a table or an index
 )
 
@@ -39,7 +39,8 @@ func (c *checker) mapPage(page uint32) uint32 {
 	return at
 }
 
-// groupEnd returns the last page that has its entry in the same page of the pointer map.
+// groupEnd returns the last page whose entry is in the same page of the pointer map as the given
+// page's entry.
 func (c *checker) groupEnd(page uint32) uint32 {
 	if page < 2 {
 		return c.perGroup() + 1
@@ -64,8 +65,8 @@ func (c *checker) entry(page uint32) (kind byte, parent uint32, err error) {
 	return raw[offset], binary.BigEndian.Uint32(raw[offset+1:]), nil
 }
 
-// owned checks that type and parent of a page in the pointer map agree with the page that points to
-// it.
+// owned checks that the pointer map contains this type and this parent for a page. The parent is
+// the page that points to it.
 func (c *checker) owned(page uint32, kind byte, parent uint32) error {
 	if page < 2 || page > c.count || page == c.mapPage(page) || page == c.lockPage() {
 		return &Damage{parent, fmt.Sprintf("it points to page %d, which there is not", page)}
@@ -77,7 +78,8 @@ func (c *checker) owned(page uint32, kind byte, parent uint32) error {
 	return err
 }
 
-// pages checks the pages from first to last and, with links, the pages that they point to.
+// pages checks the pages from first to last. If links is set, it also checks the entries of the
+// pages that they point to.
 func (c *checker) pages(first, last uint32, links bool) error {
 	for page := first; page <= last; page++ {
 		if err := c.page(page, links); err != nil {
@@ -111,7 +113,7 @@ func (c *checker) page(page uint32, links bool) error {
 	return nil
 }
 
-// piece checks a page with a piece of a long content.
+// piece checks a page that contains a part of a long content.
 func (c *checker) piece(page uint32, links bool) error {
 	raw, err := c.snapshot.Page(page)
 	if err != nil {

@@ -14,8 +14,8 @@ func varint(b []byte) (value uint64, n int) {
 	return 0, 0
 }
 
-// record reports whether the header of a record accounts for all of the record's bytes. A header
-// that is not completely in local is accepted.
+// record reports whether the sizes in the header of a record add up to the record's length. It
+// accepts a header of which local contains only a part.
 func record(local []byte, length uint64) bool {
 	header, n := varint(local)
 	if n == 0 {

@@ -14,7 +14,7 @@ const (
 	tableLeaf  = 13
 )
 
-// tree is a page of a table or an index.
+// tree is the state of the check of one page of a table or an index.
 type tree struct {
 	*checker
 	number uint32
@@ -27,7 +27,7 @@ type tree struct {
 	rows   int
 }
 
-// span is a range of bytes in a page, including to.
+// span is a range of bytes in a page; to is the last byte.
 type span struct{ from, to int }
 
 // tree checks a page of a table or an index; parent is the page above it, or 0.
@@ -54,8 +54,8 @@ func (t *tree) number16(at int) int { return int(binary.BigEndian.Uint16(t.raw[a
 
 func (t *tree) inner() bool { return t.kind == indexInner || t.kind == tableInner }
 
-// check checks the page's header and cells. Cells and free blocks must not overlap, and every byte
-// must be accounted for.
+// check checks the page's header and cells. Cells and free blocks must not overlap, and the number
+// of bytes between them must equal the number in the header.
 func (t *tree) check() error {
 	head := 0
 	if t.number == 1 {
@@ -106,7 +106,8 @@ func (t *tree) freeBlocks(at, content int) error {
 	return nil
 }
 
-// apart checks that no byte belongs to two parts, and counts the bytes that belong to none.
+// apart checks that cells and free blocks do not overlap, and that the number of bytes between them
+// is fragments.
 func (t *tree) apart(content, fragments int) error {
 	slices.SortFunc(t.used, func(a, b span) int { return a.from - b.from })
 	end, free := content-1, 0
@@ -175,7 +176,8 @@ func (t *tree) cell(at, content int) error {
 	return nil
 }
 
-// payload checks the payload of a cell, and returns its size on this page in bytes.
+// payload checks the payload of a cell, and returns the number of bytes that the payload has on
+// this page.
 func (t *tree) payload(at int, rest []byte, length int) (size int, err error) {
 	local := t.local(length)
 	size = local
@@ -201,7 +203,7 @@ func (t *tree) payload(at int, rest []byte, length int) (size int, err error) {
 	return size, err
 }
 
-// local returns how many bytes of a payload are on the page itself.
+// local returns the number of bytes of a payload that are on the page itself.
 func (t *tree) local(length int) int {
 	most := (t.usable-12)*64/255 - 23
 	if t.kind == tableLeaf {

@@ -2,7 +2,7 @@ package response
 
 import "github.com/perdure/perdure"
 
-// assembler assigns each content to the message that it belongs to.
+// assembler adds each content of the updates to the message that it belongs to.
 type assembler struct {
 	of       Identity
 	made     int             // the ordinal of the newest message
@@ -163,8 +163,8 @@ func (a *assembler) find(t *talk, u Update) *message {
 	return m
 }
 
-// isOld reports whether another message began after m. It applies to messages without an id outside
-// every response, for which only the order of arrival is known.
+// isOld reports whether another message began after m. It considers only messages without an id
+// that belong to no response, because only their order of arrival is known.
 func (a *assembler) isOld(m *message, u Update) bool {
 	return u.MessageID == "" && a.messages[len(a.messages)-1] != m
 }

@@ -94,7 +94,7 @@ func TestHostSplitsAnUpdateOfSeveralMessages(t *testing.T) {
 	}
 }
 
-// An update without contents about a closed message keeps that message's id.
+// An update without contents that refers to a closed message gets the id of that message.
 func TestHostStampsWhatIsSaidOfAMessage(t *testing.T) {
 	all := stamped(t, said("p", "__fake_id__", "a"), response.Update{ResponseID: "p", MessageID: "__fake_id__", FinishReason: perdure.StopEndTurn}, response.Update{FinishReason: perdure.StopEndTurn})
 	if all[0].MessageID == "" || all[1].MessageID != all[0].MessageID || all[2].MessageID != "" {
@@ -102,7 +102,7 @@ func TestHostStampsWhatIsSaidOfAMessage(t *testing.T) {
 	}
 }
 
-// An update may be stamped again without a change.
+// Stamping an update twice is the same as stamping it once.
 func TestHostStampsOnce(t *testing.T) {
 	u := said("p", fake, "a", func(u *response.Update) { u.Properties = map[string]json.RawMessage{"k": json.RawMessage("1")} })
 	u.FinishReason = perdure.StopEndTurn

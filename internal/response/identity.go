@@ -40,8 +40,8 @@ func (i Identity) again(prefix string, ordinal, try int) string {
 // placeholder is the id that some client libraries use for items without an id.
 const placeholder = "__fake_id__"
 
-// IsPlaceholder reports whether id is a placeholder for a missing one. A placeholder names many
-// items at once, so it is never stored and never shown.
+// IsPlaceholder reports whether id is a placeholder for a missing id. Many items can have the same
+// placeholder, so it is never stored or shown.
 func IsPlaceholder(id string) bool { return id == placeholder }
 
 // Real returns the id, or "" if it is a placeholder.

@@ -58,7 +58,8 @@ func (g *Merger) Add(u Update) {
 	about.Properties = joined(about.Properties, u.Properties)
 }
 
-// learn copies the response's properties from an update, whichever response it names.
+// learn copies the response's properties from an update. It ignores which response id the update
+// has.
 func (g *Merger) learn(u Update) {
 	r := &g.r
 	for _, id := range []string{Real(u.ResponseID), Real(u.ProviderResponseID)} {

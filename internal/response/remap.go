@@ -94,7 +94,7 @@ const (
 // NewRemap begins a response.
 func NewRemap(of Identity) *Remap { return &Remap{of: of, seed: maphash.MakeSeed()} }
 
-// Unknown returns the number of events of unknown kinds.
+// Unknown returns the number of events whose kind Remap does not know.
 func (r *Remap) Unknown() int { return r.unknown }
 
 // Event returns the outgoing events for an incoming one, usually one. The removal of an id that
@@ -212,7 +212,7 @@ func (r *Remap) find(i Item, counts func(item) bool) int {
 	return newest
 }
 
-// means reports whether this item matches the identifying members of an event.
+// means reports whether an event with the identifying members of like refers to this item.
 func (it *item) means(like item) bool {
 	switch {
 	case it.prefix != like.prefix && it.prefix != untyped && like.prefix != untyped:

@@ -172,7 +172,8 @@ func TestRemapRemovesEveryItemOfAnID(t *testing.T) {
 	}
 }
 
-// Created ids are real ids when they arrive again.
+// An id that an earlier Remap created passes another Remap of the response unchanged, and no other
+// item gets it.
 func TestRemapOfWhatWasRemapped(t *testing.T) {
 	m := item(fake, response.MessageItem, -1, "")
 	first := ids(response.NewRemap(host), added(m), done(m), added(m), done(m))
@@ -212,7 +213,7 @@ func TestConcurrentRequests(t *testing.T) {
 	}
 }
 
-// Five consecutive messages with one id are five messages.
+// Five consecutive messages with the same incoming id get five different ids.
 func TestConversationFlow(t *testing.T) {
 	seen := map[string]bool{}
 	for n := range 5 {

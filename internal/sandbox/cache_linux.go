@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountCaches mounts the caches. Folders of the workspace in a cache are mounted above it.
+// mountCaches mounts the caches. If the workspace is inside a cache, mountCaches mounts the
+// workspace above it.
 func mountCaches(p Policy) error {
 	if len(p.Caches) == 0 {
 		return nil
@@ -41,8 +42,8 @@ func (c CacheFolder) isGone() bool {
 	return errors.Is(err, unix.ENOENT)
 }
 
-// mount mounts c as an overlay over its path. If the file systems do not support that, it mounts an
-// empty folder.
+// mount mounts an overlay over the cache's path. If that is not possible, it mounts an empty
+// folder.
 func (c CacheFolder) mount() error {
 	target, err := openPath(c.Path)
 	if err != nil {
@@ -62,7 +63,7 @@ func (c CacheFolder) mount() error {
 
 var layerEscapes = strings.NewReplacer(`\`, `\\`, ",", `\,`, ":", `\:`)
 
-// layer mounts an overlay at target.
+// layer mounts an overlay over the cache's folder at target.
 func (c CacheFolder) layer(target int) error {
 	options := "lowerdir=" + layerEscapes.Replace(c.Path) + ",upperdir=" + layerEscapes.Replace(c.Upper) + ",workdir=" + layerEscapes.Replace(c.Work)
 	if os.Geteuid() != 0 {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A sandbox child becomes the command while packages are initialized. Packages that import more
-// than this one are initialized later, so the child does not wait for them.
+// init replaces the process of a sandbox child with the command. Packages that import more than
+// this one are initialized later, so the child does not wait for them.
 func init() {
 	if len(os.Args) < 4 || os.Args[1] != Mark {
 		return
@@ -25,8 +25,8 @@ func init() {
 
 // becomeCommand replaces this process with the command. It returns only on failure.
 func becomeCommand(rawSpec string, argv []string) error {
-	// Landlock, the filter, no_new_privs and the parent-death signal belong to a thread. Only the
-	// thread that calls exec survives.
+	// Landlock, the filter, no_new_privs and the parent-death signal apply to one thread, and exec
+	// keeps only the calling thread.
 	runtime.LockOSThread()
 	var s Spec
 	if err := json.Unmarshal([]byte(rawSpec), &s); err != nil {
@@ -50,8 +50,8 @@ func becomeCommand(rawSpec string, argv []string) error {
 	return fmt.Errorf("sandbox: exec %s: %w", argv[0], syscall.Exec(argv[0], argv, os.Environ()))
 }
 
-// orphaned reports whether the parent has ended. In a PID namespace the parent has no pid; the read
-// end of the report pipe shows whether it is alive.
+// orphaned reports whether the parent has ended. In a PID namespace the parent has no pid; there,
+// the child polls its end of the report pipe.
 func (s Spec) orphaned() bool {
 	if !s.Pids {
 		return os.Getppid() != s.Parent
@@ -61,8 +61,7 @@ func (s Spec) orphaned() bool {
 	return err != nil || fds[0].Revents&unix.POLLERR != 0
 }
 
-// guardDescriptors makes all descriptors close-on-exec except the command's streams and
-// bubblewrap's filter.
+// guardDescriptors makes all descriptors except 0 to 2 and bubblewrap's filter close-on-exec.
 func (s Spec) guardDescriptors() error {
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return err
@@ -74,7 +73,7 @@ func (s Spec) guardDescriptors() error {
 	return err
 }
 
-// confine confines the calling thread.
+// confine applies the sandbox's restrictions to the calling thread.
 func (s Spec) confine() error {
 	if err := applyLimits(s.Limits); err != nil {
 		return fmt.Errorf("sandbox: limits: %w", err)
@@ -97,7 +96,7 @@ func (s Spec) confine() error {
 		}
 	}
 	if s.Method != NotConfined {
-		// If the child keeps root's capabilities, bubblewrap drops them.
+		// Under bubblewrap, bubblewrap drops the capabilities that root keeps here.
 		if err := dropCapabilities(s.Method == ByLandlock); err != nil {
 			return fmt.Errorf("sandbox: capabilities: %w", err)
 		}
@@ -116,8 +115,8 @@ func (s Spec) confine() error {
 }
 
 // arrangeMounts covers the data directory and secrets, and mounts the caches. Under Landlock it
-// also mounts the command's own folders; bubblewrap mounts them itself. terminals reports whether
-// the command has separate pseudo-terminals.
+// also mounts the command's private folders; bubblewrap mounts these itself. terminals reports
+// whether the command has its own pseudo-terminals.
 func (s *Spec) arrangeMounts() (terminals bool, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return false, fmt.Errorf("sandbox: mounts: %w", err)
@@ -128,7 +127,7 @@ func (s *Spec) arrangeMounts() (terminals bool, err error) {
 		}
 		unix.Close(HiddenFd + i)
 	}
-	// A cache may have been removed, or lie in a covered folder.
+	// A cache may have been removed, or may be in a covered folder.
 	s.Policy.Caches = slices.DeleteFunc(s.Policy.Caches, CacheFolder.isGone)
 	if !s.Policy.Own {
 		if err := mountCaches(s.Policy); err != nil {
@@ -182,18 +181,18 @@ func raiseLoopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }
 
-// KeptCapabilities are the capabilities that root's builds need, to use files of other users, to
-// become another user, and to use low ports. All others are dropped, including future ones. They
-// could bypass Landlock and limits, enter the kernel, read others' network packets (NET_RAW), or
-// change the machine (SYS_TIME).
+// KeptCapabilities are the capabilities that builds of root need: to use files of other users, to
+// become another user, and to use low ports. All others are dropped, including future ones, because
+// they could bypass Landlock and limits, load code into the kernel, read others' network packets
+// (NET_RAW), or change the machine (SYS_TIME).
 var KeptCapabilities = []uintptr{
 	unix.CAP_CHOWN, unix.CAP_DAC_OVERRIDE, unix.CAP_FOWNER, unix.CAP_FSETID, unix.CAP_SETUID, unix.CAP_SETGID,
 	unix.CAP_NET_BIND_SERVICE,
 }
 
-// dropCapabilities drops the capabilities that the parent's ownMounts passed on. bounding prevents
-// root from regaining them at exec. Other users have no capabilities, and no_new_privs prevents new
-// ones.
+// dropCapabilities drops the ambient capabilities that the parent passed on. If bounding is set and
+// the user is root, it also drops capabilities from the bounding set, so that exec does not restore
+// them. Other users have none, and no_new_privs prevents new ones.
 func dropCapabilities(bounding bool) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
@@ -215,8 +214,8 @@ func dropCapabilities(bounding bool) error {
 	}
 }
 
-// inheritNothing clears the inheritable capabilities, which root would regain regardless of the
-// bounding set.
+// inheritNothing clears the inheritable capabilities, which root would otherwise have after exec
+// regardless of the bounding set.
 func inheritNothing() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
@@ -229,7 +228,7 @@ func inheritNothing() error {
 	return unix.Capset(&header, &sets[0])
 }
 
-// verify returns an error if a hidden file or folder can be accessed by any of its paths.
+// verify returns an error if a covered file or folder can be opened by one of its known paths.
 func (s Spec) verify() error {
 	for _, path := range append(slices.Clone(s.Policy.Data), s.Policy.Secrets...) {
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// abi is the system call interface of one architecture, as far as a filter needs it. The numbers
-// are literals because package unix has only those of the target architecture.
+// abi contains the numbers of one architecture's system call interface that a filter needs. They
+// are literals because package unix has only the numbers of the target architecture.
 type abi struct {
 	arch               uint32 // AUDIT_ARCH_..., which identifies the interface of a call
-	x32                bool   // a second interface shares arch and marks its calls by a bit
+	x32                bool   // a second interface has the same arch and marks its calls with a bit
 	socket, socketpair uint32
 	prlimit            uint32
 	denied             []uint32 // denied for all arguments
@@ -31,10 +31,11 @@ var abis = map[string]abi{
 	},
 }
 
-// deniedEverywhere are denied calls with the same number on all architectures: io_uring_setup,
-// io_uring_enter, io_uring_register and pidfd_getfd. io_uring creates and connects sockets without
-// a system call that a filter can check. pidfd_getfd copies a socket from another process. Each abi
-// also denies add_key, request_key and keyctl, because all processes of a user share keyrings.
+// deniedEverywhere contains the denied calls whose number is the same on all architectures:
+// io_uring_setup, io_uring_enter, io_uring_register and pidfd_getfd. io_uring creates and connects
+// sockets without a system call that a filter can check. pidfd_getfd copies a socket from another
+// process. Each abi also denies add_key, request_key and keyctl, because all processes of a user
+// share keyrings.
 var deniedEverywhere = []uint32{425, 426, 427, 438}
 
 const (
@@ -51,9 +52,8 @@ var (
 	kill  = bpf.RetConstant{Val: unix.SECCOMP_RET_KILL_PROCESS}
 )
 
-// instructions returns the filter for one architecture. A call of another interface (i386 on amd64,
-// 32-bit ARM on arm64) kills the process, because its numbers have other meanings, and the program
-// cannot continue without the call.
+// instructions returns the filter for one architecture. A call through another interface (i386 on
+// amd64, 32-bit ARM on arm64) kills the process, because its numbers mean other calls.
 func (a abi) instructions(r FilterRules) []bpf.Instruction {
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: offArch, Size: 4},
@@ -75,8 +75,8 @@ func (a abi) instructions(r FilterRules) []bpf.Instruction {
 	return append(program, allow)
 }
 
-// otherLimits denies setting the limits of another process. The kernel allows it between processes
-// of one user, so a command could limit the worker's files or CPU time.
+// otherLimits denies a change of another process's limits. The kernel allows it between processes
+// of one user, so a command could otherwise limit the worker's files or CPU time.
 func (a abi) otherLimits() []bpf.Instruction {
 	return []bpf.Instruction{
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: a.prlimit, SkipTrue: 8},
@@ -91,13 +91,14 @@ func (a abi) otherLimits() []bpf.Instruction {
 	}
 }
 
-// netFamilies are the socket families that a network namespace contains and that programs need.
+// netFamilies are the socket families that programs need and that a network namespace separates.
 // Others are denied: AF_VSOCK reaches the machine's host from every namespace, and AF_PACKET reads
 // packets of other programs.
 var netFamilies = []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 
-// families denies sockets of all families except AF_UNIX and netFamilies. NoNet denies netFamilies
-// too; noUnixSockets handles AF_UNIX. Families that the kernel adds later are denied.
+// families denies sockets of all families except AF_UNIX and netFamilies, including families that
+// the kernel adds later. With NoNet it also denies netFamilies. noUnixSockets decides about
+// AF_UNIX.
 func (a abi) families(r FilterRules) []bpf.Instruction {
 	allowed := []uint32{unix.AF_UNIX}
 	if !r.NoNet {
@@ -106,7 +107,7 @@ func (a abi) families(r FilterRules) []bpf.Instruction {
 	return append(onlyFamilies(a.socket, allowed), onlyFamilies(a.socketpair, allowed[:1])...)
 }
 
-// onlyFamilies denies the system call nr for families that are not in allowed.
+// onlyFamilies denies the system call nr for socket families that are not in allowed.
 func onlyFamilies(nr uint32, allowed []uint32) []bpf.Instruction {
 	n := len(allowed)
 	program := []bpf.Instruction{
@@ -119,8 +120,8 @@ func onlyFamilies(nr uint32, allowed []uint32) []bpf.Instruction {
 	return append(program, deny, bpf.LoadAbsolute{Off: offNr, Size: 4})
 }
 
-// noUnixSockets denies socket(AF_UNIX), and datagram socket pairs, including SOCK_RAW. The ends of
-// such a pair can be connected to another address later.
+// noUnixSockets denies socket(AF_UNIX), and socket pairs other than stream and seqpacket, because
+// the ends of a datagram pair can be connected to another address later.
 func (a abi) noUnixSockets() []bpf.Instruction {
 	return []bpf.Instruction{
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: a.socket, SkipTrue: 4},

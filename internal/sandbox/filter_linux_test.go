@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// verdict runs a filter for one system call, on any machine. The virtual machine reads words in
-// network byte order, the kernel in the machine's order.
+// verdict runs a filter for one system call in a virtual machine. That machine reads words in
+// network byte order, while the kernel uses the machine's order.
 func verdict(t *testing.T, a abi, rules FilterRules, arch, nr uint32, args ...uint64) uint32 {
 	t.Helper()
 	vm, err := bpf.NewVM(a.instructions(rules))
@@ -31,7 +31,7 @@ func verdict(t *testing.T, a abi, rules FilterRules, arch, nr uint32, args ...ui
 	return uint32(n)
 }
 
-// The filters of both architectures return the expected verdicts on every machine.
+// TestFilterDecides checks the verdicts of the filters of both architectures.
 func TestFilterDecides(t *testing.T) {
 	foreign := map[string]uint32{"amd64": unix.AUDIT_ARCH_I386, "arm64": unix.AUDIT_ARCH_ARM}
 	for name, a := range abis {
@@ -82,7 +82,8 @@ func TestFilterDecides(t *testing.T) {
 	}
 }
 
-// The literal numbers equal those of package unix.
+// TestFilterNumbers checks that the literal numbers of this architecture equal those of package
+// unix.
 func TestFilterNumbers(t *testing.T) {
 	a, ok := abis[runtime.GOARCH]
 	if !ok {

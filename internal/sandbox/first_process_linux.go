@@ -56,7 +56,8 @@ func (s Spec) start(argv []string) (pid int, err error) {
 	return pid, nil
 }
 
-// leaveStreams releases the command's streams, which end when their last holder closes them.
+// leaveStreams closes this process's copies of the command's streams, so that they end when the
+// command and its children have closed theirs.
 func leaveStreams() {
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -85,8 +86,8 @@ func awaitFirst(pid int) string {
 	}
 }
 
-// reapForEver reaps processes that the command left in the background, until the worker kills them
-// all.
+// reapForEver reaps processes that the command left in the background. It exits when none is left,
+// unless the worker kills them all before.
 func reapForEver() {
 	for {
 		_, err := unix.Wait4(-1, nil, 0, nil)

@@ -17,8 +17,8 @@ func IdentityOf(fd int) (Identity, error) {
 	return Identity{uint64(st.Dev), st.Ino}, nil
 }
 
-// PathOf returns the path of the folder id, to which fd refers. It tries again if the folder moves
-// in the meantime.
+// PathOf returns the path of the folder to which fd refers and whose identity is id. It tries again
+// if the folder moves in the meantime.
 func PathOf(fd int, id Identity) (string, error) {
 	for range 100 {
 		path, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))

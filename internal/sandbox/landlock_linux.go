@@ -12,10 +12,10 @@ import (
 
 // Versions of the Landlock interface, see landlock(7).
 const (
-	// LandlockMin is the first version that guards truncation. Before it, a file that cannot be
+	// LandlockMin is the first version that restricts truncation. Before it, a file that cannot be
 	// written can still be emptied.
 	LandlockMin = 3
-	// LandlockScoped is the first version that guards signals and abstract sockets.
+	// LandlockScoped is the first version that restricts signals and abstract sockets.
 	LandlockScoped = 6
 )
 
@@ -28,7 +28,8 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
 		unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
 
-	// landDevices is handled but never granted, because a device node bypasses every path.
+	// landDevices is restricted but never granted, because a device node gives access independent
+	// of paths.
 	landDevices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 
 	// landFile are the rights that a rule for a file may contain.
@@ -36,13 +37,13 @@ const (
 		unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
 )
 
-// devices are the devices that every program expects to be writable.
+// devices are the devices that every program expects to be able to write.
 var devices = []string{
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
 }
 
-// terminals are the paths of pseudo-terminals. They are granted only to commands with separate
-// ones, because the system's belong to other programs of the user.
+// terminals are the paths of pseudo-terminals. They are granted only to commands that have their
+// own, because the system's pseudo-terminals belong to other programs of the user.
 var terminals = []string{"/dev/ptmx", "/dev/pts"}
 
 // LandlockABI returns the kernel's Landlock version, or 0 if there is none.
@@ -54,7 +55,7 @@ func LandlockABI() int {
 	return int(v)
 }
 
-// landlockSockets reports whether the kernel guards sockets with a path.
+// landlockSockets reports whether the kernel restricts connections to sockets with a path.
 func landlockSockets() bool {
 	fd, err := newRuleset(unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX})
 	if err != nil {
@@ -73,8 +74,9 @@ func newRuleset(attr unix.LandlockRulesetAttr) (int, error) {
 }
 
 // applyLandlock confines the calling thread permanently. The command inherits the confinement.
-// mounted reports whether mounts cover the data directory and provide the command's own folders.
-// Without mounts, access to both is not granted.
+// mounted reports whether mounts cover the data directory and provide the command's private
+// folders. Without mounts, access to the data directory and to shared temporary folders is not
+// granted.
 func applyLandlock(p Policy, mounted, ownTerminals bool) error {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: landRead | landWrite | landDevices}
 	if landlockSockets() {
@@ -134,7 +136,7 @@ func grantAll(ruleset int, p Policy, mounted, ownTerminals bool) error {
 	return nil
 }
 
-// hiddenPlaces returns the folders that a command would have as its own if mounts were available.
+// hiddenPlaces returns the shared folders that would be private if mounts were available.
 func hiddenPlaces(all []Private) []string {
 	places := privateReal()
 	for _, p := range all {
@@ -155,7 +157,8 @@ func realTerminals() []string {
 	return paths
 }
 
-// privateReal returns those of PrivatePaths that are folders on this system.
+// privateReal returns the elements of PrivatePaths that are folders without symlinks on this
+// system.
 func privateReal() []string {
 	var all []string
 	for _, path := range PrivatePaths {
@@ -194,7 +197,8 @@ func grant(ruleset int, path string, hidden []string, access uint64) error {
 func addRule(ruleset int, path string, access uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
-		// The path was removed, does not exist on this system, or cannot be entered.
+		// The path was removed, does not exist on this system, or cannot be entered; access to it
+		// is then not granted.
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) {
 			return nil
 		}

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mask covers the file or folder id, to which fd refers, with an empty one at all of its paths in
-// this mount namespace. Under Landlock nobody can unmount the cover. Under bubblewrap the user
-// namespace or missing capabilities prevent it.
+// mask covers the file or folder to which fd refers, with an empty one, at all of its paths in this
+// mount namespace. Under Landlock nobody can remove the cover. Under bubblewrap the user namespace
+// or missing capabilities prevent it.
 //
-// A path may lead elsewhere by the time of the mount. Each path is therefore opened, checked, and
-// covered by its descriptor.
+// A path may refer to something else when the mount happens. Each path is therefore opened,
+// checked, and covered through its descriptor.
 func mask(fd int, id Identity) error {
 	for range 20 {
 		path, err := PathOf(fd, id)
@@ -50,7 +50,7 @@ func mask(fd int, id Identity) error {
 	return errors.New("it keeps moving")
 }
 
-// coverIf covers path if path is the file or folder id, and reports whether it was.
+// coverIf covers path if it is the file or folder with the identity id, and reports whether it is.
 func coverIf(path string, id Identity) (bool, error) {
 	fd, err := openPath(path)
 	if err != nil {
@@ -64,7 +64,7 @@ func coverIf(path string, id Identity) (bool, error) {
 	return true, cover(fd)
 }
 
-// coverView covers a view of the folder through another mount.
+// coverView covers a path at which another mount shows the folder.
 func coverView(view string) error {
 	fd, err := openPath(view)
 	if err != nil {
@@ -98,7 +98,8 @@ func openPath(path string) (int, error) {
 
 func atFd(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// mountPrivate mounts the command's own folders, and then the paths below them that stay visible.
+// mountPrivate mounts the command's private folders, and then the paths below them that stay
+// visible.
 func mountPrivate(p Policy) error {
 	type source struct {
 		path string

@@ -50,7 +50,7 @@ var mountEscapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", 
 
 func unescapeMount(s string) string { return mountEscapes.Replace(s) }
 
-// mountID returns the id of the mount through which path is reached.
+// mountID returns the id of the mount that contains path.
 func mountID(path string) (int, error) {
 	var st unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_MNT_ID, &st); err != nil {
@@ -59,8 +59,8 @@ func mountID(path string) (int, error) {
 	return int(st.Mnt_id), nil
 }
 
-// OtherViews returns the paths other than path at which mounts show the folder id or a part of it.
-// path is the folder's own path.
+// OtherViews returns the other paths at which mounts show the folder with the identity id or a part
+// of it. path is the folder's own path.
 func OtherViews(path string, id Identity) ([]string, error) {
 	mounts, err := Mounts()
 	if err != nil {
@@ -91,7 +91,8 @@ func OtherViews(path string, id Identity) ([]string, error) {
 	return views, nil
 }
 
-// shows reports whether and where m shows folder, a path in m's file system, or a part of folder.
+// shows reports whether m shows folder, a path in m's file system, or a part of it, and at which
+// path.
 func (m Mount) shows(folder string, id Identity) (view string, shown bool) {
 	if Within(m.Root, folder) && m.Root != folder {
 		at, err := mountID(m.Point)

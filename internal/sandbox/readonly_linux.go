@@ -23,8 +23,8 @@ func ownWorkspaceMount(dir string) error {
 	return os.Chdir(dir) // enter the new mount
 }
 
-// readOnlyOutside makes all mounts read-only except those that commands may write. Landlock guards
-// content and names, but not modes, owners, times or extended attributes.
+// readOnlyOutside makes all mounts read-only except those that commands may write. It is needed
+// because Landlock does not restrict changes of modes, owners, times or extended attributes.
 func readOnlyOutside(p Policy) error {
 	mounts, err := Mounts()
 	if err != nil {
@@ -41,8 +41,8 @@ func readOnlyOutside(p Policy) error {
 	return nil
 }
 
-// writes reports whether commands may write to a mount at point. The nearest folder at or above
-// point that the policy names decides.
+// writes reports whether commands may write to a mount at point. The nearest path of the policy at
+// or above point decides.
 func (p Policy) writes(point string) bool {
 	nearest, writes := "", false
 	name := func(path string, writable bool) {

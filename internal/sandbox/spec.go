@@ -15,14 +15,14 @@ const (
 // Mark is the first argument that makes this program a sandbox child.
 const Mark = "__tool-sandbox-child"
 
-// Spec tells a sandbox child what to do before it becomes the command.
+// Spec describes how a sandbox child confines itself before it becomes the command.
 type Spec struct {
 	Parent   int // the parent's pid; if the actual one differs, the parent has ended
 	Method   Method
 	Policy   Policy
 	Mounts   bool // the child has its own mount namespace
 	Pids     bool // the child is the first process of a PID namespace
-	HasData  bool // the first element of Hidden is the data directory
+	HasData  bool // whether the first element of Hidden is the data directory
 	Hidden   []Identity
 	Filtered bool
 	FilterFd int // descriptor of bubblewrap's filter; 0 if there is none
@@ -31,14 +31,15 @@ type Spec struct {
 	Limits   map[int]int64 // resource limits as in setrlimit(2); a negative value is no limit
 }
 
-// Policy says what commands may do. They may read and run everything outside Data, and use the
-// network. They may write below Write, in their Private folders and to the usual devices.
+// Policy describes the rights of commands. They may read and run everything outside Data and
+// Secrets, and use the network. They may write below Write, in their Private folders, in Caches and
+// to the usual devices.
 type Policy struct {
 	Dir     string   // the working directory
 	Data    []string // all paths of the data directory
 	Secrets []string // all paths of files with secrets
 	Write   []string // existing paths without symlinks
-	// Caches are the run's own overlays over toolchain caches.
+	// Caches are overlays over toolchain caches, which belong to the run.
 	Caches []CacheFolder
 	// Fixed are files and folders in Write that cannot be changed.
 	Fixed   []string
@@ -47,18 +48,18 @@ type Policy struct {
 	Kept []string
 	// Temp is TMPDIR.
 	Temp string
-	// Own restricts what commands see to what they need, so that they see no socket of another
-	// program.
+	// Own restricts the files that commands see to those that they need, so that they see no socket
+	// of another program.
 	Own bool
-	// Sockets are files in Write that are covered.
+	// Sockets are the socket files in Write that are covered.
 	Sockets []string
 }
 
-// Private is a command's own folder Source, mounted at Path.
+// Private is a folder Source that only this command has, mounted at Path.
 type Private struct{ Path, Source string }
 
-// CacheFolder is a toolchain cache as commands see it: an overlay of the run over the user's cache,
-// or an empty folder if overlays are not available.
+// CacheFolder is a toolchain cache for commands: an overlay over the user's cache that belongs to
+// the run, or an empty folder if overlays are not available.
 type CacheFolder struct {
 	Path, Upper, Work, Empty string
 	// NoLayer mounts the empty folder instead of an overlay.
@@ -76,7 +77,7 @@ type Identity struct{ Dev, Ino uint64 }
 
 func (i Identity) String() string { return fmt.Sprintf("%d:%d", i.Dev, i.Ino) }
 
-// Descriptors that the parent shares with the child. The report pipe is first, then the files and
+// Descriptors that the parent passes to the child: first the report pipe, then the files and
 // folders that the child covers.
 const (
 	ReportFd = 3

@@ -1,18 +1,18 @@
 package schema
 
 import (
-	"container/list"
 	"crypto/sha256"
 	"encoding/json"
 	"sync"
+
+	"github.com/perdure/perdure/internal/lru"
 )
 
-// Cache keeps the most recently used compiled schemas. Its zero value is ready to use. It is safe
-// for concurrent use.
+// Cache contains the most recently used compiled schemas. Its zero value is ready to use. It is
+// safe for concurrent use.
 type Cache struct {
 	mu     sync.Mutex
-	recent list.List // of *cached, most recently used first
-	byText map[[sha256.Size]byte]*list.Element
+	byText lru.Map[[sha256.Size]byte, *cached]
 	weight int
 }
 
@@ -23,13 +23,12 @@ const MaxCached = 32 << 20
 const errorWeight = 1 << 10
 
 type cached struct {
-	text   [sha256.Size]byte
 	schema *Schema
 	err    error
 }
 
-// Compile is the package's Compile with caching: it compiles each text once while the text is in
-// the cache. Errors are cached too.
+// Compile is like the function Compile, but compiles each text only once while the text is in the
+// cache. Errors are cached, too.
 func (c *Cache) Compile(raw json.RawMessage) (*Schema, error) {
 	if len(raw) > MaxBytes {
 		return Compile(raw) // refused for its size
@@ -38,38 +37,27 @@ func (c *Cache) Compile(raw json.RawMessage) (*Schema, error) {
 	if one := c.get(text); one != nil {
 		return one.schema, one.err
 	}
-	one := &cached{text: text}
+	one := &cached{}
 	one.schema, one.err = Compile(raw)
-	c.put(one)
+	c.put(text, one)
 	return one.schema, one.err
 }
 
 func (c *Cache) get(text [sha256.Size]byte) *cached {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := c.byText[text]
-	if at == nil {
-		return nil
-	}
-	c.recent.MoveToFront(at)
-	return at.Value.(*cached)
+	return c.byText.Get(text)
 }
 
-func (c *Cache) put(one *cached) {
+func (c *Cache) put(text [sha256.Size]byte, one *cached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.byText == nil {
-		c.byText = map[[sha256.Size]byte]*list.Element{}
-	}
-	if c.byText[one.text] != nil {
+	if c.byText.Peek(text) != nil {
 		return // another goroutine compiled the same text
 	}
-	c.byText[one.text] = c.recent.PushFront(one)
-	c.weight += one.weight()
-	for c.weight > MaxCached {
-		last := c.recent.Remove(c.recent.Back()).(*cached)
-		delete(c.byText, last.text)
-		c.weight -= last.weight()
+	c.byText.Put(text, one)
+	for c.weight += one.weight(); c.weight > MaxCached; {
+		c.weight -= c.byText.RemoveOldest().weight()
 	}
 }
 

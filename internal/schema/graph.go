@@ -15,10 +15,11 @@ type graph struct {
 	compared map[*jsonschema.Schema]int
 	// numeric is the number of keywords of a schema that read a number as a fraction.
 	numeric map[*jsonschema.Schema]int
-	// unique are the schemas with uniqueItems, whose check the library no longer does.
+	// unique contains the schemas with uniqueItems. Package schema replaces the library's check of
+	// it.
 	unique map[*jsonschema.Schema]bool
-	// unevaluated reports that some schema uses an "unevaluated" keyword. The library then copies
-	// the names of members at each step.
+	// unevaluated reports whether some schema uses an "unevaluated" keyword. If so, the library
+	// copies the names of members at each step.
 	unevaluated bool
 }
 
@@ -67,7 +68,7 @@ func (g *graph) note(s *jsonschema.Schema) {
 	g.unevaluated = g.unevaluated || s.UnevaluatedItems != nil || s.UnevaluatedProperties != nil
 }
 
-// inPlace returns the schemas that s applies to the same value.
+// inPlace returns the schemas that s applies to its own value.
 func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
 	all := some(s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.ContentSchema)
 	if s.DynamicRef != nil {
@@ -87,7 +88,7 @@ func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
 	return all
 }
 
-// inside returns the schemas that s applies to members, items and names of its value.
+// inside returns the schemas that s applies to the members, items and names of its value.
 func inside(s *jsonschema.Schema) []*jsonschema.Schema {
 	all := some(s.PropertyNames, s.Contains, s.Items2020, s.UnevaluatedItems, s.UnevaluatedProperties)
 	all = append(all, s.PrefixItems...)
@@ -118,7 +119,8 @@ func some(all ...*jsonschema.Schema) []*jsonschema.Schema {
 	return there
 }
 
-// check refuses a schema if the steps for a value cannot be counted, or are too many for any value.
+// check returns an error if the steps for a value cannot be counted, or exceed the limit for any
+// value.
 func (g *graph) check() error {
 	for _, s := range g.nodes {
 		if s.DynamicRef != nil || s.RecursiveRef != nil {
@@ -140,7 +142,7 @@ type expansion struct {
 }
 
 // reach is the number of schemas that apply to a value together with one schema, and the length of
-// their longest chain. It is zero during the count.
+// their longest chain. A zero reach means that the count is in progress.
 type reach struct{ schemas, chain int }
 
 func (e *expansion) reach(s *jsonschema.Schema) (reach, error) {
@@ -177,7 +179,7 @@ func (r reach) check() error {
 	return nil
 }
 
-// replaceCostly replaces expensive checks of the library with bounded ones.
+// replaceCostly replaces expensive checks of the library with checks of bounded cost.
 func (g *graph) replaceCostly() {
 	for _, s := range g.nodes {
 		if s.Format != nil && s.Format.Name == "regex" {

@@ -2,7 +2,7 @@ package schema
 
 import "fmt"
 
-// The limits. docs/protocol.md lists them for authors of workers.
+// Limits for schemas and values. docs/protocol.md lists them for authors of workers.
 const (
 	// MaxBytes is the maximum length of a schema's text in bytes.
 	MaxBytes = 64 << 10
@@ -26,7 +26,7 @@ const (
 	// MaxPatternSteps is the maximum number of instructions of a schema's compiled regular
 	// expressions. {1,1000} compiles one character to a thousand instructions.
 	MaxPatternSteps = 16 << 10
-	// MaxNumber is the maximum number of digits of a number, and the maximum absolute value of its
+	// MaxNumber is the maximum number of digits of a number, and the maximum absolute value of an
 	// exponent.
 	MaxNumber = 400
 	// MaxValueDepth is the maximum nesting depth of a value that is validated.

@@ -15,8 +15,8 @@ type patterns struct {
 	over  *LimitError
 }
 
-// pattern is a regular expression with its number of instructions. The time of a match is linear in
-// the text's length times that number.
+// pattern is a regular expression with its number of instructions. The time of a match is
+// proportional to that number times the length of the text.
 type pattern struct {
 	*regexp.Regexp
 	steps int
@@ -70,8 +70,8 @@ func stepsOf(r jsonschema.Regexp) int {
 	return MaxPatternSteps
 }
 
-// checkRegex checks the format "regex" of a value, which must be a regular expression. Its
-// compilation is bounded too.
+// checkRegex checks a value with the format "regex": it must be a regular expression within the
+// limits.
 func checkRegex(value any) error {
 	text, ok := value.(string)
 	if !ok {

@@ -1,8 +1,8 @@
-// Package schema compiles JSON Schemas from untrusted authors and validates values. The cost is
-// bounded in advance, because a running validation cannot be stopped.
+// Package schema compiles JSON Schemas from untrusted authors and validates values. It limits the
+// cost in advance, because a running validation cannot be stopped.
 //
-// Compile refuses a schema that exceeds its limits. Validate first computes the maximum number of
-// steps, and refuses a value that would need more than MaxSteps. Neither needs a deadline.
+// Compile refuses a schema over a limit. Validate first computes the maximum number of steps, and
+// refuses a value that would need more than MaxSteps. Therefore neither needs a deadline.
 package schema
 
 import (
@@ -59,8 +59,8 @@ func compile(doc any, p *patterns) (*jsonschema.Schema, error) {
 	return compiler.Compile(url)
 }
 
-// noLoader prevents a schema from reading files and addresses. The library contains the drafts of
-// JSON Schema and does not load them through it.
+// noLoader refuses to load documents, so that a schema cannot read files or URLs. The library
+// contains the drafts of JSON Schema and does not load them.
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
@@ -76,7 +76,7 @@ func (s *Schema) Validate(value any) error {
 	return s.compiled.Validate(value)
 }
 
-// Steps returns an upper bound of the steps of Validate for a value. It stops counting after
+// Steps returns an upper bound of the number of steps of Validate for a value. It stops soon after
 // MaxSteps.
 func (s *Schema) Steps(value any) int {
 	c := counter{graph: s.graph}

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// doubled returns a short schema that applies 2^n schemas to any value.
+// doubled returns a short schema that would apply 2^n schemas to any value.
 func doubled(n int) string {
 	var defs []string
 	for i := range n {
@@ -81,7 +81,7 @@ func TestASchemaOverALimitIsRefused(t *testing.T) {
 	}
 }
 
-// Ordinary schemas are accepted, even close to the limits.
+// TestOrdinarySchemasAreTaken checks that ordinary schemas are accepted, even close to the limits.
 func TestOrdinarySchemasAreTaken(t *testing.T) {
 	for name, raw := range map[string]string{
 		"tree":      `{"$defs":{"n":{"type":"object","properties":{"l":{"$ref":"#/$defs/n"},"r":{"$ref":"#/$defs/n"}}}},"$ref":"#/$defs/n"}`,
@@ -99,7 +99,8 @@ func TestOrdinarySchemasAreTaken(t *testing.T) {
 	}
 }
 
-// A schema whose cost depends on the value is accepted, and an expensive value is refused.
+// TestAValueThatTakesTooManyStepsIsRefused checks that a schema whose cost depends on the value is
+// accepted, and that an expensive value is refused.
 func TestAValueThatTakesTooManyStepsIsRefused(t *testing.T) {
 	spread := `{"anyOf":[{"items":{"$ref":"#"}},{"items":{"$ref":"#"}}]}`
 	for name, c := range map[string]struct{ schema, value string }{
@@ -150,7 +151,8 @@ func TestAValueOutOfShapeIsRefused(t *testing.T) {
 	}
 }
 
-// The library compared every pair of strings with equal hashes.
+// TestUniqueItemsComparesByKey checks the results of this package's check of uniqueItems. The
+// library's own check compared every pair of strings with equal hashes.
 func TestUniqueItemsComparesByKey(t *testing.T) {
 	s, err := Compile(json.RawMessage(`{"uniqueItems":true}`))
 	if err != nil {
@@ -171,8 +173,8 @@ func TestUniqueItemsComparesByKey(t *testing.T) {
 	}
 }
 
-// The count visits each field of a compiled schema that contains schemas. A new field in the
-// library would not be counted.
+// TestEverySubschemaIsCounted checks that the count visits each field of the library's Schema that
+// contains schemas. A new field in the library makes it fail.
 func TestEverySubschemaIsCounted(t *testing.T) {
 	schemas := reflect.TypeFor[*jsonschema.Schema]()
 	uncounted := map[string]string{"resource": "the root of the document", "dynamicAnchors": "reached by $dynamicRef alone, which is refused"}
@@ -241,12 +243,13 @@ func holds(t, what reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// visits counts how often the library applies a schema.
+// visits counts the applications of a schema by the library.
 type visits struct{ n int }
 
 func (v *visits) Validate(*jsonschema.ValidatorContext, any) { v.n++ }
 
-// The computed number of steps is never less than the actual number.
+// TestStepsBoundTheValidation checks, for random schemas and values, that the computed number of
+// steps is never less than the number of applied schemas.
 func TestStepsBoundTheValidation(t *testing.T) {
 	compiled := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -388,7 +391,7 @@ func TestTheCacheIsBounded(t *testing.T) {
 	if again, _ := c.Compile(one); again != first {
 		t.Error("a schema was compiled twice")
 	}
-	var large strings.Builder // written to memory
+	var large strings.Builder // a schema that needs much memory
 	for n := range 16 {
 		fmt.Fprintf(&large, `{"pattern":"%c{1000}"},`, 'a'+n)
 	}
@@ -401,11 +404,11 @@ func TestTheCacheIsBounded(t *testing.T) {
 		}
 	}
 	total := 0
-	for at := c.recent.Front(); at != nil; at = at.Next() {
-		total += at.Value.(*cached).weight()
+	for text := range c.byText.Keys() {
+		total += c.byText.Peek(text).weight()
 	}
-	if total != c.weight || total > MaxCached || c.recent.Len() != len(c.byText) {
-		t.Errorf("the cache counts %d bytes, holds %d in %d schemas, %d of them by text", c.weight, total, c.recent.Len(), len(c.byText))
+	if total != c.weight || total > MaxCached {
+		t.Errorf("the cache counts %d bytes and holds %d in %d schemas", c.weight, total, c.byText.Len())
 	}
 	if again, _ := c.Compile(one); again == first {
 		t.Error("the schema used least recently was not dropped")

@@ -8,8 +8,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// counter visits at least everything that the validation visits. It takes every branch, although
-// the validation may stop at the first one. It stops when there are too many steps.
+// counter counts the steps of a validation. It visits at least everything that the validation
+// visits: it takes every branch, although the validation may stop at the first one. It stops when
+// there are too many steps.
 type counter struct {
 	graph *graph
 	steps int
@@ -63,7 +64,7 @@ func (c *counter) object(s *jsonschema.Schema, members map[string]any, depth int
 	}
 }
 
-// member counts the steps of one member, and reports whether a schema applies to it.
+// member counts the steps of one member, and reports whether any schema applies to the member.
 func (c *counter) member(s *jsonschema.Schema, name string, value any, depth int) bool {
 	seen := false
 	if sub, ok := s.Properties[name]; ok {
@@ -139,7 +140,7 @@ func itemSchema(s *jsonschema.Schema, i int) *jsonschema.Schema {
 	return rest
 }
 
-// weigh counts the steps of reading a whole value.
+// weigh counts the steps that are needed to read a whole value.
 func (c *counter) weigh(value any) {
 	if c.add(1); c.over() {
 		return
@@ -174,8 +175,8 @@ func digits(n json.Number) int {
 	return len(n) + exponent
 }
 
-// textStep is the number of bytes that are read or compared in one step. matchStep is the number of
-// instructions of a regular expression in one step.
+// textStep is the number of bytes that one step reads or compares. matchStep is the number of
+// instructions of a regular expression that one step executes.
 const (
 	textStep  = 64
 	matchStep = 16

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// CheckText checks the properties of a schema that its text shows: size, depth, number of nodes,
-// and numbers. This is sufficient for a schema that is passed to a model's provider and not
-// compiled here.
+// CheckText checks the limits of a schema that can be checked without compiling it: size, depth,
+// number of nodes, anchors and references, and numbers. A schema that is only passed to a model's
+// provider needs no other check.
 func CheckText(raw json.RawMessage) error {
 	if len(raw) > MaxBytes {
 		return &LimitError{What: "bytes", Got: len(raw), Max: MaxBytes}
@@ -25,7 +25,8 @@ type shape struct {
 	depth, nodes, anchors, refs int
 }
 
-// checkShape reads a JSON value token by token. Its memory depends only on the depth.
+// checkShape checks the limits of a JSON value token by token. The memory that it needs depends
+// only on the depth.
 func checkShape(raw json.RawMessage, max shape) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -48,12 +49,12 @@ func checkShape(raw json.RawMessage, max shape) error {
 type shapeReader struct {
 	max    shape
 	open   []level
-	name   string // of the member whose value is next
+	name   string // name of the member whose value is next
 	tokens int
 	nodes  int
 
-	// Members that older drafts read differently are counted separately, because $schema may come
-	// last.
+	// Members that drafts before 2019-09 read differently are counted separately, because $schema
+	// may come last.
 	anchors, oldAnchors int
 	refs, oldRefs       int
 	old                 bool // some $schema is older than 2019-09
@@ -82,7 +83,7 @@ func (s *shapeReader) read(token json.Token) error {
 	return nil
 }
 
-// isName reports whether the next token is a member's name, and records that its value follows.
+// isName reports whether the next token is a member's name, and records that the value follows.
 func (s *shapeReader) isName() bool {
 	if len(s.open) == 0 || !s.open[len(s.open)-1].object {
 		return false
@@ -112,7 +113,7 @@ func (s *shapeReader) value(token json.Token) error {
 	return nil
 }
 
-// keyword counts members that the compiler looks up repeatedly for each schema.
+// keyword counts members for which the compiler does a search in each schema.
 func (s *shapeReader) keyword(value string) {
 	switch s.name {
 	case "$id", "$anchor", "$dynamicAnchor":
@@ -156,8 +157,8 @@ func (s *shapeReader) check() error {
 	return nil
 }
 
-// checkNumber refuses a number that is short but expensive, because the validation reads each
-// number as an exact fraction.
+// checkNumber returns an error for a number that is too long or has too large an exponent, because
+// the validation reads each number as an exact fraction.
 func checkNumber(n json.Number) error {
 	if len(n) > MaxNumber {
 		return &LimitError{What: "digits in a number", Got: len(n), Max: MaxNumber}

@@ -1,10 +1,10 @@
 // Package sealed encrypts text that a client stores for Perdure and sends back. The client cannot
 // read it, change it, or use it for another org.
 //
-// A sealed text is AES-256-GCM (NIST SP 800-38D). HKDF-SHA-256 (RFC 5869) derives its keys from a
-// secret of the installation, for one org and one purpose. The nonce is a keyed hash of the plain
-// text, as in a synthetic IV (RFC 5297). Equal plain texts therefore have equal sealed texts, so a
-// stream that is read a second time is the same.
+// A sealed text is encrypted with AES-256-GCM (NIST SP 800-38D). HKDF-SHA-256 (RFC 5869) derives
+// the keys from a secret of the installation, for one org and one purpose. The nonce is a keyed
+// hash of the plain text, as in a synthetic IV (RFC 5297). Equal plain texts therefore have equal
+// sealed texts, so that a stream is the same when it is read a second time.
 package sealed
 
 import (
@@ -21,7 +21,7 @@ import (
 	"strings"
 )
 
-// MaxPlain is the maximum length in bytes of a text to seal, and MaxText of a text to open.
+// MaxPlain is the maximum length in bytes of a plain text, and MaxText of a sealed text.
 const (
 	MaxPlain = 4 << 20
 	MaxText  = 6 << 20
@@ -33,7 +33,7 @@ const MinSecret = 32
 // prefix identifies the format of a sealed text.
 const prefix = "prd1."
 
-// ErrForeign reports that a text cannot be opened: it was changed or cut, or sealed by another
+// ErrForeign means that a text cannot be opened: it was changed or cut, or was sealed by another
 // installation, for another org or for another purpose.
 var ErrForeign = errors.New("it was changed, or not made here for this org")
 
@@ -43,14 +43,14 @@ type Box struct {
 	nonceKey []byte
 }
 
-// New returns the box of an org and a purpose. A Box cannot open texts of another purpose. New
-// returns an error if the secret is too short.
+// New returns the box of an org and a purpose. It cannot open texts of another org or purpose. New
+// returns an error if the secret is shorter than MinSecret.
 func New(secret []byte, org, purpose string) (*Box, error) {
 	if len(secret) < MinSecret {
 		return nil, errors.New("the secret has under 32 bytes")
 	}
 	// The purpose is a constant without a zero byte, so different pairs of purpose and org have
-	// different texts.
+	// different info texts.
 	keys, err := hkdf.Key(sha256.New, secret, nil, "perdure sealed\x00"+purpose+"\x00"+org, 64)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (b *Box) Open(text string) ([]byte, error) {
 	return unpack(packed)
 }
 
-// pack compresses plain, which is mostly natural language and is sent in each turn.
+// pack compresses plain, because it is mostly natural language and is sent in each turn.
 func pack(plain []byte) []byte {
 	var out bytes.Buffer
 	w, err := flate.NewWriter(&out, flate.BestSpeed)

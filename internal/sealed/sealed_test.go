@@ -21,7 +21,8 @@ func box(t *testing.T, secret []byte, org, purpose string) *sealed.Box {
 	return b
 }
 
-// A sealed text can be opened, does not reveal the plain text, and is the same each time.
+// TestSealedComesBack checks that a sealed text can be opened and is the same each time, and that a
+// text over MaxPlain is not sealed.
 func TestSealedComesBack(t *testing.T) {
 	b := box(t, secret, "o", "p")
 	large := bytes.Repeat([]byte("a line of a thought\n"), sealed.MaxPlain/20)
@@ -47,8 +48,8 @@ func TestSealedComesBack(t *testing.T) {
 	}
 }
 
-// Open accepts only texts that were sealed by the same installation for the same org and purpose,
-// and no changed bit.
+// TestNothingElseIsOpened checks that Open refuses texts of another org, purpose or installation,
+// and texts that were changed, cut or extended.
 func TestNothingElseIsOpened(t *testing.T) {
 	b := box(t, secret, "o", "p")
 	text := b.Seal([]byte("hello"))

@@ -30,15 +30,17 @@ type conn struct {
 }
 
 const (
-	// pieceSize is less than the 128 KiB that SQLite reads or writes at once.
+	// pieceSize is the number of bytes that are read or written at once. SQLite's own limit is 128
+	// KiB.
 	pieceSize = 64 << 10
-	// patience is how long, in milliseconds, the connection waits for other processes' reads.
+	// patience is the time in milliseconds for which the connection waits for reads of other
+	// processes.
 	patience = 10_000
 )
 
 var errMemory = errors.New("SQLite has no memory left")
 
-// open opens an existing database. Closing the connection leaves the log as it is.
+// open opens an existing database. The log is not checkpointed when the connection is closed.
 func open(path string) (*conn, error) {
 	c := &conn{tls: libc.NewTLS()}
 	if err := c.open(path); err != nil {
@@ -66,7 +68,7 @@ func (c *conn) open(path string) error {
 }
 
 // keepLog prevents the checkpoint that SQLite runs when the last connection is closed. After a
-// failure, the next start must settle the log.
+// failure, the next start must call Settle again.
 func (c *conn) keepLog() error {
 	args := libc.NewVaList(int32(1), uintptr(0))
 	defer libc.Xfree(c.tls, args)
@@ -82,7 +84,7 @@ func (c *conn) close() (err error) {
 	return err
 }
 
-// place returns the address where SQLite stores a number.
+// place returns an address at which SQLite can store a number.
 func (c *conn) place() uintptr { return c.memory + pieceSize }
 
 // at converts an address outside of Go's memory to a pointer.
@@ -129,7 +131,7 @@ func (c *conn) number(query string) (int64, error) {
 	return lib.Xsqlite3_column_int64(c.tls, stmt, 0), nil
 }
 
-// fold checkpoints the log into the file and empties the log.
+// fold checkpoints the log into the database file and truncates the log.
 func (c *conn) fold() error {
 	return c.failed(lib.Xsqlite3_wal_checkpoint_v2(c.tls, c.db, 0, lib.SQLITE_CHECKPOINT_TRUNCATE, 0, 0))
 }
@@ -169,8 +171,8 @@ func (c *conn) size(file uintptr) (int64, error) {
 	return *(*int64)(at(c.place())), c.failed(code)
 }
 
-// rewrite rewrites the whole content of a file in place, and syncs it. So pages that are not on the
-// disk are written, even if the kernel considers them clean.
+// rewrite rewrites the whole content of a file in place, and syncs it. Pages that the kernel
+// wrongly considers clean are therefore written, too.
 func (c *conn) rewrite(file uintptr, size int64) error {
 	for offset := int64(0); offset < size; offset += pieceSize {
 		n := int32(min(pieceSize, size-offset))

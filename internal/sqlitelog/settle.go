@@ -4,7 +4,7 @@
 // When an fsync fails, the kernel may mark the pages that it could not write as clean. They can
 // still be read until the machine loses power, and no later fsync writes them. SQLite recovers its
 // log from those pages, treats their content as committed, and appends. After a power failure the
-// log ends where the lost pages begin, and everything that was appended is lost.
+// log ends where the lost pages begin, and everything that was appended after them is lost.
 package sqlitelog
 
 import (
@@ -14,19 +14,19 @@ import (
 )
 
 // Settle rewrites the log of the database at path in place, syncs it, checkpoints it into the
-// database and empties it. The caller must own the database: nobody else may write to it. Settle
-// leaves a database without a log unchanged, except for one that was just created.
+// database and empties it. No other process may write to the database. Settle does not change a
+// database without a log, except for one that was just created.
 //
-// The log is rewritten first, because a checkpoint is safe only while the whole log is durable. A
-// power failure after the checkpoint could otherwise leave a file with the newest pages and a log
+// The log is rewritten first, because a checkpoint is safe only if the whole log is durable.
+// Otherwise a power failure after the checkpoint could leave a file with the newest pages and a log
 // with older ones, and SQLite reads the pages of the log.
 //
-// The error has SQLite's result code (see [Failure]). It is SQLITE_BUSY if another process prevents
-// the log from being emptied.
+// The error contains SQLite's result code (see [Failure]). It is SQLITE_BUSY if another process
+// prevents the log from being emptied.
 func Settle(path string) error { return settle(path, false) }
 
-// SettleAlone is Settle without the memory that processes share, which needs disk space. It fails
-// with SQLITE_BUSY if another process has the file open.
+// SettleAlone is like Settle, but does not use shared memory, which needs disk space. It fails with
+// SQLITE_BUSY if another process has the file open.
 func SettleAlone(path string) error { return settle(path, true) }
 
 func settle(path string, alone bool) error {
@@ -44,8 +44,8 @@ func settle(path string, alone bool) error {
 // pageSize is the page size of all databases of this program, in bytes.
 const pageSize = 4096
 
-// isNeeded reports whether there is a log, or whether a failed start may have created the file.
-// Only then can the file itself be not durable.
+// isNeeded reports whether there is a log, or whether the file has at most one page, as after a
+// failed start. Otherwise the file is durable.
 func isNeeded(path string) (bool, error) {
 	main, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -58,8 +58,8 @@ func isNeeded(path string) (bool, error) {
 	return log > 0 || (main.Size() > 0 && main.Size() <= pageSize), err
 }
 
-// LogSize returns the size of the log file of the database at path; 0 if there is none. SQLite's
-// log is beside the target of a symbolic link.
+// LogSize returns the size of the log file of the database at path; 0 if there is none. If path is
+// a symbolic link, the log is next to its target.
 func LogSize(path string) (int64, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *conn) settle(alone bool) error {
 	return nil
 }
 
-// rewriteNew rewrites a database of one page, which a failed start may have left.
+// rewriteNew rewrites a database of at most one page, which a failed start may have left.
 func (c *conn) rewriteNew() error {
 	main, err := c.mainFile()
 	if err != nil {
@@ -117,8 +117,8 @@ func (c *conn) rewriteLog() error {
 	return c.rewrite(log, size)
 }
 
-// syncLog syncs the emptied log to the disk. Otherwise a power failure could restore the old log
-// beside a file with newer content.
+// syncLog syncs the emptied log. Otherwise a power failure could restore the old log for a file
+// with newer content.
 func (c *conn) syncLog() error {
 	log, err := c.logFile()
 	if err != nil || log == 0 {

@@ -8,8 +8,8 @@ import (
 )
 
 // ProvideShared creates an empty file for the memory that connections to the database at path
-// share. SQLite requires one even if its memory is not shared. ProvideShared does not open an
-// existing file, because closing it would drop the locks that this process has on it.
+// share. SQLite requires the file even if its memory is not shared. ProvideShared does not open an
+// existing file, because closing it would release the locks that this process has on it.
 func ProvideShared(path string) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {

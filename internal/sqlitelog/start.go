@@ -10,7 +10,7 @@ import (
 
 // FullError reports that the disk is too full for a start.
 type FullError struct {
-	// Missing is how many more bytes must be free.
+	// Missing is the number of additional bytes that must be free.
 	Missing int64
 	err     error
 }
@@ -23,8 +23,8 @@ func (e *FullError) Error() string {
 // Unwrap returns SQLite's error.
 func (e *FullError) Unwrap() error { return e.err }
 
-// Start settles the log of the database at path. On a full disk it releases the reserve, which may
-// be nil. If that is not sufficient, the error is a [*FullError].
+// Start calls Settle for the database at path. On a full disk it releases the reserve, which may be
+// nil, and tries again. If the disk is still full, the error is a [*FullError].
 func Start(path string, reserve *disk.Reserve) error {
 	if reserve.Low() {
 		reserve.Release()
@@ -46,7 +46,7 @@ func Start(path string, reserve *disk.Reserve) error {
 	return full
 }
 
-// isFull reports whether the disk has no space for a file, or for the memory that processes share.
+// isFull reports whether err means that the disk has no space for a file or for the shared memory.
 func isFull(err error) bool {
 	var failure *Failure
 	return errors.As(err, &failure) && (failure.code&0xff == lib.SQLITE_FULL || failure.code == lib.SQLITE_IOERR_SHMSIZE)

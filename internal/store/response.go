@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Response is the row of a response, with the position of the input that began it. An input can be
-// taken up by a response that is already running. It then joins that response, and its own id is
-// another name of that response.
+// Response is the row of a response, with the position of the input that began it. If a response
+// that is already running takes up the input, the new response joins the running one: its id is
+// then another name of the running response.
 type Response struct {
 	ID        string
 	Execution uuid.UUID
@@ -17,7 +17,7 @@ type Response struct {
 	SignalID string
 	// FirstPos is the position of the input's event in the log.
 	FirstPos int64
-	// Joined is the id of the response that took the input up, if that is another one.
+	// Joined is the id of the running response that took up the input; "" if there is none.
 	Joined string
 	// Hidden responses cannot be found by their id any more.
 	Hidden    bool

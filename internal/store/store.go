@@ -1,5 +1,5 @@
 // Package store is the contract between the engine, which decides, and a database, which commits.
-// All writes go through Do and one committer. All other methods read.
+// All writes go through Do to a committer, which runs them in transactions. All other methods read.
 //
 // A command names its execution, or how to pick candidates. The committer locks these executions,
 // loads the state that the command needs, lets it decide and applies the changes. Once the
@@ -55,7 +55,7 @@ type Command struct {
 	Bytes int
 }
 
-// PickKind is the kind of candidates that a pick chooses.
+// PickKind is the kind of candidates (executions or tasks) that a pick chooses.
 type PickKind int
 
 const (
@@ -79,7 +79,8 @@ const LooseBlobAge = time.Hour
 // is the score of three losses in a row.
 const AloneScore = 6
 
-// Pick chooses candidates.
+// Pick describes a search in the command's transaction for executions or tasks, the candidates.
+// Decide runs for each candidate.
 //
 // PickAgents chooses, in the same order as the others, at most one execution that must run alone;
 // it does not count towards Limit. State.Holds tells the decision whether the worker can run it.
@@ -100,7 +101,7 @@ type Pick struct {
 	Skip func(execution uuid.UUID, ready perdure.Time) bool
 	// QueueLimits limits, for PickTasks, the number of running tasks of one org on a queue.
 	QueueLimits map[string]int
-	// Grace is used by PickAttempts: see there.
+	// Grace is how long AttemptDue must have passed for PickAttempts.
 	Grace time.Duration
 	// Home is the worker for which PickAgents chooses LOCAL executions: those with that home, and
 	// those without a home. Nil chooses no LOCAL executions.
@@ -132,7 +133,7 @@ type Needs struct {
 	ConcurrencyKeys []string
 	Queues          []string
 	Retention       bool // how long the data of the execution is kept
-	Withheld        int  // at most that many of the blobs that are neither complete nor staged
+	Withheld        int  // maximum number of withheld blobs to load that are not staged completely: see Blob
 
 	// Data outside of executions; the command's Org applies.
 	Definition  *uuid.UUID
@@ -182,12 +183,13 @@ type State struct {
 	Retention perdure.Retention
 
 	// The following fields also depend on other executions. They are exact: no two committed
-	// transactions have seen the same room. Only Holds may miss what is claimed concurrently, in
-	// the same pick or elsewhere, as long as neither that nor this execution must run alone.
+	// transactions have both used the same free place of a limit. Only Holds may miss what is
+	// claimed concurrently, in the same pick or elsewhere, as long as neither that nor this
+	// execution must run alone.
 	Holds  Holding
 	Keys   map[string]Load // by concurrency key
 	Queues map[string]Load
-	// Withheld are some of the blobs that are neither complete nor staged.
+	// Withheld are some of the blobs whose content is neither stored nor staged completely.
 	Withheld []Blob
 
 	Definition  *perdure.Definition // by id
@@ -200,7 +202,7 @@ type State struct {
 	Org          *perdure.Org
 	// Limited is the key of Needs.UseOf, revoked or not; nil if it belongs to another org. Its Use
 	// is set only if the key has limits for which the store counts, with only these counts. It is
-	// exact: no two commands see the same room.
+	// exact: no two commands can both use the same part of a limit.
 	Limited  *perdure.APIKey
 	Stream   *Stream
 	Producer *StreamProducer
@@ -209,9 +211,10 @@ type State struct {
 	Kinds   []Kind
 }
 
-// Holding says what a worker holds.
+// Holding reports whether a worker holds executions, that is, has claimed them and not yet released
+// them.
 type Holding struct {
-	Executions bool // any execution
+	Executions bool // the worker holds an execution
 	Alone      bool // an execution that must run alone
 }
 
@@ -222,7 +225,7 @@ type Load struct {
 	Waiting bool
 }
 
-// Head is the narrow row of a log that is locked for appending.
+// Head is the row with the end of an execution's log. It is locked for appending.
 type Head struct {
 	LastSeq int64
 	LastPos int64
@@ -393,7 +396,7 @@ type Secret struct {
 	CreatedAt perdure.Time
 }
 
-// Kind is a kind that a worker has registered.
+// Kind is a kind of agents or tasks that a worker has registered.
 type Kind struct {
 	Org    string
 	Agent  bool // otherwise a kind of tasks
@@ -401,7 +404,7 @@ type Kind struct {
 	SeenAt perdure.Time
 }
 
-// Store is a database.
+// Store is the contract that a database implements for the engine. It is safe for concurrent use.
 type Store interface {
 	// Do commits a command. It returns the answers of its decisions: one, or one per picked
 	// candidate that was changed. An error of Decide is returned unchanged. Errors: unavailable if

@@ -28,9 +28,9 @@ const (
 	deepest   = 3
 )
 
-// FindStretch searches for the largest JSON value of content that said contains byte for byte. The
-// value is the content itself or a member of its objects. It reports whether the encoding saves
-// enough.
+// FindStretch searches for a large JSON value of content that said contains byte for byte, and
+// returns content encoded with it. The value is the content itself or a member of its objects; the
+// largest ones are tried first. It returns false if none is found.
 func FindStretch(content, said []byte) (Stretch, bool) {
 	values := valuesOf(content, 0, deepest)
 	slices.SortStableFunc(values, func(a, b span) int { return cmp.Compare(b.end-b.start, a.end-a.start) })
@@ -46,7 +46,7 @@ func FindStretch(content, said []byte) (Stretch, bool) {
 	return Stretch{}, false
 }
 
-// span is the position of a value.
+// span is the start and the end (exclusive) of a value in a content, in bytes.
 type span struct{ start, end int }
 
 // valuesOf returns the spans of the value in a content and of the members of its objects, down to a
@@ -79,7 +79,8 @@ func valuesOf(content []byte, offset, depth int) []span {
 	return all
 }
 
-// Of returns the content. said is the content that contains the substring.
+// Of returns the encoded content. said is the other content, which contains the substring. It
+// returns an error if said is too short.
 func (s Stretch) Of(said []byte) ([]byte, error) {
 	if s.At < 0 || s.Length < 0 || s.At+s.Length > int64(len(said)) {
 		return nil, errors.New("a content names bytes that are not there")

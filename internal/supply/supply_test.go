@@ -14,7 +14,7 @@ import (
 
 const root = "../.."
 
-// tracked returns the files of the repository whose names end with name.
+// tracked returns the files of the repository with the given base name, except ignored ones.
 func tracked(t *testing.T, name string) []string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard").Output()
@@ -51,7 +51,7 @@ type npmFile struct {
 	HasInstallScript             bool
 }
 
-// installs are the packages that contain install scripts. The scripts do not run
+// installs are the packages that contain install scripts. npm does not run the scripts
 // (--ignore-scripts), and each of these packages works without them.
 var installs = []string{
 	"node_modules/esbuild", // its script would check that its binary runs
@@ -146,8 +146,8 @@ func TestNPMDependenciesAreOneVersion(t *testing.T) {
 	}
 }
 
-// Scripts run tools through a go.mod of the repository, and npm packages as locked. They never use
-// the newest version.
+// TestScriptsTakeNothingUnpinned checks that no script downloads something without a pinned
+// version, except for the allowed lines.
 func TestScriptsTakeNothingUnpinned(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "scripts", "*.sh"))
 	if err != nil {
@@ -186,8 +186,8 @@ var (
 	}
 )
 
-// The list of Debian packages contains only known packages, and the script checks the version of
-// each package on which tests depend.
+// TestDebianPackagesAreKnown checks that the script deps.sh checks the version of each Debian
+// package that it installs.
 func TestDebianPackagesAreKnown(t *testing.T) {
 	script := read(t, filepath.Join(root, "scripts", "deps.sh"))
 	for _, names := range regexp.MustCompile(`missing\+=\(([^)]*)\)`).FindAllStringSubmatch(script, -1) {
@@ -203,8 +203,8 @@ func TestDebianPackagesAreKnown(t *testing.T) {
 	}
 }
 
-// Each tool has its own module with the checksums of all its dependencies, and replaces none of
-// them.
+// TestToolsArePinned checks that each module has the checksums of its dependencies and replaces
+// none, and that the module files that scripts name exist.
 func TestToolsArePinned(t *testing.T) {
 	mods, err := filepath.Glob(filepath.Join(root, "tools", "*", "go.mod"))
 	if err != nil || len(mods) < 5 {
@@ -222,7 +222,7 @@ func TestToolsArePinned(t *testing.T) {
 			}
 		}
 	}
-	for _, script := range []string{"lint.sh", "vulncheck.sh"} {
+	for _, script := range []string{"deadcode.sh", "format.sh", "lint.sh", "vulncheck.sh"} {
 		for _, use := range regexp.MustCompile(`-modfile=(\S+)`).FindAllStringSubmatch(read(t, filepath.Join(root, "scripts", script)), -1) {
 			if _, err := os.Stat(filepath.Join(root, use[1])); err != nil && !strings.HasPrefix(use[1], "$") {
 				t.Errorf("%s: %v", script, err)

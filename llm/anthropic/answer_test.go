@@ -67,7 +67,8 @@ func TestNamelessCallIsKept(t *testing.T) {
 	}
 }
 
-// Calls that the token limit cut off keep the received part of their arguments.
+// TestCutArguments checks that a call that the token limit cut off has the received part of its
+// arguments in RawArguments, and no Arguments.
 func TestCutArguments(t *testing.T) {
 	resp, err := ask(t, begin,
 		`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f","input":{}}}`,
@@ -83,7 +84,8 @@ func TestCutArguments(t *testing.T) {
 	}
 }
 
-// A refusal without text is an answer, because a retry would not change it.
+// TestSilentRefusal checks that a refusal without content is a response and not an error, because
+// a retry would not change it.
 func TestSilentRefusal(t *testing.T) {
 	resp, err := ask(t, begin, `{"type":"message_delta","delta":{"stop_reason":"refusal"},"usage":{"output_tokens":0}}`, finish)
 	if err != nil || resp.StopReason != perdure.StopRefusal || resp.Parts == nil {
@@ -91,7 +93,7 @@ func TestSilentRefusal(t *testing.T) {
 	}
 }
 
-// A blank answer that cost tokens is valid.
+// TestNothingMoreToSay checks that a response without content is valid if it has output tokens.
 func TestNothingMoreToSay(t *testing.T) {
 	resp, err := ask(t, begin, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}`, finish)
 	if err != nil || resp.StopReason != perdure.StopEndTurn || len(resp.Parts) != 0 || resp.Parts == nil {

@@ -8,11 +8,6 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Abilities implements llm.Able.
-func (p *Provider) Abilities() []llm.Ability {
-	return []llm.Ability{llm.AbleToChooseTools, llm.AbleToCallOneTool, llm.AbleToFormat}
-}
-
 // setChoice sets the tool choice and the text format.
 func setChoice(p *anthropic.MessageNewParams, req llm.Request) {
 	if len(p.Tools) > 0 { // without tools the API refuses a choice

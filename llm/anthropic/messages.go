@@ -96,8 +96,8 @@ func content(parts []perdure.Part) []anthropic.ContentBlockParamUnion {
 	return blocks
 }
 
-// orEmpty keeps a user turn without content. Without it the conversation would end with the
-// assistant.
+// orEmpty returns blocks, or a placeholder text if there are none. Without the placeholder, the
+// user's turn would be missing and the conversation would end with the assistant.
 func orEmpty(blocks []anthropic.ContentBlockParamUnion) []anthropic.ContentBlockParamUnion {
 	if len(blocks) == 0 {
 		return []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock("(empty message)")}

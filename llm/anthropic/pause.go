@@ -23,10 +23,10 @@ type paused struct {
 	times  int
 }
 
-// goesOn reports whether the answer must be continued, and stores it if so. An answer with calls is
-// not continued, because it waits for their results.
+// goesOn reports whether another request must continue the answer, and stores the answer's blocks
+// if so. An answer with tool calls is not continued, because the agent must run them first.
 func (p *paused) goesOn(a *answer) bool {
-	if !a.done || a.stop != anthropic.StopReasonPauseTurn || len(a.calls.All()) > 0 || p.times == maxPauses {
+	if !a.Done || a.stop != anthropic.StopReasonPauseTurn || len(a.Calls.All()) > 0 || p.times == maxPauses {
 		return false
 	}
 	blocks := a.echo.blocks()
@@ -35,7 +35,7 @@ func (p *paused) goesOn(a *answer) bool {
 	}
 	p.times++
 	p.blocks = append(p.blocks, blocks...)
-	p.usage = p.usage.Add(a.usage)
+	p.usage = p.usage.Add(a.Usage)
 	a.again()
 	return true
 }
@@ -46,11 +46,12 @@ func (p *paused) message() (anthropic.MessageParam, error) {
 	return param.Override[anthropic.MessageParam](json.RawMessage(raw)), err
 }
 
-// again resets the answer for the stream of the next request.
+// again resets the state of the answer for the stream of the next request. The parts received so
+// far remain.
 func (a *answer) again() {
-	a.builder.Break()
+	a.Builder.Break()
 	a.open, a.echo = map[int64]*block{}, echo{}
-	a.stop, a.usage, a.done = "", perdure.Usage{}, false
+	a.stop, a.Usage, a.Done = "", perdure.Usage{}, false
 }
 
 // echo stores the blocks of a stream unchanged.

@@ -61,8 +61,8 @@ var pausedStream = []string{
 	`{"type":"message_delta","delta":{"stop_reason":"pause_turn"},"usage":{"output_tokens":5}}`, finish,
 }
 
-// A paused answer is sent back unchanged, and the next stream continues it. The result is one
-// answer with the usage of all requests.
+// TestAPausedTurnGoesOn checks that a second request contains the blocks of a paused answer
+// unchanged. The response joins the text of both streams and has the usage of both requests.
 func TestAPausedTurnGoesOn(t *testing.T) {
 	p, got := pausing(t, pausedStream, []string{
 		`{"type":"message_start","message":{"id":"msg_2","usage":{"input_tokens":7}}}`,
@@ -99,7 +99,8 @@ func TestAPausedTurnGoesOn(t *testing.T) {
 	}
 }
 
-// An answer is continued at most five times. The response then reports that it was cut.
+// TestPausesAreBounded checks that an answer that always pauses is continued five times. The
+// response then has the stop reason StopTurnLimit and the usage of all six requests.
 func TestPausesAreBounded(t *testing.T) {
 	p, got := pausing(t, pausedStream)
 	resp, _ := llmtest.Ask(t, p, llm.Request{Model: model, Messages: []perdure.Message{perdure.UserText("hi")}})

@@ -4,13 +4,16 @@ package anthropic
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
+	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
 
 	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/internal/adapter"
 )
 
 // Name is the provider's name in the names of models.
@@ -20,38 +23,24 @@ const Name = "anthropic"
 type Config = llm.Config
 
 // Provider implements llm.Provider.
-type Provider struct{ config Config }
+type Provider struct{ *adapter.Provider }
 
 // New creates the provider. It reads no environment variables: a key that Endpoints does not name
 // is never sent.
 func New(config Config) *Provider {
-	return &Provider{config: config.Normal()}
-}
-
-// Name returns "anthropic".
-func (p *Provider) Name() string { return Name }
-
-// Endpoints implements llm.Endpointed.
-func (p *Provider) Endpoints() *llm.Endpoints { return p.config.Endpoints }
-
-// Stream implements llm.Provider.
-func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
-	to, err := p.config.Connect(Name, req)
-	if err != nil {
-		return nil, err
-	}
-	return llm.Guarded(to.Key, emit, func(emit func(llm.Delta) error) (*llm.Response, error) {
-		return p.call(ctx, to, req, emit)
-	})
+	return &Provider{adapter.New(adapter.API{
+		Name: Name, Abilities: []llm.Ability{llm.AbleToChooseTools, llm.AbleToCallOneTool, llm.AbleToFormat},
+		Call: call,
+	}, config)}
 }
 
 // call makes one call.
-func (p *Provider) call(ctx context.Context, to llm.Connection, req llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
-	messages := anthropic.NewMessageService(options(p.config.Client, to)...)
-	answer, sent := newAnswer(emit), params(req)
+func call(ctx context.Context, c *adapter.Call) (*llm.Response, error) {
+	messages := anthropic.NewMessageService(options(c)...)
+	answer, sent := newAnswer(c), params(c.Request)
 	turns, sofar := sent.Messages, paused{}
 	for {
-		if err := read(ctx, &messages, sent, answer); err != nil {
+		if err := adapter.Read[anthropic.MessageStreamEventUnion](ctx, &answer.Answer, events{messages.NewStreaming(ctx, sent)}, answer.take); err != nil {
 			return nil, err
 		}
 		if !sofar.goesOn(answer) {
@@ -63,8 +52,8 @@ func (p *Provider) call(ctx context.Context, to llm.Connection, req llm.Request,
 		}
 		sent.Messages = append(slices.Clone(turns), m)
 	}
-	answer.usage = answer.usage.Add(sofar.usage)
-	resp, err := answer.finish(req.Model, p.config.Prices)
+	answer.Usage = answer.Usage.Add(sofar.usage)
+	resp, err := answer.finish()
 	if err != nil {
 		return nil, err
 	}
@@ -72,32 +61,33 @@ func (p *Provider) call(ctx context.Context, to llm.Connection, req llm.Request,
 	return resp, nil
 }
 
-// read makes one request and reads its stream.
-func read(ctx context.Context, messages *anthropic.MessageService, sent anthropic.MessageNewParams, a *answer) error {
-	stream := messages.NewStreaming(ctx, sent)
-	defer func() { _ = stream.Close() }() // all that was wanted has been read
-	for !a.done && stream.Next() {
-		if err := a.take(stream.Current()); err != nil {
-			return err
-		}
-	}
-	if err := stream.Err(); err != nil {
-		return failure(ctx, err)
-	}
-	return ctx.Err()
-}
-
 // options sets all that the SDK would otherwise take from the environment.
-func options(client *http.Client, to llm.Connection) []option.RequestOption {
+func options(c *adapter.Call) []option.RequestOption {
 	opts := []option.RequestOption{
-		option.WithHTTPClient(client),
-		option.WithBaseURL(to.BaseURL),
+		option.WithHTTPClient(c.Config.Client),
+		option.WithBaseURL(c.To.BaseURL),
 		option.WithMaxRetries(0), // the durable task retries
-		option.WithMiddleware(checkStatus),
+		option.WithMiddleware(func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+			return llm.Checked(Name, req, next)
+		}),
 		option.WithoutOpenTelemetry(),
 	}
-	if to.Key != "" {
-		opts = append(opts, option.WithAPIKey(to.Key))
+	if c.To.Key != "" {
+		opts = append(opts, option.WithAPIKey(c.To.Key))
 	}
 	return opts
+}
+
+// events are the SDK's events.
+type events struct {
+	*ssestream.Stream[anthropic.MessageStreamEventUnion]
+}
+
+// Err implements adapter.Events.
+func (e events) Err() error {
+	var event *anthropic.Error
+	if err := e.Stream.Err(); errors.As(err, &event) {
+		return &adapter.EventError{Data: []byte(event.RawJSON())}
+	}
+	return e.Stream.Err()
 }

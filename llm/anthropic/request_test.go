@@ -14,7 +14,7 @@ import (
 
 const model = "claude-sonnet-4-5"
 
-// sent returns the body of the request that p sends for req.
+// sent returns the body of the HTTP request that a new provider sends for req to a fake server.
 func sent(t *testing.T, req llm.Request) map[string]any {
 	t.Helper()
 	p, server := remote.Serve(t, llmtest.Answer{Text: []string{"ok"}})
@@ -85,9 +85,10 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// Signed content is sent back to its provider byte for byte, and reasoning of other providers is
-// not sent.
-func TestTrap38SignaturesKept(t *testing.T) {
+// TestSignaturesAreSentBackUnchanged checks that signed thinking, redacted thinking and a call are
+// sent back unchanged to the model that made them. Another model receives only the call, and
+// reasoning is off in that request.
+func TestSignaturesAreSentBackUnchanged(t *testing.T) {
 	first := llmtest.Answer{
 		Thinking: "I must  look\n", Signature: "EqQB+/==", Redacted: "b64/+=",
 		Calls: []llmtest.Call{{ID: "toolu_1", Name: "list", Arguments: `{"n":1}`}},
@@ -124,8 +125,10 @@ func TestTrap38SignaturesKept(t *testing.T) {
 	}
 }
 
-// The sent form of a message does not change in later turns.
-func TestTrap39PrefixIsStable(t *testing.T) {
+// TestRequestPrefixIsStable checks that the tools, system prompt and messages of each request
+// begin with those of the previous request, apart from cache breakpoints. Each request has two
+// cache breakpoints.
+func TestRequestPrefixIsStable(t *testing.T) {
 	p, server := remote.Serve(t,
 		llmtest.Answer{Calls: []llmtest.Call{{ID: "toolu_1", Name: "list", Arguments: `{"b":1,"a":2.0}`}}, Usage: perdure.Usage{Output: 1}},
 		llmtest.Answer{Text: []string{"ok"}})
@@ -203,7 +206,9 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// For every path, turns alternate, begin and end with the user, and no text block is empty.
+// TestOddConversations checks the messages for a conversation with blank texts, foreign reasoning,
+// broken arguments and an empty error: turns alternate, begin and end with the user, and have no
+// blank text.
 func TestOddConversations(t *testing.T) {
 	body := sent(t, llm.Request{Model: model, System: "  ", Messages: []perdure.Message{
 		{Role: perdure.RoleSystem, Content: perdure.Content{Parts: []perdure.Part{perdure.Text("Rules.")}}},

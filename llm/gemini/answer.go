@@ -2,137 +2,154 @@ package gemini
 
 import (
 	"encoding/base64"
-
-	"google.golang.org/genai"
+	"encoding/json"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/internal/adapter"
 )
+
+// chunk is one event of a stream.
+type chunk struct {
+	ResponseID     string
+	Error          json.RawMessage
+	PromptFeedback struct{ BlockReason string }
+	UsageMetadata  tokenCounts
+	Candidates     []struct {
+		Index        int
+		FinishReason string
+		Content      struct{ Parts []receivedPart }
+	}
+}
+
+type tokenCounts struct {
+	PromptTokenCount, ToolUsePromptTokenCount, CachedContentTokenCount int64
+	CandidatesTokenCount, ThoughtsTokenCount                           int64
+}
+
+type receivedPart struct {
+	Text                 marked
+	Thought              bool
+	ThoughtSignature     []byte
+	InlineData, FileData *struct{}
+	FunctionCall         *receivedCall
+}
+
+// receivedCall is a function call. Args is the received text, with the order of its keys and its
+// numbers.
+type receivedCall struct {
+	ID, Name marked
+	Args     json.RawMessage
+}
+
+// marked is a text for llm.NewWireBuilder.
+type marked string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *marked) UnmarshalJSON(raw []byte) error {
+	return json.Unmarshal(llm.Marked(raw), (*string)(m))
+}
 
 // answer assembles the chunks of one stream.
 type answer struct {
-	builder *llm.Builder
-	calls   *llm.Calls
-	wire    *wire
-	id      string
-	reason  genai.FinishReason
+	adapter.Answer
+	reason  string
 	blocked bool // the prompt was blocked
-	usage   perdure.Usage
 }
 
-func newAnswer(emit func(llm.Delta) error, w *wire) *answer {
-	b := llm.NewWireBuilder(emit)
-	return &answer{builder: b, calls: llm.NewCalls(b, Name), wire: w}
-}
+func newAnswer(c *adapter.Call) *answer { return &answer{Answer: adapter.NewAnswer(c)} }
 
-func (a *answer) take(c *genai.GenerateContentResponse) error {
-	if a.id == "" {
-		a.id = c.ResponseID
+func (a *answer) take(c *chunk) error {
+	if a.ID == "" {
+		a.ID = c.ResponseID
 	}
-	if c.UsageMetadata != nil {
-		a.count(c.UsageMetadata)
-	}
-	if c.PromptFeedback != nil && c.PromptFeedback.BlockReason != "" {
+	a.count(c.UsageMetadata)
+	if c.PromptFeedback.BlockReason != "" {
 		a.blocked = true
 	}
 	for _, candidate := range c.Candidates {
-		if err := a.candidate(candidate); err != nil {
-			return err
+		if candidate.Index != 0 {
+			continue
 		}
-	}
-	return nil
-}
-
-func (a *answer) candidate(c *genai.Candidate) error {
-	if c.Content != nil {
-		for _, p := range c.Content.Parts {
-			if err := a.part(p, c.Index == 0); err != nil {
+		for _, p := range candidate.Content.Parts {
+			if err := a.part(p); err != nil {
 				return err
 			}
 		}
-	}
-	if c.Index == 0 && c.FinishReason != "" && c.FinishReason != genai.FinishReasonUnspecified {
-		a.reason = c.FinishReason
+		if reason := candidate.FinishReason; reason != "" && reason != "FINISH_REASON_UNSPECIFIED" {
+			a.reason = reason
+		}
 	}
 	return nil
 }
 
 // part adds a part of a chunk. A part with a signature stays separate, because the signature covers
 // exactly that part and is sent back with it.
-func (a *answer) part(p *genai.Part, wanted bool) error {
-	signature := base64.StdEncoding.EncodeToString(p.ThoughtSignature)
+func (a *answer) part(p receivedPart) error {
+	signature, text := base64.StdEncoding.EncodeToString(p.ThoughtSignature), string(p.Text)
 	switch {
 	case p.FunctionCall != nil:
-		return a.call(p.FunctionCall, a.wire.take(), signature, wanted)
-	case !wanted || p.InlineData != nil || p.FileData != nil:
+		return a.call(p.FunctionCall, signature)
+	case p.InlineData != nil || p.FileData != nil:
 		return nil
 	case p.Thought && signature != "":
-		return a.builder.SignedThinking(p.Text, signature)
+		return a.Builder.SignedThinking(text, signature)
 	case p.Thought:
-		return a.builder.Thinking(p.Text)
+		return a.Builder.Thinking(text)
 	case signature != "":
-		return a.builder.SignedText(p.Text, signature)
+		return a.Builder.SignedText(text, signature)
 	}
-	return a.builder.Text(p.Text)
+	return a.Builder.Text(text)
 }
 
-func (a *answer) call(f *genai.FunctionCall, arguments, signature string, wanted bool) error {
-	if !wanted {
-		return nil
-	}
-	call, err := a.calls.Start(f.Name, f.ID)
+func (a *answer) call(f *receivedCall, signature string) error {
+	call, err := a.Calls.Start(string(f.Name), string(f.ID))
 	if err != nil {
 		return err
 	}
-	if err := a.calls.AppendRaw(call, arguments); err != nil {
+	if err := a.Calls.AppendRaw(call, string(f.Args)); err != nil {
 		return err
 	}
-	if err := a.calls.End(call); err != nil {
+	if err := a.Calls.End(call); err != nil {
 		return err
 	}
 	if signature != "" {
-		a.calls.Sign(call, signature)
+		a.Calls.Sign(call, signature)
 	}
 	return nil
 }
 
 // count stores the token counts, which are cumulative. Tokens read from the cache are not counted
 // as input; reasoning counts as output.
-func (a *answer) count(u *genai.GenerateContentResponseUsageMetadata) {
-	a.usage.CacheRead = max(a.usage.CacheRead, int64(u.CachedContentTokenCount))
-	a.usage.Input = max(a.usage.Input, int64(u.PromptTokenCount+u.ToolUsePromptTokenCount-u.CachedContentTokenCount))
-	a.usage.Output = max(a.usage.Output, int64(u.CandidatesTokenCount+u.ThoughtsTokenCount))
-	if thoughts := int64(u.ThoughtsTokenCount); thoughts > 0 && (a.usage.Reasoning == nil || *a.usage.Reasoning < thoughts) {
-		a.usage.Reasoning = &thoughts
+func (a *answer) count(u tokenCounts) {
+	a.Usage.CacheRead = max(a.Usage.CacheRead, u.CachedContentTokenCount)
+	a.Usage.Input = max(a.Usage.Input, u.PromptTokenCount+u.ToolUsePromptTokenCount-u.CachedContentTokenCount)
+	a.Usage.Output = max(a.Usage.Output, u.CandidatesTokenCount+u.ThoughtsTokenCount)
+	if thoughts := u.ThoughtsTokenCount; thoughts > 0 && (a.Usage.Reasoning == nil || *a.Usage.Reasoning < thoughts) {
+		a.Usage.Reasoning = &thoughts
 	}
 }
 
 // finish returns the response. It requires a finish reason or a blocked prompt; a stream without
 // either was interrupted.
-func (a *answer) finish(model string, prices llm.Prices) (*llm.Response, error) {
+func (a *answer) finish() (*llm.Response, error) {
 	if a.reason == "" && !a.blocked {
-		return nil, llm.CutStream(Name)
+		return nil, a.Cut()
 	}
 	if failed := a.failure(); failed != nil {
 		return nil, failed
 	}
-	resp, err := a.builder.Finish(llm.Model{Provider: Name, ID: model}, a.stopReason(), a.usage, prices)
-	if err != nil {
-		return nil, err
-	}
-	resp.ProviderResponseID = a.id
-	return resp, nil
+	return a.Finish(a.stopReason())
 }
 
 // failure returns the error of an answer that ended because of a fault of the model or the service.
 // It is retryable.
 func (a *answer) failure() *llm.Error {
 	switch a.reason {
-	case genai.FinishReasonMalformedFunctionCall, genai.FinishReasonUnexpectedToolCall, genai.FinishReasonTooManyToolCalls,
-		genai.FinishReasonOther, genai.FinishReasonContinuation, "MALFORMED_RESPONSE":
+	case "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "OTHER", "CONTINUATION":
 		return &llm.Error{
 			Kind: llm.Unknown, Retryable: true, Provider: Name,
-			Message: "the model's answer ended as " + string(a.reason),
+			Message: "the model's answer ended as " + a.reason,
 		}
 	case "MISSING_THOUGHT_SIGNATURE":
 		return &llm.Error{
@@ -143,20 +160,18 @@ func (a *answer) failure() *llm.Error {
 	return nil
 }
 
-// refusals are the finish reasons with which the service or the model refuses.
-var refusals = map[genai.FinishReason]bool{
-	genai.FinishReasonSafety: true, genai.FinishReasonRecitation: true, genai.FinishReasonLanguage: true,
-	genai.FinishReasonBlocklist: true, genai.FinishReasonProhibitedContent: true, genai.FinishReasonSPII: true,
-	genai.FinishReasonImageSafety: true, genai.FinishReasonImageProhibitedContent: true, genai.FinishReasonImageRecitation: true,
-}
-
 func (a *answer) stopReason() perdure.StopReason {
-	switch {
-	case a.blocked, refusals[a.reason]:
+	if a.blocked {
 		return perdure.StopRefusal
-	case a.reason == genai.FinishReasonMaxTokens:
+	}
+	switch a.reason {
+	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
+		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
+		return perdure.StopRefusal
+	case "MAX_TOKENS":
 		return perdure.StopMaxTokens
-	case len(a.calls.All()) > 0:
+	}
+	if len(a.Calls.All()) > 0 {
 		return perdure.StopToolUse
 	}
 	return perdure.StopEndTurn

@@ -16,8 +16,9 @@ func said(t *testing.T, lines ...string) (*llm.Response, error) {
 	return resp, err
 }
 
-// Equal calls without ids are separate calls, because the model does not repeat calls.
-func TestTrap33CallsWithoutIDs(t *testing.T) {
+// TestEqualCallsWithoutIDsStaySeparate checks that equal calls without ids are separate calls in
+// the response.
+func TestEqualCallsWithoutIDsStaySeparate(t *testing.T) {
 	resp, err := said(t,
 		`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":1}}},{"functionCall":{"name":"f","args":{"a":1}}},{"functionCall":{"name":"g"}}]}}]}`,
 		`{"candidates":[{"finishReason":"STOP"}]}`)
@@ -53,7 +54,8 @@ func TestHowAnswersEnd(t *testing.T) {
 	}
 }
 
-// A blocked prompt is a refusal without a candidate or a finish reason.
+// TestBlockedPrompt checks that a stream with a block reason for the prompt, and without a
+// candidate, is a response with the stop reason StopRefusal.
 func TestBlockedPrompt(t *testing.T) {
 	resp, err := said(t, `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":7}}`)
 	if err != nil {
@@ -69,7 +71,8 @@ func TestUnreadableStream(t *testing.T) {
 	_ = llmtest.WantError(t, err, llm.Network, true)
 }
 
-// Gemini sends the retry delay in the body, and status 400 for a wrong key.
+// TestFailuresOfGemini checks that the retry delay is read from the body of an error, and that a
+// wrong key, which Gemini reports with status 400, is an error of kind Auth.
 func TestFailuresOfGemini(t *testing.T) {
 	ask := func(status int, body string) error {
 		p, _ := remote.Serve(t, llmtest.Answer{Status: status, Body: body})
@@ -86,4 +89,16 @@ func TestFailuresOfGemini(t *testing.T) {
 	}
 	err = ask(400, `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"bad"}}`)
 	_ = llmtest.WantError(t, err, llm.InvalidRequest, false)
+}
+
+// TestNullMembersAreSkipped checks that members that are null and parts of an unknown kind do not
+// fail a call.
+func TestNullMembersAreSkipped(t *testing.T) {
+	resp, err := said(t,
+		`{"candidates":[null,{"content":null},{"content":{"parts":null}},{"content":{"parts":[null,{},{"executableCode":{"code":"1"}}]}}],"usageMetadata":null}`,
+		`null`,
+		`{"candidates":[{"content":{"parts":[{"text":"x","inlineData":null,"functionCall":null}]},"finishReason":"STOP"}]}`)
+	if err != nil || resp.PlainText() != "x" || resp.StopReason != perdure.StopEndTurn {
+		t.Errorf("got %+v, %v", resp, err)
+	}
 }

@@ -51,7 +51,8 @@ func TestToolChoiceAndFormatAreSent(t *testing.T) {
 	}
 }
 
-// The schema is sent with its keys in order, because models answer in that order.
+// TestTheSchemaIsSentAsItIs checks that a schema is sent byte for byte. The order of its keys
+// matters, because models answer in that order.
 func TestTheSchemaIsSentAsItIs(t *testing.T) {
 	p, server := remote.Serve(t, llmtest.Answer{Text: []string{"{}"}, Usage: perdure.Usage{Output: 1}})
 	schema := `{"type":"object","properties":{"b":{"type":"string"},"a":{"type":"number"}}}`
@@ -63,7 +64,8 @@ func TestTheSchemaIsSentAsItIs(t *testing.T) {
 	}
 }
 
-// A request that the API does not support is refused before it is sent.
+// TestAFormatBesideToolsIsRefused checks that a request with a text format and tools fails without
+// an HTTP request. CheckRequest refuses ParallelToolCalls.
 func TestAFormatBesideToolsIsRefused(t *testing.T) {
 	p, server := remote.Serve(t, llmtest.Answer{Text: []string{"{}"}, Usage: perdure.Usage{Output: 1}})
 	_, err := p.Stream(t.Context(), llm.Request{

@@ -104,8 +104,8 @@ func shown(in []perdure.Part) []part {
 	return parts
 }
 
-// assistant adds to the model's turn if that turn is the last one, because a function call must
-// follow a turn of the user.
+// assistant adds a message of the model. If the last turn is the model's, assistant extends that
+// turn: the API accepts a function call only in a turn that follows a turn of the user.
 func (c *converter) assistant(m perdure.Message) {
 	parts := c.said(m)
 	if len(parts) == 0 {

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"google.golang.org/genai"
-
 	"github.com/perdure/perdure/llm"
 )
 
@@ -57,16 +55,22 @@ const proBudget = 32768
 // minBudget is the minimum budget of a model that always reasons.
 const minBudget = 128
 
+type thinkingConfig struct {
+	IncludeThoughts bool   `json:"includeThoughts,omitempty"`
+	ThinkingBudget  *int32 `json:"thinkingBudget,omitempty"`
+	ThinkingLevel   string `json:"thinkingLevel,omitempty"`
+}
+
 // thinking returns the thinking configuration, nil for models that have none. summary requests
 // summaries of the reasoning, at any level.
-func (f family) thinking(level llm.Thinking, summary bool) *genai.ThinkingConfig {
+func (f family) thinking(level llm.Thinking, summary bool) *thinkingConfig {
 	switch {
 	case level == "" && !summary:
 		return nil
 	case level == "" && f.version >= 25:
-		return &genai.ThinkingConfig{IncludeThoughts: true}
+		return &thinkingConfig{IncludeThoughts: true}
 	case f.version >= 30:
-		return &genai.ThinkingConfig{IncludeThoughts: level.On() || summary, ThinkingLevel: f.level(level)}
+		return &thinkingConfig{IncludeThoughts: level.On() || summary, ThinkingLevel: f.level(level)}
 	case f.version >= 25:
 		budget := budgets[level]
 		if level == llm.ThinkingXHigh && f.pro {
@@ -75,25 +79,25 @@ func (f family) thinking(level llm.Thinking, summary bool) *genai.ThinkingConfig
 		if level == llm.ThinkingOff && f.pro {
 			budget = minBudget
 		}
-		return &genai.ThinkingConfig{IncludeThoughts: level.On() || summary, ThinkingBudget: &budget}
+		return &thinkingConfig{IncludeThoughts: level.On() || summary, ThinkingBudget: &budget}
 	}
 	return nil
 }
 
-func (f family) level(level llm.Thinking) genai.ThinkingLevel {
+func (f family) level(level llm.Thinking) string {
 	switch level {
 	case llm.ThinkingLow:
-		return genai.ThinkingLevelLow
+		return "LOW"
 	case llm.ThinkingMedium:
 		if f.pro && f.version == 30 { // it has only low and high
-			return genai.ThinkingLevelHigh
+			return "HIGH"
 		}
-		return genai.ThinkingLevelMedium
+		return "MEDIUM"
 	case llm.ThinkingHigh, llm.ThinkingXHigh:
-		return genai.ThinkingLevelHigh
+		return "HIGH"
 	}
 	if f.pro {
-		return genai.ThinkingLevelLow
+		return "LOW"
 	}
-	return genai.ThinkingLevelMinimal
+	return "MINIMAL"
 }

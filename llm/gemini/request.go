@@ -3,61 +3,61 @@ package gemini
 import (
 	"encoding/json"
 
-	"google.golang.org/genai"
-
 	"github.com/perdure/perdure/llm"
 )
 
-// params creates the request. It depends only on req, and the form of a message does not depend on
-// later messages. So the prefix stays the same from turn to turn, and the prompt cache hits. The
-// conversation and the tools are sent as they are written here: the SDK would reorder arguments and
-// schemas, round large numbers and drop empty texts.
-func params(req llm.Request) (*genai.GenerateContentConfig, error) {
-	if err := checkFormat(req); err != nil {
-		return nil, err
-	}
-	req = llm.Outward(req, llm.OutwardRules{Provider: Name, Takes: takes})
-	system, rest := llm.LeadingSystem(req)
-	body := map[string]any{"contents": conversation(req, rest)}
-	if len(system) > 0 {
-		var parts []part
-		for _, text := range system {
-			parts = append(parts, textPart(text))
-		}
-		body["systemInstruction"] = content{Parts: parts}
-	}
-	if len(req.Tools) > 0 {
-		body["tools"] = []any{map[string]any{"functionDeclarations": tools(req.Tools)}}
-	}
-	if c := choice(req); c != nil {
-		body["toolConfig"] = c
-	}
-	for name, value := range body {
-		raw, err := json.Marshal(value)
-		if err != nil { // invalid JSON in arguments or a schema
-			return nil, &llm.Error{Kind: llm.InvalidRequest, Provider: Name, Message: "the request cannot be written", Err: err}
-		}
-		body[name] = json.RawMessage(raw)
-	}
-	once := false
-	config := &genai.GenerateContentConfig{
-		AutomaticContinuation: &once, // one call is one request
-		HTTPOptions: &genai.HTTPOptions{ExtrasRequestProvider: func(request map[string]any) map[string]any {
-			for name, value := range body {
-				request[name] = value
-			}
-			setFormat(request, req.Format)
-			return request
-		}},
-	}
-	setLimits(config, req)
-	return config, nil
+// request is the body of a call.
+type request struct {
+	SystemInstruction *content         `json:"systemInstruction,omitempty"`
+	Contents          []content        `json:"contents"`
+	Tools             []toolSet        `json:"tools,omitempty"`
+	ToolConfig        *toolConfig      `json:"toolConfig,omitempty"`
+	GenerationConfig  generationConfig `json:"generationConfig"`
+}
+
+type toolSet struct {
+	Functions []function `json:"functionDeclarations"`
 }
 
 type function struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
 	Schema      json.RawMessage `json:"parametersJsonSchema,omitempty"`
+}
+
+type generationConfig struct {
+	MaxOutputTokens  int             `json:"maxOutputTokens,omitempty"`
+	Temperature      *float32        `json:"temperature,omitempty"`
+	TopP             *float32        `json:"topP,omitempty"`
+	ThinkingConfig   *thinkingConfig `json:"thinkingConfig,omitempty"`
+	ResponseMimeType string          `json:"responseMimeType,omitempty"`
+	ResponseSchema   json.RawMessage `json:"responseJsonSchema,omitempty"`
+}
+
+// params creates the body of the request. It depends only on req, and the form of a message does
+// not depend on later messages. So the prefix stays the same from turn to turn, and the prompt
+// cache hits. Arguments and schemas are sent with the order of their keys and with exact numbers.
+func params(req llm.Request) ([]byte, error) {
+	if err := checkFormat(req); err != nil {
+		return nil, err
+	}
+	req = llm.Outward(req, llm.OutwardRules{Provider: Name, Takes: takes})
+	system, rest := llm.LeadingSystem(req)
+	body := request{Contents: conversation(req, rest), ToolConfig: choice(req), GenerationConfig: limits(req)}
+	if len(system) > 0 {
+		body.SystemInstruction = &content{}
+		for _, text := range system {
+			body.SystemInstruction.Parts = append(body.SystemInstruction.Parts, textPart(text))
+		}
+	}
+	if len(req.Tools) > 0 {
+		body.Tools = []toolSet{{tools(req.Tools)}}
+	}
+	raw, err := json.Marshal(body)
+	if err != nil { // invalid JSON in arguments or a schema
+		return nil, &llm.Error{Kind: llm.InvalidRequest, Provider: Name, Message: "the request cannot be written", Err: err}
+	}
+	return raw, nil
 }
 
 func tools(specs []llm.ToolSpec) []function {
@@ -68,15 +68,22 @@ func tools(specs []llm.ToolSpec) []function {
 	return all
 }
 
-func setLimits(c *genai.GenerateContentConfig, req llm.Request) {
-	c.MaxOutputTokens = int32(min(req.MaxTokens, 1<<30))
-	if req.Temperature != nil {
-		t := float32(*req.Temperature)
-		c.Temperature = &t
+// limits returns the token limit, the sampling, the reasoning and the text format.
+func limits(req llm.Request) generationConfig {
+	c := generationConfig{
+		MaxOutputTokens: min(req.MaxTokens, 1<<30), Temperature: single(req.Temperature), TopP: single(req.TopP),
+		ThinkingConfig: familyOf(req.Model).thinking(req.Thinking, req.ReasoningSummary != ""),
 	}
-	if req.TopP != nil {
-		p := float32(*req.TopP)
-		c.TopP = &p
+	if req.Format != nil {
+		c.ResponseMimeType, c.ResponseSchema = "application/json", req.Format.Schema
 	}
-	c.ThinkingConfig = familyOf(req.Model).thinking(req.Thinking, req.ReasoningSummary != "")
+	return c
+}
+
+// single returns a number in the API's precision.
+func single(f *float64) *float32 {
+	if f == nil {
+		return nil
+	}
+	return new(float32(*f))
 }

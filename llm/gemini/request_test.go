@@ -18,7 +18,7 @@ const (
 	unsigned = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 )
 
-// sent returns the body of the request that p sends for req.
+// sent returns the body of the HTTP request that a new provider sends for req to a fake server.
 func sent(t *testing.T, req llm.Request) map[string]any {
 	t.Helper()
 	p, server := remote.Serve(t, llmtest.Answer{Text: []string{"ok"}, Usage: perdure.Usage{Output: 1}})
@@ -117,8 +117,9 @@ func TestThinkingByFamily(t *testing.T) {
 	}
 }
 
-// Thought signatures are sent back on the same parts, only to the model that made them.
-func TestTrap38SignaturesGoBackOnTheirParts(t *testing.T) {
+// TestSignaturesAreSentBackOnTheirParts checks that thought signatures are sent back on the same
+// parts to the model that made them. A request to another model has none of them.
+func TestSignaturesAreSentBackOnTheirParts(t *testing.T) {
 	p, server := remote.Serve(t, llmtest.Answer{Raw: []string{
 		`{"responseId":"r","candidates":[{"content":{"role":"model","parts":[{"text":"Hm.","thought":true,"thoughtSignature":"VEhJTks="}]}}]}`,
 		`{"candidates":[{"content":{"role":"model","parts":[{"text":"One "}]}}]}`,
@@ -166,8 +167,9 @@ func TestTrap38SignaturesGoBackOnTheirParts(t *testing.T) {
 	}
 }
 
-// The sent form of a message does not change in later turns.
-func TestTrap39PrefixIsStable(t *testing.T) {
+// TestRequestPrefixIsStable checks that the tools and messages of each request begin with those of
+// the previous request, and that schemas and arguments are sent unchanged.
+func TestRequestPrefixIsStable(t *testing.T) {
 	p, server := remote.Serve(t,
 		llmtest.Answer{
 			Thinking: "hm", Signature: "c2ln", Calls: []llmtest.Call{{ID: "call_1", Name: "list", Arguments: `{"b":1,"a":2.0}`}},

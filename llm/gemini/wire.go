@@ -3,142 +3,130 @@ package gemini
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/internal/adapter"
 )
 
-// wire is between the SDK and the connection of one call. It converts failures to *llm.Error, keeps
-// data that the SDK's types cannot hold, and passes on only lines that the SDK understands.
-type wire struct {
-	next http.RoundTripper
-	key  string
-
-	// arguments are the received texts of function calls that take has not returned yet, in order.
-	// The SDK decodes them to a map, which loses large numbers and the order of the keys.
-	arguments []string
-	// failed is the reason for which the answer ended early. The SDK would log it.
-	failed error
-}
-
-func newWire(next http.RoundTripper, key string) *wire {
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	return &wire{next: next, key: key}
-}
-
-// wireOf is the transport of the SDK's clients. The clients are shared by calls; each call's
-// context holds its wire under this key.
-type wireOf struct{}
-
-func (wireOf) RoundTrip(req *http.Request) (*http.Response, error) {
-	w, ok := req.Context().Value(wireOf{}).(*wire)
-	if !ok {
-		return nil, errors.New("the request belongs to no call")
-	}
-	return w.RoundTrip(req)
-}
-
-const keyHeader = "X-Goog-Api-Key"
-
-// RoundTrip implements http.RoundTripper.
-func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
-	req = req.Clone(req.Context())
-	req.Header.Del(keyHeader)
-	if w.key != "" {
-		req.Header.Set(keyHeader, w.key)
-	}
-	resp, err := w.next.RoundTrip(req)
+// newRequest creates the HTTP request of a call.
+func newRequest(ctx context.Context, c *adapter.Call) (*http.Request, error) {
+	body, err := params(c.Request)
 	if err != nil {
 		return nil, err
 	}
-	if resp.StatusCode >= http.StatusBadRequest {
-		return nil, statusError(resp)
+	to, err := address(c)
+	if err != nil {
+		return nil, err
 	}
-	resp.Body = &lines{wire: w, body: resp.Body, in: bufio.NewReader(resp.Body)}
-	return resp, nil
-}
-
-// take returns the text of the next call's arguments.
-func (w *wire) take() string {
-	if len(w.arguments) == 0 {
-		return ""
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
+	if err != nil {
+		return nil, c.Unusable(err)
 	}
-	text := w.arguments[0]
-	w.arguments = w.arguments[1:]
-	return text
+	req.Header.Set("Content-Type", "application/json")
+	if c.To.Key != "" {
+		req.Header.Set("X-Goog-Api-Key", c.To.Key)
+	}
+	return req, nil
 }
 
-// lines filters the lines of a response body.
-type lines struct {
-	wire *wire
-	body io.Closer
-	in   *bufio.Reader
-	rest []byte
+// address returns the URL that streams the answer of a model. It refuses the name of a model that
+// would change another part of the URL.
+func address(c *adapter.Call) (string, error) {
+	model := c.Model
+	base, err := url.Parse(c.To.BaseURL)
+	if err != nil {
+		return "", c.Unusable(err)
+	}
+	if _, err := url.PathUnescape(model); err != nil || model == "" || strings.ContainsAny(model, "?&") || strings.Contains(model, "..") {
+		return "", &llm.Error{Kind: llm.InvalidRequest, Provider: Name, Message: "the model's name cannot be used in a URL"}
+	}
+	if !strings.HasPrefix(model, "models/") && !strings.HasPrefix(model, "tunedModels/") {
+		model = "models/" + model
+	}
+	u := base.JoinPath("v1beta", model+":streamGenerateContent")
+	u.RawQuery = "alt=sse"
+	return u.String(), nil
 }
 
-func (l *lines) Read(p []byte) (int, error) {
-	for len(l.rest) == 0 {
-		if l.wire.failed != nil {
-			return 0, io.EOF
-		}
-		line, err := l.in.ReadBytes('\n')
+// send sends a request. A failure is the error of the returned events. Redirects are not followed,
+// because they would send the key to another host.
+func send(client *http.Client, req *http.Request) *events {
+	own := *client
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := own.Do(req)
+	if err != nil {
+		return &events{err: err}
+	}
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		return &events{err: statusError(resp)}
+	}
+	return &events{body: resp.Body, lines: bufio.NewReader(resp.Body)}
+}
+
+// events reads the chunks of a response. Each is a line of server-sent events that begins with
+// "data:".
+type events struct {
+	body  io.Closer
+	lines *bufio.Reader
+	chunk chunk
+	err   error
+}
+
+// Next implements adapter.Events.
+func (e *events) Next() bool {
+	for e.err == nil {
+		line, err := e.lines.ReadBytes('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
-			l.wire.failed = err
-			return 0, io.EOF
+			e.err = err
+			return false
 		}
-		if l.rest = l.wire.line(line); len(l.rest) == 0 && err != nil {
-			return 0, io.EOF
+		text, isData := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:"))
+		if text = bytes.TrimSpace(text); isData && len(text) > 0 {
+			e.err = e.read(text)
+			return e.err == nil
+		}
+		if err != nil {
+			return false
 		}
 	}
-	n := copy(p, l.rest)
-	l.rest = l.rest[n:]
-	return n, nil
+	return false
 }
 
-// Close closes the connection and drops the rest of the response.
-func (l *lines) Close() error {
-	_ = l.body.Close() // the SDK would log the error
+// read decodes a chunk.
+func (e *events) read(text []byte) error {
+	if !json.Valid(text) {
+		return llm.CutStream(Name)
+	}
+	e.chunk = chunk{}
+	if err := json.Unmarshal(text, &e.chunk); err != nil {
+		return err
+	}
+	if raw := e.chunk.Error; len(raw) > 0 && string(raw) != "null" {
+		return &adapter.EventError{Data: text}
+	}
 	return nil
 }
 
-// line reads a line and returns the part of it for the SDK.
-func (w *wire) line(line []byte) []byte {
-	text, isData := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:"))
-	if text = bytes.TrimSpace(text); !isData || len(text) == 0 {
+// Current implements adapter.Events.
+func (e *events) Current() *chunk { return &e.chunk }
+
+// Err implements adapter.Events.
+func (e *events) Err() error { return e.err }
+
+// Close implements adapter.Events. It closes the connection and drops the rest of the response.
+func (e *events) Close() error {
+	if e.body == nil {
 		return nil
 	}
-	var piece struct {
-		Error      json.RawMessage
-		Candidates []struct {
-			Content struct {
-				Parts []struct {
-					FunctionCall *struct{ Args json.RawMessage }
-				}
-			}
-		}
-	}
-	if err := json.Unmarshal(text, &piece); err != nil {
-		w.failed = llm.CutStream(Name)
-		return nil
-	}
-	if len(piece.Error) > 0 && string(piece.Error) != "null" {
-		w.failed = llm.EventError(Name, text)
-		return nil
-	}
-	for _, c := range piece.Candidates {
-		for _, p := range c.Content.Parts {
-			if p.FunctionCall != nil {
-				w.arguments = append(w.arguments, string(p.FunctionCall.Args))
-			}
-		}
-	}
-	return append(append([]byte("data: "), llm.Marked(text)...), "\n\n"...) // the SDK expects an empty line between events
+	return e.body.Close()
 }
 
 // maxErrorBody is the maximum number of bytes read from an error response.

@@ -47,8 +47,8 @@ func Tells(text, key string) string {
 	return ""
 }
 
-// A key that a provider repeats is hidden: in text, thinking and arguments, in pieces of any size,
-// and in errors.
+// testEchoedKey checks that a key, or a part of it, that a provider repeats in any form of Echoes
+// is hidden in responses and errors.
 func testEchoedKey(t *testing.T, r Remote) {
 	for _, echo := range Echoes(Secret) {
 		said := "it was " + echo + " then"

@@ -12,9 +12,11 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Path generates conversations that the transcript rules allow, however unusual. They have several
-// models, ids, names, arguments and texts that few providers accept, may lack a user, and may have
-// parts that were stored before the checks existed.
+// Path is a random conversation for tests of providers. Its answers come from several models, and
+// its ids, names, arguments and texts may be refused by providers. It may lack a user message.
+//
+// The transcript rules allow the conversation, except for parts of oldParts, which may be inserted
+// afterwards. Such parts were stored before the checks existed, and providers refuse them.
 type Path struct {
 	Messages []perdure.Message
 
@@ -23,13 +25,14 @@ type Path struct {
 	ids    int
 }
 
-// signature returns a base64 signature that identifies its maker.
+// signature returns a new base64 signature and records the model that made it.
 func (c *Path) signature(maker llm.Model) string {
 	c.makers = append(c.makers, maker)
 	return sealed(len(c.makers) - 1)
 }
 
-// sealed returns a base64 text without padding, so that it is found in any text that contains it.
+// sealed returns the base64 text of signature number n. It has no padding, so CheckSignatures
+// finds it even inside other base64 text.
 func sealed(n int) string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "sealed-%05d", n))
 }
@@ -43,7 +46,7 @@ func (c *Path) CheckSignatures(to llm.Model, request []byte) {
 	}
 }
 
-// DrawPath draws a conversation.
+// DrawPath draws a random conversation.
 func DrawPath(t *rapid.T) *Path {
 	c := &Path{t: t}
 	c.Messages = c.draw()
@@ -69,7 +72,7 @@ func (c *Path) draw() []perdure.Message {
 	return c.aged(messages)
 }
 
-// aged inserts parts that were stored before the checks existed.
+// aged inserts a part of oldParts into about half of the messages.
 func (c *Path) aged(messages []perdure.Message) []perdure.Message {
 	for i, m := range messages {
 		if !rapid.Bool().Draw(c.t, "old") {
@@ -97,7 +100,7 @@ var oldParts = []perdure.Part{
 	{},
 }
 
-// checkStorable checks that the transcript rules allow the messages.
+// checkStorable fails the test if the transcript rules do not allow the messages.
 func (c *Path) checkStorable(messages []perdure.Message) {
 	var parent *perdure.EntryHead
 	for _, m := range messages {

@@ -33,8 +33,8 @@ func file(p perdure.Part) perdure.Part {
 	return p
 }
 
-// Media are images and files in the forms that clients send: by data, by URL and by id, of types
-// that all, some or no providers accept.
+// Media are images and files with data, a URL or a file id, as clients send them. Some are of
+// types that only some providers, or none, accept.
 var Media = []perdure.Part{
 	picture,
 	{Type: perdure.PartImage, Data: picture.Data, MimeType: picture.MimeType, Detail: "low"},
@@ -71,7 +71,8 @@ var makers = []llm.Model{
 	{Provider: "scripted", ID: "x"},
 }
 
-// round returns an answer of some model, and the results of its calls in any order.
+// round returns a random answer of a random model, and a result message for each of its calls, in
+// random order.
 func (c *Path) round() []perdure.Message {
 	maker := rapid.SampledFrom(makers).Draw(c.t, "maker")
 	m := message(perdure.RoleAssistant, []perdure.Part{})
@@ -129,8 +130,8 @@ func (c *Path) thinking(maker llm.Model) perdure.Part {
 // calledNames are names with which models have called tools.
 var calledNames = []string{"bash", "read-file", "functions.bash", "a b", "7zip", "é", "-", perdure.UnnamedTool, strings.Repeat("x", 200)}
 
-// call returns a call whose id has our form, repeats in other messages, or is refused by most
-// providers.
+// call returns a random tool call. Its id has our form, is repeated in other messages, or has a
+// form that most providers refuse.
 func (c *Path) call(maker llm.Model) perdure.Part {
 	c.ids++
 	id := rapid.SampledFrom([]string{

@@ -67,23 +67,23 @@ func RunRemote(t *testing.T, r Remote, c Case) {
 	}
 	Run(t, c)
 	for name, test := range map[string]func(*testing.T, Remote){
-		"the key is sent":                                  testKeySent,
-		"a missing key":                                    testMissingKey,
-		"a server without a key":                           testKeyless,
-		"failures by status":                               testStatuses,
-		"an unreadable failure":                            testForeignBody,
-		"no retries":                                       testNoRetries,
-		"an event in the stream":                           testErrorEvent,
-		"trap 36 a silent server":                          testHangBefore,
-		"trap 36 a stalled stream":                         testHangAfter,
-		"trap 36 a dead handshake":                         testDeadHandshake,
-		"nobody listens":                                   testNobodyListens,
-		"the caller's deadline":                            testDeadline,
-		"trap 59 a redirect carries the key nowhere":       testRedirect,
-		"trap 59 an endpoint that nobody allowed":          testForeignEndpoint,
-		"trap 59 a provider that repeats the key":          testRepeatedKey,
-		"trap 59 a provider that writes the key otherwise": testEchoedKey,
-		"trap 59 a private address that nobody configured": testPrivateAddress,
+		"the key is sent":                          testKeySent,
+		"a missing key":                            testMissingKey,
+		"a server without a key":                   testKeyless,
+		"failures by status":                       testStatuses,
+		"an unreadable failure":                    testForeignBody,
+		"no retries":                               testNoRetries,
+		"an event in the stream":                   testErrorEvent,
+		"a silent server":                          testHangBefore,
+		"a stalled stream":                         testHangAfter,
+		"a dead handshake":                         testDeadHandshake,
+		"nobody listens":                           testNobodyListens,
+		"the caller's deadline":                    testDeadline,
+		"a redirect carries the key nowhere":       testRedirect,
+		"an endpoint that nobody allowed":          testForeignEndpoint,
+		"a provider that repeats the key":          testRepeatedKey,
+		"a provider that writes the key otherwise": testEchoedKey,
+		"a private address that nobody configured": testPrivateAddress,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, r) })
 	}
@@ -110,7 +110,8 @@ func testMissingKey(t *testing.T, r Remote) {
 	}
 }
 
-// The process's own variables are not sent to a server that needs no key.
+// testKeyless checks that keys in the process's environment are not sent to a server that needs no
+// key.
 func testKeyless(t *testing.T, r Remote) {
 	server := NewServer(t, r.Wire, Answer{Text: []string{"ok"}})
 	t.Setenv(r.KeyEnv, Secret)
@@ -149,7 +150,7 @@ func testStatuses(t *testing.T, r Remote) {
 		{504, nil, llm.Timeout, true, 0},
 		{400, nil, llm.InvalidRequest, false, 0},
 		{404, nil, llm.InvalidRequest, false, 0},
-		{413, nil, llm.InvalidRequest, false, 0}, // trap 40: an oversized payload is not retryable
+		{413, nil, llm.InvalidRequest, false, 0}, // an oversized payload is not retryable
 		{401, nil, llm.Auth, false, 0},
 		{403, nil, llm.Auth, false, 0},
 	} {
@@ -166,7 +167,8 @@ func testStatuses(t *testing.T, r Remote) {
 	}
 }
 
-// The error page of a proxy does not make a refused request retryable.
+// testForeignBody checks that a response with status 400 is not retryable if its body is not the
+// API's, such as a proxy's error page.
 func testForeignBody(t *testing.T, r Remote) {
 	for _, body := range []string{"<html>Bad Request</html>", "", `{"error":"just text"}`, `{"error":{"code":1210,"message":"x"}}`} {
 		p, _ := r.Serve(t, Answer{Status: 400, Body: body})
@@ -204,8 +206,8 @@ func testErrorEvent(t *testing.T, r Remote) {
 	}
 }
 
-// A provider, or a proxy before it, may repeat the call's key. The error, which people see, does
-// not contain it.
+// testRepeatedKey checks that an error and its causes do not contain the call's key if a provider,
+// or a proxy before it, repeats the key in an error or a redirect.
 func testRepeatedKey(t *testing.T, r Remote) {
 	body := `{"type":"error","error":{"type":"some_error","message":"the reason: ` + Secret + ` is no good"}}`
 	answers := []Answer{{Text: []string{"half"}, Event: body}}

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Check checks a request against the rules of the wire's API that a provider enforces. Each call
-// has its result in the expected place, ids are valid, roles are in order, and nothing is empty.
+// Check returns an error for each rule of the wire's API that a request breaks. The rules are
+// about the ids of calls, the places of their results, the order of roles, the names of tools,
+// images and files, and empty contents.
 func (w Wire) Check(raw []byte) error {
 	var body obj
 	if err := json.Unmarshal(raw, &body); err != nil {

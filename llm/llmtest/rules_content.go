@@ -84,8 +84,7 @@ func (c *checker) dataURL(url string) {
 	c.image(mime, data, 0)
 }
 
-// speaks checks that the user has said something, and that the last message is of the user, a tool,
-// or the system.
+// speaks checks that there is a user message, and that the last message is not the assistant's.
 func (c *checker) speaks(roles []string) {
 	c.at = "roles"
 	c.want(slices.Contains(roles, "user"), "the user says nothing: %v", roles)

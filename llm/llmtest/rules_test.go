@@ -7,8 +7,9 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// The checker refuses what a provider refuses. Each of these requests differs in one place from a
-// valid one.
+// TestTheCheckerRefusesWhatProvidersRefuse checks that Check accepts a valid request of each wire,
+// and refuses requests that differ from it in one place. It also refuses conversations that do not
+// end with the user.
 func TestTheCheckerRefusesWhatProvidersRefuse(t *testing.T) {
 	for name, w := range map[string]struct {
 		wire    llmtest.Wire

@@ -27,7 +27,8 @@ func testHangAfter(t *testing.T, r Remote) {
 	}
 }
 
-// The listener's backlog accepts the connection, and no server ever replies.
+// testDeadHandshake checks that a TLS handshake without a reply is a retryable timeout. The
+// listener's backlog accepts the connection, and no server replies.
 func testDeadHandshake(t *testing.T, r Remote) {
 	l := listen(t)
 	p := r.At(t, "https://"+l.Addr().String(), llm.TransportConfig{ConnectTimeout: 50 * time.Millisecond})
@@ -55,7 +56,8 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// The caller's own deadline is not reported as a timeout of the provider.
+// testDeadline checks that the caller's own deadline is returned as context.DeadlineExceeded, not
+// as a timeout of the provider.
 func testDeadline(t *testing.T, r Remote) {
 	p, _ := r.Serve(t, Answer{HangBefore: true})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

@@ -3,33 +3,61 @@ package openai
 import (
 	"encoding/json"
 
-	"github.com/openai/openai-go/v3"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/internal/adapter"
+	"github.com/perdure/perdure/llm/internal/gpt"
 )
+
+// chunk is one event of a stream.
+type chunk struct {
+	ID      gpt.Text
+	Usage   *tokenCounts
+	Choices []struct {
+		Index        gpt.Count
+		FinishReason gpt.Text `json:"finish_reason"`
+		Delta        delta
+	}
+}
+
+type delta struct {
+	Content, Refusal gpt.Text
+	Reasoning        json.RawMessage
+	ReasoningContent json.RawMessage `json:"reasoning_content"`
+	ToolCalls        []receivedCall  `json:"tool_calls"`
+}
+
+type tokenCounts struct {
+	Prompt        gpt.Count `json:"prompt_tokens"`
+	Completion    gpt.Count `json:"completion_tokens"`
+	PromptDetails struct {
+		Cached  gpt.Count `json:"cached_tokens"`
+		Written gpt.Count `json:"cache_write_tokens"`
+	} `json:"prompt_tokens_details"`
+	CompletionDetails struct {
+		Reasoning *gpt.Count `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+}
 
 // answer assembles the chunks of one stream.
 type answer struct {
-	builder *llm.Builder
-	calls   toolCalls
-	id      string
-	reason  string
-	refused bool
-	usage   perdure.Usage
+	adapter.Answer
+	fragments toolCalls
+	reason    string
+	refused   bool
 }
 
-func newAnswer(emit func(llm.Delta) error) *answer {
-	b := llm.NewWireBuilder(emit)
-	return &answer{builder: b, calls: toolCalls{calls: llm.NewCalls(b, Name)}}
+func newAnswer(c *adapter.Call) *answer {
+	a := adapter.NewAnswer(c)
+	return &answer{Answer: a, fragments: toolCalls{calls: a.Calls}}
 }
 
-func (a *answer) take(c openai.ChatCompletionChunk) error {
-	if a.id == "" {
-		a.id = c.ID
+func (a *answer) take(c chunk) error {
+	if a.ID == "" {
+		a.ID = string(c.ID)
 	}
-	if c.JSON.Usage.Valid() {
-		a.count(c.Usage)
+	if c.Usage != nil {
+		a.count(*c.Usage)
 	}
 	for _, choice := range c.Choices {
 		if choice.Index != 0 {
@@ -39,29 +67,29 @@ func (a *answer) take(c openai.ChatCompletionChunk) error {
 			return err
 		}
 		if choice.FinishReason != "" {
-			a.reason = choice.FinishReason
+			a.reason = string(choice.FinishReason)
 		}
 	}
 	return nil
 }
 
-func (a *answer) delta(d openai.ChatCompletionChunkChoiceDelta) error {
+func (a *answer) delta(d delta) error {
 	if field, text := reasoningText(d); text != "" {
 		if err := a.think(field, text); err != nil {
 			return err
 		}
 	}
-	if err := a.builder.Text(d.Content); err != nil {
+	if err := a.Builder.Text(string(d.Content)); err != nil {
 		return err
 	}
 	if d.Refusal != "" {
 		a.refused = true
-		if err := a.builder.Text(d.Refusal); err != nil {
+		if err := a.Builder.Text(string(d.Refusal)); err != nil {
 			return err
 		}
 	}
 	for _, fragment := range d.ToolCalls {
-		if err := a.calls.take(fragmentOf(fragment)); err != nil {
+		if err := a.fragments.take(fragmentOf(fragment)); err != nil {
 			return err
 		}
 	}
@@ -81,54 +109,49 @@ func isReasoningField(name string) bool {
 	return false
 }
 
-func reasoningText(d openai.ChatCompletionChunkChoiceDelta) (field, text string) {
-	for _, field := range reasoningFieldNames {
+func reasoningText(d delta) (field, text string) {
+	for i, raw := range []json.RawMessage{d.ReasoningContent, d.Reasoning} {
 		// A field that is not a string belongs to another protocol.
-		if err := json.Unmarshal([]byte(d.JSON.ExtraFields[field].Raw()), &text); err == nil && text != "" {
-			return field, text
+		if err := json.Unmarshal(raw, &text); err == nil && text != "" {
+			return reasoningFieldNames[i], text
 		}
 	}
 	return "", ""
 }
 
 func (a *answer) think(field, text string) error {
-	if err := a.builder.Thinking(text); err != nil {
+	if err := a.Builder.Thinking(text); err != nil {
 		return err
 	}
-	a.builder.SetSignature(field)
+	a.Builder.SetSignature(field)
 	return nil
 }
 
 // count splits the prompt's tokens: tokens read from or written to the cache are not counted as
 // input.
-func (a *answer) count(u openai.CompletionUsage) {
-	d := u.PromptTokensDetails
-	a.usage.CacheRead, a.usage.CacheWrite = d.CachedTokens, d.CacheWriteTokens
-	a.usage.Input = max(0, u.PromptTokens-d.CachedTokens-d.CacheWriteTokens)
-	a.usage.Output = u.CompletionTokens
-	if d := u.CompletionTokensDetails; d.JSON.ReasoningTokens.Valid() {
-		a.usage.Reasoning = &d.ReasoningTokens
+func (a *answer) count(u tokenCounts) {
+	d := u.PromptDetails
+	a.Usage.CacheRead, a.Usage.CacheWrite = int64(d.Cached), int64(d.Written)
+	a.Usage.Input = int64(max(0, u.Prompt-d.Cached-d.Written))
+	a.Usage.Output = int64(u.Completion)
+	if n := u.CompletionDetails.Reasoning; n != nil {
+		a.Usage.Reasoning = new(int64(*n))
 	}
 }
 
 // finish returns the response. It requires a finish reason: a stream without one was interrupted,
 // even if a gateway closed it normally.
-func (a *answer) finish(model string, prices llm.Prices) (*llm.Response, error) {
+func (a *answer) finish() (*llm.Response, error) {
 	switch a.reason {
 	case "":
-		return nil, llm.CutStream(Name)
+		return nil, a.Cut()
 	case "error":
 		return nil, &llm.Error{Kind: llm.Unknown, Retryable: true, Provider: Name, Message: "the provider failed in the middle of its answer"}
 	}
-	if err := a.calls.finish(); err != nil {
+	if err := a.fragments.finish(); err != nil {
 		return nil, err
 	}
-	resp, err := a.builder.Finish(llm.Model{Provider: Name, ID: model}, a.stopReason(), a.usage, prices)
-	if err != nil {
-		return nil, err
-	}
-	resp.ProviderResponseID = a.id
-	return resp, nil
+	return a.Finish(a.stopReason())
 }
 
 func (a *answer) stopReason() perdure.StopReason {
@@ -137,7 +160,7 @@ func (a *answer) stopReason() perdure.StopReason {
 		return perdure.StopRefusal
 	case a.reason == "length":
 		return perdure.StopMaxTokens
-	case len(a.calls.calls.All()) > 0:
+	case len(a.Calls.All()) > 0:
 		return perdure.StopToolUse
 	}
 	return perdure.StopEndTurn

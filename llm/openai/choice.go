@@ -1,48 +1,39 @@
 package openai
 
 import (
-	"encoding/json"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/shared"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/internal/gpt"
 )
 
-// Abilities implements llm.Able.
-func (p *Provider) Abilities() []llm.Ability {
-	return []llm.Ability{llm.AbleToChooseTools, llm.AbleToCallOneTool, llm.AbleToFormat, llm.AbleToSayObject}
+// namedTool is the choice of one tool.
+type namedTool struct {
+	Type     string       `json:"type"`
+	Function gpt.Function `json:"function"`
+}
+
+type format struct {
+	Type   string          `json:"type"`
+	Schema *gpt.JSONSchema `json:"json_schema,omitempty"`
 }
 
 // setChoice sets the tool choice and the text format.
-func setChoice(p *openai.ChatCompletionNewParams, req llm.Request) {
+func setChoice(p *request, req llm.Request) {
 	switch req.ToolChoice {
 	case "":
 	case perdure.ToolChoiceTool:
-		p.ToolChoice.OfFunctionToolChoice = &openai.ChatCompletionNamedToolChoiceParam{
-			Function: openai.ChatCompletionNamedToolChoiceFunctionParam{Name: req.ToolName},
-		}
+		p.ToolChoice = namedTool{Type: "function", Function: gpt.Function{Name: req.ToolName}}
 	default:
-		p.ToolChoice.OfAuto = param.NewOpt(req.ToolChoice)
+		p.ToolChoice = req.ToolChoice
 	}
-	if req.ParallelToolCalls != nil && len(p.Tools) > 0 { // without tools the API refuses it
-		p.ParallelToolCalls = param.NewOpt(*req.ParallelToolCalls)
+	if len(p.Tools) > 0 { // without tools the API refuses it
+		p.ParallelToolCalls = req.ParallelToolCalls
 	}
-	if req.Format == nil {
-		return
+	switch f := req.Format; {
+	case f == nil:
+	case f.Schema == nil:
+		p.ResponseFormat = &format{Type: "json_object"}
+	default:
+		p.ResponseFormat = &format{Type: "json_schema", Schema: gpt.SchemaOf(f)}
 	}
-	if req.Format.Schema == nil {
-		p.ResponseFormat.OfJSONObject = &shared.ResponseFormatJSONObjectParam{}
-		return
-	}
-	f := shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: req.Format.Name, Schema: json.RawMessage(req.Format.Schema)}
-	if req.Format.Strict != nil {
-		f.Strict = param.NewOpt(*req.Format.Strict)
-	}
-	if req.Format.Description != "" {
-		f.Description = param.NewOpt(req.Format.Description)
-	}
-	p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{JSONSchema: f}
 }

@@ -44,7 +44,7 @@ func TestToolChoiceAndFormatAreSent(t *testing.T) {
 				t.Errorf("%s: strict is not sent: %v", name, f)
 			}
 		}
-		for _, other := range []string{"messages", "model", "stream_options", "tools"} {
+		for _, other := range []string{"messages", "model", "stream", "stream_options", "tools"} {
 			delete(got, other)
 		}
 		if err := json.Unmarshal([]byte(c.want), &want); err != nil {

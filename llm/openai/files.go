@@ -1,9 +1,6 @@
 package openai
 
 import (
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/param"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/llm"
 )
@@ -14,11 +11,15 @@ func takes(p perdure.Part) bool {
 	return p.Type == perdure.PartImage || p.FileID != "" || p.Data != "" && p.MimeType == llm.PDF
 }
 
-func file(p perdure.Part) openai.ChatCompletionContentPartFileFileParam {
+type filePart struct {
+	ID   string `json:"file_id,omitempty"`
+	Data string `json:"file_data,omitempty"`
+	Name string `json:"filename,omitempty"`
+}
+
+func file(p perdure.Part) *filePart {
 	if p.FileID != "" {
-		return openai.ChatCompletionContentPartFileFileParam{FileID: param.NewOpt(p.FileID)}
+		return &filePart{ID: p.FileID}
 	}
-	return openai.ChatCompletionContentPartFileFileParam{
-		FileData: param.NewOpt(llm.DataURL(p)), Filename: param.NewOpt(llm.FileName(p)),
-	}
+	return &filePart{Data: llm.DataURL(p), Name: llm.FileName(p)}
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// A compatible server receives its own ids unchanged. Kimi's models, for instance, read the tool's
-// name from them.
+// TestIDsOfCompatibleServersGoBackVerbatim checks that a compatible server receives its own ids of
+// calls unchanged, unless it repeated an id. Kimi's models, for instance, read the tool's name
+// from the id.
 func TestIDsOfCompatibleServersGoBackVerbatim(t *testing.T) {
 	first := llmtest.Answer{Calls: []llmtest.Call{
 		{ID: "functions.list:0", Name: "list", Arguments: `{"a":1}`}, {ID: "functions.list:1", Name: "list", Arguments: `{"a":2}`},

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/openai/openai-go/v3"
 
 	"github.com/perdure/perdure/llm"
 )
@@ -33,7 +32,7 @@ func TestLimits(t *testing.T) {
 		{local, "gpt-oss-120b", "high", `{"max_completion_tokens": 100, "reasoning_effort": "high"}`},
 		{local, "gpt-5x", "high", `{"max_tokens": 100, "temperature": 0.5}`},
 	} {
-		var p openai.ChatCompletionNewParams
+		var p request
 		setLimits(&p, llm.Request{Model: c.model, Thinking: c.thinking, MaxTokens: 100, Temperature: &half}, serverAt(c.base))
 		text, err := json.Marshal(p)
 		if err != nil {

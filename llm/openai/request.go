@@ -2,51 +2,92 @@ package openai
 
 import (
 	"cmp"
-	"encoding/json"
 	"strings"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/internal/gpt"
 )
 
-type message = openai.ChatCompletionMessageParamUnion
+// request is the body of a call.
+type request struct {
+	Model               string         `json:"model"`
+	Messages            []message      `json:"messages"`
+	Tools               []tool         `json:"tools,omitempty"`
+	ToolChoice          any            `json:"tool_choice,omitempty"` // a string or a namedTool
+	ParallelToolCalls   *bool          `json:"parallel_tool_calls,omitempty"`
+	ResponseFormat      *format        `json:"response_format,omitempty"`
+	MaxTokens           int            `json:"max_tokens,omitempty"`
+	MaxCompletionTokens int            `json:"max_completion_tokens,omitempty"`
+	Temperature         *float64       `json:"temperature,omitempty"`
+	TopP                *float64       `json:"top_p,omitempty"`
+	ReasoningEffort     string         `json:"reasoning_effort,omitempty"`
+	Verbosity           string         `json:"verbosity,omitempty"`
+	User                string         `json:"user,omitempty"`
+	SafetyIdentifier    string         `json:"safety_identifier,omitempty"`
+	PromptCacheKey      string         `json:"prompt_cache_key,omitempty"`
+	Stream              bool           `json:"stream,omitempty"`
+	StreamOptions       *streamOptions `json:"stream_options,omitempty"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+type message struct {
+	Role             string     `json:"role"`
+	Content          any        `json:"content,omitempty"` // a string or parts
+	ToolCalls        []toolCall `json:"tool_calls,omitempty"`
+	ToolCallID       string     `json:"tool_call_id,omitempty"`
+	Reasoning        *string    `json:"reasoning,omitempty"`
+	ReasoningContent *string    `json:"reasoning_content,omitempty"`
+}
+
+type toolCall struct {
+	ID       string       `json:"id"`
+	Type     string       `json:"type"`
+	Function functionCall `json:"function"`
+}
+
+type functionCall struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type part struct {
+	Type  string     `json:"type"`
+	Text  string     `json:"text,omitempty"`
+	Image *imagePart `json:"image_url,omitempty"`
+	File  *filePart  `json:"file,omitempty"`
+}
+
+type imagePart struct {
+	URL    string `json:"url"`
+	Detail string `json:"detail,omitempty"`
+}
+
+type tool struct {
+	Type     string       `json:"type"`
+	Function gpt.Function `json:"function"`
+}
 
 // params creates the request. It depends only on req and the server, and the form of a message does
 // not depend on later messages. So the prefix stays the same from turn to turn, and the prompt
 // cache hits.
-func params(req llm.Request, s server) openai.ChatCompletionNewParams {
+func params(req llm.Request, s server) request {
 	req = llm.Outward(req, llm.OutwardRules{Provider: Name, Takes: takes})
-	p := openai.ChatCompletionNewParams{
-		Model:         req.Model,
-		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)},
-		Messages:      conversation(req, s),
+	p := request{
+		Model: req.Model, Messages: conversation(req, s),
+		Stream: true, StreamOptions: &streamOptions{IncludeUsage: true},
 	}
 	for _, t := range req.Tools {
-		p.Tools = append(p.Tools, tool(t))
+		f := gpt.Function{Name: t.Name, Description: t.Description, Strict: t.Strict, Parameters: t.Schema}
+		p.Tools = append(p.Tools, tool{Type: "function", Function: f})
 	}
 	setLimits(&p, req, s)
 	setHints(&p, req, s)
 	setChoice(&p, req)
 	return p
-}
-
-func tool(t llm.ToolSpec) openai.ChatCompletionToolUnionParam {
-	f := shared.FunctionDefinitionParam{Name: t.Name}
-	if t.Description != "" {
-		f.Description = param.NewOpt(t.Description)
-	}
-	if t.Strict != nil {
-		f.Strict = param.NewOpt(*t.Strict)
-	}
-	if len(t.Schema) > 0 {
-		// The schema is passed on unchanged; a map would lose the order of its keys.
-		f.SetExtraFields(map[string]any{"parameters": json.RawMessage(t.Schema)})
-	}
-	return openai.ChatCompletionFunctionTool(f)
 }
 
 func conversation(req llm.Request, s server) []message {
@@ -55,13 +96,13 @@ func conversation(req llm.Request, s server) []message {
 		ids:   llm.ToolIDs(req.Messages, Name, s.ids),
 	}
 	if !blank(req.System) {
-		c.out = append(c.out, openai.SystemMessage(req.System))
+		c.out = append(c.out, message{Role: "system", Content: req.System})
 	}
 	for m, results := range llm.Turns(req.Messages) {
 		switch m.Role {
 		case perdure.RoleSystem:
 			if text := m.PlainText(); !blank(text) {
-				c.out = append(c.out, openai.SystemMessage(text))
+				c.out = append(c.out, message{Role: "system", Content: text})
 			}
 		case perdure.RoleAssistant:
 			c.assistant(m)
@@ -85,61 +126,64 @@ func (c *converter) user(parts []perdure.Part) {
 	content := contentParts(parts)
 	switch {
 	case len(content) == 0:
-		c.out = append(c.out, openai.UserMessage("(empty message)"))
-	case len(content) == 1 && content[0].OfText != nil:
-		c.out = append(c.out, openai.UserMessage(content[0].OfText.Text))
+		c.out = append(c.out, message{Role: "user", Content: "(empty message)"})
+	case len(content) == 1 && content[0].Type == "text":
+		c.out = append(c.out, message{Role: "user", Content: content[0].Text})
 	default:
-		c.out = append(c.out, openai.UserMessage(content))
+		c.out = append(c.out, message{Role: "user", Content: content})
 	}
 }
 
-func contentParts(parts []perdure.Part) []openai.ChatCompletionContentPartUnionParam {
-	var out []openai.ChatCompletionContentPartUnionParam
+func contentParts(parts []perdure.Part) []part {
+	var out []part
 	for _, p := range parts {
 		switch {
 		case p.Type == perdure.PartText && !blank(p.Text):
-			out = append(out, openai.TextContentPart(p.Text))
+			out = append(out, part{Type: "text", Text: p.Text})
 		case p.Type == perdure.PartImage:
 			url := cmp.Or(p.URL, llm.DataURL(p))
-			out = append(out, openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: url, Detail: p.Detail}))
+			out = append(out, part{Type: "image_url", Image: &imagePart{URL: url, Detail: p.Detail}})
 		case p.Type == perdure.PartFile:
-			out = append(out, openai.FileContentPart(file(p)))
+			out = append(out, part{Type: "file", File: file(p)})
 		}
 	}
 	return out
 }
 
 func (c *converter) assistant(m perdure.Message) {
-	var a openai.ChatCompletionAssistantMessageParam
+	a := message{Role: "assistant"}
 	if text := m.PlainText(); !blank(text) {
-		a.Content.OfString = param.NewOpt(text)
+		a.Content = text
 	}
 	for _, p := range m.ToolCalls() {
-		call := &openai.ChatCompletionMessageFunctionToolCallParam{ID: c.ids[p.ID]}
-		call.Function.Name, call.Function.Arguments = p.Name, llm.OutwardArguments(p)
-		a.ToolCalls = append(a.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: call})
+		call := functionCall{Name: p.Name, Arguments: llm.OutwardArguments(p)}
+		a.ToolCalls = append(a.ToolCalls, toolCall{ID: c.ids[p.ID], Type: "function", Function: call})
 	}
-	if len(a.ToolCalls) == 0 && !a.Content.OfString.Valid() {
+	if len(a.ToolCalls) == 0 && a.Content == nil {
 		return
 	}
-	if fields := c.reasoningFields(m); len(fields) > 0 && len(a.ToolCalls) > 0 {
-		a.SetExtraFields(fields)
+	if len(a.ToolCalls) > 0 {
+		c.addReasoning(&a, m)
 	}
-	c.out = append(c.out, message{OfAssistant: &a})
+	c.out = append(c.out, a)
 }
 
-// reasoningFields returns a model's own reasoning for a message with tool calls, in the field in
-// which it was received. Servers that stream reasoning expect it there.
-func (c *converter) reasoningFields(m perdure.Message) map[string]any {
-	fields := map[string]any{}
+// addReasoning adds a model's own reasoning to a message with tool calls, in the field in which it
+// was received. Servers that stream reasoning expect it there.
+func (c *converter) addReasoning(a *message, m perdure.Message) {
 	for _, p := range m.Parts {
 		if p.Type != perdure.PartThinking || !llm.OwnThinking(m, p, c.model) || !isReasoningField(p.ThinkingSignature) {
 			continue
 		}
-		sofar, _ := fields[p.ThinkingSignature].(string)
-		fields[p.ThinkingSignature] = sofar + p.Thinking
+		field := &a.Reasoning
+		if p.ThinkingSignature == "reasoning_content" {
+			field = &a.ReasoningContent
+		}
+		if *field == nil {
+			*field = new(string)
+		}
+		**field += p.Thinking
 	}
-	return fields
 }
 
 // results sends one tool message per result. Images and files, which tool messages cannot have,
@@ -152,7 +196,7 @@ func (c *converter) results(results []perdure.Part) {
 		if !known { // the call is not on the path; the provider's error shall name it
 			id = r.ToolCallID
 		}
-		c.out = append(c.out, openai.ToolMessage(text, id))
+		c.out = append(c.out, message{Role: "tool", Content: text, ToolCallID: id})
 		images = append(images, pictures...)
 	}
 	if len(images) > 0 {

@@ -14,7 +14,7 @@ import (
 
 const model = "gpt-4o"
 
-// sent returns the body of the request that p sends for req.
+// sent returns the body of the HTTP request that a new provider sends for req to a fake server.
 func sent(t *testing.T, req llm.Request) map[string]any {
 	t.Helper()
 	p, server := remote.Serve(t, llmtest.Answer{Text: []string{"ok"}})
@@ -85,7 +85,8 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// Reasoning is sent back only to the model that made it.
+// TestForeignReasoningIsDropped checks that a request has no reasoning of another model or
+// provider, and none whose signature does not name a reasoning field.
 func TestForeignReasoningIsDropped(t *testing.T) {
 	call := perdure.Part{Type: perdure.PartToolCall, ID: "own-1", Name: "f", RawArguments: `{}`}
 	thought := perdure.Part{Type: perdure.PartThinking, Thinking: "hm", ThinkingSignature: "reasoning"}
@@ -102,8 +103,9 @@ func TestForeignReasoningIsDropped(t *testing.T) {
 	}
 }
 
-// The sent form of a message does not change in later turns.
-func TestTrap39PrefixIsStable(t *testing.T) {
+// TestRequestPrefixIsStable checks that the tools and messages of each request begin with those of
+// the previous request, and that a schema is sent unchanged.
+func TestRequestPrefixIsStable(t *testing.T) {
 	p, server := remote.Serve(t,
 		llmtest.Answer{Thinking: "hm", Calls: []llmtest.Call{{ID: "call_1", Name: "list", Arguments: `{"b":1,"a":2.0}`}}, Usage: perdure.Usage{Output: 1}},
 		llmtest.Answer{Text: []string{"ok"}})

@@ -3,10 +3,6 @@ package openai
 import (
 	"strings"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/shared"
-
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/llm/internal/gpt"
 )
@@ -32,50 +28,36 @@ func serverAt(baseURL string) server {
 
 // setLimits sets the token limit, the reasoning effort and the sampling. Many compatible servers
 // know only max_tokens, which OpenAI's reasoning models refuse.
-func setLimits(p *openai.ChatCompletionNewParams, req llm.Request, s server) {
+func setLimits(p *request, req llm.Request, s server) {
 	reasons, off := gpt.Reasoning(req.Model)
 	if req.MaxTokens > 0 {
-		limit := param.NewOpt(int64(req.MaxTokens))
 		if s.official || reasons {
-			p.MaxCompletionTokens = limit
+			p.MaxCompletionTokens = req.MaxTokens
 		} else {
-			p.MaxTokens = limit
+			p.MaxTokens = req.MaxTokens
 		}
 	}
 	if !reasons {
-		if req.Temperature != nil {
-			p.Temperature = param.NewOpt(*req.Temperature)
-		}
-		if req.TopP != nil {
-			p.TopP = param.NewOpt(*req.TopP)
-		}
+		p.Temperature, p.TopP = req.Temperature, req.TopP
 		return
 	}
 	switch {
 	case req.Thinking == llm.ThinkingXHigh:
-		p.ReasoningEffort = shared.ReasoningEffort(gpt.Effort(req.Model))
+		p.ReasoningEffort = gpt.Effort(req.Model)
 	case req.Thinking.On():
-		p.ReasoningEffort = shared.ReasoningEffort(req.Thinking)
+		p.ReasoningEffort = string(req.Thinking)
 	case req.Thinking == llm.ThinkingOff:
-		p.ReasoningEffort = shared.ReasoningEffort(off)
+		p.ReasoningEffort = off
 	}
 }
 
 // setHints sets the hints that the provider accepts.
-func setHints(p *openai.ChatCompletionNewParams, req llm.Request, s server) {
+func setHints(p *request, req llm.Request, s server) {
 	if gpt.Verbosity(req.Model) {
-		p.Verbosity = openai.ChatCompletionNewParamsVerbosity(req.Verbosity)
+		p.Verbosity = req.Verbosity
 	}
 	if s.strict {
 		return
 	}
-	if req.User != "" {
-		p.User = param.NewOpt(req.User)
-	}
-	if req.SafetyIdentifier != "" {
-		p.SafetyIdentifier = param.NewOpt(req.SafetyIdentifier)
-	}
-	if req.PromptCacheKey != "" {
-		p.PromptCacheKey = param.NewOpt(req.PromptCacheKey)
-	}
+	p.User, p.SafetyIdentifier, p.PromptCacheKey = req.User, req.SafetyIdentifier, req.PromptCacheKey
 }

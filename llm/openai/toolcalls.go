@@ -1,11 +1,11 @@
 package openai
 
 import (
+	"encoding/json"
 	"strings"
 
-	"github.com/openai/openai-go/v3"
-
 	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/internal/gpt"
 )
 
 // toolCalls finds the call to which each fragment of a stream belongs. By the specification, the
@@ -22,8 +22,8 @@ type entry struct {
 	call     *llm.Call
 	index    int64
 	hasIndex bool
-	// empty holds back arguments that are just {}. Some servers send {} as a placeholder for
-	// arguments that follow.
+	// empty stores arguments that are only {}, which are not emitted yet. Some servers send {} as a
+	// placeholder before the real arguments.
 	empty string
 	// again is a fragment that repeated the call's name after its arguments were complete. It
 	// begins another call if arguments follow.
@@ -38,13 +38,24 @@ type fragment struct {
 	id, name, arguments string
 }
 
-func fragmentOf(d openai.ChatCompletionChunkChoiceDeltaToolCall) fragment {
-	f := fragment{
-		index: d.Index, hasIndex: d.JSON.Index.Valid(),
-		id: d.ID, name: d.Function.Name, arguments: d.Function.Arguments,
+// receivedCall is a piece of a call.
+type receivedCall struct {
+	Index    *gpt.Count
+	ID       gpt.Text
+	Function struct {
+		Name      gpt.Text
+		Arguments json.RawMessage
 	}
-	if raw := d.Function.JSON.Arguments.Raw(); f.arguments == "" && strings.HasPrefix(raw, "{") {
-		f.arguments = string(llm.Escaped([]byte(raw))) // an object instead of the API's string
+}
+
+func fragmentOf(d receivedCall) fragment {
+	f := fragment{id: string(d.ID), name: string(d.Function.Name)}
+	if d.Index != nil {
+		f.index, f.hasIndex = int64(*d.Index), true
+	}
+	raw := d.Function.Arguments
+	if json.Unmarshal(raw, &f.arguments) != nil && strings.HasPrefix(string(raw), "{") {
+		f.arguments = string(llm.Escaped(raw)) // an object instead of the API's string
 	}
 	return f
 }
@@ -116,8 +127,9 @@ func (t *toolCalls) find(f fragment) *entry {
 	return nil
 }
 
-// fits reports whether f may belong to e: by id if both have one, otherwise by index, otherwise if
-// e is the newest call. Two calls with different ids are never the same, whatever their index.
+// fits reports whether the fragment f may belong to the call e. Different ids never belong to the
+// same call. Otherwise equal indexes decide if both have an index, then equal ids, and otherwise
+// whether e is the newest call.
 func (e *entry) fits(f fragment, newest bool) bool {
 	bothIndexed := e.hasIndex && f.hasIndex
 	switch {
@@ -131,9 +143,9 @@ func (e *entry) fits(f fragment, newest bool) bool {
 	return newest
 }
 
-// endsBefore reports whether f, which fits e by its id or index, nevertheless begins another call.
-// That is so if f has another name. It is also so if e's arguments are complete and f has a name,
-// and f has arguments, or an id while e has none.
+// endsBefore reports whether the fragment f begins another call, although fits reports that it may
+// belong to e. That is so if f has another name. It is also so if e's arguments are complete and f
+// has a name, and f has arguments, or an id while e has none.
 func (e *entry) endsBefore(f fragment) bool {
 	if f.name == "" {
 		return false

@@ -65,7 +65,7 @@ func checkCalls(t *testing.T, want []string, deltas []string) {
 	}
 }
 
-func TestTrap33IDRepeatedInEveryChunk(t *testing.T) {
+func TestCallIDRepeatedInEveryChunk(t *testing.T) {
 	var calls []string
 	arguments := `{"content":"` + strings.Repeat("word ", 46) + `"}`
 	for i := range len(arguments) {
@@ -75,7 +75,7 @@ func TestTrap33IDRepeatedInEveryChunk(t *testing.T) {
 	checkCalls(t, []string{"call_1 write " + arguments}, fragments(calls...))
 }
 
-func TestTrap34AllIndexesZero(t *testing.T) {
+func TestCallsThatAllHaveIndexZero(t *testing.T) {
 	for name, c := range map[string]struct{ want, deltas []string }{
 		"ids differ": {
 			[]string{`a f {"x":1}`, `b f {"x":2}`},
@@ -194,7 +194,8 @@ func TestReasoningFields(t *testing.T) {
 	}
 }
 
-// An answer is complete with a finish reason, not with the end of the stream.
+// TestEndings checks that a stream without a finish reason is a retryable error, even if it ends
+// with [DONE]. A stream with a finish reason but without [DONE] is a response.
 func TestEndings(t *testing.T) {
 	half := `{"id":"c1","choices":[{"index":0,"delta":{"content":"half"},"finish_reason":null}]}`
 	for name, c := range map[string]struct {

@@ -3,113 +3,151 @@ package openairesponses
 import (
 	"encoding/json"
 
-	"github.com/openai/openai-go/v3/responses"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/internal/adapter"
+	"github.com/perdure/perdure/llm/internal/gpt"
 )
+
+// event is one event of a stream.
+type event struct {
+	Type         gpt.Text
+	OutputIndex  gpt.Count       `json:"output_index"`
+	SummaryIndex gpt.Count       `json:"summary_index"`
+	ItemID       gpt.Text        `json:"item_id"`
+	Delta        gpt.Text        `json:"delta"`
+	Arguments    gpt.Text        `json:"arguments"`
+	Item         receivedItem    `json:"item"`
+	Response     json.RawMessage `json:"response"`
+	raw          []byte
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It keeps the event for errors.
+func (e *event) UnmarshalJSON(raw []byte) error {
+	type members event
+	err := json.Unmarshal(raw, (*members)(e))
+	e.raw = raw
+	return err
+}
+
+// receivedResponse is the member response of some events.
+type receivedResponse struct {
+	ID         gpt.Text
+	Incomplete struct{ Reason gpt.Text } `json:"incomplete_details"`
+	Usage      struct {
+		Input        gpt.Count `json:"input_tokens"`
+		Output       gpt.Count `json:"output_tokens"`
+		InputDetails struct {
+			Cached  gpt.Count `json:"cached_tokens"`
+			Written gpt.Count `json:"cache_write_tokens"`
+		} `json:"input_tokens_details"`
+		OutputDetails struct {
+			Reasoning *gpt.Count `json:"reasoning_tokens"`
+		} `json:"output_tokens_details"`
+	}
+}
+
+// response returns the member response, empty if it is missing or malformed.
+func (e event) response() (r receivedResponse) {
+	_ = json.Unmarshal(e.Response, &r) // members of other types are left out
+	return r
+}
 
 // answer assembles the events of one stream.
 type answer struct {
-	builder *llm.Builder
-	calls   *llm.Calls
+	adapter.Answer
 	items   []*item
-	id      string
 	cutBy   string // the reason for which the response is incomplete
 	refused bool
-	usage   perdure.Usage
-	done    bool // the terminal event was received
 }
 
-func newAnswer(emit func(llm.Delta) error) *answer {
-	b := llm.NewWireBuilder(emit)
-	return &answer{builder: b, calls: llm.NewCalls(b, Name)}
-}
+func newAnswer(c *adapter.Call) *answer { return &answer{Answer: adapter.NewAnswer(c)} }
 
-func (a *answer) take(e responses.ResponseStreamEventUnion) error {
+func (a *answer) take(e event) error {
 	switch e.Type {
 	case "response.created", "response.in_progress":
-		a.name(e.Response.ID)
+		a.name(string(e.response().ID))
 	case "response.output_item.added":
 		return a.start(e.OutputIndex, e.Item)
 	case "response.output_item.done":
 		return a.end(e.OutputIndex, e.Item)
 	case "response.output_text.delta":
-		return a.text(e, e.Delta)
+		return a.text(e, string(e.Delta))
 	case "response.refusal.delta":
 		a.refused = true
-		return a.text(e, e.Delta)
+		return a.text(e, string(e.Delta))
 	case "response.reasoning_summary_part.added":
 		if e.SummaryIndex > 0 {
 			return a.think(e, "\n\n")
 		}
 	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
-		return a.think(e, e.Delta)
+		return a.think(e, string(e.Delta))
 	case "response.function_call_arguments.delta":
-		return a.arguments(e, e.Delta)
+		return a.arguments(e, string(e.Delta))
 	case "response.function_call_arguments.done":
-		return a.wholeArguments(a.find(e.OutputIndex, e.ItemID), e.Arguments)
+		return a.wholeArguments(a.find(e.OutputIndex, e.ItemID), string(e.Arguments))
 	default:
 		return a.terminal(e)
 	}
 	return nil
 }
 
-func (a *answer) terminal(e responses.ResponseStreamEventUnion) error {
+func (a *answer) terminal(e event) error {
 	switch e.Type {
 	case "response.completed", "response.incomplete":
-		a.name(e.Response.ID)
-		a.done = true
-		a.count(e.Response.Usage)
+		r := e.response()
+		a.name(string(r.ID))
+		a.Done = true
+		a.count(r)
 		if e.Type == "response.incomplete" {
-			a.cutBy = e.Response.IncompleteDetails.Reason
+			a.cutBy = string(r.Incomplete.Reason)
 		}
 	case "response.failed":
-		return llm.EventError(Name, []byte(e.Response.RawJSON()))
+		return llm.EventError(Name, e.Response)
 	case "error":
-		return llm.EventError(Name, []byte(e.RawJSON()))
+		return llm.EventError(Name, e.raw)
 	}
 	return nil
 }
 
 func (a *answer) name(id string) {
-	if a.id == "" {
-		a.id = id
+	if a.ID == "" {
+		a.ID = id
 	}
 }
 
 // count splits the input tokens: tokens read from or written to the cache are not counted as input.
 // Reasoning is part of the output.
-func (a *answer) count(u responses.ResponseUsage) {
-	d := u.InputTokensDetails
-	a.usage.CacheRead, a.usage.CacheWrite = d.CachedTokens, d.CacheWriteTokens
-	a.usage.Input = max(0, u.InputTokens-d.CachedTokens-d.CacheWriteTokens)
-	a.usage.Output = u.OutputTokens
-	if d := u.OutputTokensDetails; d.JSON.ReasoningTokens.Valid() {
-		a.usage.Reasoning = &d.ReasoningTokens
+func (a *answer) count(r receivedResponse) {
+	u, d := r.Usage, r.Usage.InputDetails
+	a.Usage.CacheRead, a.Usage.CacheWrite = int64(d.Cached), int64(d.Written)
+	a.Usage.Input = int64(max(0, u.Input-d.Cached-d.Written))
+	a.Usage.Output = int64(u.Output)
+	if n := u.OutputDetails.Reasoning; n != nil {
+		a.Usage.Reasoning = new(int64(*n))
 	}
 }
 
-func (a *answer) text(e responses.ResponseStreamEventUnion, text string) error {
+func (a *answer) text(e event, text string) error {
 	if it := a.find(e.OutputIndex, e.ItemID); it != nil {
 		it.said.Add(text)
 	}
-	return a.builder.Text(text)
+	return a.Builder.Text(text)
 }
 
-func (a *answer) think(e responses.ResponseStreamEventUnion, text string) error {
+func (a *answer) think(e event, text string) error {
 	if it := a.find(e.OutputIndex, e.ItemID); it != nil {
 		it.said.Add(text)
 	}
-	return a.builder.Thinking(text)
+	return a.Builder.Thinking(text)
 }
 
-func (a *answer) arguments(e responses.ResponseStreamEventUnion, text string) error {
+func (a *answer) arguments(e event, text string) error {
 	it := a.find(e.OutputIndex, e.ItemID)
 	if it == nil || it.call == nil {
 		return nil
 	}
-	return a.calls.Append(it.call, text)
+	return a.Calls.Append(it.call, text)
 }
 
 // wholeArguments appends the rest of the arguments that no delta contained. Some servers send the
@@ -118,24 +156,16 @@ func (a *answer) wholeArguments(it *item, whole string) error {
 	if it == nil || it.call == nil {
 		return nil
 	}
-	return a.calls.Complete(it.call, whole)
+	return a.Calls.Complete(it.call, whole)
 }
 
 // finish returns the response. It requires the terminal event; a stream without one was
 // interrupted.
-func (a *answer) finish(model string, prices llm.Prices) (*llm.Response, error) {
-	if !a.done {
-		return nil, llm.CutStream(Name)
+func (a *answer) finish() (*llm.Response, error) {
+	if !a.Done {
+		return nil, a.Cut()
 	}
-	if err := a.calls.Finish(); err != nil {
-		return nil, err
-	}
-	resp, err := a.builder.Finish(llm.Model{Provider: Name, ID: model}, a.stopReason(), a.usage, prices)
-	if err != nil {
-		return nil, err
-	}
-	resp.ProviderResponseID = a.id
-	return resp, nil
+	return a.Finish(a.stopReason())
 }
 
 func (a *answer) stopReason() perdure.StopReason {
@@ -144,7 +174,7 @@ func (a *answer) stopReason() perdure.StopReason {
 		return perdure.StopRefusal
 	case a.cutBy != "":
 		return perdure.StopMaxTokens
-	case len(a.calls.All()) > 0:
+	case len(a.Calls.All()) > 0:
 		return perdure.StopToolUse
 	}
 	return perdure.StopEndTurn

@@ -22,7 +22,8 @@ func said(t *testing.T, lines ...string) (*llm.Response, error) {
 	return resp, err
 }
 
-// The code of a failure in the stream determines whether it is retryable.
+// TestFailuresInTheStream checks that the code of a failure in the stream determines the kind of
+// the error and whether it is retryable.
 func TestFailuresInTheStream(t *testing.T) {
 	for line, want := range map[string]struct {
 		kind      llm.ErrorKind
@@ -57,7 +58,8 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// Some servers send only complete items, or arguments only at the end.
+// TestItemsThatComeWhole checks the response to a stream that has only complete items, without
+// deltas, as some servers send it.
 func TestItemsThatComeWhole(t *testing.T) {
 	resp, err := said(t, created,
 		`{"type":"response.output_item.done","output_index":0,"item":{"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"S"}}`,
@@ -77,9 +79,9 @@ func TestItemsThatComeWhole(t *testing.T) {
 	}
 }
 
-// Reasoning, messages and calls with one placeholder id, or with an id that changes in each event,
-// stay separate.
-func TestTrap37PlaceholderIDs(t *testing.T) {
+// TestItemsWithPlaceholderIDsStaySeparate checks that a message and two calls stay separate if all
+// items have the same id or none, or if an item's id differs between events.
+func TestItemsWithPlaceholderIDsStaySeparate(t *testing.T) {
 	for name, id := range map[string]func(string) string{
 		"one for all":      func(string) string { return "__fake_id__" },
 		"empty":            func(string) string { return "" },
@@ -115,8 +117,8 @@ func TestTrap37PlaceholderIDs(t *testing.T) {
 	}
 }
 
-// Reasoning without its encrypted content cannot be sent back, because the provider has not stored
-// it.
+// TestUnsealedReasoningIsOnlyShown checks that reasoning without encrypted content has neither a
+// signature nor a native block. It cannot be sent back, because the provider has not stored it.
 func TestUnsealedReasoningIsOnlyShown(t *testing.T) {
 	resp, err := said(t, created,
 		`{"type":"response.output_item.added","output_index":0,"item":{"id":"rs_1","type":"reasoning","summary":[]}}`,

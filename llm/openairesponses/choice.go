@@ -1,52 +1,42 @@
 package openairesponses
 
 import (
-	"encoding/json"
-
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/responses"
-	"github.com/openai/openai-go/v3/shared"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/internal/gpt"
 )
 
-// Abilities implements llm.Able.
-func (p *Provider) Abilities() []llm.Ability {
-	return []llm.Ability{llm.AbleToChooseTools, llm.AbleToCallOneTool, llm.AbleToFormat, llm.AbleToSayObject}
+// namedTool is the choice of one tool.
+type namedTool struct {
+	Type string `json:"type"`
+	Name string `json:"name"`
+}
+
+type format struct {
+	Type string `json:"type"`
+	*gpt.JSONSchema
 }
 
 // setChoice sets the tool choice and the text format. Without tools, the API refuses a tool choice.
-func setChoice(p *responses.ResponseNewParams, req llm.Request) {
+func setChoice(p *request, req llm.Request) {
 	if len(req.Tools) > 0 {
 		switch req.ToolChoice {
 		case "":
 		case perdure.ToolChoiceTool:
-			p.ToolChoice.OfFunctionTool = &responses.ToolChoiceFunctionParam{Name: req.ToolName}
+			p.ToolChoice = namedTool{Type: "function", Name: req.ToolName}
 		default:
-			p.ToolChoice.OfToolChoiceMode = param.NewOpt(responses.ToolChoiceOptions(req.ToolChoice))
+			p.ToolChoice = req.ToolChoice
 		}
-		if req.ParallelToolCalls != nil {
-			p.ParallelToolCalls = param.NewOpt(*req.ParallelToolCalls)
-		}
+		p.ParallelToolCalls = req.ParallelToolCalls
 	}
-	if req.Format != nil {
-		p.Text.Format = format(req.Format)
+	if req.Format == nil {
+		return
 	}
-}
-
-func format(f *perdure.OutputFormat) responses.ResponseFormatTextConfigUnionParam {
-	if f.Schema == nil {
-		return responses.ResponseFormatTextConfigUnionParam{OfJSONObject: &shared.ResponseFormatJSONObjectParam{}}
+	if p.Text == nil {
+		p.Text = &text{}
 	}
-	s := &responses.ResponseFormatTextJSONSchemaConfigParam{Name: f.Name}
-	if f.Strict != nil {
-		s.Strict = param.NewOpt(*f.Strict)
+	p.Text.Format = &format{Type: "json_object"}
+	if req.Format.Schema != nil {
+		p.Text.Format = &format{Type: "json_schema", JSONSchema: gpt.SchemaOf(req.Format)}
 	}
-	if f.Description != "" {
-		s.Description = param.NewOpt(f.Description)
-	}
-	// The schema is passed on unchanged; a map would lose the order of its keys.
-	s.SetExtraFields(map[string]any{"schema": json.RawMessage(f.Schema)})
-	return responses.ResponseFormatTextConfigUnionParam{OfJSONSchema: s}
 }

@@ -48,7 +48,8 @@ func TestToolChoiceAndFormatAreSent(t *testing.T) {
 	}
 }
 
-// The schema is sent with its keys in order, because models answer in that order.
+// TestTheSchemaIsSentAsItIs checks that a schema is sent byte for byte. The order of its keys
+// matters, because models answer in that order.
 func TestTheSchemaIsSentAsItIs(t *testing.T) {
 	p, server := remote.Serve(t, llmtest.Answer{Text: []string{"{}"}})
 	schema := `{"type":"object","properties":{"b":{"type":"string"},"a":{"type":"number"}}}`

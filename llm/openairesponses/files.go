@@ -1,8 +1,7 @@
 package openairesponses
 
 import (
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/responses"
+	"cmp"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/llm"
@@ -11,35 +10,34 @@ import (
 // takes reports whether the API accepts a part. It accepts all images and files.
 func takes(perdure.Part) bool { return true }
 
-func imageURL(p perdure.Part) string {
-	if p.URL != "" {
-		return p.URL
-	}
-	return llm.DataURL(p)
+// content is a part of a message or of a call's output. Exactly one of FileURL, FileID and FileData
+// of a file is set. Filename is set only with FileData, because the API refuses it otherwise.
+type content struct {
+	Type     string `json:"type"`
+	Text     string `json:"text,omitempty"`
+	ImageURL string `json:"image_url,omitempty"`
+	Detail   string `json:"detail,omitempty"`
+	FileURL  string `json:"file_url,omitempty"`
+	FileID   string `json:"file_id,omitempty"`
+	FileData string `json:"file_data,omitempty"`
+	Filename string `json:"filename,omitempty"`
 }
 
-func inputFile(p perdure.Part) *responses.ResponseInputFileParam {
-	var f responses.ResponseInputFileParam
-	f.FileURL, f.FileID, f.FileData, f.Filename = fileOf(p)
-	return &f
+func textOf(s string) content { return content{Type: "input_text", Text: s} }
+
+func imageOf(p perdure.Part, detail string) content {
+	return content{Type: "input_image", ImageURL: cmp.Or(p.URL, llm.DataURL(p)), Detail: detail}
 }
 
-func outputFile(p perdure.Part) *responses.ResponseInputFileContentParam {
-	var f responses.ResponseInputFileContentParam
-	f.FileURL, f.FileID, f.FileData, f.Filename = fileOf(p)
-	return &f
-}
-
-// fileOf returns the members of a file. Exactly one of url, id and data is set. name is set only
-// with data, because the API refuses it otherwise.
-func fileOf(p perdure.Part) (url, id, data, name param.Opt[string]) {
+func fileOf(p perdure.Part) content {
+	c := content{Type: "input_file"}
 	switch {
 	case p.URL != "":
-		url = param.NewOpt(p.URL)
+		c.FileURL = p.URL
 	case p.FileID != "":
-		id = param.NewOpt(p.FileID)
+		c.FileID = p.FileID
 	default:
-		data, name = param.NewOpt(llm.DataURL(p)), param.NewOpt(llm.FileName(p))
+		c.FileData, c.Filename = llm.DataURL(p), llm.FileName(p)
 	}
-	return url, id, data, name
+	return c
 }

@@ -1,42 +1,61 @@
 package openairesponses
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 
-	"github.com/openai/openai-go/v3/responses"
-
 	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/internal/gpt"
 )
+
+// receivedItem is an output item of an event.
+type receivedItem struct {
+	Type, ID, Name, Phase gpt.Text
+	CallID                gpt.Text `json:"call_id"`
+	Arguments             gpt.Text
+	Content               []struct{ Type, Text, Refusal gpt.Text }
+	Summary               []struct{ Text gpt.Text }
+	EncryptedContent      gpt.Text `json:"encrypted_content"`
+	raw                   []byte
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It keeps the item, which is sent back unchanged.
+func (i *receivedItem) UnmarshalJSON(raw []byte) error {
+	type members receivedItem
+	err := json.Unmarshal(raw, (*members)(i))
+	i.raw = bytes.Clone(raw)
+	return err
+}
 
 // item is an open output item.
 type item struct {
-	index int64
-	id    string
+	index gpt.Count
+	id    gpt.Text
 	call  *llm.Call
 	said  llm.Grown // text, refusal or reasoning so far
 	ended bool
 }
 
-func (a *answer) start(index int64, out responses.ResponseOutputItemUnion) error {
+func (a *answer) start(index gpt.Count, out receivedItem) error {
 	it := &item{index: index, id: out.ID}
 	a.items = append(a.items, it)
-	a.builder.Break()
+	a.Builder.Break()
 	if out.Type != "function_call" {
 		return nil
 	}
-	call, err := a.calls.Start(out.Name, out.CallID)
+	call, err := a.Calls.Start(string(out.Name), string(out.CallID))
 	it.call = call
 	if err != nil {
 		return err
 	}
-	return a.calls.Append(call, out.Arguments.OfString)
+	return a.Calls.Append(call, string(out.Arguments))
 }
 
 // find returns the open item of an event, nil if there is none. It searches by the index in the
 // output, which servers send correctly, and by id if several items have the same index. An id is
 // not enough: some servers send the same id for all items, or another id in each event.
-func (a *answer) find(index int64, id string) *item {
+func (a *answer) find(index gpt.Count, id gpt.Text) *item {
 	var found *item
 	for _, it := range a.items {
 		if it.ended || it.index != index {
@@ -51,7 +70,7 @@ func (a *answer) find(index int64, id string) *item {
 }
 
 // end ends an item, and adds the content that the events omitted.
-func (a *answer) end(index int64, out responses.ResponseOutputItemUnion) error {
+func (a *answer) end(index gpt.Count, out receivedItem) error {
 	it := a.find(index, out.ID)
 	if it == nil {
 		if err := a.start(index, out); err != nil {
@@ -60,7 +79,7 @@ func (a *answer) end(index int64, out responses.ResponseOutputItemUnion) error {
 		it = a.items[len(a.items)-1]
 	}
 	it.ended = true
-	defer a.builder.Break()
+	defer a.Builder.Break()
 	switch out.Type {
 	case "function_call":
 		return a.endCall(it, out)
@@ -72,45 +91,45 @@ func (a *answer) end(index int64, out responses.ResponseOutputItemUnion) error {
 	return nil
 }
 
-func (a *answer) endCall(it *item, out responses.ResponseOutputItemUnion) error {
+func (a *answer) endCall(it *item, out receivedItem) error {
 	if it.call == nil {
 		return nil
 	}
-	if err := a.calls.Identify(it.call, out.Name, out.CallID); err != nil {
+	if err := a.Calls.Identify(it.call, string(out.Name), string(out.CallID)); err != nil {
 		return err
 	}
-	if err := a.wholeArguments(it, out.Arguments.OfString); err != nil {
+	if err := a.wholeArguments(it, string(out.Arguments)); err != nil {
 		return err
 	}
-	return a.calls.End(it.call)
+	return a.Calls.End(it.call)
 }
 
-func (a *answer) endMessage(it *item, out responses.ResponseOutputItemUnion) error {
+func (a *answer) endMessage(it *item, out receivedItem) error {
 	var whole strings.Builder
 	for _, c := range out.Content {
 		if c.Type == "refusal" {
 			a.refused = true
 		}
-		whole.WriteString(c.Text + c.Refusal)
+		whole.WriteString(string(c.Text + c.Refusal))
 	}
 	if rest, ok := strings.CutPrefix(llm.Joined(whole.String()), llm.Joined(it.said.String())); ok {
-		if err := a.builder.Text(rest); err != nil {
+		if err := a.Builder.Text(rest); err != nil {
 			return err
 		}
 	}
 	if out.Phase != "" && whole.Len() > 0 {
-		a.builder.SignText(string(out.Phase))
+		a.Builder.SignText(string(out.Phase))
 	}
 	return nil
 }
 
-func (a *answer) endReasoning(it *item, out responses.ResponseOutputItemUnion) error {
+func (a *answer) endReasoning(it *item, out receivedItem) error {
 	var texts []string
 	for _, s := range out.Summary {
-		texts = append(texts, s.Text)
+		texts = append(texts, string(s.Text))
 	}
 	if rest, ok := strings.CutPrefix(llm.Joined(strings.Join(texts, "\n\n")), llm.Joined(it.said.String())); ok {
-		if err := a.builder.Thinking(rest); err != nil {
+		if err := a.Builder.Thinking(rest); err != nil {
 			return err
 		}
 	}
@@ -118,7 +137,7 @@ func (a *answer) endReasoning(it *item, out responses.ResponseOutputItemUnion) e
 		return nil
 	}
 	var block reasoningBlock
-	if err := json.Unmarshal(llm.Escaped([]byte(out.RawJSON())), &block); err != nil {
+	if err := json.Unmarshal(llm.Escaped(out.raw), &block); err != nil {
 		return llm.CutStream(Name)
 	}
 	block.EncryptedContent = ""
@@ -129,7 +148,7 @@ func (a *answer) endReasoning(it *item, out responses.ResponseOutputItemUnion) e
 	if err != nil {
 		return err
 	}
-	a.builder.SetSignature(out.EncryptedContent)
-	a.builder.SetNative(native)
+	a.Builder.SetSignature(string(out.EncryptedContent))
+	a.Builder.SetNative(native)
 	return nil
 }

@@ -5,26 +5,40 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/responses"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/llm"
 )
 
-type inputItem = responses.ResponseInputItemUnionParam
+type message struct {
+	Role    string `json:"role"`
+	Content any    `json:"content"` // a string or parts
+	Phase   string `json:"phase,omitempty"`
+}
 
-func conversation(req llm.Request) []inputItem {
+type functionCall struct {
+	Type      string `json:"type"`
+	CallID    string `json:"call_id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type callOutput struct {
+	Type   string `json:"type"`
+	CallID string `json:"call_id"`
+	Output any    `json:"output"` // a string or parts
+}
+
+func conversation(req llm.Request) []any {
 	c := converter{
 		model: llm.Model{Provider: Name, ID: req.Model},
 		ids:   llm.ToolIDs(req.Messages, Name, llm.OpenAIResponsesIDs),
-		out:   []inputItem{}, reasonings: map[string]bool{},
+		out:   []any{}, reasonings: map[string]bool{},
 	}
 	for m, results := range llm.Turns(req.Messages) {
 		switch m.Role {
 		case perdure.RoleSystem:
 			if text := m.PlainText(); !blank(text) {
-				c.out = append(c.out, responses.ResponseInputItemParamOfMessage(text, responses.EasyInputMessageRoleSystem))
+				c.out = append(c.out, message{Role: "system", Content: text})
 			}
 		case perdure.RoleAssistant:
 			c.assistant(m)
@@ -40,7 +54,7 @@ func conversation(req llm.Request) []inputItem {
 type converter struct {
 	model llm.Model
 	ids   map[string]string
-	out   []inputItem
+	out   []any
 	// reasonings are the ids already sent. A server with one id for all reasoning items receives it
 	// once.
 	reasonings map[string]bool
@@ -48,35 +62,32 @@ type converter struct {
 
 // user sends a single text as a string, which every server accepts, and anything else as parts.
 func (c *converter) user(parts []perdure.Part) {
-	var content responses.ResponseInputMessageContentListParam
+	var all []content
 	for _, p := range parts {
 		switch {
 		case p.Type == perdure.PartText && !blank(p.Text):
-			content = append(content, responses.ResponseInputContentParamOfInputText(p.Text))
+			all = append(all, textOf(p.Text))
 		case p.Type == perdure.PartImage:
-			image := responses.ResponseInputContentParamOfInputImage(responses.ResponseInputImageDetail(cmp.Or(p.Detail, "auto")))
-			image.OfInputImage.ImageURL = param.NewOpt(imageURL(p))
-			content = append(content, image)
+			all = append(all, imageOf(p, cmp.Or(p.Detail, "auto")))
 		case p.Type == perdure.PartFile:
-			content = append(content, responses.ResponseInputContentUnionParam{OfInputFile: inputFile(p)})
+			all = append(all, fileOf(p))
 		}
 	}
-	role := responses.EasyInputMessageRoleUser
+	m := message{Role: "user", Content: all}
 	switch {
-	case len(content) == 0:
-		c.out = append(c.out, responses.ResponseInputItemParamOfMessage("(empty message)", role))
-	case len(content) == 1 && content[0].OfInputText != nil:
-		c.out = append(c.out, responses.ResponseInputItemParamOfMessage(content[0].OfInputText.Text, role))
-	default:
-		c.out = append(c.out, responses.ResponseInputItemParamOfMessage(content, role))
+	case len(all) == 0:
+		m.Content = "(empty message)"
+	case len(all) == 1 && all[0].Type == "input_text":
+		m.Content = all[0].Text
 	}
+	c.out = append(c.out, m)
 }
 
 // assistant adds an item for each part. Reasoning is sent with the part that follows it in the
 // message, because the API refuses reasoning by itself.
 func (c *converter) assistant(m perdure.Message) {
-	var waiting []inputItem
-	add := func(i inputItem) {
+	var waiting []any
+	add := func(i any) {
 		c.out = append(append(c.out, waiting...), i)
 		waiting = nil
 	}
@@ -89,26 +100,26 @@ func (c *converter) assistant(m perdure.Message) {
 		case p.Type == perdure.PartText && !blank(p.Text):
 			add(c.said(m, p))
 		case p.Type == perdure.PartToolCall:
-			add(responses.ResponseInputItemParamOfFunctionCall(llm.OutwardArguments(p), c.ids[p.ID], p.Name))
+			add(functionCall{"function_call", c.ids[p.ID], p.Name, llm.OutwardArguments(p)})
 		}
 	}
 }
 
 // said returns a text of the model. Its phase, commentary or final answer, is sent only to the
 // model that set it.
-func (c *converter) said(m perdure.Message, p perdure.Part) inputItem {
-	i := responses.ResponseInputItemParamOfMessage(p.Text, responses.EasyInputMessageRoleAssistant)
+func (c *converter) said(m perdure.Message, p perdure.Part) any {
+	i := message{Role: "assistant", Content: p.Text}
 	if p.TextSignature != "" && m.Provider == c.model.Provider && m.Model == c.model.ID {
-		i.OfMessage.Phase = responses.EasyInputMessagePhase(p.TextSignature)
+		i.Phase = p.TextSignature
 	}
 	return i
 }
 
 // reasoning returns a reasoning item unchanged.
-func (c *converter) reasoning(p perdure.Part) (inputItem, bool) {
+func (c *converter) reasoning(p perdure.Part) (any, bool) {
 	var block reasoningBlock
 	if json.Unmarshal(p.Native, &block) != nil || len(block.Summary) == 0 {
-		return inputItem{}, false
+		return nil, false
 	}
 	block.EncryptedContent = p.ThinkingSignature
 	if c.reasonings[block.ID] {
@@ -117,18 +128,14 @@ func (c *converter) reasoning(p perdure.Part) (inputItem, bool) {
 	c.reasonings[block.ID] = true
 	raw, err := json.Marshal(block)
 	if err != nil {
-		return inputItem{}, false
+		return nil, false
 	}
-	own := param.Override[responses.ResponseReasoningItemParam](json.RawMessage(raw))
-	return inputItem{OfReasoning: &own}, true
+	return json.RawMessage(raw), true
 }
 
 func (c *converter) results(results []perdure.Part) {
 	for _, r := range results {
-		i := responses.ResponseInputItemUnionParam{OfFunctionCallOutput: &responses.ResponseInputItemFunctionCallOutputParam{
-			CallID: param.NewOpt(c.resultID(r)), Output: output(r),
-		}}
-		c.out = append(c.out, i)
+		c.out = append(c.out, callOutput{"function_call_output", c.resultID(r), output(r)})
 	}
 }
 
@@ -143,31 +150,25 @@ func (c *converter) resultID(r perdure.Part) string {
 
 // output returns a result's output. It is a string, which every server accepts, unless there are
 // images or files.
-func output(r perdure.Part) responses.ResponseInputItemFunctionCallOutputOutputUnionParam {
+func output(r perdure.Part) any {
 	var texts []string
-	var list responses.ResponseFunctionCallOutputItemListParam
+	var list []content
 	images := false
 	for _, p := range r.Parts {
 		switch {
 		case p.Type == perdure.PartText && !blank(p.Text):
 			texts = append(texts, p.Text)
-			list = append(list, responses.ResponseFunctionCallOutputItemUnionParam{
-				OfInputText: &responses.ResponseInputTextContentParam{Text: p.Text},
-			})
+			list = append(list, textOf(p.Text))
 		case p.Type == perdure.PartImage:
 			images = true
-			list = append(list, responses.ResponseFunctionCallOutputItemUnionParam{
-				OfInputImage: &responses.ResponseInputImageContentParam{
-					ImageURL: param.NewOpt(imageURL(p)), Detail: responses.ResponseInputImageContentDetail(p.Detail),
-				},
-			})
+			list = append(list, imageOf(p, p.Detail))
 		case p.Type == perdure.PartFile:
 			images = true
-			list = append(list, responses.ResponseFunctionCallOutputItemUnionParam{OfInputFile: outputFile(p)})
+			list = append(list, fileOf(p))
 		}
 	}
 	if images {
-		return responses.ResponseInputItemFunctionCallOutputOutputUnionParam{OfResponseFunctionCallOutputItemArray: list}
+		return list
 	}
 	text := strings.Join(texts, "\n")
 	switch {
@@ -177,7 +178,7 @@ func output(r perdure.Part) responses.ResponseInputItemFunctionCallOutputOutputU
 	default:
 		text = "(no output)"
 	}
-	return responses.ResponseInputItemFunctionCallOutputOutputUnionParam{OfString: param.NewOpt(text)}
+	return text
 }
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }

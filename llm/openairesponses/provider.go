@@ -1,16 +1,14 @@
 // Package openairesponses is a provider for the OpenAI Responses API and for compatible servers. It
-// uses the official SDK. It stores nothing at the provider: each call sends the whole conversation,
+// stores nothing at the provider: each call sends the whole conversation,
 // including the model's own reasoning in encrypted form.
 package openairesponses
 
 import (
 	"context"
-	"net/http"
-
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/internal/adapter"
+	"github.com/perdure/perdure/llm/internal/gpt"
 )
 
 // Name is the provider's name in the names of models.
@@ -20,61 +18,22 @@ const Name = "openai-responses"
 type Config = llm.Config
 
 // Provider implements llm.Provider.
-type Provider struct{ config Config }
+type Provider struct{ *adapter.Provider }
 
 // New creates the provider. It reads no environment variables: a key that Endpoints does not name
 // is never sent.
 func New(config Config) *Provider {
-	return &Provider{config: config.Normal()}
-}
-
-// Name returns "openai-responses".
-func (p *Provider) Name() string { return Name }
-
-// Endpoints implements llm.Endpointed.
-func (p *Provider) Endpoints() *llm.Endpoints { return p.config.Endpoints }
-
-// Stream implements llm.Provider.
-func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
-	to, err := p.config.Connect(Name, req)
-	if err != nil {
-		return nil, err
-	}
-	return llm.Guarded(to.Key, emit, func(emit func(llm.Delta) error) (*llm.Response, error) {
-		return p.call(ctx, to, req, emit)
-	})
+	return &Provider{adapter.New(adapter.API{
+		Name: Name, Abilities: gpt.Abilities, Call: call,
+	}, config)}
 }
 
 // call makes one call.
-func (p *Provider) call(ctx context.Context, to llm.Connection, req llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
-	service := responses.NewResponseService(options(p.config.Client, to)...)
-	stream := service.NewStreaming(ctx, params(req))
-	defer func() { _ = stream.Close() }() // the stream has been read
-	answer := newAnswer(emit)
-	for !answer.done && stream.Next() {
-		if err := answer.take(stream.Current()); err != nil {
-			return nil, err
-		}
+func call(ctx context.Context, c *adapter.Call) (*llm.Response, error) {
+	answer := newAnswer(c)
+	stream := gpt.Post[event](ctx, c, "responses", params(c.Request))
+	if err := adapter.Read(ctx, &answer.Answer, stream, answer.take); err != nil {
+		return nil, err
 	}
-	if err := stream.Err(); err != nil {
-		return nil, failure(ctx, err)
-	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	return answer.finish(req.Model, p.config.Prices)
-}
-
-// options sets all options that the SDK would otherwise read from the environment.
-func options(client *http.Client, to llm.Connection) []option.RequestOption {
-	opts := []option.RequestOption{
-		option.WithHTTPClient(client),
-		option.WithBaseURL(to.BaseURL),
-		option.WithMaxRetries(0), // the durable task retries
-		option.WithMiddleware(checkStatus),
-	}
-	if to.Key != "" {
-		opts = append(opts, option.WithAPIKey(to.Key))
-	}
-	return opts
+	return answer.finish()
 }

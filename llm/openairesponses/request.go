@@ -1,30 +1,59 @@
 package openairesponses
 
 import (
+	"cmp"
 	"encoding/json"
-
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/responses"
-	"github.com/openai/openai-go/v3/shared"
 
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/llm/internal/gpt"
 )
 
+// request is the body of a call.
+type request struct {
+	Model             string     `json:"model"`
+	Instructions      string     `json:"instructions,omitempty"`
+	Input             []any      `json:"input"` // of message, functionCall, callOutput and json.RawMessage
+	Tools             []tool     `json:"tools,omitempty"`
+	ToolChoice        any        `json:"tool_choice,omitempty"` // a string or a namedTool
+	ParallelToolCalls *bool      `json:"parallel_tool_calls,omitempty"`
+	Text              *text      `json:"text,omitempty"`
+	MaxOutputTokens   int        `json:"max_output_tokens,omitempty"`
+	Temperature       *float64   `json:"temperature,omitempty"`
+	TopP              *float64   `json:"top_p,omitempty"`
+	Reasoning         *reasoning `json:"reasoning,omitempty"`
+	Include           []string   `json:"include,omitempty"`
+	User              string     `json:"user,omitempty"`
+	SafetyIdentifier  string     `json:"safety_identifier,omitempty"`
+	PromptCacheKey    string     `json:"prompt_cache_key,omitempty"`
+	Store             bool       `json:"store"`
+	Stream            bool       `json:"stream"`
+}
+
+type text struct {
+	Format    *format `json:"format,omitempty"`
+	Verbosity string  `json:"verbosity,omitempty"`
+}
+
+type reasoning struct {
+	Effort  string `json:"effort,omitempty"`
+	Summary string `json:"summary,omitempty"`
+}
+
+type tool struct {
+	Type string `json:"type"`
+	gpt.Function
+}
+
 // params creates the request. It depends only on req, and the form of a message does not depend on
 // later messages. So the prefix stays the same from turn to turn, and the prompt cache hits.
-func params(req llm.Request) responses.ResponseNewParams {
+func params(req llm.Request) request {
 	req = llm.Outward(req, llm.OutwardRules{Provider: Name, Takes: takes})
-	p := responses.ResponseNewParams{
-		Model: req.Model,
-		Store: param.NewOpt(false),
-		Input: responses.ResponseNewParamsInputUnion{OfInputItemList: conversation(req)},
-	}
+	p := request{Model: req.Model, Input: conversation(req), Stream: true}
 	if !blank(req.System) {
-		p.Instructions = param.NewOpt(req.System)
+		p.Instructions = req.System
 	}
 	for _, t := range req.Tools {
-		p.Tools = append(p.Tools, tool(t))
+		p.Tools = append(p.Tools, toolOf(t))
 	}
 	setLimits(&p, req)
 	setHints(&p, req)
@@ -32,69 +61,48 @@ func params(req llm.Request) responses.ResponseNewParams {
 	return p
 }
 
-// tool returns the specification of a tool. It sets strict to false unless the tool is strict: the
+// toolOf returns the specification of a tool. It sets strict to false unless the tool is strict: the
 // API's default is true, and it then refuses most schemas.
-func tool(t llm.ToolSpec) responses.ToolUnionParam {
-	f := &responses.FunctionToolParam{Name: t.Name, Strict: param.NewOpt(false)}
-	if t.Strict != nil {
-		f.Strict = param.NewOpt(*t.Strict)
+func toolOf(t llm.ToolSpec) tool {
+	f := gpt.Function{Name: t.Name, Description: t.Description, Strict: t.Strict, Parameters: t.Schema}
+	if f.Strict == nil {
+		f.Strict = new(false)
 	}
-	if t.Description != "" {
-		f.Description = param.NewOpt(t.Description)
+	if len(f.Parameters) == 0 {
+		f.Parameters = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
-	schema := json.RawMessage(t.Schema)
-	if len(schema) == 0 {
-		schema = json.RawMessage(`{"type":"object","properties":{}}`)
-	}
-	// The schema is passed on unchanged; a map would lose the order of its keys.
-	f.SetExtraFields(map[string]any{"parameters": schema})
-	return responses.ToolUnionParam{OfFunction: f}
+	return tool{Type: "function", Function: f}
 }
 
 // setLimits sets the token limit, the reasoning and the sampling. The API refuses sampling for
 // models that reason, and encrypted reasoning for models that do not.
-func setLimits(p *responses.ResponseNewParams, req llm.Request) {
-	if req.MaxTokens > 0 {
-		p.MaxOutputTokens = param.NewOpt(int64(req.MaxTokens))
-	}
+func setLimits(p *request, req llm.Request) {
+	p.MaxOutputTokens = max(0, req.MaxTokens)
 	reasons, off := gpt.Reasoning(req.Model)
 	if !reasons {
-		if req.Temperature != nil {
-			p.Temperature = param.NewOpt(*req.Temperature)
-		}
-		if req.TopP != nil {
-			p.TopP = param.NewOpt(*req.TopP)
-		}
+		p.Temperature, p.TopP = req.Temperature, req.TopP
 		return
 	}
-	p.Include = []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent}
+	p.Include = []string{"reasoning.encrypted_content"}
+	var r reasoning
 	switch {
 	case req.Thinking == llm.ThinkingXHigh:
-		p.Reasoning.Effort = shared.ReasoningEffort(gpt.Effort(req.Model))
-		p.Reasoning.Summary = shared.ReasoningSummaryAuto
+		r = reasoning{Effort: gpt.Effort(req.Model), Summary: "auto"}
 	case req.Thinking.On():
-		p.Reasoning.Effort = shared.ReasoningEffort(req.Thinking)
-		p.Reasoning.Summary = shared.ReasoningSummaryAuto
+		r = reasoning{Effort: string(req.Thinking), Summary: "auto"}
 	case req.Thinking == llm.ThinkingOff:
-		p.Reasoning.Effort = shared.ReasoningEffort(off)
+		r.Effort = off
 	}
-	if req.ReasoningSummary != "" {
-		p.Reasoning.Summary = shared.ReasoningSummary(req.ReasoningSummary)
+	r.Summary = cmp.Or(req.ReasoningSummary, r.Summary)
+	if r != (reasoning{}) {
+		p.Reasoning = &r
 	}
 }
 
 // setHints sets the hints that the provider accepts.
-func setHints(p *responses.ResponseNewParams, req llm.Request) {
-	if req.User != "" {
-		p.User = param.NewOpt(req.User)
-	}
-	if req.SafetyIdentifier != "" {
-		p.SafetyIdentifier = param.NewOpt(req.SafetyIdentifier)
-	}
-	if req.PromptCacheKey != "" {
-		p.PromptCacheKey = param.NewOpt(req.PromptCacheKey)
-	}
-	if gpt.Verbosity(req.Model) {
-		p.Text.Verbosity = responses.ResponseTextConfigVerbosity(req.Verbosity)
+func setHints(p *request, req llm.Request) {
+	p.User, p.SafetyIdentifier, p.PromptCacheKey = req.User, req.SafetyIdentifier, req.PromptCacheKey
+	if gpt.Verbosity(req.Model) && req.Verbosity != "" {
+		p.Text = &text{Verbosity: req.Verbosity}
 	}
 }

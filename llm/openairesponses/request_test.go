@@ -14,7 +14,7 @@ import (
 
 const model = "gpt-5"
 
-// sent returns the body of the request that p sends for req.
+// sent returns the body of the HTTP request that a new provider sends for req to a fake server.
 func sent(t *testing.T, req llm.Request) map[string]any {
 	t.Helper()
 	p, server := remote.Serve(t, llmtest.Answer{Text: []string{"ok"}})
@@ -95,8 +95,9 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// A model that does not reason refuses to encrypt its reasoning. A model that reasons refuses a
-// temperature.
+// TestModelsThatDoNotReason checks that gpt-4o, which does not reason, receives the temperature,
+// but no reasoning level and no request for encrypted reasoning. gpt-5.1 with thinking off
+// receives the effort "none".
 func TestModelsThatDoNotReason(t *testing.T) {
 	half := 0.5
 	body := sent(t, llm.Request{Model: "gpt-4o", Temperature: &half, Thinking: llm.ThinkingHigh, Messages: []perdure.Message{perdure.UserText("hi")}})
@@ -109,8 +110,10 @@ func TestModelsThatDoNotReason(t *testing.T) {
 	}
 }
 
-// Encrypted reasoning is sent back unchanged, only to the model that made it.
-func TestTrap38ReasoningGoesBackToItsMaker(t *testing.T) {
+// TestReasoningIsSentBackToItsModelOnly checks that a reasoning item is sent back to the model
+// that made it, unchanged except for its status. A request to a model does not contain the
+// reasoning of another model or provider.
+func TestReasoningIsSentBackToItsModelOnly(t *testing.T) {
 	item := `{"id":"rs_9","type":"reasoning","encrypted_content":"gAAA+/=","summary":[{"type":"summary_text","text":"One <b>"},` +
 		`{"type":"summary_text","text":"two"}],"status":"completed"}`
 	p, server := remote.Serve(t, llmtest.Answer{Raw: []string{
@@ -158,8 +161,9 @@ func TestTrap38ReasoningGoesBackToItsMaker(t *testing.T) {
 	}
 }
 
-// The sent form of a message does not change in later turns.
-func TestTrap39PrefixIsStable(t *testing.T) {
+// TestRequestPrefixIsStable checks that the tools and messages of each request begin with those of
+// the previous request, while the conversation grows.
+func TestRequestPrefixIsStable(t *testing.T) {
 	p, server := remote.Serve(t,
 		llmtest.Answer{
 			Thinking: "hm", Signature: "S1", Calls: []llmtest.Call{{ID: "call_1", Name: "list", Arguments: `{"b":1,"a":2.0}`}},
@@ -197,8 +201,10 @@ func TestTrap39PrefixIsStable(t *testing.T) {
 	}
 }
 
-// A server with one id for all its items receives the id once, because it refuses a repeated id.
-func TestTrap37RepeatedReasoningID(t *testing.T) {
+// TestRepeatedReasoningIDIsSentOnce checks that of two reasoning items with the same id, the
+// second is sent without its id. Some servers use one id for all items, but refuse a request that
+// repeats it.
+func TestRepeatedReasoningIDIsSentOnce(t *testing.T) {
 	body := sent(t, llm.Request{Model: model, Messages: []perdure.Message{
 		perdure.UserText("hi"),
 		answer(model, thought("rs_1", "one", "S1"), perdure.Text("a"), thought("rs_1", "two", "S2"), perdure.Text("b")),

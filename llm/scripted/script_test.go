@@ -108,7 +108,9 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A script can only be read inside the directory.
+// TestConfined checks that paths and links that lead outside the directory are refused, and that
+// the error does not contain the directory's path. It also checks that the provider refuses an
+// endpoint.
 func TestConfined(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "secret.script")
 	if err := os.WriteFile(outside, []byte("turn\ntext secret"), 0o600); err != nil {

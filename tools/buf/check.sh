@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fails if the committed code of api/ is not what its protos generate. Run it
-# from the root of the repository.
+# Fails if the committed code of api/ differs from the code that its protos generate.
+# Run it from the root of the repository.
 set -eu
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT

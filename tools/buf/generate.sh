@@ -1,7 +1,7 @@
 #!/bin/sh
-# Generates the code of api/ into the checkout, or into the directory given.
-# Run it from the root of the repository. It needs no network once the modules
-# of tools/buf are there.
+# Generates the code of api/ into the checkout, or into the given directory. Run it from
+# the root of the repository. It needs no network if the modules of tools/buf are
+# downloaded.
 set -eu
 buf="go tool -modfile=tools/buf/go.mod buf"
 $buf lint --config tools/buf/buf.yaml .

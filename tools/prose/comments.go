@@ -61,7 +61,7 @@ func paragraphs(group *ast.CommentGroup) []string {
 
 var sentenceEnd = regexp.MustCompile(`[.!?:]['")\x60]*\s+(?:[A-Z\x60"(\[])`)
 
-// split returns the sentences of a text, without those of fewer than three words.
+// split returns the sentences of a text that have at least three words.
 func split(text string) []string {
 	var all []string
 	add := func(s string) {

@@ -12,7 +12,7 @@ import { Empty, ErrorBanner, Spinner } from "./components/ui";
 
 const statuses = ["PENDING", "RUNNING", "WAITING", "CANCELLING", "COMPLETED", "FAILED", "CANCELLED"];
 
-/** What the address of the list says. What it does not know is left out. */
+/** The search parameters in the address of the list. Unknown parameters are dropped. */
 export interface RunsSearch {
   status?: Status;
   q?: string;

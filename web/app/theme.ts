@@ -17,7 +17,7 @@ function apply(): void {
   document.documentElement.dataset.theme = theme === "system" ? (dark.matches ? "dark" : "light") : theme;
 }
 
-/** Puts the theme on the document, and keeps it there as the system's or another tab's changes. */
+/** Applies the theme to the document, and follows changes of the system and of other tabs. */
 export function startTheme(): void {
   apply();
   dark.addEventListener("change", apply);

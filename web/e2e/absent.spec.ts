@@ -2,7 +2,7 @@ import { deflateSync } from "node:zlib";
 import { eventually } from "../client/e2e/server";
 import { expect, RunView, test } from "./stand";
 
-/** A picture of one grey pixel, with so many bytes of text beside it. */
+/** Returns an image of one grey pixel, with the given number of bytes of text. */
 function png(bytes: number): Buffer {
   const chunk = (type: string, data: Buffer) => {
     const body = Buffer.concat([Buffer.from(type), data]);

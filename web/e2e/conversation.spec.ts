@@ -46,7 +46,7 @@ test("a message while it works steers, and one while it waits follows up", async
   await expect(run.input).toHaveAttribute("placeholder", /Steer/);
   await run.say("do it another way");
   await expect(page.locator("[data-kind=queued]")).toContainText("do it another way");
-  dev.file("steered", ""); // the tool that runs ends; the one after it never begins
+  dev.file("steered", ""); // the running tool ends; the next one never begins
   await expect(run.assistant.last()).toContainText("another way");
   await expect(run.user).toHaveCount(2);
   await expect(page.locator("[data-tool=write-file]")).toHaveAttribute("data-state", "failed");
@@ -72,7 +72,7 @@ test("five messages in a row are five bubbles, in order, each once", async ({ pa
   const said = await run.user.evaluateAll((all) => all.map((b) => b.querySelector("p")?.textContent));
   expect(said).toEqual(["begin", ...words]);
   await expect(run.input).toHaveValue("");
-  // The server has the same.
+  // The server has the same entries.
   const { items } = await dev.client().executions.entries(x.id, { limit: 100 });
   const stored = items
     .filter((e) => e.role === "user")

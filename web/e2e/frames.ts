@@ -11,12 +11,12 @@ interface TraceEvent {
   args?: { name?: string };
 }
 
-/** What the page's main thread did in the frames of a stretch of time, in milliseconds a frame. */
+/** The work of the page's main thread during a time span, in milliseconds per frame. */
 export interface Frames {
   frames: number;
   /** Scripts alone. */
   scripting: Spread;
-  /** All of it: scripts, style, layout, painting. */
+  /** The total of scripts, style, layout and painting. */
   all: Spread;
 }
 
@@ -26,7 +26,7 @@ export interface Spread {
   most: number;
 }
 
-/** Traces the page while `during` goes on. */
+/** Traces the page while `during` runs. */
 export async function framesOf(page: Page, during: () => Promise<void>): Promise<Frames> {
   const cdp = await page.context().newCDPSession(page);
   const events: TraceEvent[] = [];
@@ -61,7 +61,7 @@ const scripts = new Set([
   "V8.GC_MC_BACKGROUND_SWEEPING",
 ]);
 
-/** A frame reaches from one beginning to the next. */
+/** Splits events into frames. A frame lasts from one begin event to the next. */
 function spread(events: TraceEvent[]): Frames {
   const scripted = events.filter((e) => e.ph === "X" && scripts.has(e.name));
   const main = mostOf(scripted);
@@ -85,7 +85,7 @@ function mostOf(events: TraceEvent[]): string {
   return [...time].sort((a, b) => b[1] - a[1])[0]?.[0] ?? "";
 }
 
-/** Those that are not inside of another. */
+/** Returns the events that are not inside another event. */
 function outermost(sorted: TraceEvent[]): TraceEvent[] {
   let end = 0;
   return sorted.filter((e) => {

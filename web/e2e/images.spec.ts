@@ -1,6 +1,6 @@
 import { expect, RunView, start, test } from "./stand";
 
-/** A picture of a pixel. */
+/** An image of one pixel. */
 const pixel =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 

@@ -3,16 +3,19 @@ import { framesOf } from "./frames";
 import { longAnswer, longRun, questions } from "./long";
 import { expect, RunView, start, test } from "./stand";
 
-/** PERDURE_FRAMES=1 measures what a frame costs while an answer comes, with nothing else going on. */
+/**
+ * PERDURE_FRAMES=1 measures the cost of a frame while an answer is streamed, without other
+ * load.
+ */
 const measures = Boolean(process.env.PERDURE_FRAMES);
 
-/** Pixels of height that every row has at least, with its distance to the next. */
+/** The minimum height of a row in pixels, with its distance to the next. */
 const leastRow = 60;
 const height = 860;
-/** Rows that fill the screen, and some on both sides of it. */
+/** The rows that fill the screen, and some before and after them. */
 const mostRows = Math.ceil(height / leastRow) + 10;
 
-/** Notes at each frame how many rows there are, and the most that there were. */
+/** Records at each frame the number of rows. Returns a function that returns the maximum. */
 async function countRows(page: Page): Promise<() => Promise<number>> {
   await page.evaluate(() => {
     const w = window as unknown as { mostRows: number };
@@ -24,7 +27,7 @@ async function countRows(page: Page): Promise<() => Promise<number>> {
   return () => page.evaluate(() => (window as unknown as { mostRows: number }).mostRows);
 }
 
-/** Elements and texts that the page keeps alive, drawn or not. */
+/** Returns the number of elements and texts that the page keeps in memory, drawn or not. */
 async function nodes(cdp: CDPSession): Promise<number> {
   await cdp.send("HeapProfiler.collectGarbage");
   return (await cdp.send("Memory.getDOMCounters")).nodes;
@@ -46,12 +49,12 @@ test("ten thousand entries are all there, and no more of them are drawn than are
 
   await run.log.evaluate(climb);
 
-  // Row i shows entry i, wherever one looks, and the last of them is the last row.
+  // Row i shows entry i at every position, and the last entry is the last row.
   const stops = Array.from({ length: 25 }, (_, i) => i / 24);
   const seen = await run.log.evaluate(lookAround, stops);
   expect(seen.wrong).toEqual([]);
   expect(seen.first).toBe(0);
-  expect(seen.last).toBe(3 * questions + 1); // what came after them, and its answer
+  expect(seen.last).toBe(3 * questions + 1); // the messages sent after the long part, and the answer
   expect(await most()).toBeLessThanOrEqual(mostRows);
 
   await expect(run.assistant.last()).toContainText("Ready.");
@@ -59,10 +62,10 @@ test("ten thousand entries are all there, and no more of them are drawn than are
   await expect(run.assistant.last()).toContainText("The end of it.", { timeout: 60_000 });
   await run.yourTurn();
   expect(await most()).toBeLessThanOrEqual(mostRows);
-  // What has been drawn on the way is not kept.
+  // Rows that were drawn on the way are not kept in memory.
   expect(await nodes(cdp)).toBeLessThan(before + 15_000);
 
-  // A reader who has gone up stays where he is while the next answer comes.
+  // A reader who has scrolled up keeps the position while the next answer is streamed.
   await run.say("And then?");
   await expect(run.status).toHaveText("Working");
   await run.log.hover();
@@ -77,7 +80,10 @@ test("ten thousand entries are all there, and no more of them are drawn than are
   await expect(run.assistant.last()).toContainText("The end of it.");
 });
 
-/** Goes up to the first entry, page by page: each is asked for at the top, and then stands above. */
+/**
+ * Scrolls up to the first entry, page by page. Each page is requested at the top and then
+ * appears above.
+ */
 async function climb(box: Element): Promise<void> {
   const first = () => box.querySelector("[data-index='0']")?.textContent?.includes("Question 0:");
   do {
@@ -87,7 +93,7 @@ async function climb(box: Element): Promise<void> {
   } while (!first());
 }
 
-/** What a user has said who stands in the middle of the screen. */
+/** Returns the text of the user's message in the middle of the screen. */
 async function wordsInSight(box: Element): Promise<string> {
   const seen = [...box.querySelectorAll("[data-role=user] p")].find((p) => {
     const { top, bottom } = p.getBoundingClientRect();
@@ -96,7 +102,7 @@ async function wordsInSight(box: Element): Promise<string> {
   return seen?.textContent ?? "";
 }
 
-/** Looks at parts of the conversation, and tells which rows do not show what belongs there. */
+/** Scrolls to several positions, and returns the rows that do not show their entry. */
 async function lookAround(box: Element, stops: number[]) {
   const indices: number[] = [];
   const wrong: string[] = [];
@@ -104,7 +110,7 @@ async function lookAround(box: Element, stops: number[]) {
   for (const stop of stops) {
     const there = () => stop < 1 || box.scrollHeight - box.scrollTop - box.clientHeight < 2;
     do {
-      // What is measured on the way makes the whole longer: the end is gone to again.
+      // Rows measured on the way change the total height, so scroll to the position again.
       box.scrollTop = stop * (box.scrollHeight - box.clientHeight);
       await frame();
       do await frame();
@@ -142,7 +148,7 @@ for (const entries of measures ? [2, 4 * questions] : []) {
     const before = await client.executions.get(id);
     const frames = await framesOf(page, async () => {
       await run.say("And the rest?");
-      // The server is asked: to look at the page would count as its work.
+      // The test asks the server, because reading the page would add to the page's work.
       const answered = async () => {
         const now = await client.executions.get(id);
         return now.currentCheckpointSeq > before.currentCheckpointSeq && now.waitReason === "signal";

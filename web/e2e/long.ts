@@ -1,12 +1,15 @@
 import type { Dev } from "../client/e2e/server";
 
-/** What a conversation of that length is made of: questions, each with a call, its result and an answer. */
+/**
+ * The number of questions in the long conversation. Each question has a call, its result and an
+ * answer.
+ */
 export const questions = 2_500;
 
 /**
- * A run with 4 × `questions` entries, as a client of the Responses API brings
- * a conversation that it has had elsewhere: in one request. The model has said
- * "Ready." to that, and says `answers` next. Gives the run's id.
+ * Creates a run with 4 × `questions` entries. A client of the Responses API brings the
+ * conversation in one request, as from another system. The model has replied "Ready." to it,
+ * and will reply `answers` next. Returns the run's id.
  */
 export async function longRun(dev: Dev, answers: string[]): Promise<string> {
   const gone = "turn\n  text gone\n\n".repeat(2 * questions);
@@ -49,7 +52,7 @@ func part${i}() {}
   ];
 }
 
-/** A long answer in markdown: prose, lists, tables and code. */
+/** Returns a long answer in markdown: prose, lists, tables and code. */
 export function longAnswer(sections: number): string {
   const section = (i: number) => `## Section ${i}
 

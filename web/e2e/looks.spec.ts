@@ -3,7 +3,7 @@ import type { Page } from "@playwright/test";
 import type { Dev } from "../client/e2e/server";
 import { expect, RunView, start, test } from "./stand";
 
-/** PERDURE_SCREENSHOTS=1 renews the pictures of the documentation. */
+/** PERDURE_SCREENSHOTS=1 updates the screenshots of the documentation. */
 const pictures = process.env.PERDURE_SCREENSHOTS
   ? new URL("../../docs/screenshots/", import.meta.url).pathname
   : null;
@@ -17,11 +17,11 @@ const looks: Look[] = [
   { theme: "light", width: "wide" },
   { theme: "dark", width: "wide" },
   { theme: "light", width: "phone" },
-  // Its colours and its places are those of two others: only a picture.
+  // Two other combinations cover its colours and its layout, so it is only a screenshot.
   ...(pictures ? [{ theme: "dark", width: "phone" } as const] : []),
 ];
 
-/** Runs of each kind, so that the pages have something to show. */
+/** Creates runs of each kind, so that the pages have content. */
 async function furnish(dev: Dev): Promise<{ run: string; agent: string }> {
   const client = dev.client();
   const [first] = (await client.definitions.list()).items;

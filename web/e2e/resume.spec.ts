@@ -1,6 +1,6 @@
 import { expect, noServer, RunView, signInTo, start, startDev, test, watch } from "./stand";
 
-/** Where it is read to the end without a disturbance. */
+/** Returns the page's content after an undisturbed read to the end. */
 async function undisturbed(run: RunView, url: string, id: string): Promise<string[]> {
   await run.open(url, id);
   await run.yourTurn();
@@ -21,7 +21,7 @@ test("a server that is killed in the middle of a stream, and comes back, leaves 
   await expect(run.assistant.last()).toContainText("Part 2 of answer 1");
   await dev.kill();
   await expect(run.page.getByText("Reconnecting")).toBeVisible();
-  // What is sent now shows at once, and arrives once.
+  // A prompt sent now appears at once, and arrives once.
   await run.say("are you there");
   await expect(run.user).toHaveCount(2);
   await dev.start();

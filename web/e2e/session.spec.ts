@@ -13,7 +13,10 @@ async function enter(page: Page, dev: { url: string; key: string }): Promise<voi
 
 const signedOut = (page: Page) => expect(page.getByLabel("API key")).toBeVisible();
 
-/** Every request that needs a key, by the server's own description and what is not in it. */
+/**
+ * Returns every request that needs a key: those of the server's own description, and some that
+ * it does not contain.
+ */
 async function guarded(url: string): Promise<{ method: string; path: string }[]> {
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as {
     paths: Record<string, Record<string, { security?: object[] }>>;
@@ -104,7 +107,8 @@ test("what a server on another port is sent opens nothing", async ({ browser, de
       }
     }
 
-    // Nor can its page have the browser send it: it has no half, and may not send a header.
+    // The other page cannot make the browser send the session either. It has no half, and may
+    // not send the header.
     const answers = await other.evaluate(
       async ([base, id]) => {
         const tried: string[] = [];
@@ -163,7 +167,7 @@ test("two servers stay signed in side by side", async ({ browser, dev }) => {
   }
 });
 
-/** Opens both kinds of streams in the page; `over` says of each once it has ended. */
+/** Opens both kinds of streams in the page. `over` reports for each whether it has ended. */
 async function openStreams(page: Page, id: string): Promise<() => Promise<string[]>> {
   await page.evaluate(async (run) => {
     const half = sessionStorage.getItem("perdure.session") ?? "";
@@ -266,7 +270,7 @@ test("sessions are listed, and one of another browser is ended", async ({ browse
   await list.getByRole("button", { name: "End the session Firefox on Linux" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "End it" }).click();
   await expect(list.getByRole("button", { name: "End the session Firefox on Linux" })).toHaveCount(0);
-  await signedOut(other); // its list of runs is asked for again and again
+  await signedOut(other); // its list of runs is polled
   await expect(list.getByText("this browser", { exact: true })).toBeVisible();
   await here.close();
   await there.close();

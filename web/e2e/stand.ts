@@ -12,7 +12,7 @@ import type { Execution, PerdureClient } from "../client/src/index";
 
 const scripts = new URL("scripts/", import.meta.url);
 
-/** A server of its own with all scripts of the folder. */
+/** Starts a separate server with all scripts of the directory. */
 export async function startDev(): Promise<Dev> {
   const dev = new Dev(program());
   for (const name of readdirSync(scripts)) dev.script(name, readFileSync(new URL(name, scripts), "utf8"));
@@ -40,20 +40,20 @@ export async function signInTo(context: BrowserContext, dev: Dev): Promise<void>
   );
 }
 
-/** What a browser says when there is no server: the only errors that a test may allow. */
+/** The messages of a browser without a server, the only errors that a test may allow. */
 export const noServer =
   /ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET|WebSocket connection to/;
 
 interface Fixtures {
   /** Signed in to `dev`. */
   page: Page;
-  /** Errors of the console that the test expects; all others fail it. */
+  /** Errors of the console that the test expects. All others fail it. */
   allowed: RegExp[];
 }
 
 export const test = base.extend<Fixtures, { dev: Dev }>({
   dev: [
-    // biome-ignore lint/correctness/noEmptyPattern: the first argument says what is used
+    // biome-ignore lint/correctness/noEmptyPattern: Playwright reads the fixtures from the first argument
     async ({}, use) => {
       const dev = await startDev();
       await use(dev);
@@ -61,7 +61,7 @@ export const test = base.extend<Fixtures, { dev: Dev }>({
     },
     { scope: "worker" },
   ],
-  // biome-ignore lint/correctness/noEmptyPattern: the first argument says what is used
+  // biome-ignore lint/correctness/noEmptyPattern: Playwright reads the fixtures from the first argument
   allowed: async ({}, use) => use([]),
   page: async ({ context, dev, allowed }, use) => {
     await signInTo(context, dev);
@@ -71,7 +71,7 @@ export const test = base.extend<Fixtures, { dev: Dev }>({
   },
 });
 
-/** Gathers what should not happen: errors, and requests to anywhere else. */
+/** Collects unexpected events: errors, and requests to other hosts. */
 export function watch(context: BrowserContext, allowed: RegExp[]): string[] {
   const wrong: string[] = [];
   const note = (what: string) => {
@@ -110,7 +110,7 @@ export function start(
   });
 }
 
-/** What of a run's page the tests look at. */
+/** The parts of a run's page that the tests read. */
 export class RunView {
   readonly page: Page;
   readonly user: Locator;
@@ -141,7 +141,7 @@ export class RunView {
     await expect(this.status).toHaveText("Your turn");
   }
 
-  /** What a reader sees, without times: rows in order. */
+  /** Returns the visible content without times: the rows in order. */
   async picture(): Promise<string[]> {
     const rows = await this.log
       .locator("[data-role]")

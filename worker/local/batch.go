@@ -7,11 +7,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// chunkSize is the size in bytes of a content's part in one row.
+// chunkSize is the maximum size in bytes of the part of a content that one row contains.
 const chunkSize = 256 << 10
 
-// Batch is a set of contents of one execution that are stored together. Added contents must not be
-// modified.
+// Batch is a set of contents of one execution that are written in one transaction. The caller must
+// not modify a content after adding it.
 type Batch struct {
 	execution uuid.UUID
 	contents  []content
@@ -31,12 +31,12 @@ type named struct {
 	sum  perdure.Hash
 }
 
-// NewBatch creates an empty batch.
+// NewBatch creates an empty batch for an execution.
 func NewBatch(execution uuid.UUID) *Batch {
 	return &Batch{execution: execution, known: map[perdure.Hash]bool{}}
 }
 
-// Add adds a content and returns its reference.
+// Add adds a content to the batch and returns the reference to it.
 func (b *Batch) Add(bytes []byte) perdure.BlobRef {
 	sum := perdure.Hash(sha256.Sum256(bytes))
 	ref := perdure.BlobRef{ID: perdure.ContentID(b.execution, sum), Length: int64(len(bytes)), SHA256: sum}
@@ -48,7 +48,8 @@ func (b *Batch) Add(bytes []byte) perdure.BlobRef {
 	return ref
 }
 
-// Name adds a content under a name.
+// Name adds a content to the batch, and stores it under a name. A later content with the same name
+// replaces it.
 func (b *Batch) Name(name string, bytes []byte) {
 	b.names = append(b.names, named{name, b.Add(bytes).SHA256})
 }
@@ -60,7 +61,7 @@ func (b *Batch) show(p piece) {
 
 func (b *Batch) empty() bool { return len(b.contents)+len(b.names)+len(b.shown) == 0 }
 
-// apply writes the batch. Contents that already exist are left unchanged.
+// apply writes the batch in a transaction. It does not change contents that the store has.
 func (b *Batch) apply(t transaction) error {
 	for _, c := range b.contents {
 		if err := b.store(t, c); err != nil {
@@ -105,15 +106,15 @@ func (b *Batch) store(t transaction, c content) error {
 	return nil
 }
 
-// firstChunk returns the row id of a content's first chunk. The other chunks follow it.
+// firstChunk returns the row id of a content's first chunk. The ids of the other chunks follow it.
 func firstChunk(content int64) int64 { return content << 20 }
 
 // dropBytes is the approximate number of bytes that one transaction deletes. It is limited because
-// other writes wait.
+// other writes wait meanwhile.
 const dropBytes = 8 << 20
 
-// dropSome deletes a part of an execution's contents, and reports whether there is more. It returns
-// the free space to the file system at once.
+// dropSome deletes a part of an execution's contents, and reports whether another call is needed.
+// It returns the freed space to the file system.
 func dropSome(t transaction, execution uuid.UUID) (more bool, err error) {
 	ids, err := t.ids(`SELECT id FROM (
 		SELECT id, SUM(length) OVER (ORDER BY id) - length AS before FROM (SELECT id, length FROM contents WHERE execution = ? ORDER BY id LIMIT 256)

@@ -8,12 +8,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// PollAgents implements [perdure.Dispatch]. A claim whose contents cannot be read is released. If
-// no claim remains, PollAgents returns the error.
+// PollAgents implements [perdure.Dispatch]. It stores the contents of the claims and adds those
+// that the server does not have. It releases a claim whose contents cannot be read, and returns an
+// error if no claim remains.
 func (d *Dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	p.Local = true
 	claims, err := d.Dispatch.PollAgents(ctx, p)
-	ctx = context.WithoutCancel(ctx) // a claim that has arrived is always processed
+	ctx = context.WithoutCancel(ctx) // claims that have arrived are always processed
 	usable := claims[:0]
 	for _, c := range claims {
 		if failed := d.agentClaim(ctx, &c); failed != nil {
@@ -29,8 +30,9 @@ func (d *Dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Ag
 	return usable, err
 }
 
-// agentClaim processes a claim. The server has an input of a LOCAL execution only until the first
-// commit, so the contents are stored here before code runs.
+// agentClaim stores the contents in a claim of a LOCAL execution, and adds those that the server
+// does not have. The server has the input only until the first commit, so it is stored here before
+// code runs.
 func (d *Dispatch) agentClaim(ctx context.Context, c *perdure.AgentClaim) error {
 	x := c.Execution
 	if x.PersistenceMode != perdure.Local {
@@ -62,8 +64,8 @@ func (d *Dispatch) agentClaim(ctx context.Context, c *perdure.AgentClaim) error 
 	return d.tasks(ctx, x.ID, c.Results)
 }
 
-// begin removes the state of an earlier claim. Its lease is over, and code that is entered again
-// requests its steps again.
+// begin removes the unsent steps and the blocks of earlier claims of the execution. Their leases
+// have ended, and code that is entered again requests its steps once more.
 func (k *kept) begin(fence int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -76,8 +78,8 @@ func (k *kept) begin(fence int64) {
 	}
 }
 
-// addSignals adds the values of signals to the batch. The server erases them once they are
-// consumed; its log keeps the hashes.
+// addSignals adds the values of signals to the batch. The server erases the values once the signals
+// are consumed; its log contains only hashes.
 func addSignals(b *Batch, signals []perdure.Signal) {
 	for _, s := range signals {
 		if s.Value != nil {
@@ -86,8 +88,8 @@ func addSignals(b *Batch, signals []perdure.Signal) {
 	}
 }
 
-// PollTasks implements [perdure.Dispatch]. It also polls the queue of tasks of this worker's LOCAL
-// executions.
+// PollTasks implements [perdure.Dispatch]. It also polls the queue with the tasks of this worker's
+// LOCAL executions.
 func (d *Dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	p.Local = true
 	p.Queues = d.withLocal(p.Queues)
@@ -95,7 +97,8 @@ func (d *Dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.Tas
 	return d.taskClaims(context.WithoutCancel(ctx), claims), err
 }
 
-// taskClaims processes claimed attempts, and returns those that can run.
+// taskClaims adds the inputs to claimed attempts of LOCAL executions, and returns the attempts that
+// can run. It ends the others.
 func (d *Dispatch) taskClaims(ctx context.Context, claims []perdure.TaskClaim) []perdure.TaskClaim {
 	usable := claims[:0]
 	for _, c := range claims {
@@ -111,7 +114,7 @@ func (d *Dispatch) taskClaims(ctx context.Context, claims []perdure.TaskClaim) [
 	return usable
 }
 
-// beginTask removes the blocks of earlier attempts of the task.
+// beginTask removes the blocks of earlier attempts of the task from memory.
 func (k *kept) beginTask(l perdure.TaskLease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -122,7 +125,8 @@ func (k *kept) beginTask(l perdure.TaskLease) {
 	}
 }
 
-// FinishTask implements [perdure.Dispatch].
+// FinishTask implements [perdure.Dispatch]. For a LOCAL execution, it stores the result or error
+// message here before the server receives the end of the task, and sends only a reference.
 func (d *Dispatch) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	k := d.of(f.Lease.ExecutionID)
 	if k != nil {
@@ -145,6 +149,7 @@ func (d *Dispatch) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdur
 	return reply, nil
 }
 
+// withholdFinish stores the contents of f here, and replaces them in f by references.
 func (d *Dispatch) withholdFinish(ctx context.Context, f *perdure.TaskFinish) error {
 	b := NewBatch(f.Lease.ExecutionID)
 	f.Result = withheld(b, f.Result)
@@ -158,7 +163,8 @@ func (d *Dispatch) withholdFinish(ctx context.Context, f *perdure.TaskFinish) er
 	return d.store.Write(ctx, b)
 }
 
-// silent returns the error without its message, because the message is content.
+// silent returns a copy of the error without its message, because the message is content. It
+// returns nil for nil.
 func silent(e *perdure.TaskError) *perdure.TaskError {
 	if e == nil {
 		return nil
@@ -168,6 +174,7 @@ func silent(e *perdure.TaskError) *perdure.TaskError {
 	return &quiet
 }
 
+// withheld adds the content of p to the batch and returns a payload with only the reference.
 func withheld(b *Batch, p perdure.Payload) perdure.Payload {
 	if p.Bytes == nil {
 		return p
@@ -176,7 +183,8 @@ func withheld(b *Batch, p perdure.Payload) perdure.Payload {
 	return perdure.Payload{Blob: &ref}
 }
 
-// Execution implements [perdure.Dispatch].
+// Execution implements [perdure.Dispatch]. It adds the contents of a LOCAL execution that the
+// server does not have.
 func (d *Dispatch) Execution(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
 	x, err := d.Dispatch.Execution(ctx, id)
 	if err != nil || x.PersistenceMode != perdure.Local || !d.Keeps(id) {

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Commit implements [perdure.Dispatch]. The contents of a LOCAL execution's commit are on this
-// worker's disk before the server receives the commit.
+// Commit implements [perdure.Dispatch]. The contents in the commit of a LOCAL execution are on this
+// worker's disk before the server receives the commit, which contains only references.
 func (d *Dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
 	if c.Eager.Slots > 0 {
 		c.Eager.Queues = d.withLocal(c.Eager.Queues)
@@ -23,8 +23,9 @@ func (d *Dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.Commit
 		return perdure.CommitReply{}, err
 	}
 	reply, err := d.Dispatch.Commit(ctx, c)
+	// The caller repeats the same commit after these errors, or the claim is lost.
 	if perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited) || ctx.Err() != nil && err != nil {
-		return reply, err // the same commit is repeated, or the claim is over
+		return reply, err
 	}
 	k.sent()
 	if err != nil {
@@ -34,8 +35,9 @@ func (d *Dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.Commit
 	return d.committed(context.WithoutCancel(ctx), c.Lease, reply)
 }
 
-// committed processes the reply to a commit. If it fails, the run ends here: continuing would
-// commit other data under a number that was used.
+// committed adds contents to the reply of a commit. If that fails, it releases the execution and
+// returns lease_lost, because the run must end: if it continued, it would commit other data under a
+// number that is in use.
 func (d *Dispatch) committed(ctx context.Context, l perdure.Lease, reply perdure.CommitReply) (perdure.CommitReply, error) {
 	reply.Claims = d.taskClaims(ctx, reply.Claims)
 	err := d.keepSignals(ctx, l.ExecutionID, reply.Signals)
@@ -52,8 +54,8 @@ func (d *Dispatch) committed(ctx context.Context, l perdure.Lease, reply perdure
 	return perdure.CommitReply{}, &perdure.Error{Code: perdure.LeaseLost, Message: "the execution was given back", Err: err}
 }
 
-// withholdCommit stores the contents of a commit and replaces them with references. It does not
-// modify the caller's slices, because the caller may send them again.
+// withholdCommit stores the contents of a commit here and replaces them in c by references. It does
+// not modify the caller's slices, because the caller may send the commit once more.
 func (d *Dispatch) withholdCommit(ctx context.Context, k *kept, c *perdure.Commit) error {
 	b := NewBatch(c.Lease.ExecutionID)
 	c.Entries = slices.Clone(c.Entries)
@@ -86,8 +88,8 @@ func (d *Dispatch) withholdCommit(ctx context.Context, k *kept, c *perdure.Commi
 	return d.store.Write(ctx, b)
 }
 
-// withholdEntry checks an entry's content, because the server cannot. It also folds the metadata
-// into the content, because metadata is content, too.
+// withholdEntry checks the content of an entry, because the server cannot, and replaces it by a
+// reference. Metadata is content, too, so withholdEntry first moves it into the content.
 func (d *Dispatch) withholdEntry(ctx context.Context, b *Batch, e *perdure.NewEntry) error {
 	if e.Blob != nil {
 		if len(e.Metadata) == 0 {
@@ -113,7 +115,8 @@ func (d *Dispatch) withholdEntry(ctx context.Context, b *Batch, e *perdure.NewEn
 	return nil
 }
 
-// stepNote is a step's outcome in the form stored here. It suffices to send the record again.
+// stepNote is the result or error of a step as the worker's store has it. It contains enough to
+// send the step's record once more.
 type stepNote struct {
 	Name   string             `json:"name"`
 	Key    string             `json:"key"`
@@ -123,8 +126,8 @@ type stepNote struct {
 
 func stepName(task uuid.UUID) string { return "step:" + task.String() }
 
-// withholdSteps stores the outcomes of steps under their own names, so that they are found even if
-// their commit is lost.
+// withholdSteps stores the results and errors of steps under names of their own, so that they are
+// found even if the commit is lost. It replaces them in steps by references and silent errors.
 func withholdSteps(b *Batch, steps []perdure.StepRecord) ([]perdure.StepRecord, error) {
 	for i, s := range steps {
 		steps[i].Result = withheld(b, s.Result)
@@ -138,7 +141,7 @@ func withholdSteps(b *Batch, steps []perdure.StepRecord) ([]perdure.StepRecord, 
 	return steps, nil
 }
 
-// with returns the steps of a commit, preceded by those that the server may not have.
+// with returns steps, preceded by earlier steps that the server may not have.
 func (k *kept) with(steps []perdure.StepRecord) []perdure.StepRecord {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -151,16 +154,16 @@ func (k *kept) with(steps []perdure.StepRecord) []perdure.StepRecord {
 	return all
 }
 
-// sent removes the steps that the server now has or has refused. A refused step is found again when
-// it is requested.
+// sent removes the unsent steps: the server has stored or refused them. A refused step is found in
+// the store when it is requested.
 func (k *kept) sent() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.unsent = nil
 }
 
-// found returns the record of a step whose commit did not reach the server, in the form that the
-// server would return. The next commit includes it.
+// found returns the record of a step whose commit did not reach the server, in the form in which
+// the server would return it. The next commit includes the step.
 func (k *kept) found(note stepNote) *perdure.Task {
 	k.mu.Lock()
 	defer k.mu.Unlock()

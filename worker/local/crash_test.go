@@ -15,18 +15,19 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// crashDir is the variable with the directory into which the test's program writes until it is
-// killed.
+// crashDir is the name of an environment variable. If it is set, the test program writes into the
+// directory that it names until the program is killed.
 const crashDir = "PERDURE_TEST_CRASH_DIR"
 
 var crashed = uuid.MustParse("0190b3c5-0000-7000-8000-000000000001")
 
-// crashContent is large enough that a kill comes in the middle of writes.
+// crashContent returns a content that is large enough that a kill usually interrupts a write.
 func crashContent(writer, n int) []byte {
 	return bytes.Repeat(fmt.Appendf(nil, "writer %d content %d;", writer, n), 8000)
 }
 
-// writeForEver prints on standard output what is stored, and does not return.
+// writeForEver writes contents into a store with four concurrent writers until it is killed. It
+// prints the name of each stored content.
 func writeForEver(dir string) {
 	s, err := Open(dir)
 	if err != nil {
@@ -53,8 +54,8 @@ func writeForEver(dir string) {
 	group.Wait()
 }
 
-// Contents that were reported as stored are complete after a kill during other writes, and no
-// partial content exists.
+// TestKilledWriterLosesNothingStored checks a store whose process is killed during writes. Every
+// content that was reported as stored is there, and every content with a name is complete.
 func TestKilledWriterLosesNothingStored(t *testing.T) {
 	dir := t.TempDir()
 	done := map[string]bool{}
@@ -99,8 +100,8 @@ func TestKilledWriterLosesNothingStored(t *testing.T) {
 	}
 }
 
-// killed lets a child write until it has reported a number of contents, kills it, and returns the
-// reported contents.
+// killed starts a child process that writes contents, kills it when it has reported a number of
+// them, and returns the names that it has reported.
 func killed(t *testing.T, dir string, after int) map[string]bool {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
@@ -119,7 +120,7 @@ func killed(t *testing.T, dir string, after int) map[string]bool {
 			if strings.HasPrefix(lines.Text(), "failed") {
 				t.Fatal(lines.Text())
 			}
-			continue // cut off by the kill
+			continue // the kill has cut this line off
 		}
 		told[fmt.Sprintf("%d/%d", writer, n)] = true
 		if len(told) == after {
@@ -137,8 +138,8 @@ func killed(t *testing.T, dir string, after int) map[string]bool {
 	return told
 }
 
-// The hash of a block up to each piece finds the block as it was then, even if a piece was sent
-// again with more text.
+// TestShownBlockIsFoundByEveryHashItHad checks that a streamed block is found by its hash up to the
+// end of each frame, even if a frame was repeated with more text. A frame after a gap is refused.
 func TestShownBlockIsFoundByEveryHashItHad(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	execution := uuid.New()

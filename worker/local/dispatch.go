@@ -12,9 +12,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Dispatch is a perdure.Dispatch for a worker with a store. Its caller sends and receives whole
-// contents. Of LOCAL executions, the server receives only rows, order, lengths and hashes. Calls
-// about REMOTE executions are passed on unchanged.
+// Dispatch is a perdure.Dispatch for a worker with a local store. Its caller sends and receives
+// complete contents. For LOCAL executions, the server receives only rows, their order, lengths and
+// hashes. It also receives the streamed text, but does not store it. Calls about REMOTE executions
+// are passed on unchanged.
 type Dispatch struct {
 	perdure.Dispatch
 	store  *Store
@@ -26,22 +27,22 @@ type Dispatch struct {
 
 var _ perdure.Dispatch = (*Dispatch)(nil)
 
-// kept is a LOCAL execution from which this process has claimed work. It is kept until the
-// execution is promoted, because an attempt may end after its execution.
+// kept is the state of a LOCAL execution from which this process has claimed work. It is in memory
+// until the execution is promoted to REMOTE, because an attempt may end after its execution.
 type kept struct {
 	mu     sync.Mutex           // guards the fields below
-	unsent []perdure.StepRecord // outcomes of steps that the server may not have
-	blocks map[blockKey]growing // blocks that are being streamed
+	unsent []perdure.StepRecord // records of steps that the server may not have
+	blocks map[blockKey]growing // state of blocks that are being streamed
 }
 
-// blockKey identifies a block by source and number.
+// blockKey identifies a block by its source (see sourceOf) and its number.
 type blockKey struct {
 	source string
 	block  int64
 }
 
-// Wrap returns a Dispatch that keeps the contents of LOCAL executions in s. A nil logger means
-// slog.Default.
+// Wrap returns a Dispatch that calls d and stores the contents of LOCAL executions in s. If logger
+// is nil, it logs to slog.Default.
 func Wrap(d perdure.Dispatch, s *Store, logger *slog.Logger) *Dispatch {
 	if logger == nil {
 		logger = slog.Default()
@@ -49,17 +50,18 @@ func Wrap(d perdure.Dispatch, s *Store, logger *slog.Logger) *Dispatch {
 	return &Dispatch{Dispatch: d, store: s, logger: logger, runs: map[uuid.UUID]*kept{}}
 }
 
-// Keeps reports whether the contents of the execution are stored here.
+// Keeps reports whether the execution is a LOCAL one whose contents this worker stores. It knows
+// executions from which it has claimed work.
 func (d *Dispatch) Keeps(execution uuid.UUID) bool { return d.of(execution) != nil }
 
-// of returns the LOCAL execution, nil if it is unknown or not LOCAL.
+// of returns the state of a LOCAL execution, or nil if it is unknown or not LOCAL.
 func (d *Dispatch) of(execution uuid.UUID) *kept {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.runs[execution]
 }
 
-// keep registers the execution as LOCAL.
+// keep returns the state of a LOCAL execution, and creates it if necessary.
 func (d *Dispatch) keep(execution uuid.UUID) *kept {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,19 +73,20 @@ func (d *Dispatch) keep(execution uuid.UUID) *kept {
 	return k
 }
 
+// release removes the state of an execution, which is now REMOTE.
 func (d *Dispatch) release(execution uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.runs, execution)
 }
 
-// withLocal appends the queue of this worker's LOCAL executions.
+// withLocal returns queues with the queue of this worker's LOCAL executions appended.
 func (d *Dispatch) withLocal(queues []string) []string {
 	return append(slices.Clip(queues), perdure.LocalQueue(d.store.id))
 }
 
-// Heartbeat implements [perdure.Dispatch]. The progress of a LOCAL execution's task is content and
-// is not sent.
+// Heartbeat implements [perdure.Dispatch]. It does not send the progress of a LOCAL execution's
+// task, because progress is content.
 func (d *Dispatch) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	cloned := false
 	for i, t := range h.Tasks {
@@ -98,14 +101,15 @@ func (d *Dispatch) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.
 	return d.Dispatch.Heartbeat(ctx, h)
 }
 
-// errorName and inputName are the names of the stored error message and input of an execution.
+// errorName and inputName are the names under which the store has an execution's error message and
+// input.
 const (
 	errorName = "error"
 	inputName = "input"
 )
 
-// Release implements [perdure.Dispatch]. The message of a LOCAL execution's panic is not sent,
-// because it may contain content.
+// Release implements [perdure.Dispatch]. It stores the message of a LOCAL execution's panic here
+// and does not send it, because it may contain content.
 func (d *Dispatch) Release(ctx context.Context, r perdure.Release) error {
 	r.Agents = slices.Clone(r.Agents)
 	for i, a := range r.Agents {
@@ -120,12 +124,12 @@ func (d *Dispatch) Release(ctx context.Context, r perdure.Release) error {
 	return d.Dispatch.Release(ctx, r)
 }
 
-// releaseTimeout is the time limit of releasing an unusable claim. If the release fails, the lease
-// expires.
+// releaseTimeout limits the time for releasing a claim that this worker cannot use. If the release
+// fails, the lease expires.
 const releaseTimeout = 5 * time.Second
 
-// giveUp releases an execution that cannot continue here. Lost contents count like a panic, so that
-// the run fails visibly if they stay lost.
+// giveUp releases an execution that cannot continue on this worker. Lost contents count as a panic,
+// so that the execution fails visibly if they stay lost.
 func (d *Dispatch) giveUp(ctx context.Context, l perdure.Lease, why error) {
 	d.logger.ErrorContext(ctx, "an execution cannot go on: its contents cannot be had from this worker's store", "execution", l.ExecutionID, "fence", l.Fence, "worker", d.store.id, "error", why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
@@ -139,7 +143,8 @@ func (d *Dispatch) giveUp(ctx context.Context, l perdure.Lease, why error) {
 	}
 }
 
-// failTask ends an attempt that cannot run, so that its agent learns the reason.
+// failTask ends an attempt that cannot run, with the error why, so that the agent learns the
+// reason. If the server is unavailable, it releases the attempt.
 func (d *Dispatch) failTask(ctx context.Context, l perdure.TaskLease, why error) {
 	d.logger.ErrorContext(ctx, "a task cannot be run: its input cannot be had from this worker's store", "execution", l.ExecutionID, "task", l.TaskID, "attempt", l.Attempt, "worker", d.store.id, "error", why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
@@ -157,7 +162,8 @@ func (d *Dispatch) failTask(ctx context.Context, l perdure.TaskLease, why error)
 	}
 }
 
-// PutBlob implements [perdure.Dispatch]. A content of a LOCAL execution is put into the store.
+// PutBlob implements [perdure.Dispatch]. It puts a content of a LOCAL execution into the local
+// store. Errors: invalid_argument if the content does not have the given length.
 func (d *Dispatch) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
 	if !d.Keeps(owner.ExecutionID) {
 		return d.Dispatch.PutBlob(ctx, owner, length, content)
@@ -176,7 +182,8 @@ func (d *Dispatch) PutBlob(ctx context.Context, owner perdure.BlobOwner, length 
 	return refs[0], nil
 }
 
-// GetBlob implements [perdure.Dispatch]. Contents in the store are read from there.
+// GetBlob implements [perdure.Dispatch]. It reads contents of LOCAL executions from the local
+// store, if the store has them.
 func (d *Dispatch) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.ReadCloser, error) {
 	if d.Keeps(execution) {
 		sum, found, err := d.store.sumOf(ctx, blob)
@@ -190,7 +197,8 @@ func (d *Dispatch) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.R
 	return d.Dispatch.GetBlob(ctx, execution, blob)
 }
 
-// ServeContents implements [perdure.Dispatch]. If source is nil, it serves the store's contents.
+// ServeContents implements [perdure.Dispatch]. If source is nil, it serves the contents of the
+// local store.
 func (d *Dispatch) ServeContents(ctx context.Context, worker uuid.UUID, source perdure.ContentSource) error {
 	if source == nil {
 		source = d.store

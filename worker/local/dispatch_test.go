@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// recorder is a server that records its calls and returns the test's replies.
+// recorder is a dispatch that records its calls and returns the replies that the test has set.
 type recorder struct {
 	perdure.Dispatch
 	agents   []perdure.AgentClaim
@@ -112,7 +112,8 @@ func (r *recorder) GetBlob(context.Context, uuid.UUID, uuid.UUID) (io.ReadCloser
 	return nil, perdure.Errorf(perdure.NotFound, "withheld")
 }
 
-// scene is a store behind a recorder, and an execution claimed through it.
+// scene is a local store, a recorder behind a Dispatch with that store, and an execution that was
+// claimed through it.
 type scene struct {
 	*testing.T
 	s     *Store
@@ -149,7 +150,7 @@ const marker = "what-stays-here"
 
 func quoted(what string) json.RawMessage { return json.RawMessage(fmt.Sprintf("%q", marker+" "+what)) }
 
-// marked returns a commit with content in every possible place.
+// marked returns a commit that contains marker in every field that can have content.
 func (c *scene) marked() perdure.Commit {
 	c.Helper()
 	user, err := perdure.NewMessageEntry(perdure.UserText(marker + " user"))
@@ -186,9 +187,10 @@ func (c *scene) stays(what string, sent any) {
 	}
 }
 
-// No content of a LOCAL execution reaches the server except the streamed text. All of it is on disk
-// here before the server receives the commit.
-func TestOnlyTheSkeletonPasses(t *testing.T) {
+// TestLocalContentStaysOffTheServer checks that commits, ends of tasks, heartbeats, releases and
+// blobs of a LOCAL execution bring no content to the server. The contents of a commit are in the
+// local store before the server receives the commit.
+func TestLocalContentStaysOffTheServer(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	commit := c.marked()
 	before, err := json.Marshal(commit)
@@ -254,7 +256,8 @@ func TestOnlyTheSkeletonPasses(t *testing.T) {
 	}
 }
 
-// Calls about a REMOTE execution are passed on unchanged, and store nothing here.
+// TestRemotePassesUntouched checks that calls about a REMOTE execution are passed on unchanged, and
+// that the local store has none of its contents.
 func TestRemotePassesUntouched(t *testing.T) {
 	c := newScene(t, perdure.Remote)
 	commit := c.marked()
@@ -279,7 +282,8 @@ func TestRemotePassesUntouched(t *testing.T) {
 	}
 }
 
-// Replies have their contents again, byte for byte.
+// TestWhatComesBackIsWhole checks that entries, claims and errors of a LOCAL execution have their
+// complete contents when the worker receives them.
 func TestWhatComesBackIsWhole(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	commit := c.marked()
@@ -344,8 +348,9 @@ func TestWhatComesBackIsWhole(t *testing.T) {
 	}
 }
 
-// A step's outcome is found by its key although its commit was lost. The next commit includes it,
-// once.
+// TestStepOfALostCommitIsFoundAndSentAgain checks that a step is found by its key although its
+// commit did not reach the server. Commits include its record until the server has received one of
+// them.
 func TestStepOfALostCommitIsFoundAndSentAgain(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	c.r.refuse = perdure.Errorf(perdure.LeaseLost, "planned")
@@ -384,8 +389,9 @@ func TestStepOfALostCommitIsFoundAndSentAgain(t *testing.T) {
 	}
 }
 
-// An execution whose content the store has lost is released with a reason that names execution and
-// worker. After some releases the server ends it.
+// TestLostContentGivesTheExecutionBackWithTheReason checks that an execution whose contents the
+// local store has lost is released with a reason that names the execution. A commit then returns
+// lease_lost, and a task without its input is ended with an error.
 func TestLostContentGivesTheExecutionBackWithTheReason(t *testing.T) {
 	for name, damage := range map[string]string{"lost": "DELETE FROM contents", "damaged": "UPDATE chunks SET bytes = zeroblob(length(bytes))"} {
 		t.Run(name, func(t *testing.T) {
@@ -420,8 +426,9 @@ func TestLostContentGivesTheExecutionBackWithTheReason(t *testing.T) {
 	}
 }
 
-// Streamed content is stored before the server receives it. A block is found by its final hash,
-// whatever was sent again.
+// TestShownContentIsKept checks that streamed blocks are found in the local store by their hash at
+// the end of each frame, even if frames were repeated. After they are closed, no block remains in
+// memory.
 func TestShownContentIsKept(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	task := &perdure.TaskLease{ExecutionID: c.id, TaskID: uuid.New(), Attempt: 1}
@@ -457,7 +464,8 @@ func TestShownContentIsKept(t *testing.T) {
 	}
 }
 
-// After its promotion, an execution is REMOTE for its former worker, too.
+// TestPromotedExecutionPasses checks that commits of an execution are passed on unchanged after it
+// was promoted to REMOTE.
 func TestPromotedExecutionPasses(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	c.claim(&perdure.Execution{ID: c.id, PersistenceMode: perdure.Remote})
@@ -470,7 +478,9 @@ func TestPromotedExecutionPasses(t *testing.T) {
 	}
 }
 
-// An invalid transcript is refused here, because only the worker has the content.
+// TestInvalidContentIsRefusedBeforeItIsStored checks that the Dispatch refuses an invalid
+// transcript of a LOCAL execution and does not send the commit, because the server cannot check the
+// content.
 func TestInvalidContentIsRefusedBeforeItIsStored(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	commit := c.marked()

@@ -10,9 +10,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The key of a source has 16 bytes of the task's id, zero for the agent itself, and 8 bytes of the
-// attempt or fence.
+// A source of blocks has a key of 24 bytes: the 16 bytes of the task's id, or zeros for the agent
+// itself, and 8 bytes of the attempt's number or the fence.
 
+// sourceOf returns the execution of a frame and the key of its source. Without a lease, both are
+// empty.
 func sourceOf(f perdure.Frame) (execution uuid.UUID, source []byte) {
 	switch {
 	case f.Lease != nil:
@@ -31,7 +33,7 @@ func isAgentSource(source string) bool { return isSourceOf(source, uuid.Nil) }
 
 func isSourceOf(source string, task uuid.UUID) bool { return source[:len(task)] == string(task[:]) }
 
-// growth is the state of a block after a frame is stored.
+// growth is the state that a block gets when a frame is stored.
 type growth struct {
 	k    *kept
 	key  blockKey
@@ -40,7 +42,7 @@ type growth struct {
 }
 
 // Append implements [perdure.Dispatch]. Streamed text of a LOCAL execution is stored here before
-// the server receives it. The server forwards the text and stores only its hash.
+// the server receives it. The server forwards the text to readers and stores only its hash.
 func (d *Dispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 	frames = slices.Clone(frames)
 	grown, err := d.keepShown(ctx, frames)
@@ -56,8 +58,8 @@ func (d *Dispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdur
 	return replies, err
 }
 
-// sumAt returns the hash of a block up to the end of a frame's text. For a repeated frame, the
-// store has the hash.
+// sumAt returns the hash of a block up to the end of the text of frame f. For a repeated frame, it
+// reads the hash from the store.
 func (d *Dispatch) sumAt(ctx context.Context, execution uuid.UUID, p piece, next growing, f perdure.Frame) (perdure.Hash, error) {
 	end := f.Offset + int64(len(f.Text))
 	if end == next.length {
@@ -66,8 +68,8 @@ func (d *Dispatch) sumAt(ctx context.Context, execution uuid.UUID, p piece, next
 	return d.store.sumShown(ctx, execution, p.source, f.Block, end)
 }
 
-// keepShown adds the hashes of blocks to the frames of LOCAL executions and stores the pieces, in
-// one transaction. It returns the new states of the blocks by the index of the frame.
+// keepShown adds hashes to the frames of LOCAL executions, and stores their text in one
+// transaction. It returns the new states of the blocks, by the index of the frame.
 func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[int]growth, error) {
 	var batches map[uuid.UUID]*Batch
 	var grown map[int]growth
@@ -91,15 +93,16 @@ func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[i
 		}
 		g := growth{k: k, key: blockKey{string(source), f.Block}, ends: f.Close}
 		at := k.standing(g.key)
-		// Frames of one block in one batch continue each other.
+		// A later frame of the same block continues the earlier one.
 		for j := range i {
 			if before, ok := grown[j]; ok && before.k == k && before.key == g.key {
 				at = before.next
 			}
 		}
 		p, next, err := at.add(source, f)
+		// The server refuses a frame after a gap.
 		if perdure.IsCode(err, perdure.Conflict) {
-			continue // a gap, which the server refuses
+			continue
 		}
 		if err != nil {
 			return nil, err
@@ -123,7 +126,7 @@ func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[i
 	return grown, nil
 }
 
-// writeAll stores batches of several executions in one transaction.
+// writeAll writes the batches of several executions in one transaction.
 func (s *Store) writeAll(ctx context.Context, batches map[uuid.UUID]*Batch) error {
 	size, empty := 0, true
 	for _, b := range batches {
@@ -161,7 +164,7 @@ func (k *kept) forget(key blockKey) {
 	delete(k.blocks, key)
 }
 
-// forgetEnded removes blocks that the server has closed.
+// forgetEnded removes blocks that the server has closed from memory.
 func (k *kept) forgetEnded(ends []perdure.BlockEnd) {
 	for _, end := range ends {
 		source := binary.BigEndian.AppendUint64(bytes.Clone(end.Key.TaskID[:]), uint64(end.Key.Attempt))

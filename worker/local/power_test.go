@@ -9,8 +9,9 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// After a failed sync, the store stops writing and reports it. After a restart, the stored contents
-// survive a power failure.
+// TestLossOfPowerAfterAFailedSync checks that a store reports a failed sync and stops. After a
+// restart and a power failure, it has the contents that were stored before the failed sync and
+// after the restart.
 func TestLossOfPowerAfterAFailedSync(t *testing.T) {
 	dir := t.TempDir()
 	d := disktest.New(t, dir)
@@ -60,7 +61,8 @@ func TestLossOfPowerAfterAFailedSync(t *testing.T) {
 	}
 }
 
-// A file that cannot be written also fails the store.
+// TestAFileThatCannotBeWrittenFailsTheStore checks that a store stops if its file cannot be
+// written.
 func TestAFileThatCannotBeWrittenFailsTheStore(t *testing.T) {
 	dir := t.TempDir()
 	d := disktest.New(t, dir)

@@ -13,12 +13,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// wholeInMemory is the maximum length of a content that is read whole for its check. A longer one
-// is read twice: first for the check, then for the caller.
+// wholeInMemory is the maximum length in bytes of a content that is read into memory at once to
+// check its hash. A longer content is read twice: first for the check, then for the caller.
 const wholeInMemory = 4 << 20
 
-// Content implements [perdure.ContentSource]. It returns only content that matches its hash.
-// Errors: not_found; internal for a damaged content.
+// Content implements [perdure.ContentSource]. It returns only content that matches its hash. The
+// caller closes the reader. Errors: not_found; internal if the content is damaged.
 func (s *Store) Content(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
 	c, err := s.find(ctx, execution, sum)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Store) Content(ctx context.Context, execution uuid.UUID, sum perdure.Ha
 	return s.reader(ctx, c), nil
 }
 
-// Get returns a whole content. Errors: those of Content.
+// Get returns a complete content. Errors: those of Content.
 func (s *Store) Get(ctx context.Context, execution uuid.UUID, sum perdure.Hash) ([]byte, error) {
 	c, err := s.find(ctx, execution, sum)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Store) Get(ctx context.Context, execution uuid.UUID, sum perdure.Hash) 
 	return io.ReadAll(r)
 }
 
-// Named returns the content with the name, nil if there is none. Errors: those of Content.
+// Named returns the content with the name, or nil if there is none. Errors: those of Content.
 func (s *Store) Named(ctx context.Context, execution uuid.UUID, name string) ([]byte, error) {
 	var raw []byte
 	err := s.readers.QueryRowContext(ctx, "SELECT sha FROM names WHERE execution = ? AND name = ?", execution[:], name).Scan(&raw)
@@ -73,21 +73,22 @@ func (s *Store) Named(ctx context.Context, execution uuid.UUID, name string) ([]
 	return s.Get(ctx, execution, sum)
 }
 
-// Has reports whether the store has any content of the execution.
+// Has reports whether the store has a content of the execution, other than streamed text.
 func (s *Store) Has(ctx context.Context, execution uuid.UUID) (bool, error) {
 	var there bool
 	err := s.readers.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM contents WHERE execution = ?)", execution[:]).Scan(&there)
 	return there, unreadable(ctx, err)
 }
 
-// stored is the location of a content.
+// stored describes a content in the store: the id of its row, its length, its execution and its
+// hash.
 type stored struct {
 	id, length int64
 	execution  uuid.UUID
 	sum        perdure.Hash
 }
 
-// find looks up a content; nil if there is none.
+// find returns the content with this hash, or nil if there is none.
 func (s *Store) find(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (*stored, error) {
 	ref := perdure.ContentID(execution, sum)
 	c := &stored{execution: execution, sum: sum}
@@ -101,7 +102,8 @@ func (s *Store) find(ctx context.Context, execution uuid.UUID, sum perdure.Hash)
 	return c, nil
 }
 
-// sumOf returns the hash for a reference's id; false if the store does not have the id.
+// sumOf returns the hash of the content that the reference with this id names. It reports whether
+// the store has that content.
 func (s *Store) sumOf(ctx context.Context, id uuid.UUID) (sum perdure.Hash, found bool, err error) {
 	var raw []byte
 	err = s.readers.QueryRowContext(ctx, "SELECT sha FROM contents WHERE ref = ?", id[:]).Scan(&raw)
@@ -113,7 +115,7 @@ func (s *Store) sumOf(ctx context.Context, id uuid.UUID) (sum perdure.Hash, foun
 }
 
 func (s *Store) whole(ctx context.Context, c *stored) ([]byte, error) {
-	// Limit the allocation, because the length in a damaged row may be wrong.
+	// Limit the allocation, because a damaged row may contain a wrong length.
 	content := bytes.NewBuffer(make([]byte, 0, min(c.length, wholeInMemory)+bytes.MinRead))
 	if _, err := content.ReadFrom(s.reader(ctx, c)); err != nil {
 		return nil, err
@@ -121,8 +123,8 @@ func (s *Store) whole(ctx context.Context, c *stored) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// reader reads a content chunk by chunk. Instead of io.EOF it returns an error if the bytes do not
-// match the hash.
+// reader returns a reader of a content. At the end it returns an error instead of io.EOF if the
+// bytes do not match the hash.
 func (s *Store) reader(ctx context.Context, c *stored) io.ReadCloser {
 	return &chunkReader{s: s, ctx: ctx, c: c, next: firstChunk(c.id), hash: sha256.New()}
 }
@@ -189,7 +191,8 @@ func notKept(execution uuid.UUID, sum perdure.Hash) error {
 	return perdure.Errorf(perdure.NotFound, "this worker's store has no content %s of execution %s", sum, execution)
 }
 
-// unreadable converts the error of a read for the caller; nil stays nil.
+// unreadable returns the error that callers receive for a failed read: the cause of ctx if ctx has
+// ended, and otherwise internal. It returns nil for nil.
 func unreadable(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

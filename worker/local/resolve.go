@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// content replaces a reference with its content. A content that the store lacks may still be on the
-// server, such as an input before the first commit. Errors: not_found, which names execution and
-// worker; internal for a damaged content.
+// content sets place to the content that ref names, unless place is set. A content that the store
+// lacks may still be on the server, such as an input before the first commit. Errors: not_found,
+// which names execution and worker; internal if the content is damaged.
 func (d *Dispatch) content(ctx context.Context, execution uuid.UUID, place *json.RawMessage, ref *perdure.BlobRef) error {
 	if *place != nil || ref == nil {
 		return nil
@@ -37,7 +37,7 @@ func (d *Dispatch) fromServer(ctx context.Context, execution uuid.UUID, ref perd
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = r.Close() }() // only read
+	defer func() { _ = r.Close() }() // the content is only read
 	content := bytes.NewBuffer([]byte{})
 	if _, err := content.ReadFrom(io.LimitReader(r, ref.Length+1)); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (d *Dispatch) fromServer(ctx context.Context, execution uuid.UUID, ref perd
 	return content.Bytes(), err
 }
 
-// execution adds the contents of a LOCAL execution that the server does not have.
+// execution adds those contents of a LOCAL execution that the server does not have.
 func (d *Dispatch) execution(ctx context.Context, x *perdure.Execution) error {
 	if err := d.content(ctx, x.ID, &x.Input, x.InputBlob); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (d *Dispatch) execution(ctx context.Context, x *perdure.Execution) error {
 	return d.content(ctx, x.ID, &x.Output, x.OutputBlob)
 }
 
-// taskErrorName returns the name of the message of a failed attempt.
+// taskErrorName returns the name under which the store has the error message of an attempt.
 func taskErrorName(task uuid.UUID, attempt int) string {
 	return fmt.Sprintf("error:%s:%d", task, attempt)
 }
@@ -81,8 +81,8 @@ func (d *Dispatch) tasks(ctx context.Context, execution uuid.UUID, tasks []*perd
 	return nil
 }
 
-// task adds the contents of a task that the server does not have, except the input, which the
-// scheduler of the task has.
+// task adds those contents of a task that the server does not have. It does not add the input,
+// which the code that scheduled the task has.
 func (d *Dispatch) task(ctx context.Context, execution uuid.UUID, t *perdure.Task) error {
 	if t.Error == nil || t.Error.Message != "" && t.Error.Message != perdure.KeptByWorker {
 		return d.content(ctx, execution, &t.Result, t.ResultBlob)
@@ -101,7 +101,7 @@ func (d *Dispatch) task(ctx context.Context, execution uuid.UUID, t *perdure.Tas
 	return err
 }
 
-// note returns the stored outcome of a step, nil if there is none.
+// note returns the stored result or error of a step, or nil if there is none.
 func (d *Dispatch) note(ctx context.Context, execution, step uuid.UUID) (*stepNote, error) {
 	raw, err := d.store.Named(ctx, execution, stepName(step))
 	if err != nil || raw == nil {
@@ -114,7 +114,8 @@ func (d *Dispatch) note(ctx context.Context, execution, step uuid.UUID) (*stepNo
 	return &n, nil
 }
 
-// Tasks implements [perdure.Dispatch]. It finds the outcome of a step even if its commit was lost.
+// Tasks implements [perdure.Dispatch]. It also finds the result or error of a step whose commit was
+// lost.
 func (d *Dispatch) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
 	tasks, err := d.Dispatch.Tasks(ctx, execution, ids)
 	k := d.of(execution)
@@ -136,7 +137,8 @@ func (d *Dispatch) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UU
 	return tasks, d.tasks(ctx, execution, tasks)
 }
 
-// Ended implements [perdure.Dispatch].
+// Ended implements [perdure.Dispatch]. For a LOCAL execution, it marks the records as partial,
+// because the server does not have their contents.
 func (d *Dispatch) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.EndedPage, error) {
 	page, err := d.Dispatch.Ended(ctx, q)
 	if d.Keeps(q.Lease.ExecutionID) {
@@ -146,8 +148,9 @@ func (d *Dispatch) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.End
 }
 
 // withoutOutcomes marks the records of a page as partial, so that the caller requests their
-// outcomes from Tasks, which reads the store. The store may also have the outcome of a step whose
-// commit was lost. So a record that is on no page must be requested, too.
+// contents from Tasks, which reads the local store. It also marks the page as not whole, because
+// the store may have a step whose commit was lost. So the caller requests records that are on no
+// page, too.
 func withoutOutcomes(p *perdure.EndedPage) {
 	p.Whole = false
 	for i := range p.Heads {
@@ -155,7 +158,7 @@ func withoutOutcomes(p *perdure.EndedPage) {
 	}
 }
 
-// Entries implements [perdure.Dispatch].
+// Entries implements [perdure.Dispatch]. It adds the contents of a LOCAL execution's entries.
 func (d *Dispatch) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
 	if !d.Keeps(q.ExecutionID) {
 		return d.Dispatch.Entries(ctx, q)
@@ -177,7 +180,8 @@ func (d *Dispatch) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[
 	}
 }
 
-// Signals implements [perdure.Dispatch].
+// Signals implements [perdure.Dispatch]. It stores the values of a LOCAL execution's signals before
+// it returns them.
 func (d *Dispatch) Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
 	signals, err := d.Dispatch.Signals(ctx, execution, patterns, after, limit)
 	if err != nil {
@@ -186,7 +190,7 @@ func (d *Dispatch) Signals(ctx context.Context, execution uuid.UUID, patterns []
 	return signals, d.keepSignals(ctx, execution, signals)
 }
 
-// keepSignals stores the values of signals before code receives them.
+// keepSignals stores the values of a LOCAL execution's signals in the local store.
 func (d *Dispatch) keepSignals(ctx context.Context, execution uuid.UUID, signals []perdure.Signal) error {
 	if len(signals) == 0 || !d.Keeps(execution) {
 		return nil

@@ -14,26 +14,29 @@ import (
 )
 
 // Streamed text is stored piece by piece before the server receives it. Each piece has the hash of
-// the block up to the piece's end. So the hash with which the server closes a block is always one
-// of the stored hashes.
+// the block up to the end of the piece. The server closes a block with the hash of its last piece,
+// so the store finds a block by that hash.
 
-// piece is a part of a block.
+// piece is a part of the text of a streamed block.
 type piece struct {
-	source []byte // key of the task's attempt, or of the execution's fence
+	source []byte // key of the source: a task's attempt, or an execution's fence
 	block  int64
 	at     int64 // offset in the block
-	sum    perdure.Hash
-	text   []byte
+	// sum is the hash of the block up to the end of the piece
+	sum  perdure.Hash
+	text []byte
 }
 
-// growing is a block that is still being written.
+// growing is the state of a block that is still being streamed: its length in bytes, and the hash
+// of its text.
 type growing struct {
 	length int64
 	hash   hash.Hash
 }
 
-// add returns the new piece of a frame and the state of the block after it. A repeated frame has no
-// new piece. The receiver does not change until the piece is stored.
+// add returns the text of frame f that the block does not have yet, and the state of the block
+// after it. For a repeated frame, the text is empty. add does not change g; the caller replaces it
+// when the piece is stored. Errors: conflict if text before the frame is missing.
 func (g *growing) add(source []byte, f perdure.Frame) (p piece, next growing, err error) {
 	next = growing{length: g.length, hash: sha256.New()}
 	if g.hash != nil {
@@ -59,8 +62,7 @@ func cloneHash(h hash.Hash) (hash.Hash, error) {
 	return c.Clone()
 }
 
-// sumShown returns the hash of a block up to the end of a piece. It returns no hash if no piece
-// ends there.
+// sumShown returns the hash of a block up to its byte end, or a zero hash if no piece ends there.
 func (s *Store) sumShown(ctx context.Context, execution uuid.UUID, source []byte, block, end int64) (sum perdure.Hash, err error) {
 	var raw []byte
 	err = s.readers.QueryRowContext(ctx,
@@ -72,7 +74,8 @@ func (s *Store) sumShown(ctx context.Context, execution uuid.UUID, source []byte
 	return sum, unreadable(ctx, err)
 }
 
-// shownContent returns the block's content up to the piece with the hash.
+// shownContent returns the text of a streamed block up to the piece with this hash. Errors:
+// not_found; internal if the text is damaged.
 func (s *Store) shownContent(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
 	if sum == sha256.Sum256(nil) {
 		return io.NopCloser(bytes.NewReader(nil)), nil

@@ -15,18 +15,20 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// soundness tracks whether the store's file is sound.
+// soundness records whether the database file of a store is known to be undamaged, and runs the
+// checks.
 type soundness struct {
 	path   string
 	mark   pagecheck.Mark
-	state  pagecheck.State // at the start
+	state  pagecheck.State // state in which the last process left the store
 	passed atomic.Bool
 	stop   context.CancelFunc
 	ended  chan struct{}
 }
 
-// settle reads the state in which the store was left, and makes its log durable. On a full disk,
-// writing the mark may have to wait for the space that this frees.
+// settle reads the state in which the last process left the store, and makes its log durable. It
+// also writes the mark that the store is open. If the disk is full, it writes the mark after the
+// log has freed space.
 func (s *soundness) settle(reserve *disk.Reserve) (err error) {
 	if s.state, err = s.mark.Read(); err != nil {
 		return err
@@ -46,7 +48,7 @@ func (s *soundness) settle(reserve *disk.Reserve) (err error) {
 }
 
 // start runs the checks that must precede the use of the store. It checks the whole file if the
-// last check found damage, or if before is set and the state is unknown.
+// last check found damage, or if before is set and the file may be damaged.
 func (s *soundness) start(ctx context.Context, before bool) error {
 	if err := s.check(ctx, (*pagecheck.File).Start); err != nil {
 		return err
@@ -64,14 +66,14 @@ func (s *soundness) start(ctx context.Context, before bool) error {
 	return s.pass()
 }
 
-// pass records that the file is sound.
+// pass records that the file is undamaged.
 func (s *soundness) pass() error {
 	s.passed.Store(true)
 	return s.mark.Write(pagecheck.Open)
 }
 
-// background starts the check of the whole file unless it is known to be sound. Damage stops all
-// writing.
+// background starts a check of the whole file, unless the file is known to be undamaged. If the
+// check finds damage, w stops all writing.
 func (s *soundness) background(w *writer) {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop, s.ended = stop, make(chan struct{})
@@ -86,22 +88,22 @@ func (s *soundness) background(w *writer) {
 			return f.Whole(ctx)
 		})
 		if err == nil {
-			_ = s.pass() // if this fails, the next start checks again
+			_ = s.pass() // if this fails, the next start repeats the check
 			return
 		}
 		if ctx.Err() != nil || !perdure.IsCode(err, perdure.Internal) {
-			return // the next start checks the rest
+			return // the next start repeats the check
 		}
-		_ = s.mark.Write(pagecheck.Damaged) // if this fails, the next start finds the damage again
+		_ = s.mark.Write(pagecheck.Damaged) // if this fails, the next check finds the damage
 		_ = w.do(ctx, func(transaction) error {
 			w.fail(err)
 			return w.broken
-		}, 0) // the callback handles the error
+		}, 0) // the callback has handled the error
 	}()
 }
 
-// rest pauses for twice as long as the check of a piece took, because the worker's own work has
-// priority.
+// rest pauses for twice as long as the check of the last part of the file took, because the
+// worker's own work has priority.
 func rest(ctx context.Context, took time.Duration) error {
 	timer := time.NewTimer(2 * took)
 	defer timer.Stop()
@@ -113,7 +115,7 @@ func rest(ctx context.Context, took time.Duration) error {
 	}
 }
 
-// end stops the check.
+// end stops the background check and waits for its end.
 func (s *soundness) end() {
 	if s.stop != nil {
 		s.stop()
@@ -121,7 +123,7 @@ func (s *soundness) end() {
 	}
 }
 
-// closed records that the store was closed cleanly.
+// closed records that the store was closed cleanly, if the file is known to be undamaged.
 func (s *soundness) closed() error {
 	if !s.passed.Load() {
 		return nil
@@ -129,7 +131,8 @@ func (s *soundness) closed() error {
 	return s.mark.Remove()
 }
 
-// check runs a check on its own connection. Damage is an internal error.
+// check runs a check of the file on a connection of its own. Damage is returned as an internal
+// error.
 func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context.Context) error) error {
 	db, err := sql.Open("sqlite", dsn(s.path, url.Values{"mode": {"ro"}, "_pragma": {"cache_size(-256)"}}))
 	if err != nil {
@@ -150,7 +153,7 @@ func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context
 	return errors.Join(err, db.Close())
 }
 
-// isUnsound reports whether err means that the file is not a sound database.
+// isUnsound reports whether err means that the file is damaged or not a database.
 func isUnsound(err error) bool {
 	switch resultCode(err) {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_IOERR:
@@ -159,13 +162,13 @@ func isUnsound(err error) bool {
 	return false
 }
 
-// moment implements [pagecheck.Snapshot].
+// moment is a read transaction that implements [pagecheck.Snapshot].
 type moment struct {
 	ctx context.Context
 	*sql.Tx
 }
 
-// Page implements [pagecheck.Snapshot].
+// Page implements [pagecheck.Snapshot]. It returns nil if there is no such page.
 func (m moment) Page(number uint32) (page []byte, err error) {
 	err = m.QueryRowContext(m.ctx, "SELECT data FROM sqlite_dbpage WHERE pgno = ?", number).Scan(&page)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -12,9 +12,10 @@ import (
 	"github.com/perdure/perdure/internal/pagecheck"
 )
 
-// A worker's store that was not closed cleanly is used before its check has ended. Damage makes it
-// fail, and the next start refuses.
-func TestDamageIsFoundBeside(t *testing.T) {
+// TestBackgroundCheckFindsDamage checks a damaged store that was not closed cleanly. It opens and
+// then fails with an error, and the next start returns that error. OpenChecked returns it at once.
+// After a clean close, the file is not checked.
+func TestBackgroundCheckFindsDamage(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir)
 	if err != nil {
@@ -47,7 +48,7 @@ func TestDamageIsFoundBeside(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := mark.Write(pagecheck.Open); err != nil { // as a kill leaves it
+	if err := mark.Write(pagecheck.Open); err != nil { // a killed process leaves this mark
 		t.Fatal(err)
 	}
 	if s, err := OpenChecked(dir); !perdure.IsCode(err, perdure.Internal) || !strings.Contains(err.Error(), "damaged") {
@@ -78,7 +79,7 @@ func TestDamageIsFoundBeside(t *testing.T) {
 	}
 }
 
-// spoilMiddle overwrites a page in the middle of the chunks.
+// spoilMiddle overwrites a page of the table chunks with garbage.
 func spoilMiddle(t *testing.T, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")

@@ -1,6 +1,7 @@
 // Package local stores the contents of LOCAL executions in the data directory of the worker that
-// runs them. The server has only rows, order, lengths and hashes of such executions. A Store holds
-// the contents by their hash. Wrap puts it between a worker and its server.
+// runs them. For such executions, the server has only rows, their order, lengths and hashes. A
+// Store has the contents, found by their hash. Wrap connects a Store with a worker's connection to
+// the server.
 package local
 
 import (
@@ -30,8 +31,8 @@ const (
 	resultsDir   = "results"
 )
 
-// Store holds the contents of one worker's LOCAL executions. It is safe for concurrent use. A
-// completed write survives a power failure.
+// Store stores the contents of one worker's LOCAL executions in a directory. It is safe for
+// concurrent use. A completed write survives a power failure.
 type Store struct {
 	dir     string
 	id      uuid.UUID
@@ -45,15 +46,16 @@ type Store struct {
 
 var _ perdure.ContentSource = (*Store)(nil)
 
-// Open opens the store in dir, or creates it, readable only by its owner. One process can open it
-// at a time. Errors: conflict if another live process has it open, or a newer version of the
+// Open opens the store in dir, and creates it if necessary. Only the owner of its files can read
+// them. Errors: conflict if another live process has opened the store, or a newer version of the
 // program wrote it; internal if it is damaged.
 //
-// A store that was not closed cleanly is checked while it is in use. Damage makes it fail, see
-// Failed.
+// A store that was not closed cleanly is checked in the background. If the check finds damage, the
+// store fails, see Failed. The caller closes the store.
 func Open(dir string) (*Store, error) { return open(dir, false) }
 
-// OpenChecked is Open, but checks a store that was not closed cleanly before it returns.
+// OpenChecked opens the store like Open, but checks a store that was not closed cleanly before it
+// returns.
 func OpenChecked(dir string) (*Store, error) { return open(dir, true) }
 
 func open(dir string, before bool) (*Store, error) {
@@ -96,8 +98,8 @@ func (s *Store) open(before bool) (err error) {
 	return err
 }
 
-// own takes the directory's lock. The operating system releases it when the process ends in any
-// way.
+// own takes the lock of the directory. The operating system releases the lock when the process ends
+// for any reason.
 func own(dir string) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -113,8 +115,9 @@ func own(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// ReadID returns the id of the worker that owns dir, uuid.Nil if it has none yet. Errors: internal
-// if the id cannot be read; a new id would orphan the contents stored under the old one.
+// ReadID returns the id of the worker that owns dir, or uuid.Nil if dir has no id. Errors: internal
+// if the id cannot be read. A new id is no remedy, because the stored contents belong to the old
+// one.
 func ReadID(dir string) (uuid.UUID, error) {
 	path := filepath.Join(dir, idFile)
 	raw, err := os.ReadFile(path)
@@ -131,18 +134,19 @@ func ReadID(dir string) (uuid.UUID, error) {
 	return id, nil
 }
 
-// WorkerID returns the stable id of the store's worker.
+// WorkerID returns the id of the store's worker, which never changes.
 func (s *Store) WorkerID() uuid.UUID { return s.id }
 
-// Results returns the store of the results of task attempts that the server has not yet stored.
+// Results returns the store for results of attempts that the server has not stored yet.
 func (s *Store) Results() *results.Store { return s.results }
 
-// Close closes the store after pending writes.
+// Close makes pending writes and closes the store. Further calls return the same error.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		var errs []error
-		// The last closed connection runs the final WAL checkpoint. A reading connection cannot do
-		// so: if the writer has failed, the log stays until the next start.
+		// The last connection to be closed runs the final WAL checkpoint. If the writer has failed,
+		// that must be a reading connection, which cannot run it: the log then stays until the next
+		// start.
 		if s.writer != nil {
 			s.writer.sound.end()
 			s.writer.end()
@@ -180,14 +184,16 @@ func (s *Store) closeWriter() error {
 }
 
 // Failed returns a channel that is closed when the store has failed and accepts no more writes. The
-// process should end; its next start checks the store.
+// process should end; the next start checks the store.
 func (s *Store) Failed() <-chan struct{} { return s.writer.failed }
 
-// Err returns the reason of the failure, once the channel of Failed is closed.
+// Err returns the reason of the failure. It may be called only after the channel of Failed is
+// closed.
 func (s *Store) Err() error { return s.writer.broken }
 
-// Put stores contents of an execution and returns their references. They are durable when it
-// returns. Errors: unavailable (full disk; retry), internal, ctx's error.
+// Put stores contents of an execution and returns their references, in order. The contents are
+// durable when Put returns. Errors: unavailable on a full disk, which the caller may retry;
+// internal; the cause of ctx.
 func (s *Store) Put(ctx context.Context, execution uuid.UUID, contents ...[]byte) ([]perdure.BlobRef, error) {
 	b := NewBatch(execution)
 	refs := make([]perdure.BlobRef, len(contents))
@@ -197,15 +203,15 @@ func (s *Store) Put(ctx context.Context, execution uuid.UUID, contents ...[]byte
 	return refs, s.Write(ctx, b)
 }
 
-// Name stores a content under a name that is unique in the execution. It replaces the earlier
-// content of the name. Errors: those of Put.
+// Name stores a content under a name, which is unique within the execution. It replaces the earlier
+// content of that name. Errors: those of Put.
 func (s *Store) Name(ctx context.Context, execution uuid.UUID, name string, content []byte) error {
 	b := NewBatch(execution)
 	b.Name(name, content)
 	return s.Write(ctx, b)
 }
 
-// Write stores a batch atomically. Errors: those of Put.
+// Write stores all contents of a batch, or none. Errors: those of Put.
 func (s *Store) Write(ctx context.Context, b *Batch) error {
 	if b.empty() {
 		return nil
@@ -213,8 +219,8 @@ func (s *Store) Write(ctx context.Context, b *Batch) error {
 	return s.writer.do(ctx, b.apply, b.size)
 }
 
-// Drop deletes all contents of an execution in several transactions, and returns the disk space.
-// After an interruption, another call continues.
+// Drop deletes all contents and results of an execution in several transactions, and returns the
+// disk space. If it is interrupted, another call completes it.
 func (s *Store) Drop(ctx context.Context, execution uuid.UUID) error {
 	s.results.RemoveExecution(execution)
 	for more := true; more; {

@@ -50,7 +50,8 @@ func random(t *testing.T, n int) []byte {
 	return content
 }
 
-// A stored content of any size is found by its hash, even after the store was opened again.
+// TestContentsAreFoundByHash checks that contents of several sizes are found by their hash after
+// the store was closed and opened.
 func TestContentsAreFoundByHash(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
@@ -120,8 +121,8 @@ func TestNameStandsForTheLastContent(t *testing.T) {
 	}
 }
 
-// Dropped content is in none of the store's files, and its space is returned. Contents of another
-// execution stay.
+// TestDroppedContentIsGone checks that a dropped content is not in the store's database file, whose
+// size shrinks. A content of another execution stays.
 func TestDroppedContentIsGone(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
@@ -160,7 +161,8 @@ func TestDroppedContentIsGone(t *testing.T) {
 	}
 }
 
-// A content that does not match its hash is an error, and no byte of it is returned.
+// TestDamagedContentIsNeverHandedOn checks that reading a content that does not match its hash is
+// an error, and that Content returns no byte of it.
 func TestDamagedContentIsNeverHandedOn(t *testing.T) {
 	for name, damage := range map[string]string{
 		"a changed byte":     "UPDATE chunks SET bytes = zeroblob(length(bytes)) WHERE id = (SELECT max(id) FROM chunks)",
@@ -217,7 +219,8 @@ func alter(t *testing.T, dir, statement string) {
 	}
 }
 
-// The worker keeps its id, and only one process at a time can use its directory.
+// TestWorkerIDIsStableAndItsDirectoryItsOwn checks that a store has the same id when it is opened
+// once more. It cannot be opened twice at a time, and an unreadable id is an error.
 func TestWorkerIDIsStableAndItsDirectoryItsOwn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "worker")
 	s := openStore(t, dir)
@@ -247,7 +250,8 @@ func TestWorkerIDIsStableAndItsDirectoryItsOwn(t *testing.T) {
 	}
 }
 
-// Many concurrent writers each find the contents that were reported as stored.
+// TestConcurrentWritersShareTransactions checks that each of 200 concurrent writers can read the
+// content that it has stored.
 func TestConcurrentWritersShareTransactions(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	execution := uuid.New()
@@ -268,7 +272,8 @@ func TestConcurrentWritersShareTransactions(t *testing.T) {
 	group.Wait()
 }
 
-// A failed write does not affect the others of its transaction, and stores nothing.
+// TestFailedWriteLeavesItsNeighbours checks that a failed write stores nothing, and that other
+// writes of the same transaction succeed.
 func TestFailedWriteLeavesItsNeighbours(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	execution := uuid.New()
@@ -299,7 +304,8 @@ func TestFailedWriteLeavesItsNeighbours(t *testing.T) {
 	}
 }
 
-// A full disk refuses a write that does not fit, as retryable, and damages nothing.
+// TestFullDiskOnlyRefuses checks that a write that does not fit on the disk fails with unavailable,
+// that a retry with more space succeeds, and that an earlier content is intact.
 func TestFullDiskOnlyRefuses(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	execution := uuid.New()

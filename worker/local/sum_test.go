@@ -7,8 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Each frame has the hash of its block up to the frame's end, even if it is repeated after others.
-// The caller's frames are not modified.
+// TestFramesCarryTheirBlocksHash checks that each frame for the server contains the hash of its
+// block up to the frame's end, even if the frames are repeated. The caller's frames are not
+// modified.
 func TestFramesCarryTheirBlocksHash(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	frame := func(at int64, text string) perdure.Frame {

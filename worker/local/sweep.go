@@ -8,14 +8,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// sweepPause is the minimum pause between two requests of a sweep.
+// sweepPause is the pause between two requests of a sweep.
 const sweepPause = 10 * time.Millisecond
 
-// Sweep asks the server about every execution in the store. It drops the contents of executions
-// that the server has promoted or deleted. A server that knows none of this worker's LOCAL
-// executions may be the wrong server, or may map the worker's key to another org. Its answer that
-// an execution does not exist deletes nothing. Errors: those of the server and the store. After an
-// error, the next sweep starts from the beginning.
+// Sweep asks the server about every execution in the store, and drops the contents of executions
+// that the server has promoted to REMOTE or deleted. A server that knows no LOCAL execution of this
+// worker may be the wrong one, or may map the worker's key to another org. Its not_found therefore
+// deletes nothing. Errors: those of the server and the store. After an error, the next sweep starts
+// from the beginning.
 func (d *Dispatch) Sweep(ctx context.Context) error {
 	var unknown []uuid.UUID
 	ours := false
@@ -56,7 +56,7 @@ func (d *Dispatch) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// drop unregisters an execution and then deletes its contents.
+// drop forgets that an execution is LOCAL, and then deletes its contents.
 func (d *Dispatch) drop(ctx context.Context, execution uuid.UUID) error {
 	d.release(execution)
 	err := d.store.Drop(ctx, execution)
@@ -77,7 +77,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// next returns the next execution in the order of ids that has contents; uuid.Nil after the last.
+// next returns the smallest id greater than after among the executions with data in the store, or
+// uuid.Nil if there is none.
 func (s *Store) next(ctx context.Context, after uuid.UUID) (id uuid.UUID, err error) {
 	var raw []byte
 	err = s.readers.QueryRowContext(ctx, `SELECT MIN(id) FROM (

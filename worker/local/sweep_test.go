@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// litter stores data of executions in every possible way.
+// litter stores data of three executions: a content, a name, and a piece of a streamed block. It
+// returns their ids.
 func (c *scene) litter() (content, named, shown uuid.UUID) {
 	c.Helper()
 	content, named, shown = uuid.New(), uuid.New(), uuid.New()
@@ -50,8 +51,8 @@ func (c *scene) local(id, home uuid.UUID) *perdure.Execution {
 	return &perdure.Execution{ID: id, PersistenceMode: perdure.Local, HomeID: &home}
 }
 
-// A sweep drops executions that the server has promoted or deleted. Running and ended executions
-// stay.
+// TestSweepDropsWhatIsPromotedOrDeleted checks that a sweep drops executions that the server has
+// promoted or deleted, and no other ones.
 func TestSweepDropsWhatIsPromotedOrDeleted(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	promoted, deleted, alsoDeleted := c.litter()
@@ -82,13 +83,14 @@ func TestSweepDropsWhatIsPromotedOrDeleted(t *testing.T) {
 	}
 }
 
-// A server that knows no execution of this worker may be another server, and a server that does not
-// answer proves nothing: the sweep drops nothing.
+// TestSweepBelievesItsOwnServerOnly checks that a sweep drops nothing if the server knows no
+// execution of this worker, or does not answer.
 func TestSweepBelievesItsOwnServerOnly(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	one, _, _ := c.litter()
 	all := len(c.kept())
-	c.r.runs = map[uuid.UUID]*perdure.Execution{one: c.local(one, uuid.New())} // of another worker
+	// an execution of another worker
+	c.r.runs = map[uuid.UUID]*perdure.Execution{one: c.local(one, uuid.New())}
 	if err := c.d.Sweep(t.Context()); err != nil || len(c.kept()) != all {
 		t.Errorf("of %d executions %d are left (%v)", all, len(c.kept()), err)
 	}
@@ -99,7 +101,8 @@ func TestSweepBelievesItsOwnServerOnly(t *testing.T) {
 	}
 }
 
-// An interrupted drop continues with the next call. Until then the execution is found.
+// TestInterruptedDropGoesOn checks that another Drop completes an interrupted one. Until then, the
+// store still lists the execution.
 func TestInterruptedDropGoesOn(t *testing.T) {
 	c := newScene(t, perdure.Local)
 	id, _, _ := c.litter()

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	maxGroup      = 256     // writes in one transaction
-	maxGroupBytes = 8 << 20 // approximate bytes of these writes
+	maxGroup      = 256     // maximum number of writes in one transaction
+	maxGroupBytes = 8 << 20 // approximate maximum bytes of these writes
 )
 
-// writer makes all writes, in order. Writes that wait during a transaction share the next
-// transaction and its flush to disk.
+// writer makes all writes of a store, in order. Writes that arrive during a transaction share the
+// next transaction and its flush to disk.
 type writer struct {
 	db    *sql.DB
 	raw   *sql.Conn
@@ -32,15 +32,15 @@ type writer struct {
 
 	mu     sync.RWMutex // guards closed and sends to queue
 	closed bool
-	broken error         // the error for which writes have stopped; used only by run
-	failed chan struct{} // closed once broken is set
-	// reserve is freed when the disk is full; it may be nil.
+	broken error         // the error after which writing has stopped; set by run
+	failed chan struct{} // closed when broken is set
+	// reserve is a file whose space is freed when the disk is full. It may be nil.
 	reserve  *disk.Reserve
 	sound    *soundness
-	unfolded int // approximate bytes of the log that are not in the file
+	unfolded int // approximate bytes in the log since its last checkpoint
 }
 
-// write is one caller's write. The result is sent on done.
+// write is the write of one caller. Its result is sent to done.
 type write struct {
 	apply func(transaction) error
 	size  int
@@ -68,7 +68,7 @@ func dsn(path string, query url.Values) string {
 }
 
 func openWriter(path string, before bool) (*writer, error) {
-	// The file holds conversations, so only its owner may read it.
+	// The file contains conversations, so only its owner may read it.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func openWriter(path string, before bool) (*writer, error) {
 	if err := sound.settle(reserve); err != nil {
 		return nil, err
 	}
-	// auto_vacuum has an effect only before the first table is created.
+	// auto_vacuum must be set before the first table is created.
 	db, err := sql.Open("sqlite", dsn(path, url.Values{"_pragma": {
 		"auto_vacuum(incremental)", "journal_mode(wal)", "synchronous(full)", "secure_delete(on)",
 		"wal_autocheckpoint(0)", "journal_size_limit(67108864)",
@@ -100,13 +100,14 @@ func openWriter(path string, before bool) (*writer, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	_ = w.reserve.Make() // without it the store works until the disk is full
+	_ = w.reserve.Make() // without the reserve, the store works until the disk is full
 	go w.run()
 	sound.background(w)
 	return w, nil
 }
 
-// startLog flushes the log to disk before the first write.
+// startLog flushes the log that the last process left to disk. It must be called before the first
+// write. Errors: unavailable on a full disk.
 func startLog(path string, reserve *disk.Reserve) error {
 	err := sqlitelog.Start(path, reserve)
 	var full *sqlitelog.FullError
@@ -141,8 +142,8 @@ func (w *writer) prepareTables(before bool) error {
 	})
 }
 
-// do makes one write, together with others, and returns when it is on disk. If ctx ends first, the
-// write may still be made.
+// do makes one write, possibly in one transaction with others, and returns when it is on disk. If
+// ctx ends first, do returns its cause, and the write may still be made.
 func (w *writer) do(ctx context.Context, apply func(transaction) error, size int) error {
 	one := &write{apply: apply, size: size, done: make(chan error, 1)}
 	if err := w.send(ctx, one); err != nil {
@@ -170,7 +171,7 @@ func (w *writer) send(ctx context.Context, one *write) error {
 	}
 }
 
-// end waits until the queued writes are made.
+// end refuses further writes and waits until the queued ones are made.
 func (w *writer) end() {
 	w.mu.Lock()
 	if !w.closed {
@@ -181,15 +182,15 @@ func (w *writer) end() {
 	<-w.ended
 }
 
-// close closes the connection. It is called after end.
+// close closes the connection of the writer. The caller has called end.
 func (w *writer) close() error {
 	for _, stmt := range w.stmts {
-		_ = stmt.Close() // its connection is closed next
+		_ = stmt.Close() // the connection is closed next
 	}
 	return errors.Join(w.raw.Close(), w.db.Close())
 }
 
-// run executes queued writes until the queue is closed.
+// run makes queued writes in groups until the queue is closed.
 func (w *writer) run() {
 	defer close(w.ended)
 	for first := range w.queue {
@@ -210,8 +211,8 @@ func (w *writer) run() {
 // counts for at least groupBytes.
 const foldAfter, groupBytes = 16 << 20, 64 << 10
 
-// fold runs a checkpoint of the log from time to time. SQLite would do so by itself, but without an
-// error for a file that cannot be written.
+// fold runs a checkpoint of the log after about foldAfter bytes. SQLite would do so itself, but
+// would not report an error if the file cannot be written.
 func (w *writer) fold(group []*write) {
 	w.unfolded += groupBytes
 	for _, one := range group {
@@ -240,8 +241,8 @@ func (w *writer) waiting() (*write, bool) {
 	}
 }
 
-// makeGroup commits a group of writes in one transaction. If that fails, each write is made by
-// itself, so that one failure does not affect the others.
+// makeGroup executes a group of writes in one transaction. If that fails, it executes each write in
+// a transaction of its own, so that one failed write does not affect the others.
 func (w *writer) makeGroup(group []*write) {
 	err := w.transact(func(t transaction) error {
 		for _, one := range group {
@@ -260,8 +261,8 @@ func (w *writer) makeGroup(group []*write) {
 	}
 }
 
-// transact runs one transaction. After a disk error in a commit it is unknown what is stored.
-// Writing then stops until the store is opened again and checked.
+// transact runs one transaction. After a disk error in a commit, it is unknown whether the
+// transaction is stored, so writing stops until the store is opened once more and checked.
 func (w *writer) transact(apply func(transaction) error) error {
 	if w.broken != nil {
 		return w.broken
@@ -283,7 +284,7 @@ func (w *writer) transact(apply func(transaction) error) error {
 	return w.outcome(err)
 }
 
-// fail stops all writing.
+// fail stops all writing because of err.
 func (w *writer) fail(err error) {
 	if w.broken == nil {
 		w.broken = storeBroken(err)
@@ -291,7 +292,8 @@ func (w *writer) fail(err error) {
 	}
 }
 
-// makeRoom runs a checkpoint of the log on a full disk. If necessary, it frees the reserve first.
+// makeRoom frees the reserve and runs a checkpoint of the log, because the disk is full. Then it
+// tries to make the reserve again.
 func (w *writer) makeRoom() {
 	w.reserve.Release()
 	var busy, frames, folded int
@@ -299,11 +301,11 @@ func (w *writer) makeRoom() {
 	if err != nil && resultCode(err) != lib.SQLITE_FULL {
 		w.fail(err)
 	}
-	_ = w.reserve.Make() // the next write tries again
+	_ = w.reserve.Make() // the next call tries this again
 }
 
-// inTransaction reports whether a transaction is open. SQLite rolls back after some errors by
-// itself.
+// inTransaction reports whether a transaction is open. After some errors, SQLite has already rolled
+// back.
 func (w *writer) inTransaction() bool {
 	_, err := w.raw.ExecContext(context.Background(), "BEGIN")
 	if err == nil {
@@ -312,7 +314,9 @@ func (w *writer) inTransaction() bool {
 	return err != nil
 }
 
-// outcome converts the error of a failed write for the caller.
+// outcome returns the error of a failed write for the caller: unavailable on a full disk, which
+// frees space, and otherwise internal, which stops writing. An error with a code is returned
+// unchanged.
 func (w *writer) outcome(err error) error {
 	var coded *perdure.Error
 	if errors.As(err, &coded) {
@@ -344,7 +348,8 @@ func resultCode(err error) int {
 	return 0
 }
 
-// damaged returns an error that reports damage, if err means that the file is not a sound database.
+// damaged returns an internal error if err means that the file is damaged or not a database;
+// otherwise it returns err.
 func damaged(path string, err error) error {
 	switch resultCode(err) {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
@@ -353,9 +358,10 @@ func damaged(path string, err error) error {
 	return err
 }
 
-// transaction is the interface of a write to the database.
+// transaction is the database as a write uses it.
 type transaction struct{ w *writer }
 
+// exec executes a statement, which is prepared once per writer.
 func (t transaction) exec(query string, args ...any) (sql.Result, error) {
 	stmt, err := t.prepared(query)
 	if err != nil {
@@ -364,6 +370,7 @@ func (t transaction) exec(query string, args ...any) (sql.Result, error) {
 	return stmt.ExecContext(context.Background(), args...)
 }
 
+// ids executes a query and returns its first and only column.
 func (t transaction) ids(query string, args ...any) ([]int64, error) {
 	rows, err := t.w.raw.QueryContext(context.Background(), query, args...)
 	if err != nil {
@@ -381,7 +388,7 @@ func (t transaction) ids(query string, args ...any) ([]int64, error) {
 	return ids, rows.Err()
 }
 
-// drain runs a query to its end and ignores its rows.
+// drain executes a query to its end and ignores the rows.
 func (t transaction) drain(query string) error {
 	rows, err := t.w.raw.QueryContext(context.Background(), query)
 	if err != nil {

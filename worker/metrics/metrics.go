@@ -1,6 +1,6 @@
 // Package metrics exports a worker's metrics to Prometheus: model and tool calls with their tokens
-// and cost, and the worker's current load. A server cannot see these. docs/operations.md lists
-// them.
+// and cost, and the work that the worker has at the moment. A server cannot measure these.
+// docs/operations.md lists the metrics.
 package metrics
 
 import (
@@ -11,12 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// maxLabels is the maximum number of distinct models, tools and kinds in labels. Further ones are
-// counted together as "other".
+// maxLabels is the maximum number of distinct values of a label for models, tools, kinds or error
+// codes. Further values are counted as "other".
 const maxLabels = 100
 
-// Metrics are the metrics of a worker. Pass Worker and React to the configurations of a worker and
-// of its react agent, and the worker itself to Watch.
+// Metrics are the metrics of a worker. The caller sets Worker() in the worker's Config and React()
+// in its react agent's Config, and passes the worker to Watch.
 type Metrics struct {
 	registerer prometheus.Registerer
 	models     *meter.Bounded
@@ -30,13 +30,13 @@ type Metrics struct {
 
 const namespace = "perdure"
 
-// modelTimes and toolTimes are histogram buckets in seconds.
+// modelTimes and toolTimes are the upper bounds of the histogram buckets, in seconds.
 var (
 	modelTimes = []float64{.1, .25, .5, 1, 2, 4, 8, 15, 30, 60, 120, 300, 600}
 	toolTimes  = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 600}
 )
 
-// New creates and registers the metrics. Errors: those of the registerer.
+// New creates the metrics and registers them with r. Errors: invalid_argument with the error of r.
 func New(r prometheus.Registerer) (*Metrics, error) {
 	count := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
@@ -77,8 +77,9 @@ func (m *Metrics) register(all ...prometheus.Collector) error {
 	return nil
 }
 
-// Watch adds the worker's current load and the react agent's counters, both read at each scrape.
-// Either may be nil. Errors: those of the registerer.
+// Watch registers gauges of the worker's load and counters of the react agent. They are read at
+// each scrape. The argument counters may be nil. Errors: invalid_argument with the error of the
+// registerer.
 func (m *Metrics) Watch(w *worker.Worker, counters *react.Counters) error {
 	held := func(name, help string, labels prometheus.Labels, value func(worker.Load) int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help, ConstLabels: labels},
@@ -102,7 +103,7 @@ func (m *Metrics) Watch(w *worker.Worker, counters *react.Counters) error {
 	return m.register(all...)
 }
 
-// Worker returns the Observer for a worker's Config.
+// Worker returns an Observer for the Config of a worker.
 func (m *Metrics) Worker() *worker.Observer {
 	return &worker.Observer{
 		LeaseLost: func(task bool) { m.leases.WithLabelValues(workOf(task)).Inc() },
@@ -130,7 +131,8 @@ func workOf(task bool) string {
 	return "execution"
 }
 
-// outcome returns the label for an error's code. Applications may define codes of their own.
+// outcome returns the label for an error code, or "ok" for none. Applications may define error
+// codes, so their number is limited.
 func (m *Metrics) outcome(code string) string {
 	if code == "" {
 		return "ok"
@@ -138,12 +140,12 @@ func (m *Metrics) outcome(code string) string {
 	return m.codes.Of(code)
 }
 
-// React returns the Observer for the react agent's Config.
+// React returns an Observer for the Config of a react agent.
 func (m *Metrics) React() *react.Observer {
 	return &react.Observer{ModelCalled: m.modelCalled, ToolCalled: m.toolCalled}
 }
 
-// model returns the labels of a model. All models over the limit share one label.
+// model returns the labels for a model. Models over the limit share the label "other".
 func (m *Metrics) model(c react.ModelCall) (provider, model string) {
 	if m.models.Of(c.Provider+"/"+c.Model) == meter.Other {
 		return meter.Other, meter.Other

@@ -16,28 +16,31 @@ import (
 
 const (
 	unixPrefix = "unix:"
-	// lookEvery is the minimum time between two lookups of a name, lookWithin the maximum time of
-	// one.
+	// lookEvery is the minimum time between two lookups of the addresses. lookWithin is the maximum
+	// time of one lookup.
 	lookEvery  = time.Second
 	lookWithin = 5 * time.Second
 )
 
-// addresses are the configured addresses of the servers of one store. A name may have several
-// addresses.
+// addresses are the configured addresses of the servers of one store. It resolves them for gRPC; a
+// host name may have several addresses.
 type addresses struct {
 	given []string
-	// seed determines this client's order of the addresses, so that many clients are spread over
-	// the servers.
+	// seed determines the order in which this client uses the addresses. It is random, so that many
+	// clients are spread over the servers.
 	seed maphash.Seed
-	// last receives the error of a lookup.
+	// last stores the error of a failed lookup.
 	last *lastError
-	// found is the number of addresses in the last lookup.
+	// found is the number of addresses that the last lookup returned.
 	found *atomic.Int64
 }
 
-// several reports whether there is another server to switch to.
+// several reports whether there is more than one address, so that the client can switch to another
+// server.
 func (a addresses) several() bool { return a.found.Load() > 1 }
 
+// parseAddresses returns the addresses in a list that is separated by commas. Errors:
+// invalid_argument.
 func parseAddresses(list string, last *lastError) (addresses, error) {
 	a := addresses{seed: maphash.MakeSeed(), last: last, found: new(atomic.Int64)}
 	for one := range strings.SplitSeq(list, ",") {
@@ -57,7 +60,7 @@ func parseAddresses(list string, last *lastError) (addresses, error) {
 	return a, nil
 }
 
-// private reports whether all traffic stays on this machine.
+// private reports whether all addresses are on this machine.
 func (a addresses) private() bool { return !slices.ContainsFunc(a.given, public) }
 
 func public(addr string) bool {
@@ -69,7 +72,7 @@ func public(addr string) bool {
 	return host != "localhost" && (ip == nil || !ip.IsLoopback())
 }
 
-// hostOf returns the server name of addr for certificates.
+// hostOf returns the server name that a certificate for addr must have.
 func hostOf(addr string) string {
 	if strings.HasPrefix(addr, unixPrefix) {
 		return "localhost"
@@ -77,8 +80,8 @@ func hostOf(addr string) string {
 	return addr
 }
 
-// look returns all addresses of the configured names. It returns the error of a name if there are
-// no addresses at all.
+// look looks up all configured addresses, and returns the results in this client's order. It
+// returns an error only if there is no result at all.
 func (a addresses) look(ctx context.Context) ([]resolver.Address, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
@@ -119,7 +122,7 @@ func lookup(ctx context.Context, given string) ([]string, error) {
 	return found, err
 }
 
-// scheme is the URL scheme of this resolver in the targets of connections.
+// scheme is the URL scheme for targets of connections that this resolver resolves.
 const scheme = "perdure"
 
 // Scheme implements resolver.Builder.
@@ -128,8 +131,8 @@ func (a addresses) Scheme() string { return scheme }
 // OverrideAuthority implements resolver.AuthorityOverrider.
 func (a addresses) OverrideAuthority(resolver.Target) string { return hostOf(a.given[0]) }
 
-// Build implements resolver.Builder. The resolver looks up at once, and again after each lost
-// connection.
+// Build implements resolver.Builder. The resolver looks up the addresses at once, and after each
+// lost connection.
 func (a addresses) Build(_ resolver.Target, conn resolver.ClientConn, _ resolver.BuildOptions) (resolver.Resolver, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &resolving{addresses: a, conn: conn, cancel: cancel, again: make(chan struct{}, 1), ended: make(chan struct{})}
@@ -137,7 +140,7 @@ func (a addresses) Build(_ resolver.Target, conn resolver.ClientConn, _ resolver
 	return r, nil
 }
 
-// resolving resolves the addresses of one connection.
+// resolving is the resolver of one connection.
 type resolving struct {
 	addresses
 	conn   resolver.ClientConn
@@ -158,7 +161,7 @@ func (r *resolving) run(ctx context.Context) {
 			r.conn.ReportError(err)
 			r.ResolveNow(resolver.ResolveNowOptions{})
 		default:
-			// The connection's calls report its errors.
+			// UpdateState's errors are reported by the calls of the connection.
 			_ = r.conn.UpdateState(resolver.State{Addresses: all})
 		}
 		pause := time.NewTimer(lookEvery)

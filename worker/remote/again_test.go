@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// tapped is a listener that also passes its connections to the test.
+// tapped is a listener that also sends its connections to the test.
 type tapped struct {
 	net.Listener
 	conns chan net.Conn
@@ -24,8 +24,8 @@ func (c tapped) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// TestAConnectionThatComesBackIsTold checks that the client reconnects by itself, without a call,
-// and reports it once.
+// TestAConnectionThatComesBackIsTold checks that the client reconnects without a call, and then
+// sends to Reconnected. The first connection does not count as a reconnect.
 func TestAConnectionThatComesBackIsTold(t *testing.T) {
 	l := tapped{listen(t, "tcp", "127.0.0.1:0"), make(chan net.Conn, 8)}
 	serve(t, l)
@@ -45,8 +45,8 @@ func TestAConnectionThatComesBackIsTold(t *testing.T) {
 	}
 }
 
-// A call in a pause is retried at once after a reconnect. The pause of this test's client never
-// ends by itself.
+// TestACallIsMadeAgainWhenTheConnectionIsBack checks that a call that waits for its retry is
+// retried after a reconnect, without waiting for the end of the pause of an hour.
 func TestACallIsMadeAgainWhenTheConnectionIsBack(t *testing.T) {
 	l := tapped{listen(t, "tcp", "127.0.0.1:0"), make(chan net.Conn, 8)}
 	serve(t, l)
@@ -73,7 +73,8 @@ func TestACallIsMadeAgainWhenTheConnectionIsBack(t *testing.T) {
 	}
 }
 
-// If the server sends a pause, the client does not retry before its end.
+// TestAPauseThatTheServerNamesIsKept checks that the client waits for the whole pause that a server
+// has sent with an error, even after a reconnect. Without one, a reconnect ends the pause.
 func TestAPauseThatTheServerNamesIsKept(t *testing.T) {
 	busy := &perdure.Error{Code: perdure.RateLimited, RetryAfter: time.Minute}
 	back := make(chan struct{})

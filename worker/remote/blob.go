@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// PutBlob implements perdure.Dispatch. It is not retried, because the content can be read only
-// once. It needs the memory of one chunk.
+// PutBlob implements perdure.Dispatch. It does not retry, because the content can be read only
+// once. It buffers one chunk.
 func (c *Client) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -36,8 +36,9 @@ func (c *Client) PutBlob(ctx context.Context, owner perdure.BlobOwner, length in
 	return *ref, nil
 }
 
-// cutShort returns the error of an upload. If the server misses content that the client has sent
-// completely, the connection is at fault, not the content. The error is then retryable.
+// cutShort returns the error of an upload. If the server reports a wrong length although the client
+// has sent the right one, the connection is at fault and not the content, so the error is
+// unavailable.
 func cutShort(err error, wrongLength bool) error {
 	var coded *perdure.Error
 	if wrongLength || !errors.As(err, &coded) || coded.Code != perdure.InvalidArgument {
@@ -49,9 +50,9 @@ func cutShort(err error, wrongLength bool) error {
 	return err
 }
 
-// upload sends header and content. It returns the number of bytes read, and whether this is the
-// whole content. Its error is the error of the content; the end of the call by the server is
-// reported with the reply.
+// upload sends the header and the content. It returns the number of bytes read from content, and
+// whether content has ended. Its error is an error of reading content. If the server ends the call,
+// upload returns without an error, and the reply contains the reason.
 func upload(out perdurev1.WorkerDispatch_PutBlobClient, header *perdurev1.PutBlobHeader, content io.Reader) (read int64, ended bool, err error) {
 	if out.Send(&perdurev1.PutBlobRequest{Part: &perdurev1.PutBlobRequest_Header{Header: header}}) != nil {
 		return 0, false, nil
@@ -70,7 +71,8 @@ func upload(out perdurev1.WorkerDispatch_PutBlobClient, header *perdurev1.PutBlo
 	}
 }
 
-// GetBlob implements perdure.Dispatch. The caller must close the reader.
+// GetBlob implements perdure.Dispatch. The caller must close the reader. Errors: not_found, before
+// anything is read.
 func (c *Client) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	in, err := c.worker.GetBlob(ctx, &perdurev1.GetBlobRequest{
@@ -89,7 +91,7 @@ func (c *Client) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.Rea
 	return r, nil
 }
 
-// blobReader reads a blob as its chunks arrive.
+// blobReader is a reader of a blob's chunks as they arrive.
 type blobReader struct {
 	c      *Client
 	ctx    context.Context

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// or returns worker, or the client's own worker if worker is nil.
+// or returns worker, or the id in the client's options if worker is nil.
 func (c *Client) or(worker uuid.UUID) uuid.UUID {
 	if worker == uuid.Nil {
 		return c.o.WorkerID
@@ -34,9 +34,9 @@ func (c *Client) Register(ctx context.Context, r perdure.Registration) (perdure.
 	return pbconv.SettingsFromProto(reply)
 }
 
-// Heartbeat implements perdure.Dispatch. If there are several servers, and one does not answer in
-// half of the time that ctx leaves, the client switches to another. A lease that is not renewed is
-// lost.
+// Heartbeat implements perdure.Dispatch. If there are several servers, and one does not answer
+// within half of the time until ctx's deadline, the client switches to another. Otherwise the
+// leases could expire.
 func (c *Client) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	h.WorkerID = c.or(h.WorkerID)
 	m := pbconv.HeartbeatToProto(h)
@@ -50,8 +50,9 @@ func (c *Client) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.He
 	return pbconv.HeartbeatReplyFromProto(reply)
 }
 
-// impatient breaks the connection after half of the remaining time, unless stop is called before.
-// The call then fails with unavailable and is retried at another server.
+// impatient breaks the connection after half of the time until ctx's deadline, unless stop is
+// called first. The call then fails with unavailable and is retried at another server. It does
+// nothing if there is one server or no deadline.
 func (c *Client) impatient(ctx context.Context) (stop func()) {
 	until, limited := ctx.Deadline()
 	if !limited || !c.at.several() {
@@ -64,16 +65,16 @@ func (c *Client) impatient(ctx context.Context) (stop func()) {
 	return func() { timer.Stop() }
 }
 
-// Release implements perdure.Dispatch. It is not retried: claims that are not released return when
-// their leases expire.
+// Release implements perdure.Dispatch. It does not retry: the leases of claims that are not
+// released expire.
 func (c *Client) Release(ctx context.Context, r perdure.Release) error {
 	r.WorkerID = c.or(r.WorkerID)
 	_, err := c.worker.Release(ctx, pbconv.ReleaseToProto(r))
 	return c.fail(ctx, err)
 }
 
-// PollAgents implements perdure.Dispatch. A claim whose contents cannot be read is released. If no
-// claim remains, PollAgents returns the error.
+// PollAgents implements perdure.Dispatch. It releases a claim whose contents cannot be read, and
+// returns the error if no claim remains.
 func (c *Client) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	p.WorkerID = c.or(p.WorkerID)
 	reply, err := c.agents.PollAgent(ctx, pbconv.PollAgentsToProto(p))
@@ -97,8 +98,8 @@ func (c *Client) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Agen
 	return claims, nil
 }
 
-// PollTasks implements perdure.Dispatch. A claim whose contents cannot be read is released. If no
-// claim remains, PollTasks returns the error.
+// PollTasks implements perdure.Dispatch. It releases a claim whose contents cannot be read, and
+// returns the error if no claim remains.
 func (c *Client) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	p.WorkerID = c.or(p.WorkerID)
 	reply, err := c.worker.PollTask(ctx, pbconv.PollTasksToProto(p))
@@ -122,13 +123,15 @@ func (c *Client) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskC
 	return claims, nil
 }
 
-// inVain returns the time spent on earlier tries of a call, rounded down. The claims in the reply
-// are not older than that.
+// inVain returns the time since began, rounded down. It is the time that failed tries of a call
+// have taken. Claims in the reply are newer than these tries, so their leases do not count from the
+// first try.
 func inVain(began time.Time) time.Duration {
 	return time.Since(began).Truncate(100 * time.Millisecond)
 }
 
-// Commit implements perdure.Dispatch.
+// Commit implements perdure.Dispatch. It uploads contents that are too large for the message, and
+// retries.
 func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.CommitReply, error) {
 	if commit.Eager.Slots > 0 {
 		commit.Eager.WorkerID = c.or(commit.Eager.WorkerID)
@@ -152,7 +155,8 @@ func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.Com
 	})
 }
 
-// FinishTask implements perdure.Dispatch.
+// FinishTask implements perdure.Dispatch. It uploads a result that is too large for the message,
+// and retries.
 func (c *Client) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	f.WorkerID = c.or(f.WorkerID)
 	m := pbconv.FinishToProto(f)

@@ -1,6 +1,6 @@
-// Package remote connects a worker to a server over gRPC. Its Client implements perdure.Dispatch.
-// It returns the same replies as the server's engine in process; contents that were sent by
-// reference are filled in.
+// Package remote connects a worker to a server over gRPC. Its Client implements perdure.Dispatch
+// and returns the same replies as the server's engine in process. It downloads contents that the
+// server sends only as references.
 package remote
 
 import (
@@ -22,25 +22,26 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// maxMessage is the maximum size of a message in bytes, as on the server.
+// maxMessage is the maximum size of a gRPC message in bytes. The server has the same limit.
 const maxMessage = 4 << 20
 
-// Options define the server and the caller.
+// Options are the server's addresses and the credentials of a Client.
 type Options struct {
 	// Addr is the server's gRPC address: host:port, or unix:PATH. Several addresses, separated by
-	// commas, and a name with several addresses are servers of one store. The client chooses one at
-	// random, and switches to another if that one fails.
+	// commas, and a host name with several addresses must be servers of one store. The client
+	// chooses one at random, and switches to another if that one fails.
 	Addr string
 	// Token is an API key with the role worker or admin.
 	Token string
-	// Org is the org to work for; "" means the key's org. Only the token of a server's data
+	// Org is the org to work for; "" means the key's org. Only the token in a server's data
 	// directory may name another org.
 	Org string
-	// TLS secures the connection. Nil means plain text, which is for loopback and private networks.
+	// TLS secures the connection. Nil means plain text, which is only for loopback and private
+	// networks.
 	TLS *tls.Config
-	// WorkerID is used for calls that name no worker.
+	// WorkerID is the worker's id in calls whose arguments have none.
 	WorkerID uuid.UUID
-	// Logger receives log lines about retries; nil means slog.Default.
+	// Logger receives log lines about retries. Nil means slog.Default.
 	Logger *slog.Logger
 }
 
@@ -55,18 +56,18 @@ type Client struct {
 	frames frameStream
 	closed sync.Once
 
-	again    chan struct{} // has a capacity of one
+	again    chan struct{} // receives a token after a reconnect; has capacity one
 	line     line
-	pauses   func() backoff.BackOff // between the tries of one call
+	pauses   func() backoff.BackOff // returns the pauses between the tries of one call
 	stop     context.CancelFunc
 	watching sync.WaitGroup
 }
 
 var _ perdure.Dispatch = (*Client)(nil)
 
-// Dial creates a client, and returns when the server is reachable. It reconnects by itself after a
-// lost connection. Errors: invalid_argument, unavailable (with the address, and hints), ctx's
-// error.
+// Dial creates a client, and returns when the server is reachable. The client reconnects by itself
+// if the connection is lost. The caller closes it. Errors: invalid_argument; unavailable, with the
+// address and hints. If ctx ends first, its error is the cause of unavailable.
 func Dial(ctx context.Context, o Options) (*Client, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -108,7 +109,7 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// open creates a connection to one of the addresses, over sockets that can be closed.
+// open creates a connection that uses the addresses. Its sockets can be closed with wire.cut.
 func open(o Options, at addresses, wire *wire) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(scheme+":///", append(dialOptions(o, at.last, wire), grpc.WithResolvers(at))...)
 	if err != nil {
@@ -135,7 +136,8 @@ func dialOptions(o Options, last *lastError, wire *wire) []grpc.DialOption {
 	}
 }
 
-// connect waits until the connection is established, or the first try has failed.
+// connect waits until the connection is established. Errors: unavailable if the first try fails or
+// ctx ends.
 func connect(ctx context.Context, conn *grpc.ClientConn, addr string, last *lastError) error {
 	conn.Connect()
 	for {
@@ -155,10 +157,11 @@ func connect(ctx context.Context, conn *grpc.ClientConn, addr string, last *last
 	}
 }
 
-// Reconnected implements worker.Line.
+// Reconnected implements worker.Line. The channel receives a token after each reconnect; two
+// reconnects may share one.
 func (c *Client) Reconnected() <-chan struct{} { return c.again }
 
-// watch keeps the connection up, and reports each reconnect.
+// watch connects whenever the connection is idle, and reports each reconnect, until ctx ends.
 func (c *Client) watch(ctx context.Context) {
 	lost := false
 	for {
@@ -169,7 +172,7 @@ func (c *Client) watch(ctx context.Context) {
 				c.line.cameBack()
 				select {
 				case c.again <- struct{}{}:
-				default: // a token is already waiting
+				default: // a token that nobody has received is enough
 				}
 			}
 			lost = false
@@ -187,7 +190,7 @@ func (c *Client) watch(ctx context.Context) {
 	}
 }
 
-// Close closes the connection. Pending calls return an error.
+// Close closes the connection. Pending calls return an error. Further calls of Close do nothing.
 func (c *Client) Close() (err error) {
 	c.closed.Do(func() {
 		c.frames.close()
@@ -198,8 +201,8 @@ func (c *Client) Close() (err error) {
 	return err
 }
 
-// credential is sent with every call, even over plain text: the server of dev mode listens on
-// loopback.
+// credential contains the token and the org, which are sent with every call. It allows plain text,
+// because a server in dev mode listens on loopback without TLS.
 type credential struct{ token, org string }
 
 func (c credential) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
@@ -212,5 +215,5 @@ func (c credential) GetRequestMetadata(context.Context, ...string) (map[string]s
 
 func (credential) RequireTransportSecurity() bool { return false }
 
-// orgMetadata equals the server's grpcapi.OrgMetadata.
+// orgMetadata is the metadata key of the org. It equals the server's grpcapi.OrgMetadata.
 const orgMetadata = "perdure-org"

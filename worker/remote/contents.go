@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// ServeContents implements perdure.Dispatch. It is not retried. It returns when all requests in
-// progress have ended.
+// ServeContents implements perdure.Dispatch. It does not retry. It returns an error when the stream
+// ends, after all requests in progress have ended.
 func (c *Client) ServeContents(ctx context.Context, worker uuid.UUID, source perdure.ContentSource) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -24,7 +24,7 @@ func (c *Client) ServeContents(ctx context.Context, worker uuid.UUID, source per
 	s := &serving{ctx: ctx, source: source, send: stream.Send, open: map[int64]*asked{}}
 	defer s.running.Wait()
 	defer cancel()
-	// If the stream refuses the message, its reads return the reason.
+	// If sending fails, Recv returns the reason.
 	_ = s.tell(&perdurev1.ServeContentsRequest{WorkerId: pbconv.UUIDToProto(c.or(worker))})
 	for {
 		m, err := stream.Recv()
@@ -38,7 +38,7 @@ func (c *Client) ServeContents(ctx context.Context, worker uuid.UUID, source per
 	}
 }
 
-// serving answers the server's requests over one stream.
+// serving answers the server's requests for contents over one stream.
 type serving struct {
 	ctx     context.Context
 	source  perdure.ContentSource
@@ -50,26 +50,28 @@ type serving struct {
 	open map[int64]*asked
 }
 
-// asked is one content that the server requested.
+// asked is a request of the server for one content.
 type asked struct {
 	id        int64
 	execution uuid.UUID
 	sum       perdure.Hash
 	cancel    context.CancelFunc
-	// more signals that room was increased; it has a capacity of one.
+	// more receives a token when room grows. It has capacity one.
 	more chan struct{}
 
 	mu   sync.Mutex // guards room
-	room int64      // number of pieces that may be sent
+	room int64      // number of pieces that the server allows to be sent
 }
 
+// tell sends a message over the stream. Sends of several requests exclude each other.
 func (s *serving) tell(m *perdurev1.ServeContentsRequest) error {
 	s.sending.Lock()
 	defer s.sending.Unlock()
 	return s.send(m)
 }
 
-// take starts, continues or ends a request.
+// take processes a message of the server: a new request, more room for a request, or its
+// cancellation.
 func (s *serving) take(m *perdurev1.ServeContentsResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +106,7 @@ func (a *asked) add(pieces int64) {
 	}
 }
 
-// piece waits until a piece may be sent; false if the request has ended.
+// piece waits until a piece may be sent, and counts it. It returns false if ctx ends first.
 func (a *asked) piece(ctx context.Context) bool {
 	for {
 		a.mu.Lock()
@@ -124,7 +126,7 @@ func (a *asked) piece(ctx context.Context) bool {
 	}
 }
 
-// answer sends a content in pieces, and then its end or the error. It sends nothing if the request
+// answer sends a content in pieces, and then the end or an error. It sends neither if the request
 // was cancelled or the stream is broken.
 func (s *serving) answer(ctx context.Context, a *asked, err error) {
 	defer func() {
@@ -147,17 +149,18 @@ func (s *serving) answer(ctx context.Context, a *asked, err error) {
 		}
 		last.Error = pbconv.ErrorToProto(coded)
 	}
-	_ = s.tell(last) // the reader of the stream learns that it is broken
+	_ = s.tell(last) // Recv returns the reason if this fails
 }
 
+// stream sends the pieces of the requested content.
 func (s *serving) stream(ctx context.Context, a *asked) error {
 	content, err := s.source.Content(ctx, a.execution, a.sum)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = content.Close() }() // only read
+	defer func() { _ = content.Close() }() // the content is only read
 	for {
-		// gRPC may still use a sent message, so each piece has its own buffer.
+		// gRPC may still use the buffer of a sent message, so each piece has a buffer of its own.
 		buf := make([]byte, perdure.BlobChunk)
 		n, err := io.ReadFull(content, buf)
 		if n > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// kept is one content.
+// kept is a ContentSource with one content.
 type kept []byte
 
 func (k kept) Content(_ context.Context, _ uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
@@ -24,7 +24,7 @@ func (k kept) Content(_ context.Context, _ uuid.UUID, sum perdure.Hash) (io.Read
 	return io.NopCloser(bytes.NewReader(k)), nil
 }
 
-// asking is the server's end of a stream.
+// asking is the server's end of a stream for contents.
 type asking struct {
 	*testing.T
 	s    *serving
@@ -59,8 +59,9 @@ func (a *asking) next() *perdurev1.ServeContentsRequest {
 	}
 }
 
-// A content is sent in pieces, never more than the window allows, and then its end. Another request
-// is answered in the meantime.
+// TestContentIsServedWithinTheWindow checks that no more pieces of a content are sent than the
+// server has allowed, and that the content is complete and followed by its end. A second request is
+// answered in the meantime.
 func TestContentIsServedWithinTheWindow(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 5*perdure.BlobChunk/16-1)
 	a := newAsking(t, content)
@@ -86,7 +87,8 @@ func TestContentIsServedWithinTheWindow(t *testing.T) {
 	}
 }
 
-// A cancelled request ends without another message. A short hash is refused.
+// TestCancelledRequestEnds checks that a cancelled request sends no more messages. A request with a
+// short hash is refused.
 func TestCancelledRequestEnds(t *testing.T) {
 	content := make([]byte, 3*perdure.BlobChunk)
 	a := newAsking(t, content)

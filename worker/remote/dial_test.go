@@ -37,7 +37,7 @@ func listen(t *testing.T, network, addr string) net.Listener {
 	return listener
 }
 
-// serve runs a gRPC server without methods on the listener.
+// serve runs a gRPC server without methods on the listener until the end of the test.
 func serve(t *testing.T, listener net.Listener, options ...grpc.ServerOption) {
 	t.Helper()
 	server := grpc.NewServer(options...)
@@ -143,7 +143,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// certificate creates a self-signed certificate for 127.0.0.1.
+// certificate returns a self-signed certificate for 127.0.0.1, and a pool that contains it.
 func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -168,8 +168,9 @@ func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// Of several addresses, any reachable one is used. The same holds for a name with several
-// addresses, some of them unreachable.
+// TestDialFindsWhoIsThere checks that Dial connects to any reachable one of several addresses or of
+// a name's addresses. If none is reachable, the error is unavailable and names the configured
+// address.
 func TestDialFindsWhoIsThere(t *testing.T) {
 	there := listen(t, "tcp", "127.0.0.1:0")
 	serve(t, there)
@@ -208,7 +209,8 @@ func TestDialFindsWhoIsThere(t *testing.T) {
 	}
 }
 
-// Many clients are spread over the servers, and each keeps its order.
+// TestClientsAreSpread checks that 200 clients are spread over three servers, and that the order of
+// addresses of one client does not change.
 func TestClientsAreSpread(t *testing.T) {
 	first := map[string]int{}
 	for range 200 {

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// Entries implements perdure.Dispatch. It holds one message at a time. A broken stream is an error;
-// the caller continues with its last entry as After.
+// Entries implements perdure.Dispatch. It has one message in memory at a time, and does not retry.
+// After an error, the caller can continue with its last entry as After.
 func (c *Client) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -42,8 +42,8 @@ func (c *Client) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[pe
 	}
 }
 
-// nextEntries reads a message of entries with all their contents. The message is a batch, or one
-// entry from an older server without batches.
+// nextEntries reads a message with entries, and all their contents. The message is a batch, or one
+// entry from an older server without batches. The error is io.EOF at the end of the stream.
 func nextEntries(in perdurev1.AgentDispatch_GetEntriesClient) ([]*perdurev1.Entry, error) {
 	head, err := in.Recv()
 	if err != nil {
@@ -61,7 +61,8 @@ func nextEntries(in perdurev1.AgentDispatch_GetEntriesClient) ([]*perdurev1.Entr
 	return batch, nil
 }
 
-// readEntry converts an entry. It removes the metadata from the content of an entry that was LOCAL.
+// readEntry converts an entry. If the entry was stored in mode LOCAL, its content includes the
+// metadata; readEntry separates them.
 func readEntry(m *perdurev1.Entry, execution uuid.UUID) (perdure.Entry, error) {
 	entry, err := pbconv.EntryFromProto(m)
 	if err == nil && entry.Content != nil && entry.Blob != nil && entry.Blob.ID == perdure.ContentID(execution, entry.Blob.SHA256) {

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// oneByOne is a server without batches.
+// oneByOne is a server that sends each entry in a message of its own, without batches.
 type oneByOne struct {
 	perdurev1.UnimplementedAgentDispatchServer
 	entries []perdure.Entry
@@ -32,7 +32,8 @@ func (o *oneByOne) GetEntries(_ *perdurev1.GetEntriesRequest, out perdurev1.Agen
 	return nil
 }
 
-// A server of the previous version sends each entry in a separate message.
+// TestAnOlderServerSendsEntriesOneByOne checks that Entries reads the entries of a server that does
+// not send batches.
 func TestAnOlderServerSendsEntriesOneByOne(t *testing.T) {
 	server := &oneByOne{}
 	for range 3 {
@@ -58,7 +59,7 @@ func TestAnOlderServerSendsEntriesOneByOne(t *testing.T) {
 	}
 }
 
-// clientOf returns a client of a server with the services that register adds.
+// clientOf starts a server with the services that register adds, and returns a client of it.
 func clientOf(t *testing.T, register func(*grpc.Server)) *Client {
 	t.Helper()
 	listener := listen(t, "tcp", "127.0.0.1:0")

@@ -17,11 +17,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// reconnect is the backoff of a broken connection. The pauses are short, because paid work waits
-// for the connection.
+// reconnect determines the pauses between tries to restore a connection. They are short, because
+// the results of paid work wait for the connection.
 var reconnect = grpcbackoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
 
-// lastError holds the last error of connecting, which gRPC reports only to calls.
+// lastError stores the last error of connecting. gRPC reports it only to calls, so Dial could not
+// return it.
 type lastError struct {
 	mu  sync.Mutex
 	err error
@@ -39,7 +40,7 @@ func (l *lastError) get() error {
 	return l.err
 }
 
-// watch wraps credentials to record errors of the TLS handshake.
+// watch returns credentials that also store errors of the TLS handshake in l.
 func (l *lastError) watch(secure credentials.TransportCredentials) credentials.TransportCredentials {
 	return watched{secure, l}
 }
@@ -72,7 +73,8 @@ func unreachable(addr string, why error) error {
 // errClosed is the error of calls after Close.
 var errClosed = perdure.Errorf(perdure.Unavailable, "the connection to the server was closed by this worker")
 
-// fail converts an error of a gRPC call to an error of the domain.
+// fail converts the error of a gRPC call to a perdure.Error, or to the error of ctx if ctx has
+// ended.
 func (c *Client) fail(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -83,7 +85,7 @@ func (c *Client) fail(ctx context.Context, err error) error {
 	if ctx.Err() != nil && ended(err) {
 		return ctx.Err()
 	}
-	// The deadline is sent with the call, and the server may notice it first.
+	// The server knows the call's deadline, and may notice its end before this client does.
 	if _, limited := ctx.Deadline(); limited && status.Code(err) == grpccodes.DeadlineExceeded {
 		return context.DeadlineExceeded
 	}
@@ -109,24 +111,24 @@ func (c *Client) fail(ctx context.Context, err error) error {
 	return err
 }
 
-// ended reports whether a call failed because a context ended.
+// ended reports whether err means that a context ended.
 func ended(err error) bool {
 	code := status.Code(err)
 	return code == grpccodes.Canceled || code == grpccodes.DeadlineExceeded ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// again retries a call until it returns something other than unavailable or rate_limited, or ctx
-// ends. It is for calls that may be delivered twice. A reconnect ends the pause before the next
-// try.
+// again repeats a call while its error is unavailable or rate_limited, until ctx ends or the client
+// is closed. The call may arrive twice. A reconnect ends the pause before the next try, unless the
+// server has sent the pause.
 func again[T any](ctx context.Context, c *Client, name string, call func(context.Context) (T, error)) (T, error) {
 	trying, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.frames.ctx, cancel)() // Close also ends the pauses
+	defer context.AfterFunc(c.frames.ctx, cancel)() // Close ends pauses, too
 	pauses := c.pauses()
 	var unavailable error
 	for {
-		back := c.line.back() // before the call, so that no reconnect is missed
+		back := c.line.back() // taken before the call, so that it sees every later reconnect
 		reply, err := call(trying)
 		err = c.fail(trying, err)
 		if err == nil {
@@ -144,7 +146,7 @@ func again[T any](ctx context.Context, c *Client, name string, call func(context
 	}
 }
 
-// shortPauses returns the backoff between the tries of a call.
+// shortPauses returns growing pauses between the tries of a call, from 50 ms to 5 s.
 func shortPauses() backoff.BackOff {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval = 50*time.Millisecond, 5*time.Second
@@ -157,8 +159,8 @@ func refusedForNow(err error) bool {
 	return (perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited)) && !errors.Is(err, errClosed)
 }
 
-// pauseAfter returns the pause before the next try, and the channel that ends it early. If the
-// server sent a pause, the server is reachable, so no reconnect ends the pause.
+// pauseAfter returns the pause before the next try, and a channel that ends the pause early at a
+// reconnect. If the server has sent a pause, it is reachable, so the channel is nil.
 func pauseAfter(err error, pause time.Duration, back <-chan struct{}) (time.Duration, <-chan struct{}) {
 	var coded *perdure.Error
 	if errors.As(err, &coded) && coded.RetryAfter > 0 {
@@ -167,7 +169,8 @@ func pauseAfter(err error, pause time.Duration, back <-chan struct{}) (time.Dura
 	return pause, back
 }
 
-// rest waits for the pause or early. It returns the cause of ctx if ctx ends first.
+// rest waits for the pause, or until early is closed. If ctx ends first, it returns the cause of
+// ctx.
 func rest(ctx context.Context, pause time.Duration, early <-chan struct{}) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -180,7 +183,8 @@ func rest(ctx context.Context, pause time.Duration, early <-chan struct{}) error
 	return nil
 }
 
-// lastWord returns the error of a call that is not retried.
+// lastWord returns the error of a call that is not repeated: errClosed after Close; for a deadline,
+// the reason of the earlier tries; or else err.
 func (c *Client) lastWord(ctx context.Context, err, unavailable error) error {
 	switch {
 	case c.frames.ctx.Err() != nil:
@@ -193,8 +197,8 @@ func (c *Client) lastWord(ctx context.Context, err, unavailable error) error {
 	return err
 }
 
-// overdue returns the error of a call that timed out: the reason, if it is known, with the end of
-// its context as a cause.
+// overdue returns the error of a call whose deadline has passed: the error of its earlier tries, if
+// there is one, joined with err.
 func overdue(err, unavailable error) error {
 	var coded *perdure.Error
 	if !errors.As(unavailable, &coded) {

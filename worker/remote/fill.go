@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// fitter returns a Fitter that uploads large contents as blobs, so that messages fit.
+// fitter returns a Fitter that uploads large contents as blobs, so that a message is not too large.
 func (c *Client) fitter(ctx context.Context) *pbconv.Fitter {
 	return &pbconv.Fitter{Put: func(owner perdure.BlobOwner, content []byte) (perdure.BlobRef, error) {
 		return again(ctx, c, "PutBlob", func(ctx context.Context) (perdure.BlobRef, error) {
@@ -24,8 +24,8 @@ func (c *Client) fitter(ctx context.Context) *pbconv.Fitter {
 	}}
 }
 
-// fill downloads contents that were sent by reference. References to contents that are withheld
-// from the server stay, because the worker has these contents.
+// fill downloads contents that were sent as references. If local is set, it does not download
+// contents that only the worker has.
 func (c *Client) fill(ctx context.Context, execution uuid.UUID, local bool, contents ...*perdurev1.Content) error {
 	for _, m := range contents {
 		if m == nil || m.Inline != nil || m.Blob == nil || local && withheld(execution, m.Blob) {
@@ -42,7 +42,7 @@ func (c *Client) fill(ctx context.Context, execution uuid.UUID, local bool, cont
 	return nil
 }
 
-// withheld reports whether a reference of a LOCAL execution refers to a content that is stored on
+// withheld reports whether a reference of a LOCAL execution names a content that is stored only on
 // its worker.
 func withheld(execution uuid.UUID, m *perdurev1.BlobRef) bool {
 	ref, err := pbconv.BlobFromProto(m)
@@ -54,7 +54,7 @@ func ofLocal(t *perdurev1.Task) bool {
 	return strings.HasPrefix(t.GetQueue(), perdure.LocalQueuePrefix)
 }
 
-// fillTasks downloads inputs and results.
+// fillTasks downloads inputs and results that were sent as references.
 func (c *Client) fillTasks(ctx context.Context, execution uuid.UUID, tasks ...*perdurev1.Task) error {
 	for _, t := range tasks {
 		if err := c.fill(ctx, execution, ofLocal(t), t.GetInput(), t.GetResult()); err != nil {
@@ -64,7 +64,8 @@ func (c *Client) fillTasks(ctx context.Context, execution uuid.UUID, tasks ...*p
 	return nil
 }
 
-// download reads a whole blob, and checks its hash.
+// download returns a complete blob. Errors: internal if its length or hash is not that of the
+// reference, and those of GetBlob.
 func (c *Client) download(ctx context.Context, execution uuid.UUID, m *perdurev1.BlobRef) ([]byte, error) {
 	ref, err := pbconv.BlobFromProto(m)
 	if err != nil {
@@ -85,7 +86,7 @@ func (c *Client) download(ctx context.Context, execution uuid.UUID, m *perdurev1
 	return buf.Bytes(), nil
 }
 
-// agentClaim completes and converts a claim.
+// agentClaim converts a claim, and downloads what the message lacks.
 func (c *Client) agentClaim(ctx context.Context, m *perdurev1.AgentClaim) (*perdure.AgentClaim, error) {
 	execution, err := pbconv.UUIDFromProto("lease.execution_id", m.GetLease().GetExecutionId())
 	if err != nil {
@@ -108,7 +109,7 @@ func (c *Client) agentClaim(ctx context.Context, m *perdurev1.AgentClaim) (*perd
 	return claim, c.fetchDeferred(ctx, execution, m.GetResults(), claim.Results)
 }
 
-// taskClaim completes and converts a claimed attempt.
+// taskClaim converts a claim of a task, and downloads what the message lacks.
 func (c *Client) taskClaim(ctx context.Context, m *perdurev1.TaskClaim) (perdure.TaskClaim, error) {
 	execution, err := pbconv.UUIDFromProto("lease.execution_id", m.GetLease().GetExecutionId())
 	if err != nil {
@@ -120,7 +121,7 @@ func (c *Client) taskClaim(ctx context.Context, m *perdurev1.TaskClaim) (perdure
 	return pbconv.TaskClaimFromProto(m)
 }
 
-// commitReply completes and converts the reply to a commit.
+// commitReply converts the reply to a commit, and downloads what the message lacks.
 func (c *Client) commitReply(ctx context.Context, execution uuid.UUID, m *perdurev1.CommitResponse) (perdure.CommitReply, error) {
 	tasks := slices.Clip(m.GetTasks())
 	for _, claim := range m.GetClaims() {
@@ -140,7 +141,7 @@ func (c *Client) commitReply(ctx context.Context, execution uuid.UUID, m *perdur
 	return reply, c.fetchDeferred(ctx, execution, m.GetTasks(), reply.Tasks)
 }
 
-// fetchDeferred adds the tasks for which the reply had no room.
+// fetchDeferred reads the tasks that did not fit into the message, and adds them to tasks.
 func (c *Client) fetchDeferred(ctx context.Context, execution uuid.UUID, list []*perdurev1.Task, tasks []*perdure.Task) error {
 	var places []int
 	var ids []uuid.UUID
@@ -173,8 +174,8 @@ func valuesOf(signals []*perdurev1.Signal) []*perdurev1.Content {
 	return contents
 }
 
-// giveBack releases an unusable claim. If the release fails, the claim returns when its lease
-// expires.
+// giveBack logs and releases a claim that the client cannot use. If the release fails, the claim's
+// lease expires.
 func (c *Client) giveBack(ctx context.Context, why error, r perdure.Release) {
 	log := c.o.Logger.With("worker", r.WorkerID)
 	for _, a := range r.Agents {

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// pieceLimit is the maximum number of bytes of text in a frame sent to the server.
+	// pieceLimit is the maximum number of bytes of text in one frame that is sent.
 	pieceLimit = 64 << 10
-	// batchLimit is the approximate maximum size in bytes of a message of frames.
+	// batchLimit is the approximate maximum size in bytes of one message of frames.
 	batchLimit = 1 << 20
 )
 
-// Append implements perdure.Dispatch. All calls share one stream. A broken stream is opened again,
-// and unacknowledged frames are sent again; the server skips the bytes that it has.
+// Append implements perdure.Dispatch. All calls share one stream. If the stream breaks, Append
+// opens it once more and repeats frames without a reply. The server skips bytes that it has.
 func (c *Client) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 	replies := make([]perdure.FrameReply, 0, len(frames))
 	for batch := range batches(frames) {
@@ -41,7 +41,7 @@ type batch struct {
 	of     []int
 }
 
-// batches splits frames into messages, in order.
+// batches splits frames into the contents of messages, in order.
 func batches(frames []perdure.Frame) func(yield func(batch) bool) {
 	return func(yield func(batch) bool) {
 		var b batch
@@ -64,8 +64,8 @@ func batches(frames []perdure.Frame) func(yield func(batch) bool) {
 	}
 }
 
-// join appends the replies of the batch to those of earlier frames. For a frame in several pieces,
-// the last reply counts, or the first refusal.
+// join appends the replies to the batch to replies, which has one reply per frame. For a frame in
+// several pieces, it returns the first error or, without an error, the last reply.
 func (b batch) join(replies, answered []perdure.FrameReply) []perdure.FrameReply {
 	for i, r := range answered {
 		if at := b.of[i]; at == len(replies) {
@@ -77,8 +77,8 @@ func (b batch) join(replies, answered []perdure.FrameReply) []perdure.FrameReply
 	return replies
 }
 
-// cut splits a frame into pieces at character boundaries. The end of the block is on the last
-// piece.
+// cut splits a frame into pieces of at most pieceLimit bytes, between characters. Only the last
+// piece closes the block.
 func cut(frame perdure.Frame) []perdure.Frame {
 	var pieces []perdure.Frame
 	for len(frame.Text) > pieceLimit {
@@ -95,11 +95,12 @@ func cut(frame perdure.Frame) []perdure.Frame {
 	return append(pieces, frame)
 }
 
-// frameStream is the single stream of a worker. It is opened on demand, and dropped when it breaks.
+// frameStream is the client's only stream of frames. It is opened when it is needed, and replaced
+// when it breaks.
 type frameStream struct {
 	open func(context.Context, ...grpc.CallOption) (perdurev1.WorkerDispatch_StreamDataClient, error)
 
-	ctx    context.Context // ends with errClosed
+	ctx    context.Context // ends at close, with the cause errClosed
 	cancel context.CancelCauseFunc
 
 	mu      sync.Mutex // guards current
@@ -109,7 +110,7 @@ type frameStream struct {
 
 func (s *frameStream) init() { s.ctx, s.cancel = context.WithCancelCause(context.Background()) }
 
-// close closes the stream and waits for its goroutines.
+// close closes the stream and waits until its goroutines have ended.
 func (s *frameStream) close() {
 	s.mu.Lock()
 	s.cancel(errClosed)
@@ -117,7 +118,8 @@ func (s *frameStream) close() {
 	s.running.Wait()
 }
 
-// send sends one batch and waits for its reply. Errors: those of the batch, the stream and ctx.
+// send sends one batch and waits for the reply. Errors: those of the batch, of the stream and of
+// ctx.
 func (s *frameStream) send(ctx context.Context, frames []*perdurev1.Frame) ([]perdure.FrameReply, error) {
 	stream, err := s.stream()
 	if err != nil {
@@ -136,7 +138,7 @@ func (s *frameStream) send(ctx context.Context, frames []*perdurev1.Frame) ([]pe
 	return pbconv.FrameRepliesFromProto(reply.GetReplies()), nil
 }
 
-// stream returns the stream, a new one if the last has ended.
+// stream returns the open stream, and opens one if necessary. Error: errClosed after close.
 func (s *frameStream) stream() (*openStream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,7 +2,7 @@ package remote
 
 import "sync"
 
-// line notifies all waiters when a lost connection is restored. The zero value is ready to use.
+// line tells waiters when a lost connection is restored. The zero value is ready to use.
 type line struct {
 	mu       sync.Mutex // guards returned
 	returned chan struct{}
@@ -18,7 +18,7 @@ func (l *line) back() <-chan struct{} {
 	return l.returned
 }
 
-// cameBack wakes all waiters.
+// cameBack closes the channel of all callers of back.
 func (l *line) cameBack() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

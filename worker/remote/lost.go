@@ -10,17 +10,20 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// unreplayed prevents gRPC from restarting a call by itself after a message was sent. gRPC buffers
-// sent messages to replay them on a new connection if the old one broke before the call went out.
-// If the connection breaks just then, Send returns io.EOF for a message that is buffered
-// nevertheless, and the stream continues. If the caller then ends the stream, gRPC replays it up to
-// that message with a regular end. The server cannot detect that the rest of an upload is missing.
-// In the same way, a stream whose second connection breaks, too, ends with io.EOF as if it had been
-// answered. [again] retries calls instead, because it knows which of them may be repeated.
+// unreplayed prevents gRPC from repeating a call by itself. gRPC buffers sent messages, to replay
+// them on a new connection if the old one breaks before the call is sent.
+//
+// If the connection breaks at that time, Send returns io.EOF for a message that is nevertheless in
+// the buffer, and the stream continues. If the caller then closes the stream, gRPC replays it up to
+// that message with a regular end, and the server cannot detect that the rest of an upload is
+// missing. In the same way, a stream ends with io.EOF, as if it had a reply, if its second
+// connection breaks, too.
+//
+// The client repeats calls with [again] instead, which is used only for calls that may be repeated.
 var unreplayed = grpc.MaxRetryRPCBufferSize(0)
 
-// lostUnary returns unavailable for a call whose message could not be sent. gRPC returns io.EOF,
-// which means that the status should be read, but nothing reads the status of a unary call.
+// lostUnary returns unavailable for a call whose message could not be sent. gRPC returns io.EOF in
+// that case: the status contains the error, but nothing reads the status of a unary call.
 func lostUnary(ctx context.Context, method string, m, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	err := invoke(ctx, method, m, reply, conn, options...)
 	if errors.Is(err, io.EOF) {
@@ -29,8 +32,9 @@ func lostUnary(ctx context.Context, method string, m, reply any, conn *grpc.Clie
 	return err
 }
 
-// lostStream lets a stream that is only read fail with its status if its single message could not
-// be sent. Otherwise the io.EOF of the send would look like the end of the stream.
+// lostStream returns a stream whose reads return its status if its only request could not be sent.
+// Without it, the io.EOF of sending would look like the end of the stream. It does not change
+// streams with several requests.
 func lostStream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
 	stream, err := open(ctx, desc, conn, method, options...)
 	if err != nil || desc.ClientStreams {
@@ -41,7 +45,7 @@ func lostStream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientCon
 
 type readStream struct{ grpc.ClientStream }
 
-// SendMsg drops io.EOF, so that RecvMsg returns the reason.
+// SendMsg sends m. It does not return io.EOF, because RecvMsg then returns the reason.
 func (s readStream) SendMsg(m any) error {
 	if err := s.ClientStream.SendMsg(m); !errors.Is(err, io.EOF) {
 		return err

@@ -17,12 +17,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// stuckWire is a connection whose writes can be made to block until it is closed.
+// stuckWire is a connection whose writes block until it is closed, if stop is set.
 type stuckWire struct {
 	net.Conn
 	mu     sync.Mutex // guards stop
 	stop   bool
-	held   chan struct{} // receives a value for each blocked write
+	held   chan struct{} // receives a value when a write blocks
 	closed chan struct{}
 	once   sync.Once
 }
@@ -50,7 +50,7 @@ func (w *stuckWire) Close() error {
 // uploads is a server that accepts uploads.
 type uploads struct {
 	perdurev1.UnimplementedWorkerDispatchServer
-	ended chan int // bytes of each upload that its sender has ended
+	ended chan int // receives the number of bytes of each upload that its client has ended
 }
 
 func (u *uploads) PutBlob(in perdurev1.WorkerDispatch_PutBlobServer) error {
@@ -68,8 +68,9 @@ func (u *uploads) PutBlob(in perdurev1.WorkerDispatch_PutBlobServer) error {
 	}
 }
 
-// If a connection breaks before an upload has been sent, the upload is lost. No part of it is sent
-// over another connection as if it were the whole.
+// TestALostConnectionCutsNoUploadShort checks an upload whose connection breaks before all of it is
+// sent. The upload fails with unavailable, and the server does not receive a part of it as if it
+// were complete. A second upload succeeds.
 func TestALostConnectionCutsNoUploadShort(t *testing.T) {
 	listener := listen(t, "tcp", "127.0.0.1:0")
 	u := &uploads{ended: make(chan int, 8)}
@@ -113,13 +114,13 @@ func TestALostConnectionCutsNoUploadShort(t *testing.T) {
 	first.mu.Unlock()
 	var before sync.WaitGroup
 	defer before.Wait()
-	before.Go(func() { // blocks the connection's writer when the upload begins
+	before.Go(func() { // its write blocks, so the upload is not sent
 		_, _ = c.worker.Register(t.Context(), &perdurev1.RegisterRequest{})
 	})
 	<-first.held
 	content := make([]byte, 3*perdure.BlobChunk)
-	// The second chunk exceeds the stream's quota. It is being sent, or waits to be sent, when the
-	// connection breaks.
+	// The second chunk exceeds the quota of the stream. It is being sent, or waits to be sent, when
+	// the connection breaks.
 	cutting := io.MultiReader(
 		bytes.NewReader(content[:2*perdure.BlobChunk-1]), &onRead{do: func() { _ = first.Close() }}, bytes.NewReader(content[2*perdure.BlobChunk-1:]),
 	)
@@ -140,7 +141,7 @@ func TestALostConnectionCutsNoUploadShort(t *testing.T) {
 	}
 }
 
-// onRead is an empty content that calls a function when it is read.
+// onRead is an empty content that calls do when it is read.
 type onRead struct{ do func() }
 
 func (r *onRead) Read([]byte) (int, error) {
@@ -148,7 +149,7 @@ func (r *onRead) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// unsent is a stream on which messages cannot be sent.
+// unsent is a connection and a stream on which no message can be sent.
 type unsent struct{ grpc.ClientStream }
 
 func (unsent) SendMsg(any) error { return io.EOF }
@@ -165,7 +166,8 @@ func (s unsent) NewStream(ctx context.Context, desc *grpc.StreamDesc, method str
 	}, options...)
 }
 
-// A call that could not be sent does not look like a call with an empty reply.
+// TestACallThatWasNotSentIsUnavailable checks that a call whose message could not be sent fails
+// with unavailable, and does not look like an empty reply.
 func TestACallThatWasNotSentIsUnavailable(t *testing.T) {
 	c := &Client{o: options("nowhere:1"), agents: perdurev1.NewAgentDispatchClient(unsent{}), worker: perdurev1.NewWorkerDispatchClient(unsent{})}
 	c.frames.init()

@@ -10,7 +10,7 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// openStream is a stream of frames until it breaks. Its context then ends with the reason.
+// openStream is a stream of frames. When it breaks, its context ends with the reason as the cause.
 type openStream struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -22,7 +22,7 @@ type openStream struct {
 	waiting map[int64]chan *perdurev1.StreamDataResponse
 }
 
-// roundTrip sends a batch under its own number and waits for the reply.
+// roundTrip sends a batch with a new number and waits for the reply with that number.
 func (s *openStream) roundTrip(ctx context.Context, frames []*perdurev1.Frame) (*perdurev1.StreamDataResponse, error) {
 	id, answer := s.expect()
 	defer s.forget(id)
@@ -58,13 +58,13 @@ func (s *openStream) forget(id int64) {
 	delete(s.waiting, id)
 }
 
-// write is the only writer of the stream.
+// write sends the messages from out. It is the only sender of the stream.
 func (s *openStream) write() {
 	for {
 		select {
 		case m := <-s.out:
 			if s.stream.Send(m) != nil {
-				return // read receives the reason
+				return // read returns the reason
 			}
 		case <-s.ctx.Done():
 			return
@@ -72,7 +72,7 @@ func (s *openStream) write() {
 	}
 }
 
-// read passes replies to their waiters until the stream breaks.
+// read sends each reply to the call that waits for it, until the stream breaks.
 func (s *openStream) read() {
 	for {
 		m, err := s.stream.Recv()
@@ -90,7 +90,8 @@ func (s *openStream) read() {
 	}
 }
 
-// broken returns the reason of a broken stream. An end without a reason counts as unavailable.
+// broken returns the reason for which a stream has ended. It is unavailable if the server ended the
+// stream without an error.
 func broken(err error) error {
 	if errors.Is(err, io.EOF) {
 		return perdure.Errorf(perdure.Unavailable, "the server ended the stream")

@@ -9,7 +9,8 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// withTraceparent sends the caller's span to the server, if there is one.
+// withTraceparent adds the traceparent of the caller's span to the metadata of the call, if there
+// is a span.
 func withTraceparent(ctx context.Context, method string, m, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		carrier := propagation.MapCarrier{}

@@ -1,6 +1,6 @@
 // Package results stores the results of expensive task attempts, such as answers of models, on a
-// worker's disk until a server has stored them. If a worker is killed between the last byte of an
-// answer and the server's acknowledgement, it finds the answer here when it claims the task again.
+// worker's disk until a server has stored them. A worker that is killed before the server's
+// acknowledgement finds the result when it claims the task once more.
 package results
 
 import (
@@ -8,19 +8,22 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/lru"
 )
 
 const (
-	// DefaultBytes is the default limit of a Store's disk space.
+	// DefaultBytes is the default limit of a Store's disk space in bytes.
 	DefaultBytes = 256 << 20
-	// DefaultAge is the default time for which a result is kept.
+	// DefaultAge is the default time for which a Store has a result.
 	DefaultAge = 24 * time.Hour
-	// block is the minimum size that a file counts, because a file system allocates whole blocks.
+	// block is the unit in bytes in which file sizes are counted, because a file system allocates
+	// whole blocks.
 	block = 4096
 )
 
@@ -30,36 +33,40 @@ type Key struct {
 	Input               perdure.Hash
 }
 
-// Options are the limits of a Store. A zero value means the default.
+// Options are the limits of a Store. The zero value of a field means its default.
 type Options struct {
-	Bytes int64         // default DefaultBytes
-	Age   time.Duration // default DefaultAge
+	Bytes int64         // maximum bytes on disk; default DefaultBytes
+	Age   time.Duration // maximum age of a result; default DefaultAge
 	Now   func() time.Time
 }
 
-// Store is a directory of results, one file each, with mode 0600. It is safe for concurrent use by
-// one process. The caller must hold a lock on the parent directory.
+// Store is a directory of results, with one file for each result, which only the owner can read. It
+// is safe for concurrent use by one process. The caller must hold a lock on the parent directory.
 type Store struct {
 	dir string
 	o   Options
 
-	mu    sync.Mutex // guards the fields below
-	files map[name]file
-	bytes int64 // size of all files
+	mu    sync.Mutex           // guards the fields below
+	files lru.Map[name, *file] // oldest first
+	bytes int64                // counted size of all files
 }
 
-// name is the part of a Key that determines the file name. A task has one result at a time.
+// name is the part of a Key that determines the file name. It does not contain the input, so a task
+// has one result at a time.
 type name struct{ execution, task uuid.UUID }
 
 func (k Key) name() name { return name{k.ExecutionID, k.TaskID} }
 
-// file is what the Store knows of a file without reading it.
+// file is what the Store knows of a file without reading it: its name, counted size and time of
+// writing.
 type file struct {
+	name name
 	size int64
 	at   time.Time
 }
 
-// Open opens the directory, creates it if necessary, and removes expired results.
+// Open opens the directory, and creates it if necessary. It removes results that are too old or
+// exceed the limit.
 func Open(dir string, o Options) (*Store, error) {
 	if o.Bytes <= 0 {
 		o.Bytes = DefaultBytes
@@ -73,7 +80,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the folder of results: %w", err)
 	}
-	s := &Store{dir: dir, o: o, files: map[name]file{}}
+	s := &Store{dir: dir, o: o}
 	if err := s.list(); err != nil {
 		return nil, err
 	}
@@ -83,25 +90,31 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// list reads the directory. It ignores files whose names are not those of results.
+// list reads the names in the directory. It ignores files whose names are not those of results.
 func (s *Store) list() error {
 	found, err := os.ReadDir(s.dir)
 	if err != nil {
 		return err
 	}
+	var files []*file
 	for _, entry := range found {
 		n, ok := parseName(entry.Name())
 		info, err := entry.Info()
 		if !ok || err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		s.add(n, file{size: counted(info.Size()), at: info.ModTime()})
+		files = append(files, &file{name: n, size: counted(info.Size()), at: info.ModTime()})
+	}
+	slices.SortFunc(files, func(a, b *file) int { return a.at.Compare(b.at) })
+	for _, f := range files {
+		s.add(f)
 	}
 	return nil
 }
 
-// Put stores a result durably. It removes the oldest results if it needs room. Errors:
-// payload_too_large for a result larger than the Store's limit.
+// Put stores a result durably, and replaces an earlier one of the task. It removes the oldest
+// results if it needs space. Errors: payload_too_large for a result that is larger than the Store's
+// limit, and errors of the disk.
 func (s *Store) Put(k Key, result []byte) error {
 	raw := encode(k.Input, result)
 	size := counted(int64(len(raw)))
@@ -117,12 +130,12 @@ func (s *Store) Put(k Key, result []byte) error {
 		err = errors.Join(err, os.Remove(s.path(k.name())))
 		return fmt.Errorf("keep a result: %w", err)
 	}
-	s.add(k.name(), file{size: size, at: s.o.Now()})
+	s.add(&file{name: k.name(), size: size, at: s.o.Now()})
 	return nil
 }
 
-// write creates the file under its final name. A killed process finds the file as soon as the bytes
-// are in the page cache. A file that a power failure has torn fails its checksum.
+// write creates the file under its final name. If the process is killed afterwards, the file
+// exists. A file that a power failure has left incomplete does not match its checksum.
 func (s *Store) write(n name, raw []byte) error {
 	f, err := os.OpenFile(s.path(n), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -143,13 +156,13 @@ func syncFolder(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Get returns the result with the key. It removes a file that is expired, damaged, or belongs to
-// another input.
+// Get returns the result with the key, and reports whether there is one. It removes a result that
+// is too old, is damaged, or belongs to another input.
 func (s *Store) Get(k Key) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f, ok := s.files[k.name()]
-	if !ok {
+	f := s.files.Peek(k.name())
+	if f == nil {
 		return nil, false
 	}
 	if s.o.Now().Sub(f.at) < s.o.Age {
@@ -174,7 +187,7 @@ func (s *Store) Remove(k Key) {
 func (s *Store) RemoveExecution(execution uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for n := range s.files {
+	for n := range s.files.Keys() {
 		if n.execution == execution {
 			s.remove(n)
 		}
@@ -185,45 +198,30 @@ func (s *Store) RemoveExecution(execution uuid.UUID) {
 func (s *Store) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.files)
+	return s.files.Len()
 }
 
-// evict removes expired results, and then the oldest until room bytes are free. mu is held.
+// evict removes results that are too old, and then the oldest ones until room bytes are free. The
+// caller has locked s.mu.
 func (s *Store) evict(room int64) {
 	now := s.o.Now()
-	for n, f := range s.files {
-		if now.Sub(f.at) >= s.o.Age {
-			s.remove(n)
-		}
-	}
-	for s.bytes+room > s.o.Bytes && len(s.files) > 0 {
-		s.remove(s.oldest())
+	for f := s.files.Oldest(); f != nil && (now.Sub(f.at) >= s.o.Age || s.bytes+room > s.o.Bytes); f = s.files.Oldest() {
+		s.remove(f.name)
 	}
 }
 
-func (s *Store) oldest() (n name) {
-	var at time.Time
-	for candidate, f := range s.files {
-		if at.IsZero() || f.at.Before(at) {
-			n, at = candidate, f.at
-		}
-	}
-	return n
-}
-
-func (s *Store) add(n name, f file) {
-	s.files[n] = f
+func (s *Store) add(f *file) {
+	s.files.Put(f.name, f)
 	s.bytes += f.size
 }
 
-// remove removes a result. If the file cannot be removed now, the next start finds it and removes
-// it by age.
+// remove removes a result. If the file cannot be removed, a later Open finds it, and removes it
+// when it is too old. The caller has locked s.mu.
 func (s *Store) remove(n name) {
-	f, ok := s.files[n]
-	if !ok {
+	f := s.files.Remove(n)
+	if f == nil {
 		return
 	}
-	delete(s.files, n)
 	s.bytes -= f.size
 	_ = os.Remove(s.path(n))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// clock is a clock that the test sets.
+// clock is a clock whose time the test sets.
 type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
@@ -69,7 +69,8 @@ func TestAnotherInputIsNotAnswered(t *testing.T) {
 	wantNone(t, s, k)
 }
 
-// A file that a power failure has torn at any length, or with a changed bit, is not a result.
+// TestDamagedFilesAreNoResults checks that Get returns no result, and removes the file, if the file
+// is shorter or has a changed bit at any position.
 func TestDamagedFilesAreNoResults(t *testing.T) {
 	k := newKey()
 	whole := encode(k.Input, []byte("paid for"))

@@ -23,11 +23,11 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// OutcomeKind tells how a commit leaves the execution.
+// OutcomeKind is the way in which a commit leaves the execution.
 type OutcomeKind int32
 
 const (
-	// Stands for continue: the worker goes on with it.
+	// Means continue: the worker continues with the execution.
 	OutcomeKind_OUTCOME_KIND_UNSPECIFIED OutcomeKind = 0
 	OutcomeKind_OUTCOME_KIND_SUSPEND     OutcomeKind = 1
 	OutcomeKind_OUTCOME_KIND_COMPLETE    OutcomeKind = 2
@@ -85,14 +85,14 @@ type PollAgentRequest struct {
 	WorkerId []byte                 `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	Queues   []string               `protobuf:"bytes,2,rep,name=queues,proto3" json:"queues,omitempty"`
 	Kinds    []string               `protobuf:"bytes,3,rep,name=kinds,proto3" json:"kinds,omitempty"`
-	// How many to claim at most.
+	// The maximum number of claims.
 	Slots int64 `protobuf:"varint,4,opt,name=slots,proto3" json:"slots,omitempty"`
-	// How long to wait for work; without it the answer comes at once.
+	// How long to wait for work. If it is not set, the call returns at once.
 	Wait *durationpb.Duration `protobuf:"bytes,5,opt,name=wait,proto3" json:"wait,omitempty"`
-	// The worker keeps contents of its own under a stable id: it may claim LOCAL
-	// executions, new ones and those whose home it is.
+	// The worker has its own store of contents under a stable id. It may claim new
+	// LOCAL executions, and those whose home it is.
 	Local bool `protobuf:"varint,6,opt,name=local,proto3" json:"local,omitempty"`
-	// Asks for AgentClaim.ended.
+	// Requests AgentClaim.ended.
 	Ended         bool `protobuf:"varint,7,opt,name=ended,proto3" json:"ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -234,14 +234,15 @@ type CommitRequest struct {
 	Checkpoint  *NewCheckpoint `protobuf:"bytes,7,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	Events      []*NewEvent    `protobuf:"bytes,8,rep,name=events,proto3" json:"events,omitempty"`
 	CancelTasks [][]byte       `protobuf:"bytes,9,rep,name=cancel_tasks,json=cancelTasks,proto3" json:"cancel_tasks,omitempty"`
-	// Every block that closes with the commit.
+	// The final lengths of all blocks that close with the commit.
 	Blocks  []*BlockEnd `protobuf:"bytes,10,rep,name=blocks,proto3" json:"blocks,omitempty"`
 	Outcome *Outcome    `protobuf:"bytes,11,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	Eager   *Eager      `protobuf:"bytes,12,opt,name=eager,proto3" json:"eager,omitempty"`
 	Place   *Place      `protobuf:"bytes,13,opt,name=place,proto3" json:"place,omitempty"`
 	Chose   []*Choice   `protobuf:"bytes,14,rep,name=chose,proto3" json:"chose,omitempty"`
-	// Of a commit that suspends: the worker keeps the execution in memory, has
-	// first claim on it, and needs no more than is new.
+	// Set on a commit that suspends if the worker parks the goroutine. The worker
+	// then has the first claim on the execution, and its next claim holds only new
+	// data.
 	Keeps         *Kept `protobuf:"bytes,15,opt,name=keeps,proto3" json:"keeps,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -382,11 +383,12 @@ func (x *CommitRequest) GetKeeps() *Kept {
 	return nil
 }
 
-// Choice records what a wait came to: which of several things, from 0.
+// Choice records the outcome of a wait: the index of the chosen alternative, from
+// 0.
 type Choice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// How often the name was asked for since the newest checkpoint, from 1.
+	// Counts the waits of this name since the newest checkpoint, from 1.
 	Number        int64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
 	Index         int64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -447,7 +449,7 @@ func (x *Choice) GetIndex() int64 {
 // NewEntry is an entry to append.
 type NewEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its content is not set here.
+	// The content field of this entry is not set.
 	Entry         *Entry   `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
 	Content       *Content `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -504,7 +506,7 @@ type NewTask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Kind  string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	Input *Content               `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
-	// SHA-256 of the raw input.
+	// SHA-256 of the input's bytes.
 	InputHash     []byte       `protobuf:"bytes,3,opt,name=input_hash,json=inputHash,proto3" json:"input_hash,omitempty"`
 	Key           string       `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
 	Options       *TaskOptions `protobuf:"bytes,5,opt,name=options,proto3" json:"options,omitempty"`
@@ -654,15 +656,15 @@ func (x *StepRecord) GetError() *TaskError {
 	return nil
 }
 
-// NewCheckpoint asks for a checkpoint at the leaf that the commit leads to.
+// NewCheckpoint requests a checkpoint at the leaf after the commit.
 type NewCheckpoint struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	State  *Content               `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
 	Reason string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// In the checkpoint's metadata as state_version, unless it is 0.
+	// Stored in the checkpoint's metadata as state_version, unless it is 0.
 	StateVersion int64 `protobuf:"varint,3,opt,name=state_version,json=stateVersion,proto3" json:"state_version,omitempty"`
-	// W3C Trace Context of the span that it was made under; in the metadata as
-	// traceparent, unless it is empty.
+	// W3C Trace Context of the span that makes the checkpoint. Stored in the metadata
+	// as traceparent, unless it is empty.
 	Traceparent   string `protobuf:"bytes,4,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -726,7 +728,7 @@ func (x *NewCheckpoint) GetTraceparent() string {
 	return ""
 }
 
-// Outcome is how a commit leaves the execution.
+// Outcome is the state in which a commit leaves the execution.
 type Outcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Kind  OutcomeKind            `protobuf:"varint,1,opt,name=kind,proto3,enum=perdure.v1.OutcomeKind" json:"kind,omitempty"`
@@ -734,7 +736,7 @@ type Outcome struct {
 	Wait *Wait `protobuf:"bytes,2,opt,name=wait,proto3" json:"wait,omitempty"`
 	// For complete.
 	Output *Content `protobuf:"bytes,3,opt,name=output,proto3" json:"output,omitempty"`
-	// For complete: names of signals that, while pending, keep it from ending.
+	// For complete: names of signals that prevent the end while they are pending.
 	Unless        []string   `protobuf:"bytes,4,rep,name=unless,proto3" json:"unless,omitempty"`
 	Error         *TaskError `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -879,25 +881,28 @@ type CommitResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The terminal status that the execution has reached, if any.
 	Ended ExecutionStatus `protobuf:"varint,1,opt,name=ended,proto3,enum=perdure.v1.ExecutionStatus" json:"ended,omitempty"`
-	// The lease is over. Where it is false after a suspend, the wait was met
-	// already; after a complete, signals keep it from ending.
+	// The lease is over. If it is false after a suspend, the wait was already met. If
+	// it is false after a complete, pending signals prevent the end.
 	Suspended bool `protobuf:"varint,2,opt,name=suspended,proto3" json:"suspended,omitempty"`
-	// The pending signals that the wait, or unless, asked for.
+	// The pending signals that match the wait, or the names in unless.
 	Signals []*Signal `protobuf:"bytes,3,rep,name=signals,proto3" json:"signals,omitempty"`
-	// The tasks named by the commit or its wait that had ended already.
+	// The tasks named by the commit or its wait that had already ended.
 	Tasks []*Task `protobuf:"bytes,4,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// The new tasks that the worker has now claimed.
+	// The new tasks that the worker has claimed with this commit.
 	Claims []*TaskClaim `protobuf:"bytes,5,rep,name=claims,proto3" json:"claims,omitempty"`
 	// The number of the newest checkpoint.
 	CheckpointSeq int64 `protobuf:"varint,6,opt,name=checkpoint_seq,json=checkpointSeq,proto3" json:"checkpoint_seq,omitempty"`
-	// The appended entries whose key was known already.
+	// The appended entries whose key already existed.
 	Adopted []*AdoptedEntry `protobuf:"bytes,7,rep,name=adopted,proto3" json:"adopted,omitempty"`
-	// The server's time of the commit, which its entries were created at.
+	// The server's time of the commit. It is the creation time of the commit's
+	// entries.
 	At *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=at,proto3" json:"at,omitempty"`
-	// The wait of a suspend that was met already, its met leaves marked.
-	Wait          *Wait `protobuf:"bytes,9,opt,name=wait,proto3" json:"wait,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// The wait of a suspend that was already met, with its met leaves marked.
+	Wait *Wait `protobuf:"bytes,9,opt,name=wait,proto3" json:"wait,omitempty"`
+	// The number of steps and tasks stored since the newest checkpoint.
+	RecordsSinceCheckpoint int64 `protobuf:"varint,10,opt,name=records_since_checkpoint,json=recordsSinceCheckpoint,proto3" json:"records_since_checkpoint,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *CommitResponse) Reset() {
@@ -993,7 +998,14 @@ func (x *CommitResponse) GetWait() *Wait {
 	return nil
 }
 
-// AdoptedEntry says which stored entry stands for an appended one.
+func (x *CommitResponse) GetRecordsSinceCheckpoint() int64 {
+	if x != nil {
+		return x.RecordsSinceCheckpoint
+	}
+	return 0
+}
+
+// AdoptedEntry names the stored entry that is used in place of an appended one.
 type AdoptedEntry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	AppendedId    []byte                 `protobuf:"bytes,1,opt,name=appended_id,json=appendedId,proto3" json:"appended_id,omitempty"`
@@ -1175,13 +1187,13 @@ func (*GetExecutionResponse_Chunk) isGetExecutionResponse_Part() {}
 type GetEntriesRequest struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	ExecutionId []byte                 `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
-	// Where the path ends.
+	// The last entry of the path.
 	LeafEntryId []byte `protobuf:"bytes,2,opt,name=leaf_entry_id,json=leafEntryId,proto3" json:"leaf_entry_id,omitempty"`
-	// Where it begins (exclusive); the root if not set.
+	// The entry before the first one to send; the root if not set.
 	AfterEntryId []byte `protobuf:"bytes,3,opt,name=after_entry_id,json=afterEntryId,proto3,oneof" json:"after_entry_id,omitempty"`
-	// Only so many entries before the leaf; 0 is all.
+	// The maximum number of entries, counted back from the leaf. 0 means all.
 	Newest int64 `protobuf:"varint,4,opt,name=newest,proto3" json:"newest,omitempty"`
-	// Whether the caller understands batches. A server of a version before sends none.
+	// The caller understands batches. Servers of earlier versions send none.
 	Batches       bool `protobuf:"varint,5,opt,name=batches,proto3" json:"batches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1350,8 +1362,8 @@ func (*GetEntriesResponse_Chunk) isGetEntriesResponse_Part() {}
 
 func (*GetEntriesResponse_Batch) isGetEntriesResponse_Part() {}
 
-// EntryBatch is up to 256 entries, of about 128 KiB at most. One whose content follows
-// in chunks is the last of its batch.
+// EntryBatch holds up to 256 entries, about 128 KiB in total. An entry whose
+// content follows in chunks is the last of its batch.
 type EntryBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Entries       []*Entry               `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
@@ -1533,7 +1545,7 @@ func (*GetTasksResponse_Chunk) isGetTasksResponse_Part() {}
 type GetEndedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lease *Lease                 `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
-	// EndedPage.next of the page before.
+	// EndedPage.next of the previous page.
 	After         int64 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1633,7 +1645,7 @@ type GetSignalsRequest struct {
 	// Names or patterns.
 	Patterns []string `protobuf:"bytes,2,rep,name=patterns,proto3" json:"patterns,omitempty"`
 	Limit    int64    `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Only signals whose order is over this.
+	// Only signals whose order is greater than this.
 	After         int64 `protobuf:"varint,4,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1825,7 +1837,7 @@ func (x *GetLatestCheckpointRequest) GetExecutionId() []byte {
 
 type GetLatestCheckpointResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Not set before the first.
+	// Not set before the first checkpoint.
 	Checkpoint    *Checkpoint `protobuf:"bytes,1,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1873,7 +1885,7 @@ type AppendEntryRequest struct {
 	Lease  *Lease                 `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
 	Number int64                  `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
 	Entry  *NewEntry              `protobuf:"bytes,3,opt,name=entry,proto3" json:"entry,omitempty"`
-	// Ids of the signals that the entry was made from.
+	// Ids of the signals from which the entry was created.
 	SignalIds     []string `protobuf:"bytes,4,rep,name=signal_ids,json=signalIds,proto3" json:"signal_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1939,7 +1951,8 @@ func (x *AppendEntryRequest) GetSignalIds() []string {
 
 type AppendEntryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The stored entry's: another than the request's if its key was known.
+	// The id of the stored entry. It differs from the request's id if the entry's key
+	// already existed.
 	EntryId       []byte          `protobuf:"bytes,1,opt,name=entry_id,json=entryId,proto3" json:"entry_id,omitempty"`
 	Commit        *CommitResponse `protobuf:"bytes,2,opt,name=commit,proto3" json:"commit,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2178,7 +2191,7 @@ type ScheduleAgentTaskRequest_Header struct {
 }
 
 type ScheduleAgentTaskRequest_Chunk struct {
-	// The others: 64 KiB of the input each.
+	// Each further message: at most 64 KiB of the input.
 	Chunk []byte `protobuf:"bytes,2,opt,name=chunk,proto3,oneof"`
 }
 
@@ -2432,7 +2445,7 @@ type CompleteAgentRequest struct {
 	Lease  *Lease                 `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
 	Number int64                  `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
 	Output *Content               `protobuf:"bytes,3,opt,name=output,proto3" json:"output,omitempty"`
-	// Names of signals that, while pending, keep it from ending.
+	// Names of signals that prevent the end while they are pending.
 	Unless        []string `protobuf:"bytes,4,rep,name=unless,proto3" json:"unless,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2849,12 +2862,13 @@ type SignalAgentRequest struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	ExecutionId []byte                 `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
 	SignalName  string                 `protobuf:"bytes,2,opt,name=signal_name,json=signalName,proto3" json:"signal_name,omitempty"`
-	// JSON, at most 1 MiB; larger ones go ahead with PutBlob.
+	// JSON of at most 1 MiB. A larger value is uploaded first with PutBlob.
 	SignalValue []byte `protobuf:"bytes,3,opt,name=signal_value,json=signalValue,proto3" json:"signal_value,omitempty"`
-	// Made by the server if not given.
+	// If it is not set, the server generates an id.
 	SignalId string `protobuf:"bytes,4,opt,name=signal_id,json=signalId,proto3" json:"signal_id,omitempty"`
-	// In place of signal_value: the id of a blob that PutBlob stored for this
-	// execution, without a lease. The server checks it as a value in its place.
+	// The id of a blob, in place of signal_value. PutBlob stored the blob for this
+	// execution without a lease. The server checks its content in the same way as
+	// signal_value.
 	SignalValueBlob []byte `protobuf:"bytes,5,opt,name=signal_value_blob,json=signalValueBlob,proto3" json:"signal_value_blob,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -2928,7 +2942,7 @@ func (x *SignalAgentRequest) GetSignalValueBlob() []byte {
 type SignalAgentResponse struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	SignalId string                 `protobuf:"bytes,1,opt,name=signal_id,json=signalId,proto3" json:"signal_id,omitempty"`
-	// Where the execution stands.
+	// The status of the execution after the call.
 	Status        ExecutionStatus `protobuf:"varint,2,opt,name=status,proto3,enum=perdure.v1.ExecutionStatus" json:"status,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3024,7 +3038,7 @@ func (x *StreamAgentDataRequest) GetFrames() []*Frame {
 
 type StreamAgentDataResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the server holds of the blocks that the frames were of.
+	// The number of bytes that the server has of each block in the frames.
 	Held          []*BlockEnd `protobuf:"bytes,1,rep,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3138,7 +3152,7 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x12\x14\n" +
 	"\x05kinds\x18\x02 \x03(\tR\x05kinds\x12\x16\n" +
 	"\x06queues\x18\x03 \x03(\tR\x06queues\x12\x14\n" +
-	"\x05slots\x18\x04 \x01(\x03R\x05slots\"\x93\x03\n" +
+	"\x05slots\x18\x04 \x01(\x03R\x05slots\"\xcd\x03\n" +
 	"\x0eCommitResponse\x121\n" +
 	"\x05ended\x18\x01 \x01(\x0e2\x1b.perdure.v1.ExecutionStatusR\x05ended\x12\x1c\n" +
 	"\tsuspended\x18\x02 \x01(\bR\tsuspended\x12,\n" +
@@ -3148,7 +3162,9 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x0echeckpoint_seq\x18\x06 \x01(\x03R\rcheckpointSeq\x122\n" +
 	"\aadopted\x18\a \x03(\v2\x18.perdure.v1.AdoptedEntryR\aadopted\x12*\n" +
 	"\x02at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12$\n" +
-	"\x04wait\x18\t \x01(\v2\x10.perdure.v1.WaitR\x04wait\"L\n" +
+	"\x04wait\x18\t \x01(\v2\x10.perdure.v1.WaitR\x04wait\x128\n" +
+	"\x18records_since_checkpoint\x18\n" +
+	" \x01(\x03R\x16recordsSinceCheckpoint\"L\n" +
 	"\fAdoptedEntry\x12\x1f\n" +
 	"\vappended_id\x18\x01 \x01(\fR\n" +
 	"appendedId\x12\x1b\n" +

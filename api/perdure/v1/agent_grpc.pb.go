@@ -43,65 +43,68 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// AgentDispatch is for those who run agents. Every call wants the metadata
-// "authorization: Bearer KEY" with a key of the role worker or admin.
+// AgentDispatch is the service for workers that run agents. Every call requires the
+// metadata "authorization: Bearer KEY" with a key of the role worker or admin.
 //
-// Commit is the one way to write. The calls that write a single thing are
-// commits of one command, on the same path: they take the number of the commit
-// (from 1 in each claim, one more with each), so that the same call delivered
-// twice is answered the same.
+// Commit is the general write. The calls that write a single thing are commits with
+// one command and follow the same path. They carry the number of the commit (1 in a
+// new claim, then one more each time), so a repeated call with the same number gets
+// the same reply.
 type AgentDispatchClient interface {
 	// PollAgent waits until executions can be claimed, and claims them.
 	PollAgent(ctx context.Context, in *PollAgentRequest, opts ...grpc.CallOption) (*PollAgentResponse, error)
-	// Commit writes all that it carries in one transaction, or nothing. Errors:
-	// lease_lost, invalid_argument, invalid_transcript, conflict (a block is not
-	// all there), idempotency_key_reused, payload_too_large.
+	// Commit writes its whole content in one transaction, or nothing. Errors:
+	// lease_lost, invalid_argument, invalid_transcript, conflict (a block is
+	// incomplete), idempotency_key_reused, payload_too_large.
 	Commit(ctx context.Context, in *CommitRequest, opts ...grpc.CallOption) (*CommitResponse, error)
 	// GetExecution sends the execution, then the chunks of its contents.
 	GetExecution(ctx context.Context, in *GetExecutionRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetExecutionResponse], error)
-	// GetEntries sends the path in order, entry by entry or, where the request asks for
-	// it, in batches; content over 32 KiB follows its entry in chunks of 64 KiB.
+	// GetEntries sends the path in order. It sends single entries, or batches if the
+	// request allows them. Content over 32 KiB follows its entry in chunks of 64 KiB.
 	GetEntries(ctx context.Context, in *GetEntriesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetEntriesResponse], error)
-	// GetTasks sends tasks in the order asked, each followed by the chunks of its
-	// contents. One without an id stands for a task that does not exist.
+	// GetTasks sends tasks in the order of the request. The chunks of a task's
+	// contents follow the task. A task without an id means that the requested task
+	// does not exist.
 	GetTasks(ctx context.Context, in *GetTasksRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetTasksResponse], error)
-	// GetEnded gives the next page of heads of steps and tasks that have ended. It
-	// begins behind AgentClaim.ended, or at the first with after of 0. Errors:
+	// GetEnded returns the next page of heads of ended steps and tasks. The first
+	// page is in AgentClaim.ended; an after of 0 requests it again. Errors:
 	// lease_lost, not_found.
 	GetEnded(ctx context.Context, in *GetEndedRequest, opts ...grpc.CallOption) (*GetEndedResponse, error)
-	// GetSignals sends the pending signals whose names match, oldest first, each
-	// followed by the chunks of its value.
+	// GetSignals sends the pending signals whose names match, oldest first. The
+	// chunks of a signal's value follow the signal.
 	GetSignals(ctx context.Context, in *GetSignalsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetSignalsResponse], error)
-	// GetLatestCheckpoint gives the newest checkpoint, if there is one.
+	// GetLatestCheckpoint returns the newest checkpoint, if there is one.
 	GetLatestCheckpoint(ctx context.Context, in *GetLatestCheckpointRequest, opts ...grpc.CallOption) (*GetLatestCheckpointResponse, error)
-	// AppendEntry appends one entry, and takes the signals that it was made from
-	// in the same transaction.
+	// AppendEntry appends one entry. In the same transaction it takes the signals
+	// from which the entry was created.
 	AppendEntry(ctx context.Context, in *AppendEntryRequest, opts ...grpc.CallOption) (*AppendEntryResponse, error)
-	// SubmitCheckpoint stores a checkpoint at the leaf. It consumes the signals
-	// that were taken before.
+	// SubmitCheckpoint stores a checkpoint at the leaf. It consumes the signals that
+	// were taken before.
 	SubmitCheckpoint(ctx context.Context, in *SubmitCheckpointRequest, opts ...grpc.CallOption) (*SubmitCheckpointResponse, error)
-	// ScheduleAgentTask schedules a task: a header, then the input in chunks. A
-	// task with the same key that exists is answered with its id, and with the
-	// task if it has ended.
+	// ScheduleAgentTask schedules a task. The stream is a header, then the input in
+	// chunks. If a task with the same key exists, the reply has its id, and the task
+	// itself if it has ended.
 	ScheduleAgentTask(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[ScheduleAgentTaskRequest, ScheduleAgentTaskResponse], error)
 	// SuspendAgent gives up the lease until the wait is met.
 	SuspendAgent(ctx context.Context, in *SuspendAgentRequest, opts ...grpc.CallOption) (*SuspendAgentResponse, error)
-	// CompleteAgent ends the execution, unless signals that it must read wait.
+	// CompleteAgent ends the execution, unless signals that it must read first are
+	// pending.
 	CompleteAgent(ctx context.Context, in *CompleteAgentRequest, opts ...grpc.CallOption) (*CompleteAgentResponse, error)
 	// FailAgent ends the execution with an error.
 	FailAgent(ctx context.Context, in *FailAgentRequest, opts ...grpc.CallOption) (*FailAgentResponse, error)
-	// ConsumeSignals takes signals by their ids. Call it after the entry that was
-	// made from them is stored, never before: a crash in between would lose them.
-	// AppendEntry does both at once.
+	// ConsumeSignals takes signals by their ids. Call it only after the entry that
+	// was created from them is stored; in the other order, a crash between the calls
+	// would lose the signals. AppendEntry does both in one transaction.
 	ConsumeSignals(ctx context.Context, in *ConsumeSignalsRequest, opts ...grpc.CallOption) (*ConsumeSignalsResponse, error)
-	// HasSignal tells whether a signal that matches is pending.
+	// HasSignal reports whether a matching signal is pending.
 	HasSignal(ctx context.Context, in *HasSignalRequest, opts ...grpc.CallOption) (*HasSignalResponse, error)
 	// SignalAgent sends a signal. With an id it is idempotent. Errors: not_found,
 	// execution_ended.
 	SignalAgent(ctx context.Context, in *SignalAgentRequest, opts ...grpc.CallOption) (*SignalAgentResponse, error)
-	// StreamAgentData appends pieces of blocks, and events. It is answered when
-	// the caller has sent all. A refused frame ends it with that error; known
-	// bytes are skipped, so all may be sent again.
+	// StreamAgentData appends pieces of blocks, and events. The server replies after
+	// the caller has closed its side of the stream. A refused frame ends the call
+	// with that frame's error. Bytes that the server already has are skipped, so the
+	// caller may send everything again.
 	StreamAgentData(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[StreamAgentDataRequest, StreamAgentDataResponse], error)
 }
 
@@ -339,65 +342,68 @@ type AgentDispatch_StreamAgentDataClient = grpc.ClientStreamingClient[StreamAgen
 // All implementations must embed UnimplementedAgentDispatchServer
 // for forward compatibility.
 //
-// AgentDispatch is for those who run agents. Every call wants the metadata
-// "authorization: Bearer KEY" with a key of the role worker or admin.
+// AgentDispatch is the service for workers that run agents. Every call requires the
+// metadata "authorization: Bearer KEY" with a key of the role worker or admin.
 //
-// Commit is the one way to write. The calls that write a single thing are
-// commits of one command, on the same path: they take the number of the commit
-// (from 1 in each claim, one more with each), so that the same call delivered
-// twice is answered the same.
+// Commit is the general write. The calls that write a single thing are commits with
+// one command and follow the same path. They carry the number of the commit (1 in a
+// new claim, then one more each time), so a repeated call with the same number gets
+// the same reply.
 type AgentDispatchServer interface {
 	// PollAgent waits until executions can be claimed, and claims them.
 	PollAgent(context.Context, *PollAgentRequest) (*PollAgentResponse, error)
-	// Commit writes all that it carries in one transaction, or nothing. Errors:
-	// lease_lost, invalid_argument, invalid_transcript, conflict (a block is not
-	// all there), idempotency_key_reused, payload_too_large.
+	// Commit writes its whole content in one transaction, or nothing. Errors:
+	// lease_lost, invalid_argument, invalid_transcript, conflict (a block is
+	// incomplete), idempotency_key_reused, payload_too_large.
 	Commit(context.Context, *CommitRequest) (*CommitResponse, error)
 	// GetExecution sends the execution, then the chunks of its contents.
 	GetExecution(*GetExecutionRequest, grpc.ServerStreamingServer[GetExecutionResponse]) error
-	// GetEntries sends the path in order, entry by entry or, where the request asks for
-	// it, in batches; content over 32 KiB follows its entry in chunks of 64 KiB.
+	// GetEntries sends the path in order. It sends single entries, or batches if the
+	// request allows them. Content over 32 KiB follows its entry in chunks of 64 KiB.
 	GetEntries(*GetEntriesRequest, grpc.ServerStreamingServer[GetEntriesResponse]) error
-	// GetTasks sends tasks in the order asked, each followed by the chunks of its
-	// contents. One without an id stands for a task that does not exist.
+	// GetTasks sends tasks in the order of the request. The chunks of a task's
+	// contents follow the task. A task without an id means that the requested task
+	// does not exist.
 	GetTasks(*GetTasksRequest, grpc.ServerStreamingServer[GetTasksResponse]) error
-	// GetEnded gives the next page of heads of steps and tasks that have ended. It
-	// begins behind AgentClaim.ended, or at the first with after of 0. Errors:
+	// GetEnded returns the next page of heads of ended steps and tasks. The first
+	// page is in AgentClaim.ended; an after of 0 requests it again. Errors:
 	// lease_lost, not_found.
 	GetEnded(context.Context, *GetEndedRequest) (*GetEndedResponse, error)
-	// GetSignals sends the pending signals whose names match, oldest first, each
-	// followed by the chunks of its value.
+	// GetSignals sends the pending signals whose names match, oldest first. The
+	// chunks of a signal's value follow the signal.
 	GetSignals(*GetSignalsRequest, grpc.ServerStreamingServer[GetSignalsResponse]) error
-	// GetLatestCheckpoint gives the newest checkpoint, if there is one.
+	// GetLatestCheckpoint returns the newest checkpoint, if there is one.
 	GetLatestCheckpoint(context.Context, *GetLatestCheckpointRequest) (*GetLatestCheckpointResponse, error)
-	// AppendEntry appends one entry, and takes the signals that it was made from
-	// in the same transaction.
+	// AppendEntry appends one entry. In the same transaction it takes the signals
+	// from which the entry was created.
 	AppendEntry(context.Context, *AppendEntryRequest) (*AppendEntryResponse, error)
-	// SubmitCheckpoint stores a checkpoint at the leaf. It consumes the signals
-	// that were taken before.
+	// SubmitCheckpoint stores a checkpoint at the leaf. It consumes the signals that
+	// were taken before.
 	SubmitCheckpoint(context.Context, *SubmitCheckpointRequest) (*SubmitCheckpointResponse, error)
-	// ScheduleAgentTask schedules a task: a header, then the input in chunks. A
-	// task with the same key that exists is answered with its id, and with the
-	// task if it has ended.
+	// ScheduleAgentTask schedules a task. The stream is a header, then the input in
+	// chunks. If a task with the same key exists, the reply has its id, and the task
+	// itself if it has ended.
 	ScheduleAgentTask(grpc.ClientStreamingServer[ScheduleAgentTaskRequest, ScheduleAgentTaskResponse]) error
 	// SuspendAgent gives up the lease until the wait is met.
 	SuspendAgent(context.Context, *SuspendAgentRequest) (*SuspendAgentResponse, error)
-	// CompleteAgent ends the execution, unless signals that it must read wait.
+	// CompleteAgent ends the execution, unless signals that it must read first are
+	// pending.
 	CompleteAgent(context.Context, *CompleteAgentRequest) (*CompleteAgentResponse, error)
 	// FailAgent ends the execution with an error.
 	FailAgent(context.Context, *FailAgentRequest) (*FailAgentResponse, error)
-	// ConsumeSignals takes signals by their ids. Call it after the entry that was
-	// made from them is stored, never before: a crash in between would lose them.
-	// AppendEntry does both at once.
+	// ConsumeSignals takes signals by their ids. Call it only after the entry that
+	// was created from them is stored; in the other order, a crash between the calls
+	// would lose the signals. AppendEntry does both in one transaction.
 	ConsumeSignals(context.Context, *ConsumeSignalsRequest) (*ConsumeSignalsResponse, error)
-	// HasSignal tells whether a signal that matches is pending.
+	// HasSignal reports whether a matching signal is pending.
 	HasSignal(context.Context, *HasSignalRequest) (*HasSignalResponse, error)
 	// SignalAgent sends a signal. With an id it is idempotent. Errors: not_found,
 	// execution_ended.
 	SignalAgent(context.Context, *SignalAgentRequest) (*SignalAgentResponse, error)
-	// StreamAgentData appends pieces of blocks, and events. It is answered when
-	// the caller has sent all. A refused frame ends it with that error; known
-	// bytes are skipped, so all may be sent again.
+	// StreamAgentData appends pieces of blocks, and events. The server replies after
+	// the caller has closed its side of the stream. A refused frame ends the call
+	// with that frame's error. Bytes that the server already has are skipped, so the
+	// caller may send everything again.
 	StreamAgentData(grpc.ClientStreamingServer[StreamAgentDataRequest, StreamAgentDataResponse]) error
 	mustEmbedUnimplementedAgentDispatchServer()
 }

@@ -4,11 +4,11 @@
 // 	protoc        (unknown)
 // source: perdure/v1/types.proto
 
-// What the services of agents and of workers share.
+// Types that the services of agents and of workers share.
 //
-// Ids are UUIDs as their 16 raw bytes; an empty one is absent. JSON travels as
-// its bytes, unchanged. No message comes near 4 MiB: content over 32 KiB goes
-// as a blob or follows its message in chunks of 64 KiB.
+// Ids are UUIDs as their 16 raw bytes; an empty id means that there is none. JSON
+// is sent as its bytes, unchanged. Every message is well below 4 MiB: content over
+// 32 KiB is sent as a blob, or in chunks of 64 KiB after its message.
 
 package perdurev1
 
@@ -29,7 +29,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ExecutionStatus is where an execution stands.
+// ExecutionStatus is the status of an execution.
 type ExecutionStatus int32
 
 const (
@@ -94,13 +94,15 @@ func (ExecutionStatus) EnumDescriptor() ([]byte, []int) {
 	return file_perdure_v1_types_proto_rawDescGZIP(), []int{0}
 }
 
-// PersistenceMode says where entries and checkpoints live.
+// PersistenceMode determines where entries and checkpoints are stored.
 type PersistenceMode int32
 
 const (
 	PersistenceMode_PERSISTENCE_MODE_UNSPECIFIED PersistenceMode = 0
-	PersistenceMode_PERSISTENCE_MODE_REMOTE      PersistenceMode = 1
-	PersistenceMode_PERSISTENCE_MODE_LOCAL       PersistenceMode = 2
+	// On the server.
+	PersistenceMode_PERSISTENCE_MODE_REMOTE PersistenceMode = 1
+	// In the worker's own store. The server stores hashes and lengths in place of contents.
+	PersistenceMode_PERSISTENCE_MODE_LOCAL PersistenceMode = 2
 )
 
 // Enum value maps for PersistenceMode.
@@ -144,7 +146,7 @@ func (PersistenceMode) EnumDescriptor() ([]byte, []int) {
 	return file_perdure_v1_types_proto_rawDescGZIP(), []int{1}
 }
 
-// Woke says why an execution became PENDING.
+// Woke is the reason for which an execution became PENDING.
 type Woke int32
 
 const (
@@ -153,9 +155,9 @@ const (
 	Woke_WOKE_TASK        Woke = 2
 	Woke_WOKE_SIGNAL      Woke = 3
 	Woke_WOKE_TIMER       Woke = 4
-	// The worker before was lost.
+	// The previous worker was lost.
 	Woke_WOKE_LOST Woke = 5
-	// The worker before gave it back.
+	// The previous worker released the execution.
 	Woke_WOKE_RETURNED Woke = 6
 )
 
@@ -208,13 +210,14 @@ func (Woke) EnumDescriptor() ([]byte, []int) {
 	return file_perdure_v1_types_proto_rawDescGZIP(), []int{2}
 }
 
-// EntryType tells the kinds of entries apart.
+// EntryType is the type of an entry.
 type EntryType int32
 
 const (
 	EntryType_ENTRY_TYPE_UNSPECIFIED EntryType = 0
 	EntryType_ENTRY_TYPE_MESSAGE     EntryType = 1
-	// A record of a model call; it hangs off the path.
+	// A record of a model call. It is a child of an entry of the path, but not on the
+	// path itself.
 	EntryType_ENTRY_TYPE_LLM_CALL  EntryType = 2
 	EntryType_ENTRY_TYPE_INJECTION EntryType = 3
 )
@@ -262,7 +265,7 @@ func (EntryType) EnumDescriptor() ([]byte, []int) {
 	return file_perdure_v1_types_proto_rawDescGZIP(), []int{3}
 }
 
-// Role says who speaks in a message entry.
+// Role is the author of a message entry.
 type Role int32
 
 const (
@@ -318,7 +321,7 @@ func (Role) EnumDescriptor() ([]byte, []int) {
 	return file_perdure_v1_types_proto_rawDescGZIP(), []int{4}
 }
 
-// SignalState is how far a signal has come.
+// SignalState is the processing state of a signal.
 type SignalState int32
 
 const (
@@ -371,7 +374,7 @@ func (SignalState) EnumDescriptor() ([]byte, []int) {
 	return file_perdure_v1_types_proto_rawDescGZIP(), []int{5}
 }
 
-// TaskStatus is where a task stands.
+// TaskStatus is the status of a task.
 type TaskStatus int32
 
 const (
@@ -433,16 +436,15 @@ func (TaskStatus) EnumDescriptor() ([]byte, []int) {
 	return file_perdure_v1_types_proto_rawDescGZIP(), []int{6}
 }
 
-// OnLost says what happens to a task whose worker is lost in the middle of an
-// attempt.
+// OnLost determines what happens to a task whose worker is lost during an attempt.
 type OnLost int32
 
 const (
-	// Stands for retry.
+	// Means retry.
 	OnLost_ON_LOST_UNSPECIFIED OnLost = 0
-	// Run it again: for work that changes nothing outside.
+	// Run the task again. For work without side effects.
 	OnLost_ON_LOST_RETRY OnLost = 1
-	// End it as INTERRUPTED: it may have taken effect.
+	// End the task as INTERRUPTED, because it may have had an effect.
 	OnLost_ON_LOST_REPORT OnLost = 2
 )
 
@@ -487,11 +489,11 @@ func (OnLost) EnumDescriptor() ([]byte, []int) {
 	return file_perdure_v1_types_proto_rawDescGZIP(), []int{7}
 }
 
-// TaskCondition says which end of a task a wait asks for.
+// TaskCondition is the kind of end of a task for which a wait waits.
 type TaskCondition int32
 
 const (
-	// Stands for any end.
+	// Means any end.
 	TaskCondition_TASK_CONDITION_UNSPECIFIED TaskCondition = 0
 	TaskCondition_TASK_CONDITION_ENDED       TaskCondition = 1
 	TaskCondition_TASK_CONDITION_SUCCEEDED   TaskCondition = 2
@@ -541,7 +543,7 @@ func (TaskCondition) EnumDescriptor() ([]byte, []int) {
 	return file_perdure_v1_types_proto_rawDescGZIP(), []int{8}
 }
 
-// EventType is the name of an event in an execution's log.
+// EventType is the type of an event in an execution's log.
 type EventType int32
 
 const (
@@ -657,15 +659,17 @@ func (EventType) EnumDescriptor() ([]byte, []int) {
 	return file_perdure_v1_types_proto_rawDescGZIP(), []int{9}
 }
 
-// BlockReason says why a block closed.
+// BlockReason is the reason for which a block closed.
 type BlockReason int32
 
 const (
-	// Stands for done.
+	// Means done.
 	BlockReason_BLOCK_REASON_UNSPECIFIED BlockReason = 0
 	BlockReason_BLOCK_REASON_DONE        BlockReason = 1
-	BlockReason_BLOCK_REASON_SUPERSEDED  BlockReason = 2
-	BlockReason_BLOCK_REASON_TRUNCATED   BlockReason = 3
+	// A later attempt replaces the block. Its text is dropped.
+	BlockReason_BLOCK_REASON_SUPERSEDED BlockReason = 2
+	// The rest of the text was discarded.
+	BlockReason_BLOCK_REASON_TRUNCATED BlockReason = 3
 )
 
 // Enum value maps for BlockReason.
@@ -719,7 +723,7 @@ const (
 	ErrorCode_ERROR_CODE_INVALID_ARGUMENT ErrorCode = 1
 	ErrorCode_ERROR_CODE_NOT_FOUND        ErrorCode = 2
 	ErrorCode_ERROR_CODE_ALREADY_EXISTS   ErrorCode = 3
-	// The lease is over, or another worker's: nothing was written.
+	// The lease has ended, or another worker holds it. Nothing was written.
 	ErrorCode_ERROR_CODE_LEASE_LOST             ErrorCode = 4
 	ErrorCode_ERROR_CODE_EXECUTION_ENDED        ErrorCode = 5
 	ErrorCode_ERROR_CODE_INVALID_TRANSCRIPT     ErrorCode = 6
@@ -730,9 +734,11 @@ const (
 	ErrorCode_ERROR_CODE_UNAUTHENTICATED        ErrorCode = 11
 	ErrorCode_ERROR_CODE_PERMISSION_DENIED      ErrorCode = 12
 	ErrorCode_ERROR_CODE_RATE_LIMITED           ErrorCode = 13
-	// Worth trying again.
+	// The call may be retried.
 	ErrorCode_ERROR_CODE_UNAVAILABLE ErrorCode = 14
 	ErrorCode_ERROR_CODE_INTERNAL    ErrorCode = 15
+	// The server does not know what is asked for: a newer program asks.
+	ErrorCode_ERROR_CODE_UNSUPPORTED ErrorCode = 16
 )
 
 // Enum value maps for ErrorCode.
@@ -754,6 +760,7 @@ var (
 		13: "ERROR_CODE_RATE_LIMITED",
 		14: "ERROR_CODE_UNAVAILABLE",
 		15: "ERROR_CODE_INTERNAL",
+		16: "ERROR_CODE_UNSUPPORTED",
 	}
 	ErrorCode_value = map[string]int32{
 		"ERROR_CODE_UNSPECIFIED":            0,
@@ -772,6 +779,7 @@ var (
 		"ERROR_CODE_RATE_LIMITED":           13,
 		"ERROR_CODE_UNAVAILABLE":            14,
 		"ERROR_CODE_INTERNAL":               15,
+		"ERROR_CODE_UNSUPPORTED":            16,
 	}
 )
 
@@ -802,15 +810,15 @@ func (ErrorCode) EnumDescriptor() ([]byte, []int) {
 	return file_perdure_v1_types_proto_rawDescGZIP(), []int{11}
 }
 
-// Error is a detail of every status that the services answer other than OK.
+// Error is a detail of every status other than OK that the services return.
 type Error struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Code  ErrorCode              `protobuf:"varint,1,opt,name=code,proto3,enum=perdure.v1.ErrorCode" json:"code,omitempty"`
-	// The code's name where the enum does not have it.
+	// The name of a code that the enum does not contain.
 	OtherCode string        `protobuf:"bytes,2,opt,name=other_code,json=otherCode,proto3" json:"other_code,omitempty"`
 	Message   string        `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	Fields    []*FieldError `protobuf:"bytes,4,rep,name=fields,proto3" json:"fields,omitempty"`
-	// The least pause before another try.
+	// The minimum delay before a retry.
 	RetryAfter    *durationpb.Duration `protobuf:"bytes,5,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -881,7 +889,7 @@ func (x *Error) GetRetryAfter() *durationpb.Duration {
 	return nil
 }
 
-// FieldError names one field at fault.
+// FieldError describes the error of one field.
 type FieldError struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Location      string                 `protobuf:"bytes,1,opt,name=location,proto3" json:"location,omitempty"`
@@ -934,12 +942,13 @@ func (x *FieldError) GetMessage() string {
 	return ""
 }
 
-// BlobRef names content that was uploaded ahead of its use.
+// BlobRef refers to content that was uploaded before its use.
 type BlobRef struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Length        int64                  `protobuf:"varint,2,opt,name=length,proto3" json:"length,omitempty"`
-	Sha256        []byte                 `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// In bytes.
+	Length        int64  `protobuf:"varint,2,opt,name=length,proto3" json:"length,omitempty"`
+	Sha256        []byte `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -995,17 +1004,18 @@ func (x *BlobRef) GetSha256() []byte {
 	return nil
 }
 
-// Content is content in place, by reference, or in the chunks that follow.
+// Content is content in the message itself, in a blob, or in the chunks that follow
+// the message.
 type Content struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At most 32 KiB.
 	Inline []byte `protobuf:"bytes,1,opt,name=inline,proto3,oneof" json:"inline,omitempty"`
-	// WorkerDispatch.GetBlob has the content.
+	// WorkerDispatch.GetBlob returns the content.
 	Blob *BlobRef `protobuf:"bytes,2,opt,name=blob,proto3" json:"blob,omitempty"`
-	// In server streams: as many bytes follow the message, in chunks. Where a
-	// message has several such contents they follow in the order of its fields.
+	// In server streams: the number of bytes that follow the message in chunks. If a
+	// message has several such contents, they follow in the order of its fields.
 	Follows *int64 `protobuf:"varint,3,opt,name=follows,proto3,oneof" json:"follows,omitempty"`
-	// The blob was made to carry this answer and is swept within an hour.
+	// The blob exists only for this reply. It is deleted within an hour.
 	Temporary     bool `protobuf:"varint,4,opt,name=temporary,proto3" json:"temporary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1069,7 +1079,7 @@ func (x *Content) GetTemporary() bool {
 	return false
 }
 
-// Lease is the right to write an execution; every write carries it.
+// Lease is the right to write an execution. Every write carries it.
 type Lease struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ExecutionId   []byte                 `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
@@ -1206,7 +1216,8 @@ type CommitNumber struct {
 	Fence int64                  `protobuf:"varint,1,opt,name=fence,proto3" json:"fence,omitempty"`
 	// From 1 in each claim.
 	Number int64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
-	// Of the claim: after a restore two may have the same fence. Empty is any.
+	// The claim id of the claim. After a restore, two claims may have the same fence.
+	// Empty matches any claim.
 	ClaimId       []byte `protobuf:"bytes,3,opt,name=claim_id,json=claimId,proto3" json:"claim_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1263,7 +1274,7 @@ func (x *CommitNumber) GetClaimId() []byte {
 	return nil
 }
 
-// Place says where in a conversation something happens.
+// Place identifies a position in a conversation.
 type Place struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ResponseId    string                 `protobuf:"bytes,1,opt,name=response_id,json=responseId,proto3" json:"response_id,omitempty"`
@@ -1332,20 +1343,21 @@ func (x *Place) GetToolCallId() string {
 	return ""
 }
 
-// Wait is the condition on which a suspended execution goes on. Exactly one of
-// any, all, signal, task and timer is set.
+// Wait is the condition on which a suspended execution resumes. Exactly one of any,
+// all, signal, task, timer and after is set.
 type Wait struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Any   *WaitList              `protobuf:"bytes,1,opt,name=any,proto3" json:"any,omitempty"`
 	All   *WaitList              `protobuf:"bytes,2,opt,name=all,proto3" json:"all,omitempty"`
-	// A name, or a pattern: * is one segment between dots, ** one or more.
+	// A name or a pattern. In a pattern, * matches one segment between dots, and **
+	// matches one or more segments.
 	Signal string                 `protobuf:"bytes,3,opt,name=signal,proto3" json:"signal,omitempty"`
 	Task   []byte                 `protobuf:"bytes,4,opt,name=task,proto3,oneof" json:"task,omitempty"`
 	On     TaskCondition          `protobuf:"varint,5,opt,name=on,proto3,enum=perdure.v1.TaskCondition" json:"on,omitempty"`
 	Timer  *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=timer,proto3" json:"timer,omitempty"`
 	Met    bool                   `protobuf:"varint,7,opt,name=met,proto3" json:"met,omitempty"`
-	// In place of timer: due so long after the first time that it was asked for
-	// under the name since the newest checkpoint, by the server's clock.
+	// A duration in place of timer, measured by the server's clock. It starts at the
+	// first request for this name since the newest checkpoint.
 	After         *durationpb.Duration `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
 	Name          string               `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1445,7 +1457,7 @@ func (x *Wait) GetName() string {
 	return ""
 }
 
-// WaitList is the waits of an any or all.
+// WaitList is the list of waits of an any or all.
 type WaitList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Waits         []*Wait                `protobuf:"bytes,1,rep,name=waits,proto3" json:"waits,omitempty"`
@@ -1504,7 +1516,7 @@ type Execution struct {
 	Output            *Content               `protobuf:"bytes,9,opt,name=output,proto3" json:"output,omitempty"`
 	Error             *string                `protobuf:"bytes,10,opt,name=error,proto3,oneof" json:"error,omitempty"`
 	ErrorCode         ErrorCode              `protobuf:"varint,11,opt,name=error_code,json=errorCode,proto3,enum=perdure.v1.ErrorCode" json:"error_code,omitempty"`
-	// The code's name where the enum does not have it.
+	// The name of a code that the enum does not contain.
 	OtherErrorCode       *string                `protobuf:"bytes,12,opt,name=other_error_code,json=otherErrorCode,proto3,oneof" json:"other_error_code,omitempty"`
 	Queue                string                 `protobuf:"bytes,13,opt,name=queue,proto3" json:"queue,omitempty"`
 	Workspace            string                 `protobuf:"bytes,14,opt,name=workspace,proto3" json:"workspace,omitempty"`
@@ -1519,7 +1531,7 @@ type Execution struct {
 	CompletedAt          *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
 	Version              int64                  `protobuf:"varint,24,opt,name=version,proto3" json:"version,omitempty"`
 	Org                  string                 `protobuf:"bytes,25,opt,name=org,proto3" json:"org,omitempty"`
-	// The entry on which the next one hangs.
+	// The entry that becomes the parent of the next entry.
 	LeafEntryId []byte                 `protobuf:"bytes,26,opt,name=leaf_entry_id,json=leafEntryId,proto3,oneof" json:"leaf_entry_id,omitempty"`
 	ResponseId  string                 `protobuf:"bytes,27,opt,name=response_id,json=responseId,proto3" json:"response_id,omitempty"`
 	Fence       int64                  `protobuf:"varint,28,opt,name=fence,proto3" json:"fence,omitempty"`
@@ -1528,19 +1540,21 @@ type Execution struct {
 	Embedded    bool                   `protobuf:"varint,31,opt,name=embedded,proto3" json:"embedded,omitempty"`
 	LastCommit  *CommitNumber          `protobuf:"bytes,32,opt,name=last_commit,json=lastCommit,proto3" json:"last_commit,omitempty"`
 	Woke        Woke                   `protobuf:"varint,33,opt,name=woke,proto3,enum=perdure.v1.Woke" json:"woke,omitempty"`
-	// Scores of lost leases and of panics: each adds 2, a claim that ends well takes 1.
+	// The scores of lost leases and of panics. A claim that ends in one adds 2 to its
+	// score. A claim that ends well subtracts 1 from each.
 	Crashes    int64 `protobuf:"varint,34,opt,name=crashes,proto3" json:"crashes,omitempty"`
 	Panics     int64 `protobuf:"varint,35,opt,name=panics,proto3" json:"panics,omitempty"`
 	EntryCount int64 `protobuf:"varint,36,opt,name=entry_count,json=entryCount,proto3" json:"entry_count,omitempty"`
-	// What is kept of the waits since the newest checkpoint.
+	// The record of the waits since the newest checkpoint.
 	Asked *Asked `protobuf:"bytes,37,opt,name=asked,proto3" json:"asked,omitempty"`
-	// The only worker that may run it, of a LOCAL execution that was claimed once.
+	// The only worker that may run a LOCAL execution, once it was claimed.
 	HomeWorkerId []byte `protobuf:"bytes,38,opt,name=home_worker_id,json=homeWorkerId,proto3,oneof" json:"home_worker_id,omitempty"`
-	// Set on a LOCAL execution that is pending while its home is not connected.
+	// Set on a LOCAL execution that is PENDING while its home worker is not
+	// connected.
 	Away *WorkerAway `protobuf:"bytes,39,opt,name=away,proto3" json:"away,omitempty"`
-	// The score of workers that gave it back as unfit.
+	// The score of releases by workers that could not run the execution.
 	Unfit int64 `protobuf:"varint,40,opt,name=unfit,proto3" json:"unfit,omitempty"`
-	// The steps recorded, and the tasks scheduled, since the newest checkpoint.
+	// The number of steps recorded and tasks scheduled since the newest checkpoint.
 	RecordsSinceCheckpoint int64 `protobuf:"varint,41,opt,name=records_since_checkpoint,json=recordsSinceCheckpoint,proto3" json:"records_since_checkpoint,omitempty"`
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache
@@ -1863,7 +1877,7 @@ func (x *Execution) GetRecordsSinceCheckpoint() int64 {
 	return 0
 }
 
-// Asked is what an execution keeps of the waits since its newest checkpoint.
+// Asked is the record of an execution's waits since its newest checkpoint.
 type Asked struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Dues          []*Due                 `protobuf:"bytes,1,rep,name=dues,proto3" json:"dues,omitempty"`
@@ -1916,7 +1930,7 @@ func (x *Asked) GetOutcomes() []*Outcomes {
 	return nil
 }
 
-// Due is when a timer is due that was asked for by its duration.
+// Due is the due time of a timer that was set by a duration.
 type Due struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1969,8 +1983,8 @@ func (x *Due) GetAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// Outcomes are what the waits of one name came to, in the order asked; -1 where
-// that was not recorded.
+// Outcomes are the outcomes of the waits of one name, in the order of the calls. An
+// outcome that was not recorded is -1.
 type Outcomes struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -2023,11 +2037,12 @@ func (x *Outcomes) GetOf() []int64 {
 	return nil
 }
 
-// WorkerAway tells of a worker that is not connected.
+// WorkerAway describes a worker that is not connected.
 type WorkerAway struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	WorkerId []byte                 `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
-	// When it was last heard of; absent if not since the server started.
+	// The time of the last contact; not set if there was none since the server
+	// started.
 	Since         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2157,7 +2172,7 @@ func (x *Checkpoint) GetCreatedAt() *timestamppb.Timestamp {
 // Entry is an immutable node of an execution's conversation tree.
 type Entry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A random UUID that the worker makes.
+	// A random UUID that the worker generates.
 	Id         []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	ParentId   []byte                 `protobuf:"bytes,2,opt,name=parent_id,json=parentId,proto3,oneof" json:"parent_id,omitempty"`
 	EntryType  EntryType              `protobuf:"varint,3,opt,name=entry_type,json=entryType,proto3,enum=perdure.v1.EntryType" json:"entry_type,omitempty"`
@@ -2168,10 +2183,11 @@ type Entry struct {
 	Content    *Content               `protobuf:"bytes,8,opt,name=content,proto3" json:"content,omitempty"`
 	Metadata   []byte                 `protobuf:"bytes,9,opt,name=metadata,proto3,oneof" json:"metadata,omitempty"`
 	CreatedAt  *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// Makes an append idempotent: unique in the execution if given. An entry made
-	// from a signal has "signal:<id>", one made from a task's result "task:<id>".
+	// Makes an append idempotent. If it is set, it is unique in the execution. An
+	// entry created from a signal has the key "signal:<id>", an entry created from a
+	// task's result "task:<id>".
 	Key string `protobuf:"bytes,11,opt,name=key,proto3" json:"key,omitempty"`
-	// The ids of the tool calls that the entry makes, in call order.
+	// The ids of the tool calls in the entry, in the order of the calls.
 	Calls []string `protobuf:"bytes,12,rep,name=calls,proto3" json:"calls,omitempty"`
 	// The id of the tool call that the entry answers.
 	Answers       string `protobuf:"bytes,13,opt,name=answers,proto3" json:"answers,omitempty"`
@@ -2300,7 +2316,7 @@ func (x *Entry) GetAnswers() string {
 	return ""
 }
 
-// Signal is a durable message into an execution.
+// Signal is a durable message to an execution.
 type Signal struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	SignalId    string                 `protobuf:"bytes,1,opt,name=signal_id,json=signalId,proto3" json:"signal_id,omitempty"`
@@ -2309,9 +2325,9 @@ type Signal struct {
 	State       SignalState            `protobuf:"varint,4,opt,name=state,proto3,enum=perdure.v1.SignalState" json:"state,omitempty"`
 	ResponseId  string                 `protobuf:"bytes,5,opt,name=response_id,json=responseId,proto3" json:"response_id,omitempty"`
 	CreatedAt   *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
-	// Its place among the signals of the execution.
+	// The position of the signal among the execution's signals.
 	Order int64 `protobuf:"varint,7,opt,name=order,proto3" json:"order,omitempty"`
-	// The checkpoint that was newest at the taking.
+	// The number of the checkpoint that was the newest when the signal was taken.
 	TakenAt       int64 `protobuf:"varint,8,opt,name=taken_at,json=takenAt,proto3" json:"taken_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2403,28 +2419,37 @@ func (x *Signal) GetTakenAt() int64 {
 	return 0
 }
 
-// TaskOptions say how a task is run. What is not set stands for the default.
+// TaskOptions determine how a task is run. A field that is not set has its default.
 type TaskOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
-	// Tells apart tasks of one kind with equal input.
+	// The execution's queue if not set.
+	Queue string `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Distinguishes tasks of one kind with equal input.
 	Instance string `protobuf:"bytes,2,opt,name=instance,proto3" json:"instance,omitempty"`
 	// The caller's own idempotency key, in place of the input's hash.
-	Key              string               `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
-	MaxAttempts      int64                `protobuf:"varint,4,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
-	BackoffBase      *durationpb.Duration `protobuf:"bytes,5,opt,name=backoff_base,json=backoffBase,proto3" json:"backoff_base,omitempty"`
-	BackoffMax       *durationpb.Duration `protobuf:"bytes,6,opt,name=backoff_max,json=backoffMax,proto3" json:"backoff_max,omitempty"`
+	Key string `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	// The maximum number of tries, including the first; 3 if not set.
+	MaxAttempts int64 `protobuf:"varint,4,opt,name=max_attempts,json=maxAttempts,proto3" json:"max_attempts,omitempty"`
+	// The delay after the first failed try; 1 s if not set. It doubles after each try, up
+	// to backoff_max, which is 60 s if not set.
+	BackoffBase *durationpb.Duration `protobuf:"bytes,5,opt,name=backoff_base,json=backoffBase,proto3" json:"backoff_base,omitempty"`
+	BackoffMax  *durationpb.Duration `protobuf:"bytes,6,opt,name=backoff_max,json=backoffMax,proto3" json:"backoff_max,omitempty"`
+	// The limit of the whole task, of one attempt, and of the time without activity of the
+	// task's own code. There is no limit if it is not set.
 	ScheduleToClose  *durationpb.Duration `protobuf:"bytes,7,opt,name=schedule_to_close,json=scheduleToClose,proto3" json:"schedule_to_close,omitempty"`
 	AttemptTimeout   *durationpb.Duration `protobuf:"bytes,8,opt,name=attempt_timeout,json=attemptTimeout,proto3" json:"attempt_timeout,omitempty"`
 	HeartbeatTimeout *durationpb.Duration `protobuf:"bytes,9,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
-	// 0 (first) to 9; 5 if not set.
+	// From 0 (first) to 9; 5 if not set.
 	Priority *int64 `protobuf:"varint,10,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
-	OnLost   OnLost `protobuf:"varint,11,opt,name=on_lost,json=onLost,proto3,enum=perdure.v1.OnLost" json:"on_lost,omitempty"`
-	// Of the org's tasks with an equal key at most concurrency_limit run at once.
+	// retry if not set.
+	OnLost OnLost `protobuf:"varint,11,opt,name=on_lost,json=onLost,proto3,enum=perdure.v1.OnLost" json:"on_lost,omitempty"`
+	// Limits concurrency. Of the org's tasks with an equal key, at most
+	// concurrency_limit run at the same time.
 	ConcurrencyKey string `protobuf:"bytes,12,opt,name=concurrency_key,json=concurrencyKey,proto3" json:"concurrency_key,omitempty"`
 	// 1 if not set.
 	ConcurrencyLimit int64 `protobuf:"varint,13,opt,name=concurrency_limit,json=concurrencyLimit,proto3" json:"concurrency_limit,omitempty"`
-	// How long after the task's end its key stands for it; not set, always.
+	// How long after the task's end its key refers to the task. If it is not set, the
+	// key refers to the task as long as the execution exists.
 	KeyTtl        *durationpb.Duration `protobuf:"bytes,14,opt,name=key_ttl,json=keyTtl,proto3" json:"key_ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2558,16 +2583,16 @@ func (x *TaskOptions) GetKeyTtl() *durationpb.Duration {
 	return nil
 }
 
-// TaskError is how a task that did not complete ended, or an attempt failed.
+// TaskError is the error of an attempt, or of a task that did not complete.
 type TaskError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Code  ErrorCode              `protobuf:"varint,1,opt,name=code,proto3,enum=perdure.v1.ErrorCode" json:"code,omitempty"`
-	// The code's name where the enum does not have it.
+	// The name of a code that the enum does not contain.
 	OtherCode string `protobuf:"bytes,2,opt,name=other_code,json=otherCode,proto3" json:"other_code,omitempty"`
 	Message   string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	// Asks for no further attempt.
+	// Requests that there is no further attempt.
 	Permanent bool `protobuf:"varint,4,opt,name=permanent,proto3" json:"permanent,omitempty"`
-	// The least pause before the next attempt.
+	// The minimum delay before the next attempt.
 	RetryAfter    *durationpb.Duration `protobuf:"bytes,5,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2638,7 +2663,8 @@ func (x *TaskError) GetRetryAfter() *durationpb.Duration {
 	return nil
 }
 
-// Task is a unit of work of an execution. One without an id stands for none.
+// Task is a unit of work of an execution. A Task without an id means that there is
+// none.
 type Task struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Id               []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2666,13 +2692,15 @@ type Task struct {
 	Step             bool                   `protobuf:"varint,23,opt,name=step,proto3" json:"step,omitempty"`
 	Place            *Place                 `protobuf:"bytes,24,opt,name=place,proto3" json:"place,omitempty"`
 	Embedded         bool                   `protobuf:"varint,26,opt,name=embedded,proto3" json:"embedded,omitempty"`
-	// Only the two ids are set, for the answer would have been too large:
-	// AgentDispatch.GetTasks has the task.
+	// Only the two ids are set, because the reply would have been too large.
+	// AgentDispatch.GetTasks returns the task.
 	Deferred bool `protobuf:"varint,25,opt,name=deferred,proto3" json:"deferred,omitempty"`
-	// Attempts that do not count as tries, and those of them that were lost.
+	// The number of attempts that do not count as tries, and the number of lost
+	// attempts.
 	Uncounted int64 `protobuf:"varint,27,opt,name=uncounted,proto3" json:"uncounted,omitempty"`
 	Lost      int64 `protobuf:"varint,28,opt,name=lost,proto3" json:"lost,omitempty"`
-	// When the attempt that runs was claimed, and when its code last gave a sign.
+	// The time at which the running attempt was claimed, and the time of the last
+	// activity of its code.
 	AttemptAt     *timestamppb.Timestamp `protobuf:"bytes,29,opt,name=attempt_at,json=attemptAt,proto3" json:"attempt_at,omitempty"`
 	SignAt        *timestamppb.Timestamp `protobuf:"bytes,30,opt,name=sign_at,json=signAt,proto3" json:"sign_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2919,38 +2947,40 @@ func (x *Task) GetSignAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// AgentClaim is a claimed execution with what a resume needs. The path of
-// entries is not in it: GetEntries has it.
+// AgentClaim is a claimed execution with the data that a resume needs, except the
+// path of entries. GetEntries returns the path.
 type AgentClaim struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Lease     *Lease                 `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
 	Execution *Execution             `protobuf:"bytes,2,opt,name=execution,proto3" json:"execution,omitempty"`
-	LeaseFor  *durationpb.Duration   `protobuf:"bytes,3,opt,name=lease_for,json=leaseFor,proto3" json:"lease_for,omitempty"`
-	Woke      Woke                   `protobuf:"varint,4,opt,name=woke,proto3,enum=perdure.v1.Woke" json:"woke,omitempty"`
-	// The newest; not set before the first.
+	// How long the lease lasts without a heartbeat, counted from the claim.
+	LeaseFor *durationpb.Duration `protobuf:"bytes,3,opt,name=lease_for,json=leaseFor,proto3" json:"lease_for,omitempty"`
+	Woke     Woke                 `protobuf:"varint,4,opt,name=woke,proto3,enum=perdure.v1.Woke" json:"woke,omitempty"`
+	// The newest checkpoint; not set before the first.
 	Checkpoint *Checkpoint   `protobuf:"bytes,5,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	LastCommit *CommitNumber `protobuf:"bytes,6,opt,name=last_commit,json=lastCommit,proto3" json:"last_commit,omitempty"`
-	// The tasks that the wait named.
+	// The tasks that the wait names.
 	Results []*Task `protobuf:"bytes,7,rep,name=results,proto3" json:"results,omitempty"`
-	// The pending signals up to 1 MiB, oldest first.
+	// The pending signals, oldest first, up to 1 MiB.
 	Signals []*Signal `protobuf:"bytes,8,rep,name=signals,proto3" json:"signals,omitempty"`
-	// There are others: GetSignals has them.
+	// There are further signals. GetSignals returns them.
 	MoreSignals bool `protobuf:"varint,9,opt,name=more_signals,json=moreSignals,proto3" json:"more_signals,omitempty"`
-	// The signals taken since the checkpoint, in the order taken.
+	// The signals taken since the checkpoint, in the order in which they were taken.
 	Again []*Signal `protobuf:"bytes,10,rep,name=again,proto3" json:"again,omitempty"`
-	// The order of the last signal up to which signals leaves none out; 0 if that
-	// is not known.
+	// The order up to which signals is complete; 0 if it is unknown.
 	SignalsTo int64 `protobuf:"varint,11,opt,name=signals_to,json=signalsTo,proto3" json:"signals_to,omitempty"`
-	// The claim goes on with what the worker said to keep, and leaves out what that
-	// has: input, output, checkpoint, again, and signals up to Kept.seen; of the
-	// task whose end brought the claim in its answer, also input and result. A
-	// worker that does not keep it any more gives the claim back.
+	// The claim continues a goroutine that the worker has parked. It leaves out the
+	// data that the worker has: input, output, checkpoint, again, and the signals up
+	// to Kept.seen. If the claim comes in the reply to the end of a task, that task's
+	// input and result are left out, too. A worker that no longer has the goroutine
+	// releases the claim.
 	Kept bool `protobuf:"varint,12,opt,name=kept,proto3" json:"kept,omitempty"`
-	// How long after the request came it was claimed: a poll waits. A worker counts
-	// the lease from when it sent the request, and this much on.
+	// The time from the arrival of the request to the claim, because a poll waits.
+	// The worker counts the lease from the time it sent the request plus this
+	// duration.
 	Waited *durationpb.Duration `protobuf:"bytes,13,opt,name=waited,proto3" json:"waited,omitempty"`
-	// The first page of what has ended, if the poll asked for it and the execution
-	// was claimed before. A claim that is kept has none.
+	// The first page of ended steps and tasks. It is set if the poll requested it and
+	// the execution was claimed before. It is not set if kept is true.
 	Ended         *EndedPage `protobuf:"bytes,14,opt,name=ended,proto3" json:"ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3093,8 +3123,9 @@ type EndedPage struct {
 	Next int64 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"`
 	// There is a next page.
 	More bool `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`
-	// No record of the execution lies before the first page of the claim. Else that
-	// page begins with the first record since the newest checkpoint.
+	// The claim's first page begins with the execution's first record. Otherwise it
+	// begins with the first record since the newest checkpoint, and older records
+	// exist.
 	Whole bool `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`
 	// GetEndedRequest.after of this page.
 	From          int64 `protobuf:"varint,5,opt,name=from,proto3" json:"from,omitempty"`
@@ -3167,24 +3198,24 @@ func (x *EndedPage) GetFrom() int64 {
 	return 0
 }
 
-// EndedHead says how a step or a task ended.
+// EndedHead describes the end of a step or a task.
 type EndedHead struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The UUIDv5 of the key, as of a task.
+	// The UUIDv5 of the key, as for a task.
 	Id []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The task's kind, or the step's name.
 	Kind   string     `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	Step   bool       `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`
 	Status TaskStatus `protobuf:"varint,4,opt,name=status,proto3,enum=perdure.v1.TaskStatus" json:"status,omitempty"`
-	// Of the result, in bytes; 0 if it is not known.
+	// The size of the result in bytes; 0 if it is unknown.
 	Size int64 `protobuf:"varint,5,opt,name=size,proto3" json:"size,omitempty"`
-	// At most 1,152 bytes in place. The reference has the SHA-256 of a result that is
-	// stored as a blob.
+	// At most 1,152 bytes inline. If the result is stored as a blob, the reference
+	// has its SHA-256.
 	Result *Content   `protobuf:"bytes,6,opt,name=result,proto3" json:"result,omitempty"`
 	Error  *TaskError `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
-	// Result or error are left out: GetTasks has them.
+	// The result or the error is left out. GetTasks returns them.
 	Partial bool `protobuf:"varint,8,opt,name=partial,proto3" json:"partial,omitempty"`
-	// Of a task's input, in bytes.
+	// The size of a task's input in bytes.
 	InputSize     int64 `protobuf:"varint,9,opt,name=input_size,json=inputSize,proto3" json:"input_size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3283,14 +3314,13 @@ func (x *EndedHead) GetInputSize() int64 {
 	return 0
 }
 
-// Kept is what a worker knows of an execution that it keeps in memory while that
-// waits.
+// Kept describes what a worker knows of an execution whose goroutine it has parked.
 type Kept struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	WorkerId []byte                 `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
-	// The commit that it was suspended with.
+	// The commit with which the goroutine parked.
 	At *CommitNumber `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
-	// The order of the last signal up to which it knows all that are pending.
+	// The order up to which the worker knows all pending signals.
 	Seen          int64 `protobuf:"varint,3,opt,name=seen,proto3" json:"seen,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3355,7 +3385,7 @@ type TaskClaim struct {
 	Task        *Task                  `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
 	Workspace   string                 `protobuf:"bytes,4,opt,name=workspace,proto3" json:"workspace,omitempty"`
 	Traceparent string                 `protobuf:"bytes,5,opt,name=traceparent,proto3" json:"traceparent,omitempty"`
-	// As of an AgentClaim.
+	// As in AgentClaim.
 	Waited        *durationpb.Duration `protobuf:"bytes,6,opt,name=waited,proto3" json:"waited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3433,14 +3463,14 @@ func (x *TaskClaim) GetWaited() *durationpb.Duration {
 	return nil
 }
 
-// BlockEnd gives the final length of a block that closes.
+// BlockEnd is the final length of a block that closes.
 type BlockEnd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Not set for a block of the agent itself.
 	TaskId []byte `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
 	// The task's attempt, or the fence of the execution's lease.
 	Attempt int64 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// The source counts its blocks from 0.
+	// The number of the block. Each source counts its blocks from 0.
 	Block int64 `protobuf:"varint,3,opt,name=block,proto3" json:"block,omitempty"`
 	// In bytes.
 	Length        int64 `protobuf:"varint,4,opt,name=length,proto3" json:"length,omitempty"`
@@ -3506,12 +3536,12 @@ func (x *BlockEnd) GetLength() int64 {
 	return 0
 }
 
-// NewEvent is an event that a worker emits; the server gives it its seq.
+// NewEvent is an event that a worker emits. The server assigns its seq.
 type NewEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Type  EventType              `protobuf:"varint,1,opt,name=type,proto3,enum=perdure.v1.EventType" json:"type,omitempty"`
 	Place *Place                 `protobuf:"bytes,2,opt,name=place,proto3" json:"place,omitempty"`
-	// A JSON object with what the type adds.
+	// A JSON object with the fields that the event type adds.
 	Fields        []byte `protobuf:"bytes,3,opt,name=fields,proto3,oneof" json:"fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3577,21 +3607,21 @@ type Frame struct {
 	Block      int64      `protobuf:"varint,3,opt,name=block,proto3" json:"block,omitempty"`
 	Type       EventType  `protobuf:"varint,4,opt,name=type,proto3,enum=perdure.v1.EventType" json:"type,omitempty"`
 	Place      *Place     `protobuf:"bytes,5,opt,name=place,proto3" json:"place,omitempty"`
-	// Where the text begins, in bytes of the block.
+	// The byte offset of the text in the block.
 	Offset int64 `protobuf:"varint,6,opt,name=offset,proto3" json:"offset,omitempty"`
 	// UTF-8. It never ends inside a character.
 	Text []byte `protobuf:"bytes,7,opt,name=text,proto3" json:"text,omitempty"`
 	// stdout or stderr, in terminal blocks.
 	Stream string `protobuf:"bytes,8,opt,name=stream,proto3" json:"stream,omitempty"`
-	// The call whose arguments grow, in blocks of type data.
+	// In blocks of type data: the tool call whose arguments the block holds.
 	ToolCallId string `protobuf:"bytes,9,opt,name=tool_call_id,json=toolCallId,proto3" json:"tool_call_id,omitempty"`
 	// The block ends with this piece.
 	Close  bool        `protobuf:"varint,10,opt,name=close,proto3" json:"close,omitempty"`
 	Reason BlockReason `protobuf:"varint,11,opt,name=reason,proto3,enum=perdure.v1.BlockReason" json:"reason,omitempty"`
-	// A JSON object that makes the frame an event of its own instead.
+	// A JSON object. If it is set, the frame is an event and not a piece of a block.
 	Fields []byte `protobuf:"bytes,12,opt,name=fields,proto3,oneof" json:"fields,omitempty"`
-	// Of a LOCAL execution's block: the SHA-256 of all of it up to the end of this
-	// text.
+	// For a block of a LOCAL execution: the SHA-256 of the block from its start to
+	// the end of this text.
 	Sha256        []byte `protobuf:"bytes,13,opt,name=sha256,proto3" json:"sha256,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3718,9 +3748,9 @@ func (x *Frame) GetSha256() []byte {
 	return nil
 }
 
-// FrameReply says how many bytes of the block the server holds, or why it
-// refused the frame. unavailable, rate_limited and internal say that it could not
-// be stored now: send it again.
+// FrameReply has the number of bytes of the block that the server holds, or the
+// error of the frame. After the errors unavailable, rate_limited and internal, the
+// caller sends the frame again.
 type FrameReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Held          int64                  `protobuf:"varint,1,opt,name=held,proto3" json:"held,omitempty"`
@@ -4190,7 +4220,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x18BLOCK_REASON_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11BLOCK_REASON_DONE\x10\x01\x12\x1b\n" +
 	"\x17BLOCK_REASON_SUPERSEDED\x10\x02\x12\x1a\n" +
-	"\x16BLOCK_REASON_TRUNCATED\x10\x03*\xf6\x03\n" +
+	"\x16BLOCK_REASON_TRUNCATED\x10\x03*\x92\x04\n" +
 	"\tErrorCode\x12\x1a\n" +
 	"\x16ERROR_CODE_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bERROR_CODE_INVALID_ARGUMENT\x10\x01\x12\x18\n" +
@@ -4208,7 +4238,8 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x1cERROR_CODE_PERMISSION_DENIED\x10\f\x12\x1b\n" +
 	"\x17ERROR_CODE_RATE_LIMITED\x10\r\x12\x1a\n" +
 	"\x16ERROR_CODE_UNAVAILABLE\x10\x0e\x12\x17\n" +
-	"\x13ERROR_CODE_INTERNAL\x10\x0fB5Z3github.com/perdure/perdure/api/perdure/v1;perdurev1b\x06proto3"
+	"\x13ERROR_CODE_INTERNAL\x10\x0f\x12\x1a\n" +
+	"\x16ERROR_CODE_UNSUPPORTED\x10\x10B5Z3github.com/perdure/perdure/api/perdure/v1;perdurev1b\x06proto3"
 
 var (
 	file_perdure_v1_types_proto_rawDescOnce sync.Once

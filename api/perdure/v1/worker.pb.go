@@ -22,13 +22,13 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ParkedState says whether a parked execution is worth keeping.
+// ParkedState tells a worker whether to keep a parked goroutine.
 type ParkedState int32
 
 const (
 	ParkedState_PARKED_STATE_UNSPECIFIED ParkedState = 0
 	ParkedState_PARKED_STATE_KEEP        ParkedState = 1
-	// Another worker went on with it.
+	// Another worker continued with the execution.
 	ParkedState_PARKED_STATE_MOVED ParkedState = 2
 	ParkedState_PARKED_STATE_ENDED ParkedState = 3
 )
@@ -161,16 +161,18 @@ func (x *RegisterRequest) GetLabels() []byte {
 	return nil
 }
 
-// KindSpec describes a kind to people and checks its input.
+// KindSpec describes a kind. The server shows it to people and checks inputs
+// against it.
 type KindSpec struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Kind        string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	Description string                 `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// A JSON Schema.
 	InputSchema []byte `protobuf:"bytes,3,opt,name=input_schema,json=inputSchema,proto3,oneof" json:"input_schema,omitempty"`
-	// The model providers that the kind can call; none for most kinds.
+	// The model providers that the kind can call. Empty for kinds that call no model.
 	Providers []string `protobuf:"bytes,4,rep,name=providers,proto3" json:"providers,omitempty"`
-	// The model endpoints that the worker's operator allows; none if that is not known.
+	// The model endpoints that the worker's operator allows. Empty if they are not
+	// known.
 	Endpoints     []*ModelEndpoint `protobuf:"bytes,5,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -241,14 +243,15 @@ func (x *KindSpec) GetEndpoints() []*ModelEndpoint {
 	return nil
 }
 
-// A pair of a model server and a key variable, which holds no key.
+// ModelEndpoint is a model server and a key variable that may be used together. It
+// holds the name of the variable, never the key.
 type ModelEndpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// scheme://host:port, in lower case.
 	Origin string `protobuf:"bytes,1,opt,name=origin,proto3" json:"origin,omitempty"`
-	// The environment variable with the key; "" for a server that wants none.
+	// The environment variable that holds the key; "" if the server needs no key.
 	ApiKeyEnv string `protobuf:"bytes,2,opt,name=api_key_env,json=apiKeyEnv,proto3" json:"api_key_env,omitempty"`
-	// The provider whose default the pair is, if it is one.
+	// The provider whose default endpoint this is, if any.
 	Provider      string `protobuf:"bytes,3,opt,name=provider,proto3" json:"provider,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -307,8 +310,9 @@ func (x *ModelEndpoint) GetProvider() string {
 
 type RegisterResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Lease *durationpb.Duration   `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
-	// The most bytes that one payload may have.
+	// How long a lease lasts without a heartbeat.
+	Lease *durationpb.Duration `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
+	// The maximum size of a payload in bytes.
 	PayloadLimit  int64  `protobuf:"varint,2,opt,name=payload_limit,json=payloadLimit,proto3" json:"payload_limit,omitempty"`
 	Org           string `protobuf:"bytes,3,opt,name=org,proto3" json:"org,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -371,7 +375,7 @@ type HeartbeatRequest struct {
 	WorkerId []byte                 `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	Agents   []*Lease               `protobuf:"bytes,2,rep,name=agents,proto3" json:"agents,omitempty"`
 	Tasks    []*TaskBeat            `protobuf:"bytes,3,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// Executions whose goroutines the worker keeps.
+	// Executions whose goroutines the worker has parked.
 	Parked        []*Parked `protobuf:"bytes,4,rep,name=parked,proto3" json:"parked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -441,7 +445,8 @@ type TaskBeat struct {
 	Lease *TaskLease             `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
 	// JSON, if there is any.
 	Progress []byte `protobuf:"bytes,2,opt,name=progress,proto3,oneof" json:"progress,omitempty"`
-	// The task's own code gave a sign since the beat before. Progress is one, too.
+	// The task's own code has shown activity since the last heartbeat. Progress
+	// counts as activity.
 	Alive         bool `protobuf:"varint,3,opt,name=alive,proto3" json:"alive,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -498,11 +503,11 @@ func (x *TaskBeat) GetAlive() bool {
 	return false
 }
 
-// Parked is an execution that the worker keeps in memory.
+// Parked is an execution whose goroutine the worker has parked.
 type Parked struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	ExecutionId []byte                 `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
-	// The commit that it parked with.
+	// The commit with which the goroutine parked.
 	At            *CommitNumber `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -552,7 +557,7 @@ func (x *Parked) GetAt() *CommitNumber {
 	return nil
 }
 
-// HeartbeatResponse answers in the order of the request.
+// HeartbeatResponse holds replies in the order of the request.
 type HeartbeatResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Agents        []*AgentBeat           `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
@@ -614,11 +619,12 @@ func (x *HeartbeatResponse) GetParked() []ParkedState {
 }
 
 type AgentBeat struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	Lost            bool                   `protobuf:"varint,1,opt,name=lost,proto3" json:"lost,omitempty"`
-	CancelRequested bool                   `protobuf:"varint,2,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
-	SignalsPending  bool                   `protobuf:"varint,3,opt,name=signals_pending,json=signalsPending,proto3" json:"signals_pending,omitempty"`
-	// The server could not tell: the lease runs on as it was, and the next
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The lease is over. The worker must not write any more.
+	Lost            bool `protobuf:"varint,1,opt,name=lost,proto3" json:"lost,omitempty"`
+	CancelRequested bool `protobuf:"varint,2,opt,name=cancel_requested,json=cancelRequested,proto3" json:"cancel_requested,omitempty"`
+	SignalsPending  bool `protobuf:"varint,3,opt,name=signals_pending,json=signalsPending,proto3" json:"signals_pending,omitempty"`
+	// The server could not determine the state. The lease is unchanged, and the next
 	// heartbeat asks again.
 	Unknown       bool `protobuf:"varint,4,opt,name=unknown,proto3" json:"unknown,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -749,7 +755,7 @@ type ReleaseRequest struct {
 	WorkerId []byte                 `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	Agents   []*AgentRelease        `protobuf:"bytes,2,rep,name=agents,proto3" json:"agents,omitempty"`
 	Tasks    []*TaskRelease         `protobuf:"bytes,3,rep,name=tasks,proto3" json:"tasks,omitempty"`
-	// Ids of parked executions that the worker has given up.
+	// Ids of parked executions whose goroutines the worker has discarded.
 	Discarded     [][]byte `protobuf:"bytes,4,rep,name=discarded,proto3" json:"discarded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -813,13 +819,13 @@ func (x *ReleaseRequest) GetDiscarded() [][]byte {
 	return nil
 }
 
-// AgentRelease gives an execution back.
+// AgentRelease returns one execution.
 type AgentRelease struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lease *Lease                 `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
-	// If set, the agent panicked, with this.
+	// If set, the agent panicked with this message.
 	Panic string `protobuf:"bytes,2,opt,name=panic,proto3" json:"panic,omitempty"`
-	// If set, why this worker cannot go on with the execution.
+	// If set, the reason why this worker cannot continue with the execution.
 	Unfit         string `protobuf:"bytes,3,opt,name=unfit,proto3" json:"unfit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -876,7 +882,7 @@ func (x *AgentRelease) GetUnfit() string {
 	return ""
 }
 
-// TaskRelease gives an attempt back. One that had not started does not count.
+// TaskRelease returns one attempt. An attempt that had not started is not counted.
 type TaskRelease struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lease         *TaskLease             `protobuf:"bytes,1,opt,name=lease,proto3" json:"lease,omitempty"`
@@ -970,9 +976,9 @@ type PollTaskRequest struct {
 	WorkerId []byte                 `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	Queues   []string               `protobuf:"bytes,2,rep,name=queues,proto3" json:"queues,omitempty"`
 	Kinds    []string               `protobuf:"bytes,3,rep,name=kinds,proto3" json:"kinds,omitempty"`
-	// How many to claim at most.
+	// The maximum number of claims.
 	Slots int64 `protobuf:"varint,4,opt,name=slots,proto3" json:"slots,omitempty"`
-	// How long to wait for work; without it the answer comes at once.
+	// How long to wait for work. If it is not set, the call returns at once.
 	Wait *durationpb.Duration `protobuf:"bytes,5,opt,name=wait,proto3" json:"wait,omitempty"`
 	// As in PollAgentRequest.
 	Local         bool `protobuf:"varint,6,opt,name=local,proto3" json:"local,omitempty"`
@@ -1104,10 +1110,11 @@ type FinishTaskRequest struct {
 	Error    *TaskError             `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
 	Blocks   []*BlockEnd            `protobuf:"bytes,5,rep,name=blocks,proto3" json:"blocks,omitempty"`
 	Events   []*NewEvent            `protobuf:"bytes,6,rep,name=events,proto3" json:"events,omitempty"`
-	// The worker keeps the execution in memory and has a slot for it: if this end
-	// wakes it, the answer brings its claim.
+	// The worker has parked the execution's goroutine and has a free slot for it. If
+	// the end of this task wakes the execution, the reply has its claim.
 	Parked bool `protobuf:"varint,7,opt,name=parked,proto3" json:"parked,omitempty"`
-	// What is kept, if parked is set; without it the claim brings everything.
+	// What the worker knows of the parked execution. If it is not set, the claim is
+	// complete.
 	Kept          *Kept `protobuf:"bytes,8,opt,name=kept,proto3" json:"kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1301,7 +1308,7 @@ type StreamDataResponse struct {
 	Id    int64                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// In the order of the frames.
 	Replies []*FrameReply `protobuf:"bytes,2,rep,name=replies,proto3" json:"replies,omitempty"`
-	// Why the batch as a whole was refused.
+	// The error of the batch as a whole.
 	Error         *Error `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1441,11 +1448,11 @@ func (*PutBlobRequest_Header) isPutBlobRequest_Part() {}
 
 func (*PutBlobRequest_Chunk) isPutBlobRequest_Part() {}
 
-// PutBlobHeader says who the blob belongs to until a commit names it.
+// PutBlobHeader names the owner of the blob until a commit refers to it.
 type PutBlobHeader struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	ExecutionId []byte                 `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
-	// One of the leases, or none for the value of a signal.
+	// One of the two leases, or none for the value of a signal.
 	Lease     *Lease     `protobuf:"bytes,2,opt,name=lease,proto3" json:"lease,omitempty"`
 	TaskLease *TaskLease `protobuf:"bytes,3,opt,name=task_lease,json=taskLease,proto3" json:"task_lease,omitempty"`
 	// In bytes.
@@ -1652,18 +1659,18 @@ func (x *GetBlobResponse) GetChunk() []byte {
 	return nil
 }
 
-// ServeContentsRequest comes from the worker: its id first, and then what
-// answers the server's requests.
+// ServeContentsRequest is sent by the worker: first its id, then the replies to the
+// server's requests.
 type ServeContentsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Set in the first message, which answers nothing.
+	// Set in the first message only, which replies to no request.
 	WorkerId  []byte `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	RequestId int64  `protobuf:"varint,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// The next bytes of the content, at most 64 KiB.
 	Piece []byte `protobuf:"bytes,3,opt,name=piece,proto3" json:"piece,omitempty"`
-	// The content is all there.
+	// The content is complete.
 	End bool `protobuf:"varint,4,opt,name=end,proto3" json:"end,omitempty"`
-	// There is no more of it, and this is why.
+	// The rest of the content cannot be sent, for this reason.
 	Error         *Error `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1734,17 +1741,18 @@ func (x *ServeContentsRequest) GetError() *Error {
 	return nil
 }
 
-// ServeContentsResponse comes from the server.
+// ServeContentsResponse is sent by the server.
 type ServeContentsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// From 1. The first message of an id asks for a content.
+	// From 1. The first message with a given id requests a content.
 	RequestId   int64  `protobuf:"varint,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	ExecutionId []byte `protobuf:"bytes,2,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
 	Sha256      []byte `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
-	// So many more pieces the worker may send for the request, an end or an error
-	// not counted.
+	// The number of further pieces that the worker may send for the request. An end
+	// or an error does not count.
 	Pieces int64 `protobuf:"varint,4,opt,name=pieces,proto3" json:"pieces,omitempty"`
-	// The server does not want the rest; nothing is to be sent for it any more.
+	// The server does not need the rest. The worker sends nothing more for this
+	// request.
 	Cancel        bool `protobuf:"varint,5,opt,name=cancel,proto3" json:"cancel,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -34,35 +34,39 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// WorkerDispatch is what every worker needs, and what runs tasks. Access is as
-// for AgentDispatch.
+// WorkerDispatch is the service that every worker needs. It also has the calls that
+// run tasks. Authorization is the same as for AgentDispatch.
 type WorkerDispatchClient interface {
-	// Register tells what the worker can run, after each connect.
+	// Register tells the server what the worker can run. The worker calls it after
+	// each connect.
 	Register(ctx context.Context, in *RegisterRequest, opts ...grpc.CallOption) (*RegisterResponse, error)
-	// Heartbeat renews every lease that the worker holds; a third of the lease is
-	// a good interval.
+	// Heartbeat renews every lease that the worker holds. A good interval is a third
+	// of the lease.
 	Heartbeat(ctx context.Context, in *HeartbeatRequest, opts ...grpc.CallOption) (*HeartbeatResponse, error)
-	// Release gives claims back.
+	// Release returns claims.
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
 	// PollTask waits until tasks can be claimed, and claims them.
 	PollTask(ctx context.Context, in *PollTaskRequest, opts ...grpc.CallOption) (*PollTaskResponse, error)
-	// FinishTask ends an attempt. Delivered twice it is answered the same.
-	// Errors: lease_lost, conflict (a block is not all there), payload_too_large.
+	// FinishTask ends an attempt. A repeated call gets the same reply. Errors:
+	// lease_lost, conflict (a block is incomplete), payload_too_large.
 	FinishTask(ctx context.Context, in *FinishTaskRequest, opts ...grpc.CallOption) (*FinishTaskResponse, error)
-	// StreamData is the one stream by which a worker sends what all its tasks and
-	// agents say while they run. Each batch is answered with its id; several may
-	// be in flight, and their answers come in any order. After a broken stream
-	// send again what was not answered: known bytes are skipped.
+	// StreamData is the one stream for the running output of all tasks and agents of
+	// a worker. Each batch gets a reply with its id. Several batches may be in
+	// flight, and their replies come in any order. After a broken stream, the worker
+	// sends the batches without a reply again; bytes that the server already has are
+	// skipped.
 	StreamData(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamDataRequest, StreamDataResponse], error)
-	// PutBlob uploads content ahead of the commit that names it: a header, then
-	// the content in chunks of 64 KiB. Errors: payload_too_large, lease_lost.
+	// PutBlob uploads content before the commit that refers to it. The stream is a
+	// header, then the content in chunks of 64 KiB. Errors: payload_too_large,
+	// lease_lost.
 	PutBlob(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[PutBlobRequest, PutBlobResponse], error)
 	// GetBlob sends a blob in chunks of 64 KiB. Errors: not_found.
 	GetBlob(ctx context.Context, in *GetBlobRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetBlobResponse], error)
-	// ServeContents lets the server ask a worker for contents of its LOCAL
-	// executions, for as long as the stream lasts. The worker names itself, then
-	// answers each request with the content in pieces of 64 KiB and an end, or an
-	// error. Several requests may be open at once. Errors: permission_denied.
+	// ServeContents lets the server request contents of the worker's LOCAL
+	// executions, as long as the stream lasts. The worker first sends its id. Then it
+	// replies to each request with the content in pieces of 64 KiB and an end, or
+	// with an error. Several requests may be open at the same time. Errors:
+	// permission_denied.
 	ServeContents(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ServeContentsRequest, ServeContentsResponse], error)
 }
 
@@ -186,35 +190,39 @@ type WorkerDispatch_ServeContentsClient = grpc.BidiStreamingClient[ServeContents
 // All implementations must embed UnimplementedWorkerDispatchServer
 // for forward compatibility.
 //
-// WorkerDispatch is what every worker needs, and what runs tasks. Access is as
-// for AgentDispatch.
+// WorkerDispatch is the service that every worker needs. It also has the calls that
+// run tasks. Authorization is the same as for AgentDispatch.
 type WorkerDispatchServer interface {
-	// Register tells what the worker can run, after each connect.
+	// Register tells the server what the worker can run. The worker calls it after
+	// each connect.
 	Register(context.Context, *RegisterRequest) (*RegisterResponse, error)
-	// Heartbeat renews every lease that the worker holds; a third of the lease is
-	// a good interval.
+	// Heartbeat renews every lease that the worker holds. A good interval is a third
+	// of the lease.
 	Heartbeat(context.Context, *HeartbeatRequest) (*HeartbeatResponse, error)
-	// Release gives claims back.
+	// Release returns claims.
 	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)
 	// PollTask waits until tasks can be claimed, and claims them.
 	PollTask(context.Context, *PollTaskRequest) (*PollTaskResponse, error)
-	// FinishTask ends an attempt. Delivered twice it is answered the same.
-	// Errors: lease_lost, conflict (a block is not all there), payload_too_large.
+	// FinishTask ends an attempt. A repeated call gets the same reply. Errors:
+	// lease_lost, conflict (a block is incomplete), payload_too_large.
 	FinishTask(context.Context, *FinishTaskRequest) (*FinishTaskResponse, error)
-	// StreamData is the one stream by which a worker sends what all its tasks and
-	// agents say while they run. Each batch is answered with its id; several may
-	// be in flight, and their answers come in any order. After a broken stream
-	// send again what was not answered: known bytes are skipped.
+	// StreamData is the one stream for the running output of all tasks and agents of
+	// a worker. Each batch gets a reply with its id. Several batches may be in
+	// flight, and their replies come in any order. After a broken stream, the worker
+	// sends the batches without a reply again; bytes that the server already has are
+	// skipped.
 	StreamData(grpc.BidiStreamingServer[StreamDataRequest, StreamDataResponse]) error
-	// PutBlob uploads content ahead of the commit that names it: a header, then
-	// the content in chunks of 64 KiB. Errors: payload_too_large, lease_lost.
+	// PutBlob uploads content before the commit that refers to it. The stream is a
+	// header, then the content in chunks of 64 KiB. Errors: payload_too_large,
+	// lease_lost.
 	PutBlob(grpc.ClientStreamingServer[PutBlobRequest, PutBlobResponse]) error
 	// GetBlob sends a blob in chunks of 64 KiB. Errors: not_found.
 	GetBlob(*GetBlobRequest, grpc.ServerStreamingServer[GetBlobResponse]) error
-	// ServeContents lets the server ask a worker for contents of its LOCAL
-	// executions, for as long as the stream lasts. The worker names itself, then
-	// answers each request with the content in pieces of 64 KiB and an end, or an
-	// error. Several requests may be open at once. Errors: permission_denied.
+	// ServeContents lets the server request contents of the worker's LOCAL
+	// executions, as long as the stream lasts. The worker first sends its id. Then it
+	// replies to each request with the content in pieces of 64 KiB and an end, or
+	// with an error. Several requests may be open at the same time. Errors:
+	// permission_denied.
 	ServeContents(grpc.BidiStreamingServer[ServeContentsRequest, ServeContentsResponse]) error
 	mustEmbedUnimplementedWorkerDispatchServer()
 }

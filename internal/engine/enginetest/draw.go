@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// inRapid is a testing.TB whose failures and cleanups belong to one run of rapid, because each run
-// has its own store.
+// inRapid is a testing.TB whose failures and cleanups belong to one run of rapid. Each run has its
+// own store.
 type inRapid struct {
 	testing.TB
 	r *rapid.T
@@ -60,12 +60,12 @@ func below(t *rapid.T, label string, n int) int {
 	return drawn % n
 }
 
-// one draws an element.
+// one draws an element, each with about the same probability.
 func one[E any](t *rapid.T, label string, from []E) E {
 	return from[below(t, label, len(from))]
 }
 
-// sometimes returns true once in n times.
+// sometimes returns true with a probability of about 1/n.
 func sometimes(t *rapid.T, label string, n int) bool { return below(t, label, n) == n-1 }
 
 // recent draws mostly one of the last three elements.

@@ -16,9 +16,9 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// Linearizable lets workers and clients use one execution, and then several, concurrently. There
-// must be an order of the claims, commits, signals and reads in which the model returns the same
-// answers.
+// Linearizable runs workers and clients concurrently on one execution, and then on three. It checks
+// that the model returns the same answers for some order of the claims, commits, releases, signals,
+// cancels and reads.
 func Linearizable(t *testing.T, open opentest.Opener) {
 	for _, executions := range []int{1, 3} {
 		t.Run(fmt.Sprint(executions), func(t *testing.T) {
@@ -45,7 +45,7 @@ func Linearizable(t *testing.T, open opentest.Opener) {
 	}
 }
 
-// crowd records the operations of its members.
+// crowd records the operations of its members, which are workers and clients.
 type crowd struct {
 	*fixture
 	xs    []uuid.UUID
@@ -83,8 +83,8 @@ func (c *crowd) note(member int, call int64, in operation, out told) {
 	c.history = append(c.history, porcupine.Operation{ClientId: member, Input: in, Call: call, Output: out, Return: back})
 }
 
-// work claims, and sends some commits; some of these are sent twice at the same time. Then it gives
-// the claim back and sends one more commit, which is too late.
+// work claims an execution and sends some commits; some of them are sent twice at the same time.
+// Then it releases the claim and sends one more commit, which comes too late.
 func (c *crowd) work(member int, r *rand.Rand) {
 	call := c.now()
 	claims, err := c.d.PollAgents(c.Context(), pollFor(1, 0))

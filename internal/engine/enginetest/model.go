@@ -108,18 +108,21 @@ func (x *execution) wake(now time.Time) bool {
 
 func (x *execution) met(w perdure.Wait, now time.Time) bool {
 	met := func(w perdure.Wait) bool { return x.met(w, now) }
-	switch {
-	case w.Any != nil:
+	switch w.Kind() {
+	case perdure.WaitKindAny:
 		return slices.ContainsFunc(w.Any, met)
-	case w.All != nil:
+	case perdure.WaitKindAll:
 		return !slices.ContainsFunc(w.All, func(w perdure.Wait) bool { return !met(w) })
-	case w.Signal != "":
+	case perdure.WaitKindSignal:
 		return x.hasPending(w.Signal)
-	case w.Timer != nil:
+	case perdure.WaitKindTimer:
 		return !w.Timer.After(now)
+	case perdure.WaitKindTask:
+		status := x.tasks[*w.Task].status
+		return status.Terminal() && (w.On == "" || w.On == perdure.TaskEnded || (w.On == perdure.TaskSucceeded) == (status == perdure.TaskCompleted))
+	default:
+		panic("the model knows no wait of the kind " + w.Kind().String())
 	}
-	status := x.tasks[*w.Task].status
-	return status.Terminal() && (w.On == "" || w.On == perdure.TaskEnded || (w.On == perdure.TaskSucceeded) == (status == perdure.TaskCompleted))
 }
 
 func (x *execution) hasPending(pattern string) bool {
@@ -183,7 +186,7 @@ func (x *execution) release(l perdure.Lease, panicked bool, now time.Time) {
 	x.rest(x.panics, now)
 }
 
-// rest delays the next claim after a bad end that raised the score to this value.
+// rest sets the pause before the next claim, after a bad end that raised the score to this value.
 func (x *execution) rest(score int, now time.Time) {
 	if x.status == perdure.StatusPending {
 		x.notBefore = now.Add(min(time.Second<<(score/2-1), time.Minute))
@@ -231,8 +234,8 @@ func (x *execution) sweep(now time.Time) {
 // claimed beside others.
 func (x *execution) mustBeAlone() bool { return x.crashes >= 6 }
 
-// lost applies the end of a lease that was not renewed. From the second in a row on, the execution
-// can be claimed only after a pause, which grows; the tenth fails it.
+// lost applies the end of a lease that was not renewed. The second loss in a row and later ones
+// delay the next claim by a growing pause. The tenth fails the execution.
 func (x *execution) lost(now time.Time) {
 	x.crashes += 2
 	if x.crashes >= 20 && x.status == perdure.StatusRunning {
@@ -245,7 +248,7 @@ func (x *execution) lost(now time.Time) {
 	}
 }
 
-// again returns the status of a task whose attempt is to be repeated.
+// again returns the next status of a task whose attempt is to be repeated.
 func (x *execution) again() perdure.TaskStatus {
 	if x.status == perdure.StatusCancelling {
 		return perdure.TaskCancelled

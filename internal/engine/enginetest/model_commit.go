@@ -8,15 +8,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// lastOfClaim returns the last commit with the id of its claim.
+// lastOfClaim returns the number of the last commit, with the id of the claim that made it.
 func (x *execution) lastOfClaim() perdure.CommitNumber {
 	n := x.last
 	n.ClaimID = x.lastClaim
 	return n
 }
 
-// commit applies all of a commit, or nothing. A repeat gets the same answer, before any other
-// check.
+// commit applies all of a commit, or nothing. It answers a repeated commit before any other check,
+// with the stored answer.
 func (x *execution) commit(c perdure.Commit, now time.Time) (answer, perdure.Code) {
 	number := perdure.CommitNumber{Fence: c.Lease.Fence, Number: c.Number}
 	if x.last == number && x.lastClaim == c.Lease.ClaimID {
@@ -87,8 +87,8 @@ func (x *execution) write(c perdure.Commit, a *answer, now time.Time) perdure.Co
 	return x.leave(c.Outcome, a, now)
 }
 
-// append adds an entry below its parent. An entry whose key is known is replaced with the stored
-// one.
+// append adds an entry below its parent. If an entry with the same key is stored, append uses the
+// stored one instead.
 func (x *execution) append(e perdure.NewEntry, a *answer) perdure.Code {
 	parent := uuid.Nil
 	if e.ParentID != nil {

@@ -93,7 +93,7 @@ func TenWorkersClaimOneAgent(t *testing.T, open opentest.Opener) {
 }
 
 // TenConsumersFiveSignals checks that ten workers that compete for one execution take each of its
-// signals once, in the order sent. A worker whose claim has ended must not take one.
+// signals once, in the order sent. A commit after the release of the claim must be refused.
 func TenConsumersFiveSignals(t *testing.T, open opentest.Opener) {
 	f := newFixture(t, open)
 	id := f.start()
@@ -135,8 +135,8 @@ func TenConsumersFiveSignals(t *testing.T, open opentest.Opener) {
 	}
 }
 
-// takeOne stores the oldest pending signal as an entry, gives the execution back, and tries to
-// commit once more.
+// takeOne stores the oldest pending signal as an entry and releases the execution. It checks that
+// one more commit is then refused.
 func (f *fixture) takeOne(c perdure.AgentClaim) {
 	commit := perdure.Commit{Lease: c.Lease, Number: 1, Take: []string{c.Signals[0].ID}, Checkpoint: &perdure.NewCheckpoint{}}
 	commit.Entries = []perdure.NewEntry{userEntry(c.Execution.Leaf, c.Signals[0].ID)}

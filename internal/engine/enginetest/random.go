@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/opentest"
 	"pgregory.net/rapid"
@@ -42,15 +43,15 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// Random runs random commands of three workers and of clients, with jumps of the clock, on the
-// engine with a store and on the model. After each command it compares the stored state with the
-// model, and checks the invariants.
+// Random runs random commands of three workers and of clients, with jumps of the clock, on an
+// engine and on the model. It compares the stored state with the model, and checks the invariants,
+// after each command.
 func Random(t *testing.T, open opentest.Opener) {
-	checks := "40" // a run takes long, because it compares all state after each step
 	if strings.HasSuffix(t.Name(), "/postgres") {
-		checks = "10" // the rules are the same, and each comparison takes longer
+		longtest.Checks(t, 5, 20) // the rules are the same, and each comparison takes longer
+	} else {
+		longtest.Checks(t, 20, 100) // a run takes long, because it compares all state after each step
 	}
-	usually(t, "rapid.checks", checks)
 	usually(t, "rapid.steps", "50") // errors need some steps to appear
 	rapid.Check(t, func(r *rapid.T) {
 		m := newMachine(inRapid{t, r}, open)
@@ -62,8 +63,8 @@ func Random(t *testing.T, open opentest.Opener) {
 	})
 }
 
-// possible returns the commands that can run now. A command is in the list as often as its
-// frequency requires.
+// possible returns the commands that can run now. A command that should run more often is in the
+// list several times.
 func (m *machine) possible() []func(*rapid.T) {
 	all := []func(*rapid.T){m.pollAgents, m.pollAgents, m.pollAgents, m.pollTasks, m.pollTasks, m.signal, m.signal, m.signal, m.cancel, m.timePasses, m.timePasses}
 	if len(m.xs) < 4 && !slices.ContainsFunc(m.xs, func(x *execution) bool { return x.status == perdure.StatusPending }) {
@@ -87,7 +88,7 @@ func (m *machine) possible() []func(*rapid.T) {
 	return all
 }
 
-// machine is an engine with the model that it is compared with.
+// machine is an engine, together with the model that it is compared with.
 type machine struct {
 	*rapid.T
 	tb    testing.TB
@@ -99,7 +100,8 @@ type machine struct {
 	xs    []*execution
 
 	workers []uuid.UUID
-	// The fields below contain all leases and requests so far, so that late ones can be sent.
+	// The fields below contain all leases and requests so far. Commands use them to send late
+	// requests.
 	claims   []perdure.Lease
 	attempts []perdure.TaskLease
 	commits  []perdure.Commit
@@ -131,7 +133,7 @@ func (m *machine) must(err error) {
 	}
 }
 
-// code checks the code of a command's answer.
+// code fails the test unless err has the code want; "" means no error.
 func (m *machine) code(err error, want perdure.Code) {
 	m.Helper()
 	if got := perdure.CodeOf(err); got != want {
@@ -158,8 +160,8 @@ func (m *machine) poll(t *rapid.T, kinds ...string) perdure.Poll {
 	}
 }
 
-// pollAgents polls, and checks that the claims are those of the executions that have been pending
-// longest.
+// pollAgents polls, and checks that the poll claims the executions that have been pending longest,
+// in this order.
 func (m *machine) pollAgents(t *rapid.T) {
 	p := m.poll(t, "agent")
 	p.WorkerID = uuid.New() // a worker that holds nothing yet

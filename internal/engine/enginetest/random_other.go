@@ -24,14 +24,14 @@ func (m *machine) finish(t *rapid.T) {
 	m.end(f)
 }
 
-// finishAgain repeats the end of an attempt. The answer must be the same as long as the claim in it
-// is held.
+// finishAgain repeats an end of an attempt. If the answer contains a claim, the claim must still be
+// valid.
 func (m *machine) finishAgain(t *rapid.T) { m.end(recent(t, "finish", m.finishes)) }
 
 func (m *machine) end(f perdure.TaskFinish) {
 	m.Helper()
 	x := m.of(f.Lease.ExecutionID)
-	alone := x.mustBeAlone() // the worker may hold others
+	alone := x.mustBeAlone() // then the answer may lack a claim, because the worker may have others
 	woken, refused := x.finish(f, m.now())
 	reply, err := m.d.FinishTask(m.ctx, f)
 	m.code(err, refused)

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// commit sends a random commit: mostly the next one of a held claim, sometimes one of an ended
-// claim or with a wrong number.
+// commit sends a random commit: mostly the next one of a valid claim, sometimes one of an ended
+// claim, with a wrong number or with a wrong claim id.
 func (m *machine) commit(t *rapid.T) {
 	l := m.claim(t)
 	x := m.of(l.ExecutionID)
@@ -48,7 +48,7 @@ func (m *machine) send(c perdure.Commit) {
 	if reply.Ended != want.ended || reply.Suspended != want.suspended || reply.CheckpointSeq != want.checkpoint {
 		m.Fatalf("the answer is %+v, the rules say %+v", reply, want)
 	}
-	if x.last == before { // only the claims that are still held
+	if x.last == before { // a repeat: only the claims that are still valid
 		want.eager = 0
 		for _, l := range x.eager {
 			if x.tasks[l.TaskID].heldBy(l) {
@@ -96,7 +96,7 @@ func (m *machine) fill(t *rapid.T, x *execution, c *perdure.Commit) {
 	c.Outcome = m.outcome(t, x, *c)
 }
 
-// entries draws messages, each the child of the one before. Some have a wrong parent.
+// entries draws messages, each with the previous one as its parent. Some have a wrong parent.
 func (m *machine) entries(t *rapid.T, x *execution, c *perdure.Commit) {
 	parent, open := x.leaf, x.entries[x.leaf].open
 	for range below(t, "entries", 3) {

@@ -15,9 +15,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Servers runs engines on one database; they share nothing else. Signals are sent to one engine and
-// taken at another, each once and in the order sent. Nothing is claimed twice. Readers of one
-// engine see the commits of another.
+// Servers runs several engines on one database, without hints between them. It sends signals to all
+// engines. It checks that no execution is claimed twice with one fence, and that the signals of
+// each execution are taken once and in order.
 func Servers(t *testing.T, stores []store.Store) {
 	m := &many{T: t}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -53,7 +53,7 @@ func Servers(t *testing.T, stores []store.Store) {
 	}
 }
 
-// many are servers, with the claims and signals that their workers have seen.
+// many is a set of servers, with the claims and the taken signals that their workers have seen.
 type many struct {
 	*testing.T
 	all           []*fixture
@@ -88,7 +88,7 @@ func (m *many) work(ctx context.Context, done func(), f *fixture) {
 	}
 }
 
-// wait suspends an execution until a signal comes.
+// wait suspends an execution until a signal arrives.
 func (f *fixture) wait(c perdure.AgentClaim) {
 	_, err := f.d.Commit(f.Context(), perdure.Commit{
 		Lease: c.Lease, Number: 1, Outcome: perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: &perdure.Wait{Signal: "note"}},
@@ -96,13 +96,14 @@ func (f *fixture) wait(c perdure.AgentClaim) {
 	if err != nil {
 		f.Error(err)
 	}
-	// If a signal came first, the execution was not suspended; it is given back at once.
+	// If a signal arrived before the commit, the execution was not suspended. It is released at
+	// once.
 	if err := f.d.Release(f.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: c.Lease}}}); err != nil {
 		f.Error(err)
 	}
 }
 
-// tookInOrder checks that the entries are those of the signals, in order.
+// tookInOrder checks that the path has one entry for each signal, in the order sent.
 func (f *fixture) tookInOrder(id uuid.UUID, signals int) {
 	f.Helper()
 	x, err := f.s.Execution(f.Context(), org, id)

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// dialWithin is the time in which one NATS server must answer. The start of Perdure's server
-	// waits as long, for each address.
+	// dialWithin is the time in which a NATS server must answer, for each address. The start of
+	// Perdure's server waits no longer than that.
 	dialWithin = 2 * time.Second
-	// pingEvery and pings determine how soon a silently broken connection is detected.
+	// pingEvery and pings determine how soon a broken connection without an error is detected.
 	pingEvery = 5 * time.Second
 	pings     = 2
 	mostPause = 5 * time.Second
 )
 
 // check returns an error for options that cannot work, before NATS is contacted. Errors do not
-// contain the URL, because it may hold a password.
+// contain the URL, because it may contain a password.
 func (o Options) check() error {
 	if o.Cluster == "" || strings.ContainsAny(o.Cluster, " .*>\t\r\n") {
 		return perdure.FieldErrorf("cluster", "%q is no part of a subject", o.Cluster)
@@ -58,7 +58,7 @@ func (h *Hints) options(o Options) []nats.Option {
 		nats.Name("perdure"), nats.NoEcho(),
 		nats.Timeout(dialWithin), nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(pings),
 		nats.FlusherTimeout(dialWithin), nats.ReconnectOnFlusherError(),
-		// Reconnect without a limit, also if NATS was unavailable at the start or refused the
+		// Reconnect without a limit, even if NATS was unavailable at the start or refused the
 		// credentials.
 		nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1), nats.IgnoreAuthErrorAbort(),
 		nats.CustomReconnectDelay(pauseAfter), nats.ReconnectBufSize(-1),
@@ -77,7 +77,7 @@ func (h *Hints) options(o Options) []nats.Option {
 	return all
 }
 
-// pauseAfter returns the pause after that many attempts on all addresses.
+// pauseAfter returns the pause after the given number of attempts on all addresses, with jitter.
 func pauseAfter(rounds int) time.Duration {
 	pause := min(100*time.Millisecond<<min(rounds, 10), mostPause)
 	return pause/2 + rand.N(pause)/2
@@ -96,7 +96,7 @@ func (h *Hints) found(conn *nats.Conn) {
 }
 
 // lost handles the end or failure of a connection. It logs err only if it differs from the last
-// reason.
+// error.
 func (h *Hints) lost(err error) {
 	if err == nil {
 		err = errors.New("the connection was closed")
@@ -108,7 +108,7 @@ func (h *Hints) lost(err error) {
 	h.troubled(why)
 }
 
-// failed handles errors that NATS reports while connected.
+// failed handles errors that the NATS client reports while it is connected.
 func (h *Hints) failed(_ *nats.Conn, _ *nats.Subscription, err error) {
 	if errors.Is(err, nats.ErrSlowConsumer) {
 		h.logger.Warn("hints of other servers came faster than this one took them; some are lost")

@@ -1,4 +1,4 @@
-// Package nats carries hints between the servers of one store over NATS. It guarantees no more than
+// Package nats sends hints between the servers of one store over NATS. It guarantees only what
 // package notify requires. If NATS is unavailable or loses messages, hints still work inside the
 // process, and other servers poll the store.
 package nats
@@ -21,31 +21,31 @@ import (
 )
 
 const (
-	// pace is the shortest time between two messages. Hints in between are collected for the next
+	// pace is the minimum time between two messages. The hints of that time are sent in the next
 	// message, each topic once.
 	pace = time.Millisecond
 	// mostMarks is the largest number of topics in one message, at eight bytes each.
 	mostMarks = 8192
-	// mostPending is the largest number of topics that wait to be sent. More topics are lost, as
-	// any hint may be.
+	// mostPending is the maximum number of topics that wait to be sent. More topics are dropped,
+	// because any hint may be lost.
 	mostPending = 8 * mostMarks
 	// format is the first byte of a message. Messages with another first byte are from another
 	// version, and are ignored.
 	format = 1
 )
 
-// Options configure the connection to NATS. The zero value of every field except URL and Cluster
-// works.
+// Options configures the connection to NATS. URL and Cluster are required; the zero value of every
+// other field works.
 type Options struct {
 	// URL is nats://, tls://, ws:// or wss://[user[:password]@]host[:port], or several, separated
-	// by commas. A user without a password is a token.
+	// by commas. A user without a password is used as a token.
 	URL string
 	// Creds is a file with a JWT and its seed, in the format of nsc.
 	Creds string
 	// CA is a file with the certificates (PEM) that verify the server's certificate.
 	CA string
-	// Cluster distinguishes the servers of one store from all others on the same NATS. It is a part
-	// of the subject.
+	// Cluster is a part of the subject. It must be the same for the servers of one store and
+	// different for others on the same NATS.
 	Cluster string
 	// Logger logs the loss and recovery of the connection.
 	Logger *slog.Logger
@@ -60,7 +60,7 @@ type Hints struct {
 	logger  *slog.Logger
 	subject string
 	conn    *nats.Conn
-	trouble atomic.Pointer[string] // the reason why other servers get no hints; nil if they do
+	trouble atomic.Pointer[string] // the reason why hints do not reach other servers; nil if they do
 	// sent counts published hints; lostHints counts those that are known not to have been sent.
 	sent, lostHints atomic.Int64
 	closed          chan struct{} // closed by the connection after its last callback
@@ -76,7 +76,7 @@ type Hints struct {
 
 var _ notify.Notifier = (*Hints)(nil)
 
-// Open creates a Hints that connects in the background. It returns even if NATS is unavailable, and
+// Open creates a Hints that connects in the background. It also returns if NATS is unavailable, and
 // retries until Close. Errors: invalid_argument.
 func Open(o Options) (*Hints, error) {
 	if err := o.check(); err != nil {
@@ -102,12 +102,13 @@ func Open(o Options) (*Hints, error) {
 	return h, nil
 }
 
-// subscribe subscribes to the hints of other servers. Each new connection repeats the subscription.
+// subscribe subscribes to the hints of other servers. The client repeats the subscription on each
+// new connection.
 func (h *Hints) subscribe() error {
 	sub, err := h.conn.Subscribe(h.subject, func(m *nats.Msg) { h.receive(m.Data) })
 	if err == nil {
-		// Messages over this limit are lost if a stopped process cannot receive them; a hint covers
-		// many changes.
+		// If this process is stopped for a while, messages over these limits are dropped. That
+		// loses little, because one hint covers many changes.
 		err = sub.SetPendingLimits(1024, 8<<20)
 	}
 	if err != nil {
@@ -115,7 +116,7 @@ func (h *Hints) subscribe() error {
 	}
 	if h.conn.IsConnected() {
 		h.trouble.Store(nil)
-		// Flush, so that no hint is missed from now on. The connection's own handlers report a
+		// The flush ensures that no later hint is missed. The connection's handlers report a
 		// failure.
 		_ = h.conn.FlushTimeout(time.Second)
 	}
@@ -139,7 +140,7 @@ func (h *Hints) Check() error {
 	return nil
 }
 
-// Counts implements notify.Counted. Hints that NATS itself loses cannot be counted.
+// Counts implements notify.Counted. It cannot count hints that NATS itself loses.
 func (h *Hints) Counts() (sent, lost int64) { return h.sent.Load(), h.lostHints.Load() }
 
 // Close ends the connection. Hints still work inside the process.
@@ -182,7 +183,7 @@ func (h *Hints) away(m notify.Mark) {
 }
 
 // send is the only goroutine that publishes to NATS, so that no caller waits if NATS is slow. It
-// sends the first hint at once, and collects those of the next millisecond.
+// sends the first hint at once, and then the hints of each millisecond together.
 func (h *Hints) send() {
 	defer close(h.ended)
 	rest := time.NewTimer(0)
@@ -194,7 +195,7 @@ func (h *Hints) send() {
 			return
 		}
 		for batch := range slices.Chunk(h.take(), mostMarks) {
-			// Without a connection the hints are lost: nothing is stored for later.
+			// Without a connection the hints are lost, because the client buffers nothing.
 			if h.conn.Publish(h.subject, encode(batch)) != nil {
 				h.lostHints.Add(int64(len(batch)))
 			}

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// join connects another process.
+// join connects a Hints like another process.
 func join(t testing.TB, url, cluster string) *Hints {
 	t.Helper()
 	h, err := Open(Options{URL: url, Cluster: cluster, Logger: slog.New(slog.DiscardHandler)})
@@ -39,7 +39,8 @@ func TestHints(t *testing.T) {
 	notifytest.Between(t, opener(server.URL))
 }
 
-// Every message arrives twice.
+// TestHintsThatComeTwice checks the contract of hints between processes while every message arrives
+// twice.
 func TestHintsThatComeTwice(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	repeated := repeat(t, server)
@@ -49,7 +50,7 @@ func TestHintsThatComeTwice(t *testing.T) {
 	}
 }
 
-// repeat publishes every received message once more, and counts the messages.
+// repeat publishes every received message once more, and counts the received messages.
 func repeat(t *testing.T, server *notifytest.NATS) *atomic.Int64 {
 	t.Helper()
 	echo, err := nats.Connect(server.URL(), nats.NoEcho())
@@ -70,7 +71,8 @@ func repeat(t *testing.T, server *notifytest.NATS) *atomic.Int64 {
 	return &n
 }
 
-// All messages are lost.
+// TestHintsThatAreLost checks that hints work inside the process while NATS refuses all messages,
+// and that Trouble names the reason.
 func TestHintsThatAreLost(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	notifytest.Inside(t, opener(server.MuteURL))
@@ -79,7 +81,8 @@ func TestHintsThatAreLost(t *testing.T) {
 	until(t, "the refusal is known", func() bool { return strings.Contains(a.Trouble(), "Permissions Violation") })
 }
 
-// NATS is unavailable.
+// TestHintsWithoutNATS checks that hints work inside the process while NATS is unavailable, and
+// that Trouble is not empty.
 func TestHintsWithoutNATS(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	server.Stop()
@@ -91,12 +94,13 @@ func TestHintsWithoutNATS(t *testing.T) {
 	}
 }
 
-// Two deployments on one NATS do not receive each other's hints.
+// TestDeploymentsAreApart checks that two deployments on one NATS do not receive each other's
+// hints.
 func TestDeploymentsAreApart(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	a, b := join(t, server.URL(), "one"), join(t, server.URL(), "two")
 	notifytest.Apart(t, a, b)
-	// Nothing arrives later either: a later message of the same connection has arrived.
+	// A later message of the same cluster has arrived, so no earlier hint can still arrive.
 	other := join(t, server.URL(), "two")
 	topic := notify.Log(uuid.New())
 	there, end := b.Subscribe(topic, notify.Freed("acme"))
@@ -111,7 +115,8 @@ func TestDeploymentsAreApart(t *testing.T) {
 	}
 }
 
-// NATS is used again without a restart after it was unavailable.
+// TestHintsOutliveNATS checks that hints reach the other process again each time NATS has been
+// unavailable and starts, without a restart of the processes.
 func TestHintsOutliveNATS(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	server.Stop()
@@ -132,7 +137,7 @@ func TestHintsOutliveNATS(t *testing.T) {
 	}
 }
 
-// A server does not receive its own messages.
+// TestHintsDoNotComeBack checks that a process does not receive its own messages.
 func TestHintsDoNotComeBack(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	a, b := join(t, server.URL(), "one"), join(t, server.URL(), "one")
@@ -146,13 +151,13 @@ func TestHintsDoNotComeBack(t *testing.T) {
 	a.PublishAway(topic)
 	<-there
 	b.PublishAway(fence)
-	<-after // it would have arrived before this
+	<-after // its own message would have arrived before this one
 	if received(back) {
 		t.Error("a hint for others came back")
 	}
 }
 
-// A wrong password does not end the attempts, because it may be corrected.
+// TestHintsAreRefused checks that a wrong password is reported by Trouble, without the password.
 func TestHintsAreRefused(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	h := join(t, server.RefusedURL(), "one")
@@ -162,8 +167,8 @@ func TestHintsAreRefused(t *testing.T) {
 	}
 }
 
-// A busy server sends one message per millisecond, not one per commit, and a message does not
-// reveal its topics.
+// TestHintsTravelTogether checks that a busy process sends at most about one message per
+// millisecond, with each topic once, and that messages do not contain the names of topics.
 func TestHintsTravelTogether(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	listener, err := nats.Connect(server.URL())
@@ -205,7 +210,7 @@ func TestHintsTravelTogether(t *testing.T) {
 	}
 }
 
-// If hints are published faster than NATS accepts them, their memory is bounded.
+// TestHintsThatWaitAreBounded checks that at most mostPending topics wait to be sent.
 func TestHintsThatWaitAreBounded(t *testing.T) {
 	h := &Hints{pending: map[notify.Mark]struct{}{}, more: make(chan struct{}, 1)}
 	for i := range 2 * mostPending {
@@ -219,7 +224,7 @@ func TestHintsThatWaitAreBounded(t *testing.T) {
 	}
 }
 
-// Messages in an unknown format are ignored.
+// TestStrangeMessages checks that messages in an unknown format are ignored.
 func TestStrangeMessages(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	a, b := join(t, server.URL(), "one"), join(t, server.URL(), "one")
@@ -282,7 +287,7 @@ func received(hints <-chan struct{}) bool {
 	}
 }
 
-// until retries until done returns true.
+// until calls done repeatedly until it returns true. It fails the test after 30 seconds.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

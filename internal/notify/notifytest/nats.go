@@ -9,7 +9,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// NATS is a NATS server inside the test, on loopback. It requires the password of one of its users.
+// NATS is a NATS server inside the test, on loopback. Clients must authenticate as one of its
+// users.
 type NATS struct {
 	t    testing.TB
 	port int
@@ -24,7 +25,7 @@ const (
 	secret   = "of-the-test"
 )
 
-// NewNATS starts a server, which ends with the test.
+// NewNATS starts a server. It is stopped at the end of the test.
 func NewNATS(t testing.TB) *NATS {
 	t.Helper()
 	n := &NATS{t: t, port: server.RANDOM_PORT}
@@ -33,7 +34,7 @@ func NewNATS(t testing.TB) *NATS {
 	return n
 }
 
-// Start starts the server again at the same address.
+// Start starts the server at the same address as before, if it is not running.
 func (n *NATS) Start() {
 	n.t.Helper()
 	n.mu.Lock()
@@ -73,8 +74,8 @@ func (n *NATS) Stop() {
 // URL returns the address for servers.
 func (n *NATS) URL() string { return n.url(speaking, secret) }
 
-// MuteURL returns the address for a user without permission to publish: all of its messages are
-// lost.
+// MuteURL returns the address for a user without permission to publish, so that all of its messages
+// are lost.
 func (n *NATS) MuteURL() string { return n.url(mute, secret) }
 
 // RefusedURL returns an address with a wrong password.

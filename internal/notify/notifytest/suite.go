@@ -11,15 +11,15 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 )
 
-// Open opens the Notifier of another process of one deployment. The Notifier is closed at the end
-// of the test.
+// Open opens the Notifier of another process of one deployment, and closes it at the end of the
+// test.
 type Open func(t testing.TB) notify.Notifier
 
-// patience bounds the wait for a hint.
+// patience is the maximum time to wait for a hint.
 const patience = 30 * time.Second
 
-// Inside tests the properties inside one process that hold whatever happens to messages between
-// processes. No hint is lost, none blocks the publisher, and none reaches other topics.
+// Inside tests the properties inside one process that do not depend on messages between processes.
+// No hint is lost, none blocks the publisher, and none reaches subscribers of other topics.
 func Inside(t *testing.T, open Open) {
 	t.Run("a hint reaches who has subscribed", func(t *testing.T) { reaches(t, open(t)) })
 	t.Run("a hint is of its topic", func(t *testing.T) { ofItsTopic(t, open(t)) })
@@ -137,7 +137,7 @@ func atOnce(t *testing.T, n notify.Notifier) {
 	wg.Wait()
 }
 
-// Between tests processes whose messages arrive, once or twice.
+// Between tests that hints reach other processes, if messages arrive once or twice.
 func Between(t *testing.T, open Open) {
 	t.Run("a hint reaches every other process", func(t *testing.T) { reachesOthers(t, open) })
 	t.Run("so does one for others alone", func(t *testing.T) { reachesAway(t, open) })
@@ -145,7 +145,7 @@ func Between(t *testing.T, open Open) {
 	t.Run("what is of no use elsewhere stays", func(t *testing.T) { staysInside(t, open) })
 }
 
-// comes waits for a hint.
+// comes waits for a hint, and fails the test if none arrives.
 func comes(t *testing.T, hints <-chan struct{}, what string) {
 	t.Helper()
 	select {
@@ -220,8 +220,9 @@ func staysInside(t *testing.T, open Open) {
 	}
 }
 
-// Apart tests processes that receive none of each other's messages, because messages are lost or
-// because they belong to different deployments. No hint arrives, and nothing blocks.
+// Apart tests two processes that do not receive each other's messages, because messages are lost or
+// because they belong to different deployments. Hints inside a process arrive, none arrives at the
+// other, and nothing blocks.
 func Apart(t *testing.T, a, b notify.Notifier) {
 	topic := notify.Log(uuid.New())
 	there, end := b.Subscribe(topic)

@@ -1,6 +1,6 @@
-// Package check reads a whole store and reports errors in it. Operators use it to find out whether
-// a disk, a restore or a copy has damaged the store. It changes nothing, and servers may be running
-// meanwhile.
+// Package check reads a whole store and reports errors in it. With it, operators find out whether a
+// disk, a restore or a copy has damaged the store. It changes nothing, and servers may be running
+// at the same time.
 package check
 
 import (
@@ -17,28 +17,31 @@ import (
 // Reader is a store that can be checked.
 type Reader interface {
 	store.Reader
-	// Audit checks data that belongs to no execution, then returns every execution's id.
+	// Audit checks the data that belongs to no execution, and then returns the id of every
+	// execution.
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
-	// AuditTree checks the places of an execution's entries, and returns its findings.
+	// AuditTree checks the stored tree positions of an execution's entries, and returns a text for
+	// each fault.
 	AuditTree(ctx context.Context, execution uuid.UUID) ([]string, error)
 }
 
 // Finding is one error in a store.
 type Finding struct {
-	// Execution is the id of the affected execution; the zero id if the finding belongs to none.
+	// Execution is the id of the affected execution, or the zero id if the finding belongs to no
+	// execution.
 	Execution uuid.UUID
 	What      string
 }
 
-// Result counts what was read.
+// Result contains the numbers of the checked rows and of the findings.
 type Result struct {
 	Executions, Entries, Tasks, Records int64
 	// Findings is the number of errors found.
 	Findings int64
 }
 
-// Run checks every execution. It calls told after each execution, and found for each finding. The
-// returned error is an error of reading; the rest was not checked then.
+// Run checks every execution. It calls told after each execution, and found for each finding. If a
+// read fails so that the check cannot continue, Run returns the error and the result so far.
 func Run(ctx context.Context, r Reader, told func(Result), found func(Finding)) (Result, error) {
 	c := &checker{ctx: ctx, r: r, found: found}
 	for id, err := range r.Audit(ctx) {
@@ -79,11 +82,12 @@ func (c *checker) wrong(format string, args ...any) {
 	c.found(Finding{Execution: c.id, What: fmt.Sprintf(format, args...)})
 }
 
-// tries is how often an execution is read before its findings count, because servers may change it
-// between two reads.
+// tries is the number of times that an execution is read before its findings count, because servers
+// may change it between two reads.
 const tries = 3
 
-// settled checks an execution and reports its findings.
+// settled checks an execution until a check has no findings, at most tries times, and reports the
+// last findings.
 func (c *checker) settled() error {
 	tell, before := c.found, c.Result
 	defer func() { c.found = tell }()
@@ -105,7 +109,7 @@ func (c *checker) settled() error {
 }
 
 // execution checks one execution. A part that cannot be read is a finding, and the other parts are
-// read nevertheless.
+// still checked.
 func (c *checker) execution() error {
 	x, err := c.r.Execution(c.ctx, "", c.id)
 	if perdure.IsCode(err, perdure.NotFound) {
@@ -190,7 +194,7 @@ func (c *checker) entries(x *perdure.Execution) error {
 	return nil
 }
 
-// tree checks that paths read by the places of entries equal the paths read by their parents.
+// tree checks the stored tree positions of the execution's entries.
 func (c *checker) tree(*perdure.Execution) error {
 	wrong, err := c.r.AuditTree(c.ctx, c.id)
 	for _, what := range wrong {

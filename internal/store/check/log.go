@@ -8,14 +8,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// text is the state of a block that is being read.
+// text is the state of a block while the log is read.
 type text struct {
 	hash   hash.Hash
 	length int64
-	away   bool // the content is at the worker, or was superseded
+	away   bool // the content is on the worker, or was superseded
 }
 
-// logCheck checks one log. It keeps one hash for each open block.
+// logCheck is the check of one log. Its memory is one hash for each open block.
 type logCheck struct {
 	*checker
 	last int64 // pos
@@ -23,8 +23,8 @@ type logCheck struct {
 	open map[int64]*text
 }
 
-// log checks that no position and no seq is missing, and that each block has the length and hash
-// that its closing event records.
+// log checks that no position and no seq is missing, and that each block has the length and hash of
+// its closing event.
 func (c *checker) log(x *perdure.Execution) error {
 	l := logCheck{checker: c, open: map[int64]*text{}}
 	first, err := c.r.LogHead(c.ctx, c.id)

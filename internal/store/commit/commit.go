@@ -1,5 +1,5 @@
-// Package commit contains what the committers of all stores share: a queue of commands by lane and
-// org, from which batches are taken, and the handling of failed batches.
+// Package commit contains the code that the committers of all stores share: a queue of commands by
+// lane and org, from which batches are taken, and the handling of failed batches.
 package commit
 
 import (
@@ -12,21 +12,35 @@ import (
 // Runner runs batches.
 type Runner interface {
 	// Attempt runs a batch in one transaction. If err is nil, the outcomes are in the order of the
-	// batch's calls. Otherwise nothing is written, unless Gives reports that this is unknown. With
-	// careful, an error of the store fails only the affected candidates of a pick.
+	// batch's calls. Otherwise nothing is written, unless Gives reports that this is unknown. If
+	// careful is set, an error of the store fails only the affected candidates of a pick, not the
+	// whole batch.
 	Attempt(batch []*Call, careful bool) ([]Outcome, error)
-	// Gives returns the error that callers get for an error of Attempt. up reports whether the
-	// whole batch fails, because none of its commands has caused the error.
+	// Gives returns the error for the callers, given an error of Attempt. up reports whether to
+	// fail the whole batch at once, because no single command has caused the error.
 	Gives(err error) (told error, up bool)
 }
 
-// Process commits a batch and answers its callers. If the batch fails, its halves run again, each
-// with fresh state, until the faulty command is alone. If that command picks its candidates, it
-// runs once more with careful set, so that only the faulty candidates fail.
+// Process commits a batch and answers its callers. A plain queue commits each command in a
+// transaction of its own. Otherwise the batch is one transaction. If that fails, its halves run
+// again, each with newly loaded state, until the faulty command is alone. If that command picks its
+// candidates, it runs once more with careful set, so that only the faulty candidates fail.
 //
-// Process returns the missed calls in order.
-func Process(r Runner, logger *slog.Logger, batch []*Call) (missed []*Call) {
-	return process(r, logger, batch, false)
+// Process returns the calls that were not run and must be in the next batch (see Outcome.Missed),
+// in order. The queue's observer gets the committed batches.
+func (q *Queue) Process(r Runner, logger *slog.Logger, batch []*Call) (missed []*Call) {
+	r = q.observed(r)
+	if !q.Plain {
+		return process(r, logger, batch, false)
+	}
+	for _, call := range batch {
+		if Behind(call, missed) {
+			missed = append(missed, call)
+		} else {
+			missed = append(missed, process(r, logger, []*Call{call}, false)...)
+		}
+	}
+	return missed
 }
 
 func process(r Runner, logger *slog.Logger, batch []*Call, careful bool) (missed []*Call) {
@@ -55,8 +69,8 @@ func process(r Runner, logger *slog.Logger, batch []*Call, careful bool) (missed
 	return nil
 }
 
-// apart separates from a batch the calls of executions of which a call was missed. They must not
-// overtake that call.
+// apart separates from a batch the calls that must not run before a missed call of the same
+// execution.
 func apart(batch, missed []*Call) (rest, behind []*Call) {
 	for _, call := range batch {
 		if Behind(call, missed) {
@@ -68,7 +82,8 @@ func apart(batch, missed []*Call) (rest, behind []*Call) {
 	return rest, behind
 }
 
-// Behind reports whether a call must wait because an older call of its execution waits.
+// Behind reports whether an older call of the same execution waits, so that this call must wait,
+// too.
 func Behind(call *Call, older []*Call) bool {
 	return call.Execution != uuid.Nil && slices.ContainsFunc(older, func(c *Call) bool { return c.Execution == call.Execution })
 }

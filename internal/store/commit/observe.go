@@ -6,22 +6,22 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Observed returns a runner that reports the batches that r has committed to the queue's observer.
-// It returns r itself if there is no observer for batches.
-func (q *Queue) Observed(r Runner) Runner {
+// observed returns a runner that reports the batches that r commits to the queue's observer. It
+// returns r if the observer does not observe batches.
+func (q *Queue) observed(r Runner) Runner {
 	if q.Observer == nil || q.Observer.Batch == nil {
 		return r
 	}
-	return observed{r, q.Observer}
+	return observing{r, q.Observer}
 }
 
-type observed struct {
+type observing struct {
 	Runner
 	observer *store.Observer
 }
 
 // Attempt implements [Runner]. It does not report failed batches, because they run again.
-func (o observed) Attempt(batch []*Call, careful bool) ([]Outcome, error) {
+func (o observing) Attempt(batch []*Call, careful bool) ([]Outcome, error) {
 	began := time.Now()
 	outcomes, err := o.Runner.Attempt(batch, careful)
 	if err != nil {

@@ -16,23 +16,29 @@ import (
 const (
 	batchCommands = 256
 	batchBytes    = 4 << 20
-	// laneShare and laneShareBytes are the share of a batch that each lane except the first may
-	// take before the more urgent lanes fill the batch. So no lane starves.
+	// laneShare and laneShareBytes are the part of a batch that each lane except the first gets
+	// before more urgent lanes fill the batch. Therefore no lane starves.
 	laneShare      = 16
 	laneShareBytes = 512 << 10
-	// orgShare and orgShareBytes are the share of a batch that one org may take in each lane while
-	// other orgs are active. It limits the time that other orgs' commands wait for the running
+	// orgShare and orgShareBytes are the part of a batch that one org gets in each lane while other
+	// orgs are active. This limits the time for which commands of other orgs wait for the running
 	// batch.
 	orgShare      = 8
 	orgShareBytes = 512 << 10
+	// plainCommands and plainShare replace batchCommands and laneShare in a plain queue. There, a
+	// batch needs one transaction per command, and urgent commands wait for the whole batch.
+	plainCommands = 8
+	plainShare    = 1
 	// queueLimit is the maximum number of waiting commands of one org, without renewals and claims.
 	queueLimit = 10_000
+	// perCommand is the approximate CPU time of the committer for a command.
+	perCommand = 50 * time.Microsecond
 )
 
 // Call is a command in the queue, with the channel for its outcome.
 type Call struct {
 	store.Command
-	// Misses counts how often the command was missed.
+	// Misses is the number of batches in which the command was not run.
 	Misses  int
 	started atomic.Bool // set by the committer, or by a caller that gave up
 	done    chan Outcome
@@ -45,7 +51,7 @@ func (c *Call) Answer(o Outcome) { c.done <- o }
 type Outcome struct {
 	Answers []any
 	Err     error
-	// Missed reports that the command was not run and must be in the next batch.
+	// Missed reports whether the command was not run and must be in the next batch.
 	Missed bool
 }
 
@@ -62,8 +68,8 @@ func (l *lane) push(c *Call) {
 	l.orgs[c.Org] = append(l.orgs[c.Org], c)
 }
 
-// next returns the first call, in the order of the orgs' turns, that may accepts, and the index of
-// its org; nil if there is none.
+// next returns the first call for which may returns true, in the order of the orgs' turns, and the
+// index of its org. It returns nil if there is none.
 func (l *lane) next(may func(*Call) bool) (c *Call, at int) {
 	for at, org := range l.turn {
 		if c := l.orgs[org][0]; may(c) {
@@ -73,7 +79,7 @@ func (l *lane) next(may func(*Call) bool) (c *Call, at int) {
 	return nil, 0
 }
 
-// pop removes the next call of the org at that index, and moves the org to the end.
+// pop removes the first call of the org at that index, and moves the org to the end of the turns.
 func (l *lane) pop(at int) {
 	org := l.turn[at]
 	l.turn = slices.Delete(l.turn, at, at+1)
@@ -85,14 +91,17 @@ func (l *lane) pop(at int) {
 	delete(l.orgs, org)
 }
 
-// Queue holds the commands that the committer will run.
+// Queue contains the commands that wait for the committer.
 type Queue struct {
 	// Observer receives commands and batches, if set. It must be set before the queue is used.
 	Observer *store.Observer
+	// Plain makes [Queue.Process] run each command in a separate transaction. It must be set before
+	// the queue is used.
+	Plain bool
 
 	mu      sync.Mutex
 	lanes   [store.Lanes]lane
-	waiting map[string]int // by org, without LaneClaims
+	waiting map[string]int // number of waiting calls by org, without LaneClaims
 	company turns.Company
 	batches int64 // number of batches taken
 	closed  bool
@@ -137,7 +146,7 @@ func (q *Queue) signal() {
 	}
 }
 
-// Close closes the queue: it rejects new calls. Waiting calls can still be taken.
+// Close closes the queue, so that it refuses new calls. Waiting calls can still be taken.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -145,8 +154,8 @@ func (q *Queue) Close() {
 	q.signal()
 }
 
-// Take waits for calls and returns the next batch; nil once the queue is closed and empty. It never
-// waits for a batch to fill.
+// Take waits for calls and returns the next batch; nil if the queue is closed and empty. It does
+// not wait for more calls to fill the batch.
 func (q *Queue) Take() []*Call {
 	for range q.wake {
 		batch, end := q.takeNow()
@@ -157,7 +166,7 @@ func (q *Queue) Take() []*Call {
 	return nil
 }
 
-// TakeNow returns the next batch without waiting. The batch may be empty.
+// TakeNow returns the next batch without waiting; the batch may be empty.
 func (q *Queue) TakeNow() []*Call {
 	batch, _ := q.takeNow()
 	return batch
@@ -167,16 +176,20 @@ func (q *Queue) takeNow() (batch []*Call, end bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.batches++
-	b := batchOf{q: q}
+	b := batchOf{q: q, most: batchCommands}
+	each := laneShare
+	if q.Plain {
+		b.most, each = plainCommands, plainShare
+	}
 	if q.company.Present(q.batches) {
 		b.shares = map[orgLane]share{}
 	}
-	b.fill(store.LaneClaims, batchCommands-(store.Lanes-1)*laneShare, batchBytes)
+	b.fill(store.LaneClaims, b.most-(store.Lanes-1)*each, batchBytes)
 	for lane := store.LaneClaims + 1; lane < store.Lanes; lane++ {
-		b.fill(lane, laneShare, laneShareBytes)
+		b.fill(lane, each, laneShareBytes)
 	}
 	for lane := range store.Lane(store.Lanes) {
-		b.fill(lane, batchCommands, batchBytes)
+		b.fill(lane, b.most, batchBytes)
 	}
 	more := q.some()
 	if more || q.closed {
@@ -190,27 +203,28 @@ func (q *Queue) some() bool {
 	return slices.ContainsFunc(q.lanes[:], func(l lane) bool { return len(l.turn) > 0 })
 }
 
-// batchOf collects one batch. The queue must be locked.
+// batchOf is a batch that is being collected. The queue must be locked.
 type batchOf struct {
 	q     *Queue
+	most  int // maximum number of commands
 	calls [store.Lanes][]*Call
 	n     int
 	bytes int
-	// shares are the shares of the orgs; nil if one org may take everything.
+	// shares contains the parts of the orgs; nil if one org may fill the batch.
 	shares map[orgLane]share
 }
 
-// orgLane is an org in one lane. Shares are per lane, so that an org's claims do not starve its
-// other writes.
+// orgLane is an org in one lane. The parts are separate per lane, so that an org's claims do not
+// starve its other writes.
 type orgLane struct {
 	org  string
 	lane store.Lane
 }
 
-// share is what an org has taken of a batch in one lane.
+// share is the number of commands and bytes that an org has in a batch in one lane.
 type share struct{ commands, bytes int }
 
-// may reports whether the call fits into its org's share. The first call of an org may have any
+// may reports whether the call fits into its org's part. The first call of an org may have any
 // size.
 func (b *batchOf) may(c *Call) bool {
 	if b.shares == nil || c.Org == "" {
@@ -220,8 +234,8 @@ func (b *batchOf) may(c *Call) bool {
 	return s.commands == 0 || s.commands < shareOf(c.Lane) && s.bytes+c.Bytes <= orgShareBytes
 }
 
-// shareOf returns how many commands of a lane one org may have in a batch. Renewals and claims are
-// urgent and have a larger share.
+// shareOf returns the maximum number of commands of a lane that one org has in a batch. Renewals
+// and claims are urgent and have a larger part.
 func shareOf(lane store.Lane) int {
 	if lane == store.LaneClaims {
 		return 4 * orgShare
@@ -237,12 +251,12 @@ func (b *batchOf) takes(c *Call) {
 	b.n, b.bytes = b.n+1, b.bytes+c.Bytes
 }
 
-// fill takes at most that many commands and bytes from a lane, and at most what fits into the
-// batch. The first command of a lane, and the first of the batch, may exceed the bytes; otherwise a
-// large command would never run.
+// fill takes at most this number of commands and bytes from a lane, and at most as many as fit into
+// the batch. The first command of a lane, and of the batch, may have more bytes, because otherwise
+// a large command would never run.
 func (b *batchOf) fill(lane store.Lane, commands, bytes int) {
 	l := &b.q.lanes[lane]
-	for taken, size := 0, 0; taken < commands && b.n < batchCommands; {
+	for taken, size := 0, 0; taken < commands && b.n < b.most; {
 		c, at := l.next(b.may)
 		if c == nil || b.n > 0 && b.bytes+c.Bytes > batchBytes || taken > 0 && size+c.Bytes > bytes {
 			return
@@ -250,7 +264,7 @@ func (b *batchOf) fill(lane store.Lane, commands, bytes int) {
 		l.pop(at)
 		b.leave(c)
 		if !c.started.CompareAndSwap(false, true) {
-			continue // its caller has given up
+			continue // its caller does not wait any more
 		}
 		b.calls[lane] = append(b.calls[lane], c)
 		b.takes(c)
@@ -267,8 +281,8 @@ func (b *batchOf) leave(c *Call) {
 	}
 }
 
-// Do queues the command and waits for its outcome. If ctx ends before the command is started, Do
-// returns the error of ctx and the command does not run. Once it is started, Do waits for the
+// Do queues the command and waits for its outcome. If ctx ends before the committer starts the
+// command, Do returns the error of ctx and the command does not run. After that, Do waits for the
 // outcome.
 func (q *Queue) Do(ctx context.Context, command store.Command) ([]any, error) {
 	if err := ctx.Err(); err != nil {
@@ -283,6 +297,8 @@ func (q *Queue) Do(ctx context.Context, command store.Command) ([]any, error) {
 		return nil, err
 	}
 	defer fair.Wait(ctx)()
+	// The committer works for the caller's org.
+	defer fair.Charge(ctx, perCommand+time.Duration(c.Bytes)*fair.PerByte)
 	select {
 	case o := <-c.done:
 		return o.Answers, o.Err

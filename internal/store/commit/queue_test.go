@@ -70,8 +70,8 @@ func TestBatchIsBounded(t *testing.T) {
 	}
 }
 
-// TestLargeCommandsStarveNobody checks that large commits do not keep claims, chunks and sweeps out
-// of the batches.
+// TestLargeCommandsStarveNobody checks that a batch with a large commit also has waiting claims,
+// chunks and sweeps.
 func TestLargeCommandsStarveNobody(t *testing.T) {
 	q := NewQueue()
 	for i := range 20 {
@@ -101,16 +101,18 @@ func TestQueueOfAnOrgIsBounded(t *testing.T) {
 	enqueue(t, q, store.LaneCommits, "busy", "there is room again", 0)
 }
 
-// trial is a Runner that refuses batches with the call "bad", and misses the calls in missing once.
-// It records the calls that ran.
+// trial is a Runner that refuses batches with the call "bad", and does not run the calls in missing
+// at the first attempt that it accepts. It records the calls that ran.
 type trial struct {
 	missing map[string]bool
 	ran     []string
+	tries   int
 }
 
 var errBad = errors.New("bad")
 
 func (r *trial) Attempt(batch []*Call, _ bool) ([]Outcome, error) {
+	r.tries++
 	outcomes := make([]Outcome, len(batch))
 	for i, c := range batch {
 		if c.Name == "bad" {
@@ -129,8 +131,9 @@ func (r *trial) Attempt(batch []*Call, _ bool) ([]Outcome, error) {
 
 func (r *trial) Gives(err error) (told error, up bool) { return err, false }
 
-// TestHalvesKeepTheOrderOfAnExecution checks that if a batch fails and runs in halves, no command
-// overtakes an older one of its execution that was missed in the first half.
+// TestHalvesKeepTheOrderOfAnExecution checks the order when a batch fails and runs in halves. A
+// command in the second half does not run if an older one of its execution was not run in the first
+// half.
 func TestHalvesKeepTheOrderOfAnExecution(t *testing.T) {
 	id, other := uuid.New(), uuid.New()
 	var batch []*Call
@@ -138,7 +141,7 @@ func TestHalvesKeepTheOrderOfAnExecution(t *testing.T) {
 		batch = append(batch, &Call{Command: c, done: make(chan Outcome, 1)})
 	}
 	r := &trial{missing: map[string]bool{"first": true}}
-	missed := Process(r, slog.New(slog.DiscardHandler), batch)
+	missed := NewQueue().Process(r, slog.New(slog.DiscardHandler), batch)
 	if len(missed) != 2 || missed[0].Name != "first" || missed[1].Name != "second" || !slices.Equal(r.ran, []string{"other"}) {
 		t.Errorf("missed are %v, and %q ran", missed, r.ran)
 	}
@@ -147,8 +150,8 @@ func TestHalvesKeepTheOrderOfAnExecution(t *testing.T) {
 	}
 }
 
-// TestABatchHasLittleOfOneOrg checks that one of two active orgs has only a small part of each
-// batch, because the other one waits for the running batch.
+// TestABatchHasLittleOfOneOrg checks that while another org is active, each batch has at most
+// orgShare commands of one org. Otherwise the other org would wait long for the running batch.
 func TestABatchHasLittleOfOneOrg(t *testing.T) {
 	q := NewQueue()
 	for i := range 1000 {
@@ -171,7 +174,8 @@ func TestABatchHasLittleOfOneOrg(t *testing.T) {
 	}
 }
 
-// TestTheShareOfAnOrg checks that an org's share is per lane, and limits bytes, too.
+// TestTheShareOfAnOrg checks that an org's part of a batch is separate for each lane, and that it
+// limits bytes, too.
 func TestTheShareOfAnOrg(t *testing.T) {
 	q := NewQueue()
 	enqueue(t, q, store.LaneCommits, "quiet", "quiet", 1)
@@ -193,8 +197,8 @@ func TestTheShareOfAnOrg(t *testing.T) {
 	}
 }
 
-// TestSharesLoseNothing checks that no command is lost or overtakes another one of its org and
-// lane, whatever other orgs do.
+// TestSharesLoseNothing checks that all commands of three orgs are taken, and that the commands of
+// each org stay in order.
 func TestSharesLoseNothing(t *testing.T) {
 	q := NewQueue()
 	const n = 500

@@ -1,6 +1,6 @@
-// Package counttest counts the cost of reads of a store: statements and rows. Unlike times, these
-// are the same on every machine. Its [Run] makes the commits of a worker, for stores that count the
-// cost of commits.
+// Package counttest counts statements and rows of a store's reads. Unlike times, these counts are
+// the same on every machine. [Run] sends the commits of a worker, so that tests can count the
+// statements of commits.
 package counttest
 
 import (
@@ -9,10 +9,10 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// Reads is the cost of reads.
+// Reads counts statements and the rows that they returned.
 type Reads struct{ Statements, Rows int }
 
-// Of returns a reader that reads like r and counts its reads.
+// Of returns a reader that reads like r and adds its reads to the returned Reads.
 func Of(r relational.Reader) (*relational.Reader, *Reads) {
 	reads := &Reads{}
 	tx := r.Tx
@@ -29,7 +29,7 @@ type counted struct {
 }
 
 // Each implements [relational.Conn]. It counts the statement and its rows.
-func (c counted) Each(ctx context.Context, query string, args []any, scan func(row func(dest ...any) error) error) error {
+func (c counted) Each(ctx context.Context, query *relational.Statement, args []any, scan func(row func(dest ...any) error) error) error {
 	c.reads.Statements++
 	return c.Conn.Each(ctx, query, args, func(row func(dest ...any) error) error {
 		c.reads.Rows++

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// Paths checks that the cost of reading from a path depends only on what is returned, not on the
-// length of the path or on its branches.
+// Paths checks that reading some entries of a path takes as many statements and rows for a path of
+// 300 entries as for one of 3000. Each path has a branch.
 func Paths(t *testing.T, s store.Store, r relational.Reader) {
 	var before []Reads
 	for _, length := range []int{300, 3000} {
@@ -46,7 +46,7 @@ func begin(t *testing.T, s store.Store) uuid.UUID {
 	return id
 }
 
-// conversation is an execution and its entries, in the order in which they were appended.
+// conversation is an execution with the ids of the entries on its path, root first.
 type conversation struct {
 	*testing.T
 	s   store.Store
@@ -54,7 +54,8 @@ type conversation struct {
 	all []uuid.UUID // on the path
 }
 
-// append stores n entries below a parent, and a model call beside the path at each third one.
+// append stores n entries, the first one below parent and each other one below the previous one.
+// Below each third entry it also stores an LLM call entry, which is not on the path.
 func (c *conversation) append(parent *uuid.UUID, n int) {
 	c.Helper()
 	_, err := c.s.Do(c.Context(), store.Command{Name: "test", Org: "org", Execution: c.id, Decide: func(st *store.State) (*store.Changes, error) {
@@ -80,7 +81,8 @@ func (c *conversation) append(parent *uuid.UUID, n int) {
 
 func (c *conversation) grow(n int) { c.append(nil, n) }
 
-// branch continues from the entry at with as many entries as there were.
+// branch appends as many entries as the path has below its entry number `at`, counted from 1. The
+// path then leads through them.
 func (c *conversation) branch(at int) {
 	parent, n := c.all[at-1], len(c.all)
 	c.all = c.all[:at]
@@ -89,7 +91,8 @@ func (c *conversation) branch(at int) {
 
 func (c *conversation) leaf() uuid.UUID { return c.all[len(c.all)-1] }
 
-// costs returns the costs of reads of few entries.
+// costs reads some entries, the length of the path and a common ancestor. It returns the cost of
+// each read, and checks results and maximum costs.
 func (c *conversation) costs(r relational.Reader) (all []Reads) {
 	c.Helper()
 	for _, ask := range []struct {
@@ -126,7 +129,8 @@ func (c *conversation) costs(r relational.Reader) (all []Reads) {
 	return append(all, *reads, *also)
 }
 
-// whole reads a whole path. It checks that each row is read once, with many rows per statement.
+// whole reads a whole path of want entries. It checks that few more rows than entries are read,
+// with about 100 rows per statement.
 func (c *conversation) whole(r relational.Reader, want int) {
 	c.Helper()
 	counting, reads := Of(r)

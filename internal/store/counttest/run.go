@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Run is an execution that a worker has claimed, on an engine over a store. Its commits are those
-// of a worker that keeps the execution's goroutine and runs its tasks itself.
+// Run is an execution that a worker has claimed, on an engine over a store. Its methods send the
+// commits of a worker that parks the execution's goroutine and runs its tasks itself.
 type Run struct {
 	testing.TB
 	d      perdure.Dispatch
@@ -59,14 +59,15 @@ func (r *Run) commit(c perdure.Commit) perdure.CommitReply {
 	return reply
 }
 
-// Step commits a step. Each n is a different step.
+// Step commits the result of a step. Different n are different steps.
 func (r *Run) Step(n int) {
 	r.Helper()
 	key := perdure.StepKey(r.lease.ExecutionID, "s", strconv.Itoa(n))
 	r.commit(perdure.Commit{Steps: []perdure.StepRecord{{Name: "s", Key: key, Result: perdure.Inline(json.RawMessage(`"done"`))}}})
 }
 
-// Task dispatches a task to the same worker, ends it, and claims the execution again.
+// Task commits a task that the same worker claims at once, completes the task, and claims the
+// execution again.
 func (r *Run) Task(n int) {
 	r.Helper()
 	input := json.RawMessage(strconv.Itoa(n))

@@ -1,5 +1,5 @@
 // Package floodtest checks that the data and the waiting work of one org do not add costs for other
-// orgs of a store. It counts what the store examines and uses no clock.
+// orgs of a store. It counts the rows or steps with which the store works, and measures no times.
 package floodtest
 
 import (
@@ -16,23 +16,24 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// flooded is the number of waiting executions of a hostile org, and of signals of its first
-// execution.
+// flooded is the number of executions that the hostile org starts, and of signals that it sends to
+// one execution.
 const flooded = 1500
 
 // Visit opens the store, calls use with it and returns the amount of examined data: rows, or steps
 // that grow with them.
 type Visit func(use func(s store.Store)) (looked int)
 
-// Run compares the costs of a quiet org's day without another org and with an org that has flooded
-// the server. least is the minimum cost of a day, so that a broken count is noticed.
+// Run compares the cost of a quiet org's day before and after another org has flooded the store.
+// The second must be at most a quarter higher. least is the minimum cost of a day, below which the
+// count is considered broken.
 func Run(t *testing.T, visit Visit, least int) {
 	days := func(s store.Store) {
 		quiet := newGuest(t, s, "quiet")
 		quiet.register()
 		quiet.day()
 	}
-	visit(days) // statements are compiled, caches filled
+	visit(days) // compiles statements and fills caches
 	alone := visit(days)
 	visit(func(s store.Store) {
 		hostile := newGuest(t, s, "hostile")
@@ -50,7 +51,7 @@ func Run(t *testing.T, visit Visit, least int) {
 	t.Logf("a day looks at %d alone, at %d beside %d executions of another org", alone, beside, flooded)
 }
 
-// guest is an org with a worker and a client.
+// guest calls the engine and the store like the worker and the clients of one org.
 type guest struct {
 	*testing.T
 	e   *engine.Engine
@@ -82,8 +83,8 @@ func (g guest) start(input string) *perdure.Execution {
 	return x
 }
 
-// day does what an org does in a day. It starts an execution, signals, lists and reads it, claims
-// it, commits a step, releases the claim and cancels it.
+// day starts an execution, signals, reads and lists it, claims it, commits a step, releases the
+// claim and cancels it.
 func (g guest) day() {
 	x := g.start(`{"a":1}`)
 	g.signal(x.ID, "s1")

@@ -21,12 +21,13 @@ type attempt struct {
 	batch    []*commit.Call
 	outcomes []commit.Outcome
 	rows     *relational.Transaction
-	missed   map[uuid.UUID]bool // executions that are locked by others, or of which a command was missed
+	missed   map[uuid.UUID]bool // executions whose commands wait for a later batch: others have a lock
 	ending   bool               // COMMIT may have been sent
 }
 
-// attempt runs a batch in one transaction. The returned attempt's field ending reports, in the case
-// of an error, whether the transaction may be durable nevertheless.
+// attempt runs a batch in one transaction. If it returns an error and an attempt whose field ending
+// is set, the transaction may be durable nevertheless. With careful, the commands run one after the
+// other, and each candidate of a pick is decided in its own savepoint.
 func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
 	defer cancel()
@@ -35,8 +36,8 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error
 	}
 	a := &attempt{committer: c, ctx: ctx, batch: batch, outcomes: make([]commit.Outcome, len(batch)), missed: map[uuid.UUID]bool{}}
 	run := a.sideBySide
-	if careful {
-		run = a.carefully
+	if careful || c.inTurn {
+		run = func() error { return a.oneByOne(careful) }
 	}
 	err := run()
 	if err == nil {
@@ -50,7 +51,7 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error
 		return a, err
 	}
 	if isArgument(err) {
-		// Nothing of the batch was sent; the driver has closed the connection.
+		// Nothing of the last batch of statements was sent; the driver has closed the connection.
 		a.ending = false
 		c.disconnect()
 		return a, err
@@ -69,12 +70,17 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error
 
 func lost(err error) error { return fmt.Errorf("%w: %w", errLost, err) }
 
+var (
+	beginBatch = relational.Alone("BEGIN")
+	beginRead  = relational.Alone("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+)
+
 // sideBySide decides the commands concurrently. Commands with picks run first, one group of equal
-// picks after the other, because each pick must see what the previous ones have picked.
+// picks after the other, because each pick must see the changes of the previous ones.
 func (a *attempt) sideBySide() error {
 	p := newPipe(a.ctx, a.conn, &a.db.grouped, &a.idle, a.wait)
-	p.before = []statement{{query: "BEGIN"}}
-	a.rows = relational.Begin(a.ctx, nil, words, perdure.Time{}, a.logger, false)
+	p.before = []statement{{query: beginBatch}}
+	a.rows = relational.Begin(a.ctx, nil, a.dialect, perdure.Time{}, a.logger, false)
 	p.begin(nil, a.prepare)
 	if err := p.run(); err != nil {
 		return err
@@ -96,8 +102,8 @@ func (a *attempt) sideBySide() error {
 	return a.commit(p)
 }
 
-// prepare locks the executions that the batch names, and reads their rows and the time, in one
-// round trip.
+// prepare locks the executions that the batch names, and reads their rows and the database's time.
+// In a pipe this takes one round trip.
 func (a *attempt) prepare(c relational.Conn) error {
 	ids := a.executions()
 	if len(ids) == 0 {
@@ -165,39 +171,48 @@ func (a *attempt) pick(c relational.Conn, same []int) error {
 	return nil
 }
 
-// command returns the function that a command's strand runs.
+// command returns the function that decides a command without a pick in its strand.
 func (a *attempt) command(i int) func(c relational.Conn) error {
 	call := a.batch[i]
 	return func(c relational.Conn) (err error) {
-		if call.Pick == nil && call.Execution != uuid.Nil {
+		if call.Execution != uuid.Nil {
 			if err := c.(*strand).own(relational.HeldExecution(call.Execution), false); err != nil {
 				return err
 			}
-			if a.missed[call.Execution] {
-				a.outcomes[i] = commit.Outcome{Missed: true}
-				return nil
-			}
 		}
-		a.outcomes[i], err = a.rows.With(c).Run(&call.Command)
-		if a.outcomes[i].Missed && call.Execution != uuid.Nil {
-			a.missed[call.Execution] = true // later commands of the execution must not overtake it
-		}
+		a.outcomes[i], err = a.run(a.rows.With(c), call)
 		return err
 	}
 }
 
-// carefully runs one command, one statement at a time.
-func (a *attempt) carefully() error {
-	c := &plain{conn: a.conn, wait: a.wait, held: map[lock]bool{}, first: []statement{{query: "BEGIN"}}}
-	a.rows = relational.Begin(a.ctx, c, words, perdure.Time{}, a.logger, true)
+// oneByOne runs the commands in their order, one statement at a time.
+func (a *attempt) oneByOne(careful bool) error {
+	c := &plain{conn: a.conn, wait: a.wait, held: map[lock]bool{}, first: []statement{{query: beginBatch}}}
+	a.rows = relational.Begin(a.ctx, c, a.dialect, perdure.Time{}, a.logger, careful)
 	if err := a.prepare(c); err != nil {
 		return err
 	}
-	var err error
-	if a.outcomes[0], err = a.rows.Run(&a.batch[0].Command); err != nil {
-		return err
+	for i, call := range a.batch {
+		var err error
+		if a.outcomes[i], err = a.run(a.rows, call); err != nil {
+			return err
+		}
 	}
-	return a.commit(&pipe{ctx: a.ctx, conn: a.conn, wrote: true})
+	return a.commit(&pipe{ctx: a.ctx, conn: a.conn, wrote: c.wrote})
+}
+
+// run runs a command. It reports the command as missed, to be repeated in a later batch, if another
+// transaction has locked its execution, or if an earlier command of the same execution was missed.
+func (a *attempt) run(rows *relational.Transaction, call *commit.Call) (commit.Outcome, error) {
+	named := call.Pick == nil && call.Execution != uuid.Nil
+	if named && a.missed[call.Execution] {
+		return commit.Outcome{Missed: true}, nil
+	}
+	outcome, err := rows.Run(&call.Command)
+	if named && outcome.Missed {
+		a.missed[call.Execution] = true // later commands of the execution must not overtake it
+	}
+	return outcome, err
 }
 
 // commit sends the deferred writes and commits the transaction. If the transaction writes, or if an
@@ -224,10 +239,10 @@ func (a *attempt) commit(p *pipe) error {
 	return a.warnings.err()
 }
 
-// answers reports whether a command was decided on data that was stored before, such as a command
-// that finds its result already stored. Its answer must wait for a COMMIT that writes: the
-// transaction that stored the data may be visible, but not durable yet, or not on the standby. A
-// pick's answer depends on its own writes.
+// answers reports whether the batch answers a command without a pick. Such an answer may depend on
+// data that another transaction has stored, and that may be visible before it is durable or on the
+// standby. So the answer must wait for a COMMIT that writes. A pick's answer depends on the pick's
+// own writes.
 func (a *attempt) answers() bool {
 	for i, call := range a.batch {
 		if call.Pick == nil && !a.outcomes[i].Missed {

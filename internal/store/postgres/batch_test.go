@@ -29,7 +29,8 @@ func (c *trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQue
 }
 func (c *trips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// together runs calls in one batch of the only committer, and returns the number of round trips.
+// together runs calls in one batch of the only committer, while an earlier command blocks it until
+// all are queued. It returns the number of round trips.
 func together(t *testing.T, s *Store, c *trips, calls []func(ctx context.Context) error) int64 {
 	t.Helper()
 	entered, leave := make(chan struct{}), make(chan struct{})
@@ -67,12 +68,12 @@ func tripsOf(s *Store) *trips {
 }
 
 // TestRoundTripsDoNotGrow checks that a hundred commands in one batch take as many round trips as
-// one command, even if all of them wake executions for one worker.
+// one command, also if all of them need the claims of the same worker.
 func TestRoundTripsDoNotGrow(t *testing.T) {
 	worker := uuid.New()
 	for name, needs := range map[string]store.Needs{"notes": {}, "one worker's": {Worker: &worker}} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, Options{Plain: true, Committers: 1})
+			s := open(t, Options{without: without{texts: true}, Committers: 1})
 			c := tripsOf(s)
 			var ids []uuid.UUID
 			calls := make([]func(context.Context) error, 100)
@@ -99,7 +100,7 @@ func TestRoundTripsDoNotGrow(t *testing.T) {
 // TestOneExecutionsCommandsStayInOrder checks that several commands of one execution in a batch run
 // in order, among commands of other executions.
 func TestOneExecutionsCommandsStayInOrder(t *testing.T) {
-	s := open(t, Options{Plain: true, Committers: 1})
+	s := open(t, Options{without: without{texts: true}, Committers: 1})
 	c := tripsOf(s)
 	ids := []uuid.UUID{begin(t, s), begin(t, s), begin(t, s)}
 	var calls []func(context.Context) error
@@ -113,11 +114,12 @@ func TestOneExecutionsCommandsStayInOrder(t *testing.T) {
 	storetest.Invariants(t, s)
 }
 
-// TestCommandsBehindAMissedOneStayBehindIt checks a command that waits for another server's lock:
-// the next command of its execution waits, too, but commands of other executions do not.
+// TestCommandsBehindAMissedOneStayBehindIt checks that while a command waits for another server's
+// lock, the next command of the same execution waits, too, but a command of another execution does
+// not.
 func TestCommandsBehindAMissedOneStayBehindIt(t *testing.T) {
-	all := servers(t, 2)
-	s := open(t, Options{Plain: true, URL: all[0].db.config.ConnString(), Committers: 1})
+	all := servers(t, 2, 0)
+	s := open(t, Options{without: without{texts: true}, URL: all[0].db.config.ConnString(), Committers: 1})
 	id, other, third := begin(t, s), begin(t, s), begin(t, s)
 	key := store.Needs{ConcurrencyKeys: []string{"key"}}
 	has, release := make(chan struct{}), make(chan struct{})
@@ -157,10 +159,10 @@ func TestCommandsBehindAMissedOneStayBehindIt(t *testing.T) {
 	}
 }
 
-// TestAValueThatDoesNotFitCostsOthersNothing checks that a command with a value that the database
-// cannot store fails at once, and that no other command fails.
+// TestAValueThatDoesNotFitCostsOthersNothing checks that a command with a value that is too large
+// for its parameter fails with invalid_argument, and that the other commands of the batch succeed.
 func TestAValueThatDoesNotFitCostsOthersNothing(t *testing.T) {
-	s := open(t, Options{Plain: true, Committers: 1, Logger: quiet})
+	s := open(t, Options{without: without{texts: true}, Committers: 1, Logger: quiet})
 	id, other := begin(t, s), begin(t, s)
 	long := store.Needs{Blocks: []perdure.BlockKey{{Attempt: 1 << 40}}}
 	together(t, s, tripsOf(s), []func(context.Context) error{
@@ -180,7 +182,7 @@ func TestAValueThatDoesNotFitCostsOthersNothing(t *testing.T) {
 // TestWhatABatchDeletesIsGoneForTheRestOfIt checks that later commands of a batch do not see what
 // an earlier one has deleted, although all rows were read before the first command.
 func TestWhatABatchDeletesIsGoneForTheRestOfIt(t *testing.T) {
-	s := open(t, Options{Plain: true, Committers: 1})
+	s := open(t, Options{without: without{texts: true}, Committers: 1})
 	c := tripsOf(s)
 	id, stays := begin(t, s), begin(t, s)
 	var seen []bool // by the commands, in order
@@ -205,7 +207,7 @@ func TestWhatABatchDeletesIsGoneForTheRestOfIt(t *testing.T) {
 	noted(t, s, stays, 0)
 }
 
-// pickAgents claims up to two pending agents for a worker.
+// pickAgents claims up to two pending executions for a worker and returns their ids.
 func pickAgents(ctx context.Context, s *Store, worker uuid.UUID) (got []uuid.UUID, err error) {
 	answers, err := s.Do(ctx, store.Command{
 		Org: org, Pick: &store.Pick{Kind: store.PickAgents, Queues: []string{"default"}, Kinds: []string{"agent"}, Limit: 2, Worker: worker},
@@ -222,10 +224,10 @@ func pickAgents(ctx context.Context, s *Store, worker uuid.UUID) (got []uuid.UUI
 	return got, err
 }
 
-// TestPicksOfManyPollersAreOne checks that fifty pollers take as many round trips as one, that each
-// gets different executions, and that they share what is left.
+// TestPicksOfManyPollersAreOne checks that fifty pollers take as many round trips as one, that no
+// execution is claimed twice, and that every poller gets one if fewer remain than all could take.
 func TestPicksOfManyPollersAreOne(t *testing.T) {
-	s := open(t, Options{Plain: true, Committers: 1})
+	s := open(t, Options{without: without{texts: true}, Committers: 1})
 	c := tripsOf(s)
 	var mu sync.Mutex
 	claimed := map[uuid.UUID]bool{}
@@ -280,7 +282,12 @@ func TestPicksOfManyPollersAreOne(t *testing.T) {
 // TestHeldCandidatesAreWaitedFor checks that a pick waits if all its candidates are locked by
 // another transaction, instead of returning nothing.
 func TestHeldCandidatesAreWaitedFor(t *testing.T) {
-	s := open(t, Options{Plain: true, Committers: 1, Logger: quiet})
+	for _, plain := range []bool{false, true} {
+		heldCandidatesAreWaitedFor(t, open(t, Options{Plain: plain, without: without{texts: true}, Committers: 1, Logger: quiet}))
+	}
+}
+
+func heldCandidatesAreWaitedFor(t *testing.T, s *Store) {
 	id := begin(t, s)
 	conn, err := pgx.ConnectConfig(t.Context(), s.db.config.Copy())
 	if err != nil {
@@ -301,7 +308,7 @@ func TestHeldCandidatesAreWaitedFor(t *testing.T) {
 		}
 		done <- got
 	}()
-	observer := open(t, Options{Plain: true, URL: s.db.config.ConnString()})
+	observer := open(t, Options{without: without{texts: true}, URL: s.db.config.ConnString()})
 	for blocked := 0; blocked == 0; {
 		if err := observer.pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE NOT granted").Scan(&blocked); err != nil {
 			t.Fatal(err)

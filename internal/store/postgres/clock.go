@@ -11,7 +11,7 @@ import (
 // clock. So servers with different clocks agree.
 type clock struct {
 	fixed func() time.Time // replaces the clock, if set
-	ahead atomic.Int64     // of this machine's clock, in nanoseconds
+	ahead atomic.Int64     // how far the database is ahead of this machine's clock, in nanoseconds
 }
 
 // set updates the clock with the database's time in microseconds. It returns the time of the

@@ -9,15 +9,17 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/perdure/perdure/internal/store/commit"
+	"github.com/perdure/perdure/internal/store/relational"
 )
 
 const (
-	// maxMisses is how often a command can be missed before it runs alone and waits for locks.
+	// maxMisses is how often a command can be skipped because of another transaction's lock
+	// ("missed") before it runs alone and waits for locks.
 	maxMisses = 3
 	// outage is how long a batch is retried while the database is unreachable, before its callers
 	// get an error.
 	outage = 10 * time.Second
-	// races is how often a batch is retried after conflicts with other transactions.
+	// races is how often a batch is retried at most after conflicts with other transactions.
 	races = 5
 	// attemptTime is the time limit of one attempt, including the network. It is longer than the
 	// database's own limits.
@@ -27,15 +29,17 @@ const (
 // committer writes through its own connection.
 type committer struct {
 	*commit.Queue
-	id     uuid.UUID
-	db     *database
-	clock  *clock
-	logger *slog.Logger
-	conn   *pgx.Conn // nil if there is none
-	peer   backend   // of the newest connection
+	id      uuid.UUID
+	db      *database
+	clock   *clock
+	logger  *slog.Logger
+	dialect *relational.Dialect
+	inTurn  bool      // commands run one after the other, instead of concurrently
+	conn    *pgx.Conn // nil if there is none
+	peer    backend   // database process of the newest connection
 	// warnings are the warnings of conn.
 	warnings *warnings
-	number   int64 // of the last transaction that wrote
+	number   int64 // number of the last transaction that wrote
 	stored   int64 // the number in the row, as read by the newest connection
 	wait     bool  // for locks
 	idle     coroutines
@@ -53,14 +57,15 @@ func (c *committer) run() {
 		} else if batch = c.Take(); batch == nil {
 			break
 		}
-		missed = commit.Process(c.Observed(c), c.logger, batch)
+		missed = c.Process(c, c.logger, batch)
 	}
 	c.idle.close()
 	c.disconnect()
 }
 
-// alone runs commands that were missed too often, one by one, and returns the rest. No command
-// overtakes an older one of its execution.
+// alone runs each command that was missed maxMisses times in its own transaction, which waits for
+// locks. It returns the other commands, and those that were missed nevertheless. No command
+// overtakes an older one of the same execution.
 func (c *committer) alone(missed []*commit.Call) (rest []*commit.Call) {
 	c.wait = true
 	defer func() { c.wait = false }()
@@ -69,7 +74,7 @@ func (c *committer) alone(missed []*commit.Call) (rest []*commit.Call) {
 			rest = append(rest, call)
 			continue
 		}
-		for _, again := range commit.Process(c.Observed(c), c.logger, []*commit.Call{call}) {
+		for _, again := range c.Process(c, c.logger, []*commit.Call{call}) {
 			again.Misses = 0
 			rest = append(rest, again)
 		}
@@ -124,8 +129,8 @@ func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 	}
 }
 
-// settle determines whether the last transaction that wrote is durable. It must be called without a
-// connection. The connection that it opens commits after that transaction.
+// settle opens a new connection and determines whether the last transaction that wrote is durable.
+// known is false if it cannot connect. It must be called after the old connection was closed.
 func (c *committer) settle() (durable, known bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
 	defer cancel()
@@ -152,9 +157,9 @@ func (c *committer) connect(ctx context.Context) error {
 	return nil
 }
 
-// begin prepares a new connection. Afterwards, the transaction of the previous connection is either
-// committed or will never be. If the committer has no row, none of its transactions is known to be
-// durable, and it gets a row that names none.
+// begin prepares a new connection. Afterwards, the last transaction of the previous connection is
+// either committed or will never be. If the committer has no row, begin inserts one with the number
+// 0, which means that none of its transactions is known to be durable.
 func (c *committer) begin(ctx context.Context, conn *pgx.Conn) error {
 	if c.peer != (backend{}) {
 		if err := c.db.end(ctx, conn, c.peer); err != nil {
@@ -169,9 +174,9 @@ func (c *committer) begin(ctx context.Context, conn *pgx.Conn) error {
 	return c.readNumber(ctx, conn)
 }
 
-// readNumber reads the number of the last committed transaction, and commits a write itself. Once
-// that write is durable, and on the standby, so is the number. It waits for the process of a lost
-// connection to end.
+// readNumber reads the number of the committer's last committed transaction, and commits a write of
+// its own. When that write is durable and on the standby, the earlier transaction is, too.
+// readNumber waits for the locks of a lost connection's process.
 func (c *committer) readNumber(ctx context.Context, conn *pgx.Conn) error {
 	var batch pgx.Batch
 	batch.Queue("BEGIN")

@@ -17,7 +17,8 @@ type coroutine struct {
 // coroutines holds a committer's idle coroutines.
 type coroutines struct{ idle []*coroutine }
 
-// start assigns a coroutine to a strand. It runs from the first call of next.
+// start assigns an idle or new coroutine to a strand. The first call of next starts the strand's
+// work.
 func (c *coroutines) start(s *strand) {
 	if n := len(c.idle); n > 0 {
 		s.coroutine, c.idle = c.idle[n-1], c.idle[:n-1]
@@ -35,7 +36,7 @@ func (c *coroutines) start(s *strand) {
 	s.coroutine = made
 }
 
-// ended takes back the coroutine of an ended strand.
+// ended keeps the coroutine of an ended strand for later strands, or stops it if there are enough.
 func (c *coroutines) ended(s *strand) {
 	if len(c.idle) < maxIdle {
 		c.idle = append(c.idle, s.coroutine)

@@ -15,15 +15,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// database opens connections. All of them are to the same history of the database.
+// database opens connections, and checks that all of them lead to the same history of the database:
+// it must not have been restored, or replaced by a standby, in between.
 type database struct {
 	config  *pgx.ConnConfig
 	grouped grouped
 	epoch   atomic.Uint64 // 0 while unknown
 	fatal   func(error)
 	gone    atomic.Bool // fatal was called
-	// open opens a network connection. Tests replace open, silence and doubt; otherwise they are
-	// the function and the constants.
+	// open opens a network connection. The default values of open, silence and doubt are openConn
+	// and the constants with these names. Tests replace them.
 	open           func(ctx context.Context, network, addr string) (net.Conn, error)
 	silence, doubt time.Duration
 	pulse          pulse
@@ -85,11 +86,11 @@ func newDatabase(url string, fatal func(error)) (*database, error) {
 	return d, nil
 }
 
-// planning is how writing statements are planned: once, and with indexes. All of them find their
-// rows by key, and tables grow faster than their statistics: a plan with a sequential scan would be
-// right only for the first minutes. Bitmap scans are off, because a plain index scan marks the
-// entries of dead rows, so that later scans skip them. Rows that were held some seconds ago are
-// such dead rows.
+// planning lists the settings with which writing statements are planned: once, and with indexes.
+// All of them find their rows by key. Tables grow faster than their statistics, so a plan with a
+// sequential scan would be good only for the first minutes. Bitmap scans are off, because only a
+// plain index scan marks the entries of dead rows, so that later scans skip them. Every change of a
+// claim leaves such dead rows.
 var planning = map[string]string{
 	"plan_cache_mode":   "force_generic_plan",
 	"enable_seqscan":    "off",
@@ -123,8 +124,8 @@ func (d *database) connectWith(ctx context.Context, change func(*pgx.ConnConfig)
 	return conn, nil
 }
 
-// check reads Settings, and checks that the database is the one that was opened. Another history of
-// it may lack data that readers have already seen.
+// check reads Settings, and checks that the database is the one that was opened. A restored
+// database or a promoted standby may lack data that readers have already seen.
 func (d *database) check(ctx context.Context, conn *pgx.Conn) error {
 	if err := d.settings.read(ctx, conn); err != nil {
 		return err
@@ -162,8 +163,9 @@ type rowQuerier interface {
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 }
 
-// readPlace returns a hash of where the store's row is, and the number stored in it. If the row was
-// written again, as from a dump, it has another xmin.
+// readPlace returns a hash of the cluster, its timeline, the database and the xmin of the store's
+// row, and the number stored in that row. A row that was written again, as from a dump, has another
+// xmin.
 func readPlace(ctx context.Context, conn rowQuerier) (place, stored uint64, err error) {
 	var (
 		system, epoch int64
@@ -183,8 +185,8 @@ func readPlace(ctx context.Context, conn rowQuerier) (place, stored uint64, err 
 	return h.Sum64(), uint64(epoch), nil
 }
 
-// setEpoch sets the store's epoch. Once this transaction has written the row, its place no longer
-// changes.
+// setEpoch sets the store's epoch. It writes the row first, because the row's xmin, which is part
+// of the epoch, is then that of this transaction.
 func setEpoch(ctx context.Context, tx pgx.Tx, epoch uint64) error {
 	if _, err := tx.Exec(ctx, "UPDATE store SET epoch = 0"); err != nil {
 		return err

@@ -15,10 +15,11 @@ const (
 	// silence is how long the database may take to answer, even if it reports that it is working.
 	// It is longer than statement_timeout.
 	silence = 75 * time.Second
-	// doubt is how long a connection may receive nothing before another connection asks the
+	// doubt is how long a connection may transfer nothing before another connection asks the
 	// database whether it is still working on the request.
 	doubt = 2 * time.Second
-	// onTheWay is how long an answer may take to arrive after the database has sent it.
+	// onTheWay is how long an answer may take to arrive after the database has stopped working on
+	// the request.
 	onTheWay = time.Second
 )
 
@@ -77,8 +78,9 @@ func (w *watched) Write(b []byte) (written int, err error) {
 	}
 }
 
-// patiently repeats do until bytes were transferred, the user's deadline has passed or the
-// connection is considered dead.
+// patiently repeats do until bytes were transferred, do has failed, the user's deadline has passed
+// or the connection is considered dead. limit returns the user's deadline, and set sets the
+// deadline of do.
 func (w *watched) patiently(do func() (int, error), limit func() time.Time, set func(time.Time) error) (int, error) {
 	end, last := time.Now().Add(w.database.silence), false
 	for {
@@ -125,7 +127,7 @@ func earliest(users, end, step time.Time) (first time.Time, ours bool) {
 	return first, true
 }
 
-// know sets the backend process at the other end.
+// know sets the database process at the other end.
 func (w *watched) know(peer backend) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

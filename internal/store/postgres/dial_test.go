@@ -16,7 +16,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// openBehind opens a store whose connections go through a proxy, with a short doubt.
+// openBehind opens a store whose connections go through a proxy. After 50 ms without an answer it
+// checks whether the database still works on the request.
 func openBehind(t *testing.T) (s *Store, proxy *chaos.Proxy, database string) {
 	t.Helper()
 	database = emptyDatabase(t)
@@ -29,7 +30,7 @@ func openBehind(t *testing.T) (s *Store, proxy *chaos.Proxy, database string) {
 	}
 	t.Cleanup(func() { proxy.Close() })
 	u.Host = proxy.Addr()
-	s = open(t, Options{Plain: true, URL: u.String(), Logger: quiet, Committers: 1})
+	s = open(t, Options{without: without{texts: true}, URL: u.String(), Logger: quiet, Committers: 1})
 	s.db.doubt = 50 * time.Millisecond
 	return s, proxy, database
 }
@@ -82,14 +83,15 @@ func TestDeadInTheMiddleOfATransaction(t *testing.T) {
 		t.Errorf("the version is %d after %d tries, %v", x.Version, times, err)
 	}
 	var left int
-	observer := open(t, Options{Plain: true, URL: database})
+	observer := open(t, Options{without: without{texts: true}, URL: database})
 	const asked = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'"
 	if err := observer.pool.QueryRow(t.Context(), asked).Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d transactions are left open, %v", left, err)
 	}
 }
 
-// mute is a connection that can be made to lose the answers of the database.
+// mute is a connection that loses all answers of the database after the first write while armed is
+// set.
 type mute struct {
 	net.Conn
 	armed, muted *atomic.Bool // armed: mute with the next bytes that are sent
@@ -116,7 +118,7 @@ func (m *mute) Read(b []byte) (int, error) {
 // must run once, and its caller must get the outcome.
 func TestTheAnswerToACommitDoesNotArrive(t *testing.T) {
 	var armed, muted atomic.Bool
-	s := open(t, Options{Plain: true, Logger: quiet, Committers: 1})
+	s := open(t, Options{without: without{texts: true}, Logger: quiet, Committers: 1})
 	s.db.doubt = 50 * time.Millisecond
 	s.db.open = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := openConn(ctx, network, addr)
@@ -146,10 +148,10 @@ func TestTheAnswerToACommitDoesNotArrive(t *testing.T) {
 	}
 }
 
-// TestSlowIsNotDead checks that a slow statement's connection is not considered dead, even with a
-// very short doubt.
+// TestSlowIsNotDead checks that a connection is not considered dead during a statement of 2 s, even
+// if the database is asked after each millisecond without an answer.
 func TestSlowIsNotDead(t *testing.T) {
-	s := open(t, Options{Plain: true, Logger: quiet})
+	s := open(t, Options{without: without{texts: true}, Logger: quiet})
 	s.db.doubt = time.Millisecond
 	var slept string
 	if err := s.pool.QueryRow(context.Background(), "SELECT pg_sleep(2)::text").Scan(&slept); err != nil {
@@ -157,8 +159,8 @@ func TestSlowIsNotDead(t *testing.T) {
 	}
 }
 
-// TestUnreachableIsDead checks that a connection is closed if the database cannot be reached at
-// all.
+// TestUnreachableIsDead checks that a read without a deadline returns unavailable while nothing
+// arrives from the database, and that the next read succeeds afterwards.
 func TestUnreachableIsDead(t *testing.T) {
 	s, proxy, _ := openBehind(t)
 	id := begin(t, s)
@@ -175,8 +177,8 @@ func TestUnreachableIsDead(t *testing.T) {
 	}
 }
 
-// TestWritesKeepTheirDeadline checks that a large statement, which is written in pieces, still ends
-// at the user's deadline.
+// TestWritesKeepTheirDeadline checks that a write that nobody reads ends at the user's deadline,
+// and that a write without a deadline transfers everything in pieces.
 func TestWritesKeepTheirDeadline(t *testing.T) {
 	here, there := net.Pipe()
 	defer there.Close()

@@ -104,7 +104,7 @@ func (d *database) checkSettings(ctx context.Context, allowed []string) error {
 		names, strings.ReplaceAll(names, " ", ""))
 }
 
-// watchSettings reads Settings at each tick until stop is closed.
+// watchSettings reads Settings at each tick and logs errors, until stop is closed.
 func (s *Store) watchSettings(ticks <-chan time.Time, stop <-chan struct{}) {
 	for {
 		select {

@@ -37,7 +37,7 @@ func startCluster(t *testing.T, settings ...string) *cluster.Cluster {
 // with rare WAL writes. Every answered write must survive a crash.
 func TestSynchronousCommitTurnedOffLosesNothing(t *testing.T) {
 	c := startCluster(t, "wal_writer_delay=10000ms")
-	s := open(t, Options{Plain: true, URL: c.URL("postgres"), Logger: quiet, Committers: 1})
+	s := open(t, Options{without: without{texts: true}, URL: c.URL("postgres"), Logger: quiet, Committers: 1})
 	id := begin(t, s)
 	if err := note(t.Context(), s, id, uuid.New()); err != nil {
 		t.Fatal(err)
@@ -61,9 +61,10 @@ func TestSynchronousCommitTurnedOffLosesNothing(t *testing.T) {
 	noted(t, s, id, 1+answered)
 }
 
-// TestTheCommitIsNeverWeakened checks that a stricter setting of the operator remains.
+// TestTheCommitIsNeverWeakened checks that durably changes synchronous_commit from off to on, and
+// no other value.
 func TestTheCommitIsNeverWeakened(t *testing.T) {
-	s := open(t, Options{Plain: true})
+	s := open(t, Options{without: without{texts: true}})
 	conn, err := pgx.ConnectConfig(t.Context(), s.db.config.Copy())
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +100,7 @@ func TestSettingsThatAreOffAreRefused(t *testing.T) {
 			if err := c.Set(off, "off"); err != nil {
 				t.Fatal(err)
 			}
-			_, err := Open(t.Context(), Options{Plain: true, URL: c.URL("postgres"), Logger: quiet})
+			_, err := Open(t.Context(), Options{without: without{texts: true}, URL: c.URL("postgres"), Logger: quiet})
 			if !perdure.IsCode(err, perdure.InvalidArgument) || !strings.Contains(err.Error(), "--store-allow-off "+off) {
 				t.Errorf("it opens with %v", err)
 			}
@@ -107,38 +108,38 @@ func TestSettingsThatAreOffAreRefused(t *testing.T) {
 				t.Errorf("the refused start made tables: %v", err)
 			}
 			others := slices.DeleteFunc(slices.Clone(Settings), func(name string) bool { return name == off })
-			if _, err := Open(t.Context(), Options{Plain: true, URL: c.URL("postgres"), Logger: quiet, AllowOff: others}); !perdure.IsCode(err, perdure.InvalidArgument) {
+			if _, err := Open(t.Context(), Options{without: without{texts: true}, URL: c.URL("postgres"), Logger: quiet, AllowOff: others}); !perdure.IsCode(err, perdure.InvalidArgument) {
 				t.Errorf("with the others allowed it opens with %v", err)
 			}
-			s := open(t, Options{Plain: true, URL: c.URL("postgres"), Logger: quiet, AllowOff: []string{off}})
+			s := open(t, Options{without: without{texts: true}, URL: c.URL("postgres"), Logger: quiet, AllowOff: []string{off}})
 			if got := s.Degraded(t.Context()); len(got) != 1 || got[0].Check != store.CheckDurability || !strings.Contains(got[0].Detail, off) {
 				t.Errorf("it is degraded by %q", got)
 			}
 		})
 	}
-	if _, err := Open(t.Context(), Options{Plain: true, URL: emptyDatabase(t), AllowOff: []string{"autovacuum"}}); !perdure.IsCode(err, perdure.InvalidArgument) || !strings.Contains(err.Error(), "full_page_writes") {
+	if _, err := Open(t.Context(), Options{without: without{texts: true}, URL: emptyDatabase(t), AllowOff: []string{"autovacuum"}}); !perdure.IsCode(err, perdure.InvalidArgument) || !strings.Contains(err.Error(), "full_page_writes") {
 		t.Errorf("another name gives %v", err)
 	}
 }
 
-// TestTheURLTurnsSynchronousCommitOff checks a URL that turns synchronous_commit off only for the
-// server's sessions.
+// TestTheURLTurnsSynchronousCommitOff checks that Open refuses a URL that turns synchronous_commit
+// off for the server's sessions.
 func TestTheURLTurnsSynchronousCommitOff(t *testing.T) {
 	database := emptyDatabase(t) + "&synchronous_commit=off"
-	if _, err := Open(t.Context(), Options{Plain: true, URL: database, Logger: quiet}); !perdure.IsCode(err, perdure.InvalidArgument) {
+	if _, err := Open(t.Context(), Options{without: without{texts: true}, URL: database, Logger: quiet}); !perdure.IsCode(err, perdure.InvalidArgument) {
 		t.Errorf("it opens with %v", err)
 	}
 }
 
-// TestSettingsAreWatched checks that the next look reports a setting that was turned off while a
-// server is running, and reports it again when it is on.
+// TestSettingsAreWatched checks that watchSettings reports, at the next tick, that fsync was turned
+// off and on again.
 func TestSettingsAreWatched(t *testing.T) {
 	c := startCluster(t)
 	told := make(chan string, 100)
 	var log bytes.Buffer
 	s := open(t, Options{
-		Plain: true,
-		URL:   c.URL("postgres"), Logger: slog.New(slog.NewTextHandler(&log, nil)), Committers: 1, Readers: 1,
+		without: without{texts: true},
+		URL:     c.URL("postgres"), Logger: slog.New(slog.NewTextHandler(&log, nil)), Committers: 1, Readers: 1,
 		Observer: &store.Observer{Setting: func(name string, off bool) { told <- fmt.Sprint(name, " ", off) }},
 	})
 	begin(t, s)
@@ -222,12 +223,12 @@ func unanswered(t *testing.T, answered chan error, why string) {
 }
 
 // TestACommitWithAWarningIsNotAnswered cancels a COMMIT's wait for the standby, so that PostgreSQL
-// answers it with a warning. Its caller must get an answer only once the standby has it. The same
-// applies to a caller of another server that finds it stored.
+// answers it with a warning. The caller must get an answer only when the standby has the
+// transaction. So must a caller of another server that finds the note already stored.
 func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
 	primary, leave, back := away(t)
-	one := open(t, Options{Plain: true, URL: named(primary.URL("postgres"), "one"), Logger: quiet, Committers: 1})
-	two := open(t, Options{Plain: true, URL: named(primary.URL("postgres"), "two"), Logger: quiet, Committers: 1})
+	one := open(t, Options{without: without{texts: true}, URL: named(primary.URL("postgres"), "one"), Logger: quiet, Committers: 1})
+	two := open(t, Options{without: without{texts: true}, URL: named(primary.URL("postgres"), "two"), Logger: quiet, Committers: 1})
 	x, id := begin(t, one), uuid.New()
 	if err := note(t.Context(), two, x, uuid.New()); err != nil { // opens its connection
 		t.Fatal(err)
@@ -267,7 +268,7 @@ func TestWaitsForAStandbyAreNotEnded(t *testing.T) {
 	}
 	t.Cleanup(func() { proxy.Close() })
 	u.Host = proxy.Addr()
-	s := open(t, Options{Plain: true, URL: named(u.String(), "one"), Logger: quiet, Committers: 1})
+	s := open(t, Options{without: without{texts: true}, URL: named(u.String(), "one"), Logger: quiet, Committers: 1})
 	x, id := begin(t, s), uuid.New()
 	leave()
 	answered := noting(t, s, x, id)

@@ -22,7 +22,7 @@ const durably = "SELECT set_config('synchronous_commit', CASE current_setting('s
 // waiting for a standby: the transaction is visible, but a failover may lose it.
 var errWarned = errors.New("the database warned during a COMMIT")
 
-// warnings stores the last warning that a connection received.
+// warnings stores the last warning that a connection received since it was last reset.
 type warnings struct{ last *pgconn.Notice }
 
 // take implements [pgconn.NoticeHandler].
@@ -32,7 +32,7 @@ func (w *warnings) take(_ *pgconn.PgConn, n *pgconn.Notice) {
 	}
 }
 
-// queueCommit appends a COMMIT to a batch, and makes only its warnings count.
+// queueCommit appends a COMMIT to a batch, and makes warnings of earlier statements be ignored.
 func (w *warnings) queueCommit(batch *pgx.Batch) {
 	w.last = nil
 	for _, q := range batch.QueuedQueries[max(0, len(batch.QueuedQueries)-1):] {
@@ -59,9 +59,10 @@ func (w *warnings) err() error {
 	return lost(fmt.Errorf("%w: %s", errWarned, w.last.Message))
 }
 
-// connectWriter is connect for a connection that commits. When the driver closes a connection
-// early, it dials another one to send a cancel request. That would end a COMMIT's wait for a
-// standby, so the dial is refused. The next connection ends any other work of the lost one.
+// connectWriter is connect for a connection that commits. When the driver gives up a connection, it
+// opens another one to send a cancel request, which would end a COMMIT's wait for a standby. So
+// connectWriter refuses further dials. The committer's next connection terminates the old process:
+// see database.end.
 func (d *database) connectWriter(ctx context.Context, w *warnings) (*pgx.Conn, error) {
 	var there atomic.Bool
 	conn, err := d.connectWith(ctx, func(config *pgx.ConnConfig) {

@@ -43,7 +43,8 @@ func codeOf(err error) string {
 	return ""
 }
 
-// isStatement reports whether a statement caused the error, so that the connection remains usable.
+// isStatement reports whether the error is a statement's error after which the connection remains
+// usable.
 func isStatement(err error) bool {
 	var failed *pgconn.PgError
 	if errors.As(err, &failed) && (failed.SeverityUnlocalized == "FATAL" || failed.SeverityUnlocalized == "PANIC") {
@@ -57,8 +58,8 @@ func isStatement(err error) bool {
 // for its column.
 func isArgument(err error) bool {
 	var refused pgx.ErrPreprocessingBatch
-	// Only by this text does the driver distinguish errors of a statement from errors of the
-	// connection.
+	// The driver distinguishes errors of a statement from errors of the connection only by this
+	// text.
 	return errors.As(err, &refused) && strings.HasPrefix(refused.Error(), "error preprocessing batch (build)")
 }
 

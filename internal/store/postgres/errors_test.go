@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestTroubleSaysWhatToDo checks that errors of the server or the network are unavailable and say
-// what to do.
+// TestTroubleSaysWhatToDo checks that these errors of the server have the code unavailable and a
+// message with advice, both from a statement and from a lost connection.
 func TestTroubleSaysWhatToDo(t *testing.T) {
 	for code, says := range map[string]string{
 		noPassword: "password", noLogin: "URL", noDatabase: "create it", tooMany: "max_connections", diskFull: "disk",
@@ -39,7 +39,7 @@ func TestOpeningSaysWhatToDo(t *testing.T) {
 	} {
 		u := *right
 		change(&u)
-		s, err := Open(t.Context(), Options{Plain: true, URL: u.String(), Logger: quiet})
+		s, err := Open(t.Context(), Options{without: without{texts: true}, URL: u.String(), Logger: quiet})
 		if err == nil {
 			t.Errorf("%s opens: %v", u.String(), s.Close())
 			continue

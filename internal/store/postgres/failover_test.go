@@ -12,8 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// restarted is a store that is reopened when the database has become another one, as a supervisor
-// restarts a server.
+// restarted holds a store and reopens it after Fatal was called, as a supervisor restarts a server.
 type restarted struct {
 	t     *testing.T
 	url   string
@@ -25,7 +24,7 @@ type restarted struct {
 
 func (r *restarted) open() {
 	r.told = make(chan error, 2)
-	s, err := Open(context.WithoutCancel(r.t.Context()), Options{Plain: true, URL: r.url, Logger: quiet, Fatal: func(err error) { r.told <- err }})
+	s, err := Open(context.WithoutCancel(r.t.Context()), Options{without: without{texts: true}, URL: r.url, Logger: quiet, Fatal: func(err error) { r.told <- err }})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -56,7 +55,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	if err := primary.Synchronous(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(t.Context(), Options{Plain: true, URL: standby.URL("postgres"), Logger: quiet})
+	_, err := Open(t.Context(), Options{without: without{texts: true}, URL: standby.URL("postgres"), Logger: quiet})
 	if !perdure.IsCode(err, perdure.Unavailable) || !strings.Contains(err.Error(), "standby") {
 		t.Errorf("a standby alone gives %v", err)
 	}

@@ -56,7 +56,7 @@ var errCut = errors.New("the connection was cut")
 // openCut opens a store whose connections go through a cutter.
 func openCut(t *testing.T, c *cut) *Store {
 	t.Helper()
-	s := open(t, Options{Plain: true, Logger: quiet, Committers: 1})
+	s := open(t, Options{without: without{texts: true}, Logger: quiet, Committers: 1})
 	s.db.config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
 		return cutter{conn, c}, err
@@ -129,11 +129,11 @@ func TestALostCommitOfACommitterWithoutARow(t *testing.T) {
 // TestCommittersThatHaveNotWrittenAreKept checks that starting servers delete the rows of stale
 // committers, but not the row of a committer that has not written yet.
 func TestCommittersThatHaveNotWrittenAreKept(t *testing.T) {
-	s := open(t, Options{Plain: true, Committers: 1})
+	s := open(t, Options{without: without{texts: true}, Committers: 1})
 	if _, err := do(t.Context(), s, uuid.New(), store.Needs{}, func(*store.State) (*store.Changes, error) { return nil, nil }); err != nil {
 		t.Fatal(err)
 	}
-	open(t, Options{Plain: true, URL: s.db.config.ConnString()})
+	open(t, Options{without: without{texts: true}, URL: s.db.config.ConnString()})
 	var rows int
 	if err := s.pool.QueryRow(t.Context(), "SELECT count(*) FROM committer WHERE id = $1", s.committers[0].id).Scan(&rows); err != nil || rows != 1 {
 		t.Errorf("the committer has %d rows, %v", rows, err)
@@ -185,11 +185,11 @@ func crowd(t *testing.T, all []*Store, each int, disturb func(noted <-chan struc
 	}
 }
 
-// TestLostConnectionsLoseNothing lets the database terminate connections at random moments, many
-// times.
+// TestLostConnectionsLoseNothing terminates random connections in the database while many callers
+// write. No note may be lost or duplicated.
 func TestLostConnectionsLoseNothing(t *testing.T) {
 	url := emptyDatabase(t)
-	all := []*Store{open(t, Options{Plain: true, URL: url, Logger: quiet}), open(t, Options{Plain: true, URL: url, Logger: quiet})}
+	all := []*Store{open(t, Options{without: without{texts: true}, URL: url, Logger: quiet}), open(t, Options{Plain: true, URL: url, Logger: quiet})}
 	var ended atomic.Int64
 	crowd(t, all, 40, func(noted <-chan struct{}) {
 		conn, err := pgx.Connect(context.WithoutCancel(t.Context()), url)
@@ -217,10 +217,11 @@ func TestLostConnectionsLoseNothing(t *testing.T) {
 	if ended.Load() == 0 {
 		t.Error("no connection was ended")
 	}
-	storetest.Invariants(t, open(t, Options{Plain: true, URL: url}))
+	storetest.Invariants(t, open(t, Options{without: without{texts: true}, URL: url}))
 }
 
-// TestDatabaseRestartsInTheMiddle crashes the database in the middle of writes and lets it recover.
+// TestDatabaseRestartsInTheMiddle crashes the database in the middle of writes, and later restarts
+// it cleanly. No note may be lost or duplicated, and Fatal must not be called.
 func TestDatabaseRestartsInTheMiddle(t *testing.T) {
 	server, err := cluster.Start()
 	if err != nil {
@@ -231,8 +232,9 @@ func TestDatabaseRestartsInTheMiddle(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s := open(t, Options{Plain: true, URL: server.URL("postgres"), Logger: quiet})
-	crowd(t, []*Store{s}, 60, func(noted <-chan struct{}) {
+	s := open(t, Options{without: without{texts: true}, URL: server.URL("postgres"), Logger: quiet})
+	other := open(t, Options{Plain: true, URL: server.URL("postgres"), Logger: quiet})
+	crowd(t, []*Store{s, other}, 60, func(noted <-chan struct{}) {
 		for _, signal := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGINT} {
 			for range 50 {
 				<-noted
@@ -243,15 +245,20 @@ func TestDatabaseRestartsInTheMiddle(t *testing.T) {
 		}
 	})
 	storetest.Invariants(t, s)
-	if s.db.gone.Load() {
+	if s.db.gone.Load() || other.db.gone.Load() {
 		t.Error("a restart was taken for another history")
 	}
 }
 
-// TestHeldExecutionsWaitAlone lets another server lock an execution. Commands of this execution
-// must wait and then run in order; commands of others must not wait.
+// TestHeldExecutionsWaitAlone locks an execution in another transaction. Its commands must succeed
+// in order after that transaction, and another server's command of another execution must not wait.
 func TestHeldExecutionsWaitAlone(t *testing.T) {
-	s := open(t, Options{Plain: true, Committers: 1})
+	for _, plain := range []bool{false, true} {
+		heldExecutionsWaitAlone(t, open(t, Options{Plain: plain, without: without{texts: true}, Committers: 1}))
+	}
+}
+
+func heldExecutionsWaitAlone(t *testing.T, s *Store) {
 	held, free := begin(t, s), begin(t, s)
 	conn, err := pgx.ConnectConfig(t.Context(), s.db.config.Copy())
 	if err != nil {
@@ -284,7 +291,7 @@ func TestHeldExecutionsWaitAlone(t *testing.T) {
 		})
 		<-queued
 	}
-	if err := note(t.Context(), open(t, Options{Plain: true, URL: s.db.config.ConnString()}), free, uuid.New()); err != nil {
+	if err := note(t.Context(), open(t, Options{without: without{texts: true}, URL: s.db.config.ConnString()}), free, uuid.New()); err != nil {
 		t.Errorf("another execution's command: %v", err)
 	}
 	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
@@ -302,7 +309,7 @@ func TestHeldExecutionsWaitAlone(t *testing.T) {
 	}
 }
 
-// queueing is a context that calls waits when Do waits for it, which is when the command is queued.
+// queueing is a context whose Done calls waits. Do calls Done when it has queued the command.
 type queueing struct {
 	context.Context
 	waits func()

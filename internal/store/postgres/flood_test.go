@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store/floodtest"
 )
 
-// TestOneOrgsRowsCostOthersNothing checks that the data and the waiting work of one org do not add
-// costs for others: a quiet org's day must read as many rows as on a separate server.
+// TestOneOrgsRowsCostOthersNothing runs [floodtest.Run] with the number of table rows read as the
+// cost. The data and the waiting work of one org must not add costs for another org.
 func TestOneOrgsRowsCostOthersNothing(t *testing.T) {
 	url := emptyDatabase(t)
 	watcher, err := pgx.Connect(t.Context(), url)

@@ -13,19 +13,19 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// grouped caches the statements for many rows, by the statement for one row.
+// grouped caches, for each statement, the statements that run it for many rows of parameters.
 type grouped struct {
 	made   sync.Map // *many
-	single bool     // for tests: single rows use these statements, too, and are learned from
+	single bool     // for tests: single rows use these statements, too, and each group is learned from
 }
 
-// asks reports whether that many rows are worth a statement for many rows.
+// asks reports whether a statement for many rows is to be used for that number of rows.
 func (g *grouped) asks(rows int) bool { return rows > 1 || g.single }
 
 // chain is the writes of one command, in order.
 type chain struct {
 	list  []statement
-	after []*chain // chains of commands for which this command has waited
+	after []*chain // chains of commands for whose names this command has waited; they must be written first
 }
 
 func (c *chain) ready() bool {
@@ -34,7 +34,7 @@ func (c *chain) ready() bool {
 
 // group is a list of rows for one statement.
 type group struct {
-	query string
+	query *relational.Statement
 	rows  [][]any
 }
 
@@ -48,13 +48,13 @@ func groupsOf(chains []*chain) (all []group) {
 		s := shapeOf(query)
 		seen := map[string]bool{}
 		for _, c := range chains {
-			for len(c.list) > 0 && c.list[0].query == query && c.ready() && g.takes(s, c.list[0].args, seen) {
+			for len(c.list) > 0 && c.list[0].query.Text() == query.Text() && c.ready() && g.takes(s, c.list[0].args, seen) {
 				g.rows = append(g.rows, c.list[0].args)
 				c.list = c.list[1:]
 			}
 		}
-		if left[query] -= len(g.rows); left[query] == 0 {
-			delete(left, query)
+		if left[query.Text()] -= len(g.rows); left[query.Text()] == 0 {
+			delete(left, query.Text())
 		}
 		all = append(all, g)
 	}
@@ -65,7 +65,7 @@ func countsOf(chains []*chain) map[string]int {
 	counts := map[string]int{}
 	for _, c := range chains {
 		for _, st := range c.list {
-			counts[st.query]++
+			counts[st.query.Text()]++
 		}
 	}
 	return counts
@@ -73,37 +73,38 @@ func countsOf(chains []*chain) map[string]int {
 
 // nextQuery chooses one of the statements that are next in a chain. It prefers one that occurs
 // nowhere later, so that all its rows are in one group.
-func nextQuery(chains []*chain, left map[string]int) string {
+func nextQuery(chains []*chain, left map[string]int) *relational.Statement {
 	heads := map[string]int{}
-	var order []string // makes the choice deterministic
+	var order []*relational.Statement // makes the choice deterministic
 	for _, c := range chains {
 		if len(c.list) == 0 || !c.ready() {
 			continue
 		}
 		query := c.list[0].query
-		if heads[query] == 0 {
+		if heads[query.Text()] == 0 {
 			order = append(order, query)
 		}
 		for _, st := range c.list {
-			if st.query != query {
+			if st.query.Text() != query.Text() {
 				break
 			}
-			heads[query]++
+			heads[query.Text()]++
 		}
 	}
 	best := order[0]
 	for _, query := range order {
-		if heads[query] == left[query] {
+		if heads[query.Text()] == left[query.Text()] {
 			return query
 		}
-		if heads[query] > heads[best] {
+		if heads[query.Text()] > heads[best.Text()] {
 			best = query
 		}
 	}
 	return best
 }
 
-// takes reports whether a row may join the group.
+// takes reports whether a row may join the group: the statement must have a shape, and the row must
+// differ from the others in its unlike parameters.
 func (g *group) takes(s *shape, args []any, seen map[string]bool) bool {
 	if s == nil || s.params != len(args) {
 		return len(g.rows) == 0
@@ -165,41 +166,45 @@ func wholeKey(args []any) string {
 	return string(key)
 }
 
-// queue adds a group of statements whose results nobody needs.
+// queue adds the statements of a group to a batch, as one statement for many rows if possible.
+// Their results are ignored.
 func (p *pipe) queue(batch *pgx.Batch, g group) error {
-	if s := shapeOf(g.query); s != nil && s.params == len(g.rows[0]) && p.grouped.asks(len(g.rows)) {
-		m, err := p.grouped.of(p.ctx, p.conn, g.query, s)
+	if s := shapeOf(g.query); s != nil && p.grouped.asks(len(g.rows)) {
+		if err := s.fits(g.rows[0]); err != nil {
+			return err
+		}
+		m, err := p.grouped.of(p.ctx, p.conn, s)
 		if err != nil {
 			return err
 		}
-		if m.whole != "" {
-			query, args := m.statementFor(g.rows, p.grouped.single)
-			batch.Queue(query, args...)
-			return nil
-		}
+		query, args := m.statementFor(g.rows, p.grouped.single)
+		batch.Queue(query, args...)
+		return nil
 	}
 	for _, row := range g.rows {
-		batch.Queue(translate(g.query), row...)
+		batch.Queue(translate(g.query.Text()), row...)
 	}
 	return nil
 }
 
-// queueAsked adds the questions of one statement, combined if possible.
+// queueAsked adds the questions with one statement to a batch, as one statement for many rows if
+// possible.
 func (p *pipe) queueAsked(batch *pgx.Batch, asked []*question) error {
 	s := shapeOf(asked[0].query)
-	if p.grouped.asks(len(asked)) && s != nil && s.params == len(asked[0].args) && asked[0].rows != nil && differ(asked, s.unlike) {
-		m, err := p.grouped.of(p.ctx, p.conn, asked[0].query, s)
+	if p.grouped.asks(len(asked)) && s != nil && asked[0].rows != nil && differ(asked, s.unlike) {
+		if err := s.fits(asked[0].args); err != nil {
+			return err
+		}
+		m, err := p.grouped.of(p.ctx, p.conn, s)
 		if err != nil {
 			return err
 		}
-		if m.whole != "" {
-			rows, askers := distinctRows(asked)
-			batch.Queue(m.whole, columns(rows)...).Query(func(rows pgx.Rows) error { return handOut(rows, askers, s) })
-			return nil
-		}
+		rows, askers := distinctRows(asked)
+		batch.Queue(m.whole, columns(rows)...).Query(func(rows pgx.Rows) error { return handOut(rows, askers, s) })
+		return nil
 	}
 	for _, q := range asked {
-		queued := batch.Queue(translate(q.query), q.args...)
+		queued := batch.Queue(translate(q.query.Text()), q.args...)
 		if q.rows == nil {
 			queued.Exec(func(tag pgconn.CommandTag) error {
 				q.number = tag.RowsAffected()
@@ -228,7 +233,8 @@ func distinctRows(asked []*question) (rows [][]any, askers [][]*question) {
 	return rows, askers
 }
 
-// differ reports whether all questions differ in these parameters.
+// differ reports whether each two questions differ in the parameters at these indexes; true if at
+// is nil.
 func differ(asked []*question, at []int) bool {
 	if at == nil {
 		return true

@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// history is what this server knows of the latest transactions of its committers. A database that
-// was restored to an earlier state without a new timeline has the same epoch; the committers' rows
-// reveal it.
+// history records the latest transactions of this server's committers. A database that was restored
+// to an earlier state without a new timeline has the same epoch. But then the committers' rows are
+// missing or have lower numbers than recorded here.
 type history struct {
 	mu    sync.Mutex // guards known
 	known map[uuid.UUID]durable
@@ -42,8 +42,8 @@ func (h *history) forget() {
 	h.known = nil
 }
 
-// expected returns the numbers that the committers' rows must have at least. It leaves out rows
-// that may have been deleted as stale.
+// expected returns the minimum number in each committer's row. It leaves out rows that may have
+// been deleted as stale.
 func (h *history) expected(now time.Time) map[uuid.UUID]int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -58,11 +58,11 @@ func (h *history) expected(now time.Time) map[uuid.UUID]int64 {
 
 var errPutBack = errors.New("the database lacks a transaction that this server has committed")
 
-// compareHistory returns an error if a committer's row is missing or has a lower number than was
-// committed. That is fatal: readers have seen data that the database does not have.
+// compareHistory returns an error and calls fatal if a committer's row is missing or has a lower
+// number than was committed, because readers have then seen data that the database does not have.
 func (d *database) compareHistory(ctx context.Context, conn *pgx.Conn) error {
 	var now int64
-	if err := conn.QueryRow(ctx, timeNow).Scan(&now); err != nil {
+	if err := conn.QueryRow(ctx, timeNow.Text()).Scan(&now); err != nil {
 		return err
 	}
 	expected := d.history.expected(time.UnixMicro(now))

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// ownership is who owns a name within one transaction: one command exclusively, or several that
-// share it.
+// ownership records who owns a name (see [relational.Conn].Hold) within one transaction: one
+// command exclusively, or several that share it.
 type ownership struct {
 	owner   *strand
 	sharers map[*strand]bool
@@ -33,7 +33,7 @@ func (o *ownership) take(root *strand, shared bool) {
 	if !o.sharers[root] {
 		root.owns = append(root.owns, o)
 	}
-	// Its writes must follow the writes of the commands for which it has waited.
+	// The command's writes must follow the writes of the previous owners.
 	root.chain.after = append(root.chain.after, o.alone...)
 	if shared {
 		o.sharers[root] = true
@@ -53,7 +53,8 @@ func (o *ownership) leave(root *strand) {
 	o.alone = append(o.alone, &root.chain)
 }
 
-// own waits until no other command owns the name, then takes it.
+// own waits until no other command of the transaction owns the name in a conflicting way, then
+// makes the strand's command an owner.
 func (s *strand) own(name string, shared bool) error {
 	root, o := s.root(), s.names[name]
 	if o == nil {
@@ -80,8 +81,8 @@ func (s *strand) root() *strand {
 	return s
 }
 
-// leaveAll releases the names that the strand owns within this transaction. The database locks
-// remain.
+// leaveAll lets other commands of this transaction own the strand's names. The advisory locks in
+// the database remain.
 func (s *strand) leaveAll() {
 	for _, o := range s.owns {
 		o.leave(s)
@@ -116,7 +117,7 @@ func (s *strand) holdAll(ctx context.Context, shared bool, names []string) error
 	}
 	var err error
 	if len(ask) == 1 {
-		err = ask[0](s) // runs in this strand; see Together
+		err = ask[0](s) // without the new strand that Together would create
 	} else {
 		err = s.Together(ask...)
 	}
@@ -137,7 +138,8 @@ type lock struct {
 	shared bool
 }
 
-// in reports whether a transaction has the lock or a stronger one, and whether that is known yet.
+// in reports whether held contains the lock or the exclusive lock of the same name (got), and
+// whether the lock has been requested already (known).
 func (l lock) in(held map[lock]bool) (got, known bool) {
 	if got, known = held[l]; l.shared && !got && held[lock{name: l.name}] {
 		return true, true
@@ -164,8 +166,8 @@ func (l lock) take(ctx context.Context, c relational.Conn, wait bool, held map[l
 	})
 }
 
-// number returns PostgreSQL's key of the lock. Two names with the same key are harmless: they wait
-// for each other.
+// number returns PostgreSQL's key of the lock. Two names with the same key are harmless: their
+// owners only exclude each other without need.
 func (l lock) number() int64 {
 	h := fnv.New64a()
 	h.Write([]byte(l.name)) // never fails

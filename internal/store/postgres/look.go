@@ -2,23 +2,24 @@ package postgres
 
 import (
 	"context"
-	"io/fs"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/relational"
 	"github.com/perdure/perdure/internal/store/turns"
 )
 
-// Look is a store that is opened only for reading. Servers may have it open.
+// Look is a store that is opened only for reading, also while servers have it open.
 type Look struct {
 	relational.Reader
 	store *Store
 }
 
 // OpenLook connects to the database at url for reading. Errors: unavailable if it cannot be
-// reached, conflict if its tables have another version.
+// reached, not_found if there is no store in it, conflict if its tables have another version or a
+// copy into it is unfinished.
 func OpenLook(ctx context.Context, url string) (*Look, error) {
 	db, err := newDatabase(url, func(error) {})
 	if err != nil {
@@ -39,7 +40,7 @@ func OpenLook(ctx context.Context, url string) (*Look, error) {
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, err
 	}
-	return &Look{Reader: relational.Reader{Tx: s.read, Clock: s.clock.Now, Words: words}, store: s}, nil
+	return &Look{Reader: relational.Reader{Tx: s.read, Clock: s.clock.Now, Dialect: dialect}, store: s}, nil
 }
 
 // checkVersion returns an error for tables of another version, which cannot be read.
@@ -61,12 +62,15 @@ func checkVersion(ctx context.Context, config *pgx.ConnConfig) error {
 		}
 		return err
 	}
-	newest, err := newestVersion()
+	newest, _, err := newestMigration()
 	if err != nil {
 		return err
 	}
 	if has == newest {
-		return checkPlaces(ctx, conn)
+		return nil
+	}
+	if has < firstVersion {
+		return store.TooOld(has, firstVersion)
 	}
 	return perdure.Errorf(perdure.Conflict, "the database has version %d, this program reads version %d; perdure migrate changes it", has, newest)
 }
@@ -78,13 +82,4 @@ func (l *Look) Integrity(context.Context) ([]string, error) { return nil, nil }
 func (l *Look) Close() error {
 	l.store.pool.Close()
 	return nil
-}
-
-// newestVersion returns the version of the tables that this program supports.
-func newestVersion() (int64, error) {
-	files, err := fs.Sub(migrationFiles, "migrations")
-	if err != nil {
-		return 0, err
-	}
-	return relational.NewestMigration(files)
 }

@@ -5,13 +5,13 @@ import (
 	"database/sql"
 	"embed"
 	"io/fs"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/relational"
 	"github.com/pressly/goose/v3"
 )
 
@@ -21,6 +21,13 @@ var migrationFiles embed.FS
 var errUnfinished = perdure.Errorf(perdure.Conflict,
 	"a copy into this database was not finished; run perdure store copy again with the same source, or empty the database")
 
+// firstVersion is the number of the first migration. It creates the tables of that version.
+// Databases of that version may also have been made by older migrations.
+const firstVersion = 44
+
+// placesIndex exists when the conversion to firstVersion is complete.
+const placesIndex = "idx_agent_entry_place"
+
 // migrating is the key of the lock for changing tables.
 const migrating = 0x70657264757265 // "perdure"
 
@@ -28,8 +35,8 @@ const (
 	// migrationLock is how long a migration waits for a table lock. Servers' statements queue
 	// behind it, and wait for at most 10 s.
 	migrationLock = "3s"
-	// migrationTries is how often a migration is tried if servers block it. migrationPause is the
-	// time in between, in which servers can work.
+	// migrationTries is how often a migration is tried at most if servers block it. migrationPause
+	// is the time between two tries, in which servers can work.
 	migrationTries, migrationPause = 30, 500 * time.Millisecond
 )
 
@@ -55,7 +62,11 @@ func migrateFor(ctx context.Context, url string, copy bool) (from, to int64, err
 	if err := checkServer(ctx, conn); err != nil {
 		return 0, 0, refusal(err)
 	}
-	if version, files, known := newestMigration(); known && isAt(ctx, conn, version, files) {
+	version, count, err := newestMigration()
+	if err != nil {
+		return 0, 0, err
+	}
+	if isAt(ctx, conn, version, count) {
 		if there, err := unfinished(ctx, conn); err != nil || !there {
 			return version, version, refusal(err)
 		}
@@ -69,27 +80,57 @@ func migrateFor(ctx context.Context, url string, copy bool) (from, to int64, err
 	} else if there && !copy {
 		return 0, 0, errUnfinished
 	}
+	if err := relabel(ctx, conn); err != nil {
+		return 0, 0, refusal(err)
+	}
 	config.RuntimeParams["lock_timeout"] = migrationLock
 	db := stdlib.OpenDB(*config)
 	defer db.Close()
-	if from, to, err = migrate(ctx, db); err != nil {
-		return from, to, refusal(err)
+	files, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		return 0, 0, err
 	}
-	if err := placeEntries(ctx, conn); err != nil {
+	if from, to, err = migrate(ctx, db, files); err != nil {
 		return from, to, refusal(err)
 	}
 	return from, to, refusal(makeStore(ctx, conn))
 }
 
 // newestMigration returns the number of the newest migration, and the number of migrations.
-func newestMigration() (version int64, files int, known bool) {
-	all, err := migrationFiles.ReadDir("migrations")
-	if err != nil || len(all) == 0 {
-		return 0, 0, false
+func newestMigration() (version int64, count int, err error) {
+	files, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		return 0, 0, err
 	}
-	number, _, _ := strings.Cut(all[len(all)-1].Name(), "_")
-	version, err = strconv.ParseInt(number, 10, 64)
-	return version, len(all), err == nil
+	all, err := fs.Glob(files, "*.sql")
+	if err != nil {
+		return 0, 0, err
+	}
+	version, err = relational.NewestMigration(files)
+	return version, len(all), err
+}
+
+// relabel deletes the rows of migrations before firstVersion from goose's table of versions. The
+// tables of such a database equal those of the first migration. It returns an error if the database
+// is older than firstVersion, or if its conversion was interrupted. The caller must hold the
+// migration lock.
+func relabel(ctx context.Context, conn *pgx.Conn) error {
+	var has, older int64
+	var complete bool
+	err := conn.QueryRow(ctx, "SELECT coalesce(max(version_id), 0), count(*) FILTER (WHERE version_id > 0 AND version_id < $1), to_regclass($2) IS NOT NULL"+
+		" FROM goose_db_version", int64(firstVersion), placesIndex).Scan(&has, &older, &complete)
+	switch {
+	case codeOf(err) == undefinedTable:
+		return nil // a new database
+	case err != nil || has == 0 || older == 0:
+		return err
+	case has < firstVersion:
+		return store.TooOld(has, firstVersion)
+	case !complete:
+		return store.Unfinished(firstVersion)
+	}
+	_, err = conn.Exec(ctx, "DELETE FROM goose_db_version WHERE version_id > 0 AND version_id < $1", int64(firstVersion))
+	return err
 }
 
 // isAt reports whether no migration is necessary. It needs one round trip and only the right to
@@ -98,15 +139,12 @@ func isAt(ctx context.Context, conn *pgx.Conn, version int64, files int) bool {
 	var at int64
 	var applied int
 	err := conn.QueryRow(ctx, "SELECT max(version_id), count(DISTINCT version_id) FROM goose_db_version"+
-		" WHERE is_applied AND version_id > 0 AND EXISTS (SELECT 1 FROM store) AND to_regclass('"+placesIndex+"') IS NOT NULL").Scan(&at, &applied)
+		" WHERE is_applied AND version_id > 0 AND EXISTS (SELECT 1 FROM store)").Scan(&at, &applied)
 	return err == nil && at == version && applied == files
 }
 
-func migrate(ctx context.Context, db *sql.DB) (from, to int64, err error) {
-	files, err := fs.Sub(migrationFiles, "migrations")
-	if err != nil {
-		return 0, 0, err
-	}
+// migrate runs the migrations in files.
+func migrate(ctx context.Context, db *sql.DB, files fs.FS) (from, to int64, err error) {
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, files)
 	if err != nil {
 		return 0, 0, err
@@ -131,7 +169,8 @@ func up(ctx context.Context, provider *goose.Provider) error {
 	})
 }
 
-// patiently retries an operation that servers may block.
+// patiently calls do, and retries it after a deadlock or a lock timeout, at most migrationTries
+// times in all.
 func patiently(ctx context.Context, do func() error) error {
 	for tries := 1; ; tries++ {
 		err := do()

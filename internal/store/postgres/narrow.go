@@ -3,21 +3,20 @@ package postgres
 import (
 	"bytes"
 	"context"
-	"regexp"
-	"strconv"
-	"strings"
+	"fmt"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// many is how rows for one statement are written with a single statement. Each parameter is an
-// array, or a single value if it is the same for all rows. Most parameters are the same: the time,
-// the status, NULL. An array costs time for each of its values, here and in the database.
+// many holds the statements that run one declared statement for many rows of parameters. Each
+// parameter is an array, or a single value if it is the same for all rows. Most parameters are the
+// same: the time, the status, NULL. An array costs time for each of its values, here and in the
+// database.
 type many struct {
 	shape *shape
 	types []uint32
-	whole string // all parameters are arrays; "" if that is impossible
+	whole string // all parameters are arrays
 
 	mu      sync.Mutex
 	narrows []*narrow
@@ -25,7 +24,7 @@ type many struct {
 	common  []bool // parameters that had only one value in each of those groups
 }
 
-// narrow is a statement for rows with the same values of some parameters.
+// narrow is a statement for rows in which some parameters have the same value in all rows.
 type narrow struct {
 	same  []bool
 	n     int // number of those parameters
@@ -64,8 +63,8 @@ func (m *many) statementFor(rows [][]any, early bool) (query string, args []any)
 	return chosen.query, args
 }
 
-// choose returns the narrowest statement that fits; nil if there is none. It also records what the
-// group has in common.
+// choose returns the statement with the most common parameters that fits a group with these equal
+// parameters; nil if there is none. With telling, the group counts for learning new statements.
 func (m *many) choose(same []bool, telling bool, learn int) (best *narrow) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,8 +92,9 @@ func (m *many) choose(same []bool, telling bool, learn int) (best *narrow) {
 	return best
 }
 
-// think adds a statement for what the last groups had in common, unless an existing one is about as
-// good. If there are too many, it replaces the least used one.
+// think adds a statement for the parameters that the last groups had in common, unless an existing
+// statement has nearly as many of them. If there are already maxNarrows statements, the new one
+// replaces the least used one.
 func (m *many) think() {
 	m.seen = 0
 	count := 0
@@ -127,7 +127,7 @@ func (m *many) think() {
 	}
 }
 
-// within reports whether b contains all of a.
+// within reports whether b is set wherever a is set.
 func within(a, b []bool) bool {
 	for i := range a {
 		if a[i] && !b[i] {
@@ -137,8 +137,8 @@ func within(a, b []bool) bool {
 	return true
 }
 
-// sameIn reports which parameters are the same in all rows. It never reports all of them, since one
-// array must determine the number of rows.
+// sameIn reports which parameters are equal in all rows. It never reports all of them, because the
+// length of an array must determine the number of rows.
 func sameIn(rows [][]any) []bool {
 	same := make([]bool, len(rows[0]))
 	arrays := 0
@@ -179,51 +179,19 @@ func equal(a, b any) bool {
 
 // of returns the cached many of a statement. The first call for a statement asks the database for
 // the types of the parameters.
-func (g *grouped) of(ctx context.Context, conn *pgx.Conn, query string, s *shape) (*many, error) {
-	if known, ok := g.made.Load(query); ok {
+func (g *grouped) of(ctx context.Context, conn *pgx.Conn, s *shape) (*many, error) {
+	if known, ok := g.made.Load(s.text); ok {
 		return known.(*many), nil
 	}
-	described, err := conn.PgConn().Prepare(ctx, "", translate(query), nil)
+	described, err := conn.PgConn().Prepare(ctx, "", s.text, nil)
 	if err != nil {
 		return nil, err
 	}
 	m := &many{shape: s, types: described.ParamOIDs}
 	m.whole = s.statement(m.types, make([]bool, len(m.types)))
-	known, _ := g.made.LoadOrStore(query, m)
+	if m.whole == "" || len(m.types) != s.params {
+		return nil, fmt.Errorf("a statement with %d parameters of the types %v cannot run for many rows: %s", s.params, m.types, s.text)
+	}
+	known, _ := g.made.LoadOrStore(s.text, m)
 	return known.(*many), nil
-}
-
-var parameter = regexp.MustCompile(`\bu\.p(\d+)\b`)
-
-// statement returns the statement for parameters of these types, some of which are the same for all
-// rows; "" if a type has no array type.
-func (s *shape) statement(types []uint32, same []bool) string {
-	var values, names []string
-	scalars := map[string]string{}
-	for i, oid := range types {
-		array := arrays[oid]
-		if array == "" {
-			return ""
-		}
-		value, name := "$"+strconv.Itoa(i+1)+"::"+array, "p"+strconv.Itoa(i+1)
-		if same[i] {
-			scalars["u."+name] = strings.TrimSuffix(value, "[]")
-			continue
-		}
-		values, names = append(values, value), append(names, name)
-	}
-	around := func(text string) string {
-		return parameter.ReplaceAllStringFunc(text, func(name string) string {
-			if value, is := scalars[name]; is {
-				return value
-			}
-			return name
-		})
-	}
-	numbered := ""
-	if strings.Contains(s.before, "u.n") {
-		numbered = " WITH ORDINALITY"
-		names = append(names, "n")
-	}
-	return around(s.before) + "unnest(" + strings.Join(values, ", ") + ")" + numbered + " AS u(" + strings.Join(names, ", ") + ")" + around(s.after)
 }

@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// changes returns the many of a statement with a status, a number and a key.
+// changes returns the [many] of an UPDATE with the parameters status, number and key.
 func changes(t *testing.T) *many {
 	t.Helper()
-	s := shapeOf("UPDATE t SET status = ?, n = n + ? WHERE id = ?")
-	if s == nil {
-		t.Fatal("the statement has no shape")
-	}
+	s := newShape("", &relational.Group{
+		Kind: relational.KindUpdate, Table: "t", Set: relational.Terms{{Column: "status"}, {Column: "n", Adds: true}}, Where: relational.Terms{{Column: "id"}},
+	})
 	m := &many{shape: s, types: []uint32{pgtype.TextOID, pgtype.Int8OID, pgtype.UUIDOID}}
 	m.whole = s.statement(m.types, make([]bool, 3))
 	return m
@@ -30,8 +30,9 @@ func rowsOf(n int, status func(i int) string, number int64) (rows [][]any) {
 
 func always(status string) func(int) string { return func(int) string { return status } }
 
-// TestWhatIsTheSameGoesOnce checks that parameters that are equal within each of many groups are
-// sent once, whatever their values, and that other parameters are sent as arrays.
+// TestWhatIsTheSameGoesOnce checks that parameters that were equal within each of learnGroups
+// groups are then sent as single values, also with other values, and that other parameters are sent
+// as arrays.
 func TestWhatIsTheSameGoesOnce(t *testing.T) {
 	m := changes(t)
 	worth := rowsOf(8, always("done"), 1)
@@ -58,8 +59,8 @@ func TestWhatIsTheSameGoesOnce(t *testing.T) {
 	}
 }
 
-// TestChanceMakesNoStatement checks that a group with accidentally equal parameters does not create
-// a statement, and that small groups do not.
+// TestChanceMakesNoStatement checks that no statement is added for small groups, or if one of
+// learnGroups groups has fewer equal parameters.
 func TestChanceMakesNoStatement(t *testing.T) {
 	m := changes(t)
 	for range 3 * learnGroups {
@@ -76,8 +77,8 @@ func TestChanceMakesNoStatement(t *testing.T) {
 	}
 }
 
-// TestStatementsAreBounded checks that the number of statements per connection is limited, and that
-// at least one parameter is an array.
+// TestStatementsAreBounded checks that at most maxNarrows statements with common parameters are
+// kept, and that each statement has an array.
 func TestStatementsAreBounded(t *testing.T) {
 	const params = 40
 	columns := make([]string, params)
@@ -85,10 +86,7 @@ func TestStatementsAreBounded(t *testing.T) {
 	for i := range columns {
 		columns[i], m.types[i] = "c"+strconv.Itoa(i), pgtype.Int8OID
 	}
-	m.shape = shapeOf("INSERT INTO t (" + strings.Join(columns, ", ") + ") VALUES (" + strings.TrimSuffix(strings.Repeat("?, ", params), ", ") + ")")
-	if m.shape == nil {
-		t.Fatal("the statement has no shape")
-	}
+	m.shape = newShape("", &relational.Group{Kind: relational.KindInsert, Table: "t", Columns: columns})
 	m.whole = m.shape.statement(m.types, make([]bool, params))
 	made := map[string]bool{}
 	for same := range params + 1 {

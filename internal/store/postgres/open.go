@@ -23,8 +23,9 @@ import (
 )
 
 const (
-	// maxCommitters is enough for many cores, because committers take turns with the disk. With
-	// more committers than cores, batches only get smaller.
+	// maxCommitters is the maximum default of Options.Committers. It is sufficient for many cores,
+	// because committers take turns with the disk. With more committers than cores, batches only
+	// get smaller.
 	maxCommitters  = 4
 	defaultReaders = 16
 )
@@ -42,13 +43,16 @@ type Options struct {
 	Clock  func() time.Time
 	Logger *slog.Logger
 	// Fatal is called once, when the database turns out to differ from the one that was opened,
-	// after a restore or a failover to a standby. The process should end and start again, because
-	// the store writes no more.
+	// after a restore or a failover to a standby. The process should end and be started again,
+	// because the store no longer writes.
 	Fatal func(error)
-	// Observer receives what the committers do; may be nil.
+	// Observer is called for the committers' batches and the database's settings; may be nil.
 	Observer *store.Observer
-	// Plain disables optimizations: texts are neither indexed nor searched in the index.
+	// Plain turns off every optimization of the store: see [without]. Results, errors, order and
+	// durability stay the same. Servers with and without it may share a database.
 	Plain bool
+	// without turns off single optimizations in tests.
+	without without
 	// AllowOff names the [Settings] that may be off when the store is opened.
 	AllowOff []string
 }
@@ -58,9 +62,12 @@ type Store struct {
 	relational.Reader
 	db         *database
 	pool       *pgxpool.Pool
-	turns      *turns.Turns // for the pool's connections
+	turns      *turns.Turns // distributes the pool's connections among orgs
 	clock      *clock
 	committers []*committer
+	// waitsForEnds reports that a read returns only after its transaction has ended.
+	waitsForEnds bool
+
 	closing    sync.Once
 	closed     error
 	stop       chan struct{}  // closed by Close
@@ -110,6 +117,9 @@ func (o Options) normal() Options {
 	if o.Fatal == nil {
 		o.Fatal = func(error) {}
 	}
+	if o.Plain {
+		o.without = everything
+	}
 	return o
 }
 
@@ -132,12 +142,17 @@ func (s *Store) start(ctx context.Context, o Options) error {
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return err
 	}
-	s.Reader = relational.Reader{Tx: s.read, Clock: s.clock.Now, Words: words, Plain: o.Plain}
+	s.waitsForEnds = o.without.earlyReads
+	s.Reader = relational.Reader{Tx: s.read, Clock: s.clock.Now, Dialect: dialect, WithoutTexts: o.without.texts}
 	for range o.Committers {
 		queue := commit.NewQueue()
-		queue.Observer = o.Observer
+		queue.Observer, queue.Plain = o.Observer, o.without.batches
 		c := &committer{
 			Queue: queue, id: uuid.New(), db: s.db, clock: s.clock, logger: o.Logger, ended: make(chan struct{}),
+			dialect: dialect, inTurn: o.without.groups,
+		}
+		if c.inTurn {
+			c.dialect = dialectInTurn
 		}
 		s.committers = append(s.committers, c)
 		go c.run()
@@ -157,12 +172,12 @@ func (s *Store) fill(ctx context.Context) {
 		return s.committerOf(&c).Do(ctx, c)
 	})
 	ctx, s.stopFiller = context.WithCancel(context.WithoutCancel(ctx))
-	if !s.Plain {
+	if !s.WithoutTexts {
 		s.watching.Go(func() { s.filler.Run(ctx) })
 	}
 }
 
-// staleCommitter is the time after its last transaction when a committer's row is no longer needed.
+// staleCommitter is how long after a committer's last transaction its row is kept.
 const staleCommitter = 7 * 24 * time.Hour
 
 // learn reads the database's epoch and time, and deletes stale rows of other servers' committers.
@@ -178,7 +193,7 @@ func (s *Store) learn(ctx context.Context) error {
 	}
 	s.db.epoch.Store(epoch)
 	var micros int64
-	if err := conn.QueryRow(ctx, timeNow).Scan(&micros); err != nil {
+	if err := conn.QueryRow(ctx, timeNow.Text()).Scan(&micros); err != nil {
 		return err
 	}
 	s.clock.set(micros)
@@ -201,8 +216,8 @@ func (s *Store) read(ctx context.Context, read func(c relational.Conn) error) er
 		}
 		return unreachable(err)
 	}
-	defer release(conn)
-	err = read(&plain{conn: conn.Conn(), first: []statement{{query: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"}}})
+	defer s.release(conn)
+	err = read(&plain{conn: conn.Conn(), first: []statement{{query: beginRead}}})
 	if conn.Conn().IsClosed() && err != nil {
 		if errors.Is(err, errSilent) {
 			s.pool.Reset() // idle connections have probably died, too
@@ -215,19 +230,24 @@ func (s *Store) read(ctx context.Context, read func(c relational.Conn) error) er
 	return refusal(err)
 }
 
-// release ends the transaction of a connection, if any, and returns it to its pool. The reader does
-// not wait for that, but closing the pool does.
-func release(conn *pgxpool.Conn) {
+// release ends the transaction of a connection, if any, and returns the connection to its pool.
+// Unless waitsForEnds is set, it does so in the background. Closing the pool waits for it.
+func (s *Store) release(conn *pgxpool.Conn) {
 	if conn.Conn().IsClosed() || conn.Conn().PgConn().TxStatus() == 'I' {
 		conn.Release()
 		return
 	}
-	go func() {
+	end := func() {
 		defer conn.Release()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		_, _ = conn.Exec(ctx, "ROLLBACK") // if it fails, the pool closes the connection
-	}()
+	}
+	if s.waitsForEnds {
+		end()
+	} else {
+		go end()
+	}
 }
 
 // Do implements [store.Store].

@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// owned lists the tables whose rows belong to an execution by triggers instead of a foreign key.
+// owned lists the tables whose rows' executions the audit checks, although they have foreign keys:
+// the foreign keys were added without reading the rows that existed.
 var owned = []string{"log_record", "log_chunk", "task_execution"}
 
 // ownersPage is the number of executions that one statement of the audit examines.
@@ -21,14 +22,14 @@ const ownersAfter = "WITH RECURSIVE o (id) AS ((SELECT agent_execution_id FROM T
 	" UNION ALL SELECT (SELECT r.agent_execution_id FROM TABLE r WHERE r.agent_execution_id > o.id ORDER BY r.agent_execution_id LIMIT 1) FROM o WHERE o.id IS NOT NULL)" +
 	" SELECT o.id, EXISTS (SELECT 1 FROM agent_execution x WHERE x.id = o.id) FROM o WHERE o.id IS NOT NULL LIMIT ?2"
 
-// auditOwners checks the references that the triggers enforce.
+// auditOwners returns an error if a row of an owned table belongs to a missing execution.
 func auditOwners(ctx context.Context, c relational.Conn) error {
 	for _, table := range owned {
 		query := strings.ReplaceAll(ownersAfter, "TABLE", table)
 		var last uuid.UUID
 		for found := ownersPage; found == ownersPage; {
 			found = 0
-			err := c.Each(ctx, query, []any{last[:], ownersPage}, func(row func(...any) error) error {
+			err := c.Each(ctx, relational.Alone(query), []any{last[:], ownersPage}, func(row func(...any) error) error {
 				found++
 				var there bool
 				if err := row(&last, &there); err != nil {

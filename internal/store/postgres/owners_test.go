@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +11,7 @@ import (
 
 const foreignKeyViolation = "23503"
 
-// ofOwned are statements that insert a row for each execution in $1 into an owned table.
+// ofOwned are statements that insert a row for each execution in $1 into a table of [owned].
 var ofOwned = map[string]string{
 	"log_record": "INSERT INTO log_record (agent_execution_id, pos, seq, type, created_at) SELECT e, 100 + n, 100 + n, 'note', 1 FROM unnest($1::uuid[]) WITH ORDINALITY AS u(e, n)",
 	"log_chunk":  "INSERT INTO log_chunk (agent_execution_id, seq, pos, byte_offset, created_at, content) SELECT e, n, n, 0, 1, '' FROM unnest($1::uuid[]) WITH ORDINALITY AS u(e, n)",
@@ -44,7 +43,7 @@ func refusedAs(t *testing.T, code, what string, conn *pgx.Conn, query string, ar
 	}
 }
 
-// audited returns the last finding of the audit.
+// audited runs the audit and returns its last error; nil if it finds nothing.
 func audited(t *testing.T, s *Store) (found error) {
 	t.Helper()
 	for _, err := range s.Audit(t.Context()) {
@@ -54,7 +53,7 @@ func audited(t *testing.T, s *Store) (found error) {
 }
 
 // TestEveryRowOfAnExecutionHasAnOwner checks that every table whose rows refer to an execution has
-// a foreign key, or is one of the tables that have triggers instead.
+// a foreign key.
 func TestEveryRowOfAnExecutionHasAnOwner(t *testing.T) {
 	conn := dialed(t, emptyDatabase(t))
 	rows, err := conn.Query(t.Context(), "SELECT a.attrelid::regclass::text FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid"+
@@ -67,8 +66,8 @@ func TestEveryRowOfAnExecutionHasAnOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := slices.Sorted(slices.Values(owned)); !slices.Equal(without, want) {
-		t.Errorf("these tables have no foreign key: %v, want %v", without, want)
+	if len(without) > 0 {
+		t.Errorf("these tables have no foreign key: %v", without)
 	}
 }
 
@@ -76,12 +75,13 @@ func TestEveryRowOfAnExecutionHasAnOwner(t *testing.T) {
 // together with valid rows, by COPY or otherwise. No row may change its execution.
 func TestRowsBelongToAnExecution(t *testing.T) {
 	url := emptyDatabase(t)
-	s, conn := open(t, Options{Plain: true, URL: url}), dialed(t, url)
+	s, conn := open(t, Options{without: without{texts: true}, URL: url}), dialed(t, url)
 	id, nobody := begin(t, s), uuid.New()
 	for _, table := range owned {
 		insert := ofOwned[table]
 		refusedAs(t, foreignKeyViolation, table+": a row of nobody's", conn, insert, []uuid.UUID{nobody})
 		refusedAs(t, foreignKeyViolation, table+": one among many", conn, insert, []uuid.UUID{id, nobody, id})
+		exec(t, conn, insert, []uuid.UUID{id})
 		refusedAs(t, foreignKeyViolation, table+": a row given to another", conn, "UPDATE "+table+" SET agent_execution_id = $1", nobody)
 	}
 	_, err := conn.CopyFrom(t.Context(), pgx.Identifier{"log_record"}, []string{"agent_execution_id", "pos", "seq", "type", "created_at"},
@@ -97,7 +97,7 @@ func TestRowsBelongToAnExecution(t *testing.T) {
 // those rows, too.
 func TestAnExecutionTakesItsRowsAlong(t *testing.T) {
 	url := emptyDatabase(t)
-	s, conn, other := open(t, Options{Plain: true, URL: url}), dialed(t, url), dialed(t, url)
+	s, conn, other := open(t, Options{without: without{texts: true}, URL: url}), dialed(t, url), dialed(t, url)
 	exec(t, other, "SET lock_timeout = '50ms'")
 	for _, table := range owned {
 		id, stays := begin(t, s), begin(t, s)
@@ -129,7 +129,7 @@ func TestAnExecutionTakesItsRowsAlong(t *testing.T) {
 func TestTheAuditFindsRowsOfNobody(t *testing.T) {
 	for _, table := range owned {
 		url := emptyDatabase(t)
-		s, conn := open(t, Options{Plain: true, URL: url}), dialed(t, url)
+		s, conn := open(t, Options{without: without{texts: true}, URL: url}), dialed(t, url)
 		exec(t, conn, "SET session_replication_role = replica") // no trigger fires
 		exec(t, conn, ofOwned[table], []uuid.UUID{uuid.New()})
 		if audited(t, s) == nil {
@@ -142,7 +142,7 @@ func TestTheAuditFindsRowsOfNobody(t *testing.T) {
 // owners, and reports nothing about valid owners.
 func TestTheAuditLooksAtEveryOwner(t *testing.T) {
 	url := emptyDatabase(t)
-	s, conn := open(t, Options{Plain: true, URL: url}), dialed(t, url)
+	s, conn := open(t, Options{without: without{texts: true}, URL: url}), dialed(t, url)
 	begin(t, s)
 	exec(t, conn, "INSERT INTO agent_execution SELECT (jsonb_populate_record(x, jsonb_build_object('id', gen_random_uuid()))).*"+
 		" FROM agent_execution x, generate_series(1, $1::int)", 2*ownersPage+1)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/perdure/perdure/internal/store/relational"
@@ -12,8 +11,8 @@ import (
 
 // pipe is one transaction in which many commands are decided concurrently. Each command has a
 // strand, which runs until it needs an answer of the database. The requests of all strands are sent
-// together, and equal statements of several strands are combined into one. So the number of round
-// trips is that of the strand with the most requests. Only one strand runs at a time.
+// together, and equal statements of several strands are combined into one. So the transaction takes
+// as many round trips as the strand with the most requests. Only one strand runs at a time.
 type pipe struct {
 	ctx     context.Context
 	conn    *pgx.Conn
@@ -30,7 +29,7 @@ type pipe struct {
 
 // statement is a statement whose result nobody needs.
 type statement struct {
-	query string
+	query *relational.Statement
 	args  []any
 }
 
@@ -40,7 +39,7 @@ type scan = func(row func(dest ...any) error) error
 // question is a statement for whose answer a strand waits.
 type question struct {
 	statement
-	rows   scan // nil: asks for the number of changed rows
+	rows   scan // nil if the question is the number of changed rows
 	number int64
 }
 
@@ -53,9 +52,9 @@ type strand struct {
 	asks    *question
 	blocked func() bool // reports whether it waits for something in this transaction; nil if it does not
 	waiting int         // strands started by Together or Apart
-	apart   bool        // it decides for itself, although another strand waits for it
+	apart   bool        // started by Apart: owns names and orders its writes itself
 	later   []statement
-	chain   chain // only of a strand that decides for itself
+	chain   chain // only used for strands without a parent and those started by Apart
 	owns    []*ownership
 	ended   bool
 	err     error
@@ -63,14 +62,14 @@ type strand struct {
 
 var _ relational.Conn = (*strand)(nil)
 
-// errGivenUp ends strands whose transaction has failed.
+// errGivenUp is the error that ends a strand after its transaction has failed.
 var errGivenUp = errors.New("the transaction has failed elsewhere")
 
 func newPipe(ctx context.Context, conn *pgx.Conn, grouped *grouped, idle *coroutines, wait bool) *pipe {
 	return &pipe{ctx: ctx, conn: conn, grouped: grouped, idle: idle, wait: wait, names: map[string]*ownership{}, held: map[lock]bool{}}
 }
 
-// begin creates a strand. It starts to run with the next call of run.
+// begin creates a strand for f. The strand starts when run is called, or continues.
 func (p *pipe) begin(parent *strand, f func(c relational.Conn) error) *strand {
 	s := &strand{pipe: p, parent: parent, work: f}
 	p.idle.start(s)
@@ -78,7 +77,8 @@ func (p *pipe) begin(parent *strand, f func(c relational.Conn) error) *strand {
 	return s
 }
 
-// run runs until every strand has ended. An error means that the transaction has failed.
+// run advances all strands and sends their requests, until every strand has ended. After an error
+// the transaction has failed, and the remaining strands are stopped.
 func (p *pipe) run() error {
 	defer p.giveUp()
 	for len(p.strands) > 0 {
@@ -92,7 +92,7 @@ func (p *pipe) run() error {
 	return nil
 }
 
-// giveUp ends the remaining strands.
+// giveUp stops the remaining strands: the call in which they wait returns errGivenUp.
 func (p *pipe) giveUp() {
 	for len(p.strands) > 0 {
 		last := p.strands[len(p.strands)-1]
@@ -103,8 +103,8 @@ func (p *pipe) giveUp() {
 	}
 }
 
-// advance runs every strand until it waits for something. An error of a strand without a parent
-// fails the transaction.
+// advance runs every strand until it waits for an answer, for other strands or for a name. An error
+// of a strand without a parent fails the transaction.
 func (p *pipe) advance() error {
 	for moved := true; moved; {
 		moved = false
@@ -157,10 +157,10 @@ func (p *pipe) ask() error {
 	var order []string
 	for _, s := range p.strands {
 		if q := s.asks; q != nil {
-			if asked[q.query] == nil {
-				order = append(order, q.query)
+			if asked[q.query.Text()] == nil {
+				order = append(order, q.query.Text())
 			}
-			asked[q.query], s.asks = append(asked[q.query], q), nil
+			asked[q.query.Text()], s.asks = append(asked[q.query.Text()], q), nil
 		}
 	}
 	if len(order) == 0 {
@@ -177,7 +177,7 @@ func (p *pipe) ask() error {
 // flush queues the deferred writes.
 func (p *pipe) flush(batch *pgx.Batch) error {
 	for _, st := range p.before {
-		batch.Queue(translate(st.query), st.args...)
+		batch.Queue(translate(st.query.Text()), st.args...)
 	}
 	chains := p.ended
 	for _, s := range p.strands {
@@ -200,7 +200,7 @@ func (p *pipe) flush(batch *pgx.Batch) error {
 	return nil
 }
 
-// pause lets other strands run.
+// pause lets other strands run. It returns errGivenUp if the transaction has failed meanwhile.
 func (s *strand) pause() error {
 	if !s.yield(struct{}{}) {
 		return errGivenUp
@@ -209,7 +209,7 @@ func (s *strand) pause() error {
 }
 
 // Exec implements [relational.Conn].
-func (s *strand) Exec(_ context.Context, query string, args ...any) (int64, error) {
+func (s *strand) Exec(_ context.Context, query *relational.Statement, args ...any) (int64, error) {
 	q := &question{statement: statement{query, args}}
 	s.asks, s.wrote = q, true
 	err := s.pause()
@@ -217,15 +217,15 @@ func (s *strand) Exec(_ context.Context, query string, args ...any) (int64, erro
 }
 
 // Write implements [relational.Conn]. It defers the statement.
-func (s *strand) Write(_ context.Context, query string, args ...any) error {
+func (s *strand) Write(_ context.Context, query *relational.Statement, args ...any) error {
 	s.wrote = true
 	s.later = append(s.later, statement{query, args})
 	return nil
 }
 
 // Each implements [relational.Conn].
-func (s *strand) Each(_ context.Context, query string, args []any, scan scan) error {
-	s.wrote = s.wrote || strings.HasPrefix(query, "INSERT")
+func (s *strand) Each(_ context.Context, query *relational.Statement, args []any, scan scan) error {
+	s.wrote = s.wrote || inserts(query)
 	s.asks = &question{statement: statement{waiting(query, s.wait), args}, rows: scan}
 	return s.pause()
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// plain runs one statement after the other. Readers use it, and a command whose candidates are
-// decided in savepoints.
+// plain runs one statement after the other. It is used by reads, by a careful batch (see
+// [relational.Begin]) and by every batch of a store without groups.
 type plain struct {
 	conn  *pgx.Conn
 	wait  bool
 	held  map[lock]bool
 	first []statement // sent together with the first statement
+	wrote bool
 }
 
 var _ relational.Conn = (*plain)(nil)
@@ -23,7 +24,7 @@ var _ relational.Conn = (*plain)(nil)
 func (p *plain) send(ctx context.Context, queue func(b *pgx.Batch)) error {
 	var batch pgx.Batch
 	for _, st := range p.first {
-		batch.Queue(st.query, st.args...)
+		batch.Queue(st.query.Text(), st.args...)
 	}
 	p.first = nil
 	queue(&batch)
@@ -31,9 +32,10 @@ func (p *plain) send(ctx context.Context, queue func(b *pgx.Batch)) error {
 }
 
 // Exec implements [relational.Conn].
-func (p *plain) Exec(ctx context.Context, query string, args ...any) (n int64, err error) {
+func (p *plain) Exec(ctx context.Context, query *relational.Statement, args ...any) (n int64, err error) {
+	p.wrote = true
 	err = p.send(ctx, func(b *pgx.Batch) {
-		b.Queue(translate(query), args...).Exec(func(tag pgconn.CommandTag) error {
+		b.Queue(translate(query.Text()), args...).Exec(func(tag pgconn.CommandTag) error {
 			n = tag.RowsAffected()
 			return nil
 		})
@@ -42,15 +44,16 @@ func (p *plain) Exec(ctx context.Context, query string, args ...any) (n int64, e
 }
 
 // Write implements [relational.Conn]. It executes the statement at once.
-func (p *plain) Write(ctx context.Context, query string, args ...any) error {
+func (p *plain) Write(ctx context.Context, query *relational.Statement, args ...any) error {
 	_, err := p.Exec(ctx, query, args...)
 	return err
 }
 
 // Each implements [relational.Conn].
-func (p *plain) Each(ctx context.Context, query string, args []any, scan scan) error {
+func (p *plain) Each(ctx context.Context, query *relational.Statement, args []any, scan scan) error {
+	p.wrote = p.wrote || inserts(query)
 	return p.send(ctx, func(b *pgx.Batch) {
-		b.Queue(translate(waiting(query, p.wait)), args...).Query(func(rows pgx.Rows) error { return eachRow(rows, scan) })
+		b.Queue(translate(waiting(query, p.wait).Text()), args...).Query(func(rows pgx.Rows) error { return eachRow(rows, scan) })
 	})
 }
 

@@ -2,10 +2,10 @@ package postgres
 
 import (
 	"context"
-	"flag"
 	"os"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
 	"github.com/perdure/perdure/internal/store/storetest"
@@ -13,13 +13,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
-		// The properties are shared with SQLite, whose tests run more checks.
-		if err := checks.Value.Set("20"); err != nil {
-			panic(err)
-		}
-	}
 	code := postgrestest.Main(m)
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
@@ -62,6 +55,7 @@ func open(t testing.TB, o Options) *Store {
 // TestConformance uses the statements for many rows even for single rows. The engine's tests use
 // the statements for single rows.
 func TestConformance(t *testing.T) {
+	longtest.Checks(t, 10, 50) // the properties are those of SQLite's tests, which run more checks
 	storetest.Run(t, func(t *testing.T) store.Store {
 		s := open(t, Options{Committers: 2})
 		s.db.grouped.single = true
@@ -69,13 +63,21 @@ func TestConformance(t *testing.T) {
 	})
 }
 
+// TestConformancePlain checks that a store without optimizations behaves like one with them.
+func TestConformancePlain(t *testing.T) {
+	longtest.Checks(t, 5, 20)
+	storetest.RunSample(t, 4, func(t *testing.T) store.Store { return open(t, Options{Committers: 2, Plain: true}) })
+}
+
 func TestDurable(t *testing.T) {
-	url := emptyDatabase(t)
-	storetest.Durable(t, func() store.Store {
-		s, err := Open(t.Context(), Options{URL: url})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	})
+	for _, plain := range []bool{false, true} {
+		url := emptyDatabase(t)
+		storetest.Durable(t, func() store.Store {
+			s, err := Open(t.Context(), Options{URL: url, Plain: plain})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		})
+	}
 }

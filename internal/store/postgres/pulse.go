@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// lookTime is the time limit of one look at what the database is working on.
+// lookTime is the time limit for reading the list of the database's working processes.
 const lookTime = 3 * time.Second
 
 // backend is the database process of a connection. since distinguishes it from a later process with
@@ -21,14 +21,15 @@ type backend struct {
 	since string
 }
 
-// pulse caches the newest look at the database's processes, for all connections in doubt.
+// pulse caches the newest list of the database's working processes, for all connections that have
+// received nothing for a while.
 type pulse struct {
-	mu    sync.Mutex // locked during a look
-	at    time.Time  // when that look began
+	mu    sync.Mutex // locked while the list is read
+	at    time.Time  // when reading the list began
 	found look
 }
 
-// look is the result of a look: the working processes, or that they are unknown.
+// look is a list of the database's working processes, or the fact that they are unknown.
 type look struct {
 	working map[backend]bool
 	unknown bool
@@ -76,8 +77,8 @@ func (d *database) look() look {
 	return found
 }
 
-// meet determines the process of a new connection, and locks out copies into the database for the
-// duration of the connection. It waits for a copy that is about to end. Errors: conflict while a
+// meet returns the database process of a new connection, and locks out copies into the database
+// until the connection ends. It waits for a copy that is about to end. Errors: conflict while a
 // copy is filling the database.
 func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err error) {
 	if _, err = conn.Exec(ctx, "SELECT pg_advisory_lock_shared($1)", int64(serving)); err != nil {
@@ -89,7 +90,7 @@ func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err err
 	err = conn.QueryRow(ctx, "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()").Scan(&b.pid, &b.since)
 	if err != nil {
 		if errors.Is(err, pgx.ErrNoRows) {
-			return b, nil // the process is unknown; silence limits how long a dead connection lives
+			return b, nil // the process is unknown; only silence limits how long a dead connection is used
 		}
 		return b, err
 	}
@@ -103,9 +104,9 @@ func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err err
 	return b, nil
 }
 
-// end terminates the process of a lost connection, if it still exists. Its locks are then free, and
-// nothing that it may still receive takes effect. It leaves a process that waits for a standby
-// alone, with its locks: terminating it would make data visible that is on no standby.
+// end terminates the process of a lost connection, if it still exists, which releases its locks and
+// discards requests that it may still receive. It does not terminate a process that waits for a
+// standby, because that would make data visible that is on no standby.
 func (d *database) end(ctx context.Context, conn *pgx.Conn, b backend) error {
 	_, err := conn.Exec(ctx, "SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity WHERE pid = $1 AND backend_start::text = $2"+
 		" AND wait_event IS DISTINCT FROM 'SyncRep'", b.pid, b.since)

@@ -1,21 +1,22 @@
 package postgres
 
 import (
-	"regexp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// shape is how a statement for one row is converted to a statement for many rows of parameters.
-// There are four kinds whose rows cannot affect each other: inserted rows, rows that are updated or
-// deleted by equality of columns, and rows that are read.
+// shape describes how a declared statement runs for many rows of parameters: the rows are the
+// result of unnest, and u.p1, u.p2, ... are the parameters of one row.
 type shape struct {
-	before, after string // around unnest(...), with the rows' parameters as u.p1, u.p2, ...
-	params        int
+	text   string // the statement for one row, in PostgreSQL's dialect
+	group  *relational.Group
+	params int
 	// unlike lists the parameters by which the rows of one statement must differ: PostgreSQL
 	// changes a row only once per statement, and rejects or ignores a second change.
 	unlike []int
@@ -23,157 +24,166 @@ type shape struct {
 	match []int
 }
 
-var (
-	// insertShape matches only values that are all parameters, in order.
-	insertShape = regexp.MustCompile(`^(INSERT INTO \w+ \(([\w, ]+)\)) VALUES \(([?, ]+)\)(?: (ON CONFLICT(?: DO NOTHING| \(([\w, ]+)\) DO (?:NOTHING|UPDATE SET [^?]+))))?(?: (RETURNING \w+))?$`)
-	updateShape = regexp.MustCompile(`^(UPDATE (\w+) SET )([^()]+) WHERE ([^()]+)$`)
-	deleteShape = regexp.MustCompile(`^(DELETE FROM (\w+)) WHERE ([^()]+)$`)
-	// equals matches a column that is set or compared. A set column may be incremented by a value.
-	equals = regexp.MustCompile(`^(\w+)(?: = (\w+ \+ )?(\?|-?\d+|NULL|'\w*')| (IS NOT NULL|IS NULL))$`)
-	locks  = regexp.MustCompile(`\bFOR (NO KEY UPDATE|UPDATE|SHARE|KEY SHARE)\b`)
-	marked = regexp.MustCompile(`\$(\d+)`)
-)
+var shapes sync.Map // *shape by the text of a statement; nil if it cannot run for many rows
 
-var shapes sync.Map // *shape by statement; a nil *shape if there is none
-
-// shapeOf returns the shape of a shared statement; nil if it has none.
-func shapeOf(query string) *shape {
-	if known, ok := shapes.Load(query); ok {
+// shapeOf returns the shape of a statement; nil if it cannot run for many rows of parameters, like
+// a query without parameters.
+func shapeOf(query *relational.Statement) *shape {
+	g := query.Group()
+	if g == nil {
+		return nil
+	}
+	if known, ok := shapes.Load(query.Text()); ok {
 		return known.(*shape)
 	}
-	made := makeShape(indexedBy.ReplaceAllString(query, ""))
-	shapes.Store(query, made)
+	made := newShape(query.Text(), g)
+	shapes.Store(query.Text(), made)
 	return made
 }
 
-func makeShape(query string) *shape {
-	switch {
-	case strings.HasPrefix(query, "INSERT "):
-		return insertOf(query)
-	case strings.HasPrefix(query, "UPDATE "):
-		return updateOf(query)
-	case strings.HasPrefix(query, "DELETE "):
-		return deleteOf(query)
-	case strings.HasPrefix(query, "SELECT ") && !locks.MatchString(query):
-		return selectOf(query)
+func newShape(text string, g *relational.Group) *shape {
+	s := &shape{text: translate(text), group: g}
+	switch g.Kind {
+	case relational.KindRead:
+		if s.params = lastParam(s.text); s.params == 0 {
+			return nil
+		}
+	case relational.KindInsert:
+		s.params = len(g.Columns)
+		for _, column := range g.ConflictKey {
+			s.unlike = append(s.unlike, slices.Index(g.Columns, column))
+		}
+		if g.Returning != "" {
+			s.match = []int{0, 1}
+			s.unlike = s.match
+		}
+	case relational.KindUpdate:
+		for _, t := range g.Set {
+			s.params += countParams(t)
+		}
+		for _, t := range g.Where {
+			if t.Param() {
+				s.unlike = append(s.unlike, s.params)
+			}
+			s.params += countParams(t)
+		}
+	case relational.KindDelete:
+		for _, t := range g.Where {
+			s.params += countParams(t)
+		}
+	}
+	return s
+}
+
+func countParams(t relational.Term) int {
+	if t.Param() {
+		return 1
+	}
+	return 0
+}
+
+// lastParam returns the highest number of a parameter $1, $2, ... of a statement.
+func lastParam(query string) (last int) {
+	eachParam(query, func(_ string, number int) { last = max(last, number) })
+	return last
+}
+
+// eachParam calls f for each parameter of a statement, with the text before the parameter. It
+// returns the text after the last one.
+func eachParam(query string, f func(before string, number int)) (rest string) {
+	for {
+		at := strings.IndexByte(query, '$')
+		if at < 0 {
+			return query
+		}
+		end := at + 1
+		for end < len(query) && query[end] >= '0' && query[end] <= '9' {
+			end++
+		}
+		number, err := strconv.Atoi(query[at+1 : end])
+		if err == nil {
+			f(query[:at], number)
+		}
+		query = query[end:]
+	}
+}
+
+// statement returns the statement for parameters of these types, some of which are the same for all
+// rows; "" if a type has no array type.
+func (s *shape) statement(types []uint32, same []bool) string {
+	var arraysOf, names, values []string
+	for i, oid := range types {
+		array := arrays[oid]
+		if array == "" {
+			return ""
+		}
+		param, name := "$"+strconv.Itoa(i+1)+"::"+array, "p"+strconv.Itoa(i+1)
+		if same[i] {
+			values = append(values, strings.TrimSuffix(param, "[]"))
+			continue
+		}
+		arraysOf, names, values = append(arraysOf, param), append(names, name), append(values, "u."+name)
+	}
+	from := "unnest(" + strings.Join(arraysOf, ", ") + ")"
+	if s.group.Kind == relational.KindRead {
+		from += " WITH ORDINALITY"
+		names = append(names, "n")
+	}
+	return s.around(from+" AS u("+strings.Join(names, ", ")+")", values)
+}
+
+// around returns the statement for many rows. from is the FROM clause with the rows of parameters,
+// and values are the SQL expressions of the parameters.
+func (s *shape) around(from string, values []string) string {
+	g := s.group
+	switch g.Kind {
+	case relational.KindInsert:
+		text := g.Head() + " SELECT " + strings.Join(values, ", ") + " FROM " + from
+		if g.OnConflict != "" {
+			text += " " + g.OnConflict
+		}
+		if g.Returning != "" {
+			text += " RETURNING " + g.Returning + ", " + g.Columns[0] + ", " + g.Columns[1]
+		}
+		return text
+	case relational.KindUpdate:
+		set, rest := sqlOf(g.Set, "", values)
+		where, _ := sqlOf(g.Where, g.Table+".", rest)
+		return g.Head() + strings.Join(set, ", ") + " FROM " + from + " WHERE " + strings.Join(where, " AND ")
+	case relational.KindDelete:
+		where, _ := sqlOf(g.Where, g.Table+".", values)
+		return g.Head() + " USING " + from + " WHERE " + strings.Join(where, " AND ")
+	}
+	var b strings.Builder
+	b.WriteString("SELECT q.*, u.n FROM " + from + " CROSS JOIN LATERAL (")
+	rest := eachParam(s.text, func(before string, number int) { b.WriteString(before + values[number-1]) })
+	return b.String() + rest + ") AS q"
+}
+
+// sqlOf returns the terms with their values, and the values that are left.
+func sqlOf(terms relational.Terms, prefix string, values []string) (all, rest []string) {
+	for _, t := range terms {
+		if !t.Param() {
+			all = append(all, t.SQL(prefix, ""))
+			continue
+		}
+		all, values = append(all, t.SQL(prefix, values[0])), values[1:]
+	}
+	return all, values
+}
+
+// fits returns an error if the statement does not have as many parameters as there are arguments.
+func (s *shape) fits(args []any) error {
+	if len(args) != s.params {
+		return fmt.Errorf("%d arguments for the %d parameters of %s", len(args), s.params, s.text)
 	}
 	return nil
 }
 
-func insertOf(query string) *shape {
-	m := insertShape.FindStringSubmatch(query)
-	if m == nil {
-		return nil
-	}
-	columns := strings.Split(m[2], ", ")
-	s := &shape{before: m[1] + " SELECT " + rowOf(len(columns)) + " FROM ", params: strings.Count(m[3], "?")}
-	if s.params != len(columns) {
-		return nil
-	}
-	if m[4] != "" {
-		s.after = " " + m[4]
-	}
-	if strings.Contains(m[4], " UPDATE ") {
-		for _, column := range strings.Split(m[5], ", ") {
-			s.unlike = append(s.unlike, slices.Index(columns, column))
-		}
-	}
-	if m[6] != "" {
-		if m[4] != "" || len(columns) < 2 {
-			return nil // a row may not be returned
-		}
-		s.after, s.match = " "+m[6]+", "+columns[0]+", "+columns[1], []int{0, 1}
-		s.unlike = s.match
-	}
-	if slices.Contains(s.unlike, -1) {
-		return nil
-	}
-	return s
-}
-
-// rowOf returns u.p1, u.p2 and so on.
-func rowOf(n int) string {
-	var b strings.Builder
-	for i := range n {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString("u.p" + strconv.Itoa(i+1))
-	}
-	return b.String()
-}
-
-func updateOf(query string) *shape {
-	m := updateShape.FindStringSubmatch(query)
-	if m == nil {
-		return nil
-	}
-	s := &shape{}
-	set, _, ok := s.conditions(m[3], ", ", "")
-	if !ok {
-		return nil
-	}
-	where, compared, ok := s.conditions(m[4], " AND ", m[2]+".")
-	if !ok {
-		return nil
-	}
-	s.unlike = compared
-	s.before, s.after = m[1]+set+" FROM ", " WHERE "+where
-	return s
-}
-
-func deleteOf(query string) *shape {
-	m := deleteShape.FindStringSubmatch(query)
-	if m == nil {
-		return nil
-	}
-	s := &shape{}
-	where, _, ok := s.conditions(m[3], " AND ", m[2]+".")
-	if !ok {
-		return nil
-	}
-	s.before, s.after = m[1]+" USING ", " WHERE "+where
-	return s
-}
-
-// conditions numbers the parameters of a list of equations, and returns the indexes of these
-// parameters.
-func (s *shape) conditions(list, separator, table string) (made string, params []int, ok bool) {
-	parts := strings.Split(list, separator)
-	for i, part := range parts {
-		m := equals.FindStringSubmatch(part)
-		if m == nil || m[2] != "" && table != "" {
-			return "", nil, false
-		}
-		value := m[3]
-		if m[4] != "" {
-			parts[i] = table + part
-			continue
-		}
-		if value == "?" {
-			params = append(params, s.params)
-			s.params++
-			value = "u.p" + strconv.Itoa(s.params)
-		}
-		parts[i] = table + m[1] + " = " + m[2] + value
-	}
-	return strings.Join(parts, separator), params, true
-}
-
-// selectOf returns the shape of a query. The combined query returns, for each row of parameters,
-// the query's rows with the number of the parameter row as the last column.
-func selectOf(query string) *shape {
-	s := &shape{before: "SELECT q.*, u.n FROM "}
-	for _, m := range marked.FindAllStringSubmatch(numbered(query), -1) {
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			s.params = max(s.params, n)
-		}
-	}
-	if s.params == 0 {
-		return nil
-	}
-	s.after = " CROSS JOIN LATERAL (" + marked.ReplaceAllString(numbered(query), "u.p$1") + ") AS q"
-	return s
+// inserts reports whether a statement is an insert, which may return rows although it writes.
+func inserts(query *relational.Statement) bool {
+	g := query.Group()
+	return g != nil && g.Kind == relational.KindInsert
 }
 
 // arrays lists the parameter types that have array types.

@@ -13,12 +13,9 @@ const tableColumns = `SELECT c.relname, a.attname, coalesce(array_position(i.ind
 	WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
 	AND c.relname NOT IN ('goose_db_version', 'store', 'committer', 'copying') ORDER BY c.relname COLLATE "C", a.attname COLLATE "C"`
 
-// tableReferences selects references by foreign keys, and by the triggers that replace foreign
-// keys.
+// tableReferences selects references by foreign keys.
 const tableReferences = `SELECT a.relname, b.relname FROM pg_constraint f JOIN pg_class a ON a.oid = f.conrelid JOIN pg_class b ON b.oid = f.confrelid
-	WHERE f.contype = 'f' AND f.conrelid <> f.confrelid AND a.relnamespace = current_schema()::regnamespace
-	UNION SELECT a.relname, 'agent_execution' FROM pg_trigger t JOIN pg_class a ON a.oid = t.tgrelid
-	WHERE t.tgname = 'execution_is_there' AND a.relnamespace = current_schema()::regnamespace`
+	WHERE f.contype = 'f' AND f.conrelid <> f.confrelid AND a.relnamespace = current_schema()::regnamespace`
 
 // tablesOf returns the tables, each after the tables that it refers to.
 func tablesOf(ctx context.Context, conn *pgx.Conn) ([]relational.Table, error) {

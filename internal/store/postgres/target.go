@@ -21,10 +21,11 @@ type Target struct {
 	tables   []relational.Table
 }
 
-// Copying is an unfinished copy.
+// Copying describes a copy that has begun and is not finished.
 type Copying struct {
 	ID uuid.UUID `json:"id"`
-	// Source identifies the copied store. MadeAt is when that store was created, in milliseconds.
+	// Source identifies the copied store. MadeAt is when that store was created, in Unix
+	// milliseconds.
 	Source string `json:"source"`
 	MadeAt int64  `json:"madeAt"`
 	// Keep reports whether the source remains in use.
@@ -69,8 +70,8 @@ func OpenTarget(ctx context.Context, url string) (*Target, error) {
 // exclusively. The application name cannot be used for that, because the URL can set it.
 const serving = 0x70657264737276
 
-// take locks out all other writers. It waits a moment for an interrupted copy, whose connection the
-// database may not yet have closed.
+// take locks out other copies and servers. It waits up to 3 s for an interrupted copy, whose
+// connection the database may not yet have closed.
 func (t *Target) take(ctx context.Context) error {
 	_, err := t.conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(copying))
 	if codeOf(err) == lockTimeout {
@@ -110,7 +111,8 @@ func (t *Target) alone(ctx context.Context) error {
 // out the tables that describe the database itself.
 func (t *Target) Tables() []relational.Table { return t.tables }
 
-// Unfinished returns the copy that has begun here and has not ended; nil if there is none.
+// Unfinished returns the copy into this database that has begun and is not finished; nil if there
+// is none.
 func (t *Target) Unfinished(ctx context.Context) (*Copying, error) {
 	there, err := unfinished(ctx, t.conn)
 	if err != nil || !there {
@@ -210,7 +212,8 @@ func (t *Target) Put(ctx context.Context, table relational.Table, rows [][]any, 
 	return nil
 }
 
-// Rows calls take with every row of a table, in any order; see [sqlite.Source.Rows].
+// Rows calls take with every row of a table, in any order, and stops at an error of take. Values
+// have the types that [sqlite.Source.Rows] uses. A row is valid only until take returns.
 func (t *Target) Rows(ctx context.Context, table relational.Table, take func(row []any) error) error {
 	query := "SELECT "
 	for i, column := range table.Columns {
@@ -252,9 +255,10 @@ func plainValue(v any) any {
 	return v
 }
 
-// Finish lets servers in. If epoch is not 0, readers of the store with that epoch continue where
-// they were; otherwise they start again. Finish may return an error after the copy was finished
-// here: then it is unknown whether the standby has it.
+// Finish ends the copy, after which servers can open the store. If epoch is not 0, the store gets
+// that epoch, so cursors of the source remain valid; otherwise readers start from the beginning.
+// After an error, the copy may nevertheless be finished here, and it is unknown whether the standby
+// has it.
 func (t *Target) Finish(ctx context.Context, epoch uint64, madeAt int64) error {
 	t.warnings.last = nil
 	return errors.Join(t.finish(ctx, epoch, madeAt), refusal(t.warnings.err()))
@@ -283,7 +287,7 @@ func (t *Target) finish(ctx context.Context, epoch uint64, madeAt int64) error {
 	})
 }
 
-// goOnNumbering sets the table's sequence to continue after the highest number.
+// goOnNumbering sets the table's sequence, if it has one, to the highest stored number.
 func goOnNumbering(ctx context.Context, tx pgx.Tx, table relational.Table) error {
 	var sequence *string
 	err := tx.QueryRow(ctx, "SELECT pg_get_serial_sequence($1, column_name) FROM information_schema.columns"+

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store/postgres"
 )
 
-// called returns a database's URL with an application name and a limit for waiting for locks.
+// called returns the URL of a database, with an application name and a lock timeout of 100 ms.
 func called(t *testing.T, name string) string {
 	t.Helper()
 	u, err := url.Parse(opentest.URL(t))
@@ -24,8 +24,8 @@ func called(t *testing.T, name string) string {
 	return u.String()
 }
 
-// TestCopiesAndServersKeepEachOtherOut checks that a copy and servers lock each other out of a
-// database, whatever their application names are.
+// TestCopiesAndServersKeepEachOtherOut checks that a copy is refused while a server uses the
+// database, and a server while a copy does, also if the URL sets their application name.
 func TestCopiesAndServersKeepEachOtherOut(t *testing.T) {
 	to := called(t, "perdure-prod")
 	s, err := postgres.Open(t.Context(), postgres.Options{URL: to})
@@ -44,7 +44,7 @@ func TestCopiesAndServersKeepEachOtherOut(t *testing.T) {
 	var copying *postgres.Target
 	unlocked(t, "a server uses", func() error { copying, err = postgres.OpenTarget(t.Context(), to); return err })
 	late, err := postgres.Open(t.Context(), postgres.Options{URL: to})
-	if err == nil { // it connects with its first query
+	if err == nil { // a store may connect only with its first query
 		_, err = late.AnyKey(t.Context())
 	}
 	if err == nil || !strings.Contains(err.Error(), "a copy into this database is under way") {
@@ -61,7 +61,8 @@ func TestCopiesAndServersKeepEachOtherOut(t *testing.T) {
 	}
 }
 
-// unlocked repeats do while the database has not yet noticed that a connection was closed.
+// unlocked repeats do while its error contains says, because the database has not yet noticed that
+// a connection was closed. Another error fails the test.
 func unlocked(t *testing.T, says string, do func() error) {
 	t.Helper()
 	for {

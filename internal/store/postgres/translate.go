@@ -1,16 +1,14 @@
 package postgres
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // translated caches statements in PostgreSQL's dialect.
 var translated sync.Map
-
-var indexedBy = regexp.MustCompile(` INDEXED BY \w+`)
 
 // translate converts the parameters ? and ?1 of a shared statement to $1, and removes hints for
 // SQLite's planner. No statement may have a question mark in a text literal.
@@ -18,7 +16,7 @@ func translate(query string) string {
 	if known, ok := translated.Load(query); ok {
 		return known.(string)
 	}
-	made := numbered(indexedBy.ReplaceAllString(query, ""))
+	made := numbered(withoutHints(query))
 	translated.Store(query, made)
 	return made
 }
@@ -39,4 +37,18 @@ func numbered(query string) string {
 		b.WriteString(strconv.Itoa(n))
 	}
 	return b.String()
+}
+
+// withoutHints returns the statement without INDEXED BY and the name of the index.
+func withoutHints(query string) string {
+	const hint = " INDEXED BY "
+	before, after, found := strings.Cut(query, hint)
+	if !found {
+		return query
+	}
+	end := strings.IndexFunc(after, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	if end < 0 {
+		return before
+	}
+	return before + withoutHints(after[end:])
 }

@@ -10,7 +10,7 @@ import (
 // TestRoundTripsOfAStepAndATask checks that a step takes three round trips, and a dispatched task
 // seven in two transactions.
 func TestRoundTripsOfAStepAndATask(t *testing.T) {
-	s := open(t, Options{Plain: true, Committers: 1})
+	s := open(t, Options{without: without{texts: true}, Committers: 1})
 	c := tripsOf(s)
 	r := counttest.Claim(t, s)
 	for _, one := range []struct {

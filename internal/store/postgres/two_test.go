@@ -16,16 +16,23 @@ import (
 
 const org = "acme"
 
-// servers opens several stores on one database.
-func servers(t *testing.T, n int) []*Store {
+// servers opens n stores on one database. The last ones, plain in number, have Options.Plain set.
+func servers(t *testing.T, n, plain int) []*Store {
 	t.Helper()
 	url := emptyDatabase(t)
 	all := make([]*Store, n)
 	for i := range all {
-		all[i] = open(t, Options{URL: url})
+		all[i] = open(t, Options{URL: url, Plain: i >= n-plain})
 	}
 	t.Cleanup(func() { storetest.Invariants(t, all[0]) })
 	return all
+}
+
+// eachPair runs a test on two normal stores, and on a normal and a plain one.
+func eachPair(t *testing.T, test func(t *testing.T, all []*Store)) {
+	for plain, name := range []string{"both with optimizations", "one plain"} {
+		t.Run(name, func(t *testing.T) { test(t, servers(t, 2, plain)) })
+	}
 }
 
 func do(ctx context.Context, s *Store, id uuid.UUID, needs store.Needs, decide func(s *store.State) (*store.Changes, error)) ([]any, error) {
@@ -97,10 +104,11 @@ func noted(t *testing.T, s *Store, execution uuid.UUID, want int64) {
 	}
 }
 
-// TestServersShareOneHistory checks that readers of another server see an answered write at once,
-// and that its writers continue from it.
-func TestServersShareOneHistory(t *testing.T) {
-	all := servers(t, 2)
+// TestServersShareOneHistory checks, while two servers write to one log, that reads of one server
+// see everything that the other has already seen, and that no note is lost.
+func TestServersShareOneHistory(t *testing.T) { eachPair(t, shareOneHistory) }
+
+func shareOneHistory(t *testing.T, all []*Store) {
 	id := begin(t, all[0])
 	const each = 40
 	var wg sync.WaitGroup
@@ -136,7 +144,7 @@ func TestServersShareOneHistory(t *testing.T) {
 // TestServersNeverClaimTwice checks that nothing is claimed twice and nothing remains, with
 // concurrent picks on several servers.
 func TestServersNeverClaimTwice(t *testing.T) {
-	all := servers(t, 3)
+	all := servers(t, 3, 1)
 	const n = 150
 	for range n {
 		begin(t, all[0])
@@ -202,7 +210,8 @@ func pendingTask(t *testing.T, s *Store, execution uuid.UUID, key string, limit 
 
 var claims = store.Pick{Kind: store.PickTasks, Queues: []string{"q"}, Kinds: []string{"k"}, Limit: 2, QueueLimits: map[string]int{"q": 5}}
 
-// claimTasks claims tasks according to the rules, and returns them.
+// claimTasks claims pending tasks whose key and queue have not reached their limits, and returns
+// them.
 func claimTasks(t *testing.T, s *Store) (got []*perdure.Task) {
 	t.Helper()
 	answers, err := s.Do(t.Context(), store.Command{Org: org, Pick: &claims, Decide: func(s *store.State) (*store.Changes, error) {
@@ -236,10 +245,11 @@ func endTask(t *testing.T, s *Store, task *perdure.Task) {
 	}
 }
 
-// TestServersKeepLimitsTogether checks that limits of keys and queues apply across all servers, and
-// that no task waits forever because two servers conflict.
-func TestServersKeepLimitsTogether(t *testing.T) {
-	all := servers(t, 2)
+// TestServersKeepLimitsTogether checks that tasks that two servers claim never exceed the limits of
+// keys and queues, and that all of them are claimed once.
+func TestServersKeepLimitsTogether(t *testing.T) { eachPair(t, keepLimitsTogether) }
+
+func keepLimitsTogether(t *testing.T, all []*Store) {
 	const keys, tasks = 3, 60
 	for i := range tasks {
 		pendingTask(t, all[0], begin(t, all[i%2]), fmt.Sprint("key ", i%keys), 2)
@@ -261,8 +271,8 @@ func TestServersKeepLimitsTogether(t *testing.T) {
 				t.Errorf("%d run under %s, %d on the queue", running[key], key, total)
 			}
 			ended[task.ID] = true
-			// It counts as ended slightly before it has ended, so that this is not taken for an
-			// exceeded limit.
+			// The task is counted as ended slightly before it ends. Otherwise a claim in between
+			// would look like an exceeded limit.
 			running[key]--
 			total--
 			mu.Unlock()
@@ -280,10 +290,11 @@ func TestServersKeepLimitsTogether(t *testing.T) {
 	wg.Wait()
 }
 
-// TestServersCreateOnceUnderAKey checks that two concurrent requests with one idempotency key on
-// two servers create once.
-func TestServersCreateOnceUnderAKey(t *testing.T) {
-	all := servers(t, 2)
+// TestServersCreateOnceUnderAKey checks that of eight concurrent requests with one idempotency key
+// on two servers, one creates an execution and all return its id.
+func TestServersCreateOnceUnderAKey(t *testing.T) { eachPair(t, createOnceUnderAKey) }
+
+func createOnceUnderAKey(t *testing.T, all []*Store) {
 	for round := range 10 {
 		key := fmt.Sprint("key ", round)
 		made := make(chan uuid.UUID, 8)
@@ -323,10 +334,11 @@ func TestServersCreateOnceUnderAKey(t *testing.T) {
 	}
 }
 
-// TestServersLoseNoChangeOfADefinition checks that of two changes of a definition from the same
-// version one is refused, on any servers.
-func TestServersLoseNoChangeOfADefinition(t *testing.T) {
-	all := servers(t, 2)
+// TestServersLoseNoChangeOfADefinition checks that of six concurrent changes of a definition from
+// the same version, on two servers, exactly one succeeds.
+func TestServersLoseNoChangeOfADefinition(t *testing.T) { eachPair(t, loseNoChangeOfADefinition) }
+
+func loseNoChangeOfADefinition(t *testing.T, all []*Store) {
 	id := uuid.New()
 	change := func(s *Store, from int64) error {
 		_, err := do(t.Context(), s, uuid.Nil, store.Needs{Definition: &id}, func(s *store.State) (*store.Changes, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// apply writes changes in the order in which rows refer to each other.
+// apply writes the changes of a command. Each row is written after the rows that it refers to.
 func (t *Transaction) apply(org string, id uuid.UUID, l loadedExecution, k *known, ch *store.Changes) error {
 	if ch.Definition != nil {
 		if err := putDefinition(t.view, ch.Definition); err != nil {
@@ -22,7 +22,7 @@ func (t *Transaction) apply(org string, id uuid.UUID, l loadedExecution, k *know
 		}
 		id = x.ID
 	}
-	var numbers []int64 // of the entries
+	var numbers []int64 // stored numbers of the new entries
 	for _, step := range []func() error{
 		func() error { return t.applyExecution(l, ch) },
 		func() error { return t.applyHead(id, l, ch) },
@@ -74,11 +74,12 @@ func (t *Transaction) applyExecution(l loadedExecution, ch *store.Changes) error
 	return nil
 }
 
-const (
-	putHead   = "INSERT INTO log_head (agent_execution_id, last_seq, last_pos, epoch, nonce, nonce_pos, stored) VALUES (?, ?, ?, ?, ?, ?, ?)"
-	moveHead  = "UPDATE log_head SET last_seq = ?, last_pos = ?, epoch = ?, nonce = ?, nonce_pos = ?, stored = stored + ? WHERE agent_execution_id = ?"
-	setTimer  = "INSERT INTO agent_timer (agent_execution_id, due_at) VALUES (?, ?) ON CONFLICT (agent_execution_id) DO UPDATE SET due_at = excluded.due_at"
-	dropTimer = "DELETE FROM agent_timer WHERE agent_execution_id = ?"
+var (
+	putHead  = insert("log_head", "agent_execution_id, last_seq, last_pos, epoch, nonce, nonce_pos, stored")
+	moveHead = update("log_head", columns("last_seq, last_pos, epoch, nonce, nonce_pos").plus("stored"), columns("agent_execution_id"))
+	setTimer = insert("agent_timer", "agent_execution_id, due_at",
+		replacing("agent_execution_id", "due_at = excluded.due_at"))
+	dropTimer = remove("agent_timer", columns("agent_execution_id"))
 )
 
 func (t *Transaction) applyHead(id uuid.UUID, before loadedExecution, ch *store.Changes) (err error) {
@@ -214,8 +215,7 @@ func (t *Transaction) applySignals(id uuid.UUID, ch *store.Changes) error {
 	return nil
 }
 
-const insertRecord = "INSERT INTO log_record (agent_execution_id, pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob, fields_of, nonce)" +
-	" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+var insertRecord = insert("log_record", "agent_execution_id, pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob, fields_of, nonce")
 
 // applyLog writes events and chunks, then the blocks, and compacts the blocks that have closed. The
 // seqs of events must be greater than given, the last assigned seq, so that no seq is used twice.
@@ -282,9 +282,11 @@ func (t *Transaction) nameCalls(id uuid.UUID, ch *store.Changes) error {
 	return nil
 }
 
+var dropDefinition = alone("DELETE FROM agent_definition WHERE id = ?1 AND (?2 = '' OR org_id = ?2)")
+
 func (t *Transaction) applyOutside(org string, ch *store.Changes) error {
 	if ch.DeleteDefinition != nil {
-		if err := t.write("DELETE FROM agent_definition WHERE id = ?1 AND (?2 = '' OR org_id = ?2)", ch.DeleteDefinition[:], org); err != nil {
+		if err := t.write(dropDefinition, ch.DeleteDefinition[:], org); err != nil {
 			return err
 		}
 		t.forgetAll() // references became null

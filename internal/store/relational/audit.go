@@ -14,6 +14,8 @@ import (
 // auditStep is the number of ids that one read of an audit collects.
 const auditStep = 500
 
+var executionsByAge = read("SELECT x.number, x.id FROM agent_execution x WHERE x.number > ? AND " + hidden + " ORDER BY x.number LIMIT ?")
+
 // Audit checks that no row refers to a missing row and that the content of streams has no gaps.
 // Then it returns the id of every execution of every org, oldest first.
 func (r *Reader) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
@@ -27,7 +29,7 @@ func (r *Reader) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 		for after := int64(0); ; {
 			var ids []uuid.UUID
 			err := r.read(ctx, func(v view) error {
-				return v.each("SELECT x.number, x.id FROM agent_execution x WHERE x.number > ? AND "+hidden+" ORDER BY x.number LIMIT ?", []any{after, auditStep},
+				return v.each(executionsByAge, []any{after, auditStep},
 					func(row func(...any) error) error {
 						var id uuid.UUID
 						err := row(&after, &id)
@@ -52,22 +54,22 @@ func (r *Reader) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 }
 
 func (r *Reader) references(v view) error {
-	if r.Words.Audit == nil {
+	if r.Dialect.Audit == nil {
 		return nil
 	}
-	return r.Words.Audit(v.ctx, v.Conn)
+	return r.Dialect.Audit(v.ctx, v.Conn)
 }
 
-// looseStreams finds streams with gaps, and the position: a row that does not follow its
-// predecessor, or a tail that does not follow the last row. Deleted streams may have lost rows and
-// are left out.
-const looseStreams = "SELECT s.path, c.upto FROM durable_stream s JOIN (SELECT stream_id, upto, length(content) AS held," +
+// looseStreams selects the path of each stream with a gap, and the position of the gap: a row that
+// does not follow its predecessor, or a tail that differs from the end of the last row. It leaves
+// out deleted streams, whose rows may be partly deleted.
+var looseStreams = alone("SELECT s.path, c.upto FROM durable_stream s JOIN (SELECT stream_id, upto, length(content) AS held," +
 	" coalesce(lag(upto) OVER (PARTITION BY stream_id ORDER BY upto), 0) AS begins FROM durable_stream_chunk) c ON c.stream_id = s.id" +
 	" WHERE s.deleted = 0 AND (c.held = 0 OR c.upto != c.begins + c.held)" +
 	" UNION ALL SELECT s.path, s.tail FROM durable_stream s WHERE s.deleted = 0" +
-	" AND s.tail != coalesce((SELECT max(upto) FROM durable_stream_chunk WHERE stream_id = s.id), 0)"
+	" AND s.tail != coalesce((SELECT max(upto) FROM durable_stream_chunk WHERE stream_id = s.id), 0)")
 
-// denseStreams checks that no stream has gaps.
+// denseStreams returns an error if a stream has a gap.
 func denseStreams(v view) error {
 	return v.each(looseStreams, nil, func(row func(...any) error) error {
 		var (
@@ -81,9 +83,9 @@ func denseStreams(v view) error {
 	})
 }
 
-const closedBlocks = "SELECT b.task_id, b.attempt, b.block, b.seq, b.reason, b.length, b.sha256, coalesce(length(b.content), 0), b.content_blob IS NOT NULL," +
+var closedBlocks = read("SELECT b.task_id, b.attempt, b.block, b.seq, b.reason, b.length, b.sha256, coalesce(length(b.content), 0), b.content_blob IS NOT NULL," +
 	" b.cuts, b.nonces, b.entry IS NOT NULL, e.id, b.path FROM log_block b LEFT JOIN agent_entry e ON e.number = b.entry AND e.number > 0 AND e.agent_execution_id = b.agent_execution_id" +
-	" WHERE b.agent_execution_id = ? AND b.open = 0 AND b.event = 0 AND b.seq > 0"
+	" WHERE b.agent_execution_id = ? AND b.open = 0 AND b.event = 0 AND b.seq > 0")
 
 // AuditBlocks returns how the closed blocks of an execution are stored.
 func (r *Reader) AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockRest, error) {
@@ -117,10 +119,12 @@ func (r *Reader) AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.
 	return all, err
 }
 
-const namedResults = "SELECT t.id, coalesce(t.result_of, b.content_of), coalesce(length(t.result), 0) + (SELECT coalesce(sum(length(c.content)), 0) FROM blob_chunk c" +
+var namedResults = read("SELECT t.id, coalesce(t.result_of, b.content_of), coalesce(length(t.result), 0) + (SELECT coalesce(sum(length(c.content)), 0) FROM blob_chunk c" +
 	" WHERE c.agent_execution_id = t.agent_execution_id AND c.id = t.result_blob) FROM task_execution t" +
 	" LEFT JOIN blob b ON b.agent_execution_id = t.agent_execution_id AND b.id = t.result_blob" +
-	" WHERE t.agent_execution_id = ? AND (t.result_of IS NOT NULL OR b.content_of IS NOT NULL)"
+	" WHERE t.agent_execution_id = ? AND (t.result_of IS NOT NULL OR b.content_of IS NOT NULL)")
+
+var entryByNumber = read("SELECT id FROM agent_entry WHERE number = ? AND number > 0 AND agent_execution_id = ?")
 
 // AuditResults returns how the task results of an execution that refer to an entry are stored.
 func (r *Reader) AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error) {
@@ -145,7 +149,7 @@ func (r *Reader) AuditResults(ctx context.Context, execution uuid.UUID) ([]store
 				break
 			}
 			var found bool
-			found, err = v.one("SELECT id FROM agent_entry WHERE number = ? AND number > 0 AND agent_execution_id = ?", []any{names[i].entry, execution[:]}, &all[i].Entry)
+			found, err = v.one(entryByNumber, []any{names[i].entry, execution[:]}, &all[i].Entry)
 			if err == nil && !found {
 				err = errNamed
 			}

@@ -8,11 +8,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-const (
-	insertAudit = "INSERT INTO audit_log (org_id, at, actor_key_id, actor_name, request_id, remote, action, subject_id, subject_name, before_sha256, after_sha256)" +
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-	auditOfOrg = "SELECT number, org_id, at, actor_key_id, actor_name, request_id, remote, action, subject_id, subject_name, before_sha256, after_sha256" +
-		" FROM audit_log WHERE org_id = ? AND number < ? ORDER BY number DESC LIMIT ?"
+var (
+	insertAudit = insert("audit_log", "org_id, at, actor_key_id, actor_name, request_id, remote, action, subject_id, subject_name, before_sha256, after_sha256")
+	auditOfOrg  = read("SELECT number, org_id, at, actor_key_id, actor_name, request_id, remote, action, subject_id, subject_name, before_sha256, after_sha256" +
+		" FROM audit_log WHERE org_id = ? AND number < ? ORDER BY number DESC LIMIT ?")
 )
 
 func putAudit(v view, r *perdure.AuditRecord) error {

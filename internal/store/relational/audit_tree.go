@@ -9,14 +9,16 @@ import (
 )
 
 const (
-	treeRows     = "SELECT number, id, parent_id, entry_type, coalesce(segment, 0), coalesce(depth, 0), depth IS NULL FROM agent_entry WHERE agent_execution_id = ? AND number > ? AND number > 0 ORDER BY number LIMIT ?"
-	segmentsOf   = "SELECT segment, base_segment, base_depth FROM agent_segment WHERE agent_execution_id = ? ORDER BY segment"
 	treeRowsOnce = 5000
 )
 
-// AuditTree checks that each entry of an execution is at its place in the tree. The ranges of every
-// path must be the entries that one finds by walking from parent to parent. It returns at most ten
-// findings.
+var (
+	treeRows   = read("SELECT number, id, parent_id, entry_type, coalesce(segment, 0), coalesce(depth, 0), depth IS NULL FROM agent_entry WHERE agent_execution_id = ? AND number > ? AND number > 0 ORDER BY number LIMIT ?")
+	segmentsOf = read("SELECT segment, base_segment, base_depth FROM agent_segment WHERE agent_execution_id = ? ORDER BY segment")
+)
+
+// AuditTree checks for each entry of an execution that its stored place in the tree (see treePlace)
+// follows from its parent, and that each segment has an entry. It returns at most ten findings.
 func (r *Reader) AuditTree(ctx context.Context, execution uuid.UUID) (found []string, err error) {
 	a := treeAudit{bases: map[int64]treePlace{}, known: map[uuid.UUID]treePlace{}, begun: map[int64]bool{}}
 	err = r.read(ctx, func(v view) error {
@@ -64,7 +66,7 @@ func (a *treeAudit) page(v view, execution uuid.UUID) (more bool, err error) {
 	rows := 0
 	err = v.each(treeRows, []any{execution[:], a.after, treeRowsOnce}, func(row func(...any) error) error {
 		var (
-			e    unplaced
+			e    treeEntry
 			kind perdure.EntryType
 			p    treePlace
 		)
@@ -80,7 +82,7 @@ func (a *treeAudit) page(v view, execution uuid.UUID) (more bool, err error) {
 	return rows == treeRowsOnce, err
 }
 
-func (a *treeAudit) entry(e unplaced, p treePlace) {
+func (a *treeAudit) entry(e treeEntry, p treePlace) {
 	var parent treePlace
 	if e.parent != nil {
 		parent = a.known[*e.parent] // another check finds missing parents
@@ -105,4 +107,12 @@ func (a *treeAudit) entry(e unplaced, p treePlace) {
 	if e.onPath && !p.none {
 		a.begun[p.segment] = true
 	}
+}
+
+// treeEntry is the data from which the place of an entry is computed.
+type treeEntry struct {
+	number int64
+	id     uuid.UUID
+	parent *uuid.UUID
+	onPath bool
 }

@@ -10,50 +10,69 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-var blockTable = table{name: "log_block", key: 4, columns: []string{
-	"agent_execution_id", "task_id", "attempt", "block", "seq", "type", "stream", "response_id", "turn_id", "message_id",
-	"tool_call_id", "created_at", "open", "event", "length", "first_pos", "last_pos", "digest", "reason", "sha256",
-}}
+// blockRow is a block with its execution.
+type blockRow struct {
+	execution uuid.UUID
+	*store.Block
+}
+
+// blocks declares the rows of the table of blocks.
+var blocks = newRows("log_block", 4, []field[blockRow]{
+	idField("agent_execution_id", func(x *blockRow) *uuid.UUID { return &x.execution }),
+	idField("task_id", func(x *blockRow) *uuid.UUID { return &x.Key.TaskID }),
+	numberField("attempt", func(x *blockRow) *int64 { return &x.Key.Attempt }),
+	numberField("block", func(x *blockRow) *int64 { return &x.Key.Block }),
+	numberField("seq", func(x *blockRow) *int64 { return &x.Seq }),
+	optTextField("type", func(x *blockRow) *perdure.EventType { return &x.Type }),
+	optTextField("stream", func(x *blockRow) *string { return &x.Stream }),
+	optTextField("response_id", func(x *blockRow) *string { return &x.Place.ResponseID }),
+	optTextField("turn_id", func(x *blockRow) *string { return &x.Place.TurnID }),
+	optTextField("message_id", func(x *blockRow) *string { return &x.Place.MessageID }),
+	optTextField("tool_call_id", func(x *blockRow) *string { return &x.Place.ToolCallID }),
+	timeField("created_at", func(x *blockRow) *perdure.Time { return &x.CreatedAt }),
+	flagField("open", func(x *blockRow) *bool { return &x.Open }),
+	flagField("event", func(x *blockRow) *bool { return &x.Event }),
+	numberField("length", func(x *blockRow) *int64 { return &x.Length }),
+	numberField("first_pos", func(x *blockRow) *int64 { return &x.FirstPos }),
+	numberField("last_pos", func(x *blockRow) *int64 { return &x.LastPos }),
+	bytesField("digest", func(x *blockRow) *[]byte { return &x.Digest }),
+	optTextField("reason", func(x *blockRow) *perdure.BlockReason { return &x.Reason }),
+	optHashField("sha256", func(x *blockRow) *perdure.Hash { return &x.SHA256 }),
+})
 
 var (
-	upsertBlock = blockTable.upsertSQL()
-	blockSelect = "SELECT " + blockTable.list("b") + ", b.entry IS NOT NULL FROM log_block b WHERE b.agent_execution_id = ?"
-	blockByKey  = blockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.block = ?"
+	upsertBlock = declare(blocks.upsertStatement())
+	blockSelect = "SELECT " + blocks.list("b") + ", b.entry IS NOT NULL FROM log_block b WHERE b.agent_execution_id = ?"
+	blockByKey  = read(blockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.block = ?")
 	// Blocks that an attempt's source used for events are left out.
-	blocksClosed = blockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.open = 0 AND b.event = 0 AND b.seq > 0 AND b.reason IS DISTINCT FROM 'superseded' ORDER BY b.seq"
-	blocksOpen   = blockSelect + " AND b.open = 1 ORDER BY b.seq"
+	blocksClosed = read(blockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.open = 0 AND b.event = 0 AND b.seq > 0 AND b.reason IS DISTINCT FROM 'superseded' ORDER BY b.seq")
+	blocksOpen   = read(blockSelect + " AND b.open = 1 ORDER BY b.seq")
 )
 
-const (
+var (
 	// growBlock touches no indexed column, because it runs for every chunk.
-	growBlock = "UPDATE log_block SET length = ?, last_pos = ?, digest = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
-	nameCall  = "UPDATE log_block SET argument_call_id = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
-	foldBlock = "UPDATE log_block SET span = ?, cuts = ?, nonces = ?, content = ?, content_blob = ?, entry = ?, path = ? WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
+	growBlock = update("log_block", columns("length, last_pos, digest"), columns("agent_execution_id, task_id, attempt, block"))
+	nameCall  = update("log_block", columns("argument_call_id"), columns("agent_execution_id, task_id, attempt, block"))
+	foldBlock = update("log_block", columns("span, cuts, nonces, content, content_blob, entry, path"), columns("agent_execution_id, task_id, attempt, block"))
 	// emptyBlock keeps the length, the cuts and the nonces.
-	emptyBlock = "UPDATE log_block SET content = NULL, content_blob = NULL, entry = NULL, path = NULL WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
-	addChunk   = "INSERT INTO log_chunk (agent_execution_id, seq, pos, byte_offset, created_at, content, length, nonce) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-	chunksOf   = "SELECT pos, created_at, content, coalesce(length, length(content)), nonce FROM log_chunk WHERE agent_execution_id = ? AND seq = ? ORDER BY pos"
-	dropChunks = "DELETE FROM log_chunk WHERE agent_execution_id = ? AND seq = ?"
+	emptyBlock = update("log_block", Terms{}.fixed("content", "= NULL").fixed("content_blob", "= NULL").fixed("entry", "= NULL").fixed("path", "= NULL"), columns("agent_execution_id, task_id, attempt, block"))
+	addChunk   = insert("log_chunk", "agent_execution_id, seq, pos, byte_offset, created_at, content, length, nonce")
+	chunksOf   = read("SELECT pos, created_at, content, coalesce(length, length(content)), nonce FROM log_chunk WHERE agent_execution_id = ? AND seq = ? ORDER BY pos")
+	dropChunks = remove("log_chunk", columns("agent_execution_id, seq"))
 )
 
 func blockKey(execution uuid.UUID, k perdure.BlockKey) []any {
 	return []any{execution[:], k.TaskID[:], k.Attempt, k.Block}
 }
 
-func loadBlocks(v view, query string, args ...any) ([]*store.Block, error) {
-	var blocks []*store.Block
+func loadBlocks(v view, query *Statement, args ...any) ([]*store.Block, error) {
+	var found []*store.Block
 	err := v.each(query, args, func(row func(...any) error) error {
-		var (
-			b         store.Block
-			execution uuid.UUID
-		)
-		err := row(&execution, &b.Key.TaskID, &b.Key.Attempt, &b.Key.Block, &b.Seq, text[perdure.EventType]{&b.Type}, text[string]{&b.Stream},
-			text[string]{&b.Place.ResponseID}, text[string]{&b.Place.TurnID}, text[string]{&b.Place.MessageID}, text[string]{&b.Place.ToolCallID},
-			(*timeCol)(&b.CreatedAt), (*flagCol)(&b.Open), (*flagCol)(&b.Event), &b.Length, &b.FirstPos, &b.LastPos, &b.Digest, text[perdure.BlockReason]{&b.Reason}, (*hashCol)(&b.SHA256), (*flagCol)(&b.Named))
-		blocks = append(blocks, &b)
-		return err
+		b := blockRow{Block: new(store.Block)}
+		found = append(found, b.Block)
+		return row(append(blocks.scan(nil, &b), (*flagCol)(&b.Named))...)
 	})
-	return blocks, err
+	return found, err
 }
 
 // putBlock inserts or replaces a block's row. before is the previous row, nil if it is not known.
@@ -63,9 +82,7 @@ func putBlock(v view, execution uuid.UUID, before, b *store.Block) error {
 		err := v.write(growBlock, append([]any{b.Length, b.LastPos, rawBytes(b.Digest)}, key...)...)
 		return err
 	}
-	err := v.write(upsertBlock, append(key, b.Seq, optText(b.Type), optText(b.Stream),
-		optText(b.Place.ResponseID), optText(b.Place.TurnID), optText(b.Place.MessageID), optText(b.Place.ToolCallID),
-		millis(b.CreatedAt), flag(b.Open), flag(b.Event), b.Length, b.FirstPos, b.LastPos, rawBytes(b.Digest), optText(b.Reason), optHash(b.SHA256))...)
+	err := blocks.write(v, upsertBlock, &blockRow{execution, b})
 	if err != nil || b.Open || b.Event || b.Seq == 0 {
 		return err
 	}

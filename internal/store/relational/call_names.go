@@ -36,7 +36,7 @@ func nameCalls(v view, execution, from uuid.UUID, call string, names map[string]
 			continue
 		}
 		if err := joinContent(v, execution, &e.Content, &e.Blob); err != nil || e.Content == nil {
-			return err // withheld if it is nil
+			return err // the entry's content is withheld (not stored) if it is nil
 		}
 		var c perdure.Content
 		if err := json.Unmarshal(e.Content, &c); err != nil {

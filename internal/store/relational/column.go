@@ -55,8 +55,8 @@ func optID(id *uuid.UUID) any {
 }
 
 // idOrNull returns NULL for the zero id.
-func idOrNull(id uuid.UUID) any {
-	if id == uuid.Nil {
+func idOrNull(id *uuid.UUID) any {
+	if *id == uuid.Nil {
 		return nil
 	}
 	return id[:]

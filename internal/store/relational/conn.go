@@ -11,15 +11,15 @@ import (
 // another dialect translates them.
 type Conn interface {
 	// Exec runs a statement and returns the number of rows that it changed.
-	Exec(ctx context.Context, query string, args ...any) (int64, error)
+	Exec(ctx context.Context, query *Statement, args ...any) (int64, error)
 	// Write is Exec for callers that do not need the number of rows. It may be deferred until the
 	// next statement that returns a result, or until the transaction's end. Its error is then
 	// returned there.
-	Write(ctx context.Context, query string, args ...any) error
+	Write(ctx context.Context, query *Statement, args ...any) error
 	// Each reads every row, also the rows of an INSERT with RETURNING. It calls scan for each row
 	// with the row's Scan function. It stops when scan returns an error; it returns that error
 	// unless it is ErrStop.
-	Each(ctx context.Context, query string, args []any, scan func(row func(dest ...any) error) error) error
+	Each(ctx context.Context, query *Statement, args []any, scan func(row func(dest ...any) error) error) error
 	// Together runs functions that do not depend on each other, each with its own Conn, one after
 	// the other or concurrently. It returns the first error. The first statements of the functions
 	// run in the functions' order, as separate statements, so that a statement sees what was
@@ -44,7 +44,7 @@ type Piece struct {
 	Do   func(c Conn) error
 }
 
-// ErrHeld is returned by Conn.Hold if another transaction holds the lock.
+// ErrHeld is returned by Conn.Hold and Conn.Share if another transaction holds the lock.
 var ErrHeld = errors.New("another transaction decides on the same")
 
 // ErrStop ends Conn.Each without an error.
@@ -53,20 +53,22 @@ var ErrStop = errors.New("enough rows")
 // view is a connection for one caller, with the caller's context.
 type view struct {
 	Conn
-	ctx   context.Context
-	words *Words
+	ctx     context.Context
+	dialect *Dialect
 }
 
-func (v view) exec(query string, args ...any) (int64, error) { return v.Exec(v.ctx, query, args...) }
+func (v view) exec(query *Statement, args ...any) (int64, error) {
+	return v.Exec(v.ctx, query, args...)
+}
 
-func (v view) write(query string, args ...any) error { return v.Write(v.ctx, query, args...) }
+func (v view) write(query *Statement, args ...any) error { return v.Write(v.ctx, query, args...) }
 
-func (v view) each(query string, args []any, scan func(row func(dest ...any) error) error) error {
+func (v view) each(query *Statement, args []any, scan func(row func(dest ...any) error) error) error {
 	return v.Each(v.ctx, query, args, scan)
 }
 
-// one reads the first row into dest and reports whether there is one.
-func (v view) one(query string, args []any, dest ...any) (found bool, err error) {
+// one scans the first row into dest, and reports whether there is a row.
+func (v view) one(query *Statement, args []any, dest ...any) (found bool, err error) {
 	err = v.each(query, args, func(row func(...any) error) error {
 		found = true
 		if err := row(dest...); err != nil {
@@ -97,7 +99,7 @@ func (v view) together(fs ...func(v view) error) error {
 	}
 	apart := make([]func(Conn) error, len(fs))
 	for i, f := range fs {
-		apart[i] = func(c Conn) error { return f(view{c, v.ctx, v.words}) }
+		apart[i] = func(c Conn) error { return f(view{c, v.ctx, v.dialect}) }
 	}
 	return v.Together(apart...)
 }
@@ -126,7 +128,8 @@ func indexes(n int) []int {
 // marks returns a list of n placeholders.
 func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
 
-// InTurn implements Apart for a store that runs one decision at a time.
+// InTurn implements Conn.Apart for a store that runs one decision at a time: it runs the pieces in
+// order.
 func InTurn(c Conn, pieces []Piece) error {
 	for _, p := range pieces {
 		if err := p.Do(c); err != nil {

@@ -16,7 +16,7 @@ import (
 type content struct {
 	inline json.RawMessage
 	ref    *perdure.BlobRef
-	loose  json.RawMessage // becomes the blob ref
+	loose  json.RawMessage // payload that will be stored as the blob ref
 	kept   bool            // the stored content remains
 }
 
@@ -61,14 +61,21 @@ func refID(ref *perdure.BlobRef) any {
 	return ref.ID[:]
 }
 
+var (
+	insertBlob   = alone("INSERT INTO blob (agent_execution_id, id, length, held, sha256, owned, created_at) VALUES (?, ?, ?, ?, ?, 1, ?)")
+	putBlobChunk = insert("blob_chunk", "agent_execution_id, id, n, content", replacing("agent_execution_id, id, n", "content = excluded.content"))
+	chunkOfBlob  = read("SELECT content FROM blob_chunk WHERE agent_execution_id = ? AND id = ? AND n = ?")
+	chunksOfBlob = read("SELECT content FROM blob_chunk WHERE agent_execution_id = ? AND id = ? ORDER BY n")
+	refOfBlob    = read("SELECT length, sha256 FROM blob WHERE agent_execution_id = ? AND id = ?")
+)
+
 // spill stores the contents that become blobs. The execution's row must exist.
 func spill(v view, execution uuid.UUID, now perdure.Time, contents ...content) error {
 	for _, c := range contents {
 		if c.loose == nil {
 			continue
 		}
-		err := v.write("INSERT INTO blob (agent_execution_id, id, length, held, sha256, owned, created_at) VALUES (?, ?, ?, ?, ?, 1, ?)",
-			execution[:], c.ref.ID[:], c.ref.Length, c.ref.Length, c.ref.SHA256[:], millis(now))
+		err := v.write(insertBlob, execution[:], c.ref.ID[:], c.ref.Length, c.ref.Length, c.ref.SHA256[:], millis(now))
 		if err == nil {
 			err = writeBlob(v, execution, c.ref.ID, 0, c.loose)
 		}
@@ -96,8 +103,7 @@ func writeBlob(v view, execution, id uuid.UUID, at int64, piece []byte) error {
 			}
 			row = append(head[:from:from], row...)
 		}
-		err := v.write("INSERT INTO blob_chunk (agent_execution_id, id, n, content) VALUES (?, ?, ?, ?)"+
-			" ON CONFLICT (agent_execution_id, id, n) DO UPDATE SET content = excluded.content", execution[:], id[:], n, row)
+		err := v.write(putBlobChunk, execution[:], id[:], n, row)
 		if err != nil {
 			return err
 		}
@@ -109,8 +115,7 @@ func writeBlob(v view, execution, id uuid.UUID, at int64, piece []byte) error {
 // blobRow reads one row of a blob; nil if there is none.
 func blobRow(v view, execution, id uuid.UUID, n int64) ([]byte, error) {
 	var row []byte
-	found, err := v.one("SELECT content FROM blob_chunk WHERE agent_execution_id = ? AND id = ? AND n = ?",
-		[]any{execution[:], id[:], n}, &row)
+	found, err := v.one(chunkOfBlob, []any{execution[:], id[:], n}, &row)
 	if err != nil || found {
 		return row, err
 	}
@@ -125,24 +130,37 @@ func loadRef(v view, execution uuid.UUID, id *uuid.UUID) (*perdure.BlobRef, erro
 		return nil, nil
 	}
 	ref := perdure.BlobRef{ID: *id}
-	found, err := v.one("SELECT length, sha256 FROM blob WHERE agent_execution_id = ? AND id = ?",
-		[]any{execution[:], id[:]}, &ref.Length, (*hashCol)(&ref.SHA256))
-	if err == nil && !found {
-		err = errors.New("a row names the blob " + id.String() + ", which is gone")
+	return &ref, completeRef(v, execution, &ref)
+}
+
+// completeRefs returns functions that set the length and the hash of scanned references. nil
+// references are left out.
+func completeRefs(execution uuid.UUID, refs ...*perdure.BlobRef) (fs []func(view) error) {
+	for _, ref := range refs {
+		if ref != nil {
+			fs = append(fs, func(v view) error { return completeRef(v, execution, ref) })
+		}
 	}
-	return &ref, err
+	return fs
+}
+
+func completeRef(v view, execution uuid.UUID, ref *perdure.BlobRef) error {
+	found, err := v.one(refOfBlob, []any{execution[:], ref.ID[:]}, &ref.Length, (*hashCol)(&ref.SHA256))
+	if err == nil && !found {
+		err = errors.New("a row names the blob " + ref.ID.String() + ", which is gone")
+	}
+	return err
 }
 
 // loadBlob reads a whole blob.
 func loadBlob(v view, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMessage, error) {
 	whole := make([]byte, 0, ref.Length)
-	err := v.each("SELECT content FROM blob_chunk WHERE agent_execution_id = ? AND id = ? ORDER BY n",
-		[]any{execution[:], ref.ID[:]}, func(row func(...any) error) error {
-			var piece []byte
-			err := row(&piece)
-			whole = append(whole, piece...)
-			return err
-		})
+	err := v.each(chunksOfBlob, []any{execution[:], ref.ID[:]}, func(row func(...any) error) error {
+		var piece []byte
+		err := row(&piece)
+		whole = append(whole, piece...)
+		return err
+	})
 	if err == nil && len(whole) == 0 && ref.Length > 0 {
 		whole, err = composedBlob(v, execution, ref.ID)
 	}
@@ -152,8 +170,8 @@ func loadBlob(v view, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMessag
 	return whole, err
 }
 
-// joinContent loads the blob of a content that is not inline, and clears the reference. The
-// reference to a withheld blob remains.
+// joinContent loads the blob of a content that is not inline, and clears the reference. If the blob
+// is withheld (its content is not stored here), the reference remains.
 func joinContent(v view, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
 	if *ref == nil {
 		return nil
@@ -166,10 +184,12 @@ func joinContent(v view, execution uuid.UUID, into *json.RawMessage, ref **perdu
 	return nil
 }
 
-// joiner loads the blob of a content, or leaves the reference.
+// joiner is a function that loads the blob of a content, or leaves the reference: joinContent or
+// Reader.join.
 type joiner func(v view, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error
 
-// loadWhole is loadBlob, but returns nil for a withheld blob.
+// loadWhole reads a whole blob. It returns nil for a withheld blob, whose content is not stored
+// here.
 func loadWhole(v view, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMessage, error) {
 	var there bool
 	_, err := v.one(blobIsWhole, []any{execution[:], ref.ID[:]}, (*flagCol)(&there))

@@ -10,44 +10,43 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-var conversationTable = table{name: "conversation", key: 1, columns: []string{
-	"id", "org_id", "key_id", "response_id", "items", "bytes", "metadata", "created_at", "executions", "mark",
-}}
+// conversations declares the rows of the table of conversations.
+var conversations = newRows("conversation", 1, []field[store.Conversation]{
+	textField("id", func(x *store.Conversation) *string { return &x.ID }),
+	textField("org_id", func(x *store.Conversation) *string { return &x.Org }),
+	optIDField("key_id", func(x *store.Conversation) **uuid.UUID { return &x.KeyID }),
+	textField("response_id", func(x *store.Conversation) *string { return &x.Response }),
+	numberField("items", func(x *store.Conversation) *int { return &x.Items }),
+	numberField("bytes", func(x *store.Conversation) *int64 { return &x.Bytes }),
+	rawTextField("metadata", func(x *store.Conversation) *json.RawMessage { return &x.Metadata }),
+	timeField("created_at", func(x *store.Conversation) *perdure.Time { return &x.CreatedAt }),
+	numberField("executions", func(x *store.Conversation) *int { return &x.Executions }),
+	optTextField("mark", func(x *store.Conversation) *string { return &x.Mark }),
+})
 
 var (
-	upsertConversation     = conversationTable.upsertSQL()
-	conversationSelect     = "SELECT " + conversationTable.list("c") + " FROM conversation c WHERE "
-	conversationByID       = conversationSelect + "c.id = ?1 AND (?2 = '' OR c.org_id = ?2)"
-	conversationByResponse = conversationSelect + "c.response_id = ?1 AND c.org_id = ?2"
+	upsertConversation     = declare(conversations.upsertStatement())
+	conversationSelect     = "SELECT " + conversations.list("c") + " FROM conversation c WHERE "
+	conversationByID       = read(conversationSelect + "c.id = ?1 AND (?2 = '' OR c.org_id = ?2)")
+	conversationByResponse = read(conversationSelect + "c.response_id = ?1 AND c.org_id = ?2")
 )
 
-const (
-	dropConversation = "DELETE FROM conversation WHERE id = ?"
+var (
+	dropConversation = remove("conversation", columns("id"))
 
-	putConversationItem   = "INSERT INTO conversation_item (conversation_id, number, item) VALUES (?, ?, ?)"
-	takeConversationItems = "DELETE FROM conversation_item WHERE conversation_id = ?"
-	conversationItems     = "SELECT item FROM conversation_item WHERE conversation_id = ? AND number >= ? ORDER BY number LIMIT ?"
+	putConversationItem   = insert("conversation_item", "conversation_id, number, item")
+	takeConversationItems = remove("conversation_item", columns("conversation_id"))
+	conversationItems     = read("SELECT item FROM conversation_item WHERE conversation_id = ? AND number >= ? ORDER BY number LIMIT ?")
 
-	putConversationExecution = "INSERT INTO conversation_execution (conversation_id, number, agent_execution_id) VALUES (?, ?, ?)"
-	conversationExecutions   = "SELECT e.agent_execution_id FROM conversation_execution e JOIN agent_execution x ON x.id = e.agent_execution_id" +
-		" WHERE e.conversation_id = ? AND " + hidden + " ORDER BY e.number"
+	putConversationExecution = insert("conversation_execution", "conversation_id, number, agent_execution_id")
+	conversationExecutions   = read("SELECT e.agent_execution_id FROM conversation_execution e JOIN agent_execution x ON x.id = e.agent_execution_id" +
+		" WHERE e.conversation_id = ? AND " + hidden + " ORDER BY e.number")
 )
-
-func conversationScan(c *store.Conversation) []any {
-	return []any{
-		&c.ID, &c.Org,
-		optUUID{&c.KeyID},
-		&c.Response, &c.Items, &c.Bytes,
-		raw{&c.Metadata},
-		(*timeCol)(&c.CreatedAt), &c.Executions,
-		text[string]{&c.Mark},
-	}
-}
 
 // loadConversation returns the conversation; nil if there is none.
-func loadConversation(v view, query string, args ...any) (*store.Conversation, error) {
+func loadConversation(v view, query *Statement, args ...any) (*store.Conversation, error) {
 	var c store.Conversation
-	found, err := v.one(query, args, conversationScan(&c)...)
+	found, err := v.one(query, args, conversations.scan(nil, &c)...)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -65,7 +64,7 @@ func (t *Transaction) applyConversation(org string, ch *store.ConversationChange
 	if ch.Delete {
 		return t.write(dropConversation, c.ID)
 	}
-	err := t.write(upsertConversation, c.ID, c.Org, optID(c.KeyID), c.Response, int64(c.Items), c.Bytes, rawText(c.Metadata), millis(c.CreatedAt), int64(c.Executions), optText(c.Mark))
+	err := conversations.write(t.view, upsertConversation, c)
 	if err != nil {
 		return err
 	}
@@ -96,7 +95,7 @@ func (r *Reader) ConversationByResponse(ctx context.Context, org, response strin
 	return r.conversation(ctx, conversationByResponse, response, org)
 }
 
-func (r *Reader) conversation(ctx context.Context, query, id, org string) (*store.Conversation, error) {
+func (r *Reader) conversation(ctx context.Context, query *Statement, id, org string) (*store.Conversation, error) {
 	var c *store.Conversation
 	err := r.read(ctx, func(v view) (err error) {
 		if c, err = loadConversation(v, query, id, org); err == nil && c == nil {

@@ -14,16 +14,16 @@ var entryTable = table{name: "agent_entry", key: 2, contents: 1, columns: []stri
 }}
 
 var (
-	insertEntry = entryTable.insertSQL() + " RETURNING number"
+	insertEntry = declare(entryTable.insertStatement(returning("number")))
 	entryFull   = "SELECT e.id, e.parent_id, e.entry_type, e.role, e.turn_id, e.response_id, e.message_id, e.metadata," +
 		" e.created_at, e.entry_key, e.calls, e.answers, e.content_blob, e.content FROM agent_entry e"
-	entryByID    = entryFull + " WHERE e.agent_execution_id = ? AND e.id = ?"
-	entriesAfter = "SELECT e.number, " + entryFull[len("SELECT "):] + " WHERE e.agent_execution_id = ? AND e.number > ? AND e.number > 0 ORDER BY e.number LIMIT ?"
+	entryByID    = read(entryFull + " WHERE e.agent_execution_id = ? AND e.id = ?")
+	entriesAfter = read("SELECT e.number, " + entryFull[len("SELECT "):] + " WHERE e.agent_execution_id = ? AND e.number > ? AND e.number > 0 ORDER BY e.number LIMIT ?")
 
 	entryHead = "SELECT h.id, h.parent_id, h.entry_type, h.role, h.entry_key, h.content_sha256, h.open_calls, h.response_id" + treeColumns +
 		" FROM agent_entry h WHERE h.agent_execution_id = ?"
-	entryHeadID  = entryHead + " AND h.id = ?"
-	entryHeadKey = entryHead + " AND h.entry_key = ?"
+	entryHeadID  = read(entryHead + " AND h.id = ?")
+	entryHeadKey = read(entryHead + " AND h.entry_key = ?")
 )
 
 // putEntry inserts an entry and returns its number.
@@ -96,7 +96,7 @@ func loadEntry(v view, execution, id uuid.UUID) (*perdure.Entry, error) {
 }
 
 // loadEntryHead reads an entry's place in the tree and those fields that the transcript rules need.
-func loadEntryHead(v view, query string, args ...any) (h perdure.EntryHead, at treePlace, found bool, err error) {
+func loadEntryHead(v view, query *Statement, args ...any) (h perdure.EntryHead, at treePlace, found bool, err error) {
 	found, err = v.one(query, args, append([]any{
 		&h.ID,
 		optUUID{&h.ParentID},
@@ -110,8 +110,7 @@ func loadEntryHead(v view, query string, args ...any) (h perdure.EntryHead, at t
 	return h, at, found, err
 }
 
-const insertCheckpoint = "INSERT INTO agent_checkpoint" +
-	" (agent_execution_id, sequence, leaf_entry_id, metadata, created_at, state_blob, state) VALUES (?, ?, ?, ?, ?, ?, ?)"
+var insertCheckpoint = insert("agent_checkpoint", "agent_execution_id, sequence, leaf_entry_id, metadata, created_at, state_blob, state")
 
 func putCheckpoint(v view, execution uuid.UUID, c *perdure.Checkpoint, now perdure.Time) error {
 	body := planContent(c.State, c.Blob)
@@ -128,13 +127,16 @@ func putCheckpoint(v view, execution uuid.UUID, c *perdure.Checkpoint, now perdu
 
 const (
 	checkpointColumns = "SELECT sequence, leaf_entry_id, metadata, created_at, state_blob, state FROM agent_checkpoint WHERE agent_execution_id = ?"
-	checkpointByNo    = checkpointColumns + " AND sequence = ?"
-	checkpointNewest  = checkpointColumns + " ORDER BY sequence DESC LIMIT 1"
-	checkpointsAfter  = checkpointColumns + " AND sequence > ? ORDER BY sequence LIMIT ?"
+)
+
+var (
+	checkpointByNo   = read(checkpointColumns + " AND sequence = ?")
+	checkpointNewest = read(checkpointColumns + " ORDER BY sequence DESC LIMIT 1")
+	checkpointsAfter = read(checkpointColumns + " AND sequence > ? ORDER BY sequence LIMIT ?")
 )
 
 // loadCheckpoints reads checkpoints with their states. It stops early after about store.PageBytes.
-func loadCheckpoints(v view, join joiner, execution uuid.UUID, query string, args ...any) ([]*perdure.Checkpoint, error) {
+func loadCheckpoints(v view, join joiner, execution uuid.UUID, query *Statement, args ...any) ([]*perdure.Checkpoint, error) {
 	var (
 		all   []*perdure.Checkpoint
 		blobs []*uuid.UUID

@@ -1,6 +1,7 @@
 package relational
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/google/uuid"
@@ -8,14 +9,57 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-var executionTable = table{name: "agent_execution", key: 1, contents: 2, columns: []string{
-	"id", "org_id", "agent_definition_id", "kind", "persistence_mode", "status", "wait_reason", "wait",
-	"error", "error_code", "queue", "workspace", "current_checkpoint_seq", "worker_id", "traceparent", "metadata",
-	"created_at", "updated_at", "started_at", "completed_at", "version", "leaf_entry_id", "entry_count", "records_since_checkpoint", "response_id",
-	"fence", "claim_id", "lease_until", "embedded", "last_commit_fence", "last_commit_number", "answer",
-	"ready_at", "not_before", "woke", "crashes", "panics", "cancel_by", "next_signal", "checkpoint_at", "asked", "home_worker_id", "unfit", "key_id",
-	"input_blob", "output_blob", "input", "output",
-}}.written(
+// executions declares the rows of the table of executions. Execution.MaxSeq is not among their
+// fields, because it is stored in the log's head.
+var executions = newRows("agent_execution", 1, []field[perdure.Execution]{
+	idField("id", func(x *perdure.Execution) *uuid.UUID { return &x.ID }),
+	textField("org_id", func(x *perdure.Execution) *string { return &x.Org }),
+	optIDField("agent_definition_id", func(x *perdure.Execution) **uuid.UUID { return &x.DefinitionID }),
+	textField("kind", func(x *perdure.Execution) *string { return &x.Kind }),
+	textField("persistence_mode", func(x *perdure.Execution) *perdure.PersistenceMode { return &x.PersistenceMode }),
+	textField("status", func(x *perdure.Execution) *perdure.Status { return &x.Status }),
+	optTextField("wait_reason", func(x *perdure.Execution) *string { return &x.WaitReason }),
+	jsonField("wait", func(x *perdure.Execution) **perdure.Wait { return &x.Wait }, isNil),
+	nilTextField("error", func(x *perdure.Execution) **string { return &x.Error }),
+	nilTextField("error_code", func(x *perdure.Execution) **perdure.Code { return &x.ErrorCode }),
+	textField("queue", func(x *perdure.Execution) *string { return &x.Queue }),
+	optTextField("workspace", func(x *perdure.Execution) *string { return &x.Workspace }),
+	numberField("current_checkpoint_seq", func(x *perdure.Execution) *int64 { return &x.CheckpointSeq }),
+	optIDField("worker_id", func(x *perdure.Execution) **uuid.UUID { return &x.WorkerID }),
+	optTextField("traceparent", func(x *perdure.Execution) *string { return &x.Traceparent }),
+	rawTextField("metadata", func(x *perdure.Execution) *json.RawMessage { return &x.Metadata }),
+	timeField("created_at", func(x *perdure.Execution) *perdure.Time { return &x.CreatedAt }),
+	timeField("updated_at", func(x *perdure.Execution) *perdure.Time { return &x.UpdatedAt }),
+	optTimeField("started_at", func(x *perdure.Execution) **perdure.Time { return &x.StartedAt }),
+	optTimeField("completed_at", func(x *perdure.Execution) **perdure.Time { return &x.CompletedAt }),
+	numberField("version", func(x *perdure.Execution) *int64 { return &x.Version }),
+	optIDField("leaf_entry_id", func(x *perdure.Execution) **uuid.UUID { return &x.Leaf }),
+	numberField("entry_count", func(x *perdure.Execution) *int64 { return &x.EntryCount }),
+	numberField("records_since_checkpoint", func(x *perdure.Execution) *int64 { return &x.RecordsSinceCheckpoint }),
+	optTextField("response_id", func(x *perdure.Execution) *string { return &x.ResponseID }),
+	numberField("fence", func(x *perdure.Execution) *int64 { return &x.Fence }),
+	zeroIDField("claim_id", func(x *perdure.Execution) *uuid.UUID { return &x.ClaimID }),
+	timeField("lease_until", func(x *perdure.Execution) *perdure.Time { return &x.LeaseUntil }),
+	flagField("embedded", func(x *perdure.Execution) *bool { return &x.Embedded }),
+	numberField("last_commit_fence", func(x *perdure.Execution) *int64 { return &x.LastCommit.Fence }),
+	numberField("last_commit_number", func(x *perdure.Execution) *int64 { return &x.LastCommit.Number }),
+	rawBytesField("answer", func(x *perdure.Execution) *json.RawMessage { return &x.Answer }),
+	timeField("ready_at", func(x *perdure.Execution) *perdure.Time { return &x.ReadyAt }),
+	timeField("not_before", func(x *perdure.Execution) *perdure.Time { return &x.NotBefore }),
+	optTextField("woke", func(x *perdure.Execution) *perdure.Woke { return &x.Woke }),
+	numberField("crashes", func(x *perdure.Execution) *int { return &x.Crashes }),
+	numberField("panics", func(x *perdure.Execution) *int { return &x.Panics }),
+	timeField("cancel_by", func(x *perdure.Execution) *perdure.Time { return &x.CancelBy }),
+	numberField("next_signal", func(x *perdure.Execution) *int64 { return &x.NextSignal }),
+	timeField("checkpoint_at", func(x *perdure.Execution) *perdure.Time { return &x.CheckpointAt }),
+	jsonField("asked", func(x *perdure.Execution) *perdure.Asked { return &x.Asked },
+		func(a *perdure.Asked) bool { return len(a.Dues) == 0 && len(a.Outcomes) == 0 }),
+	optIDField("home_worker_id", func(x *perdure.Execution) **uuid.UUID { return &x.HomeID }),
+	numberField("unfit", func(x *perdure.Execution) *int { return &x.Unfit }),
+	optIDField("key_id", func(x *perdure.Execution) **uuid.UUID { return &x.KeyID }),
+	blobField("input_blob", func(x *perdure.Execution) **perdure.BlobRef { return &x.InputBlob }),
+	blobField("output_blob", func(x *perdure.Execution) **perdure.BlobRef { return &x.OutputBlob }),
+}, "input", "output").written(
 	[]string{"lease_until"}, executionGoesOn,
 	slices.Concat(executionMoves, []string{"updated_at", "version", "response_id"}),
 	slices.Concat(executionMoves, executionGoesOn),
@@ -34,89 +78,15 @@ var (
 	}
 )
 
-// executionValues returns the column values of the row, without contents, but with room for them at
-// the end. MaxSeq is not among them, because it belongs to the log's head.
-func executionValues(x *perdure.Execution) ([]any, error) {
-	var wait any
-	if x.Wait != nil {
-		encoded, err := encode(x.Wait)
-		if err != nil {
-			return nil, err
-		}
-		wait = encoded
-	}
-	var asked any
-	if len(x.Asked.Dues) > 0 || len(x.Asked.Outcomes) > 0 {
-		encoded, err := encode(x.Asked)
-		if err != nil {
-			return nil, err
-		}
-		asked = encoded
-	}
-	values := [...]any{
-		x.ID[:], x.Org, optID(x.DefinitionID), x.Kind, string(x.PersistenceMode), string(x.Status), optText(x.WaitReason), wait,
-		textOf(x.Error), textOf(x.ErrorCode), x.Queue, optText(x.Workspace), x.CheckpointSeq, optID(x.WorkerID),
-		optText(x.Traceparent), rawText(x.Metadata),
-		millis(x.CreatedAt), millis(x.UpdatedAt), optMillis(x.StartedAt), optMillis(x.CompletedAt), x.Version,
-		optID(x.Leaf), x.EntryCount, x.RecordsSinceCheckpoint, optText(x.ResponseID),
-		x.Fence, idOrNull(x.ClaimID), millis(x.LeaseUntil), flag(x.Embedded), x.LastCommit.Fence, x.LastCommit.Number, rawBytes(x.Answer),
-		millis(x.ReadyAt), millis(x.NotBefore), optText(x.Woke), int64(x.Crashes), int64(x.Panics), millis(x.CancelBy), x.NextSignal, millis(x.CheckpointAt), asked,
-		optID(x.HomeID), int64(x.Unfit), optID(x.KeyID),
-		refID(x.InputBlob), refID(x.OutputBlob),
-		nil, nil,
-	}
-	return values[:len(values)-executionTable.contents], nil
-}
-
-// executionScan returns the destinations for the columns of executionValues, in the same order. The
-// ids of blobs go to input and output.
-func executionScan(x *perdure.Execution, input, output **uuid.UUID) []any {
-	return []any{
-		&x.ID, &x.Org,
-		optUUID{&x.DefinitionID},
-		&x.Kind,
-		text[perdure.PersistenceMode]{&x.PersistenceMode},
-		text[perdure.Status]{&x.Status},
-		text[string]{&x.WaitReason},
-		decoded{&x.Wait},
-		optString[string]{&x.Error},
-		optString[perdure.Code]{&x.ErrorCode},
-		&x.Queue,
-		text[string]{&x.Workspace},
-		&x.CheckpointSeq,
-		optUUID{&x.WorkerID},
-		text[string]{&x.Traceparent},
-		raw{&x.Metadata},
-		(*timeCol)(&x.CreatedAt), (*timeCol)(&x.UpdatedAt),
-		optTime{&x.StartedAt},
-		optTime{&x.CompletedAt},
-		&x.Version,
-		optUUID{&x.Leaf},
-		&x.EntryCount, &x.RecordsSinceCheckpoint,
-		text[string]{&x.ResponseID},
-		&x.Fence, &x.ClaimID, (*timeCol)(&x.LeaseUntil), (*flagCol)(&x.Embedded), &x.LastCommit.Fence, &x.LastCommit.Number,
-		raw{&x.Answer},
-		(*timeCol)(&x.ReadyAt), (*timeCol)(&x.NotBefore),
-		text[perdure.Woke]{&x.Woke},
-		&x.Crashes, &x.Panics, (*timeCol)(&x.CancelBy), &x.NextSignal, (*timeCol)(&x.CheckpointAt),
-		decoded{&x.Asked},
-		optUUID{&x.HomeID},
-		&x.Unfit,
-		optUUID{&x.KeyID},
-		optUUID{input},
-		optUUID{output},
-	}
-}
-
 const (
 	executionHead = ", coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), " + headNonce + ", h.epoch IS NOT NULL"
 	executionFrom = " FROM agent_execution x LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + hidden
 )
 
 var (
-	executionSelect = "SELECT " + executionTable.list("x") + executionHead + executionFrom
-	executionWhole  = "SELECT " + executionTable.list("x") + executionHead + ", x.input, x.output" + executionFrom + " AND x.id = ?"
-	executionByID   = executionSelect + " AND x.id = ?"
+	executionSelect = "SELECT " + executions.list("x") + executionHead + executionFrom
+	executionWhole  = read("SELECT " + executions.list("x") + executionHead + ", x.input, x.output" + executionFrom + " AND x.id = ?")
+	executionByID   = read(executionSelect + " AND x.id = ?")
 )
 
 // loadedExecution is an execution's row as stored, with its log's head.
@@ -124,7 +94,7 @@ type loadedExecution struct {
 	row     *perdure.Execution // nil if there is none
 	head    store.Head
 	hasHead bool
-	values  []any // of row, if this transaction wrote it
+	values  []any // column values of row, if this transaction wrote it
 }
 
 // loadExecution reads the row of an execution without its contents.
@@ -137,43 +107,30 @@ func loadExecution(v view, id uuid.UUID) (loadedExecution, error) {
 }
 
 // loadExecutions reads rows by a query. It reads their contents if withContents is set.
-func loadExecutions(v view, query string, arg any, withContents bool) ([]loadedExecution, error) {
+func loadExecutions(v view, query *Statement, arg any, withContents bool) ([]loadedExecution, error) {
 	var (
 		all  []loadedExecution
 		refs []func(view) error
 	)
 	err := v.each(query, []any{arg}, func(row func(...any) error) error {
 		var (
-			l             loadedExecution
-			x             perdure.Execution
-			input, output *uuid.UUID
+			l loadedExecution
+			x perdure.Execution
 		)
-		dest := append(executionScan(&x, &input, &output), &l.head.LastSeq, &l.head.LastPos, (*unsigned)(&l.head.Epoch), (*nonceCol)(&l.head.Nonce), (*flagCol)(&l.hasHead))
+		dest := append(executions.scan(nil, &x), &l.head.LastSeq, &l.head.LastPos, (*unsigned)(&l.head.Epoch), (*nonceCol)(&l.head.Nonce), (*flagCol)(&l.hasHead))
 		if withContents {
 			dest = append(dest, raw{&x.Input}, raw{&x.Output})
 		}
 		err := row(dest...)
 		x.MaxSeq, l.row = l.head.LastSeq, &x
 		all = append(all, l)
-		refs = append(refs, refInto(x.ID, input, &x.InputBlob)...)
-		refs = append(refs, refInto(x.ID, output, &x.OutputBlob)...)
+		refs = append(refs, completeRefs(x.ID, x.InputBlob, x.OutputBlob)...)
 		return err
 	})
 	if err != nil || len(refs) == 0 {
 		return all, err
 	}
 	return all, v.together(refs...)
-}
-
-// refInto returns a function that reads the reference, or none if id is nil.
-func refInto(execution uuid.UUID, id *uuid.UUID, into **perdure.BlobRef) []func(view) error {
-	if id == nil {
-		return nil
-	}
-	return []func(view) error{func(v view) (err error) {
-		*into, err = loadRef(v, execution, id)
-		return err
-	}}
 }
 
 // cloneExecution copies a row so deeply that a decision can change the copy. JSON bytes are shared,
@@ -230,22 +187,22 @@ func putExecution(v view, l loadedExecution, x *perdure.Execution, now perdure.T
 		output = replaceContent(x.Output, x.OutputBlob, before.OutputBlob)
 	}
 	after.InputBlob, after.OutputBlob = input.ref, output.ref
-	values, err := executionValues(after)
+	values, err := executions.values(after)
 	if err != nil {
 		return nil, nil, err
 	}
 	whole := append(values, input.column(), output.column())
 	if before == nil {
-		if err = executionTable.insert(v, whole); err == nil {
+		if err = executions.insert(v, whole); err == nil {
 			err = indexMetadata(v, after)
 		}
 	} else {
 		old := l.values
 		if old == nil {
-			old, err = executionValues(before)
+			old, err = executions.values(before)
 		}
 		if err == nil {
-			err = executionTable.update(v, old, whole)
+			err = executions.update(v, old, whole)
 		}
 	}
 	if err != nil {

@@ -8,60 +8,60 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-var keyTable = table{name: "api_key", key: 1, columns: []string{
-	"id", "org_id", "name", "role", "hash", "created_at", "revoked_at", "requests_per_second", "max_running", "max_stored",
-}}
+// keys declares the rows of the table of API keys.
+var keys = newRows("api_key", 1, []field[perdure.APIKey]{
+	idField("id", func(x *perdure.APIKey) *uuid.UUID { return &x.ID }),
+	textField("org_id", func(x *perdure.APIKey) *string { return &x.Org }),
+	textField("name", func(x *perdure.APIKey) *string { return &x.Name }),
+	textField("role", func(x *perdure.APIKey) *perdure.KeyRole { return &x.Role }),
+	hashField("hash", func(x *perdure.APIKey) *perdure.Hash { return &x.Hash }),
+	timeField("created_at", func(x *perdure.APIKey) *perdure.Time { return &x.CreatedAt }),
+	optTimeField("revoked_at", func(x *perdure.APIKey) **perdure.Time { return &x.RevokedAt }),
+	numberField("requests_per_second", func(x *perdure.APIKey) *int64 { return &x.Limits.RequestsPerSecond }),
+	numberField("max_running", func(x *perdure.APIKey) *int64 { return &x.Limits.MaxRunning }),
+	numberField("max_stored", func(x *perdure.APIKey) *int64 { return &x.Limits.MaxStored }),
+})
 
 var (
-	upsertKey = keyTable.upsertSQL()
-	keySelect = "SELECT " + keyTable.list("k") + " FROM api_key k WHERE "
-	keyByID   = keySelect + "k.id = ?1 AND (?2 = '' OR k.org_id = ?2)"
-	keyByHash = keySelect + "k.hash = ? AND k.revoked_at IS NULL"
-	keysOfOrg = keySelect + "k.org_id = ? ORDER BY k.number"
+	upsertKey = declare(keys.upsertStatement())
+	keySelect = "SELECT " + keys.list("k") + " FROM api_key k WHERE "
+	keyByID   = read(keySelect + "k.id = ?1 AND (?2 = '' OR k.org_id = ?2)")
+	keyByHash = read(keySelect + "k.hash = ? AND k.revoked_at IS NULL")
+	keysOfOrg = read(keySelect + "k.org_id = ? ORDER BY k.number")
 )
 
 func putKey(v view, k *perdure.APIKey) error {
-	return v.write(upsertKey, k.ID[:], k.Org, k.Name, string(k.Role), k.Hash[:], millis(k.CreatedAt), optMillis(k.RevokedAt),
-		k.Limits.RequestsPerSecond, k.Limits.MaxRunning, k.Limits.MaxStored)
+	return keys.write(v, upsertKey, k)
 }
 
-func keyScan(k *perdure.APIKey) []any {
-	return []any{
-		&k.ID, &k.Org, &k.Name,
-		text[perdure.KeyRole]{&k.Role},
-		(*hashCol)(&k.Hash), (*timeCol)(&k.CreatedAt),
-		optTime{&k.RevokedAt},
-		&k.Limits.RequestsPerSecond, &k.Limits.MaxRunning, &k.Limits.MaxStored,
-	}
-}
-
-func loadKey(v view, query string, args ...any) (*perdure.APIKey, error) {
+func loadKey(v view, query *Statement, args ...any) (*perdure.APIKey, error) {
 	var k perdure.APIKey
-	found, err := v.one(query, args, keyScan(&k)...)
+	found, err := v.one(query, args, keys.scan(nil, &k)...)
 	if err != nil || !found {
 		return nil, err
 	}
 	return &k, nil
 }
 
-const (
-	runningWithKey = "SELECT count(*) FROM agent_execution INDEXED BY idx_agent_execution_key_open" +
-		" WHERE key_id = ? AND completed_at IS NULL AND (status <> 'WAITING' OR wait_reason = 'task')"
+var (
+	runningWithKey = read("SELECT count(*) FROM agent_execution INDEXED BY idx_agent_execution_key_open" +
+		" WHERE key_id = ? AND completed_at IS NULL AND (status <> 'WAITING' OR wait_reason = 'task')")
 	// storedWithKey adds up one number per execution: from the log's head for executions that have
 	// not ended, from the index for those that have ended.
-	storedWithKey = "SELECT CAST(" +
+	storedWithKey = read("SELECT CAST(" +
 		"(SELECT coalesce(sum(h.stored), 0) FROM agent_execution x INDEXED BY idx_agent_execution_key_open JOIN log_head h ON h.agent_execution_id = x.id" +
 		" WHERE x.key_id = ?1 AND x.completed_at IS NULL)" +
 		" + (SELECT coalesce(sum(stored), 0) FROM agent_execution INDEXED BY idx_agent_execution_key_ended WHERE key_id = ?1 AND completed_at IS NOT NULL)" +
 		" + (SELECT coalesce(sum(tail), 0) FROM durable_stream INDEXED BY idx_durable_stream_key WHERE key_id = ?1 AND deleted = 0)" +
 		" + (SELECT coalesce(sum(bytes), 0) FROM conversation INDEXED BY idx_conversation_key WHERE key_id = ?1)" +
-		" AS BIGINT)"
+		" AS BIGINT)")
 )
 
 func heldUse(id uuid.UUID) string { return "use of " + id.String() }
 
-// loadLimited returns a key, and its use if the key has limits that the store counts. The use is
-// locked until the transaction ends, so that no two commands can take the same room.
+// loadLimited returns a key, with its current use if the key has limits that the store counts. The
+// use is locked until the transaction ends, so that two commands cannot both use the last part of a
+// limit.
 func loadLimited(v view, org string, id uuid.UUID) (*perdure.APIKey, error) {
 	k, err := loadKey(v, keyByID, id[:], org)
 	if err != nil || k == nil || k.Limits.MaxRunning == 0 && k.Limits.MaxStored == 0 {
@@ -109,18 +109,18 @@ func (r *Reader) KeyByHash(ctx context.Context, hash perdure.Hash) (*perdure.API
 
 // Keys implements [store.Reader].
 func (r *Reader) Keys(ctx context.Context, org string) ([]*perdure.APIKey, error) {
-	var keys []*perdure.APIKey
+	var all []*perdure.APIKey
 	err := r.read(ctx, func(v view) error {
 		err := v.each(keysOfOrg, []any{org}, func(row func(...any) error) error {
 			var k perdure.APIKey
-			err := row(keyScan(&k)...)
-			keys = append(keys, &k)
+			err := row(keys.scan(nil, &k)...)
+			all = append(all, &k)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		for _, k := range keys {
+		for _, k := range all {
 			k.Use = &perdure.KeyUse{}
 			if _, err := v.one(runningWithKey, []any{k.ID[:]}, &k.Use.Running); err != nil {
 				return err
@@ -131,23 +131,25 @@ func (r *Reader) Keys(ctx context.Context, org string) ([]*perdure.APIKey, error
 		}
 		return nil
 	})
-	return keys, err
+	return all, err
 }
+
+var anyKey = read("SELECT EXISTS (SELECT 1 FROM api_key WHERE revoked_at IS NULL)")
 
 // AnyKey implements [store.Reader].
 func (r *Reader) AnyKey(ctx context.Context) (any bool, err error) {
 	err = r.read(ctx, func(v view) error {
-		_, err := v.one("SELECT EXISTS (SELECT 1 FROM api_key WHERE revoked_at IS NULL)", nil, (*flagCol)(&any))
+		_, err := v.one(anyKey, nil, (*flagCol)(&any))
 		return err
 	})
 	return any, err
 }
 
-const (
-	addStored = "UPDATE log_head SET stored = stored + ? WHERE agent_execution_id = ?"
+var (
+	addStored = update("log_head", Terms{}.plus("stored"), columns("agent_execution_id"))
 	// takeStored also runs for executions without limits: their count is 0.
-	takeStored = "UPDATE log_head SET stored = stored - ?1 WHERE agent_execution_id = ?2 AND stored >= ?1"
-	restStored = "UPDATE agent_execution SET stored = (SELECT h.stored FROM log_head h WHERE h.agent_execution_id = agent_execution.id) WHERE id = ? AND completed_at IS NOT NULL"
+	takeStored = alone("UPDATE log_head SET stored = stored - ?1 WHERE agent_execution_id = ?2 AND stored >= ?1")
+	restStored = alone("UPDATE agent_execution SET stored = (SELECT h.stored FROM log_head h WHERE h.agent_execution_id = agent_execution.id) WHERE id = ? AND completed_at IS NOT NULL")
 )
 
 // counted returns the number of content bytes that the changes add to an execution whose key has

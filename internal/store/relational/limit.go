@@ -6,32 +6,33 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Limits are enforced by counting what runs, in the one transaction that writes. If a pick finds a
-// pending task whose key is full, it marks the task as blocked, and later picks skip it. Whatever
-// frees places of the key clears as many marks as there are free places.
+// Limits are enforced by counting what runs, in the one transaction that writes. A pick selects
+// pending work for a worker. If it finds a pending task whose concurrency key has reached its
+// limit, it marks the task as blocked, and later picks skip that task. A change that frees places
+// of the key unblocks as many tasks as there are free places.
 
-const (
-	runningOfKey = "SELECT count(*) FROM task_execution INDEXED BY idx_task_execution_key" +
-		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'RUNNING' AND status IN ('PENDING', 'RUNNING')"
-	waitingOfKey = "SELECT EXISTS (SELECT 1 FROM task_execution INDEXED BY idx_task_execution_key" +
-		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND status IN ('PENDING', 'RUNNING') AND not_before <= ?3)"
-	runningOnQueue = "SELECT count(*) FROM task_execution INDEXED BY idx_task_execution_held WHERE org_id = ?1 AND queue = ?2 AND status = 'RUNNING'"
-	waitingOnQueue = "SELECT EXISTS (SELECT 1 FROM task_execution INDEXED BY idx_task_execution_dispatch" +
-		" WHERE org_id = ?1 AND queue = ?2 AND status = 'PENDING' AND blocked = 0 AND not_before <= ?3)"
+var (
+	runningOfKey = read("SELECT count(*) FROM task_execution INDEXED BY idx_task_execution_key" +
+		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'RUNNING' AND status IN ('PENDING', 'RUNNING')")
+	waitingOfKey = read("SELECT EXISTS (SELECT 1 FROM task_execution INDEXED BY idx_task_execution_key" +
+		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND status IN ('PENDING', 'RUNNING') AND not_before <= ?3)")
+	runningOnQueue = read("SELECT count(*) FROM task_execution INDEXED BY idx_task_execution_held WHERE org_id = ?1 AND queue = ?2 AND status = 'RUNNING'")
+	waitingOnQueue = read("SELECT EXISTS (SELECT 1 FROM task_execution INDEXED BY idx_task_execution_dispatch" +
+		" WHERE org_id = ?1 AND queue = ?2 AND status = 'PENDING' AND blocked = 0 AND not_before <= ?3)")
 
-	blockTask    = "UPDATE task_execution SET blocked = 1 WHERE agent_execution_id = ? AND id = ?"
-	clearBlocked = "UPDATE task_execution SET blocked = 0 WHERE agent_execution_id = ? AND id = ? AND blocked = 1"
+	blockTask    = update("task_execution", Terms{}.fixed("blocked", "= 1"), columns("agent_execution_id, id"))
+	clearBlocked = update("task_execution", Terms{}.fixed("blocked", "= 0"), columns("agent_execution_id, id").fixed("blocked", "= 1"))
 	// unblock clears the marks of the first tasks that have room, but at least one: the task that
 	// has freed the place may have been chosen instead of another one.
-	unblock = "UPDATE task_execution SET blocked = 0 WHERE (agent_execution_id, id) IN (SELECT agent_execution_id, id FROM task_execution INDEXED BY idx_task_execution_blocked" +
+	unblock = alone("UPDATE task_execution SET blocked = 0 WHERE (agent_execution_id, id) IN (SELECT agent_execution_id, id FROM task_execution INDEXED BY idx_task_execution_blocked" +
 		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND blocked = 1 AND concurrency_limit > ?3" +
-		" ORDER BY priority, created_at LIMIT ?4)"
-	highestLimit = "SELECT coalesce(max(concurrency_limit), 0) FROM task_execution INDEXED BY idx_task_execution_blocked" +
-		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND blocked = 1"
+		" ORDER BY priority, created_at LIMIT ?4)")
+	highestLimit = read("SELECT coalesce(max(concurrency_limit), 0) FROM task_execution INDEXED BY idx_task_execution_blocked" +
+		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND blocked = 1")
 
-	holds = "SELECT EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_held WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING'))," +
+	holds = read("SELECT EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_held WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING'))," +
 		" EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_held_alone" +
-		" WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING') AND crashes >= 6)"
+		" WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING') AND crashes >= 6)")
 )
 
 func loadHolding(v view, worker uuid.UUID) (h store.Holding, err error) {
@@ -39,8 +40,9 @@ func loadHolding(v view, worker uuid.UUID) (h store.Holding, err error) {
 	return h, err
 }
 
-// loadLoads returns the load of each name. It uses the two queries.
-func loadLoads(v view, org string, names []string, running, waiting string, now perdure.Time) (map[string]store.Load, error) {
+// loadLoads returns the load of each name: the result of the query running, the number of running
+// tasks, and of the query waiting, whether a task waits.
+func loadLoads(v view, org string, names []string, running, waiting *Statement, now perdure.Time) (map[string]store.Load, error) {
 	loads := map[string]store.Load{}
 	for _, name := range names {
 		if _, seen := loads[name]; seen {
@@ -58,13 +60,12 @@ func loadLoads(v view, org string, names []string, running, waiting string, now 
 	return loads, nil
 }
 
-// makeRoom clears marks of tasks of the same key when a task of that key has freed its place, by
-// having stopped running or waiting.
+// makeRoom unblocks tasks of a concurrency key when a task of that key no longer runs or waits.
 func makeRoom(v view, before, after *perdure.Task) error {
 	if !leavesRoom(before, after) {
 		return nil
 	}
-	if after.Status.Terminal() { // it may be requested again under its key
+	if after.Status.Terminal() { // the ended task may be requested again under its key
 		if err := v.write(clearBlocked, before.ExecutionID[:], before.ID[:]); err != nil {
 			return err
 		}

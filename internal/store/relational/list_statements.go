@@ -2,6 +2,7 @@ package relational
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -10,15 +11,15 @@ import (
 
 // ListStatements returns all statements of execution lists, for each combination of filters and
 // each choice of a source.
-func ListStatements(w *Words) map[string]string {
-	all := map[string]string{
+func ListStatements(w *Dialect) map[string]*Statement {
+	all := map[string]*Statement{
 		"listed": listedByNumber(w), "put metadata": putMetadata, "text blocks": textBlocks, "part": partOf, "one part": onePart, "put part": putPart, "change part": changePart,
 		"set blocks": setBlocks, "texts of a block": textsOfBlock, "number of one": numberOfOne, "numbers of a block": numbersOfBlock, "first beyond": firstBeyond, "next org": nextOrg, "unlisted": unlisted,
 	}
 	known := map[string]bool{}
-	put := func(query string) {
-		if !known[query] {
-			known[query] = true
+	put := func(query *Statement) {
+		if !known[query.Text()] {
+			known[query.Text()] = true
 			all[fmt.Sprint("list ", len(known))] = query
 		}
 	}
@@ -27,7 +28,7 @@ func ListStatements(w *Words) map[string]string {
 		for best := range max(1, options) {
 			l := newListing(w, "o", f, store.ListRows)
 			for _, o := range l.options {
-				put(o.query + skipping)
+				put(o.skipping())
 			}
 			if options > 0 {
 				l.take(best)
@@ -48,32 +49,54 @@ func ListStatements(w *Words) map[string]string {
 	return all
 }
 
-// filterCombinations returns every combination of filters that has its own statements.
+// filterCombinations returns every combination of filters that has its own statements. It varies
+// each field of a filter, so a new field is included without a change here.
 func filterCombinations() []store.ExecutionFilter {
-	at, id := perdure.Time{}, uuid.UUID{1}
-	long := string(make([]byte, memberBytes+1))
 	all := []store.ExecutionFilter{{}}
-	vary := func(changes ...func(f *store.ExecutionFilter)) {
+	fields := reflect.TypeFor[store.ExecutionFilter]()
+	for i := range fields.NumField() {
 		before := all
-		for _, change := range changes {
+		for _, value := range filterValues(fields.Field(i)) {
 			for _, f := range before {
-				change(&f)
+				reflect.ValueOf(&f).Elem().Field(i).Set(reflect.ValueOf(value))
 				all = append(all, f)
 			}
 		}
 	}
-	status := func(statuses ...perdure.Status) func(*store.ExecutionFilter) {
-		return func(f *store.ExecutionFilter) { f.Status = statuses }
-	}
-	vary(status(perdure.StatusCompleted), status(perdure.StatusPending), status(perdure.StatusWaiting), status(perdure.StatusRunning),
-		status(perdure.StatusFailed, perdure.StatusCancelled), status(perdure.StatusFailed, perdure.StatusPending, perdure.StatusCancelling))
-	vary(func(f *store.ExecutionFilter) { f.Metadata = map[string]string{"a": "b"} },
-		func(f *store.ExecutionFilter) { f.Metadata = map[string]string{"a": "b", "c": "d"} },
-		func(f *store.ExecutionFilter) { f.Metadata = map[string]string{"a": long} })
-	vary(func(f *store.ExecutionFilter) { f.DefinitionID = &id })
-	vary(func(f *store.ExecutionFilter) { f.Kind = "k" })
-	vary(func(f *store.ExecutionFilter) { f.CreatedAfter = &at })
-	vary(func(f *store.ExecutionFilter) { f.CreatedBefore = &at })
-	vary(func(f *store.ExecutionFilter) { f.Query = "ab" }, func(f *store.ExecutionFilter) { f.Query = "abcdef" })
 	return all
+}
+
+// filterValues returns values of a field of a filter, one for each form of its conditions in SQL. A
+// field without values of its own gets one value of its type; a field of a new type has none, which
+// is a fault of the program.
+func filterValues(field reflect.StructField) []any {
+	long := string(make([]byte, memberBytes+1))
+	switch field.Name {
+	case "Cursor", "Limit": // parameters of every list
+		return nil
+	case "Status":
+		return []any{
+			[]perdure.Status{perdure.StatusCompleted},
+			[]perdure.Status{perdure.StatusPending},
+			[]perdure.Status{perdure.StatusWaiting},
+			[]perdure.Status{perdure.StatusRunning},
+			[]perdure.Status{perdure.StatusFailed, perdure.StatusCancelled},
+			[]perdure.Status{perdure.StatusFailed, perdure.StatusPending, perdure.StatusCancelling},
+		}
+	case "Metadata":
+		return []any{map[string]string{"a": "b"}, map[string]string{"a": "b", "c": "d"}, map[string]string{"a": long}}
+	case "Query":
+		return []any{"ab", "abcdef"}
+	}
+	switch field.Type {
+	case reflect.TypeFor[string]():
+		return []any{"k"}
+	case reflect.TypeFor[bool]():
+		return []any{true}
+	case reflect.TypeFor[*uuid.UUID]():
+		return []any{&uuid.UUID{1}}
+	case reflect.TypeFor[*perdure.Time]():
+		return []any{&perdure.Time{}}
+	}
+	panic("no values are known of the filter " + field.Name)
 }

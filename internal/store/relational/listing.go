@@ -17,7 +17,7 @@ import (
 // listSource is a statement that selects numbers below a number, newest first. Its last two
 // parameters are that number and the limit.
 type listSource struct {
-	query string
+	query *Statement
 	args  []any
 }
 
@@ -26,21 +26,21 @@ const newestBelow = " AND number < ? ORDER BY number DESC LIMIT ?"
 // ended is the condition of the index of ended executions.
 const ended = "completed_at IS NOT NULL"
 
-const (
-	sourceOfOrg        = "SELECT number FROM agent_execution INDEXED BY idx_agent_execution_org WHERE org_id = ?" + newestBelow
-	sourceOfStatus     = "SELECT number FROM agent_execution INDEXED BY idx_agent_execution_by_status WHERE org_id = ? AND " + ended + " AND status = ?" + newestBelow
-	sourceOfDefinition = "SELECT number FROM agent_execution INDEXED BY idx_agent_execution_definition WHERE agent_definition_id = ?" + newestBelow
-	sourceOfMetadata   = "SELECT number FROM agent_metadata INDEXED BY idx_agent_metadata_value WHERE org_id = ? AND key = ? AND value = ?" + newestBelow
+var (
+	sourceOfOrg        = read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_org WHERE org_id = ?" + newestBelow)
+	sourceOfStatus     = read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_by_status WHERE org_id = ? AND " + ended + " AND status = ?" + newestBelow)
+	sourceOfDefinition = read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_definition WHERE agent_definition_id = ?" + newestBelow)
+	sourceOfMetadata   = read("SELECT number FROM agent_metadata INDEXED BY idx_agent_metadata_value WHERE org_id = ? AND key = ? AND value = ?" + newestBelow)
 )
 
 // Executions that have not ended are in the indexes for claiming, holding and counting, which have
 // other orders. These indexes are small, so all their numbers are read and sorted, unless there are
 // more than a page examines.
-const (
-	pendingOfOrg = "SELECT number FROM agent_execution INDEXED BY idx_agent_execution_dispatch WHERE org_id = ? AND status = 'PENDING' AND crashes < 6 LIMIT ?"
-	aloneOfOrg   = "SELECT number FROM agent_execution INDEXED BY idx_agent_execution_alone WHERE org_id = ? AND status = 'PENDING' AND crashes >= 6 LIMIT ?"
-	allHeld      = "SELECT number FROM agent_execution INDEXED BY idx_agent_execution_held WHERE status IN ('RUNNING', 'CANCELLING') LIMIT ?"
-	allWaiting   = "SELECT number FROM agent_execution INDEXED BY idx_agent_execution_waiting WHERE status = 'WAITING' LIMIT ?"
+var (
+	pendingOfOrg = read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_dispatch WHERE org_id = ? AND status = 'PENDING' AND crashes < 6 LIMIT ?")
+	aloneOfOrg   = read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_alone WHERE org_id = ? AND status = 'PENDING' AND crashes >= 6 LIMIT ?")
+	allHeld      = read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_held WHERE status IN ('RUNNING', 'CANCELLING') LIMIT ?")
+	allWaiting   = read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_waiting WHERE status = 'WAITING' LIMIT ?")
 )
 
 // option is a filter that can be used as a source, or as a condition on the rows of candidates.
@@ -52,9 +52,9 @@ type option struct {
 
 // listing is one list of executions.
 type listing struct {
-	words  *Words
-	org    string
-	filter store.ExecutionFilter
+	dialect *Dialect
+	org     string
+	filter  store.ExecutionFilter
 	// options are filters of which one becomes the source.
 	options []option
 	sources []listSource
@@ -75,8 +75,8 @@ type listing struct {
 }
 
 // newListing collects the filters of a list.
-func newListing(words *Words, org string, f store.ExecutionFilter, rows int) *listing {
-	l := &listing{words: words, org: org, filter: f, rows: rows}
+func newListing(dialect *Dialect, org string, f store.ExecutionFilter, rows int) *listing {
+	l := &listing{dialect: dialect, org: org, filter: f, rows: rows}
 	l.addMetadata()
 	if f.DefinitionID != nil {
 		l.options = append(l.options, option{listSource{sourceOfDefinition, []any{f.DefinitionID[:]}}, "x.agent_definition_id = ?", []any{f.DefinitionID[:]}})
@@ -100,7 +100,7 @@ func (l *listing) addMetadata() {
 	for _, key := range slices.Sorted(maps.Keys(l.filter.Metadata)) {
 		value := l.filter.Metadata[key]
 		if !indexedMember(key, value) {
-			condition, args := l.words.MetadataMember(key, value)
+			condition, args := l.dialect.MetadataMember(key, value)
 			l.add(condition, args...)
 			continue
 		}
@@ -133,7 +133,8 @@ func (l *listing) addStatus() {
 // options.
 const probed, maxProbes = 500, 8
 
-const skipping = " OFFSET ?"
+// skipping returns the statement with an offset as its last parameter.
+func (s listSource) skipping() *Statement { return Read(s.query.Text() + " OFFSET ?") }
 
 // choose selects the option with the fewest candidates: the one whose probed numbers reach furthest
 // back. For a text query it uses the text index instead, unless an option leaves very few
@@ -167,7 +168,7 @@ func (l *listing) probe(v view, before int64) (best int, few bool, err error) {
 			break
 		}
 		var furthest int64 // 0 if there are fewer
-		if _, err := v.one(o.query+skipping, append(slices.Clone(o.args), before, 1, probed-1), &furthest); err != nil {
+		if _, err := v.one(o.skipping(), append(slices.Clone(o.args), before, 1, probed-1), &furthest); err != nil {
 			return 0, false, err
 		}
 		if furthest < least {
@@ -233,7 +234,7 @@ func (l *listing) addRest() {
 	if f.Query != "" {
 		l.rows /= textWeight
 		plain, escaped := queryTexts(f.Query)
-		condition, matched := l.words.QueryMatch(plain, escaped, strings.ReplaceAll(plain, "-", ""))
+		condition, matched := l.dialect.QueryMatch(plain, escaped, strings.ReplaceAll(plain, "-", ""))
 		l.add(condition, matched...)
 	}
 }
@@ -272,7 +273,7 @@ func (l *listing) gather(v view) error {
 
 func newestFirst(a, b int64) int { return int(min(1, max(-1, b-a))) }
 
-func readNumbers(v view, query string, args []any) (numbers []int64, err error) {
+func readNumbers(v view, query *Statement, args []any) (numbers []int64, err error) {
 	err = v.each(query, args, func(row func(...any) error) error {
 		var number int64
 		err := row(&number)
@@ -311,7 +312,7 @@ func (l *listing) matching(v view, candidates []int64) ([]int64, error) {
 	if len(l.where) == 0 || len(candidates) == 0 {
 		return candidates, nil
 	}
-	list, err := v.words.Numbers(candidates)
+	list, err := v.dialect.Numbers(candidates)
 	if err != nil {
 		return nil, err
 	}
@@ -320,7 +321,7 @@ func (l *listing) matching(v view, candidates []int64) ([]int64, error) {
 	return numbers, err
 }
 
-func (l *listing) matchQuery() string {
-	return "SELECT x.number FROM agent_execution x WHERE x.org_id = ?1 AND x.number " + l.words.AmongNumbers + " AND " +
-		numberedFrom(strings.Join(l.where, " AND "), 3)
+func (l *listing) matchQuery() *Statement {
+	return Alone("SELECT x.number FROM agent_execution x WHERE x.org_id = ?1 AND x.number " + l.dialect.AmongNumbers + " AND " +
+		numberedFrom(strings.Join(l.where, " AND "), 3))
 }

@@ -8,9 +8,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// known is the rows as they were loaded, so that only what a decision has changed is written.
+// known holds the rows as they were loaded, so that only the rows and columns that a decision has
+// changed are written.
 type known struct {
-	tasks map[uuid.UUID]*taskRow // a nil value: there was none
+	tasks map[uuid.UUID]*taskRow // a nil value means that there was no such task
 	// blockless reports that there are no blocks, so that no query for them is needed.
 	blockless bool
 	blocks    map[perdure.BlockKey]*store.Block
@@ -239,8 +240,8 @@ func loadWithheld(v view, x *perdure.Execution, n store.Needs, s *store.State, _
 	})
 }
 
-// loadKeys loads the loads of concurrency keys. Their locks are held until the transaction ends, so
-// the counts are exact.
+// loadKeys loads the load (see [store.Load]) of each concurrency key. Their locks are held until
+// the transaction ends, so the counts are exact.
 
 func loadKeys(v view, x *perdure.Execution, n store.Needs, s *store.State, _ *known) (err error) {
 	s.Keys, err = loadLoads(v, x.Org, n.ConcurrencyKeys, runningOfKey, waitingOfKey, s.Now)

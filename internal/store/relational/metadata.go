@@ -15,8 +15,8 @@ func indexedMember(key, value string) bool {
 	return len(key) <= memberBytes && len(value) <= memberBytes
 }
 
-const putMetadata = "INSERT INTO agent_metadata (agent_execution_id, key, value, org_id, number)" +
-	" SELECT x.id, ?2, ?3, x.org_id, x.number FROM agent_execution x WHERE x.id = ?1"
+var putMetadata = alone("INSERT INTO agent_metadata (agent_execution_id, key, value, org_id, number)" +
+	" SELECT x.id, ?2, ?3, x.org_id, x.number FROM agent_execution x WHERE x.id = ?1")
 
 // indexMetadata writes the indexed members of a new execution's metadata.
 func indexMetadata(v view, x *perdure.Execution) error {

@@ -61,11 +61,14 @@ func noncePos(h *store.Head) int64 {
 
 const (
 	// headNonce is 0 if a server without nonces has moved the head since the nonce was stored.
-	headNonce   = "CASE WHEN h.nonce_pos = h.last_pos THEN h.nonce ELSE 0 END"
-	eventNonce  = "SELECT nonce FROM log_record WHERE agent_execution_id = ? AND pos = ?"
-	openNonce   = "SELECT c.nonce FROM log_block b CROSS JOIN log_chunk c WHERE b.agent_execution_id = ?1 AND b.open = 1 AND c.agent_execution_id = ?1 AND c.seq = b.seq AND c.pos = ?2"
-	closedNonce = spanClasses + " SELECT b.cuts, b.nonces" + fromSpans
-	prunedNonce = "SELECT pruned_nonce FROM log_head WHERE agent_execution_id = ?"
+	headNonce = "CASE WHEN h.nonce_pos = h.last_pos THEN h.nonce ELSE 0 END"
+)
+
+var (
+	eventNonce  = read("SELECT nonce FROM log_record WHERE agent_execution_id = ? AND pos = ?")
+	openNonce   = read("SELECT c.nonce FROM log_block b CROSS JOIN log_chunk c WHERE b.agent_execution_id = ?1 AND b.open = 1 AND c.agent_execution_id = ?1 AND c.seq = b.seq AND c.pos = ?2")
+	closedNonce = alone(spanClasses + " SELECT b.cuts, b.nonces" + fromSpans)
+	prunedNonce = read("SELECT pruned_nonce FROM log_head WHERE agent_execution_id = ?")
 )
 
 // Nonces implements [store.Reader].
@@ -115,7 +118,7 @@ func nonceAt(v view, execution uuid.UUID, head store.Head, pos int64) (nonce uin
 // storedNonceAt returns the nonce of the stored record at pos: an event, or a chunk of an open or
 // closed block.
 func storedNonceAt(v view, execution uuid.UUID, pos int64) (nonce uint32, found bool, err error) {
-	for _, query := range []string{eventNonce, openNonce} {
+	for _, query := range []*Statement{eventNonce, openNonce} {
 		found, err = v.one(query, []any{execution[:], pos}, (*nonceCol)(&nonce))
 		if err != nil || found {
 			return nonce, found, err
@@ -135,9 +138,9 @@ func storedNonceAt(v view, execution uuid.UUID, pos int64) (nonce uint32, found 
 	return nonce, found, err
 }
 
-const (
-	headEnds  = "SELECT h.last_pos, h.first_pos FROM log_head h WHERE h.agent_execution_id = ?"
-	setPruned = "UPDATE log_head SET pruned_nonce = ? WHERE agent_execution_id = ?"
+var (
+	headEnds  = read("SELECT h.last_pos, h.first_pos FROM log_head h WHERE h.agent_execution_id = ?")
+	setPruned = update("log_head", columns("pruned_nonce"), columns("agent_execution_id"))
 )
 
 // keepPruned stores the nonce of the last record to be pruned, which is the record before the

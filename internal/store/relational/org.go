@@ -6,27 +6,28 @@ import (
 	"github.com/perdure/perdure"
 )
 
-var orgTable = table{name: "org", key: 1, columns: []string{"id", "created_at", "disabled_at"}}
+// orgs declares the rows of the table of orgs.
+var orgs = newRows("org", 1, []field[perdure.Org]{
+	textField("id", func(x *perdure.Org) *string { return &x.ID }),
+	timeField("created_at", func(x *perdure.Org) *perdure.Time { return &x.CreatedAt }),
+	optTimeField("disabled_at", func(x *perdure.Org) **perdure.Time { return &x.DisabledAt }),
+})
 
 var (
-	upsertOrg = orgTable.upsertSQL()
-	orgSelect = "SELECT " + orgTable.list("o") + " FROM org o WHERE "
-	orgByID   = orgSelect + "o.id = ?"
-	orgsAfter = orgSelect + "o.id > ? ORDER BY o.id LIMIT ?"
+	upsertOrg = declare(orgs.upsertStatement())
+	orgSelect = "SELECT " + orgs.list("o") + " FROM org o WHERE "
+	orgByID   = read(orgSelect + "o.id = ?")
+	orgsAfter = read(orgSelect + "o.id > ? ORDER BY o.id LIMIT ?")
 )
 
 func putOrg(v view, o *perdure.Org) error {
-	return v.write(upsertOrg, o.ID, millis(o.CreatedAt), optMillis(o.DisabledAt))
-}
-
-func orgScan(o *perdure.Org) []any {
-	return []any{&o.ID, (*timeCol)(&o.CreatedAt), optTime{&o.DisabledAt}}
+	return orgs.write(v, upsertOrg, o)
 }
 
 // loadOrg returns the org with that id; nil if there is none.
 func loadOrg(v view, id string) (*perdure.Org, error) {
 	var o perdure.Org
-	found, err := v.one(orgByID, []any{id}, orgScan(&o)...)
+	found, err := v.one(orgByID, []any{id}, orgs.scan(nil, &o)...)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func (r *Reader) OrgList(ctx context.Context, after string, limit int) (all []*p
 	err = r.read(ctx, func(v view) error {
 		return v.each(orgsAfter, []any{after, limit}, func(row func(...any) error) error {
 			var o perdure.Org
-			err := row(orgScan(&o)...)
+			err := row(orgs.scan(nil, &o)...)
 			all = append(all, &o)
 			return err
 		})

@@ -21,27 +21,27 @@ const (
 var (
 	// entriesOfRange needs INDEXED BY, because SQLite has no statistics and several indexes start
 	// with the execution.
-	entriesOfRange = "SELECT e.depth, " + entryFull[len("SELECT "):] + " INDEXED BY idx_agent_entry_place" +
-		" WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth > ? AND e.depth <= ? AND e.depth > 0 ORDER BY e.depth"
-	entryAt = "SELECT e.id FROM agent_entry e WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth = ? AND e.depth > 0"
+	entriesOfRange = read("SELECT e.depth, " + entryFull[len("SELECT "):] + " INDEXED BY idx_agent_entry_place" +
+		" WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth > ? AND e.depth <= ? AND e.depth > 0 ORDER BY e.depth")
+	entryAt = read("SELECT e.id FROM agent_entry e WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth = ? AND e.depth > 0")
 )
 
 // pathRanges selects the segments of the path to depth ?3 of segment ?2, down to depth ?4. It reads
 // one row per branch point. Segment 0 has no base and no row.
-const pathRanges = `WITH RECURSIVE up (segment, bottom, top, base) AS (
+var pathRanges = alone(`WITH RECURSIVE up (segment, bottom, top, base) AS (
 	SELECT s.segment, s.base_depth, CAST(?3 AS BIGINT), s.base_segment
 	FROM agent_segment s WHERE s.agent_execution_id = ?1 AND s.segment = ?2
 	UNION ALL
 	SELECT up.base, coalesce(s.base_depth, 0), up.bottom, s.base_segment FROM up
 	LEFT JOIN agent_segment s ON s.agent_execution_id = ?1 AND s.segment = up.base
 	WHERE up.bottom > ?4 AND up.bottom < up.top
-) SELECT segment, bottom, top FROM up`
+) SELECT segment, bottom, top FROM up`)
 
 // pathRange is the part of a path in one segment: the entries with depths greater than bottom and
 // at most top.
 type pathRange struct{ segment, bottom, top int64 }
 
-// route lists where the entries of a path are.
+// route lists the entries of a path as ranges of segments.
 type route struct {
 	ranges []pathRange // in order from the root
 	// beside lists entries after the ranges that are beside the path; the last one is the leaf.
@@ -70,7 +70,7 @@ func (w *route) skip(n int64) {
 	w.beside = w.beside[min(n, int64(len(w.beside))):]
 }
 
-// take returns the ranges of the next entries, at most n of them.
+// take returns the ranges of the first entries of the route, at most n entries.
 func (w *route) take(n int64) (piece []pathRange) {
 	for _, r := range w.ranges {
 		if n <= 0 {
@@ -268,7 +268,7 @@ func loadRange(v view, execution uuid.UUID, r pathRange, bytes *int) ([]perdure.
 	)
 	into := append([]any{&depth}, entryScan(&e, &blob)...) // allocated once for all rows
 	err := v.each(entriesOfRange, []any{execution[:], r.segment, r.bottom, r.top}, func(row func(...any) error) error {
-		e, blob = perdure.Entry{}, nil // rows must share nothing
+		e, blob = perdure.Entry{}, nil // entries must not share memory
 		if err := row(into...); err != nil {
 			return err
 		}

@@ -9,8 +9,8 @@ import (
 
 const defaultPickLimit = 100
 
-// pick finds the candidates of commands with equal picks. Every kind of pick has a partial index
-// with few rows that cannot be picked.
+// pick finds the candidates (executions or tasks to decide on) of commands with equal picks. For
+// every kind of pick there is a partial index, in which few rows are not candidates.
 func pick(v view, pickers []*picker, now perdure.Time) error {
 	switch p := pickers[0].Pick; p.Kind {
 	case store.PickAgents:
@@ -29,7 +29,7 @@ func pick(v view, pickers []*picker, now perdure.Time) error {
 }
 
 func (p *picker) due(v view, now perdure.Time) error {
-	query, ok := v.words.Due[p.Pick.Kind]
+	query, ok := v.dialect.Due[p.Pick.Kind]
 	if !ok {
 		return fmt.Errorf("there is no pick of kind %d", p.Pick.Kind)
 	}

@@ -14,7 +14,7 @@ type pending struct {
 	held bool // all rows found are locked by other transactions
 }
 
-func (p *pending) read(pickers []*picker, query string, fetch int, now perdure.Time) func(view) error {
+func (p *pending) read(pickers []*picker, query *Statement, fetch int, now perdure.Time) func(view) error {
 	return func(v view) (err error) {
 		p.held = false
 		p.all, p.full, err = readAgents(v, pickers, query, fetch, now)
@@ -34,9 +34,9 @@ func pickAgents(v view, pickers []*picker, now perdure.Time) error {
 	}
 	p, limit := pickers[0].Pick, takes(pickers)
 	var alone, others pending
-	reads := []func(view) error{alone.read(pickers, v.words.PendingAlone, 1, now)}
+	reads := []func(view) error{alone.read(pickers, v.dialect.PendingAlone, 1, now)}
 	if !p.AloneOnly {
-		reads = append(reads, others.read(pickers, v.words.PendingAgents, limit, now))
+		reads = append(reads, others.read(pickers, v.dialect.PendingAgents, limit, now))
 	}
 	if err := v.together(reads...); err != nil {
 		return err
@@ -59,14 +59,14 @@ func pickAgents(v view, pickers []*picker, now perdure.Time) error {
 			return nil
 		}
 		fetch *= 2
-		if err := others.read(pickers, v.words.PendingAgents, fetch, now)(v); err != nil {
+		if err := others.read(pickers, v.dialect.PendingAgents, fetch, now)(v); err != nil {
 			return err
 		}
 	}
 }
 
-// dealt distributes the found candidates to the pickers. It returns false if more rows must be read
-// first.
+// dealt distributes the candidates that were found to the pickers. It returns false, without
+// distributing any, if more rows must be read first.
 func (p *pending) dealt(pickers []*picker, limit int, alone []ranked) bool {
 	all := distinct(p.all, len(p.all))
 	if len(pickers) > 1 {
@@ -100,7 +100,7 @@ func dealt(found []ranked, pickers []*picker) (n int) {
 // readAgents reads up to fetch candidates of each queue and kind, without those that all pickers
 // skip. It reports whether there may be more. Errors: ErrHeld if all rows found are locked by other
 // transactions.
-func readAgents(v view, pickers []*picker, query string, fetch int, now perdure.Time) (all []ranked, full bool, err error) {
+func readAgents(v view, pickers []*picker, query *Statement, fetch int, now perdure.Time) (all []ranked, full bool, err error) {
 	org, p := pickers[0].Org, pickers[0].Pick
 	orgs, err := pendingOrgs(v, org, orgsOfAgents)
 	if err != nil {

@@ -11,18 +11,19 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-const (
+var (
 	// These queries skip through the index from one org to the next.
-	orgsOfAgents = "SELECT min(org_id) FROM agent_execution WHERE status = 'PENDING' AND org_id > ?"
-	orgsOfTasks  = "SELECT min(org_id) FROM task_execution WHERE status = 'PENDING' AND org_id > ?"
+	orgsOfAgents = read("SELECT min(org_id) FROM agent_execution WHERE status = 'PENDING' AND org_id > ?")
+	orgsOfTasks  = read("SELECT min(org_id) FROM task_execution WHERE status = 'PENDING' AND org_id > ?")
 )
 
-// ranked is a candidate with the values that order it among candidates of other queues.
+// ranked is a candidate of a pick, with the values by which candidates of different queues are
+// ordered.
 type ranked struct {
 	candidate
 	org             string
 	priority, since int64
-	limit           int // of its key
+	limit           int // concurrency limit of its key
 }
 
 func byRank(a, b ranked) int {
@@ -31,12 +32,12 @@ func byRank(a, b ranked) int {
 
 // held returns ErrHeld if a read of pending rows found none only because other transactions have
 // locked them.
-func (v view) held(query string, args []any) error {
-	unlocked, locks := strings.CutSuffix(query, v.words.SkipLocked)
-	if v.words.SkipLocked == "" || !locks {
+func (v view) held(query *Statement, args []any) error {
+	unlocked, locks := strings.CutSuffix(query.Text(), v.dialect.SkipLocked)
+	if v.dialect.SkipLocked == "" || !locks {
 		return nil
 	}
-	err := v.each(unlocked, args, func(func(...any) error) error { return ErrHeld })
+	err := v.each(Alone(unlocked), args, func(func(...any) error) error { return ErrHeld })
 	return err
 }
 
@@ -108,7 +109,7 @@ func readTasks(v view, orgs []string, p *store.Pick, room *room, fetch int, now 
 		}
 		reads = append(reads, func(v view) error {
 			n := 0
-			err := v.each(v.words.PendingTasks, []any{h.org, h.queue, h.kind, millis(now), fetch}, func(row func(...any) error) error {
+			err := v.each(v.dialect.PendingTasks, []any{h.org, h.queue, h.kind, millis(now), fetch}, func(row func(...any) error) error {
 				n++
 				r := ranked{org: h.org, candidate: candidate{queue: h.queue}}
 				err := row(&r.execution, optUUID{&r.task}, &r.priority, &r.since, text[string]{&r.key}, &r.limit)
@@ -119,7 +120,7 @@ func readTasks(v view, orgs []string, p *store.Pick, room *room, fetch int, now 
 				full = append(full, h)
 			}
 			if err == nil && n == 0 {
-				err = v.held(v.words.PendingTasks, []any{h.org, h.queue, h.kind, millis(now), 1})
+				err = v.held(v.dialect.PendingTasks, []any{h.org, h.queue, h.kind, millis(now), 1})
 			}
 			return notHeld(err, &held)
 		})
@@ -177,8 +178,8 @@ func (r *room) onQueue(org, queue string) (left int, limited bool, err error) {
 	return left, true, nil
 }
 
-// take takes a place for a task, and reports whether its queue and its key have one. It marks a
-// task whose key is full as blocked, so that later picks skip it.
+// take takes a place for a task, and reports whether its queue and its key have one. If the task's
+// key has reached its limit, take marks the task as blocked, so that later picks skip it.
 func (r *room) take(t ranked) (bool, error) {
 	left, limited, err := r.onQueue(t.org, t.queue)
 	if err != nil || limited && left <= 0 {
@@ -252,7 +253,7 @@ func candidates(all []ranked) []candidate {
 }
 
 // pendingOrgs returns the org. For "" it returns every org that has something pending.
-func pendingOrgs(v view, org, query string) ([]string, error) {
+func pendingOrgs(v view, org string, query *Statement) ([]string, error) {
 	if org != "" {
 		return []string{org}, nil
 	}

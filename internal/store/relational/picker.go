@@ -11,12 +11,12 @@ import (
 	"github.com/perdure/perdure/internal/store/commit"
 )
 
-// picker is a command with a pick, and its picked candidates.
+// picker is a command with a pick (a search for work), and the candidates that it got.
 type picker struct {
 	*store.Command
 	left    int // how many more it takes
 	got     []candidate
-	missed  bool // another transaction has locked its worker
+	missed  bool // another transaction has the lock of its worker's claims
 	inOrder bool // each decision depends on the previous ones
 }
 
@@ -37,7 +37,8 @@ func SamePick(a, b *store.Command) bool {
 		p.Home == nil && q.Home == nil && !p.AloneOnly && !q.AloneOnly
 }
 
-// errApart says that the commands must pick one after the other.
+// errApart says that the commands must pick one after the other, because an execution that must run
+// alone is pending.
 var errApart = errors.New("one that has to be alone is pending")
 
 // RunPicks decides commands with equal picks. The candidates found are distributed to the commands

@@ -9,21 +9,21 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// lockExecutions locks many executions with one statement, like the other statements of this file.
-// They are for stores other than SQLite. All transactions lock executions in the same order, so
-// that there are no deadlocks.
-var lockExecutions = "SELECT " + executionTable.list("x") + " FROM agent_execution x WHERE x.id = ANY(?) ORDER BY x.id"
+// lockExecutions locks and reads the rows of many executions. The statements of this file process
+// many executions at once, for stores other than SQLite. All transactions lock executions in the
+// same order, so that there are no deadlocks.
+var lockExecutions = "SELECT " + executions.list("x") + " FROM agent_execution x WHERE x.id = ANY(?) ORDER BY x.id"
 
-const (
-	headsByIDs = "SELECT h.agent_execution_id, h.last_seq, h.last_pos, h.epoch, " + headNonce + " FROM log_head h WHERE h.agent_execution_id = ANY(?)"
-	goneByIDs  = "SELECT gone.agent_execution_id FROM pruning gone WHERE gone.agent_execution_id = ANY(?) AND gone.whole = 1"
-	thereByIDs = "SELECT x.id FROM agent_execution x WHERE x.id = ANY(?) AND " + hidden
+var (
+	headsByIDs = alone("SELECT h.agent_execution_id, h.last_seq, h.last_pos, h.epoch, " + headNonce + " FROM log_head h WHERE h.agent_execution_id = ANY(?)")
+	goneByIDs  = alone("SELECT gone.agent_execution_id FROM pruning gone WHERE gone.agent_execution_id = ANY(?) AND gone.whole = 1")
+	thereByIDs = alone("SELECT x.id FROM agent_execution x WHERE x.id = ANY(?) AND " + hidden)
 )
 
 // preloaded is the result of Preload.
 type preloaded struct {
 	rows  map[uuid.UUID]loadedExecution
-	refs  []func(view) error // reads of their references
+	refs  []func(view) error // functions that load the blob references of the rows
 	heads map[uuid.UUID]store.Head
 	gone  []uuid.UUID // executions that are being deleted
 }
@@ -33,7 +33,7 @@ type preloaded struct {
 // locking statement. Preload returns the ids of existing executions that other transactions have
 // locked.
 func (t *Transaction) Preload(ids []uuid.UUID, also func(c Conn) error) (held []uuid.UUID, err error) {
-	list, err := t.words.IDs(ids)
+	list, err := t.dialect.IDs(ids)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (t *Transaction) Preload(ids []uuid.UUID, also func(c Conn) error) (held []
 	if len(left) == 0 {
 		return nil, nil
 	}
-	if list, err = t.words.IDs(left); err != nil {
+	if list, err = t.dialect.IDs(left); err != nil {
 		return nil, err
 	}
 	held, err = idsOf(t.view, thereByIDs, list)
@@ -78,15 +78,11 @@ func (t *Transaction) Preload(ids []uuid.UUID, also func(c Conn) error) (held []
 }
 
 func (p *preloaded) lock(v view, list any) error {
-	return v.each(lockExecutions+v.words.SkipLocked, []any{list}, func(row func(...any) error) error {
-		var (
-			x             perdure.Execution
-			input, output *uuid.UUID
-		)
-		err := row(executionScan(&x, &input, &output)...)
+	return v.each(Alone(lockExecutions+v.dialect.SkipLocked), []any{list}, func(row func(...any) error) error {
+		var x perdure.Execution
+		err := row(executions.scan(nil, &x)...)
 		p.rows[x.ID] = loadedExecution{row: &x}
-		p.refs = append(p.refs, refInto(x.ID, input, &x.InputBlob)...)
-		p.refs = append(p.refs, refInto(x.ID, output, &x.OutputBlob)...)
+		p.refs = append(p.refs, completeRefs(x.ID, x.InputBlob, x.OutputBlob)...)
 		return err
 	})
 }
@@ -120,7 +116,7 @@ func (p *preloaded) whole() map[uuid.UUID]loadedExecution {
 	return p.rows
 }
 
-func idsOf(v view, query string, list any) (ids []uuid.UUID, err error) {
+func idsOf(v view, query *Statement, list any) (ids []uuid.UUID, err error) {
 	err = v.each(query, []any{list}, func(row func(...any) error) error {
 		var id uuid.UUID
 		err := row(&id)

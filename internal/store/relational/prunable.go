@@ -25,13 +25,14 @@ const (
 		" WHERE r.ended_at IS NOT NULL AND r.executions > 0 AND r.ended_at + r.executions <= ?2 AND x.org_id = ?1 AND (x.completed_at, x.number) > (?3, ?4) AND " + hidden
 	ownLogs = prunableColumns + "x.completed_at, 1 FROM agent_retention r JOIN agent_execution x ON x.id = r.agent_execution_id" +
 		" WHERE r.ended_at IS NOT NULL AND r.logs > 0 AND r.log_pruned = 0 AND r.ended_at + r.logs <= ?2 AND x.org_id = ?1 AND (x.completed_at, x.number) > (?3, ?4) AND " + hidden
-	// ?2 is the current time, ?6 the default period.
-	oldCheckpointsOfOrg = prunableColumns + "min(c.created_at), count(*) FROM agent_checkpoint c JOIN agent_execution x ON x.id = c.agent_execution_id" +
-		" LEFT JOIN retention o ON o.org_id = x.org_id LEFT JOIN agent_retention r ON r.agent_execution_id = x.id" +
-		" WHERE c.superseded = 1 AND x.org_id = ?1 AND coalesce(r.checkpoints, o.checkpoints, ?6) > 0" +
-		" AND c.created_at <= ?2 - coalesce(r.checkpoints, o.checkpoints, ?6) AND x.number > ?4 AND CAST(?3 AS BIGINT) IS NOT NULL AND " + hidden +
-		" GROUP BY x.number, x.id, x.org_id, x.kind, x.status ORDER BY x.number LIMIT ?5"
 )
+
+// ?2 is the current time, ?6 the default period.
+var oldCheckpointsOfOrg = read(prunableColumns + "min(c.created_at), count(*) FROM agent_checkpoint c JOIN agent_execution x ON x.id = c.agent_execution_id" +
+	" LEFT JOIN retention o ON o.org_id = x.org_id LEFT JOIN agent_retention r ON r.agent_execution_id = x.id" +
+	" WHERE c.superseded = 1 AND x.org_id = ?1 AND coalesce(r.checkpoints, o.checkpoints, ?6) > 0" +
+	" AND c.created_at <= ?2 - coalesce(r.checkpoints, o.checkpoints, ?6) AND x.number > ?4 AND CAST(?3 AS BIGINT) IS NOT NULL AND " + hidden +
+	" GROUP BY x.number, x.id, x.org_id, x.kind, x.status ORDER BY x.number LIMIT ?5")
 
 // prunableCursor is a position in the passes over prunable executions. The first pass follows the
 // org's policy, the second the executions' own policies.
@@ -66,7 +67,7 @@ func (r *Reader) Prunable(ctx context.Context, q store.PruneQuery) (store.Page[s
 			if err != nil {
 				return err
 			}
-			if query == "" {
+			if query == nil {
 				continue
 			}
 			more, err := addPrunable(v, &page, query, args, at.pass, limit)
@@ -86,7 +87,7 @@ func (r *Reader) Prunable(ctx context.Context, q store.PruneQuery) (store.Page[s
 
 // addPrunable adds the rows of a query to the page. It reports whether the page is full and there
 // are more rows.
-func addPrunable(v view, page *store.Page[store.Prunable], query string, args []any, pass, limit int) (bool, error) {
+func addPrunable(v view, page *store.Page[store.Prunable], query *Statement, args []any, pass, limit int) (bool, error) {
 	last, full := prunableCursor{pass: pass}, false
 	err := v.each(query, args, func(row func(...any) error) error {
 		if len(page.Items) == limit {
@@ -105,20 +106,20 @@ func addPrunable(v view, page *store.Page[store.Prunable], query string, args []
 	return full, err
 }
 
-// prunableQuery returns the query of a pass; "" if there is nothing to search for.
-func prunableQuery(v view, q store.PruneQuery, at prunableCursor, now int64, limit int) (string, []any, error) {
+// prunableQuery returns the query of a pass; nil if there is nothing to search for.
+func prunableQuery(v view, q store.PruneQuery, at prunableCursor, now int64, limit int) (*Statement, []any, error) {
 	args := []any{q.Org, now, at.since, at.number, limit}
 	if q.OlderThan != nil {
 		if at.pass > 0 {
-			return "", nil, nil
+			return nil, nil, nil
 		}
 		args[1] = now - q.OlderThan.Milliseconds()
 		where, more := narrowPrunable(q)
-		return endedOfOrg + where + orderEnded, append(args, more...), nil
+		return Read(endedOfOrg + where + orderEnded), append(args, more...), nil
 	}
 	if q.Kind == store.PruneCheckpoints {
 		if at.pass > 0 {
-			return "", nil, nil
+			return nil, nil, nil
 		}
 		return oldCheckpointsOfOrg, append(args, periodOf(perdure.Retention{}.Default().Checkpoints)), nil
 	}
@@ -126,23 +127,23 @@ func prunableQuery(v view, q store.PruneQuery, at prunableCursor, now int64, lim
 	args = append(args, more...)
 	if at.pass == 1 {
 		if q.Kind == store.PruneLogs {
-			return ownLogs + where + orderEnded, args, nil
+			return Read(ownLogs + where + orderEnded), args, nil
 		}
-		return ownExecutions + where + orderEnded, args, nil
+		return Read(ownExecutions + where + orderEnded), args, nil
 	}
 	policy, err := loadPolicy(v, retentionOfOrg, q.Org)
 	if err != nil || policy == nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	period, own := policy.Executions, notOwnPeriod
 	if q.Kind == store.PruneLogs {
 		period, own = policy.Logs, logNotPruned+notOwnLogs
 	}
 	if period == nil || *period == perdure.Forever {
-		return "", nil, nil
+		return nil, nil, nil
 	}
 	args[1] = now - periodOf(period).(int64)
-	return endedOfOrg + own + where + orderEnded, args, nil
+	return Read(endedOfOrg + own + where + orderEnded), args, nil
 }
 
 // narrowPrunable returns the conditions of a query, with arguments from ?6 on.
@@ -166,19 +167,23 @@ func narrowPrunable(q store.PruneQuery) (where string, args []any) {
 
 // The size in bytes of the content that pruning deletes, without other columns.
 const (
-	weighLog = "SELECT (SELECT coalesce(sum(coalesce(octet_length(fields), length(fields_of), 0)), 0) FROM log_record WHERE agent_execution_id = ?1)" +
+	weighedLog = "SELECT (SELECT coalesce(sum(coalesce(octet_length(fields), length(fields_of), 0)), 0) FROM log_record WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(coalesce(length(content), 0) + coalesce(length(cuts), 0)), 0) FROM log_block WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(length(content)), 0) FROM log_chunk WHERE agent_execution_id = ?1)"
-	weighExecution = weighLog +
+)
+
+var (
+	weighLog       = read(weighedLog)
+	weighExecution = read(weighedLog +
 		" + (SELECT coalesce(CAST(sum(CASE WHEN content_of IS NULL THEN held ELSE length(content_of) END) AS BIGINT), 0) FROM blob WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(length(content)), 0) FROM agent_entry WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(length(state)), 0) FROM agent_checkpoint WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(length(signal_value)), 0) FROM agent_signal WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(coalesce(length(input), 0) + coalesce(length(result), length(result_of), 0)), 0) FROM task_execution WHERE agent_execution_id = ?1)" +
-		" + (SELECT coalesce(length(input), 0) + coalesce(length(output), 0) FROM agent_execution WHERE id = ?1)"
+		" + (SELECT coalesce(length(input), 0) + coalesce(length(output), 0) FROM agent_execution WHERE id = ?1)")
 	// A query finds the oldest checkpoints in this order, too.
-	weighCheckpoints = "SELECT CAST(coalesce(sum(coalesce(length(state), 0) + coalesce((SELECT held FROM blob b WHERE b.agent_execution_id = ?1 AND b.id = state_blob), 0)), 0) AS BIGINT)" +
-		" FROM (SELECT state, state_blob FROM agent_checkpoint WHERE agent_execution_id = ?1 AND superseded = 1 ORDER BY sequence LIMIT ?2) AS oldest"
+	weighCheckpoints = read("SELECT CAST(coalesce(sum(coalesce(length(state), 0) + coalesce((SELECT held FROM blob b WHERE b.agent_execution_id = ?1 AND b.id = state_blob), 0)), 0) AS BIGINT)" +
+		" FROM (SELECT state, state_blob FROM agent_checkpoint WHERE agent_execution_id = ?1 AND superseded = 1 ORDER BY sequence LIMIT ?2) AS oldest")
 )
 
 // weigh sets p.Bytes.
@@ -202,11 +207,11 @@ func (r *Reader) weigh(ctx context.Context, kind store.PruneKind, p *store.Pruna
 
 // Unused implements [store.Reader].
 func (r *Reader) Unused(ctx context.Context) (pages, pageSize int64, err error) {
-	if r.Words.Unused == nil {
+	if r.Dialect.Unused == nil {
 		return 0, 0, nil
 	}
 	err = r.read(ctx, func(v view) (err error) {
-		pages, pageSize, err = r.Words.Unused(ctx, v.Conn)
+		pages, pageSize, err = r.Dialect.Unused(ctx, v.Conn)
 		return err
 	})
 	return pages, pageSize, err

@@ -14,11 +14,11 @@ import (
 // hidden is a condition on an execution x: it is not being deleted.
 const hidden = "NOT EXISTS (SELECT 1 FROM pruning gone WHERE gone.agent_execution_id = x.id AND gone.whole = 1)"
 
-const (
-	markWhole = "INSERT INTO pruning (agent_execution_id, whole) VALUES (?, 1) ON CONFLICT (agent_execution_id) DO UPDATE SET whole = 1"
-	markPart  = "INSERT INTO pruning (agent_execution_id, whole) VALUES (?, 0) ON CONFLICT (agent_execution_id) DO NOTHING"
-	unmark    = "DELETE FROM pruning WHERE agent_execution_id = ?"
-	wholeGone = "SELECT whole FROM pruning WHERE agent_execution_id = ?"
+var (
+	markWhole = alone("INSERT INTO pruning (agent_execution_id, whole) VALUES (?, 1) ON CONFLICT (agent_execution_id) DO UPDATE SET whole = 1")
+	markPart  = alone("INSERT INTO pruning (agent_execution_id, whole) VALUES (?, 0) ON CONFLICT (agent_execution_id) DO NOTHING")
+	unmark    = remove("pruning", columns("agent_execution_id"))
+	wholeGone = read("SELECT whole FROM pruning WHERE agent_execution_id = ?")
 )
 
 func (t *Transaction) applyPrune(id uuid.UUID, p *store.Prune) error {
@@ -26,7 +26,7 @@ func (t *Transaction) applyPrune(id uuid.UUID, p *store.Prune) error {
 		return nil
 	}
 	if p.Execution {
-		if err := t.execAll(id, markWhole, "DELETE FROM idempotency WHERE agent_execution_id = ?", dropTimer); err != nil {
+		if err := t.execAll(id, markWhole, dropIdempotency, dropTimer); err != nil {
 			return err
 		}
 		t.forget(id)
@@ -36,9 +36,9 @@ func (t *Transaction) applyPrune(id uuid.UUID, p *store.Prune) error {
 			return err
 		}
 		err := t.execAll(id,
-			"UPDATE log_head SET first_pos = last_pos WHERE agent_execution_id = ?",
-			"UPDATE agent_execution SET log_pruned = 1 WHERE id = ?",
-			"UPDATE agent_retention SET log_pruned = 1 WHERE agent_execution_id = ?", markPart)
+			pruneHead,
+			pruneExecution,
+			pruneRetention, markPart)
 		if err != nil {
 			return err
 		}
@@ -53,8 +53,15 @@ func (t *Transaction) applyPrune(id uuid.UUID, p *store.Prune) error {
 	return nil
 }
 
+var (
+	dropIdempotency = remove("idempotency", columns("agent_execution_id"))
+	pruneHead       = alone("UPDATE log_head SET first_pos = last_pos WHERE agent_execution_id = ?")
+	pruneExecution  = update("agent_execution", Terms{}.fixed("log_pruned", "= 1"), columns("id"))
+	pruneRetention  = update("agent_retention", Terms{}.fixed("log_pruned", "= 1"), columns("agent_execution_id"))
+)
+
 // execAll runs statements whose only parameter is the execution's id.
-func (t *Transaction) execAll(id uuid.UUID, queries ...string) error {
+func (t *Transaction) execAll(id uuid.UUID, queries ...*Statement) error {
 	for _, query := range queries {
 		if err := t.write(query, id[:]); err != nil {
 			return err
@@ -63,19 +70,19 @@ func (t *Transaction) execAll(id uuid.UUID, queries ...string) error {
 	return nil
 }
 
-const (
-	oldCheckpoints = "SELECT sequence, state_blob FROM agent_checkpoint WHERE agent_execution_id = ?1 AND created_at <= ?2 AND superseded = 1" +
-		" AND sequence < (SELECT max(sequence) FROM agent_checkpoint WHERE agent_execution_id = ?1) ORDER BY sequence LIMIT ?3"
-	dropCheckpoint = "DELETE FROM agent_checkpoint WHERE agent_execution_id = ? AND sequence = ?"
-	supersede      = "UPDATE agent_checkpoint SET superseded = 1 WHERE agent_execution_id = ? AND sequence = ?"
-	// killBlob hides a blob that no row refers to from readers.
-	killBlob = "UPDATE blob SET owned = 2 WHERE agent_execution_id = ?1 AND id = ?2" +
+var (
+	oldCheckpoints = read("SELECT sequence, state_blob FROM agent_checkpoint WHERE agent_execution_id = ?1 AND created_at <= ?2 AND superseded = 1" +
+		" AND sequence < (SELECT max(sequence) FROM agent_checkpoint WHERE agent_execution_id = ?1) ORDER BY sequence LIMIT ?3")
+	dropCheckpoint = remove("agent_checkpoint", columns("agent_execution_id, sequence"))
+	supersede      = update("agent_checkpoint", Terms{}.fixed("superseded", "= 1"), columns("agent_execution_id, sequence"))
+	// killBlob marks a blob to which no row refers, so that readers no longer see it.
+	killBlob = alone("UPDATE blob SET owned = 2 WHERE agent_execution_id = ?1 AND id = ?2" +
 		" AND NOT EXISTS (SELECT 1 FROM agent_checkpoint WHERE agent_execution_id = ?1 AND state_blob = ?2)" +
 		" AND NOT EXISTS (SELECT 1 FROM agent_entry WHERE agent_execution_id = ?1 AND content_blob = ?2)" +
 		" AND NOT EXISTS (SELECT 1 FROM agent_signal WHERE agent_execution_id = ?1 AND value_blob = ?2)" +
 		" AND NOT EXISTS (SELECT 1 FROM task_execution WHERE agent_execution_id = ?1 AND input_blob = ?2)" +
 		" AND NOT EXISTS (SELECT 1 FROM task_execution WHERE agent_execution_id = ?1 AND result_blob = ?2)" +
-		" AND NOT EXISTS (SELECT 1 FROM agent_execution WHERE id = ?1 AND (input_blob = ?2 OR output_blob = ?2))"
+		" AND NOT EXISTS (SELECT 1 FROM agent_execution WHERE id = ?1 AND (input_blob = ?2 OR output_blob = ?2))")
 )
 
 func (t *Transaction) dropCheckpoints(id uuid.UUID, before perdure.Time, limit int) error {
@@ -116,7 +123,7 @@ func (t *Transaction) dropCheckpoints(id uuid.UUID, before perdure.Time, limit i
 
 // dropping is a deletion of at most ?2 rows of an execution from one table.
 type dropping struct {
-	query   string
+	query   *Statement
 	cost    int  // the cost of one row, since some rows may be large
 	entries bool // replaces query: see dropEntries
 }
@@ -128,22 +135,22 @@ const largeRow = 8
 func drop(table, key string, cost int) dropping {
 	key = "agent_execution_id, " + key
 	return dropping{
-		query: "DELETE FROM " + table + " WHERE (" + key + ") IN (SELECT " + key + " FROM " + table + " WHERE agent_execution_id = ?1 LIMIT ?2)",
+		query: alone("DELETE FROM " + table + " WHERE (" + key + ") IN (SELECT " + key + " FROM " + table + " WHERE agent_execution_id = ?1 LIMIT ?2)"),
 		cost:  cost,
 	}
 }
 
 var (
 	dropsLog = []dropping{
-		{query: "DELETE FROM log_record WHERE agent_execution_id = ?1 AND pos IN (SELECT r.pos FROM log_head h JOIN log_record r ON r.agent_execution_id = ?1" +
-			" WHERE h.agent_execution_id = ?1 AND r.pos < h.first_pos ORDER BY r.pos LIMIT ?2)", cost: 1},
-		{query: "DELETE FROM log_block WHERE (agent_execution_id, task_id, attempt, block) IN (SELECT b.agent_execution_id, b.task_id, b.attempt, b.block" +
-			" FROM log_head h JOIN log_block b ON b.agent_execution_id = ?1 WHERE h.agent_execution_id = ?1 AND h.first_pos > 0 LIMIT ?2)", cost: largeRow},
+		{query: alone("DELETE FROM log_record WHERE agent_execution_id = ?1 AND pos IN (SELECT r.pos FROM log_head h JOIN log_record r ON r.agent_execution_id = ?1" +
+			" WHERE h.agent_execution_id = ?1 AND r.pos < h.first_pos ORDER BY r.pos LIMIT ?2)"), cost: 1},
+		{query: alone("DELETE FROM log_block WHERE (agent_execution_id, task_id, attempt, block) IN (SELECT b.agent_execution_id, b.task_id, b.attempt, b.block" +
+			" FROM log_head h JOIN log_block b ON b.agent_execution_id = ?1 WHERE h.agent_execution_id = ?1 AND h.first_pos > 0 LIMIT ?2)"), cost: largeRow},
 	}
 	dropsDead = []dropping{
-		{query: "DELETE FROM blob_chunk WHERE (agent_execution_id, id, n) IN (SELECT c.agent_execution_id, c.id, c.n FROM blob b" +
-			" JOIN blob_chunk c ON c.agent_execution_id = b.agent_execution_id AND c.id = b.id WHERE b.agent_execution_id = ?1 AND b.owned = 2 LIMIT ?2)", cost: largeRow},
-		{query: "DELETE FROM blob WHERE (agent_execution_id, id) IN (SELECT agent_execution_id, id FROM blob WHERE agent_execution_id = ?1 AND owned = 2 LIMIT ?2)", cost: 1},
+		{query: alone("DELETE FROM blob_chunk WHERE (agent_execution_id, id, n) IN (SELECT c.agent_execution_id, c.id, c.n FROM blob b" +
+			" JOIN blob_chunk c ON c.agent_execution_id = b.agent_execution_id AND c.id = b.id WHERE b.agent_execution_id = ?1 AND b.owned = 2 LIMIT ?2)"), cost: largeRow},
+		{query: alone("DELETE FROM blob WHERE (agent_execution_id, id) IN (SELECT agent_execution_id, id FROM blob WHERE agent_execution_id = ?1 AND owned = 2 LIMIT ?2)"), cost: 1},
 	}
 	dropsPart = append(slices.Clone(dropsLog), dropsDead...)
 
@@ -166,10 +173,10 @@ var (
 	}
 )
 
-const dropExecution = "DELETE FROM agent_execution WHERE id = ?"
+var dropExecution = remove("agent_execution", columns("id"))
 
-// dropRows deletes about that many marked rows. If none remain, it deletes the mark, or the
-// execution's own row together with the mark.
+// dropRows deletes about that many rows that are marked for deletion. If none remain, it deletes
+// the mark, or the execution's own row together with the mark.
 func (t *Transaction) dropRows(id uuid.UUID, rows int) error {
 	var whole bool
 	marked, err := t.one(wholeGone, []any{id[:]}, (*flagCol)(&whole))
@@ -205,9 +212,9 @@ func (t *Transaction) dropSome(id uuid.UUID, d dropping, rows int) (int, error) 
 	return rows - int(n)*d.cost, err
 }
 
-const (
-	newestEntries = "SELECT id FROM agent_entry WHERE agent_execution_id = ? AND number > 0 ORDER BY number DESC LIMIT ?"
-	dropEntry     = "DELETE FROM agent_entry WHERE agent_execution_id = ? AND id = ?"
+var (
+	newestEntries = read("SELECT id FROM agent_entry WHERE agent_execution_id = ? AND number > 0 ORDER BY number DESC LIMIT ?")
+	dropEntry     = remove("agent_entry", columns("agent_execution_id, id"))
 )
 
 // dropEntries deletes the newest entries one by one. Deleting a parent first would also delete all
@@ -230,11 +237,14 @@ func (t *Transaction) dropEntries(id uuid.UUID, rows int) (int, error) {
 }
 
 const (
-	looseBlobs = "SELECT id, held FROM blob WHERE agent_execution_id = ? AND owned = 0 AND created_at <= ?"
-	dropBlob   = "DELETE FROM blob WHERE agent_execution_id = ? AND id = ?"
-	deadBlob   = "UPDATE blob SET owned = 2 WHERE agent_execution_id = ? AND id = ?"
 	// smallBlob is the size up to which a blob is deleted at once.
 	smallBlob = 1 << 20
+)
+
+var (
+	looseBlobs = read("SELECT id, held FROM blob WHERE agent_execution_id = ? AND owned = 0 AND created_at <= ?")
+	dropBlob   = remove("blob", columns("agent_execution_id, id"))
+	deadBlob   = update("blob", Terms{}.fixed("owned", "= 2"), columns("agent_execution_id, id"))
 )
 
 // dropLooseBlobs deletes uploaded blobs that no commit refers to. Large ones are deleted a few rows
@@ -279,9 +289,9 @@ func (t *Transaction) dropLooseBlobs(id uuid.UUID, before perdure.Time) error {
 
 // applyFree returns unused pages to the file system.
 func (t *Transaction) applyFree(pages int) error {
-	if pages <= 0 || t.words.Free == nil {
+	if pages <= 0 || t.dialect.Free == nil {
 		return nil
 	}
 	t.freed = true
-	return t.words.Free(t.ctx, t.Conn, pages)
+	return t.dialect.Free(t.ctx, t.Conn, pages)
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// folded is a compacted block, with its cuts in the window.
+// folded is a compacted block (a closed block whose chunks are stored in its row), with its cuts in
+// the window.
 type folded struct {
 	source
 	block int64

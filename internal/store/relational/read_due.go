@@ -13,9 +13,11 @@ import (
 // ready is the kind of pick under which delayed items are listed.
 const ready = -1
 
-// dueBy selects kinds of picks with the first moment of each, from indexes. ?1 is the moment after
-// which delayed items count.
-var dueBy = strings.Join([]string{
+// dueBy selects, for each kind of pick, the earliest moment at which something is due, from
+// indexes. ?1 is the moment after which delayed items count.
+var dueBy = read(dueUnion)
+
+var dueUnion = strings.Join([]string{
 	first(ready, "min(at) FROM (SELECT min(not_before) AS at FROM agent_execution WHERE status = 'PENDING' AND not_before > ready_at AND not_before > ?1"+
 		" UNION ALL SELECT min(not_before) FROM task_execution WHERE status = 'PENDING' AND not_before > created_at AND not_before > ?1) AS put_off"),
 	first(store.PickTimers, "min(due_at) FROM agent_timer"),
@@ -30,8 +32,8 @@ func first(kind store.PickKind, moment string) string {
 }
 
 // dueByLease is dueBy with the picks by lease.
-func dueByLease(w *Words) string {
-	return dueBy + " UNION ALL " + first(store.PickExpiredAgents, w.FirstLease) + " UNION ALL " + first(store.PickExpiredTasks, w.FirstTaskLease)
+func dueByLease(w *Dialect) *Statement {
+	return Read(dueUnion + " UNION ALL " + first(store.PickExpiredAgents, w.FirstLease) + " UNION ALL " + first(store.PickExpiredTasks, w.FirstTaskLease))
 }
 
 // Due implements [store.Reader].
@@ -39,7 +41,7 @@ func (r *Reader) Due(ctx context.Context, q store.DueQuery) (store.Due, error) {
 	due := store.Due{At: map[store.PickKind]perdure.Time{}}
 	query := dueBy
 	if q.Leases {
-		query = dueByLease(r.Words)
+		query = dueByLease(r.Dialect)
 	}
 	err := r.read(ctx, func(v view) error {
 		return v.each(query, []any{millis(q.Since)}, func(row func(...any) error) error {
@@ -66,12 +68,12 @@ func (r *Reader) Moved(ctx context.Context, org string, all []store.Standing) (m
 	if len(all) == 0 {
 		return nil, nil
 	}
-	args, err := r.Words.Standings(all)
+	args, err := r.Dialect.Standings(all)
 	if err != nil {
 		return nil, err
 	}
 	err = r.read(ctx, func(v view) error {
-		return v.each(v.words.Moved, append([]any{org}, args...), func(row func(...any) error) error {
+		return v.each(v.dialect.Moved, append([]any{org}, args...), func(row func(...any) error) error {
 			var id uuid.UUID
 			err := row(&id)
 			moved = append(moved, id)

@@ -11,16 +11,16 @@ import (
 
 // endedAfter selects the heads of ended tasks. length() of bytes does not read the bytes
 // themselves, so a result that is too long for a head is not read.
-var endedAfter = fmt.Sprintf(`SELECT t.number, t.id, t.kind, t.step, t.status, t.error,
+var endedAfter = read(fmt.Sprintf(`SELECT t.number, t.id, t.kind, t.step, t.status, t.error,
  coalesce(length(t.result), 0), CASE WHEN length(t.result) <= %d THEN t.result END,
  CASE WHEN t.result_of IS NULL THEN 0 ELSE 1 END, t.result_blob, b.length, b.sha256, coalesce(i.length, length(t.input), 0)
  FROM task_execution t LEFT JOIN blob b ON b.agent_execution_id = t.agent_execution_id AND b.id = t.result_blob
  LEFT JOIN blob i ON i.agent_execution_id = t.agent_execution_id AND i.id = t.input_blob
  WHERE t.agent_execution_id = ? AND t.number > ? AND t.number > 0 AND t.status NOT IN ('PENDING', 'RUNNING')
- ORDER BY t.number LIMIT ?`, perdure.EndedInline)
+ ORDER BY t.number LIMIT ?`, perdure.EndedInline))
 
-const endedBefore = "SELECT t.number FROM task_execution t WHERE t.agent_execution_id = ? AND t.number > 0 AND t.created_at < ?" +
-	" ORDER BY t.number DESC LIMIT 1"
+var endedBefore = read("SELECT t.number FROM task_execution t WHERE t.agent_execution_id = ? AND t.number > 0 AND t.created_at < ?" +
+	" ORDER BY t.number DESC LIMIT 1")
 
 // Ended implements [store.Reader].
 func (r *Reader) Ended(ctx context.Context, execution uuid.UUID, after int64, limit, bytes int) (perdure.EndedPage, error) {

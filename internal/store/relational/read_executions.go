@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -32,8 +31,8 @@ func (r *Reader) Executions(ctx context.Context, org string, f store.ExecutionFi
 		return page, err
 	}
 	limit := pageLimit(f.Limit)
-	l := newListing(r.Words, org, f, r.listRows())
-	l.plain = r.Plain
+	l := newListing(r.Dialect, org, f, r.listRows())
+	l.plain = r.WithoutTexts
 	found, next, err := r.search(ctx, l, before, limit+1)
 	if err != nil {
 		return page, err
@@ -106,10 +105,10 @@ func (s *search) examine(v view) (ended bool, err error) {
 	return c.ended, err
 }
 
-func listedByNumber(w *Words) string {
-	return "SELECT x.number, coalesce(h.last_seq, 0), " + executionTable.list("x") +
+func listedByNumber(w *Dialect) *Statement {
+	return Alone("SELECT x.number, coalesce(h.last_seq, 0), " + executions.list("x") +
 		" FROM agent_execution x LEFT JOIN log_head h ON h.agent_execution_id = x.id" +
-		" WHERE x.org_id = ?1 AND x.number " + w.AmongNumbers + " AND " + hidden
+		" WHERE x.org_id = ?1 AND x.number " + w.AmongNumbers + " AND " + hidden)
 }
 
 // loadListed returns the executions with these numbers, newest first, without those that are being
@@ -118,17 +117,17 @@ func loadListed(v view, org string, numbers []int64) (found []listedExecution, e
 	if len(numbers) == 0 {
 		return nil, nil
 	}
-	list, err := v.words.Numbers(numbers)
+	list, err := v.dialect.Numbers(numbers)
 	if err != nil {
 		return nil, err
 	}
-	err = v.each(listedByNumber(v.words), []any{org, list}, func(row func(...any) error) error {
+	err = v.each(listedByNumber(v.dialect), []any{org, list}, func(row func(...any) error) error {
 		var (
-			x             perdure.Execution
-			number        int64
-			input, output *uuid.UUID
+			x      perdure.Execution
+			number int64
 		)
-		err := row(append([]any{&number, &x.MaxSeq}, executionScan(&x, &input, &output)...)...)
+		err := row(executions.scan([]any{&number, &x.MaxSeq}, &x)...)
+		x.InputBlob, x.OutputBlob = nil, nil
 		found = append(found, listedExecution{number, &x})
 		return err
 	})

@@ -41,11 +41,11 @@ func tasksByID(v view, execution uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]*per
 	case 1:
 		args[1] = ids[0][:]
 	default:
-		list, err := v.words.IDs(ids)
+		list, err := v.dialect.IDs(ids)
 		if err != nil {
 			return nil, err
 		}
-		query, args[1] = tasksAmong+v.words.AmongIDs, list
+		query, args[1] = tasksAmong(v.dialect), list
 	}
 	tasks, err := loadTasks(v, query, args, true)
 	for _, t := range tasks {
@@ -109,7 +109,7 @@ func (r *Reader) Definitions(ctx context.Context, org, cursor string, limit int)
 				d      perdure.Definition
 				number int64
 			)
-			err := row(definitionScan(&d, &number)...)
+			err := row(append(definitions.scan(nil, &d), &number)...)
 			if err == nil && !add(number, &d) {
 				err = ErrStop
 			}
@@ -144,7 +144,7 @@ func (r *Reader) AgentKind(ctx context.Context, org, kind string) (*store.Kind, 
 	return &kinds[0], nil
 }
 
-func loadKinds(v view, query string, args ...any) (kinds []store.Kind, err error) {
+func loadKinds(v view, query *Statement, args ...any) (kinds []store.Kind, err error) {
 	err = v.each(query, args, func(row func(...any) error) error {
 		var k store.Kind
 		err := row(&k.Org, (*flagCol)(&k.Agent), &k.Spec.Kind, text[string]{&k.Spec.Description}, raw{&k.Spec.InputSchema}, decoded{&k.Spec.Providers}, decoded{&k.Spec.Endpoints}, (*timeCol)(&k.SeenAt))

@@ -16,24 +16,27 @@ const logBytes = 1 << 20
 const placeColumns = "response_id, b.turn_id, b.message_id, b.tool_call_id"
 
 const (
-	logEvents = recordSelect + " AND pos > ? AND pos <= ? ORDER BY pos"
-	// The chunks of each open block are a separate range.
-	logOpen = "SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id," +
-		" c.pos, c.byte_offset, c.created_at, c.nonce, c.content, c.length" +
-		" FROM log_block b CROSS JOIN log_chunk c" +
-		" WHERE b.agent_execution_id = ?1 AND b.open = 1 AND c.agent_execution_id = ?1 AND c.seq = b.seq AND c.pos > ?2 AND c.pos <= ?3 ORDER BY c.pos"
 	// Closed blocks that overlap (?2, ?3]. Blocks of span class n begin less than 16^n positions
 	// before it.
 	spanClasses = "WITH RECURSIVE class (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM class WHERE n < ?4)"
 	fromSpans   = " FROM class CROSS JOIN log_block b WHERE b.agent_execution_id = ?1 AND b.span = class.n" +
 		" AND b.first_pos > ?2 - (CAST(1 AS BIGINT) << (4 * class.n)) AND b.first_pos <= ?3 AND b.last_pos > ?2"
-	logClosed = spanClasses +
-		" SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id, b.block, b.cuts, b.nonces, b.content_blob, b.entry, b.path" + fromSpans
-	blockContent = "SELECT content FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
-	headOf       = "SELECT coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), coalesce(h.first_pos, 0), " + headNonce + " FROM agent_execution x" +
-		" LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE x.id = ? AND " + hidden
 	headColumns = "SELECT x.id, coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), coalesce(h.first_pos, 0), " + headNonce
 	headOfThese = " LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + hidden
+)
+
+var (
+	logEvents = read(recordSelect + " AND pos > ? AND pos <= ? ORDER BY pos")
+	// The chunks of each open block are a separate range.
+	logOpen = read("SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id," +
+		" c.pos, c.byte_offset, c.created_at, c.nonce, c.content, c.length" +
+		" FROM log_block b CROSS JOIN log_chunk c" +
+		" WHERE b.agent_execution_id = ?1 AND b.open = 1 AND c.agent_execution_id = ?1 AND c.seq = b.seq AND c.pos > ?2 AND c.pos <= ?3 ORDER BY c.pos")
+	logClosed = alone(spanClasses +
+		" SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id, b.block, b.cuts, b.nonces, b.content_blob, b.entry, b.path" + fromSpans)
+	blockContent = read("SELECT content FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?")
+	headOf       = read("SELECT coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), coalesce(h.first_pos, 0), " + headNonce + " FROM agent_execution x" +
+		" LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE x.id = ? AND " + hidden)
 )
 
 func loadHead(v view, execution uuid.UUID) (h store.Head, err error) {
@@ -55,13 +58,13 @@ func (r *Reader) LogHead(ctx context.Context, execution uuid.UUID) (h store.Head
 
 // LogHeads implements [store.Reader].
 func (r *Reader) LogHeads(ctx context.Context, executions []uuid.UUID) (map[uuid.UUID]store.Head, error) {
-	from, arg, err := r.Words.TheseExecutions(executions)
+	from, arg, err := r.Dialect.TheseExecutions(executions)
 	if err != nil {
 		return nil, err
 	}
 	heads := make(map[uuid.UUID]store.Head, len(executions))
 	err = r.read(ctx, func(v view) error {
-		return v.each(headColumns+from+headOfThese, []any{arg}, func(row func(...any) error) error {
+		return v.each(Alone(headColumns+from+headOfThese), []any{arg}, func(row func(...any) error) error {
 			var (
 				id uuid.UUID
 				h  store.Head

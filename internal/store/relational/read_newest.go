@@ -10,10 +10,10 @@ import (
 
 // Both queries walk an index backwards to the first match. The names of the types are passed as one
 // text, so that the statement is always the same.
-const (
-	newestRecord = "SELECT seq FROM log_record WHERE agent_execution_id = ?1 AND pos <= ?2 AND ?3 LIKE '%,' || type || ',%' ORDER BY pos DESC LIMIT 1"
-	newestBlock  = "SELECT b.seq FROM log_block b WHERE b.agent_execution_id = ?1" + ofBlocks +
-		" AND b.first_pos <= ?2 AND ?3 LIKE '%,' || b.type || ',%' ORDER BY b.seq DESC LIMIT 1"
+var (
+	newestRecord = read("SELECT seq FROM log_record WHERE agent_execution_id = ?1 AND pos <= ?2 AND ?3 LIKE '%,' || type || ',%' ORDER BY pos DESC LIMIT 1")
+	newestBlock  = read("SELECT b.seq FROM log_block b WHERE b.agent_execution_id = ?1" + ofBlocks +
+		" AND b.first_pos <= ?2 AND ?3 LIKE '%,' || b.type || ',%' ORDER BY b.seq DESC LIMIT 1")
 )
 
 // LastSeqOf implements [store.Reader].
@@ -26,7 +26,7 @@ func (r *Reader) LastSeqOf(ctx context.Context, execution uuid.UUID, pos int64, 
 	}
 	newest := int64(0)
 	err := r.read(ctx, func(v view) error {
-		for _, query := range []string{newestRecord, newestBlock} {
+		for _, query := range []*Statement{newestRecord, newestBlock} {
 			var seq int64
 			if _, err := v.one(query, []any{execution[:], pos, names.String()}, &seq); err != nil {
 				return err

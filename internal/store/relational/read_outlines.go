@@ -29,13 +29,13 @@ func (r *Reader) Outlines(ctx context.Context, org string, ids []uuid.UUID) (map
 	if len(ids) == 0 {
 		return found, nil
 	}
-	from, these, err := r.Words.TheseExecutions(ids)
+	from, these, err := r.Dialect.TheseExecutions(ids)
 	if err != nil {
 		return nil, err
 	}
 	err = r.read(ctx, func(v view) error {
 		var rows []outlineRow
-		err := v.each(outlineColumns+from+outlinesOf, []any{these, org}, func(row func(...any) error) error {
+		err := v.each(Alone(outlineColumns+from+outlinesOf), []any{these, org}, func(row func(...any) error) error {
 			var o outlineRow
 			err := row(&o.id, optUUID{&o.input}, raw{&o.Input}, optUUID{&o.state}, raw{&o.State})
 			rows = append(rows, o)

@@ -14,19 +14,22 @@ import (
 const (
 	recordSelect = "SELECT pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob, fields_of, nonce" +
 		" FROM log_record WHERE agent_execution_id = ?"
-	recordsBySeq = recordSelect + " AND seq > ? AND seq <= ? ORDER BY seq"
-	recordsFrom  = recordSelect + " AND pos >= ? ORDER BY pos"
 	// The condition on event equals the condition of the index.
-	ofBlocks    = " AND b.event = 0 AND b.seq > 0"
-	closesAfter = "SELECT fields FROM log_record WHERE agent_execution_id = ? AND seq > ? AND type = 'block.closed'"
-	closesFrom  = "SELECT fields FROM log_record WHERE agent_execution_id = ? AND pos >= ? AND type = 'block.closed'"
-	firstRecord = "SELECT pos FROM log_record WHERE agent_execution_id = ? AND seq >= ? ORDER BY seq LIMIT 1"
-	firstBlock  = "SELECT b.first_pos FROM log_block b WHERE b.agent_execution_id = ? AND b.seq >= ?" + ofBlocks + " ORDER BY b.seq LIMIT 1"
+	ofBlocks = " AND b.event = 0 AND b.seq > 0"
 )
 
 var (
-	blocksBySeq = blockSelect + ofBlocks + " AND b.seq > ? AND b.seq <= ? ORDER BY b.seq"
-	blockBySeq  = blockSelect + ofBlocks + " AND b.seq = ?"
+	recordsBySeq = read(recordSelect + " AND seq > ? AND seq <= ? ORDER BY seq")
+	recordsFrom  = read(recordSelect + " AND pos >= ? ORDER BY pos")
+	closesAfter  = read("SELECT fields FROM log_record WHERE agent_execution_id = ? AND seq > ? AND type = 'block.closed'")
+	closesFrom   = read("SELECT fields FROM log_record WHERE agent_execution_id = ? AND pos >= ? AND type = 'block.closed'")
+	firstRecord  = read("SELECT pos FROM log_record WHERE agent_execution_id = ? AND seq >= ? ORDER BY seq LIMIT 1")
+	firstBlock   = read("SELECT b.first_pos FROM log_block b WHERE b.agent_execution_id = ? AND b.seq >= ?" + ofBlocks + " ORDER BY b.seq LIMIT 1")
+)
+
+var (
+	blocksBySeq = read(blockSelect + ofBlocks + " AND b.seq > ? AND b.seq <= ? ORDER BY b.seq")
+	blockBySeq  = read(blockSelect + ofBlocks + " AND b.seq = ?")
 )
 
 // scanRecord scans a row of recordSelect.
@@ -96,7 +99,7 @@ func eventSize(e store.Event) int {
 // recordsIn reads the records of the events in a range.
 func recordsIn(v view, execution uuid.UUID, after, upTo int64) ([]perdure.Record, error) {
 	query, args := recordsBySeq, []any{execution[:], after, upTo}
-	if !v.words.RecordsBySeq {
+	if !v.dialect.RecordsBySeq {
 		pos, found, err := posOf(v, execution, after+1)
 		if err != nil || !found {
 			return nil, err
@@ -118,7 +121,7 @@ func recordsIn(v view, execution uuid.UUID, after, upTo int64) ([]perdure.Record
 	return fillRecords(v, execution, rows)
 }
 
-const closedContent = "SELECT content, content_blob, cuts, nonces, entry, path FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?"
+var closedContent = read("SELECT content, content_blob, cuts, nonces, entry, path FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?")
 
 // contentOf returns the content of a block. For a withheld block it returns where the pieces are.
 func contentOf(v view, execution uuid.UUID, b *store.Block) (store.BlockContent, error) {
@@ -213,7 +216,7 @@ func blocksAcross(v view, execution uuid.UUID, n int64) ([]*store.Block, error) 
 // after it.
 func closedAfter(v view, execution uuid.UUID, n int64) (closed []int64, err error) {
 	query, args := closesAfter, []any{execution[:], n}
-	if !v.words.RecordsBySeq {
+	if !v.dialect.RecordsBySeq {
 		pos, found, err := posOf(v, execution, n+1)
 		if err != nil || !found {
 			return nil, err

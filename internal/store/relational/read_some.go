@@ -12,14 +12,14 @@ import (
 
 // Entries and their blobs are read with one statement each, whatever their number.
 
-func entriesByID(w *Words) string {
-	return "SELECT" + entryFull[len("SELECT"):len(entryFull)-len(" FROM agent_entry e")] + ", b.length, b.sha256, b.held" +
+func entriesByID(w *Dialect) *Statement {
+	return Alone("SELECT" + entryFull[len("SELECT"):len(entryFull)-len(" FROM agent_entry e")] + ", b.length, b.sha256, b.held" +
 		" FROM agent_entry e LEFT JOIN blob b ON b.agent_execution_id = ?1 AND b.id = e.content_blob" +
-		" WHERE e.agent_execution_id = ?1 AND e.id " + w.AmongIDs
+		" WHERE e.agent_execution_id = ?1 AND e.id " + w.AmongIDs)
 }
 
-func blobsByID(w *Words) string {
-	return "SELECT c.id, c.content FROM blob_chunk c WHERE c.agent_execution_id = ?1 AND c.id " + w.AmongIDs + " ORDER BY c.id, c.n"
+func blobsByID(w *Dialect) *Statement {
+	return Alone("SELECT c.id, c.content FROM blob_chunk c WHERE c.agent_execution_id = ?1 AND c.id " + w.AmongIDs + " ORDER BY c.id, c.n")
 }
 
 // foundEntry is an entry with the stored length of its blob.
@@ -78,11 +78,11 @@ func (r *Reader) EntriesOf(ctx context.Context, execution uuid.UUID, ids []uuid.
 
 func findEntries(v view, execution uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]*foundEntry, error) {
 	found := map[uuid.UUID]*foundEntry{}
-	list, err := v.words.IDs(ids)
+	list, err := v.dialect.IDs(ids)
 	if err != nil {
 		return nil, err
 	}
-	err = v.each(entriesByID(v.words), []any{execution[:], list}, func(row func(...any) error) error {
+	err = v.each(entriesByID(v.dialect), []any{execution[:], list}, func(row func(...any) error) error {
 		var (
 			e    foundEntry
 			blob *uuid.UUID
@@ -104,12 +104,12 @@ func findBlobs(v view, execution uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]json
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	list, err := v.words.IDs(ids)
+	list, err := v.dialect.IDs(ids)
 	if err != nil {
 		return nil, err
 	}
 	pieces := map[uuid.UUID][][]byte{}
-	err = v.each(blobsByID(v.words), []any{execution[:], list}, func(row func(...any) error) error {
+	err = v.each(blobsByID(v.dialect), []any{execution[:], list}, func(row func(...any) error) error {
 		var (
 			id    uuid.UUID
 			piece []byte

@@ -22,20 +22,20 @@ const (
 // Reader implements [store.Reader] for relational stores.
 type Reader struct {
 	// Tx runs a read in a transaction whose statements all see the same moment.
-	Tx    func(ctx context.Context, read func(c Conn) error) error
-	Clock func() time.Time
-	Words *Words
+	Tx      func(ctx context.Context, read func(c Conn) error) error
+	Clock   func() time.Time
+	Dialect *Dialect
 	// ListRows is the maximum number of executions that a page of a list examines; default
 	// [store.ListRows].
 	ListRows int
-	// Plain disables the use of the text index.
-	Plain bool
+	// WithoutTexts disables the use of the text index.
+	WithoutTexts bool
 
 	lazy bool // contents in blobs are left as references
 }
 
 func (r *Reader) read(ctx context.Context, read func(v view) error) error {
-	return r.Tx(ctx, func(c Conn) error { return read(view{c, ctx, r.Words}) })
+	return r.Tx(ctx, func(c Conn) error { return read(view{c, ctx, r.Dialect}) })
 }
 
 // Lazy implements [store.Reader].
@@ -114,7 +114,7 @@ func (r *Reader) Execution(ctx context.Context, org string, id uuid.UUID) (*perd
 	return x, nil
 }
 
-const heldByWorker = "SELECT id FROM agent_execution WHERE worker_id = ? AND status IN ('RUNNING', 'CANCELLING') AND org_id = ?"
+var heldByWorker = read("SELECT id FROM agent_execution WHERE worker_id = ? AND status IN ('RUNNING', 'CANCELLING') AND org_id = ?")
 
 // HeldBy implements [store.Reader].
 func (r *Reader) HeldBy(ctx context.Context, org string, worker uuid.UUID) (held []uuid.UUID, err error) {
@@ -151,6 +151,8 @@ func (r *Reader) Checkpoint(ctx context.Context, execution uuid.UUID, sequence i
 	return found[0], nil
 }
 
+var laterCheckpoint = read("SELECT EXISTS (SELECT 1 FROM agent_checkpoint WHERE agent_execution_id = ? AND sequence > ?)")
+
 // Checkpoints implements [store.Reader].
 func (r *Reader) Checkpoints(ctx context.Context, execution uuid.UUID, cursor string, limit int) (store.Page[*perdure.Checkpoint], error) {
 	var page store.Page[*perdure.Checkpoint]
@@ -166,7 +168,7 @@ func (r *Reader) Checkpoints(ctx context.Context, execution uuid.UUID, cursor st
 		}
 		last := page.Items[len(page.Items)-1].Sequence
 		var more bool
-		_, err := v.one("SELECT EXISTS (SELECT 1 FROM agent_checkpoint WHERE agent_execution_id = ? AND sequence > ?)", []any{execution[:], last}, (*flagCol)(&more))
+		_, err := v.one(laterCheckpoint, []any{execution[:], last}, (*flagCol)(&more))
 		if more {
 			page.Next = listCursor(last)
 		}

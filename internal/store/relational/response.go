@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	putResponse = "INSERT INTO agent_response (agent_execution_id, id, signal_id, first_pos, joined, hidden, created_at, request, said, said_and_run)" +
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-	joinResponse = "UPDATE agent_response SET joined = ? WHERE agent_execution_id = ? AND id = ?"
-	hideResponse = "UPDATE agent_response SET hidden = 1 WHERE agent_execution_id = ? AND id = ?"
-
-	endResponse = "UPDATE agent_response SET said = ?, said_and_run = ? WHERE agent_execution_id = ? AND id = ? AND said IS NULL"
-
 	selectResponse = "SELECT r.agent_execution_id, r.id, r.signal_id, r.first_pos, r.joined, r.hidden, r.created_at, r.request, r.said, r.said_and_run" +
 		" FROM agent_response r JOIN agent_execution x ON x.id = r.agent_execution_id"
-	responseByID    = selectResponse + " WHERE r.id = ?1 AND (?2 = '' OR x.org_id = ?2) AND " + hidden
-	responsesBySaid = selectResponse + " WHERE r.said = ?1 AND x.org_id = ?2 AND " + hidden + " ORDER BY r.created_at DESC LIMIT ?3"
+)
+
+var (
+	putResponse     = insert("agent_response", "agent_execution_id, id, signal_id, first_pos, joined, hidden, created_at, request, said, said_and_run")
+	joinResponse    = update("agent_response", columns("joined"), columns("agent_execution_id, id"))
+	hideResponse    = update("agent_response", Terms{}.fixed("hidden", "= 1"), columns("agent_execution_id, id"))
+	endResponse     = update("agent_response", columns("said, said_and_run"), columns("agent_execution_id, id").fixed("said", "IS NULL"))
+	responseByID    = read(selectResponse + " WHERE r.id = ?1 AND (?2 = '' OR x.org_id = ?2) AND " + hidden)
+	responsesBySaid = read(selectResponse + " WHERE r.said = ?1 AND x.org_id = ?2 AND " + hidden + " ORDER BY r.created_at DESC LIMIT ?3")
 	// Responses that have joined another one are left out.
-	responsesAfter  = selectResponse + " WHERE r.agent_execution_id = ?1 AND r.first_pos > ?2 AND r.joined IS NULL AND " + hidden + " ORDER BY r.first_pos LIMIT ?3"
-	responsesBefore = selectResponse + " WHERE r.agent_execution_id = ?1 AND r.first_pos < ?2 AND r.joined IS NULL AND " + hidden + " ORDER BY r.first_pos DESC LIMIT ?3"
+	responsesAfter  = read(selectResponse + " WHERE r.agent_execution_id = ?1 AND r.first_pos > ?2 AND r.joined IS NULL AND " + hidden + " ORDER BY r.first_pos LIMIT ?3")
+	responsesBefore = read(selectResponse + " WHERE r.agent_execution_id = ?1 AND r.first_pos < ?2 AND r.joined IS NULL AND " + hidden + " ORDER BY r.first_pos DESC LIMIT ?3")
 )
 
 func (t *Transaction) applyResponses(id uuid.UUID, ch *store.Changes) error {

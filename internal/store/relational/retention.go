@@ -11,14 +11,14 @@ import (
 
 // Retention policies.
 
-const (
-	upsertRetention = "INSERT INTO retention (org_id, executions, checkpoints, logs) VALUES (?, ?, ?, ?)" +
-		" ON CONFLICT (org_id) DO UPDATE SET executions = excluded.executions, checkpoints = excluded.checkpoints, logs = excluded.logs"
-	retentionOfOrg = "SELECT executions, checkpoints, logs FROM retention WHERE org_id = ?"
-	insertRetain   = "INSERT INTO agent_retention (agent_execution_id, executions, checkpoints, logs, ended_at)" +
-		" SELECT id, ?, ?, ?, completed_at FROM agent_execution WHERE id = ?"
-	retainOf  = "SELECT executions, checkpoints, logs FROM agent_retention WHERE agent_execution_id = ?"
-	retainEnd = "UPDATE agent_retention SET ended_at = ? WHERE agent_execution_id = ?"
+var (
+	upsertRetention = insert("retention", "org_id, executions, checkpoints, logs",
+		replacing("org_id", "executions = excluded.executions, checkpoints = excluded.checkpoints, logs = excluded.logs"))
+	retentionOfOrg = read("SELECT executions, checkpoints, logs FROM retention WHERE org_id = ?")
+	insertRetain   = alone("INSERT INTO agent_retention (agent_execution_id, executions, checkpoints, logs, ended_at)" +
+		" SELECT id, ?, ?, ?, completed_at FROM agent_execution WHERE id = ?")
+	retainOf  = read("SELECT executions, checkpoints, logs FROM agent_retention WHERE agent_execution_id = ?")
+	retainEnd = update("agent_retention", columns("ended_at"), columns("agent_execution_id"))
 )
 
 // periodOf returns the column value of a period; NULL for nil.
@@ -53,7 +53,7 @@ func (t *Transaction) putRetention(org string, id uuid.UUID, ch *store.Changes) 
 }
 
 // loadPolicy reads a retention policy; nil if there is none.
-func loadPolicy(v view, query string, key any) (*perdure.Retention, error) {
+func loadPolicy(v view, query *Statement, key any) (*perdure.Retention, error) {
 	var executions, checkpoints, logs *int64
 	found, err := v.one(query, []any{key}, &executions, &checkpoints, &logs)
 	if err != nil || !found {
@@ -93,7 +93,7 @@ func (r *Reader) Retention(ctx context.Context, org string) (*perdure.Retention,
 }
 
 // nextOrg skips through the index from one org to the next.
-const nextOrg = "SELECT min(org_id) FROM agent_execution WHERE org_id > ?"
+var nextOrg = read("SELECT min(org_id) FROM agent_execution WHERE org_id > ?")
 
 // Orgs implements [store.Reader].
 func (r *Reader) Orgs(ctx context.Context) ([]string, error) {

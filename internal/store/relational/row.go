@@ -19,22 +19,22 @@ type table struct {
 	// different commands use the same statement. A store that writes many rows with one statement
 	// needs that. The first set that contains all changed columns is used.
 	sets []set
-	// insertion is the result of insertSQL. updates caches the statements that update some of the
-	// columns.
-	insertion string
+	// insertion is the statement that inserts a row. updates caches the statements that update some
+	// of the columns.
+	insertion *Statement
 	updates   *updates
 }
 
 // set is a group of columns of a table.
 type set struct {
-	update string // the statement
+	update *Statement
 	at     []int  // in the table's columns
 	has    []bool // by column
 }
 
 // written returns the table prepared for writing single rows, with sets of these columns.
 func (t table) written(sets ...[]string) table {
-	t.insertion, t.updates = t.insertSQL(), &updates{}
+	t.insertion, t.updates = declare(t.insertStatement()), &updates{}
 	for _, columns := range sets {
 		t.sets = append(t.sets, t.setOf(columns))
 	}
@@ -52,16 +52,8 @@ func (t table) setOf(columns []string) set {
 	if len(s.at) != len(columns) {
 		panic("a set of " + t.name + " names a column that there is not")
 	}
-	names := make([]string, len(s.at))
-	for i, at := range s.at {
-		names[i] = t.columns[at]
-	}
-	s.update = "UPDATE " + t.name + " SET " + strings.Join(names, " = ?, ") + " = ?" + t.where()
+	s.update = declare(t.updateStatement(s.at))
 	return s
-}
-
-func (t table) where() string {
-	return " WHERE " + strings.Join(t.columns[:t.key], " = ? AND ") + " = ?"
 }
 
 // covers reports whether the set contains all columns that differ.
@@ -77,8 +69,8 @@ func (s *set) covers(differ []int) bool {
 // unchanged is the value of a content column that is not loaded and remains as stored.
 type unchanged struct{}
 
-func (t table) insertSQL() string {
-	return "INSERT INTO " + t.name + " (" + strings.Join(t.columns, ", ") + ") VALUES (" + marks(len(t.columns)) + ")"
+func (t table) insertStatement(options ...func(*Group)) *Statement {
+	return newInsert(t.name, t.columns, options...)
 }
 
 // insert inserts a row. The values are in the order of the columns.
@@ -103,13 +95,13 @@ func (t table) update(v view, before, after []any) error {
 	if len(differ) == 0 {
 		return nil
 	}
-	query := ""
-	if v.words.Sets {
+	var query *Statement
+	if v.dialect.Sets {
 		if i := slices.IndexFunc(t.sets, func(s set) bool { return s.covers(differ) }); i >= 0 {
 			query, differ = t.sets[i].update, t.sets[i].at
 		}
 	}
-	if query == "" {
+	if query == nil {
 		query = t.updateOf(differ)
 	}
 	args := make([]any, 0, len(differ)+t.key)
@@ -123,14 +115,14 @@ func (t table) update(v view, before, after []any) error {
 // There are few of them in practice. The map is replaced instead of modified, so that readers need
 // no lock.
 type updates struct {
-	known atomic.Pointer[map[uint64]string]
+	known atomic.Pointer[map[uint64]*Statement]
 	grow  sync.Mutex
 }
 
-// updateOf returns the cached result of updateSQL.
-func (t table) updateOf(columns []int) string {
+// updateOf returns the cached result of updateStatement.
+func (t table) updateOf(columns []int) *Statement {
 	if len(t.columns) > 64 {
-		return t.updateSQL(columns) // a bit each is not enough
+		return t.updateStatement(columns) // more columns than the bit mask has bits
 	}
 	var key uint64
 	for _, at := range columns {
@@ -141,10 +133,10 @@ func (t table) updateOf(columns []int) string {
 			return query
 		}
 	}
-	query := t.updateSQL(columns)
+	query := t.updateStatement(columns)
 	t.updates.grow.Lock()
 	defer t.updates.grow.Unlock()
-	more := map[uint64]string{key: query}
+	more := map[uint64]*Statement{key: query}
 	if known := t.updates.known.Load(); known != nil {
 		maps.Copy(more, *known)
 	}
@@ -152,25 +144,25 @@ func (t table) updateOf(columns []int) string {
 	return query
 }
 
-func (t table) updateSQL(columns []int) string {
-	var b strings.Builder
-	b.WriteString("UPDATE " + t.name + " SET ")
+func (t table) updateStatement(columns []int) *Statement {
+	set, where := make(Terms, len(columns)), make(Terms, t.key)
 	for i, at := range columns {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(t.columns[at] + " = ?")
+		set[i].Column = t.columns[at]
 	}
-	return b.String() + t.where()
+	for i := range where {
+		where[i].Column = t.columns[i]
+	}
+	return newUpdate(t.name, set, where)
 }
 
-// upsertSQL returns a statement that inserts a row or replaces all its columns except the key.
-func (t table) upsertSQL() string {
+// upsertStatement returns a statement that inserts a row or replaces all its columns except the
+// key.
+func (t table) upsertStatement() *Statement {
 	sets := make([]string, 0, len(t.columns))
 	for _, column := range t.columns[t.key:] {
 		sets = append(sets, column+" = excluded."+column)
 	}
-	return t.insertSQL() + " ON CONFLICT (" + strings.Join(t.columns[:t.key], ", ") + ") DO UPDATE SET " + strings.Join(sets, ", ")
+	return t.insertStatement(replacing(strings.Join(t.columns[:t.key], ", "), strings.Join(sets, ", ")))
 }
 
 // list returns the columns for a SELECT, without the contents, each with the table's alias.

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Updates of different columns are different statements, however many columns a table has.
+// TestUpdatesOfWideTablesDiffer checks that updates of different columns are different statements
+// in a table with many columns.
 func TestUpdatesOfWideTablesDiffer(t *testing.T) {
 	wide := table{name: "wide", key: 1, updates: new(updates)}
 	for i := range 100 {
@@ -13,7 +14,7 @@ func TestUpdatesOfWideTablesDiffer(t *testing.T) {
 	}
 	seen := map[string]int{}
 	for i := 1; i < len(wide.columns); i++ {
-		query := wide.updateOf([]int{i})
+		query := wide.updateOf([]int{i}).Text()
 		if before, known := seen[query]; known {
 			t.Fatalf("columns %d and %d have the statement %s", before, i, query)
 		}

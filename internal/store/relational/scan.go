@@ -164,8 +164,8 @@ func (t optString[T]) Scan(src any) error {
 	return nil
 }
 
-// raw scans bytes from TEXT or BLOB. The driver passes copies to Scan, which may be retained. An
-// empty value differs from NULL.
+// raw scans bytes from TEXT or BLOB. An empty value differs from NULL. Scan may keep the bytes that
+// it gets, because the driver passes copies.
 type raw struct{ p *json.RawMessage }
 
 // ScanBytes implements BytesScanner.
@@ -238,3 +238,37 @@ func (u *unsigned) Scan(src any) error {
 	*u = unsigned(n)
 	return nil
 }
+
+// blobID scans the id of a blob into a reference; NULL is nil. The reference has no length and no
+// hash until completeRef sets them.
+type blobID struct{ p **perdure.BlobRef }
+
+// ScanBytes implements BytesScanner.
+func (b blobID) ScanBytes(raw []byte) error {
+	id, err := uuid.FromBytes(raw)
+	if err != nil {
+		return err
+	}
+	*b.p = &perdure.BlobRef{ID: id}
+	return nil
+}
+
+func (b blobID) Scan(src any) error {
+	*b.p = nil
+	raw, ok := src.([]byte)
+	if !ok {
+		return nil
+	}
+	return b.ScanBytes(raw)
+}
+
+// discard scans any value and drops it.
+type discard struct{}
+
+// ScanNumber implements NumberScanner.
+func (discard) ScanNumber(int64) error { return nil }
+
+// ScanBytes implements BytesScanner.
+func (discard) ScanBytes([]byte) error { return nil }
+
+func (discard) Scan(any) error { return nil }

@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-const (
-	insertSecret = "INSERT INTO store_secret (name, value, created_at) VALUES (?, ?, ?) ON CONFLICT (name) DO NOTHING"
-	secretByName = "SELECT s.value FROM store_secret s WHERE s.name = ?"
+var (
+	insertSecret = insert("store_secret", "name, value, created_at", ignoringOn("name"))
+	secretByName = read("SELECT s.value FROM store_secret s WHERE s.name = ?")
 )
 
 func putSecret(v view, s *store.Secret) error {

@@ -2,16 +2,16 @@ package relational
 
 import "github.com/google/uuid"
 
-const (
-	recordAt   = "SELECT pos, seq FROM log_record WHERE agent_execution_id = ? AND pos >= ? ORDER BY pos LIMIT 1"
-	lastRecord = "SELECT pos, seq FROM log_record WHERE agent_execution_id = ? ORDER BY pos DESC LIMIT 1"
+var (
+	recordAt   = read("SELECT pos, seq FROM log_record WHERE agent_execution_id = ? AND pos >= ? ORDER BY pos LIMIT 1")
+	lastRecord = read("SELECT pos, seq FROM log_record WHERE agent_execution_id = ? ORDER BY pos DESC LIMIT 1")
 )
 
 // posOf returns the position of an execution's first record with this seq or a later one. Without
 // an index by seq it uses bisection, because the seqs of records rise with their positions. If
 // there are no chunks between that record and the end of the log, the first probe finds it.
 func posOf(v view, execution uuid.UUID, seq int64) (pos int64, found bool, err error) {
-	if v.words.RecordsBySeq {
+	if v.dialect.RecordsBySeq {
 		found, err = v.one(firstRecord, []any{execution[:], seq}, &pos)
 		return pos, found, err
 	}

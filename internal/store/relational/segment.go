@@ -17,7 +17,7 @@ type treePlace struct {
 	segment, depth int64
 	// end reports that the segment has no later entry.
 	end bool
-	// none reports that the entry has no place yet: see [PlaceEntries].
+	// none reports that the entry has no place: its parent does not exist.
 	none bool
 }
 
@@ -35,11 +35,14 @@ func (p treePlace) columns() (segment, depth any) {
 type newSegment struct{ segment, baseSegment, baseDepth int64 }
 
 const (
-	putSegment  = "INSERT INTO agent_segment (agent_execution_id, segment, base_segment, base_depth) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
-	lastSegment = "SELECT coalesce(max(segment), 0) FROM agent_segment WHERE agent_execution_id = ?"
 	treeColumns = ", coalesce(h.segment, 0), coalesce(h.depth, 0), h.depth IS NULL, NOT EXISTS (SELECT 1 FROM agent_entry n WHERE n.agent_execution_id = h.agent_execution_id" +
 		" AND n.segment = h.segment AND n.depth = h.depth + 1 AND n.depth > 0)"
-	placeOfEntry = "SELECT h.parent_id" + treeColumns + " FROM agent_entry h WHERE h.agent_execution_id = ? AND h.id = ?"
+)
+
+var (
+	putSegment   = insert("agent_segment", "agent_execution_id, segment, base_segment, base_depth", ignoring)
+	lastSegment  = read("SELECT coalesce(max(segment), 0) FROM agent_segment WHERE agent_execution_id = ?")
+	placeOfEntry = read("SELECT h.parent_id" + treeColumns + " FROM agent_entry h WHERE h.agent_execution_id = ? AND h.id = ?")
 )
 
 // treeScan returns the destinations for treeColumns.
@@ -157,7 +160,7 @@ func (t *Transaction) placeEntries(id uuid.UUID, l loadedExecution, k *known, en
 }
 
 // headWithPlace loads the head of an entry, and records the entry's place.
-func (k *known) headWithPlace(v view, query string, args ...any) (h perdure.EntryHead, found bool, err error) {
+func (k *known) headWithPlace(v view, query *Statement, args ...any) (h perdure.EntryHead, found bool, err error) {
 	var at treePlace
 	if h, at, found, err = loadEntryHead(v, query, args...); found {
 		k.places[h.ID] = at

@@ -8,51 +8,52 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-var sessionTable = table{name: "web_session", key: 1, columns: []string{
-	"id", "org_id", "key_id", "key_name", "key_hash", "cookie_hash", "page_hash", "created_at", "expires_at", "remote", "user_agent",
-}}
+// sessions declares the rows of the table of the web pages' sessions.
+var sessions = newRows("web_session", 1, []field[perdure.Session]{
+	idField("id", func(x *perdure.Session) *uuid.UUID { return &x.ID }),
+	textField("org_id", func(x *perdure.Session) *string { return &x.Org }),
+	optIDField("key_id", func(x *perdure.Session) **uuid.UUID { return &x.KeyID }),
+	textField("key_name", func(x *perdure.Session) *string { return &x.KeyName }),
+	hashField("key_hash", func(x *perdure.Session) *perdure.Hash { return &x.Key }),
+	hashField("cookie_hash", func(x *perdure.Session) *perdure.Hash { return &x.Cookie }),
+	hashField("page_hash", func(x *perdure.Session) *perdure.Hash { return &x.Page }),
+	timeField("created_at", func(x *perdure.Session) *perdure.Time { return &x.CreatedAt }),
+	timeField("expires_at", func(x *perdure.Session) *perdure.Time { return &x.ExpiresAt }),
+	textField("remote", func(x *perdure.Session) *string { return &x.RemoteAddress }),
+	textField("user_agent", func(x *perdure.Session) *string { return &x.UserAgent }),
+})
 
 var (
-	insertSession   = sessionTable.insertSQL()
-	sessionSelect   = "SELECT " + sessionTable.list("s") + " FROM web_session s WHERE "
-	sessionByID     = sessionSelect + "s.id = ?1 AND (?2 = '' OR s.org_id = ?2)"
-	sessionByCookie = sessionSelect + "s.cookie_hash = ?"
-	sessionsOfOrg   = sessionSelect + "s.org_id = ? AND s.id > ? AND s.expires_at > ? AND (? = 1 OR s.key_id IS NOT NULL) ORDER BY s.id LIMIT ?"
-	sessionsOfKey   = sessionSelect + "s.key_hash = ? AND s.org_id = ? AND s.id > ? AND s.expires_at > ? ORDER BY s.id LIMIT ?"
+	insertSession   = declare(sessions.insertStatement())
+	sessionSelect   = "SELECT " + sessions.list("s") + " FROM web_session s WHERE "
+	sessionByID     = read(sessionSelect + "s.id = ?1 AND (?2 = '' OR s.org_id = ?2)")
+	sessionByCookie = read(sessionSelect + "s.cookie_hash = ?")
+	sessionsOfOrg   = read(sessionSelect + "s.org_id = ? AND s.id > ? AND s.expires_at > ? AND (? = 1 OR s.key_id IS NOT NULL) ORDER BY s.id LIMIT ?")
+	sessionsOfKey   = read(sessionSelect + "s.key_hash = ? AND s.org_id = ? AND s.id > ? AND s.expires_at > ? ORDER BY s.id LIMIT ?")
 )
 
-const (
-	expiredSession = "SELECT s.id FROM web_session s WHERE s.expires_at <= ? LIMIT 1"
-	sweepSessions  = "DELETE FROM web_session WHERE id IN (SELECT id FROM web_session WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)"
+var (
+	expiredSession = read("SELECT s.id FROM web_session s WHERE s.expires_at <= ? LIMIT 1")
+	sweepSessions  = alone("DELETE FROM web_session WHERE id IN (SELECT id FROM web_session WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)")
 	// trimSessions runs at each sign-in, so there is rarely more than one row to delete.
-	trimSessions = "DELETE FROM web_session WHERE id IN (SELECT id FROM web_session WHERE key_hash = ? ORDER BY created_at DESC, id DESC LIMIT 1000 OFFSET ?)"
-	endSession   = "DELETE FROM web_session WHERE id = ?1 AND (?2 = '' OR org_id = ?2)"
+	trimSessions = alone("DELETE FROM web_session WHERE id IN (SELECT id FROM web_session WHERE key_hash = ? ORDER BY created_at DESC, id DESC LIMIT 1000 OFFSET ?)")
+	endSession   = alone("DELETE FROM web_session WHERE id = ?1 AND (?2 = '' OR org_id = ?2)")
 	// dropSessionsOf deletes the sessions of a revoked key, which can no longer be used.
-	dropSessionsOf = "DELETE FROM web_session WHERE key_hash = ?"
+	dropSessionsOf = remove("web_session", columns("key_hash"))
 )
 
 func putSession(v view, s *perdure.Session) error {
-	err := v.write(insertSession, s.ID[:], s.Org, optID(s.KeyID), s.KeyName, s.Key[:], s.Cookie[:], s.Page[:], millis(s.CreatedAt), millis(s.ExpiresAt), s.RemoteAddress, s.UserAgent)
+	err := sessions.write(v, insertSession, s)
 	if err != nil {
 		return err
 	}
 	return v.write(trimSessions, s.Key[:], perdure.SessionsPerKey)
 }
 
-func sessionScan(s *perdure.Session) []any {
-	return []any{
-		&s.ID, &s.Org,
-		optUUID{&s.KeyID},
-		&s.KeyName,
-		(*hashCol)(&s.Key), (*hashCol)(&s.Cookie), (*hashCol)(&s.Page),
-		(*timeCol)(&s.CreatedAt), (*timeCol)(&s.ExpiresAt), &s.RemoteAddress, &s.UserAgent,
-	}
-}
-
 // loadSession returns a session; nil if there is none.
-func loadSession(v view, query string, args ...any) (*perdure.Session, error) {
+func loadSession(v view, query *Statement, args ...any) (*perdure.Session, error) {
 	var s perdure.Session
-	found, err := v.one(query, args, sessionScan(&s)...)
+	found, err := v.one(query, args, sessions.scan(nil, &s)...)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func (r *Reader) Sessions(ctx context.Context, q store.SessionQuery) (all []*per
 	err = r.read(ctx, func(v view) error {
 		return v.each(query, args, func(row func(...any) error) error {
 			var s perdure.Session
-			err := row(sessionScan(&s)...)
+			err := row(sessions.scan(nil, &s)...)
 			all = append(all, &s)
 			return err
 		})

@@ -12,8 +12,7 @@ import (
 // those that it names itself.
 const pendingLimit = 1000
 
-const insertSignal = "INSERT INTO agent_signal (agent_execution_id, id, signal_name, state, signal_order, taken_at, response_id, created_at, value_blob, signal_value)" +
-	" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+var insertSignal = insert("agent_signal", "agent_execution_id, id, signal_name, state, signal_order, taken_at, response_id, created_at, value_blob, signal_value")
 
 func putSignal(v view, execution uuid.UUID, s *perdure.Signal, now perdure.Time) error {
 	state := s.State
@@ -29,26 +28,29 @@ func putSignal(v view, execution uuid.UUID, s *perdure.Signal, now perdure.Time)
 	return spill(v, execution, now, body)
 }
 
-const (
-	takeSignal = "UPDATE agent_signal SET state = 'taken', taken_at = ?2, taken_order =" +
+var (
+	takeSignal = alone("UPDATE agent_signal SET state = 'taken', taken_at = ?2, taken_order =" +
 		" (SELECT coalesce(max(taken_order), 0) + 1 FROM agent_signal WHERE agent_execution_id = ?1 AND state = 'taken')" +
-		" WHERE agent_execution_id = ?1 AND id = ?3 AND state = 'pending'"
-	consumeSignals = "UPDATE agent_signal SET state = 'consumed' WHERE agent_execution_id = ? AND state = 'taken'"
+		" WHERE agent_execution_id = ?1 AND id = ?3 AND state = 'pending'")
+	consumeSignals = update("agent_signal", Terms{}.fixed("state", "= 'consumed'"), columns("agent_execution_id").fixed("state", "= 'taken'"))
 )
 
 const (
 	signalColumns = "id, signal_name, state, signal_order, taken_at, response_id, created_at, value_blob"
 	signalFrom    = " FROM agent_signal WHERE agent_execution_id = ?"
-	namedPending  = signalFrom + " AND state = 'pending' AND signal_name = ? AND signal_order > ? ORDER BY signal_order LIMIT ?"
-	allPending    = signalFrom + " AND state = 'pending' AND signal_order > ? ORDER BY signal_order"
-	allTaken      = signalFrom + " AND state = 'taken' ORDER BY taken_order"
-	signalByID    = "SELECT " + signalColumns + signalFrom + " AND id = ?"
-	signalValue   = "SELECT signal_value FROM agent_signal WHERE agent_execution_id = ? AND id = ?"
+)
+
+var (
+	namedPending = read("SELECT " + signalColumns + signalFrom + " AND state = 'pending' AND signal_name = ? AND signal_order > ? ORDER BY signal_order LIMIT ?")
+	allPending   = read("SELECT " + signalColumns + signalFrom + " AND state = 'pending' AND signal_order > ? ORDER BY signal_order")
+	allTaken     = read("SELECT " + signalColumns + signalFrom + " AND state = 'taken' ORDER BY taken_order")
+	signalByID   = read("SELECT " + signalColumns + signalFrom + " AND id = ?")
+	signalValue  = read("SELECT signal_value FROM agent_signal WHERE agent_execution_id = ? AND id = ?")
 )
 
 // loadSignals reads at most limit signals without their values. It reads only those whose name keep
 // accepts (nil: all).
-func loadSignals(v view, query string, args []any, limit int, keep func(name string) bool) ([]perdure.Signal, error) {
+func loadSignals(v view, query *Statement, args []any, limit int, keep func(name string) bool) ([]perdure.Signal, error) {
 	execution := uuid.UUID(args[0].([]byte))
 	var (
 		all   []perdure.Signal
@@ -83,14 +85,14 @@ func loadSignals(v view, query string, args []any, limit int, keep func(name str
 // serves all of them.
 func loadPending(v view, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
 	if slices.ContainsFunc(patterns, perdure.IsPattern) {
-		return loadSignals(v, "SELECT "+signalColumns+allPending, []any{execution[:], after}, limit, func(name string) bool {
+		return loadSignals(v, allPending, []any{execution[:], after}, limit, func(name string) bool {
 			return slices.ContainsFunc(patterns, func(p string) bool { return perdure.MatchName(p, name) })
 		})
 	}
 	names := slices.Compact(slices.Sorted(slices.Values(patterns)))
 	var all []perdure.Signal
 	for _, name := range names {
-		some, err := loadSignals(v, "SELECT "+signalColumns+namedPending, []any{execution[:], name, after, limit}, limit, nil)
+		some, err := loadSignals(v, namedPending, []any{execution[:], name, after, limit}, limit, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +105,7 @@ func loadPending(v view, execution uuid.UUID, patterns []string, after int64, li
 // loadTaken reads the signals that are taken and not consumed, in the order in which they were
 // taken, without their values.
 func loadTaken(v view, execution uuid.UUID) ([]perdure.Signal, error) {
-	return loadSignals(v, "SELECT "+signalColumns+allTaken, []any{execution[:]}, 1<<30, nil)
+	return loadSignals(v, allTaken, []any{execution[:]}, 1<<30, nil)
 }
 
 // loadValues loads the values of signals, up to about limit bytes, but at least one value. It

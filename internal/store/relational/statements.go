@@ -4,15 +4,15 @@ import "fmt"
 
 // Statements returns the statements of the hot paths that all stores share, by name, so that each
 // store can check their query plans.
-func Statements(w *Words) map[string]string {
-	all := map[string]string{
+func Statements(w *Dialect) map[string]*Statement {
+	all := map[string]*Statement{
 		"execution": executionByID, "whole execution": executionWhole, "task": taskByID, "open tasks": tasksOpen, "held tasks": tasksHeld, "tasks page": tasksAfter,
-		"tasks by id": tasksAmong + w.AmongIDs, "ended page": endedAfter, "ended before": endedBefore,
+		"tasks by id": tasksAmong(w), "ended page": endedAfter, "ended before": endedBefore,
 		"entry": entryByID, "entry head": entryHeadID, "entry key": entryHeadKey, "entries page": entriesAfter, "path": entriesOfRange, "place of an entry": placeOfEntry, "ranges of a path": pathRanges,
 		"last segment": lastSegment, "entry at a place": entryAt,
 		"checkpoint": checkpointNewest, "checkpoints page": checkpointsAfter, "signal": signalByID, "response": responseByID, "join": joinResponse, "hide": hideResponse,
-		"pending by name": "SELECT " + signalColumns + namedPending, "pending": "SELECT " + signalColumns + allPending,
-		"taken": "SELECT " + signalColumns + allTaken, "take": takeSignal, "consume": consumeSignals,
+		"pending by name": namedPending, "pending": allPending,
+		"taken": allTaken, "take": takeSignal, "consume": consumeSignals,
 		"log block": blockByKey, "open blocks": blocksOpen, "closed blocks": blocksClosed,
 		"entries by id": entriesByID(w), "blobs by id": blobsByID(w), "contents of entries": bodiesOf(w), "an entry's content": entryBody,
 		"name blocks": nameBlocks, "note a text": noteText, "entry of a text": entryOf, "a task's result": resultFor, "name a result": setResultOf,
@@ -40,7 +40,7 @@ func Statements(w *Words) map[string]string {
 	} else {
 		all["events from"], all["closes from"], all["record at"], all["last record"] = recordsFrom, closesFrom, recordAt, lastRecord
 	}
-	for _, t := range []table{executionTable, taskTable} {
+	for _, t := range []table{executions.table, tasks.table} {
 		for i := range t.sets {
 			all[fmt.Sprintf("change %s %d", t.name, i)] = t.sets[i].update
 		}

@@ -10,22 +10,21 @@ import (
 )
 
 const (
-	insertStream = "INSERT INTO durable_stream (id, org_id, path, content_type, tail, closed, seq, closed_by, closed_epoch, closed_seq, created_at, key_id)" +
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-	moveStream = "UPDATE durable_stream SET tail = ?, closed = ?, seq = ?, closed_by = ?, closed_epoch = ?, closed_seq = ? WHERE id = ? AND deleted = 0"
-	markStream = "UPDATE durable_stream SET deleted = 1 WHERE id = ? AND deleted = 0"
-
 	streamSelect = "SELECT id, org_id, path, content_type, tail, closed, seq, closed_by, closed_epoch, closed_seq, created_at, key_id FROM durable_stream WHERE "
-	streamByPath = streamSelect + "org_id = ? AND path = ? AND deleted = 0"
-	streamByID   = streamSelect + "id = ? AND deleted = 0"
+)
 
-	streamsOfOrg = "SELECT count(*) FROM durable_stream WHERE org_id = ? AND deleted = 0"
-
-	appendStream  = "INSERT INTO durable_stream_chunk (stream_id, upto, content) VALUES (?, ?, ?)"
-	streamContent = "SELECT upto, content FROM durable_stream_chunk WHERE stream_id = ? AND upto > ? ORDER BY upto"
-
-	putProducer  = "INSERT INTO durable_stream_producer (stream_id, producer, epoch, seq) VALUES (?, ?, ?, ?) ON CONFLICT (stream_id, producer) DO UPDATE SET epoch = excluded.epoch, seq = excluded.seq"
-	producerByID = "SELECT producer, epoch, seq FROM durable_stream_producer WHERE stream_id = ? AND producer = ?"
+var (
+	insertStream  = insert("durable_stream", "id, org_id, path, content_type, tail, closed, seq, closed_by, closed_epoch, closed_seq, created_at, key_id")
+	moveStream    = update("durable_stream", columns("tail, closed, seq, closed_by, closed_epoch, closed_seq"), columns("id").fixed("deleted", "= 0"))
+	markStream    = update("durable_stream", Terms{}.fixed("deleted", "= 1"), columns("id").fixed("deleted", "= 0"))
+	streamByPath  = read(streamSelect + "org_id = ? AND path = ? AND deleted = 0")
+	streamByID    = read(streamSelect + "id = ? AND deleted = 0")
+	streamsOfOrg  = read("SELECT count(*) FROM durable_stream WHERE org_id = ? AND deleted = 0")
+	appendStream  = insert("durable_stream_chunk", "stream_id, upto, content")
+	streamContent = read("SELECT upto, content FROM durable_stream_chunk WHERE stream_id = ? AND upto > ? ORDER BY upto")
+	putProducer   = insert("durable_stream_producer", "stream_id, producer, epoch, seq",
+		replacing("stream_id, producer", "epoch = excluded.epoch, seq = excluded.seq"))
+	producerByID = read("SELECT producer, epoch, seq FROM durable_stream_producer WHERE stream_id = ? AND producer = ?")
 )
 
 func streamScan(s *store.Stream, by *closedBy) []any {
@@ -43,7 +42,7 @@ type closedBy struct {
 	epoch, seq *int64
 }
 
-func loadStream(v view, query string, args ...any) (*store.Stream, error) {
+func loadStream(v view, query *Statement, args ...any) (*store.Stream, error) {
 	var (
 		s  store.Stream
 		by closedBy
@@ -115,15 +114,15 @@ func (t *Transaction) putStream(s *store.Stream) error {
 	return t.write(insertStream, s.ID[:], s.Org, s.Path, s.ContentType, s.Tail, flag(s.Closed), optText(s.Seq), by, epoch, seq, millis(s.CreatedAt), optID(s.KeyID))
 }
 
-const (
-	deadStream = "SELECT id FROM durable_stream WHERE deleted = 1 ORDER BY number LIMIT 1"
-	dropStream = "DELETE FROM durable_stream WHERE id = ?"
+var (
+	deadStream = alone("SELECT id FROM durable_stream WHERE deleted = 1 ORDER BY number LIMIT 1")
+	dropStream = remove("durable_stream", columns("id"))
 )
 
 // dropsStream deletes the rows of a deleted stream.
 var dropsStream = []dropping{
-	{query: "DELETE FROM durable_stream_chunk WHERE (stream_id, upto) IN (SELECT stream_id, upto FROM durable_stream_chunk WHERE stream_id = ?1 LIMIT ?2)", cost: largeRow},
-	{query: "DELETE FROM durable_stream_producer WHERE (stream_id, producer) IN (SELECT stream_id, producer FROM durable_stream_producer WHERE stream_id = ?1 LIMIT ?2)", cost: 1},
+	{query: alone("DELETE FROM durable_stream_chunk WHERE (stream_id, upto) IN (SELECT stream_id, upto FROM durable_stream_chunk WHERE stream_id = ?1 LIMIT ?2)"), cost: largeRow},
+	{query: alone("DELETE FROM durable_stream_producer WHERE (stream_id, producer) IN (SELECT stream_id, producer FROM durable_stream_producer WHERE stream_id = ?1 LIMIT ?2)"), cost: 1},
 }
 
 // dropStreams deletes about that many rows of the deleted streams, oldest stream first.

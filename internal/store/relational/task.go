@@ -1,19 +1,79 @@
 package relational
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 )
 
-var taskTable = table{name: "task_execution", key: 2, contents: 2, columns: []string{
-	"agent_execution_id", "id", "org_id", "kind", "status", "queue", "task_key", "input_hash", "options", "priority",
-	"attempt", "max_attempts", "error", "progress", "worker_id", "claim_id", "lease_until", "embedded", "not_before",
-	"uncounted", "lost", "attempt_at", "sign_at", "attempt_due", "concurrency_key", "concurrency_limit",
-	"deadline_at", "step", "response_id", "turn_id", "message_id", "tool_call_id",
-	"created_at", "started_at", "completed_at", "input_blob", "result_blob", "input", "result",
-}}.written([]string{"lease_until"}, taskMoves, append(slices.Clone(taskMoves), "result"))
+// tasks declares the rows of the table of tasks. Some columns repeat values of the options, for the
+// statements of picks and limits.
+var tasks = newRows("task_execution", 2, []field[perdure.Task]{
+	idField("agent_execution_id", func(t *perdure.Task) *uuid.UUID { return &t.ExecutionID }),
+	idField("id", func(t *perdure.Task) *uuid.UUID { return &t.ID }),
+	textField("org_id", func(t *perdure.Task) *string { return &t.Org }),
+	textField("kind", func(t *perdure.Task) *string { return &t.Kind }),
+	textField("status", func(t *perdure.Task) *perdure.TaskStatus { return &t.Status }),
+	textField("queue", func(t *perdure.Task) *string { return &t.Queue }),
+	textField("task_key", func(t *perdure.Task) *string { return &t.Key }),
+	hashField("input_hash", func(t *perdure.Task) *perdure.Hash { return &t.InputHash }),
+	jsonField("options", func(t *perdure.Task) *perdure.TaskOptions { return &t.Options }, nil),
+	derivedField("priority", func(t *perdure.Task) any { return int64(*t.Options.Normal("").Priority) }),
+	numberField("attempt", func(t *perdure.Task) *int { return &t.Attempt }),
+	numberField("max_attempts", func(t *perdure.Task) *int { return &t.MaxAttempts }),
+	jsonField("error", func(t *perdure.Task) **perdure.TaskError { return &t.Error }, isNil),
+	rawBytesField("progress", func(t *perdure.Task) *json.RawMessage { return &t.Progress }),
+	optIDField("worker_id", func(t *perdure.Task) **uuid.UUID { return &t.WorkerID }),
+	zeroIDField("claim_id", func(t *perdure.Task) *uuid.UUID { return &t.ClaimID }),
+	timeField("lease_until", func(t *perdure.Task) *perdure.Time { return &t.LeaseUntil }),
+	flagField("embedded", func(t *perdure.Task) *bool { return &t.Embedded }),
+	timeField("not_before", func(t *perdure.Task) *perdure.Time { return &t.NotBefore }),
+	numberField("uncounted", func(t *perdure.Task) *int { return &t.Uncounted }),
+	numberField("lost", func(t *perdure.Task) *int { return &t.Lost }),
+	timeField("attempt_at", func(t *perdure.Task) *perdure.Time { return &t.AttemptAt }),
+	timeField("sign_at", func(t *perdure.Task) *perdure.Time { return &t.SignAt }),
+	derivedField("attempt_due", attemptDue),
+	derivedField("concurrency_key", func(t *perdure.Task) any { return optText(t.Options.ConcurrencyKey) }),
+	derivedField("concurrency_limit", concurrencyLimit),
+	derivedField("deadline_at", deadline),
+	flagField("step", func(t *perdure.Task) *bool { return &t.Step }),
+	optTextField("response_id", func(t *perdure.Task) *string { return &t.Place.ResponseID }),
+	optTextField("turn_id", func(t *perdure.Task) *string { return &t.Place.TurnID }),
+	optTextField("message_id", func(t *perdure.Task) *string { return &t.Place.MessageID }),
+	optTextField("tool_call_id", func(t *perdure.Task) *string { return &t.Place.ToolCallID }),
+	timeField("created_at", func(t *perdure.Task) *perdure.Time { return &t.CreatedAt }),
+	optTimeField("started_at", func(t *perdure.Task) **perdure.Time { return &t.StartedAt }),
+	optTimeField("completed_at", func(t *perdure.Task) **perdure.Time { return &t.CompletedAt }),
+	blobField("input_blob", func(t *perdure.Task) **perdure.BlobRef { return &t.InputBlob }),
+	blobField("result_blob", func(t *perdure.Task) **perdure.BlobRef { return &t.ResultBlob }),
+}, "input", "result").written([]string{"lease_until"}, taskMoves, append(slices.Clone(taskMoves), "result"))
+
+// attemptDue returns the time at which the attempt must have ended; NULL if there is no limit.
+func attemptDue(t *perdure.Task) any {
+	if due, ok := t.AttemptDue(); ok {
+		return millis(due)
+	}
+	return nil
+}
+
+// concurrencyLimit returns the limit of the task's concurrency key, or its default.
+func concurrencyLimit(t *perdure.Task) any {
+	options := t.Options
+	options.Priority = &anyPriority // Normal would allocate one
+	return int64(options.Normal("").ConcurrencyLimit)
+}
+
+var anyPriority int
+
+// deadline returns the time at which the task must have ended; NULL if there is no limit.
+func deadline(t *perdure.Task) any {
+	if t.Options.ScheduleToClose <= 0 {
+		return nil
+	}
+	return millis(t.CreatedAt.Add(t.Options.ScheduleToClose))
+}
 
 // taskMoves are columns that change together, with a claim or with the end of one.
 var taskMoves = []string{
@@ -52,7 +112,7 @@ func (r *taskRow) columns() ([]any, error) {
 	return taskValues(r.Task, nil)
 }
 
-var taskOptions = slices.Index(taskTable.columns, "options")
+var taskOptions = slices.Index(tasks.columns, "options")
 
 // optionsText returns the stored form of a task's options. It is taken from the previous row if
 // possible, because options hardly ever change.
@@ -76,76 +136,23 @@ func taskValues(t *perdure.Task, before *taskRow) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	normal := t.Options.Normal("")
-	var failure, deadline, attemptDue any
-	if t.Error != nil {
-		if failure, err = encode(t.Error); err != nil {
-			return nil, err
-		}
-	}
-	if t.Options.ScheduleToClose > 0 {
-		deadline = millis(t.CreatedAt.Add(t.Options.ScheduleToClose))
-	}
-	if due, ok := t.AttemptDue(); ok {
-		attemptDue = millis(due)
-	}
-	values := [...]any{
-		t.ExecutionID[:], t.ID[:], t.Org, t.Kind, string(t.Status), t.Queue, t.Key, t.InputHash[:], options, int64(*normal.Priority),
-		int64(t.Attempt), int64(t.MaxAttempts), failure, rawBytes(t.Progress), optID(t.WorkerID), idOrNull(t.ClaimID),
-		millis(t.LeaseUntil), flag(t.Embedded), millis(t.NotBefore),
-		int64(t.Uncounted), int64(t.Lost), millis(t.AttemptAt), millis(t.SignAt), attemptDue,
-		optText(t.Options.ConcurrencyKey), int64(normal.ConcurrencyLimit),
-		deadline, flag(t.Step), optText(t.Place.ResponseID), optText(t.Place.TurnID), optText(t.Place.MessageID), optText(t.Place.ToolCallID),
-		millis(t.CreatedAt), optMillis(t.StartedAt), optMillis(t.CompletedAt), refID(t.InputBlob), refID(t.ResultBlob),
-		nil, nil,
-	}
-	return values[:len(values)-taskTable.contents], nil
-}
-
-// taskScan returns the destinations for the columns of taskValues, in the same order.
-func taskScan(t *perdure.Task, input, result **uuid.UUID) []any {
-	var derived any // derived from the other columns
-	return []any{
-		&t.ExecutionID, &t.ID, &t.Org, &t.Kind,
-		text[perdure.TaskStatus]{&t.Status},
-		&t.Queue, &t.Key, (*hashCol)(&t.InputHash),
-		decoded{&t.Options},
-		&derived,
-		&t.Attempt, &t.MaxAttempts,
-		decoded{&t.Error},
-		raw{&t.Progress},
-		optUUID{&t.WorkerID},
-		&t.ClaimID,
-		(*timeCol)(&t.LeaseUntil), (*flagCol)(&t.Embedded), (*timeCol)(&t.NotBefore),
-		&t.Uncounted, &t.Lost, (*timeCol)(&t.AttemptAt), (*timeCol)(&t.SignAt), &derived, &derived, &derived,
-		&derived, (*flagCol)(&t.Step),
-		text[string]{&t.Place.ResponseID},
-		text[string]{&t.Place.TurnID},
-		text[string]{&t.Place.MessageID},
-		text[string]{&t.Place.ToolCallID},
-		(*timeCol)(&t.CreatedAt),
-		optTime{&t.StartedAt},
-		optTime{&t.CompletedAt},
-		optUUID{input},
-		optUUID{result},
-	}
+	return tasks.valuesWith(t, taskOptions, options)
 }
 
 // loadTasks reads tasks by a query. The query selects the task's columns, then with withContents
 // the input, the result and the entry that the result refers to, then the columns of more.
 // References to blobs are loaded, but not the blobs.
-func loadTasks(v view, query string, args []any, withContents bool, more ...func() any) ([]*perdure.Task, error) {
+func loadTasks(v view, query *Statement, args []any, withContents bool, more ...func() any) ([]*perdure.Task, error) {
 	var (
-		tasks []*perdure.Task
+		found []*perdure.Task
 		refs  []func(view) error
 	)
 	err := v.each(query, args, func(row func(...any) error) error {
 		var (
-			t             perdure.Task
-			input, result *uuid.UUID
-			resultOf      []byte
+			t        perdure.Task
+			resultOf []byte
 		)
-		dest := taskScan(&t, &input, &result)
+		dest := tasks.scan(nil, &t)
 		if withContents {
 			dest = append(dest, raw{&t.Input}, raw{&t.Result}, &resultOf)
 		}
@@ -153,9 +160,8 @@ func loadTasks(v view, query string, args []any, withContents bool, more ...func
 			dest = append(dest, dst())
 		}
 		err := row(dest...)
-		tasks = append(tasks, &t)
-		refs = append(refs, refInto(t.ExecutionID, input, &t.InputBlob)...)
-		refs = append(refs, refInto(t.ExecutionID, result, &t.ResultBlob)...)
+		found = append(found, &t)
+		refs = append(refs, completeRefs(t.ExecutionID, t.InputBlob, t.ResultBlob)...)
 		if resultOf != nil {
 			refs = append(refs, func(v view) (err error) {
 				t.Result, err = compose(v, t.ExecutionID, resultOf)
@@ -165,36 +171,39 @@ func loadTasks(v view, query string, args []any, withContents bool, more ...func
 		return err
 	})
 	if err != nil || len(refs) == 0 {
-		return tasks, err
+		return found, err
 	}
-	return tasks, v.together(refs...)
+	return found, v.together(refs...)
 }
 
 var (
-	taskByID   = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.id = ?"
-	taskWhole  = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.result_of FROM task_execution t WHERE t.agent_execution_id = ? AND t.id = ?"
-	tasksAmong = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.result_of FROM task_execution t WHERE t.agent_execution_id = ?1 AND t.id "
-	tasksOpen  = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.status IN ('PENDING', 'RUNNING') ORDER BY t.number"
-	tasksHeld  = "SELECT " + taskTable.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.status = 'RUNNING' ORDER BY t.number"
-	tasksAfter = "SELECT " + taskTable.list("t") + ", t.input, t.result, t.result_of, t.number FROM task_execution t WHERE t.agent_execution_id = ?1 AND t.number > ?2 AND t.number > 0 AND (?3 = 1 OR t.step = 0) ORDER BY t.number LIMIT ?4"
+	taskByID   = read("SELECT " + tasks.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.id = ?")
+	taskWhole  = read("SELECT " + tasks.list("t") + ", t.input, t.result, t.result_of FROM task_execution t WHERE t.agent_execution_id = ? AND t.id = ?")
+	tasksOpen  = read("SELECT " + tasks.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.status IN ('PENDING', 'RUNNING') ORDER BY t.number")
+	tasksHeld  = read("SELECT " + tasks.list("t") + " FROM task_execution t WHERE t.agent_execution_id = ? AND t.status = 'RUNNING' ORDER BY t.number")
+	tasksAfter = read("SELECT " + tasks.list("t") + ", t.input, t.result, t.result_of, t.number FROM task_execution t WHERE t.agent_execution_id = ?1 AND t.number > ?2 AND t.number > 0 AND (?3 = 1 OR t.step = 0) ORDER BY t.number LIMIT ?4")
 )
 
+func tasksAmong(w *Dialect) *Statement {
+	return Alone("SELECT " + tasks.list("t") + ", t.input, t.result, t.result_of FROM task_execution t WHERE t.agent_execution_id = ?1 AND t.id " + w.AmongIDs)
+}
+
 // loadTaskPage reads tasks with their numbers, oldest first.
-func loadTaskPage(v view, execution uuid.UUID, steps bool, after int64, limit int) (tasks []*perdure.Task, numbers []int64, err error) {
-	tasks, err = loadTasks(v, tasksAfter, []any{execution[:], after, flag(steps), limit}, true, func() any {
+func loadTaskPage(v view, execution uuid.UUID, steps bool, after int64, limit int) (found []*perdure.Task, numbers []int64, err error) {
+	found, err = loadTasks(v, tasksAfter, []any{execution[:], after, flag(steps), limit}, true, func() any {
 		numbers = append(numbers, 0)
 		return &numbers[len(numbers)-1]
 	})
-	return tasks, numbers, err
+	return found, numbers, err
 }
 
 // loadTask reads one task without its contents; nil if there is none.
 func loadTask(v view, execution, id uuid.UUID) (*perdure.Task, error) {
-	tasks, err := loadTasks(v, taskByID, []any{execution[:], id[:]}, false)
-	if err != nil || len(tasks) == 0 {
+	found, err := loadTasks(v, taskByID, []any{execution[:], id[:]}, false)
+	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	return tasks[0], nil
+	return found[0], nil
 }
 
 func cloneTask(t *perdure.Task) *perdure.Task {
@@ -226,11 +235,11 @@ func putTask(v view, before *taskRow, t *perdure.Task, now perdure.Time) (*taskR
 	}
 	whole := append(values, input.column(), result.column())
 	if before == nil {
-		err = taskTable.insert(v, whole)
+		err = tasks.insert(v, whole)
 	} else {
 		var old []any
 		if old, err = before.columns(); err == nil {
-			err = taskTable.update(v, old, whole)
+			err = tasks.update(v, old, whole)
 		}
 		// Only the result of an ended task can be stored elsewhere.
 		if err == nil && !result.kept && before.Status.Terminal() {

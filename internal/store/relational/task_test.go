@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestEveryOptionThatChangesIsStored checks that a row's options are stored again, whichever option
-// has changed.
+// TestEveryOptionThatChangesIsStored checks for each option that the stored text of a task's
+// options changes with that option.
 func TestEveryOptionThatChangesIsStored(t *testing.T) {
 	before := perdure.Task{ID: uuid.New(), ExecutionID: uuid.New(), Options: perdure.TaskOptions{Priority: new(int)}}
 	values, err := taskValues(&before, nil)

@@ -9,13 +9,17 @@ import (
 )
 
 const (
-	putPart     = "INSERT INTO agent_text (part, block, grams) VALUES (?, ?, ?) ON CONFLICT (part, block) DO UPDATE SET grams = excluded.grams"
-	changePart  = "UPDATE agent_text SET grams = ? WHERE part = ? AND block = ?"
-	onePart     = "SELECT grams FROM agent_text WHERE part = ? AND block = ?"
-	numberOfOne = "SELECT number FROM agent_execution WHERE id = ?"
-	setBlocks   = "INSERT INTO text_index (id, blocks) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET blocks = excluded.blocks"
-	reusedFrom  = "(SELECT coalesce(max(number), 0) + 1 FROM agent_execution) / 256"
-	reuseBlocks = "UPDATE text_index SET blocks = " + reusedFrom + " WHERE id = 1 AND blocks > " + reusedFrom
+	reusedFrom = "(SELECT coalesce(max(number), 0) + 1 FROM agent_execution) / 256"
+)
+
+var (
+	putPart = insert("agent_text", "part, block, grams",
+		replacing("part, block", "grams = excluded.grams"))
+	changePart  = update("agent_text", columns("grams"), columns("part, block"))
+	onePart     = read("SELECT grams FROM agent_text WHERE part = ? AND block = ?")
+	numberOfOne = read("SELECT number FROM agent_execution WHERE id = ?")
+	setBlocks   = alone("INSERT INTO text_index (id, blocks) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET blocks = excluded.blocks")
+	reuseBlocks = alone("UPDATE text_index SET blocks = " + reusedFrom + " WHERE id = 1 AND blocks > " + reusedFrom)
 )
 
 const (
@@ -71,13 +75,13 @@ func blockNumbers(v view, block int64) ([]int64, error) {
 }
 
 // unlisted selects executions with metadata of which no member is indexed.
-const unlisted = "SELECT x.id, x.metadata FROM agent_execution x WHERE x.org_id = ?1 AND x.number >= ?2 AND x.number <= ?3 AND x.metadata IS NOT NULL AND " + hidden +
-	" AND NOT EXISTS (SELECT 1 FROM agent_metadata m WHERE m.agent_execution_id = x.id)"
+var unlisted = read("SELECT x.id, x.metadata FROM agent_execution x WHERE x.org_id = ?1 AND x.number >= ?2 AND x.number <= ?3 AND x.metadata IS NOT NULL AND " + hidden +
+	" AND NOT EXISTS (SELECT 1 FROM agent_metadata m WHERE m.agent_execution_id = x.id)")
 
 // mendMetadata indexes the metadata of executions that a server of an earlier version has started
 // in parallel with this server.
 func (t *Transaction) mendMetadata(block int64) error {
-	if t.words.ReusesNumbers { // there is only one server
+	if t.dialect.ReusesNumbers { // there is only one server
 		return nil
 	}
 	orgs, err := pendingOrgs(t.view, "", nextOrg)
@@ -159,7 +163,7 @@ func (t *Transaction) thin(part int, block int64, stay *[textBlock]bool) error {
 // freeNumber must be called when an execution's row was deleted. If numbers are reused, it makes
 // the filler index the blocks with such numbers again.
 func (t *Transaction) freeNumber() error {
-	if !t.words.ReusesNumbers {
+	if !t.dialect.ReusesNumbers {
 		return nil
 	}
 	return t.write(reuseBlocks)
@@ -206,7 +210,7 @@ func (r *Reader) complete(v view, orgs []string, last int64) (whole, young bool,
 		if err != nil {
 			return false, false, err
 		}
-		if found && (v.words.ReusesNumbers || r.Now().Sub(created.Time) > store.TextAge) {
+		if found && (v.dialect.ReusesNumbers || r.Now().Sub(created.Time) > store.TextAge) {
 			return true, false, nil
 		}
 		young = young || found

@@ -6,10 +6,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-const (
+var (
 	// textBlocks selects the number of indexed blocks, starting with the first number.
-	textBlocks = "SELECT blocks FROM text_index WHERE id = 1"
-	partOf     = "SELECT block, grams FROM agent_text WHERE part = ? AND block >= ? AND block <= ?"
+	textBlocks = alone("SELECT blocks FROM text_index WHERE id = 1")
+	partOf     = read("SELECT block, grams FROM agent_text WHERE part = ? AND block >= ? AND block <= ?")
 )
 
 // textSearch finds the candidates of a query. It uses the index, and for numbers that are not
@@ -70,7 +70,7 @@ func (s *textSearch) below(v view, org string, before int64, n int) (hits, error
 	return b, nil
 }
 
-// beyond returns executions that are not indexed yet as candidates.
+// beyond returns the executions of the org that are not indexed yet, as candidates.
 func (s *textSearch) beyond(v view, org string, before int64, n int) (b hits, err error) {
 	b.numbers, err = readNumbers(v, sourceOfOrg, []any{org, before, n})
 	b.cost = len(b.numbers)
@@ -141,13 +141,13 @@ func span(found map[int64][]byte) (low, high int64, left map[int64][]byte) {
 const textsOf = "SELECT x.number, x.id, x.kind, CASE WHEN x.persistence_mode = 'LOCAL' THEN NULL ELSE substr(coalesce(x.input, c.content), 1, ?1) END" +
 	" FROM agent_execution x LEFT JOIN blob_chunk c ON c.agent_execution_id = x.id AND c.id = x.input_blob AND c.n = 0"
 
-const (
-	textsOfBlock   = textsOf + " WHERE x.org_id = ?2 AND x.number >= ?3 AND x.number <= ?4 AND " + hidden
-	numbersOfBlock = "SELECT x.number FROM agent_execution x WHERE x.org_id = ?1 AND x.number >= ?2 AND x.number <= ?3 AND " + hidden
-	firstBeyond    = "SELECT created_at FROM agent_execution INDEXED BY idx_agent_execution_org WHERE org_id = ? AND number > ? ORDER BY number LIMIT 1"
+var (
+	textsOfBlock   = read(textsOf + " WHERE x.org_id = ?2 AND x.number >= ?3 AND x.number <= ?4 AND " + hidden)
+	numbersOfBlock = read("SELECT x.number FROM agent_execution x WHERE x.org_id = ?1 AND x.number >= ?2 AND x.number <= ?3 AND " + hidden)
+	firstBeyond    = read("SELECT created_at FROM agent_execution INDEXED BY idx_agent_execution_org WHERE org_id = ? AND number > ? ORDER BY number LIMIT 1")
 )
 
-func loadTexts(v view, query string, args ...any) (all []foundBy, err error) {
+func loadTexts(v view, query *Statement, args ...any) (all []foundBy, err error) {
 	err = v.each(query, append([]any{store.QueryBytes}, args...), func(row func(...any) error) error {
 		var s foundBy
 		err := row(&s.number, &s.id, &s.kind, &s.input)

@@ -29,10 +29,10 @@ type batch struct {
 	erased  bool // deleted data must soon be erased from the disk
 	rows    map[uuid.UUID]loadedExecution
 	freed   bool // pages were returned to the file system
-	// kept caches rows of earlier transactions. tasks are the rows of open tasks that this
+	// cache holds rows of earlier transactions. tasks are the rows of open tasks that this
 	// transaction has read or written; a nil row is a task that has ended. Both are nil without a
 	// cache.
-	kept  *Kept
+	cache *RowCache
 	tasks map[uuid.UUID]map[uuid.UUID]*taskRow
 	// begun lists executions that this transaction has inserted; blocks those for which it has
 	// written blocks. Both are used only with a cache.
@@ -45,9 +45,9 @@ type batch struct {
 // Begin creates a Transaction for the database transaction that c has begun. now may be zero; then
 // At must be called before the first command. With careful, each candidate of a pick is decided in
 // its own savepoint, so that an error of the store undoes only that candidate.
-func Begin(ctx context.Context, c Conn, words *Words, now perdure.Time, logger *slog.Logger, careful bool) *Transaction {
+func Begin(ctx context.Context, c Conn, dialect *Dialect, now perdure.Time, logger *slog.Logger, careful bool) *Transaction {
 	return &Transaction{
-		view:  view{c, ctx, words},
+		view:  view{c, ctx, dialect},
 		batch: &batch{now: now, nonce: drawNonce(), logger: logger, careful: careful, rows: map[uuid.UUID]loadedExecution{}},
 	}
 }
@@ -58,7 +58,7 @@ func (t *Transaction) At(now perdure.Time) { t.now = now }
 // With returns the same transaction for a command that runs on its own Conn, concurrently with
 // commands for other executions.
 func (t *Transaction) With(c Conn) *Transaction {
-	return &Transaction{view: view{c, t.ctx, t.words}, batch: t.batch}
+	return &Transaction{view: view{c, t.ctx, t.dialect}, batch: t.batch}
 }
 
 // Erased reports whether deleted data must soon be erased from the disk.
@@ -111,28 +111,34 @@ func isRefused(err error) bool {
 
 func refusedBy(err error) error { return err.(refused).err }
 
+var (
+	beginCandidate = alone("SAVEPOINT candidate")
+	keepCandidate  = alone("RELEASE candidate")
+	undoCandidate  = alone("ROLLBACK TO candidate")
+)
+
 // decideApart is decide, but in a savepoint if the transaction is careful. An error of the store
 // then undoes only this decision.
 func (t *Transaction) decideApart(c *store.Command, one candidate) (*store.Changes, error) {
 	if !t.careful {
 		return t.decide(c, one)
 	}
-	if err := t.write("SAVEPOINT candidate"); err != nil {
+	if err := t.write(beginCandidate); err != nil {
 		return nil, err
 	}
 	changes, err := t.decide(c, one)
 	if err == nil {
-		err = t.write("RELEASE candidate")
+		err = t.write(keepCandidate)
 		return changes, err
 	}
-	if t.words.Spoils(err) {
+	if t.dialect.Spoils(err) {
 		return nil, err
 	}
 	t.forget(one.execution)
-	if undoErr := t.write("ROLLBACK TO candidate"); undoErr != nil {
+	if undoErr := t.write(undoCandidate); undoErr != nil {
 		return nil, undoErr
 	}
-	if undoErr := t.write("RELEASE candidate"); undoErr != nil {
+	if undoErr := t.write(keepCandidate); undoErr != nil {
 		return nil, undoErr
 	}
 	if isRefused(err) || errors.Is(err, ErrHeld) {
@@ -183,8 +189,8 @@ func (t *Transaction) row(id uuid.UUID) (loadedExecution, error) {
 	if l, ok := t.rows[id]; ok {
 		return l, nil
 	}
-	if t.kept != nil {
-		if x := t.kept.get(id); x != nil {
+	if t.cache != nil {
+		if x := t.cache.get(id); x != nil {
 			t.rows[id] = x.loaded
 			return x.loaded, nil
 		}
@@ -214,7 +220,7 @@ func askDecision(c *store.Command, s *store.State) (changes *store.Changes, err 
 func (t *Transaction) applySafely(c *store.Command, execution uuid.UUID, l loadedExecution, known *known, ch *store.Changes) (err error) {
 	defer caught(&err)
 	if err = t.apply(c.Org, execution, l, known, ch); errors.Is(err, ErrHeld) {
-		return fmt.Errorf("half of the changes are written: %v", err) // not a miss, which would be retried
+		return fmt.Errorf("half of the changes are written: %v", err) // not ErrHeld, which would be retried
 	}
 	return err
 }

@@ -15,9 +15,10 @@ import (
 
 // Backup writes a compact copy of the store at path to a new file, while servers may write to the
 // store. The copy is consistent as of one moment. It has a different epoch, so that cursors of the
-// store are distinguished from cursors of a restored copy. The file appears at the path to only
-// when it is complete and durable. told is called with the bytes written so far and the approximate
-// total. Errors: not_found if there is no store at path, conflict if a file exists at to.
+// store are distinguished from cursors of a restored copy. The file appears at the path `to` only
+// when it is complete and durable. Backup calls told about once a second with the bytes written so
+// far and the approximate total. Errors: not_found if there is no store at path, conflict if a file
+// exists at to.
 func Backup(ctx context.Context, path, to string, told func(bytes, about int64)) error {
 	if err := refuseHalfReplaced(path); err != nil {
 		return err
@@ -79,8 +80,8 @@ func vacuumInto(ctx context.Context, path, part string, told func(bytes, about i
 	return errors.Join(err, c.close())
 }
 
-// watch calls told with the size of a file periodically. The returned function stops it and calls
-// told a last time.
+// watch calls told with the size of a file once a second. The returned function calls told a last
+// time and stops the goroutine.
 func watch(path string, told func(bytes int64)) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	tell := func() {
@@ -127,7 +128,7 @@ func flush(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// checkFile returns an error if a file is damaged.
+// checkFile runs SQLite's quick check on a file, and returns an error if it is damaged.
 func checkFile(ctx context.Context, path string) error {
 	c, err := openConn(ctx, path, reading)
 	if err != nil {

@@ -11,15 +11,7 @@ import (
 // TestUnknownStatusesAreRefused checks that databases of all ages reject a row with an unknown
 // status.
 func TestUnknownStatusesAreRefused(t *testing.T) {
-	path := filled(t)
-	db := connect(t, path)
-	if _, err := provider(t, db).DownTo(t.Context(), 12); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	migrated := open(t, Options{Path: path})
+	migrated := open(t, Options{Path: oldStore(t, firstVersion)})
 	for _, s := range []*Store{open(t, Options{}), migrated} {
 		refusesUnknown(t, s)
 		if found := count(t, s, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'"); found != 0 {
@@ -70,18 +62,18 @@ func refuses(t *testing.T, put func(query, state string) error, query string, st
 // TestWritesMakeNoTables checks that no writing statement creates a temporary table.
 func TestWritesMakeNoTables(t *testing.T) {
 	s := open(t, Options{})
-	queries := relational.Statements(words)
+	queries := relational.Statements(dialect)
 	for _, name := range []string{"change agent_execution 3", "change task_execution 1", "take", "consume", "grow"} {
 		query := queries[name]
-		if query == "" {
+		if query == nil {
 			t.Fatalf("there is no statement %q", name)
 		}
-		err := view{conn: s.committer.conn, ctx: t.Context()}.each("EXPLAIN "+query, noArguments(query), func(row func(...any) error) error {
+		err := view{conn: s.committer.conn, ctx: t.Context()}.each("EXPLAIN "+query.Text(), noArguments(query.Text()), func(row func(...any) error) error {
 			var op string
 			var addr, p1, p2, p3, p4, p5, comment any
 			err := row(&addr, &op, &p1, &p2, &p3, &p4, &p5, &comment)
 			if op == "OpenEphemeral" {
-				t.Errorf("%s opens a table: %s", name, query)
+				t.Errorf("%s opens a table: %s", name, query.Text())
 			}
 			return err
 		})

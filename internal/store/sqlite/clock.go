@@ -7,18 +7,19 @@ import (
 )
 
 const (
-	// aside is how far the machine's clock may be ahead before it is adopted after adoptAfter.
-	// Smaller differences are corrected gradually.
+	// aside is the smallest lead of the machine's clock that makes the store adopt that clock after
+	// adoptAfter. Smaller differences are corrected gradually.
 	aside = time.Second
-	// adoptAfter is how long the machine's clock must be ahead before it is considered correct.
+	// adoptAfter is how long the machine's clock must be ahead by more than aside before the store
+	// adopts it.
 	adoptAfter = 10 * time.Minute
-	// catchUp and waitFor are divisors of the elapsed time: the share by which the store's time is
-	// corrected. Catching up makes a lease of 15 s 7.5 ms shorter. Waiting makes it longer, which
-	// is harmless.
+	// catchUp and waitFor limit how fast the store's time is corrected: forward by 1/catchUp and
+	// back by 1/waitFor of the elapsed time. A correction forward makes a lease of 15 s at most 7.5
+	// ms shorter. A correction back makes it longer, which is harmless.
 	catchUp = 2000
 	waitFor = 10
-	// sleepUnit is the shortest sleep of the machine that differs from noise, and the interval
-	// between checks for sleep.
+	// sleepUnit is the shortest sleep of the machine that is counted, because shorter ones cannot
+	// be told from measurement noise. It is also the minimum interval between checks for sleep.
 	sleepUnit = 10 * time.Millisecond
 )
 
@@ -29,7 +30,7 @@ const (
 // is set back, the store's time advances more slowly, because it must never go back. See decision
 // 37.
 type steadyClock struct {
-	read   func() (wall time.Time, passed time.Duration) // the machine's clock, and a clock that nobody can set
+	read   func() (wall time.Time, passed time.Duration) // the machine's clock, and a monotonic clock, which nobody can set
 	slept  func() time.Duration                          // how long the machine has slept since boot
 	logger *slog.Logger
 
@@ -78,8 +79,8 @@ func (c *steadyClock) Now() time.Time {
 	return c.time
 }
 
-// settle moves the store's time towards the machine's clock. off is how far that clock is ahead,
-// passed the time elapsed since the last call.
+// settle moves the store's time towards the machine's clock. off is how far the machine's clock is
+// ahead; passed is the time elapsed since the last call.
 func (c *steadyClock) settle(off, passed time.Duration) {
 	if off <= aside {
 		c.ahead = 0

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slept returns a function that returns how long the machine has slept since boot. That is the
-// difference of the clock that counts sleep and the clock that does not.
+// slept returns a function that returns how long the machine has slept since boot: the difference
+// of CLOCK_BOOTTIME, which counts sleep, and CLOCK_MONOTONIC, which does not.
 func slept() func() time.Duration {
 	var (
 		mu    sync.Mutex
@@ -17,7 +17,8 @@ func slept() func() time.Duration {
 	return func() time.Duration {
 		mu.Lock()
 		defer mu.Unlock()
-		// If the process is stopped between the readings, they are discarded.
+		// If the readings took too long, because the process was paused in between, they are
+		// discarded.
 		for range 4 {
 			before, with, after := read(unix.CLOCK_MONOTONIC), read(unix.CLOCK_BOOTTIME), read(unix.CLOCK_MONOTONIC)
 			if after-before < sleepUnit/10 {

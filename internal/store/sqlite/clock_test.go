@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// wallClock is a machine whose clock can be set.
+// wallClock simulates a machine whose clock can be set.
 type wallClock struct {
 	*testing.T
 	c      *steadyClock
@@ -23,8 +23,8 @@ func newWallClock(t *testing.T) *wallClock {
 	return w
 }
 
-// pass lets time pass, and returns how far the store's clock has advanced. It checks that this
-// clock never goes back.
+// pass simulates the passing of d in steps of a second. It returns how far the store's clock has
+// advanced, and fails the test if that clock goes back.
 func (w *wallClock) pass(d time.Duration) time.Duration {
 	w.Helper()
 	began := w.last
@@ -41,11 +41,12 @@ func (w *wallClock) pass(d time.Duration) time.Duration {
 	return w.last.Sub(began)
 }
 
-// off returns how far the machine's clock is ahead.
+// off returns how far the machine's clock is ahead of the store's clock.
 func (w *wallClock) off() time.Duration { return w.wall.Sub(w.c.Now()) }
 
-// TestSettingTheClockMovesNoTime checks that setting the clock, by any amount, ends nothing early
-// and delays nothing: a minute remains a minute, and gets shorter by at most 1/2000.
+// TestSettingTheClockMovesNoTime checks that setting the machine's clock, by different amounts,
+// does not change the store's time at once. The store's next minute may be at most 1/2000 longer
+// and 1/10 shorter. After the clock is set back, both clocks agree within an hour.
 func TestSettingTheClockMovesNoTime(t *testing.T) {
 	for _, by := range []time.Duration{time.Hour, -time.Hour, 900 * time.Millisecond, -24 * 365 * time.Hour, 100 * time.Millisecond} {
 		w := newWallClock(t)
@@ -66,9 +67,9 @@ func TestSettingTheClockMovesNoTime(t *testing.T) {
 	}
 }
 
-// TestAClockThatStaysAsItWasSetIsAdopted checks that the store's time finally equals the machine's
-// clock: after ten minutes if it was set forward, and after ten times the difference if it was set
-// back.
+// TestAClockThatStaysAsItWasSetIsAdopted checks when the store's time equals the machine's clock
+// again: about ten minutes after an hour forward, ten minutes after a minute back, and 17 minutes
+// after 500 ms forward.
 func TestAClockThatStaysAsItWasSetIsAdopted(t *testing.T) {
 	for by, after := range map[time.Duration]time.Duration{
 		time.Hour: adoptAfter, -time.Minute: 10 * time.Minute, 500 * time.Millisecond: 17 * time.Minute,
@@ -86,7 +87,8 @@ func TestAClockThatStaysAsItWasSetIsAdopted(t *testing.T) {
 	}
 }
 
-// TestSleepCountsAsTime checks that the store's time advances while the machine sleeps.
+// TestSleepCountsAsTime checks that the store's time advances by the time that the machine has
+// slept.
 func TestSleepCountsAsTime(t *testing.T) {
 	w := newWallClock(t)
 	w.pass(time.Second)
@@ -97,8 +99,8 @@ func TestSleepCountsAsTime(t *testing.T) {
 	}
 }
 
-// TestTheClockIsTheMachines checks that the real clocks agree, and that a store's time follows
-// them.
+// TestTheClockIsTheMachines checks that the time of a new store differs from the machine's by at
+// most a second, and that a clock that reads the real clocks does not go back.
 func TestTheClockIsTheMachines(t *testing.T) {
 	s := open(t, Options{})
 	before := time.Now().Add(-time.Second)

@@ -27,9 +27,9 @@ type committer struct {
 	broken atomic.Pointer[error]
 	ended  chan struct{}
 
-	// kept caches rows of active executions. version is the file's version when they were read.
-	// deciding is locked while a batch runs.
-	kept     *relational.Kept
+	// cache holds rows of active executions; nil if caching is turned off. version is the file's
+	// data version for which the cached rows are valid. deciding is locked while a batch runs.
+	cache    *relational.RowCache
 	version  uint32
 	deciding sync.Mutex
 
@@ -37,19 +37,20 @@ type committer struct {
 	walLimit  int64
 	folder    *folder
 	foldAt    int
+	foldsHere bool // the committer runs all checkpoints itself
 	laterFrom int
 	logged    logged
-	haste     *haste // nil if the log is always extended ahead
-	// erased reports that the write-ahead log still contains erased data since its last reset. rest
-	// is the number of sweeps to skip before the next attempt to reset it.
+	haste     haste
+	// erased reports that data was erased since the last reset of the write-ahead log, which still
+	// contains it. rest is the number of sweeps to skip before the next attempt to reset the log.
 	erased atomic.Bool
 	rest   int
 
 	// reserve may be nil.
 	//
-	// full reports that there is no disk space for it, and filled that a write found no space.
-	// short is the size of a write that was refused for lack of space; 0 for none. The text
-	// impaired says why writes are refused.
+	// If there is no disk space for the reserve, full is set. If a write found no space, filled is
+	// set. The size of the largest write that was refused for lack of space is in short; 0 for
+	// none. The text impaired says why writes are refused; nil or "" if they are accepted.
 	reserve  *disk.Reserve
 	full     bool
 	filled   bool
@@ -60,7 +61,9 @@ type committer struct {
 // run processes batches until the queue is closed and empty.
 func (c *committer) run() {
 	defer close(c.ended)
-	defer c.conn.later.close()
+	if c.conn.later != nil {
+		defer c.conn.later.close()
+	}
 	for batch := c.Take(); batch != nil; batch = c.Take() {
 		c.process(batch)
 	}
@@ -69,7 +72,7 @@ func (c *committer) run() {
 func (c *committer) process(batch []*commit.Call) {
 	c.deciding.Lock()
 	defer c.deciding.Unlock()
-	commit.Process(c.Observed(c), c.logger, c.admit(batch))
+	c.Process(c, c.logger, c.admit(batch))
 	if c.filled {
 		c.makeRoom()
 	}
@@ -86,8 +89,8 @@ func (c *committer) Gives(err error) (told error, up bool) {
 	return refusal(err), up
 }
 
-// lost reports whether err means that this connection must not write any more. If so, it stops all
-// writing.
+// lost reports whether err contains errLost, after which this connection must not write. If so, it
+// stops all writing.
 func (c *committer) lost(err error) bool {
 	if !errors.Is(err, errLost) {
 		return false
@@ -128,7 +131,7 @@ func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 		outcomes, err = c.freesWith(batch, careful, outcomes, err)
 	}
 	if err != nil {
-		c.kept.Clear()
+		c.cache.Clear()
 	}
 	return outcomes, err
 }
@@ -140,10 +143,8 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 	}
 	c.notice()
 	now := c.clock()
-	if c.haste != nil {
-		c.conn.goAhead(c.haste.commit(now))
-	}
-	t := relational.Begin(v.ctx, v, words, perdure.At(now), c.logger, careful).Keeping(c.kept)
+	c.conn.goAhead(c.haste.commit(now))
+	t := relational.Begin(v.ctx, v, dialect, perdure.At(now), c.logger, careful).WithCache(c.cache)
 	outcomes, err := c.decide(t, batch, careful)
 	if err != nil {
 		return nil, errors.Join(brokenOr(err), c.rollback(v))
@@ -167,7 +168,7 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 // decide runs the commands of a batch. In a large batch, their writes are executed concurrently
 // with the following decisions. When decide returns, all writes are executed.
 func (c *committer) decide(t *relational.Transaction, batch []*commit.Call, careful bool) ([]commit.Outcome, error) {
-	if !careful && len(batch) >= c.laterFrom {
+	if c.conn.later != nil && !careful && len(batch) >= c.laterFrom {
 		c.conn.later.begin()
 	}
 	outcomes := make([]commit.Outcome, len(batch))
@@ -180,16 +181,17 @@ func (c *committer) decide(t *relational.Transaction, batch []*commit.Call, care
 	return outcomes, c.conn.later.end()
 }
 
-// notice clears the cached rows if another connection has written. Only somebody with separate
-// tools does that.
+// notice clears the cached rows if another connection has written to the file. No server does that;
+// somebody may do it with other tools.
 func (c *committer) notice() {
 	if version := c.conn.version(); version != c.version {
-		c.kept.Clear()
+		c.cache.Clear()
 		c.version = version
 	}
 }
 
-// audit returns an error if a cached row differs from the stored row.
+// audit returns an error if a cached row differs from the stored row. It returns nil if the store
+// has failed or is closed.
 func (c *committer) audit(ctx context.Context) error {
 	c.deciding.Lock()
 	defer c.deciding.Unlock()
@@ -208,7 +210,7 @@ func (c *committer) audit(ctx context.Context) error {
 	_, err := v.one("SELECT epoch FROM store", nil, new(int64)) // starts the read snapshot
 	if err == nil {
 		c.notice()
-		err = c.kept.Compare(ctx, v, words)
+		err = c.cache.Compare(ctx, v, dialect)
 	}
 	_, endErr := v.exec("ROLLBACK")
 	return errors.Join(err, endErr)
@@ -221,8 +223,8 @@ func brokenOr(err error) error {
 	return err
 }
 
-// end commits. After an error other than a full disk or a lock, it is unknown what is durable, and
-// the store stops writing.
+// end commits the transaction. After an error other than a full disk or a lock, it is unknown what
+// is durable. end then returns an error after which the store stops writing.
 func (c *committer) end(v view) error {
 	err := c.commit(v)
 	if err == nil {
@@ -239,8 +241,8 @@ func commitNow(v view) error {
 	return err
 }
 
-// rollback rolls the transaction back. SQLite may have done so itself, for example after a full
-// disk. If both fail, the connection can no longer be used.
+// rollback rolls the transaction back. It succeeds if SQLite has already done so, for example after
+// a full disk. After an error, the connection can no longer be used.
 func (c *committer) rollback(v view) error {
 	c.conn.forgetGathered() // first, because a rollback reads from the log
 	_, err := v.exec("ROLLBACK")

@@ -13,17 +13,17 @@ import (
 )
 
 // maxStatements is the maximum number of compiled statements that a connection caches. In practice
-// there are fewer different ones; only updates of varying columns could produce many.
+// a connection uses fewer; only updates of varying columns could produce more.
 const maxStatements = 512
 
 // conn is a connection with its compiled statements. It must be used by one goroutine at a time.
 type conn struct {
 	*native
 	stmts map[string]*stmt
-	later *later // nil if no writes are deferred
+	later *later // nil if writes are never deferred
 }
 
-// access is how a connection may use its file.
+// access says whether a connection may write, as a flag of sqlite3_open_v2.
 type access int32
 
 const (
@@ -81,7 +81,8 @@ func (c *conn) forget() {
 	clear(c.stmts)
 }
 
-// prepared returns a compiled statement that is not running.
+// prepared returns a compiled statement that is not running. It caches the statement, unless the
+// cached one is in use.
 func (c *conn) prepared(query string) (*stmt, error) {
 	known := c.stmts[query]
 	if known != nil && !known.running {
@@ -138,9 +139,10 @@ func (c *conn) watch(ctx context.Context) (release func()) {
 type view struct {
 	*conn
 	ctx context.Context
-	// watched reports that the connection is already interrupted when the context ends.
+	// watched reports that the caller already interrupts the connection when the context ends.
 	watched bool
-	// now reports that the statements are deferred writes that are being executed.
+	// now reports that the statements are deferred writes, which must not wait for other deferred
+	// writes.
 	now bool
 }
 
@@ -175,7 +177,8 @@ func (v view) begin(query string, args []any) (use, error) {
 	return u, nil
 }
 
-// finish ends the use, and returns err as the caller should see it.
+// finish ends the use and returns err, or the context's error if that has interrupted the
+// statement.
 func (u use) finish(err error) error {
 	if u.once {
 		u.close()
@@ -211,7 +214,7 @@ func (v view) exec(query string, args ...any) (int64, error) {
 	return changed, s.finish(nil)
 }
 
-// one reads the first row into dest and reports whether there is one.
+// one scans the first row into dest, and reports whether there is a row.
 func (v view) one(query string, args []any, dest ...any) (found bool, err error) {
 	err = v.each(query, args, func(row func(...any) error) error {
 		found = true
@@ -245,14 +248,15 @@ func (v view) each(query string, args []any, scan func(row func(dest ...any) err
 }
 
 // Exec implements [relational.Conn].
-func (v view) Exec(ctx context.Context, query string, args ...any) (int64, error) {
-	return view{v.conn, ctx, v.watched, v.now}.exec(query, args...)
+func (v view) Exec(ctx context.Context, query *relational.Statement, args ...any) (int64, error) {
+	return view{v.conn, ctx, v.watched, v.now}.exec(query.Text(), args...)
 }
 
-// Write implements [relational.Conn]. It executes the write at once, or defers it.
-func (v view) Write(ctx context.Context, query string, args ...any) error {
+// Write implements [relational.Conn]. It defers the write while the current transaction defers
+// writes, and otherwise executes it at once.
+func (v view) Write(ctx context.Context, query *relational.Statement, args ...any) error {
 	if v.later != nil && v.later.on {
-		v.later.put(query, args)
+		v.later.put(query.Text(), args)
 		return nil
 	}
 	_, err := v.Exec(ctx, query, args...)
@@ -260,8 +264,8 @@ func (v view) Write(ctx context.Context, query string, args ...any) error {
 }
 
 // Each implements [relational.Conn].
-func (v view) Each(ctx context.Context, query string, args []any, scan func(row func(dest ...any) error) error) error {
-	return view{v.conn, ctx, v.watched, v.now}.each(query, args, scan)
+func (v view) Each(ctx context.Context, query *relational.Statement, args []any, scan func(row func(dest ...any) error) error) error {
+	return view{v.conn, ctx, v.watched, v.now}.each(query.Text(), args, scan)
 }
 
 // Together implements [relational.Conn]. It runs one function after the other.

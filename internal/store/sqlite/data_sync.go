@@ -7,13 +7,13 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// dataSync is how the log is synced after its first sync, which also makes its name durable. This
-// build of SQLite's library does not use fdatasync. With fsync, a journaling file system writes a
-// journal transaction for the file's times at each commit. After a power failure, SQLite reads only
-// the written data and the file's length, and fdatasync makes these durable: POSIX's synchronized
-// I/O data integrity completion includes what a read of the data needs, and Linux's fdatasync(2)
-// names a change of the length. SQLite itself uses it if its build finds it. The zero value uses
-// fsync.
+// dataSync describes how the log is synced after its first sync. The first sync also makes the
+// log's file name durable. This build of SQLite's library does not use fdatasync. With fsync, a
+// journaling file system writes a journal transaction for the file's times at each commit. After a
+// power failure, SQLite reads only the written data and the file's length, and fdatasync makes
+// these durable: POSIX's synchronized I/O data integrity completion includes what a read of the
+// data needs, and Linux's fdatasync(2) names a change of the length. SQLite itself uses fdatasync
+// if its build finds that call. The zero value uses fsync.
 type dataSync struct {
 	enough bool // syncing only the data is sufficient
 	system bool // the file belongs to the system's VFS, without a layer in between

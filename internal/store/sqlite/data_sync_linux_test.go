@@ -7,7 +7,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// TestASyncOfTheLogsDataThatFails checks that a failed sync of the data fails the commit.
+// TestASyncOfTheLogsDataThatFails checks that the log's sync returns SQLITE_IOERR_FSYNC if the
+// system's sync fails.
 func TestASyncOfTheLogsDataThatFails(t *testing.T) {
 	_, v := writer(t)
 	g := countSyncs(t, v.conn)

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// passing stores a content, erases it, and returns the store and its path.
+// passing opens a store, stores a blob and erases it. It returns the store and its path.
 func passing(t *testing.T) (*Store, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "perdure.db")
@@ -48,7 +48,7 @@ func holds(t *testing.T, path string) bool {
 	return false
 }
 
-// sweepOnce does what the engine does periodically.
+// sweepOnce calls Tidy, as the engine does periodically.
 func sweepOnce(t *testing.T, s *Store) {
 	t.Helper()
 	if err := s.Tidy(t.Context()); err != nil {
@@ -72,14 +72,15 @@ func TestErasedLeavesTheFiles(t *testing.T) {
 	}
 }
 
-// TestErasingWaitsForAReader checks that a read that prevents the reset of the log only delays it.
+// TestErasingWaitsForAReader checks that erased data stays in the log while a read prevents its
+// reset, and is removed by the sweeps after that read.
 func TestErasingWaitsForAReader(t *testing.T) {
 	s, path := passing(t)
 	reading, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
 		done <- s.pool.read(context.Background(), func(v view) error {
 			var n int64
-			_, err := v.one("SELECT count(*) FROM blob", nil, &n) // it keeps this snapshot until it ends
+			_, err := v.one("SELECT count(*) FROM blob", nil, &n) // the read keeps this snapshot until it ends
 			close(reading)
 			<-release
 			return err

@@ -32,7 +32,7 @@ func isBusy(err error) bool {
 	return code == lib.SQLITE_BUSY || code == lib.SQLITE_LOCKED
 }
 
-// isBroken reports whether the file or the disk can no longer be trusted.
+// isBroken reports whether err means that the file or the disk can no longer be trusted.
 func isBroken(err error) bool {
 	switch resultCode(err) {
 	case lib.SQLITE_IOERR, lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN:

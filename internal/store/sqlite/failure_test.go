@@ -37,7 +37,9 @@ func begin(t *testing.T, s *Store, id uuid.UUID, input json.RawMessage) error {
 
 var errDisk = errors.New("the disk is gone")
 
-// TestUnknownOutcome checks that the outcome of a failed COMMIT is unknown, whichever it was.
+// TestUnknownOutcome checks that after a failed COMMIT all writes return unavailable and Fatal is
+// called once, whether the commit is durable or not. A reopened store must have the answered
+// writes.
 func TestUnknownOutcome(t *testing.T) {
 	for name, written := range map[string]bool{"the write is lost": false, "the write is there": true} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +85,9 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestFullDisk checks that a full disk refuses only what does not fit.
+// TestFullDisk checks that a write that exceeds the page limit returns unavailable, that earlier
+// executions remain readable, and that writes succeed when the limit is raised. Fatal must not be
+// called.
 func TestFullDisk(t *testing.T) {
 	var fatal atomic.Int32
 	s := open(t, Options{MaxPages: 400, Logger: slog.New(slog.DiscardHandler), Fatal: func(error) { fatal.Add(1) }})
@@ -124,7 +128,8 @@ func TestFullDisk(t *testing.T) {
 	storetest.Invariants(t, s)
 }
 
-// TestNewerVersion checks that a database that a newer program has written is not modified.
+// TestNewerVersion checks that a database that a newer program has written is refused with conflict
+// and an explanation.
 func TestNewerVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s, err := Open(t.Context(), Options{Path: path})

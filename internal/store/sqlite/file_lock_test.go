@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestADatabaseIsOpenedOnceByWhateverName checks that another name of an open file is refused, and
-// that the first server continues.
+// TestADatabaseIsOpenedOnceByWhateverName checks that an open database can neither be opened nor
+// replaced by a restore under another name, and that the first server continues.
 func TestADatabaseIsOpenedOnceByWhateverName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})
@@ -37,8 +37,8 @@ func TestADatabaseIsOpenedOnceByWhateverName(t *testing.T) {
 	open(t, Options{Path: path})
 }
 
-// TestALockOfAnotherProcessIsSeen checks that a process that has locked the file under another name
-// keeps this one out.
+// TestALockOfAnotherProcessIsSeen checks that Open returns unavailable while another open file
+// description has locked the file.
 func TestALockOfAnotherProcessIsSeen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	if err := makeFile(path); err != nil {

@@ -8,9 +8,9 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// TestOneOrgsRowsCostOthersNothing checks that the data and the waiting work of one org do not add
-// costs for others: a quiet org's day must take as many steps of SQLite's virtual machine as on a
-// separate server. The steps count the examined rows.
+// TestOneOrgsRowsCostOthersNothing runs [floodtest.Run] with the steps of SQLite's virtual machine
+// as the cost, which grow with the examined rows. The data and the waiting work of one org must not
+// add costs for another org.
 func TestOneOrgsRowsCostOthersNothing(t *testing.T) {
 	s := open(t, Options{})
 	floodtest.Run(t, func(use func(store.Store)) int {

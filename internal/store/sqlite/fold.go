@@ -10,14 +10,14 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// foldAt is the number of 4 KiB pages in the write-ahead log at which the first checkpoint runs.
-// While reads are short, the log on the disk is at most a few times that size.
+// foldAt is the number of 4 KiB pages in the write-ahead log at which the first checkpoint runs. As
+// long as reads are short, the log stays within a few times that size.
 const foldAt = 8000
 
 // folder runs checkpoints of the log on its own connection, concurrently with the committer. SQLite
-// resets the log with the first transaction that finds all of it checkpointed. That never happens
-// while the committer writes without a pause. Since little is written during a checkpoint, the
-// committer runs the last one itself: see [logged].
+// resets the log with the first transaction that finds all of it checkpointed. While the committer
+// writes without a pause, a concurrent checkpoint never covers the whole log. So the committer runs
+// the last checkpoint itself, when little remains: see [logged].
 type folder struct {
 	conn      *conn
 	committer *committer
@@ -41,7 +41,7 @@ func openFolder(ctx context.Context, path string, committer *committer) (*folder
 	return &folder{conn: c, committer: committer, asked: make(chan struct{}, 1), ended: make(chan struct{})}, nil
 }
 
-// run runs passes until close is called.
+// run runs a checkpoint ("pass") for each request, until close is called.
 func (f *folder) run() {
 	defer close(f.ended)
 	for range f.asked {
@@ -75,8 +75,8 @@ func (f *folder) ask() {
 	}
 }
 
-// rests reports whether no pass is running, and how many pages of the log were checkpointed after
-// the last pass.
+// rests reports whether no pass is running, and how many pages of the log were checkpointed at the
+// end of the last pass.
 func (f *folder) rests() (idle bool, folded int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -90,15 +90,15 @@ func (f *folder) close() error {
 	return f.conn.close()
 }
 
-// foldOn runs a checkpoint of all pages that no reader needs, without waiting. It returns the
-// number of checkpointed pages of the log. The file is synced when it returns.
+// foldOn checkpoints as many pages of the log as possible without waiting for readers. It returns
+// how many pages of the log are checkpointed now. The file is synced when it returns.
 func foldOn(c *conn) (folded int, err error) {
 	var busy, frames int
 	_, err = view{conn: c, ctx: context.Background()}.one("PRAGMA wal_checkpoint(PASSIVE)", nil, &busy, &frames, &folded)
 	return folded, err
 }
 
-// logged is what the committer knows of the log since its last reset, in pages.
+// logged is what the committer knows about the log since its last reset, as numbers of pages.
 type logged struct {
 	held   int // in the log
 	folded int // of those, checkpointed
@@ -115,10 +115,11 @@ const (
 	foldHere            // the committer checkpoints the rest
 )
 
-// next decides after a commit that has left held pages in the log. The folder runs passes until few
-// pages remain: each pass is shorter, so less is written during it. If passes cannot keep up or
-// reads block them, the committer runs the checkpoint itself, which stops all writes meanwhile. It
-// does so only from time to time, because a blocking read may be long.
+// next returns the next action for the log, after a commit that has left held pages in it. at is
+// the threshold for the first checkpoint; idle and folded are the results of rests. The folder runs
+// passes until few pages remain: each pass is shorter, so less is written during it. If passes
+// cannot keep up or reads block them, the committer runs the checkpoint itself, which stops all
+// writes meanwhile. It does so only from time to time, because a blocking read may be long.
 func (l *logged) next(held, at int, idle bool, folded int) foldStep {
 	if held < l.held {
 		*l = logged{} // the log has been reset
@@ -142,10 +143,14 @@ func (l *logged) next(held, at int, idle bool, folded int) foldStep {
 	return foldNot
 }
 
-// fold runs or requests a checkpoint if one is due.
+// fold runs a checkpoint or requests a pass of the folder, if one is due.
 func (c *committer) fold() {
 	idle, folded := c.folder.rests()
-	switch c.logged.next(c.conn.logPages(), c.foldAt, idle, folded) {
+	step := c.logged.next(c.conn.logPages(), c.foldAt, idle, folded)
+	if step == foldBeside && c.foldsHere {
+		step = foldHere
+	}
+	switch step {
 	case foldBeside:
 		c.folder.ask()
 	case foldHere:
@@ -157,8 +162,9 @@ func (c *committer) fold() {
 	}
 }
 
-// notFolded handles a failed checkpoint. On a full disk the log remains as it is until the next
-// one. If the file cannot be written, the store stops writing, because the log would only grow.
+// notFolded handles a failed checkpoint. If the file cannot be written, the store stops writing,
+// because the log would only grow. After other errors, such as a full disk, it logs a warning, and
+// the log remains as it is until the next checkpoint.
 func (c *committer) notFolded(err error) {
 	if isBroken(err) {
 		c.lost(lose(err, "the file of the database cannot be written"))
@@ -167,8 +173,8 @@ func (c *committer) notFolded(err error) {
 	c.logger.Warn("the write-ahead log could not be folded into the file", "err", err)
 }
 
-// foldFrom returns foldAt, or less if the reserve is small: a checkpoint must not extend the file
-// by more than the reserve.
+// foldFrom returns the number of pages at which the first checkpoint runs: foldAt, or less if the
+// reserve is smaller, because a checkpoint must not extend the file by more than the reserve.
 func foldFrom(reserve *disk.Reserve) int {
 	if reserve == nil {
 		return foldAt

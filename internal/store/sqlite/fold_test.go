@@ -28,8 +28,8 @@ func grow(t *testing.T, s *Store, id uuid.UUID) {
 	}
 }
 
-// stall stops the folder at its first write to the file, in the middle of a pass, until on is
-// closed. Only one test at a time may use it.
+// stall is the state of stalledWrite, which pauses the folder after its first write to the file
+// until on is closed. Only one test at a time may use it.
 var stall struct {
 	real    uintptr
 	once    *sync.Once
@@ -46,8 +46,8 @@ func stalledWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
 	return code
 }
 
-// stalling stops the folder in the middle of its next pass, when part of it is in the file. goOn
-// continues it.
+// stalling lets the folder pause in the middle of its next pass, when part of the log is in the
+// file. reached is then closed, and goOn continues the pass.
 func stalling(t *testing.T, s *Store) (reached <-chan struct{}, goOn func()) {
 	t.Helper()
 	c := s.committer.folder.conn
@@ -122,8 +122,8 @@ func TestACrashWhileTheLogIsFoldedLosesNothing(t *testing.T) {
 	storetest.Invariants(t, s)
 }
 
-// TestTheLogIsBegunAnewWithoutAPause checks that the log is reset repeatedly, even if the writer
-// never pauses.
+// TestTheLogIsBegunAnewWithoutAPause checks that the log is reset repeatedly while commits follow
+// each other without a pause.
 func TestTheLogIsBegunAnewWithoutAPause(t *testing.T) {
 	s := open(t, Options{})
 	s.committer.foldAt = 64
@@ -144,11 +144,11 @@ func TestTheLogIsBegunAnewWithoutAPause(t *testing.T) {
 	}
 }
 
-// manyCommits is more than the folder can ever be behind.
+// manyCommits is the number of commits after which a test gives up waiting for a reset of the log.
 const manyCommits = 100_000
 
-// TestTheLogIsBegunAnewAfterALongRead checks that a long read keeps its snapshot in the log while
-// commits are answered, and that the log is reset after the read, even without a pause.
+// TestTheLogIsBegunAnewAfterALongRead checks that a long read sees the same rows throughout while
+// commits succeed and the log grows, and that the log is reset after the read.
 func TestTheLogIsBegunAnewAfterALongRead(t *testing.T) {
 	s := open(t, Options{})
 	const at = 64
@@ -196,8 +196,8 @@ func TestTheLogIsBegunAnewAfterALongRead(t *testing.T) {
 	storetest.Invariants(t, s)
 }
 
-// TestWhoFoldsTheLog checks that the next step for the log depends on its size and on how much of
-// it is checkpointed. The committer must have little work, and not at each commit.
+// TestWhoFoldsTheLog checks for sequences of commits when a pass of the folder is requested, and
+// when the committer checkpoints the rest.
 func TestWhoFoldsTheLog(t *testing.T) {
 	const at = 800 // so 200 pages count as few
 	type commit struct {

@@ -18,9 +18,9 @@ type gathered struct {
 	own     uintptr                 // the file's own methods
 	room    uintptr                 // a buffer of gatherRoom bytes
 	n       int                     // bytes in the buffer
-	offset  int64                   // where to write them
+	offset  int64                   // offset in the file at which the buffer is to be written
 	zeros   uintptr                 // aheadPiece zero bytes
-	end     int64                   // known minimum length of the file
+	end     int64                   // the file is known to be at least this long, in bytes
 	size    int64                   // destination for the file's FxFileSize
 	short   bool                    // the file is not extended ahead
 	synced  bool                    // an earlier sync made the file, its length and its name durable
@@ -32,8 +32,8 @@ const (
 	gatherRoom = 128 << 10
 	// logAhead is how far the file is extended when it must grow. Syncing a file that has grown
 	// costs a third more than syncing one that was only overwritten, because its length is synced,
-	// too. SQLite does not take zeros after the last commit for a frame of the log. It writes less
-	// than 128 KiB at once.
+	// too. When SQLite reads the log, it does not mistake zeros after the last commit for a frame.
+	// aheadPiece is the size of one write of zeros, less than 128 KiB.
 	logAhead, aheadPiece = 240 << 10, 120 << 10
 )
 
@@ -56,9 +56,10 @@ func (n *native) logFile() (file uintptr, err error) {
 
 func methodsOf(file uintptr) *lib.Tsqlite3_file { return (*lib.Tsqlite3_file)(at(file)) }
 
-// gather inserts a layer that writes the write-ahead log of the connection in large pieces. The log
-// is synced as [dataSync] says, unless plain is set.
-func (n *native) gather(plain bool) error {
+// gather inserts the layer [gathered] between SQLite and the connection's write-ahead log, which
+// must be open. The layer writes the log in large pieces and syncs it as [dataSync] describes.
+// Without the layer, SQLite writes each page separately and syncs with fsync.
+func (n *native) gather() error {
 	file, err := n.logFile()
 	if err != nil {
 		return err
@@ -72,9 +73,7 @@ func (n *native) gather(plain bool) error {
 	g := (*gathered)(at(memory))
 	*g = gathered{methods: *(*lib.Tsqlite3_io_methods)(at(log.FpMethods)), own: log.FpMethods, room: memory + uintptr(size)}
 	g.zeros = g.room + gatherRoom
-	if !plain {
-		g.dataSync = n.dataSync()
-	}
+	g.dataSync = n.dataSync()
 	clear(bytesAt(g.zeros, aheadPiece))
 	g.methods.FxWrite, g.methods.FxRead = callback(gatherWrite), callback(gatherRead)
 	g.methods.FxSync, g.methods.FxTruncate = callback(gatherSync), callback(gatherTruncate)
@@ -102,8 +101,8 @@ type (
 	fileMethod  = func(tls *libc.TLS, file uintptr) int32
 )
 
-// flush writes the collected data. If that fails, the data is dropped, like after a failed write:
-// whoever gets the error rolls the transaction back.
+// flush writes the collected data and returns SQLite's result code. If the write fails, the data is
+// dropped, because the caller that gets the error rolls the transaction back.
 func (g *gathered) flush(tls *libc.TLS, file uintptr) int32 {
 	if g.n == 0 {
 		return lib.SQLITE_OK
@@ -117,8 +116,8 @@ func (g *gathered) flush(tls *libc.TLS, file uintptr) int32 {
 	return code
 }
 
-// grown updates end after the file was written up to the offset to, and extends the file ahead
-// unless short is set.
+// grown must be called after a write that ends at the offset `to`, beyond g.end. If g.short is set,
+// it only updates g.end. Otherwise it calls lengthen, which also writes zeros ahead.
 func (g *gathered) grown(tls *libc.TLS, file uintptr, to int64) {
 	if g.short {
 		g.end = to
@@ -134,8 +133,9 @@ func (n *native) goAhead(ahead bool) {
 	}
 }
 
-// lengthen writes zeros after the offset to, if the file ends there. If that fails, as on a full
-// disk, the file remains as it is.
+// lengthen extends the file ahead: if the file is not longer than the offset `to`, it writes at
+// least logAhead zero bytes from there. It also sets g.end. A failed write, for example on a full
+// disk, is ignored, and the file is then not extended further.
 func (g *gathered) lengthen(tls *libc.TLS, file uintptr, to int64) {
 	place := uintptr(unsafe.Pointer(&g.size)) // in SQLite's memory, like all of g
 	if called[placeMethod](g.real().FxFileSize)(tls, file, place) != lib.SQLITE_OK {
@@ -151,16 +151,17 @@ func (g *gathered) lengthen(tls *libc.TLS, file uintptr, to int64) {
 	}
 }
 
-// forgetGathered drops the data that was collected for a transaction to roll back. Writing it later
-// would need space and time, and could fail an unrelated transaction. The data of a commit has been
-// written by its sync.
+// forgetGathered drops the collected data of a transaction that will be rolled back. Writing that
+// data later would need space and time, and could fail an unrelated transaction. Data of earlier
+// commits is not affected: their syncs have written it.
 func (n *native) forgetGathered() {
 	if n.gathering != 0 {
 		(*gathered)(at(n.gathering)).n = 0
 	}
 }
 
-// gaveUp is called by SQLite after each rollback, including its own rollbacks.
+// gaveUp drops the collected data. SQLite calls it after each rollback, including its own
+// rollbacks.
 func gaveUp(_ *libc.TLS, gathering uintptr) { (*gathered)(at(gathering)).n = 0 }
 
 func gatherWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {

@@ -16,7 +16,7 @@ import (
 var logCalls struct {
 	writes, bytes int
 	real          uintptr
-	fail          int32 // their result code, if not 0
+	fail          int32 // result code of the writes, if not 0
 	noAhead       bool  // only writes that extend the file ahead fail
 }
 
@@ -49,7 +49,7 @@ func counting(t *testing.T, c *conn) {
 	})
 }
 
-// writer opens a file and a connection that gathers, with a table to write to.
+// writer creates a file with a table, and opens a writing connection with the layer [gathered].
 func writer(t *testing.T) (path string, v view) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "gather.db")
@@ -67,7 +67,7 @@ func writer(t *testing.T) (path string, v view) {
 	})
 	v = view{conn: c, ctx: t.Context()}
 	must(t, v, "CREATE TABLE page (id INTEGER PRIMARY KEY, content BLOB)")
-	if err := c.gather(false); err != nil {
+	if err := c.gather(); err != nil {
 		t.Fatal(err)
 	}
 	return path, v
@@ -82,7 +82,8 @@ func must(t *testing.T, v view, query string, args ...any) {
 
 const fill = "INSERT INTO page (content) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT randomblob(3000) FROM n"
 
-// TestPagesOfACommitAreWrittenTogether checks that the pages of a commit are written by few calls.
+// TestPagesOfACommitAreWrittenTogether checks that a call writes at least 20 pages of a large
+// commit on average.
 func TestPagesOfACommitAreWrittenTogether(t *testing.T) {
 	_, v := writer(t)
 	counting(t, v.conn)
@@ -92,8 +93,7 @@ func TestPagesOfACommitAreWrittenTogether(t *testing.T) {
 	}
 }
 
-// TestLogIsMadeLongerAhead checks that the log is extended only from time to time, rather than by
-// each commit, which makes its syncs cheaper.
+// TestLogIsMadeLongerAhead checks that 200 commits change the length of the log at most 20 times.
 func TestLogIsMadeLongerAhead(t *testing.T) {
 	path, v := writer(t)
 	sizes := map[int64]bool{}
@@ -110,8 +110,8 @@ func TestLogIsMadeLongerAhead(t *testing.T) {
 	}
 }
 
-// TestLogThatCannotBeMadeLongerAhead checks that a log that cannot be extended ahead has the
-// necessary length.
+// TestLogThatCannotBeMadeLongerAhead checks that commits succeed and are readable if writing zeros
+// ahead fails, and that the log is hardly longer than the data written.
 func TestLogThatCannotBeMadeLongerAhead(t *testing.T) {
 	path, v := writer(t)
 	counting(t, v.conn)
@@ -129,8 +129,8 @@ func TestLogThatCannotBeMadeLongerAhead(t *testing.T) {
 	digest(t, path)
 }
 
-// TestCommitsAreInTheFiles checks that committed data is in the files, whatever happens to the
-// process afterwards.
+// TestCommitsAreInTheFiles checks that a copy of the files, taken after a commit, contains the
+// committed data, so that the end of the process loses nothing.
 func TestCommitsAreInTheFiles(t *testing.T) {
 	path, v := writer(t)
 	for n := range 5 {
@@ -151,7 +151,8 @@ func TestCommitsAreInTheFiles(t *testing.T) {
 	}
 }
 
-// digest returns a summary of what another connection reads of the table.
+// digest returns a summary of the table as another connection reads it, and checks the integrity of
+// the file.
 func digest(t *testing.T, path string) (d string) {
 	t.Helper()
 	c, err := openConn(t.Context(), path, writing)
@@ -170,7 +171,8 @@ func digest(t *testing.T, path string) (d string) {
 	return d
 }
 
-// TestLogIsAsItWasWritten checks that all operations on the log see the earlier writes.
+// TestLogIsAsItWasWritten checks that reads, sizes and truncations of the log see the earlier
+// writes, including collected ones.
 func TestLogIsAsItWasWritten(t *testing.T) {
 	_, v := writer(t)
 	file, err := v.logFile()
@@ -230,8 +232,8 @@ func TestLogIsAsItWasWritten(t *testing.T) {
 	}
 }
 
-// TestLargeTransactionsReadWhatTheyHaveWritten checks that a transaction larger than the cache
-// reads its own writes, and leaves nothing after a rollback.
+// TestLargeTransactionsReadWhatTheyHaveWritten checks that a transaction larger than SQLite's cache
+// reads its own writes, and that a rollback leaves the table as it was.
 func TestLargeTransactionsReadWhatTheyHaveWritten(t *testing.T) {
 	path, v := writer(t)
 	for _, end := range []string{"ROLLBACK", "COMMIT", "ROLLBACK"} {
@@ -251,8 +253,8 @@ func TestLargeTransactionsReadWhatTheyHaveWritten(t *testing.T) {
 	}
 }
 
-// TestFullLogFailsTheBatchAlone checks that a log that cannot be written fails only the commands
-// that need it.
+// TestFullLogFailsTheBatchAlone checks that a command fails while the log cannot be written, and
+// that earlier and later commands are not affected.
 func TestFullLogFailsTheBatchAlone(t *testing.T) {
 	s := open(t, Options{})
 	counting(t, s.committer.conn)
@@ -281,9 +283,8 @@ func TestFullLogFailsTheBatchAlone(t *testing.T) {
 	}
 }
 
-// TestPagesOfARollbackAreNotWritten checks that the collected data of a rolled back transaction is
-// not written, neither by the rollback nor by the next transaction, which must not fail because of
-// it.
+// TestPagesOfARollbackAreNotWritten checks that no collected data remains after a rollback. A
+// rollback by the committer must also write none of it.
 func TestPagesOfARollbackAreNotWritten(t *testing.T) {
 	s := open(t, Options{})
 	c := s.committer.conn

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestHasteIsManyCommitsInASecond checks that commits count as frequent after many of them within a
-// second, and no longer when they become rare.
+// TestHasteIsManyCommitsInASecond checks that commits count as frequent after hasteCommits of them
+// within a second, and not when they are a second or more apart.
 func TestHasteIsManyCommitsInASecond(t *testing.T) {
 	var h haste
 	now := time.Unix(1000, 0)
@@ -31,8 +31,8 @@ func TestHasteIsManyCommitsInASecond(t *testing.T) {
 	}
 }
 
-// TestOnlyQuickCommitsMakeTheLogLonger checks that rare commits write only their pages to the log,
-// and that frequent commits extend it ahead.
+// TestOnlyQuickCommitsMakeTheLogLonger checks that goAhead(false) makes a commit extend the log
+// only by its own data, and that goAhead(true) makes it extend the log ahead.
 func TestOnlyQuickCommitsMakeTheLogLonger(t *testing.T) {
 	path, v := writer(t)
 	size := func() int64 {

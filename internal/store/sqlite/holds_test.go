@@ -14,15 +14,16 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// TestWhatWorkersHoldIsWhatIsStored checks that the cached counts of what a worker holds equal the
-// stored rows, whatever is written, refused or fails.
+// TestWhatWorkersHoldIsWhatIsStored checks at random that State.Holds, which is computed from
+// cached counts of the executions that a worker holds, agrees with a model, also after refused and
+// failed commands.
 func TestWhatWorkersHoldIsWhatIsStored(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { holdAtRandom(t, rand.New(rand.NewPCG(seed, 1))) })
 	}
 }
 
-// held is the part of a row that determines what a worker holds.
+// held is the part of an execution's row that determines what its worker holds.
 type held struct {
 	worker  int
 	status  perdure.Status
@@ -88,7 +89,8 @@ func holdAtRandom(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// TestAuditComparesWhatWorkersHold checks that the audit finds wrong counts of what a worker holds.
+// TestAuditComparesWhatWorkersHold checks that the audit finds a wrong cached count of the
+// executions that a worker holds.
 func TestAuditComparesWhatWorkersHold(t *testing.T) {
 	s := open(t, Options{})
 	id, worker := uuid.New(), uuid.New()
@@ -104,7 +106,7 @@ func TestAuditComparesWhatWorkersHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	storetest.Invariants(t, s)
-	// As if this connection had written the row without counting it.
+	// This simulates a write by the committer that was not counted.
 	v := view{conn: s.committer.conn, ctx: t.Context()}
 	must(t, v, "UPDATE agent_execution SET status = 'RUNNING', worker_id = ? WHERE id = ?", worker[:], id[:])
 	s.committer.version = s.committer.conn.version()

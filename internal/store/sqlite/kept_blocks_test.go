@@ -24,8 +24,8 @@ func blockReads(s *Store) (n int32) {
 	return n
 }
 
-// TestPiecesOfABlockDoNotReadItsRow checks that appending a chunk to a cached block does not read
-// the block's row, and that a block that was dropped from the cache is read.
+// TestPiecesOfABlockDoNotReadItsRow checks that commands that change a cached block do not read its
+// row, and that the row is read once after the cache was cleared.
 func TestPiecesOfABlockDoNotReadItsRow(t *testing.T) {
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "perdure.db")})
 	if err != nil {
@@ -71,7 +71,7 @@ func TestPiecesOfABlockDoNotReadItsRow(t *testing.T) {
 		t.Error(err)
 	}
 	s.committer.deciding.Lock()
-	s.committer.kept.Clear()
+	s.committer.cache.Clear()
 	s.committer.deciding.Unlock()
 	before := blockReads(s)
 	grow(3)

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
 	"github.com/perdure/perdure/internal/store/relational"
@@ -45,18 +45,19 @@ func (m *keptModel) sees(s *store.State, id uuid.UUID) error {
 	return nil
 }
 
-// TestKeptRowsAreStoredRows checks that every command decides on the stored state, whatever has
-// happened to earlier commands and however small the cache is.
+// TestKeptRowsAreStoredRows checks at random that every command decides on the stored state, after
+// stored, refused and failed commands and deletions, with caches of different sizes.
 func TestKeptRowsAreStoredRows(t *testing.T) {
+	longtest.Checks(t, 30, 100)
 	quiet := slog.New(slog.DiscardHandler)
 	rapid.Check(t, func(rt *rapid.T) {
-		path := filepath.Join(t.TempDir(), "perdure.db")
+		path := place(t)
 		s, err := Open(t.Context(), Options{Path: path, Logger: quiet})
 		if err != nil {
 			rt.Fatal(err)
 		}
 		defer s.Close()
-		s.committer.kept = relational.NewKept(rapid.SampledFrom([]int{1, 12 << 10, 0}).Draw(rt, "limit"))
+		s.committer.cache = relational.NewRowCache(rapid.SampledFrom([]int{1, 12 << 10, 0}).Draw(rt, "limit"))
 		var ids, tasks [3]uuid.UUID
 		for i := range ids {
 			ids[i], tasks[i] = uuid.New(), uuid.New()
@@ -159,7 +160,8 @@ func openBlock(s *store.State, task uuid.UUID) store.Block {
 	}
 }
 
-// keptStep changes the row, its log's head and a task.
+// keptStep returns changes to an execution, the head of its log and a task. It creates the
+// execution and the task if they do not exist.
 func keptStep(s *store.State, id, task uuid.UUID, status perdure.TaskStatus) *store.Changes {
 	x := s.Execution
 	if x == nil {
@@ -182,8 +184,8 @@ func keptStep(s *store.State, id, task uuid.UUID, status perdure.TaskStatus) *st
 	}
 }
 
-// TestKeptRowsAreLetGoWhereOthersWrite checks that the next command sees what another connection
-// has written.
+// TestKeptRowsAreLetGoWhereOthersWrite checks that the next command sees a write of another
+// connection instead of the cached row.
 func TestKeptRowsAreLetGoWhereOthersWrite(t *testing.T) {
 	s := open(t, Options{})
 	id := uuid.New()
@@ -209,8 +211,8 @@ func TestKeptRowsAreLetGoWhereOthersWrite(t *testing.T) {
 	}
 }
 
-// TestAuditComparesWhatIsKept checks that the audit finds a cached row that differs from the stored
-// row.
+// TestAuditComparesWhatIsKept checks that the audit finds each difference between the cache and the
+// stored rows.
 func TestAuditComparesWhatIsKept(t *testing.T) {
 	for _, one := range []struct{ query, what string }{
 		{"UPDATE agent_execution SET version = 4711", "has a version that is kept"},
@@ -273,7 +275,7 @@ func TestCommandsOfABatchSeeEachOther(t *testing.T) {
 			if !fails {
 				return nil
 			}
-			st.Execution.DefinitionID = ptr(uuid.New()) // that does not exist
+			st.Execution.DefinitionID = ptr(uuid.New()) // this definition does not exist, so the write fails
 			return &store.Changes{Execution: st.Execution}
 		}
 		look := func(*store.State) *store.Changes { return nil }

@@ -16,16 +16,16 @@ const (
 )
 
 // later executes deferred writes on its own goroutine while the committer decides on further
-// commands. Deciding on a task takes about as long as its statements. Writes are executed in the
-// order in which they were deferred. The committer waits for them before it reads, commits or rolls
-// back, so only one goroutine uses the connection at a time.
+// commands. This pays off because deciding on a task takes about as long as its statements. Writes
+// are executed in the order in which they were deferred. The committer waits for them before it
+// reads, commits or rolls back, so only one goroutine uses the connection at a time.
 type later struct {
 	conn    *conn
 	on      bool // whether the current transaction defers writes
 	pending []write
 	pieces  chan []write
 	ended   chan struct{}
-	written sync.WaitGroup // pieces that are not executed yet
+	written sync.WaitGroup // counts the pieces that are not executed yet
 	err     error          // of the transaction's first failed write; read after written.Wait
 }
 
@@ -87,7 +87,7 @@ func (l *later) settle() error {
 func (l *later) begin() { l.on, l.err = true, nil }
 
 func (l *later) end() error {
-	if !l.on {
+	if l == nil || !l.on {
 		return nil
 	}
 	err := l.settle()

@@ -15,7 +15,7 @@ import (
 )
 
 // addition returns a command that adds an entry to an execution after it has read the previous one.
-// So deferred writes are executed when the next command reads.
+// So the deferred writes of a command are executed before the next command reads.
 func addition(t *testing.T, id uuid.UUID, n int, entries []uuid.UUID) *commit.Call {
 	return &commit.Call{Command: store.Command{
 		Name: "add", Lane: store.LaneCommits, Org: "acme", Execution: id,
@@ -45,15 +45,15 @@ func additions(t *testing.T, id uuid.UUID) (batch []*commit.Call, entries []uuid
 	return batch, entries
 }
 
-// attempt runs a batch like the committer, while the committer is idle.
+// attempt runs a batch in place of the committer, which must be idle.
 func attempt(s *Store, batch []*commit.Call) ([]commit.Outcome, error) {
 	s.committer.deciding.Lock()
 	defer s.committer.deciding.Unlock()
 	return s.committer.Attempt(batch, false)
 }
 
-// TestCommandsSeeWhatWasPutOff checks that deferred writes are executed in order, before any read
-// and before the commit.
+// TestCommandsSeeWhatWasPutOff checks that each command of a batch reads the deferred writes of the
+// earlier commands, and that all writes are stored by the commit.
 func TestCommandsSeeWhatWasPutOff(t *testing.T) {
 	s := open(t, Options{})
 	id := uuid.New()
@@ -76,9 +76,9 @@ func TestCommandsSeeWhatWasPutOff(t *testing.T) {
 	storetest.Invariants(t, s)
 }
 
-// TestWhatWasPutOffAndFailsSpoilsTheBatch checks that a failed deferred write fails its
-// transaction, wherever it is: nothing of it is stored or cached, and the next transaction is not
-// affected.
+// TestWhatWasPutOffAndFailsSpoilsTheBatch checks that a failed deferred write, at any place of a
+// batch, fails the whole batch with SQLite's error. Nothing of the batch may be stored, and the
+// next batch must succeed.
 func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
 	for name, at := range map[string]int{"first": 0, "in the middle": 13, "last": 3*laterFrom - 1} {
 		t.Run(name, func(t *testing.T) {
@@ -123,8 +123,8 @@ func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
 	}
 }
 
-// TestACommandThatFailsAfterWritesWerePutOff checks that a command that fails after deferred writes
-// leaves nothing half written.
+// TestACommandThatFailsAfterWritesWerePutOff checks that none of a batch's entries is stored if one
+// of its commands cannot be written.
 func TestACommandThatFailsAfterWritesWerePutOff(t *testing.T) {
 	s := open(t, Options{Logger: slog.New(slog.DiscardHandler)})
 	id := uuid.New()
@@ -144,8 +144,7 @@ func TestACommandThatFailsAfterWritesWerePutOff(t *testing.T) {
 	storetest.Invariants(t, s)
 }
 
-// TestAPanicOfAWriteIsItsError checks that a panic during a write fails the transaction and does
-// not end the process.
+// TestAPanicOfAWriteIsItsError checks that a panic during a deferred write is returned as an error.
 func TestAPanicOfAWriteIsItsError(t *testing.T) {
 	s := open(t, Options{})
 	l := newLater(s.committer.conn)

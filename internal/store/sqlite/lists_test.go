@@ -35,7 +35,7 @@ func filledByHand(t *testing.T) (s *Store, fill func()) {
 }
 
 // TestTextsAreIndexed checks that the text of an execution is removed from the index with the
-// execution, also when its number is reused.
+// execution, and that a new execution with a reused number is found by its own text.
 func TestTextsAreIndexed(t *testing.T) {
 	s, fill := filledByHand(t)
 	all := storetest.Texts(t, s, fill)
@@ -68,8 +68,8 @@ func TestTextsAreIndexed(t *testing.T) {
 	}
 }
 
-// TestPlainListsFindTheSame checks that a query finds the same without the index, which a plain
-// store neither reads nor fills.
+// TestPlainListsFindTheSame checks that queries find the same executions in a plain store, which
+// does not fill the index.
 func TestPlainListsFindTheSame(t *testing.T) {
 	s := open(t, Options{Plain: true})
 	s.ListRows = 4000
@@ -79,8 +79,8 @@ func TestPlainListsFindTheSame(t *testing.T) {
 	}
 }
 
-// TestAStaleIndexIsNotWritten checks that the index of a block that has changed since it was read
-// is not written.
+// TestAStaleIndexIsNotWritten checks that index data for a block of executions is marked stale and
+// not written if the block has other executions by then.
 func TestAStaleIndexIsNotWritten(t *testing.T) {
 	s, fill := filledByHand(t)
 	for range 600 {
@@ -101,8 +101,8 @@ func TestAStaleIndexIsNotWritten(t *testing.T) {
 	}
 }
 
-// TestMetadataIsIndexed checks that members of metadata are deleted with their execution, and that
-// a start without metadata writes none.
+// TestMetadataIsIndexed checks that executions are found by the members of their metadata, with the
+// last one of equal keys, and that the members are deleted with the execution.
 func TestMetadataIsIndexed(t *testing.T) {
 	s := open(t, Options{})
 	id := uuid.New()
@@ -130,8 +130,8 @@ func TestMetadataIsIndexed(t *testing.T) {
 	}
 }
 
-// TestTextsOfABlockLeaveTogether checks that deleting many executions at once rewrites the rows of
-// a block once, and not once per execution.
+// TestTextsOfABlockLeaveTogether checks that deleting 200 executions of a block at once rewrites at
+// most 128 rows of the text index, and that queries then find exactly the others.
 func TestTextsOfABlockLeaveTogether(t *testing.T) {
 	s, fill := filledByHand(t)
 	all := storetest.Texts(t, s, fill)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
@@ -31,7 +32,7 @@ func OpenLook(ctx context.Context, path string) (*Look, error) {
 	if err != nil {
 		return nil, refusal(err)
 	}
-	l := &Look{Reader: relational.Reader{Tx: p.readRows, Clock: time.Now, Words: words}, pool: p}
+	l := &Look{Reader: relational.Reader{Tx: p.readRows, Clock: time.Now, Dialect: dialect}, pool: p}
 	err = p.read(ctx, func(v view) error {
 		if err := checkVersion(v); err != nil {
 			return err
@@ -62,11 +63,10 @@ func checkVersion(v view) error {
 		return err
 	}
 	if has == newest {
-		there, err := v.hasPlaces()
-		if err == nil && !there {
-			err = errNoPlaces
-		}
-		return err
+		return nil
+	}
+	if has < firstVersion {
+		return store.TooOld(has, firstVersion)
 	}
 	return perdure.Errorf(perdure.Conflict, "the database has version %d, this program reads version %d; start a server of this program on it first", has, newest)
 }
@@ -94,12 +94,3 @@ func (l *Look) Integrity(ctx context.Context) (damage []string, err error) {
 
 // Close closes the connections.
 func (l *Look) Close() error { return l.pool.close() }
-
-// newestVersion returns the version of the tables that this program supports.
-func newestVersion() (int64, error) {
-	files, err := fs.Sub(migrationFiles, "migrations")
-	if err != nil {
-		return 0, err
-	}
-	return relational.NewestMigration(files)
-}

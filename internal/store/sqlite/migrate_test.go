@@ -1,49 +1,154 @@
 package sqlite
 
 import (
+	"compress/gzip"
 	"database/sql"
+	"database/sql/driver"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"net/url"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/fstest"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/migrationtest"
 	"github.com/perdure/perdure/internal/store/storetest"
 	"github.com/pressly/goose/v3"
+	lib "modernc.org/sqlite"
 )
 
-// TestEveryOlderVersionIsMigrated checks that a database of each older version, with rows in all
-// tables, is migrated to the newest version with the same rows.
-func TestEveryOlderVersionIsMigrated(t *testing.T) {
-	today := filled(t)
-	for _, version := range versions(t) {
+// oldStore unpacks the stored database of a version, which an earlier build wrote, and returns its
+// path.
+func oldStore(t *testing.T, version int64) string {
+	t.Helper()
+	in, err := os.Open(fmt.Sprintf("testdata/%04d.db.gz", version))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	z, err := gzip.NewReader(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "perdure.db")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// oldVersions returns the versions for which testdata must have a database: all but the newest.
+func oldVersions(t *testing.T) (all []int64) {
+	t.Helper()
+	db := connect(t, filepath.Join(t.TempDir(), "none.db"))
+	defer db.Close()
+	for _, source := range provider(t, db).ListSources() {
+		all = append(all, source.Version)
+	}
+	return all[:len(all)-1]
+}
+
+// TestStoresOfEveryVersionOpen checks that a store of each earlier version opens, keeps all its
+// rows, can be written, and has the schema of a new store.
+func TestStoresOfEveryVersionOpen(t *testing.T) {
+	fresh := emptyStore(t)
+	for _, version := range oldVersions(t) {
 		t.Run(fmt.Sprint("from ", version), func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "old.db")
-			copied := madeAt(t, path, version, today)
+			path := oldStore(t, version)
+			if got := texts(t, path, "SELECT max(version_id) FROM goose_db_version"); got[0] != fmt.Sprint(version) {
+				t.Fatalf("the store has version %v", got)
+			}
+			before := rowsOf(t, path)
 			s := open(t, Options{Path: path})
 			storetest.Invariants(t, s)
-			for _, table := range copied {
-				if got, want := dump(t, path, table), dump(t, today, table); !slices.Equal(got, want) {
-					t.Errorf("%s holds\n%s\nwant\n%s", table, strings.Join(got, "\n"), strings.Join(want, "\n"))
-				}
-			}
 			if err := begin(t, s, uuid.New(), nil); err != nil {
 				t.Errorf("a write after it: %v", err)
 			}
+			sameRows(t, path, before)
+			sameSchema(t, path, fresh)
 		})
 	}
 }
 
-// TestEveryMigrationGoesBack checks that each newer version can be undone step by step and applied
-// again.
-func TestEveryMigrationGoesBack(t *testing.T) {
-	for _, version := range versions(t) {
-		path := filled(t)
+// TestStoreIsOnlyRelabelled checks that a store that older migrations made, of the version of the
+// first migration, is changed only in goose's list of versions, and has the schema that the first
+// migration creates.
+func TestStoreIsOnlyRelabelled(t *testing.T) {
+	path := oldStore(t, firstVersion)
+	rows, schema := rowsOf(t, path), schemaOf(t, path)
+	if err := migrateTo(t.Context(), path, until(t, firstVersion)); err != nil {
+		t.Fatal(err)
+	}
+	for table, want := range rows {
+		if got := rowsIn(t, path, table); !slices.Equal(got, want) {
+			t.Errorf("the rows of %s have changed", table)
+		}
+	}
+	if !maps.Equal(schemaOf(t, path), schema) {
+		t.Error("the tables have changed")
+	}
+	if got := texts(t, path, "SELECT version_id FROM goose_db_version ORDER BY id"); !slices.Equal(got, []string{"0", fmt.Sprint(firstVersion)}) {
+		t.Errorf("the versions are %v", got)
+	}
+	fresh := filepath.Join(t.TempDir(), "fresh.db")
+	if err := migrateTo(t.Context(), fresh, until(t, firstVersion)); err != nil {
+		t.Fatal(err)
+	}
+	sameSchema(t, path, fresh)
+}
+
+// TestOlderStoresAreRefused checks that a store from before the first migration is refused with an
+// error that names a commit, and is not changed. The same holds for a store whose conversion was
+// interrupted.
+func TestOlderStoresAreRefused(t *testing.T) {
+	for change, says := range map[string]string{
+		"DELETE FROM goose_db_version WHERE version_id > 32": "the database has version 32",
+		"DROP INDEX idx_agent_entry_place":                   "was interrupted",
+	} {
+		path := oldStore(t, firstVersion)
+		execAll(t, path, change)
+		before, versions := schemaOf(t, path), texts(t, path, "SELECT version_id FROM goose_db_version")
+		_, err := Open(t.Context(), Options{Path: path})
+		if !perdure.IsCode(err, perdure.Conflict) || !strings.Contains(err.Error(), says) || !regexp.MustCompile(`commit [0-9a-f]{7} `).MatchString(err.Error()) {
+			t.Errorf("%s: %v", change, err)
+		}
+		if !maps.Equal(schemaOf(t, path), before) || !slices.Equal(texts(t, path, "SELECT version_id FROM goose_db_version"), versions) {
+			t.Errorf("%s: the store has changed", change)
+		}
+	}
+	path := oldStore(t, firstVersion)
+	execAll(t, path, "DELETE FROM goose_db_version WHERE version_id > 32")
+	if _, err := OpenLook(t.Context(), path); !perdure.IsCode(err, perdure.Conflict) || !strings.Contains(err.Error(), "commit") {
+		t.Errorf("a look at it gives %v", err)
+	}
+}
+
+// TestMigrationsGoBack checks that a store that was migrated from each earlier version can be
+// migrated down to that version and opened again.
+func TestMigrationsGoBack(t *testing.T) {
+	for _, version := range oldVersions(t) {
+		path := oldStore(t, version)
+		s, err := Open(t.Context(), Options{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
 		db := connect(t, path)
 		if _, err := provider(t, db).DownTo(t.Context(), version); err != nil {
 			t.Fatalf("down to %d: %v", version, err)
@@ -55,73 +160,171 @@ func TestEveryMigrationGoesBack(t *testing.T) {
 	}
 }
 
-// filled creates a database of the current version with rows in its tables, and returns its path.
-func filled(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "today.db")
-	s, err := Open(t.Context(), Options{Path: path})
+// TestInterruptedMigrationsContinue checks that a store whose migration was interrupted at any
+// statement opens with the same rows and the schema of a new store.
+func TestInterruptedMigrationsContinue(t *testing.T) {
+	fresh, images := emptyStore(t), 0
+	for _, version := range oldVersions(t) {
+		before := rowsOf(t, oldStore(t, version))
+		for image := range crashImages(t, version) {
+			images++
+			storetest.Invariants(t, open(t, Options{Path: image}))
+			sameRows(t, image, before)
+			sameSchema(t, image, fresh)
+		}
+	}
+	if images < 3 {
+		t.Errorf("there were %d interruptions", images)
+	}
+}
+
+// TestNoOtherServerOpensDuringAMigration checks that Open fails with unavailable or conflict while
+// a migration of the file runs.
+func TestNoOtherServerOpensDuringAMigration(t *testing.T) {
+	path := oldStore(t, firstVersion)
+	lock, err := lockFile(path) // as Open does before it migrates
 	if err != nil {
 		t.Fatal(err)
 	}
-	sound(t, s)
-	id := uuid.New()
-	if err := begin(t, s, id, []byte(`"`+strings.Repeat("i", 40_000)+`"`)); err != nil {
+	tried := 0
+	atStatement(t, func() {
+		tried++
+		if _, err := Open(t.Context(), Options{Path: path}); !perdure.IsCode(err, perdure.Unavailable) && !perdure.IsCode(err, perdure.Conflict) {
+			t.Errorf("another server gives %v", err)
+		}
+	})
+	if err := migrateTo(t.Context(), path, withStops(t, migrationsOf(t))); err != nil {
 		t.Fatal(err)
 	}
-	for n := range int64(2) {
-		err = do(t, s, id, func(st *store.State) (*store.Changes, error) {
-			x := st.Execution
-			x.Crashes, x.Panics, x.CheckpointSeq = 6, 2, n+1
-			return &store.Changes{Execution: x, Checkpoint: &perdure.Checkpoint{Sequence: n + 1, State: []byte(`{}`), CreatedAt: st.Now}}, nil
+	if tried == 0 {
+		t.Error("nobody tried")
+	}
+	if err := lock.release(); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Invariants(t, open(t, Options{Path: path}))
+}
+
+// stop is the function that is called between the statements of a migration.
+var stop struct {
+	sync.Mutex
+	do func()
+}
+
+func init() {
+	lib.MustRegisterScalarFunction("stop_here", 0, func(*lib.FunctionContext, []driver.Value) (driver.Value, error) {
+		stop.do()
+		return int64(1), nil
+	})
+}
+
+// atStatement calls do at each statement of the migrations that withStops returns, until the test
+// ends.
+func atStatement(t *testing.T, do func()) {
+	stop.Lock()
+	stop.do = do
+	t.Cleanup(stop.Unlock)
+}
+
+// crashImages migrates the store of a version. It returns the paths of copies of the files, one for
+// each statement, as a process that ends there would leave them.
+func crashImages(t *testing.T, version int64) func(yield func(string) bool) {
+	t.Helper()
+	path, images := oldStore(t, version), []string(nil)
+	t.Run(fmt.Sprint("crash images of ", version), func(t *testing.T) {
+		atStatement(t, func() {
+			image := filepath.Join(filepath.Dir(path), fmt.Sprintf("image%d.db", len(images)))
+			for _, end := range []string{"", "-wal"} {
+				content, err := os.ReadFile(path + end)
+				if errors.Is(err, fs.ErrNotExist) {
+					continue
+				}
+				if err == nil {
+					err = os.WriteFile(image+end, content, 0o600)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			images = append(images, image)
 		})
+		if err := migrateTo(t.Context(), path, withStops(t, migrationsOf(t))); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return slices.Values(images)
+}
+
+// TestMigrationsAreNotEdited checks that the released migrations are unchanged.
+func TestMigrationsAreNotEdited(t *testing.T) {
+	migrationtest.Unchanged(t, migrationsOf(t), "testdata/migrations.sha256")
+}
+
+func migrationsOf(t *testing.T) fs.FS {
+	t.Helper()
+	files, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// until returns the migrations up to a version.
+func until(t *testing.T, version int64) fs.FS {
+	t.Helper()
+	return changed(t, migrationsOf(t), func(name, text string) string {
+		if name[:4] > fmt.Sprintf("%04d", version) {
+			return ""
+		}
+		return text
+	})
+}
+
+// withStops returns the migrations with a call of stop_here before and after each statement. The
+// first migration has none.
+func withStops(t *testing.T, files fs.FS) fs.FS {
+	t.Helper()
+	return changed(t, files, func(name, text string) string {
+		if name[:4] == fmt.Sprintf("%04d", firstVersion) {
+			return text
+		}
+		up, down, _ := strings.Cut(text, "-- +goose Down")
+		up = strings.Replace(up, "-- +goose Up\n", "-- +goose Up\nSELECT stop_here();\n", 1)
+		return regexp.MustCompile(`(?m);$`).ReplaceAllString(up, ";\nSELECT stop_here();") + "-- +goose Down" + down
+	})
+}
+
+// changed returns files with other contents. It leaves out files whose content is then empty.
+func changed(t *testing.T, files fs.FS, change func(name, text string) string) fs.FS {
+	t.Helper()
+	names, err := fs.Glob(files, "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := fstest.MapFS{}
+	for _, name := range names {
+		text, err := fs.ReadFile(files, name)
 		if err != nil {
 			t.Fatal(err)
 		}
+		if text := change(name, string(text)); text != "" {
+			all[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+	}
+	return all
+}
+
+func emptyStore(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "fresh.db")
+	s, err := Open(t.Context(), Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// scored is the first version in which crashes, panics and unfit are scores.
-const scored = 21
-
-// madeAt creates a database of an older version with the rows of the current one, as far as it has
-// columns for them. It returns the tables that are not empty.
-func madeAt(t *testing.T, path string, version int64, today string) (copied []string) {
-	t.Helper()
-	db := connect(t, path)
-	if _, err := provider(t, db).UpTo(t.Context(), version); err != nil {
-		t.Fatal(err)
-	}
-	exec := func(query string) int64 {
-		r, err := db.ExecContext(t.Context(), query)
-		if err != nil {
-			t.Fatalf("%s: %v", query, err)
-		}
-		n, _ := r.RowsAffected() // SQLite always returns the number
-		return n
-	}
-	exec("PRAGMA foreign_keys = 0")
-	exec("ATTACH '" + today + "' AS today")
-	for _, table := range texts(t, db, "SELECT name FROM main.sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'goose_%'") {
-		columns := strings.Join(texts(t, db, "SELECT name FROM pragma_table_info('"+table+"', 'main') INTERSECT SELECT name FROM pragma_table_info('"+table+"', 'today')"), ", ")
-		exec("DELETE FROM main." + table) // the default org, which a migration inserts
-		if exec("INSERT INTO main."+table+" ("+columns+") SELECT "+columns+" FROM today."+table) > 0 {
-			copied = append(copied, table)
-		}
-	}
-	if version < scored { // today's scores were counts
-		exec("UPDATE main.agent_execution SET crashes = crashes / 2, panics = panics / 2")
-	}
-	if len(copied) < 10 {
-		t.Errorf("only %v have rows", copied)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return copied
 }
 
 func connect(t *testing.T, path string) *sql.DB {
@@ -130,45 +333,102 @@ func connect(t *testing.T, path string) *sql.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.SetMaxOpenConns(1) // for ATTACH and pragmas
+	db.SetMaxOpenConns(1)
 	return db
 }
 
 func provider(t *testing.T, db *sql.DB) *goose.Provider {
 	t.Helper()
-	files, err := fs.Sub(migrationFiles, "migrations")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, db, files)
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, migrationsOf(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-// versions returns every version but the newest.
-func versions(t *testing.T) (all []int64) {
+// rowsOf returns the rows of all tables, except those that describe the store itself. It fails the
+// test for an empty table.
+func rowsOf(t *testing.T, path string) map[string][]string {
 	t.Helper()
-	db := connect(t, filepath.Join(t.TempDir(), "none.db"))
-	defer db.Close()
-	for _, source := range provider(t, db).ListSources() {
-		all = append(all, source.Version)
+	all := map[string][]string{}
+	for _, table := range texts(t, path, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT IN ('goose_db_version', 'store')") {
+		if all[table] = rowsIn(t, path, table); len(all[table]) == 0 {
+			t.Errorf("%s is empty", table)
+		}
 	}
-	return all[:len(all)-1]
+	return all
 }
 
-// dump returns the rows of a table as text, with the columns in alphabetical order.
-func dump(t *testing.T, path, table string) []string {
+// rowsIn returns the rows of a table as text, with the columns in alphabetical order.
+func rowsIn(t *testing.T, path, table string) []string {
+	t.Helper()
+	columns := texts(t, path, "SELECT 'quote(' || name || ')' FROM pragma_table_info('"+table+"') ORDER BY name")
+	return texts(t, path, "SELECT "+strings.Join(columns, " || ' ' || ")+" FROM "+table+" ORDER BY 1")
+}
+
+// sameRows checks that the tables still contain all these rows.
+func sameRows(t *testing.T, path string, want map[string][]string) {
+	t.Helper()
+	for table, rows := range want {
+		got := rowsIn(t, path, table)
+		for _, row := range rows {
+			if !slices.Contains(got, row) {
+				t.Errorf("%s has lost the row %s", table, row)
+			}
+		}
+	}
+}
+
+var (
+	comment = regexp.MustCompile(`--[^\n]*`)
+	blank   = regexp.MustCompile(`\s+`)
+	around  = regexp.MustCompile(` ?([(),]) ?`)
+)
+
+// schemaOf returns the statements that create a store's tables, indexes and triggers, without
+// comments and spaces, and the columns of its tables.
+func schemaOf(t *testing.T, path string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, row := range texts(t, path, "SELECT name || '|' || tbl_name || '|' || coalesce(sql, '') FROM sqlite_schema WHERE name <> 'sqlite_sequence'") {
+		parts := strings.SplitN(row, "|", 3)
+		text := around.ReplaceAllString(blank.ReplaceAllString(comment.ReplaceAllString(parts[2], ""), " "), "$1")
+		columns := texts(t, path, "SELECT cid || ' ' || name || ' ' || type || ' ' || \"notnull\" || ' ' || coalesce(dflt_value, '') || ' ' || pk FROM pragma_table_info('"+parts[0]+"')")
+		all[parts[0]] = parts[1] + "\n" + text + "\n" + strings.Join(columns, "\n")
+	}
+	return all
+}
+
+func sameSchema(t *testing.T, path, other string) {
+	t.Helper()
+	got, want := schemaOf(t, path), schemaOf(t, other)
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s is\n%s\nand in the other store\n%s", name, got[name], want[name])
+		}
+		delete(got, name)
+	}
+	for name := range got {
+		t.Errorf("%s is only in one of the stores", name)
+	}
+	if len(want) < 90 {
+		t.Errorf("only %d tables and indexes were compared", len(want))
+	}
+}
+
+func execAll(t *testing.T, path, query string) {
 	t.Helper()
 	db := connect(t, path)
 	defer db.Close()
-	columns := texts(t, db, "SELECT 'quote(' || name || ')' FROM pragma_table_info('"+table+"') ORDER BY name")
-	return texts(t, db, "SELECT "+strings.Join(columns, " || ' ' || ")+" FROM "+table+" ORDER BY 1")
+	if _, err := db.ExecContext(t.Context(), query); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
 }
 
-func texts(t *testing.T, db *sql.DB, query string) (all []string) {
+func texts(t *testing.T, path, query string) (all []string) {
 	t.Helper()
+	db := connect(t, path)
+	defer db.Close()
 	rows, err := db.QueryContext(t.Context(), query)
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)

@@ -13,13 +13,14 @@ import (
 )
 
 // native is a connection through SQLite's own interface, without database/sql:
-// docs/decisions/029-sqlite-without-database-sql.md has the reasons. It has no mutex: one goroutine
-// uses it at a time, and only the flag of stop may be set by another one.
+// docs/decisions/020-sqlite-without-database-sql.md has the reasons. It has no mutex: only one
+// goroutine may use it at a time. Only the flag that stop returns may be set by another goroutine.
 type native struct {
 	tls *libc.TLS
 	db  uintptr
-	// stopped is the address of an int32 in SQLite's memory. If it is not 0, running statements end
-	// with SQLITE_INTERRUPT. A uint32 and an int32 follow it.
+	// stopped is the address of an int32 in SQLite's memory, the interrupt flag. While the flag is
+	// not 0, running statements end with SQLITE_INTERRUPT. A uint32 (see version) and an int32 (see
+	// pages) follow it.
 	stopped uintptr
 	// gathering is the address of a [gathered], or 0.
 	gathering uintptr
@@ -123,7 +124,7 @@ func (n *native) stop() *int32 { return (*int32)(at(n.stopped)) }
 // progress is SQLite's progress handler.
 func progress(_ *libc.TLS, stopped uintptr) int32 { return atomic.LoadInt32((*int32)(at(stopped))) }
 
-// givesWay lets other goroutines run between the steps of long statements.
+// givesWay makes long statements yield to other goroutines from time to time.
 func (n *native) givesWay() {
 	lib.Xsqlite3_progress_handler(n.tls, n.db, stopEvery, callback(progressGivingWay), n.stopped)
 }

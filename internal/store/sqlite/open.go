@@ -3,14 +3,11 @@ package sqlite
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
 	"log/slog"
-	"net/url"
 	"os"
 	"sync"
 	"time"
@@ -22,7 +19,6 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
 	"github.com/perdure/perdure/internal/store/relational"
-	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 	lib "modernc.org/sqlite/lib"
 )
@@ -36,8 +32,8 @@ type Options struct {
 	Clock  func() time.Time
 	Logger *slog.Logger
 	// Fatal is called once, when the outcome of a write is unknown or the file is damaged. The
-	// process should end, because the store writes no more. Fatal is called by the committer, so it
-	// must return and must not call Close.
+	// process should then end, because the store no longer writes. Fatal may be called by the
+	// committer, so it must return and must not call Close.
 	Fatal func(error)
 	// MaxPages limits the file to that many pages of 4 KiB. Beyond it the disk counts as full. 0
 	// means no limit.
@@ -45,16 +41,18 @@ type Options struct {
 	// Reserve keeps disk space in a file beside the database. The space is released when the disk
 	// is full.
 	Reserve bool
-	// Observer receives what the committer does; may be nil.
+	// Observer is called for the committer's batches; may be nil.
 	Observer *store.Observer
 	// CheckBeside defers the check of a file that was not closed cleanly to the method CheckBeside,
 	// which calls Fatal if it finds damage. Otherwise Open waits for that check.
 	CheckBeside bool
 	// pause is called between two pieces of that check; nil is [rest].
 	pause func(ctx context.Context, took time.Duration) error
-	// Plain disables optimizations. Texts are neither indexed nor searched in the index. The log is
-	// synced with fsync. Each commit that needs space extends the log ahead.
+	// Plain turns off every optimization of the store: see [without]. Results, errors, order and
+	// durability stay the same. A file may be opened with and without Plain in turn.
 	Plain bool
+	// without turns off single optimizations in tests.
+	without without
 	// laterFrom replaces [laterFrom] in tests.
 	laterFrom int
 }
@@ -141,6 +139,9 @@ func (o Options) normal() Options {
 	if o.pause == nil {
 		o.pause = rest
 	}
+	if o.Plain {
+		o.without = everything
+	}
 	return o
 }
 
@@ -157,15 +158,15 @@ func makeFile(path string) error {
 func openWriter(ctx context.Context, o Options) (*conn, error) {
 	var pragmas []string
 	if size, err := os.Stat(o.Path); err == nil && size.Size() == 0 {
-		// Only once: the pragma has an effect only in an empty file, but writes to the file in any
-		// case.
+		// This pragma is set only for an empty file: otherwise it has no effect, but writes to the
+		// file nevertheless.
 		pragmas = append(pragmas, "auto_vacuum(incremental)")
 	}
 	pragmas = append(pragmas,
-		// SQLite's cache is small, because the system's cache serves the rest: a large transfer
-		// fills whatever is allowed.
+		// SQLite's cache is small, because a large transfer fills whatever is allowed, and the
+		// system's cache serves the other pages.
 		"journal_mode(wal)", "synchronous(full)", "journal_size_limit(67108864)", "cache_size(-4096)",
-		// Deleted data is overwritten: it may have been there only temporarily.
+		// Deleted data is overwritten, because some data must not stay in the file.
 		"secure_delete(1)",
 	)
 	if o.MaxPages > 0 {
@@ -188,8 +189,10 @@ func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve, 
 	if err != nil {
 		return nil, err
 	}
-	if err := writer.gather(o.Plain); err != nil { // its first transaction has opened the log
-		return nil, err
+	if !o.without.logLayer {
+		if err := writer.gather(); err != nil { // the writer's first transaction has opened the log
+			return nil, err
+		}
 	}
 	pool, err := openPool(ctx, o.Path, poolSize())
 	if err != nil {
@@ -201,7 +204,7 @@ func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve, 
 	}
 	sound.found = c.foundDamage
 	s := &Store{
-		Reader:    relational.Reader{Tx: pool.readRows, Clock: o.Clock, Words: words, Plain: o.Plain},
+		Reader:    relational.Reader{Tx: pool.readRows, Clock: o.Clock, Dialect: dialect, WithoutTexts: o.without.texts},
 		pool:      pool,
 		committer: c,
 		path:      o.Path,
@@ -216,37 +219,40 @@ func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve, 
 func (s *Store) fill(ctx context.Context) {
 	s.filler = relational.NewTextFiller(&s.Reader, s.committer.Queue.Do)
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if !s.Plain {
+	if !s.WithoutTexts {
 		s.filling.Go(func() { s.filler.Run(ctx) })
 	}
 }
 
 func startCommitter(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve) (*committer, error) {
 	queue := commit.NewQueue()
-	queue.Observer = o.Observer
+	queue.Observer, queue.Plain = o.Observer, o.without.batches
 	c := &committer{
 		Queue: queue, conn: writer, clock: o.Clock, logger: o.Logger, fatal: o.Fatal, commit: commitNow, ended: make(chan struct{}),
-		path: o.Path, walLimit: walLimit, foldAt: foldFrom(reserve), reserve: reserve, laterFrom: cmp.Or(o.laterFrom, laterFrom), kept: relational.NewKept(0),
+		path: o.Path, walLimit: walLimit, foldAt: foldFrom(reserve), foldsHere: o.without.folder, reserve: reserve, laterFrom: cmp.Or(o.laterFrom, laterFrom),
+	}
+	if !o.without.kept {
+		c.cache = relational.NewRowCache(0)
 	}
 	var err error
 	if c.folder, err = openFolder(ctx, o.Path, c); err != nil {
 		return nil, err
 	}
 	writer.countLog()
-	if !o.Plain {
-		c.haste = new(haste)
-	}
 	if reserve != nil {
 		c.makeRoom()
 	}
-	writer.later = newLater(writer)
-	go writer.later.run()
+	if !o.without.later {
+		writer.later = newLater(writer)
+		go writer.later.run()
+	}
 	go c.folder.run()
 	go c.run()
 	return c, nil
 }
 
-// check checks a whole file at once.
+// check runs SQLite's quick_check on the whole file. It returns an error with code internal if the
+// file is damaged.
 func check(ctx context.Context, c *conn) error {
 	var verdict string
 	_, err := view{conn: c, ctx: ctx}.one("PRAGMA quick_check(1)", nil, &verdict)
@@ -268,41 +274,8 @@ func damaged(err error) error {
 	return err
 }
 
-//go:embed migrations/*.sql
-var migrationFiles embed.FS
-
-// migrate migrates the tables. It uses a separate connection pool, as the library requires, before
-// the store's readers are opened.
-func migrate(ctx context.Context, path string) error {
-	files, err := fs.Sub(migrationFiles, "migrations")
-	if err != nil {
-		return err
-	}
-	db, err := sql.Open("sqlite", dsn(path, url.Values{"_pragma": {"synchronous(full)"}}))
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files)
-	if err != nil {
-		return err
-	}
-	current, target, err := provider.GetVersions(ctx)
-	if err != nil {
-		return err
-	}
-	if current > target {
-		return perdure.Errorf(perdure.Conflict,
-			"the database has version %d, this program knows versions up to %d; upgrade the program to open it", current, target)
-	}
-	if _, err := provider.Up(ctx); err != nil {
-		return err
-	}
-	return placeEntries(ctx, path)
-}
-
-// loadEpoch returns the store's epoch. The epoch is created with the store, and renewed after a
-// restore.
+// loadEpoch returns the store's epoch. It creates the epoch in a new store, and renews it if the
+// file was restored or copied.
 func loadEpoch(v view, o Options) (epoch uint64, err error) {
 	_, err = v.exec("INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT (id) DO NOTHING",
 		randomEpoch(), perdure.At(o.Clock()).UnixMilli())
@@ -332,7 +305,8 @@ func (s *Store) Tidy(ctx context.Context) error {
 		Name: "tidy", Lane: store.LaneSweeps, Frees: true,
 		Decide: func(*store.State) (*store.Changes, error) { return nil, nil },
 	})
-	// The log is reset after the answer, and before the next batch.
+	// The committer resets the log after it has answered the command. Locking deciding waits for
+	// that.
 	s.committer.deciding.Lock()
 	defer s.committer.deciding.Unlock()
 	return err

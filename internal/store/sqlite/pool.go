@@ -20,8 +20,8 @@ type pool struct {
 	conns  []*conn
 }
 
-// poolSize returns the number of reading connections. One org may use as many at once as there are
-// cores, and at least 4; the others remain for other orgs.
+// poolSize returns the number of reading connections. About three quarters of them are for one org:
+// one per core, and at least 4. The others remain for other orgs.
 func poolSize() int {
 	each := max(4, runtime.GOMAXPROCS(0))
 	return each + max(2, each/3)
@@ -107,7 +107,7 @@ func (p *pool) close() error {
 	var errs []error
 	close(p.closed)
 	for range p.conns {
-		_ = p.turns.Take(context.Background(), "") // a context without end
+		_ = p.turns.Take(context.Background(), "") // fails only if the context ends
 	}
 	for range p.conns {
 		p.turns.Leave("")

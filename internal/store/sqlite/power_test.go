@@ -20,7 +20,7 @@ import (
 
 const database = "perdure.db"
 
-// losses are images of a disk that lost power at some operation.
+// losses collects images of a disk as they are after a loss of power at different operations.
 type losses struct {
 	t        *testing.T
 	disk     *disktest.Disk
@@ -41,7 +41,7 @@ func newLosses(t *testing.T, folder string) *losses {
 	return &losses{t: t, disk: disktest.New(t, folder), random: rand.New(rand.NewPCG(1, 2)), known: map[string]bool{}}
 }
 
-// take creates images of these kinds, unless equal ones exist.
+// take adds an image of the disk for each kind of loss, unless an equal one exists.
 func (l *losses) take(at string, kinds ...disktest.Loss) {
 	l.t.Helper()
 	l.mu.Lock()
@@ -64,7 +64,7 @@ func (l *losses) take(at string, kinds ...disktest.Loss) {
 	}
 }
 
-// everywhere takes images before each operation.
+// everywhere adds images before each operation of the disk.
 func (l *losses) everywhere() {
 	n := 0
 	l.disk.Before(func(op disktest.Op) int32 {
@@ -90,12 +90,13 @@ func (l *losses) begin(s *Store, id uuid.UUID, size int) error {
 	return err
 }
 
-// check opens each image. Everything that was answered must be there, and the store must be intact.
+// check opens the store in each image, until one fails. All executions whose creation was answered
+// must exist, and the file must be intact.
 func (l *losses) check() {
 	l.t.Helper()
 	l.disk.Before(nil)
 	for _, image := range l.images {
-		s, err := Open(l.t.Context(), Options{Path: filepath.Join(image.folder, database), Logger: slog.New(slog.DiscardHandler), Plain: true})
+		s, err := Open(l.t.Context(), Options{Path: filepath.Join(image.folder, database), Logger: slog.New(slog.DiscardHandler), without: without{texts: true}})
 		if err != nil {
 			l.t.Fatalf("power lost at %s: %v", image.at, err)
 		}
@@ -122,22 +123,17 @@ func (l *losses) check() {
 	}
 }
 
-// openLossy opens the store on the disk, on which a failure is fatal.
-func openLossy(t *testing.T, folder string) (*Store, error) {
+// openLossy opens the store in a folder whose disk may fail. The caller must close the store.
+func openLossy(t *testing.T, folder string, plain bool) *Store {
 	t.Helper()
-	return Open(t.Context(), Options{Path: filepath.Join(folder, database), Logger: slog.New(slog.DiscardHandler)})
-}
-
-func mustOpenLossy(t *testing.T, folder string) *Store {
-	t.Helper()
-	s, err := openLossy(t, folder)
+	s, err := Open(t.Context(), Options{Path: filepath.Join(folder, database), Logger: slog.New(slog.DiscardHandler), Plain: plain})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// failSync lets the nth sync of a file fail, counted from now.
+// failSync lets the nth sync of a file, counted from now, fail with code.
 func failSync(d *disktest.Disk, file string, n int, code int32) {
 	d.Before(func(op disktest.Op) int32 {
 		if op.Kind != disktest.Sync || op.File != file {
@@ -154,8 +150,14 @@ func failSync(d *disktest.Disk, file string, n int, code int32) {
 // answered write is lost, from before or after the failure, wherever power is lost, including
 // during the start.
 func TestLossOfPowerAfterAFailedSync(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		t.Run(fmt.Sprintf("plain %t", plain), func(t *testing.T) { loseAfterAFailedSync(t, plain) })
+	}
+}
+
+func loseAfterAFailedSync(t *testing.T, plain bool) {
 	folder := t.TempDir()
-	s := mustOpenLossy(t, folder)
+	s := openLossy(t, folder, plain)
 	// The file has pages that the log does not have, so that a log older than the file would be
 	// detected.
 	for range 800 {
@@ -167,7 +169,7 @@ func TestLossOfPowerAfterAFailedSync(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := newLosses(t, folder)
-	s = mustOpenLossy(t, folder)
+	s = openLossy(t, folder, plain)
 	for n := range byte(10) {
 		if err := l.begin(s, uuid.UUID{15: n}, 100); err != nil {
 			t.Fatal(err)
@@ -183,7 +185,7 @@ func TestLossOfPowerAfterAFailedSync(t *testing.T) {
 	}
 	l.take("the end of the first server", everyLoss...)
 	l.everywhere()
-	s = mustOpenLossy(t, folder)
+	s = openLossy(t, folder, plain)
 	l.disk.Before(nil)
 	for range 40 {
 		if err := l.begin(s, uuid.New(), 100); err != nil {

@@ -9,10 +9,10 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// openQuietPool opens a connection that writes nothing, so that a store can be read on a full disk.
-// Normal readers share memory with other connections, in a file that the first one creates and that
-// needs disk space. If nobody else has the database open, this connection keeps that memory
-// private.
+// openQuietPool opens a pool with one connection that if possible writes nothing, so that a store
+// can be read on a full disk. Normal readers share memory with other connections, in a file that
+// the first one creates and that needs disk space. If nobody else has the database open, this
+// connection keeps that memory private. If that fails, openQuietPool opens a normal reader.
 func openQuietPool(ctx context.Context, path string) (*pool, error) {
 	if err := sqlitelog.ProvideShared(path); err != nil {
 		return openPool(ctx, path, 1) // for example, a read-only folder

@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestALookWritesNothing checks that opening a Look of a crashed store with its log writes nothing,
-// and that it sees what is in the log. The same applies beside a server.
+// TestALookWritesNothing checks that a Look of a crashed store reads data from its log and changes
+// none of its files. A Look of a store in use must also read that data and let the server write.
 func TestALookWritesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})

@@ -12,14 +12,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// A store is a file and its log, and no file system renames two files at once. In between, the new
-// file would have the old log, or the old file would have no log. So the replacement is first
-// completed under a name that marks it as such. From then on it is valid: whoever opens the store
-// finishes the steps that a crash has interrupted. Before that, nothing has changed.
+// A store consists of a file and its log, and no file system renames two files at once. Between two
+// renames, the new file would have the old log, or the old file would have no log. So the new file
+// first gets a name that marks it as the replacement. Before that rename, nothing has changed.
+// After it the replacement is valid: the next Open finishes the steps that a crash has interrupted.
 
 const (
-	// comingInfix follows the store's name in the name of its replacement. The rest of that name is
-	// also the end of the replaced store's name.
+	// comingInfix follows the store's name in the name of its replacement, and replacedInfix in the
+	// name of the replaced store. Both names end with the same time stamp.
 	comingInfix   = ".restoring-"
 	replacedInfix = ".replaced-"
 )
@@ -27,11 +27,11 @@ const (
 // beside lists the suffixes of the files that may belong to a database.
 var beside = []string{"", "-wal", "-journal"}
 
-// step is one system call.
+// step is one step of a replacement. A crash may happen between two steps.
 type step func() error
 
-// replace replaces the store at path with part. part must be complete and have no log. Nobody may
-// have the store open.
+// replace replaces the store at path with the file part, which must be complete and have no log.
+// Nobody may have the store open.
 func replace(part, path string) error {
 	coming, err := comingName(path)
 	if err != nil {
@@ -54,8 +54,8 @@ func announce(part, coming string) []step {
 	}
 }
 
-// comingName returns an unused name for a replacement. The corresponding name of the replaced store
-// is unused, too.
+// comingName returns an unused name for the replacement of the store at path. The corresponding
+// name for the replaced store is unused, too.
 func comingName(path string) (string, error) {
 	now := time.Now().UTC().Format("20060102T150405Z")
 	for n := 1; ; n++ {
@@ -82,8 +82,8 @@ func isFree(paths ...string) (bool, error) {
 	return true, nil
 }
 
-// finishReplacing does the remaining steps of a valid replacement, if there is one. It may be
-// interrupted anywhere and repeated.
+// finishReplacing executes the remaining steps of a valid replacement of the store at path, if
+// there is one. It may be interrupted anywhere and repeated.
 func finishReplacing(path string) error {
 	for {
 		s, err := nextStep(path)
@@ -123,7 +123,8 @@ func nextStep(path string) (step, error) {
 	return func() error { return renamed(coming, path) }, nil
 }
 
-// renamed renames a file durably: the next step must not become durable before.
+// renamed renames a file and syncs the directory, so that the next step cannot become durable
+// before the rename.
 func renamed(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
@@ -150,7 +151,7 @@ func comingFor(path string) (string, error) {
 func refuseHalfReplaced(path string) error {
 	coming, err := comingFor(path)
 	if err != nil || coming == "" {
-		return nil // whoever opens the file reports a folder that cannot be read
+		return nil // opening the file later reports a folder that cannot be read
 	}
 	return perdure.Errorf(perdure.Conflict, "a restore of %s was cut off; start the server on it once, and it is finished", path)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// killed creates the store of a killed server: part of its data is only in the log.
+// killed creates at path the store of a killed server: an execution whose data is only in the log.
 func killed(t *testing.T, path string) (held uuid.UUID) {
 	t.Helper()
 	held = uuid.New()
@@ -60,9 +60,9 @@ func backedUp(t *testing.T) (backup string, held uuid.UUID) {
 	return backup, held
 }
 
-// TestRestoreIsCutOffAnywhere interrupts a restore after each system call. It must leave either the
-// old store with its log, or the restored one without that log. The replaced store must be kept
-// complete.
+// TestRestoreIsCutOffAnywhere interrupts a restore after each step. The next Open must find either
+// the old store with its log, or the restored store without that log. In the second case the
+// replaced store must be kept with the data of its log.
 func TestRestoreIsCutOffAnywhere(t *testing.T) {
 	backup, restored := backedUp(t)
 	for cut := 0; ; cut++ {
@@ -93,8 +93,8 @@ func TestRestoreIsCutOffAnywhere(t *testing.T) {
 	}
 }
 
-// replaceUpTo does the first steps of a replacement, at most most of them, and reports whether
-// these are all.
+// replaceUpTo executes the first steps of a replacement, at most `most` of them, and reports
+// whether no step remains.
 func replaceUpTo(t *testing.T, part, path string, most int) bool {
 	t.Helper()
 	coming, err := comingName(path)
@@ -112,7 +112,7 @@ func replaceUpTo(t *testing.T, part, path string, most int) bool {
 		if err := s(); err != nil {
 			t.Fatal(err)
 		}
-		if n == len(first) { // others neither finish it nor use the half replaced store
+		if n == len(first) { // a Look and a backup must refuse the half replaced store
 			if _, err := OpenLook(t.Context(), path); !perdure.IsCode(err, perdure.Conflict) {
 				t.Errorf("a look at what is half replaced gave %v", err)
 			}
@@ -140,8 +140,8 @@ func replacedStores(t *testing.T, path string) []string {
 	return stores
 }
 
-// TestEveryReplacedStoreIsKept checks that each replaced store is kept, however quickly restores
-// follow each other.
+// TestEveryReplacedStoreIsKept checks that each of four quick restores keeps the replaced store
+// under a separate name.
 func TestEveryReplacedStoreIsKept(t *testing.T) {
 	backup, _ := backedUp(t)
 	path := filepath.Join(t.TempDir(), "perdure.db")
@@ -156,8 +156,8 @@ func TestEveryReplacedStoreIsKept(t *testing.T) {
 	}
 }
 
-// TestALeftLogIsNotTakenForANewOnes checks that the log of a killed copy is not taken for the log
-// of the next copy.
+// TestALeftLogIsNotTakenForANewOnes checks that a restore ignores the log that an interrupted
+// restore left beside its temporary file.
 func TestALeftLogIsNotTakenForANewOnes(t *testing.T) {
 	backup, restored := backedUp(t)
 	path := filepath.Join(t.TempDir(), "perdure.db")

@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Restore replaces the store at path with a backup. Nobody may have the store open. An existing
-// store is kept if mayReplace is set, under an unused name that begins with path and .replaced.
-// After an interruption, one of the two stores is at path and complete: see replace. Errors:
+// Restore replaces the store at path with a backup. Nobody may have the store open. If mayReplace
+// is set, an existing store is kept under an unused name that begins with path and ".replaced-".
+// After an interruption, the next Open finds one of the two stores complete: see replace. Errors:
 // conflict if there is a store and mayReplace is false, internal if the backup is damaged,
 // invalid_argument if it is not a store.
 func Restore(ctx context.Context, backup, path string, mayReplace bool) error {
@@ -40,7 +40,7 @@ func Restore(ctx context.Context, backup, path string, mayReplace bool) error {
 	return nil
 }
 
-// refuseInUse returns an error if a server has the file open, under any path.
+// refuseInUse returns an error with code unavailable if a server has the file open, under any name.
 func refuseInUse(path string) error {
 	lock, err := lockFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -52,8 +52,8 @@ func refuseInUse(path string) error {
 	return lock.release()
 }
 
-// checkBackup checks a backup. It refuses a file with a log beside it: that is a store in use, or
-// was copied while a server used it.
+// checkBackup returns an error if the file is not an intact backup. It refuses a file with a log
+// beside it, because that is a store in use, or a copy of one.
 func checkBackup(ctx context.Context, backup string) error {
 	if _, err := os.Stat(backup); err != nil {
 		return &perdure.Error{Code: perdure.InvalidArgument, Message: "the backup cannot be read", Err: err}

@@ -11,18 +11,18 @@ import (
 	"github.com/perdure/perdure/internal/disk"
 )
 
-// markInfix follows the database file's name in the names of marks.
+// markInfix follows the database file's name in the names of opening marks: see noticeRestore.
 const markInfix = ".opened-"
 
 // noticeRestore renews the epoch if the file has been copied or restored from a backup since it was
-// last opened. After that, positions and seqs may be reused for other records, and a client's
-// cursor must not be taken for one of these.
+// last opened. Such a store reuses positions and seqs for other records, so a client's old cursor
+// must not be valid in it.
 //
-// Each opening creates an empty file beside the database, a mark. It stores the mark's fingerprint
-// in the database, which includes the file's change time, which no program can set. So a restored
-// database does not match the existing mark, and a mark that is restored with the whole directory
-// has another fingerprint. If a mark is touched or lost, the epoch is renewed without need: all
-// readers start again, once.
+// Each opening creates an empty file beside the database, the mark, and stores the mark's
+// fingerprint in the database. The fingerprint includes the mark's change time, which no program
+// can set. So a restored database does not match the existing mark, and a mark that is restored
+// with the whole directory has another fingerprint. If a mark is changed or lost, the epoch is
+// renewed without need, and all readers start from the beginning once.
 func noticeRestore(v view, path string) error {
 	fits, old, err := fitsMark(v, path)
 	if err != nil {
@@ -33,8 +33,8 @@ func noticeRestore(v view, path string) error {
 			return err
 		}
 	}
-	// The new mark is created before the database refers to it, and the old one is deleted after
-	// that. So a crash in between leaves a mark that matches.
+	// The new mark is created before the database stores its fingerprint, and old marks are deleted
+	// after that. So a crash in between leaves a mark that matches.
 	if err := leaveMark(v, path); err != nil {
 		return err
 	}
@@ -46,8 +46,8 @@ func noticeRestore(v view, path string) error {
 	return nil
 }
 
-// fitsMark reports whether the file is the one that was last opened here, or a new one. It also
-// returns the existing marks.
+// fitsMark reports whether a mark matches the fingerprint in the database, or the file is new. It
+// also returns the paths of the existing marks.
 func fitsMark(v view, path string) (fits bool, marks []string, err error) {
 	var known int32
 	if _, err := v.one("PRAGMA user_version", nil, &known); err != nil {

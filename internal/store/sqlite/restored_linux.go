@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// identity returns a text that differs between a file and its copies, whatever attributes they
-// share.
+// identity returns the inode number and the change time of a file, which differ between the file
+// and its copies.
 func identity(f fs.FileInfo) string {
 	s, ok := f.Sys().(*syscall.Stat_t)
 	if !ok {

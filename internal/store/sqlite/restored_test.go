@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// TestRestoredStoreHasAnEpochOfItsOwn checks that a reopened store keeps its epoch. If its file or
-// its whole directory was restored from a backup, however that was done, it must have another
-// epoch, so that cursors of the original are not valid for it.
+// TestRestoredStoreHasAnEpochOfItsOwn checks that a reopened store keeps its epoch, and has another
+// epoch after its file or its whole directory was restored from a copy in one of five ways.
 func TestRestoredStoreHasAnEpochOfItsOwn(t *testing.T) {
 	epochOf := func(t *testing.T, path string) uint64 {
 		t.Helper()
@@ -60,8 +59,8 @@ func TestRestoredStoreHasAnEpochOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestCrashWhileOpeningKeepsTheEpoch checks that a crash between the steps of opening does not
-// change the epoch.
+// TestCrashWhileOpeningKeepsTheEpoch checks that a second mark, as a crash during Open leaves it,
+// does not change the epoch.
 func TestCrashWhileOpeningKeepsTheEpoch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s, err := Open(t.Context(), Options{Path: path})
@@ -72,7 +71,7 @@ func TestCrashWhileOpeningKeepsTheEpoch(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// A mark to which the database does not refer, or no longer refers.
+	// This mark's fingerprint is not in the database.
 	if err := makeFile(path + markInfix + "crashed"); err != nil {
 		t.Fatal(err)
 	}

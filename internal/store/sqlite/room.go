@@ -82,8 +82,9 @@ func (c *committer) roomFor(batch []*commit.Call) room {
 	return there
 }
 
-// roomNow returns the current space, less what is in the log and must still move to the file. It is
-// unlimited in a store without a reserve.
+// roomNow returns the current disk space. From the space for log and file together it subtracts the
+// size of the log, which must still be copied into the file. Without a reserve the space counts as
+// unlimited.
 func (c *committer) roomNow() room {
 	none := room{math.MaxInt64, math.MaxInt64}
 	if c.reserve == nil {
@@ -106,7 +107,7 @@ func sizeInLog(call *commit.Call) int64 { return int64(call.Bytes) + int64(call.
 // callPages is what a call writes in addition to its content: rows and index pages, in bytes.
 const callPages = 16 << 10
 
-// stillShort reports whether a refused write would be refused again.
+// stillShort reports whether the largest refused write would be refused again.
 func (c *committer) stillShort() bool {
 	if c.short > 0 && c.roomNow().takes(c.short) {
 		c.short = 0
@@ -140,8 +141,8 @@ const frameSize = 4096 + 24
 
 func (c *committer) logBytes() int64 { return int64(c.conn.logPages()) * frameSize }
 
-// limitPatience is how long, in milliseconds, emptying a log at its limit waits for reads that
-// prevent it. Nothing could be written in that time anyway.
+// limitPatience is how long, in milliseconds, the committer waits for running reads when it empties
+// a log at its limit. It could not write in that time anyway.
 const limitPatience = 1000
 
 // logHasRoom reports whether the log is below its limit. If it is not, it tries to empty the log.
@@ -149,7 +150,7 @@ func (c *committer) logHasRoom() bool {
 	return c.logBytes() < c.walLimit || c.beginAnew(limitPatience)
 }
 
-// lookForRoom determines whether the disk is full.
+// lookForRoom calls makeRoom if the reserve is missing or the disk has little space.
 func (c *committer) lookForRoom() {
 	if c.reserve == nil || (c.reserve.Held() && !c.reserve.Low()) {
 		return
@@ -187,8 +188,8 @@ func (c *committer) impair(why string) {
 	}
 }
 
-// Degraded implements [store.Degrading]. It returns why writes are refused, after it has checked
-// that again.
+// Degraded implements [store.Degrading]. If writes were refused, it checks the disk space again and
+// returns why writes are still refused; nil if they are not.
 func (s *Store) Degraded(ctx context.Context) []store.Degradation {
 	why := s.committer.impaired.Load()
 	if why == nil || *why == "" {

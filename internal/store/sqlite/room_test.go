@@ -22,11 +22,12 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// TestTheLogsLimitHolds checks that a log at its limit is not written until it can be emptied.
+// TestTheLogsLimitHolds checks that writes return unavailable when the log is at its limit and a
+// read prevents its reset, and succeed after that read.
 func TestTheLogsLimitHolds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})
-	made, err := logSize(path) // by the migrations; the file is never truncated
+	made, err := logSize(path) // size after the migrations; the log may keep it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,8 +81,8 @@ func TestTheLogsLimitHolds(t *testing.T) {
 	}
 }
 
-// TestAFileThatCannotBeWrittenIsFatal checks that a file that cannot be written is fatal, like a
-// log that cannot be written, whoever runs the checkpoint.
+// TestAFileThatCannotBeWrittenIsFatal checks that a checkpoint that cannot write or sync the
+// database file makes writes return unavailable and calls Fatal.
 func TestAFileThatCannotBeWrittenIsFatal(t *testing.T) {
 	for _, kind := range []disktest.Kind{disktest.Write, disktest.Sync} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -159,7 +160,7 @@ func inSmallDisk(t *testing.T, bytes int) string {
 	return ""
 }
 
-// fillDisk fills the disk, except for the space of a reserve.
+// fillDisk fills the free space of the disk with a file. The returned function deletes that file.
 func fillDisk(t *testing.T, folder string) (free func()) {
 	t.Helper()
 	name := filepath.Join(folder, "filler")
@@ -181,8 +182,8 @@ func fillDisk(t *testing.T, folder string) (free func()) {
 	}
 }
 
-// TestAFullDiskIsNoTrap checks a full disk. Answered writes must be there, deletions must free
-// space, the next start must succeed, and writes must continue once there is space.
+// TestAFullDiskIsNoTrap checks that on a full disk deletions free space, the next start succeeds,
+// answered writes are still stored, and writes succeed once there is space.
 func TestAFullDiskIsNoTrap(t *testing.T) {
 	folder := inSmallDisk(t, 24<<20)
 	if folder == "" {
@@ -271,7 +272,8 @@ func fileSize(t *testing.T, path string) int64 {
 	return info.Size()
 }
 
-// prune deletes executions like a sweep.
+// prune deletes executions with their rows and returns the unused pages to the file system, like a
+// sweep.
 func prune(t *testing.T, s *Store, ids []uuid.UUID) {
 	t.Helper()
 	t.Helper()

@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store/relational"
 )
 
-// TestExecutionsAreDeletedWhole checks that all data of an execution is deleted with it.
+// TestExecutionsAreDeletedWhole checks that the rows of an execution in all these tables are
+// deleted with its row, and not with its definition.
 func TestExecutionsAreDeletedWhole(t *testing.T) {
 	s := open(t, Options{})
 	x, d := uuid.New(), uuid.New()
@@ -78,22 +79,23 @@ var listed = map[string]bool{"up": true, "class": true, "j": true, "CONSTANT": t
 var scan = regexp.MustCompile(`SCAN (\w+)`)
 
 // TestHotStatementsUseIndexes checks that no statement of the hot paths scans a whole table, and
-// that no pick sorts what is pending.
+// that only the listed statements sort their rows.
 func TestHotStatementsUseIndexes(t *testing.T) {
 	s := open(t, Options{})
-	queries := relational.Statements(words)
-	queries["pending agents"], queries["pending alone"], queries["pending tasks"] = pendingAgents, pendingAlone, pendingTasks
+	queries := relational.Statements(dialect)
+	queries["pending agents"], queries["pending alone"], queries["pending tasks"] = dialect.PendingAgents, dialect.PendingAlone, dialect.PendingTasks
 	for kind, query := range due {
 		queries[fmt.Sprint("pick ", kind)] = query
 	}
-	// Expired leases are few, and what embedded workers held is picked only once.
+	// These statements may sort: expired leases are few, and the claims of embedded workers are
+	// read only once.
 	expired, embedded := fmt.Sprint("pick ", store.PickExpiredAgents), fmt.Sprint("pick ", store.PickEmbedded)
 	sorted := map[string]bool{
 		expired: true, fmt.Sprint("pick ", store.PickExpiredTasks): true, embedded: true,
 		"path": true, "open tasks": true, "held tasks": true, "open chunks": true, "blobs by id": true,
 	}
 	for name, query := range queries {
-		for _, step := range plan(t, s, query) {
+		for _, step := range plan(t, s, query.Text()) {
 			found := scan.FindStringSubmatch(step)
 			if found != nil && !listed[found[1]] && !partial(step) && !counts(name, step) && !(name == embedded && strings.HasSuffix(step, "_held")) {
 				t.Errorf("%s: %s", name, step)
@@ -105,7 +107,8 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 	}
 }
 
-// partial reports whether a scan is of an index that contains only what may be picked.
+// partial reports whether a scan reads a partial index, which contains only the rows that the
+// statement looks for.
 func partial(step string) bool {
 	for _, index := range []string{"_deferred", "_timer_due", "_stream_dead"} {
 		if strings.Contains(step, index) {
@@ -115,8 +118,8 @@ func partial(step string) bool {
 	return false
 }
 
-// counts reports whether a scan belongs to a count, which reads a whole index without anything that
-// has ended.
+// counts reports whether a scan belongs to a statement that counts the rows of an index without
+// ended executions and tasks.
 func counts(name, step string) bool {
 	if !strings.HasPrefix(name, "census") {
 		return false
@@ -157,4 +160,14 @@ func plan(t *testing.T, s *Store, query string) []string {
 		t.Fatalf("%s: %v", query, err)
 	}
 	return steps
+}
+
+// TestOpenTasksAreFoundByTheirIndex checks that an execution's open tasks are read by their partial
+// index and without sorting.
+func TestOpenTasksAreFoundByTheirIndex(t *testing.T) {
+	s := open(t, Options{})
+	steps := strings.Join(plan(t, s, relational.Statements(dialect)["open tasks"].Text()), "\n")
+	if !strings.Contains(steps, "INDEX idx_task_execution_open (agent_execution_id=?)") || strings.Contains(steps, "TEMP B-TREE") {
+		t.Errorf("the open tasks are found by\n%s", steps)
+	}
 }

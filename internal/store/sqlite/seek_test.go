@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TestEventsAreFoundByTheirSeq checks that events are found by their seq wherever they are in the
-// log: with chunks between them, with seqs used by blocks, and with the start of the log pruned.
+// TestEventsAreFoundByTheirSeq checks that Events returns the events of a range of seqs if the log
+// has gaps between positions, seqs without an event, and no events at its start.
 func TestEventsAreFoundByTheirSeq(t *testing.T) {
 	for name, gap := range map[string]func(r *rand.Rand) int64{
 		"no text":               func(*rand.Rand) int64 { return 0 },
@@ -50,7 +50,8 @@ func TestEventsAreFoundByTheirSeq(t *testing.T) {
 	}
 }
 
-// appendEvents writes some events with gaps between their positions. It leaves some seqs to blocks.
+// appendEvents writes events with gaps between their positions, as chunks leave them. It skips some
+// seqs, as blocks do.
 func appendEvents(t *testing.T, s *Store, id uuid.UUID, r *rand.Rand, gap func(*rand.Rand) int64) (seqs []int64, last int64) {
 	t.Helper()
 	err := do(t, s, id, func(st *store.State) (*store.Changes, error) {
@@ -87,8 +88,7 @@ func eventSeqs(t *testing.T, s *Store, id uuid.UUID, after, upTo int64) (seqs []
 	return seqs
 }
 
-// TestSeqsRise checks that no two events of an execution have the same seq, and that seqs increase.
-// A command that violates this must write nothing.
+// TestSeqsRise checks that a command fails and writes nothing if its events' seqs do not increase.
 func TestSeqsRise(t *testing.T) {
 	s := open(t, Options{})
 	id := uuid.New()

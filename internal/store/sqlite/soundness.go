@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// checkRest is the ratio of the pause after a piece of the check to the duration of the piece.
-// Serving has priority.
+// checkRest is the ratio of the pause after a piece of the check to the duration of the piece. The
+// pauses leave the disk to reads and writes of the server.
 const checkRest = 2
 
 // soundness is what is known about the integrity of the file.
@@ -35,8 +35,9 @@ type soundness struct {
 	ended  chan struct{}
 }
 
-// look reads how the store was left, before anything is written. A remaining log shows an unclean
-// shutdown, also of a version that left no mark.
+// look reads the mark file, which records how the store was closed, before anything is written. A
+// remaining log shows an unclean shutdown, even by a version of the program that wrote no mark
+// file.
 func (s *soundness) look() error {
 	state, err := s.mark.Read()
 	if err != nil {
@@ -49,9 +50,9 @@ func (s *soundness) look() error {
 	return nil
 }
 
-// settle syncs the content of the log to the disk. The mark is written before: otherwise a crash in
-// between could leave neither the mark nor the log as a sign of the unclean shutdown. On a full
-// disk the mark may have to wait for the space that settling frees.
+// settle syncs the content of the log to the disk. It writes the mark file first: otherwise a crash
+// in between could leave neither the mark file nor the log as a sign of the unclean shutdown. If
+// the disk is full, it writes the mark file again afterwards, because settling the log frees space.
 func (s *soundness) settle(reserve *disk.Reserve) error {
 	if err := s.look(); err != nil {
 		return err
@@ -68,8 +69,8 @@ func (s *soundness) settle(reserve *disk.Reserve) error {
 }
 
 // start checks what must be intact before anything is served. It checks the whole file if the last
-// check found damage, or if before is set and the state of the file is unknown. The state of a
-// copied file is as unknown as that of a file that was not closed cleanly.
+// check found damage, or if before is set and the state of the file is unknown. A copied file
+// counts as unchecked, like a file that was not closed cleanly.
 func (s *soundness) start(v view, before bool) error {
 	ctx := v.ctx
 	if err := s.check(ctx, (*pagecheck.File).Start); err != nil {
@@ -95,7 +96,7 @@ func (s *soundness) start(v view, before bool) error {
 	return s.pass()
 }
 
-// pass records that the file is intact.
+// pass records in memory and in the mark file that the file is intact.
 func (s *soundness) pass() error {
 	s.passed.Store(true)
 	return s.mark.Write(pagecheck.Open)
@@ -164,7 +165,8 @@ func (s *soundness) end() {
 	}
 }
 
-// closed records that the store was closed cleanly.
+// closed records that the store was closed cleanly, if the file is known to be intact: it removes
+// the mark file.
 func (s *soundness) closed() error {
 	if !s.passed.Load() {
 		return nil
@@ -172,7 +174,8 @@ func (s *soundness) closed() error {
 	return s.mark.Remove()
 }
 
-// rest pauses after a piece of the check that has taken took.
+// rest pauses after a piece of the check that has taken the duration took. It returns early with
+// the context's cause when ctx ends.
 func rest(ctx context.Context, took time.Duration) error {
 	timer := time.NewTimer(checkRest * took)
 	defer timer.Stop()

@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/internal/pagecheck"
 )
 
-// stored creates a store of about 1,500 pages that was closed cleanly. It also returns the first
-// execution.
+// stored creates a store of about 1,500 pages and closes it cleanly. It also returns the id of the
+// first execution.
 func stored(t *testing.T) (path string, first uuid.UUID) { t.Helper(); return storedRows(t, 300) }
 
 func storedRows(t *testing.T, rows int) (path string, first uuid.UUID) {
@@ -43,7 +43,8 @@ func storedRows(t *testing.T, rows int) (path string, first uuid.UUID) {
 	return path, first
 }
 
-// spoil overwrites a page in the middle of a table or an index. mend restores it.
+// spoil overwrites a leaf page in the middle of a table or an index. The returned function restores
+// the page.
 func spoil(t *testing.T, path, name string) (mend func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
@@ -89,7 +90,8 @@ func wantMark(t *testing.T, path string, want pagecheck.State) {
 	}
 }
 
-// opened opens a store whose check pauses before the second piece until goOn is called.
+// opened opens a store and starts its background check, which pauses before its second piece until
+// goOn is called.
 func opened(t *testing.T, path string, fatal func(error)) (s *Store, goOn func()) {
 	t.Helper()
 	gate := make(chan struct{})
@@ -111,8 +113,8 @@ func opened(t *testing.T, path string, fatal func(error)) (s *Store, goOn func()
 	return s, func() { close(gate) }
 }
 
-// TestAnOrderlyEndNeedsNoCheck checks that a cleanly closed store is not checked completely, and
-// that an open store is marked.
+// TestAnOrderlyEndNeedsNoCheck checks that a cleanly closed store with a damaged page is opened
+// without a check of the whole file. While the store is open, its mark file must say so.
 func TestAnOrderlyEndNeedsNoCheck(t *testing.T) {
 	path, _ := stored(t)
 	wantMark(t, path, pagecheck.Checked)
@@ -130,8 +132,9 @@ func TestAnOrderlyEndNeedsNoCheck(t *testing.T) {
 	open(t, Options{Path: path})
 }
 
-// TestDamageIsFoundBeside checks that a store that was not closed cleanly serves before it is
-// checked. Damage must stop all writing, and the next start must find it before it serves.
+// TestDamageIsFoundBeside checks that a store that was not closed cleanly can be read before its
+// background check. Damage that the check finds must stop writes but not reads, and the next starts
+// must fail until the page is repaired.
 func TestDamageIsFoundBeside(t *testing.T) {
 	for _, name := range []string{"agent_execution", "sqlite_autoindex_agent_execution_1"} {
 		t.Run(name, func(t *testing.T) {
@@ -188,8 +191,9 @@ func TestDamageIsFoundBeside(t *testing.T) {
 	}
 }
 
-// TestACheckThatIsCutOffIsMadeAgain checks that an interrupted check is repeated by the next
-// starts, until one has passed.
+// TestACheckThatIsCutOffIsMadeAgain checks that a store whose check was interrupted by Close
+// remains marked as unchecked. The next start repeats the check, and a completed check marks the
+// file as checked.
 func TestACheckThatIsCutOffIsMadeAgain(t *testing.T) {
 	path, first := stored(t)
 	if err := pagecheck.MarkOf(path).Write(pagecheck.Open); err != nil {
@@ -198,7 +202,7 @@ func TestACheckThatIsCutOffIsMadeAgain(t *testing.T) {
 	fatal := func(err error) { t.Error(err) }
 	for range 2 {
 		s, _ := opened(t, path, fatal)
-		wantMark(t, path, pagecheck.Unchecked) // the mark that a kill would leave now
+		wantMark(t, path, pagecheck.Unchecked) // the state that a kill would leave in the mark file now
 		if err := begin(t, s, uuid.New(), nil); err != nil {
 			t.Errorf("a write beside the check gives %v", err)
 		}
@@ -236,8 +240,8 @@ func readSoFar(t *testing.T) (bytes int64) {
 	return bytes
 }
 
-// TestAStartReadsABoundedPart checks that a start reads as much of a large store as of a small one,
-// also after an unclean shutdown.
+// TestAStartReadsABoundedPart checks that a start reads at most 256 KiB more from a store ten times
+// as large, after a clean and after an unclean shutdown.
 func TestAStartReadsABoundedPart(t *testing.T) {
 	var read []int64
 	for _, rows := range []int{100, 1000} {
@@ -249,7 +253,7 @@ func TestAStartReadsABoundedPart(t *testing.T) {
 				}
 			}
 			before := readSoFar(t)
-			s, err := Open(t.Context(), Options{Path: path, Logger: slog.New(slog.DiscardHandler), CheckBeside: true, Plain: true})
+			s, err := Open(t.Context(), Options{Path: path, Logger: slog.New(slog.DiscardHandler), CheckBeside: true, without: without{texts: true}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -267,8 +271,8 @@ func TestAStartReadsABoundedPart(t *testing.T) {
 	}
 }
 
-// TestAnEndIsKnownWithoutAMark checks that a remaining log and a copied file show an unclean
-// shutdown without a mark.
+// TestAnEndIsKnownWithoutAMark checks that a store counts as unchecked if a log remains beside the
+// file, or if the file that records its last opening is missing, as it is for a copy.
 func TestAnEndIsKnownWithoutAMark(t *testing.T) {
 	for name, leave := range map[string]func(path string) error{
 		"a log": func(path string) error { return os.WriteFile(path+"-wal", make([]byte, 64), 0o600) },

@@ -19,16 +19,17 @@ type Source struct {
 	lock *fileLock
 }
 
-// Moved says where a store was moved.
+// Moved describes where and when a store was moved.
 type Moved struct {
-	// To is a human-readable name of the place.
+	// To is a human-readable name of the new place.
 	To string
 	// Copy identifies the copy by which the store was moved.
 	Copy uuid.UUID
 	At   perdure.Time
 }
 
-// movedTable is a table in files whose rows were moved elsewhere. It is not part of the schema.
+// movedTable is the table that marks a file whose rows were moved elsewhere. It is not part of the
+// schema.
 const movedTable = "moved"
 
 // OpenSource opens the store at path exclusively. It neither migrates tables nor renews the epoch:
@@ -66,8 +67,8 @@ func openLockedSource(ctx context.Context, path string) (*Source, error) {
 	return s, nil
 }
 
-// hold locks the file against all others, including readers. The mode takes effect with the first
-// transaction.
+// hold locks the file against all other connections, including readers. It sets SQLite's exclusive
+// locking mode, which takes effect with the next transaction, so it also runs an empty one.
 func (s *Source) hold(ctx context.Context) error {
 	v := view{conn: s.conn, ctx: ctx}
 	if _, err := v.exec("PRAGMA busy_timeout = 1000"); err != nil {
@@ -93,14 +94,15 @@ func (s *Source) transact(ctx context.Context, f func(v view) error) error {
 	return err
 }
 
-// Identity returns the store's epoch, and when it was created, in milliseconds.
+// Identity returns the store's epoch and the time at which the store was created, in Unix
+// milliseconds.
 func (s *Source) Identity(ctx context.Context) (epoch uint64, madeAt int64, err error) {
 	var stored int64
 	_, err = view{conn: s.conn, ctx: ctx}.one("SELECT epoch, created_at FROM store WHERE id = 1", nil, &stored, &madeAt)
 	return uint64(stored), madeAt, refusal(err)
 }
 
-// Opened returns a number that changes whenever a server opens the store.
+// Opened returns a number (SQLite's user_version) that changes whenever a server opens the store.
 func (s *Source) Opened(ctx context.Context) (n int64, err error) {
 	_, err = view{conn: s.conn, ctx: ctx}.one("PRAGMA user_version", nil, &n)
 	return n, refusal(err)
@@ -139,9 +141,9 @@ func tablesOf(v view) ([]relational.Table, error) {
 	return tables, refusal(err)
 }
 
-// Rows calls take with the rows of a table in the order of its key. If after is set, it starts with
-// the row after that key. A row is valid only until take returns; its values are int64, string,
-// []byte and nil.
+// Rows calls take with each row of a table in the order of the table's key, and stops at an error
+// of take. If after is not nil, it starts with the first row whose key is larger. A row is valid
+// only until take returns; its values are int64, string, []byte and nil.
 func (s *Source) Rows(ctx context.Context, t relational.Table, after []any, take func(row []any) error) error {
 	key := strings.Join(t.Key, ", ")
 	query := "SELECT " + strings.Join(t.Columns, ", ") + " FROM " + t.Name
@@ -162,7 +164,7 @@ func (s *Source) Rows(ctx context.Context, t relational.Table, after []any, take
 	return refusal(err)
 }
 
-// Moved returns where the store was moved; nil if it was not moved.
+// Moved returns where and when the store was moved; nil if it was not moved.
 func (s *Source) Moved(ctx context.Context) (*Moved, error) {
 	m, err := movedFrom(view{conn: s.conn, ctx: ctx})
 	return m, refusal(err)
@@ -196,7 +198,7 @@ func (s *Source) Move(ctx context.Context, m Moved) error {
 // Close closes the file and releases its lock.
 func (s *Source) Close() error { return errors.Join(s.conn.close(), s.lock.release()) }
 
-// checkPlace returns an error if the store was moved elsewhere.
+// checkPlace returns an error with code conflict if the store was moved elsewhere.
 func checkPlace(v view) error {
 	m, err := movedFrom(v)
 	if err != nil || m == nil {

@@ -1,21 +1,40 @@
 package sqlite
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sqlite/sqlitetest"
 	"github.com/perdure/perdure/internal/store/storetest"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// open opens a store at path and closes it when the test ends.
+// place creates the file of an empty store and returns its path.
+func place(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "perdure.db")
+	err := sqlitetest.Place(path, func(path string) error {
+		s, err := Open(context.Background(), Options{Path: path})
+		if err != nil {
+			return err
+		}
+		return s.Close()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// open opens a store and closes it when the test ends. Without a path the store is empty.
 func open(t *testing.T, o Options) *Store {
 	t.Helper()
 	if o.Path == "" {
-		o.Path = filepath.Join(t.TempDir(), "perdure.db")
+		o.Path = place(t)
 	}
 	s, err := Open(t.Context(), o)
 	if err != nil {
@@ -29,22 +48,15 @@ func open(t *testing.T, o Options) *Store {
 	return s
 }
 
-func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) store.Store { return open(t, Options{}) })
-}
-
-// TestConformanceOfWritesPutOff checks that deferred writes behave like immediate ones.
-func TestConformanceOfWritesPutOff(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) store.Store { return open(t, Options{laterFrom: 1}) })
-}
-
 func TestDurable(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "perdure.db")
-	storetest.Durable(t, func() store.Store {
-		s, err := Open(t.Context(), Options{Path: path})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	})
+	for _, plain := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "perdure.db")
+		storetest.Durable(t, func() store.Store {
+			s, err := Open(t.Context(), Options{Path: path, Plain: plain})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		})
+	}
 }

@@ -20,7 +20,7 @@ type stmt struct {
 	params, columns int
 	running         bool
 	once            bool // close it after its use
-	// args is the address of the bound texts and blobs, until the statement ends.
+	// args is the address of a buffer for the bound texts and blobs, and room its size in bytes.
 	args uintptr
 	room int
 	row  func(dest ...any) error // scan
@@ -35,7 +35,8 @@ func (s *stmt) close() {
 	s.args, s.room = 0, 0
 }
 
-// begin binds all arguments. Bindings from earlier runs point to memory that was reused.
+// begin binds all arguments. There must be one for each parameter, because bindings of earlier runs
+// point to memory that is reused.
 func (s *stmt) begin(args []any) error {
 	if len(args) != s.params {
 		return fmt.Errorf("%d arguments for %d parameters", len(args), s.params)
@@ -66,7 +67,7 @@ func (s *stmt) begin(args []any) error {
 	return nil
 }
 
-// reserve allocates memory for the arguments.
+// reserve ensures that the buffer for the arguments is at least size bytes long.
 func (s *stmt) reserve(size int) error {
 	if s.args != 0 && size <= s.room {
 		return nil

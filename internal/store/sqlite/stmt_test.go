@@ -32,7 +32,7 @@ func openAlone(t testing.TB) view {
 }
 
 // TestValuesComeBack checks that stored values are read unchanged, and that an empty value differs
-// from NULL.
+// from NULL. Unknown types, missing arguments and two statements in one text must be rejected.
 func TestValuesComeBack(t *testing.T) {
 	v := openAlone(t)
 	if _, err := v.exec("CREATE TABLE t (id INTEGER PRIMARY KEY, v ANY) STRICT"); err != nil {
@@ -108,8 +108,8 @@ func TestStatementsWithinStatements(t *testing.T) {
 
 const endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
 
-// TestReadsEndWithTheirContext checks that a read ends with its context, inside a step and between
-// rows, and that the connection remains usable.
+// TestReadsEndWithTheirContext checks that an endless statement ends when its context is canceled,
+// before or during the statement, and that the connection remains usable.
 func TestReadsEndWithTheirContext(t *testing.T) {
 	s := open(t, Options{})
 	for range 20 {
@@ -140,7 +140,8 @@ func TestReadsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// TestReadersCannotWrite checks that the connections of readers cannot write.
+// TestReadersCannotWrite checks that a connection of the pool cannot write, and that ErrStop ends a
+// read without an error.
 func TestReadersCannotWrite(t *testing.T) {
 	s := open(t, Options{})
 	err := s.pool.read(t.Context(), func(v view) error {

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TestWALIsBegunAnew checks that the write-ahead log does not grow without limit, however much is
-// read meanwhile.
+// TestWALIsBegunAnew checks that the write-ahead log does not exceed walLimit after many commits,
+// and that the newest write is readable.
 func TestWALIsBegunAnew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})
@@ -45,8 +45,8 @@ func TestWALIsBegunAnew(t *testing.T) {
 	}
 }
 
-// TestLooseBlobsAreSwept checks that blobs that no commit refers to are deleted with their content
-// after an hour.
+// TestLooseBlobsAreSwept checks that a sweep deletes a blob that no commit refers to, with its
+// content, after LooseBlobAge, and keeps a blob that is owned.
 func TestLooseBlobsAreSwept(t *testing.T) {
 	var passed atomic.Int64
 	start := time.Now()

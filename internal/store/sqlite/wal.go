@@ -10,21 +10,21 @@ import (
 	"github.com/perdure/perdure/internal/store/commit"
 )
 
-// walLimit is the maximum size of the write-ahead log, in bytes. Checkpoints run earlier
-// ([committer.fold]), but the log can be reset only at a moment without readers, which may take
-// long. At the limit, nothing is written until then.
+// walLimit is the maximum size of the write-ahead log, in bytes. Checkpoints run at smaller sizes
+// ([committer.fold]), but the log can be reset only at a moment without readers, which may be late.
+// At the limit, writes are refused until then.
 const walLimit = 256 << 20
 
-// logSize returns the size of the log file, which may be larger than its content.
+// logSize returns the size of the log file in bytes. The file may be longer than its content.
 func logSize(path string) (int64, error) { return sqlitelog.LogSize(path) }
 
-// forgetRest is the number of sweeps to skip after readers have prevented a reset of the log: an
-// attempt makes writers wait.
+// forgetRest is the number of sweeps to skip after readers have prevented a reset of the log,
+// because each attempt makes writers wait.
 const forgetRest = 2
 
-// forget resets the log soon after data was erased, because the log still contains that data. It
-// does so together with the sweeps, so that one reset serves everything that was erased since the
-// last one.
+// forget resets the log if data was erased, because the log still contains that data. It does so
+// only after a batch with a sweep, so that one reset removes all data that was erased since the
+// last reset.
 func (c *committer) forget(batch []*commit.Call) {
 	sweep := slices.ContainsFunc(batch, func(call *commit.Call) bool { return call.Lane == store.LaneSweeps })
 	if !sweep || !c.erased.Load() {
@@ -41,9 +41,9 @@ func (c *committer) forget(batch []*commit.Call) {
 	}
 }
 
-// beginAnew checkpoints the log into the file and empties it. It waits at most patience
-// milliseconds for running reads, and, unless that is 0, also for a running pass of the folder. It
-// reports whether it has succeeded.
+// beginAnew checkpoints the log into the file and truncates it, and reports whether that has
+// succeeded. It waits at most patience milliseconds for running reads. Unless patience is 0, it
+// also waits for a running pass of the folder, without a limit.
 func (c *committer) beginAnew(patience int) bool {
 	if patience > 0 {
 		c.folder.working.Lock()

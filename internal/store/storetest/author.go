@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// said returns a message with a text in every place that is searched for blocks.
+// said returns a message with a text in each place that is compared with blocks.
 func said(thinking, text, arguments, result string) perdure.Content {
 	return perdure.Content{Parts: []perdure.Part{
 		{Type: perdure.PartThinking, Thinking: thinking},
@@ -23,7 +23,7 @@ func said(thinking, text, arguments, result string) perdure.Content {
 	}}
 }
 
-// author writes blocks and entries of one execution.
+// author writes blocks and entries of one execution, for tests of texts that both contain.
 type author struct {
 	*fixture
 	id     uuid.UUID
@@ -36,7 +36,7 @@ func (f *fixture) author() *author {
 	return &author{fixture: f, id: f.start(), blocks: map[perdure.BlockKey]*store.Block{}}
 }
 
-// block writes a block in these pieces, and closes it.
+// block writes a block in the given pieces, and closes it.
 func (a *author) block(l *blockLog, s *store.State, t perdure.EventType, pieces ...string) perdure.BlockKey {
 	a.next++
 	key := perdure.BlockKey{TaskID: uuid.UUID{1}, Attempt: 1, Block: a.next}
@@ -47,8 +47,8 @@ func (a *author) block(l *blockLog, s *store.State, t perdure.EventType, pieces 
 	return key
 }
 
-// write makes one commit with the blocks and events that step writes, and with entries with these
-// contents.
+// write does one commit with the blocks and events that step writes, and with one entry for each
+// content.
 func (a *author) write(step func(s *store.State, l *blockLog), contents ...json.RawMessage) (ids []uuid.UUID) {
 	a.Helper()
 	for range contents {
@@ -72,7 +72,7 @@ func (a *author) write(step func(s *store.State, l *blockLog), contents ...json.
 	return ids
 }
 
-// rests returns how each block is stored.
+// rests returns the stored form of each block.
 func (a *author) rests() map[perdure.BlockKey]store.BlockRest {
 	a.Helper()
 	blocks, err := auditorOf(a.s).AuditBlocks(a.ctx, a.id)
@@ -103,7 +103,7 @@ func (a *author) wantHeld(key perdure.BlockKey) {
 	}
 }
 
-// read returns the whole log, read in pages, and all events with whole blocks.
+// read returns the whole log, read in pages, and all events with complete blocks.
 func (a *author) read(page int) ([]perdure.Record, []store.Event) {
 	a.Helper()
 	var records []perdure.Record
@@ -141,7 +141,7 @@ func anyText(t *rapid.T) string {
 	return strings.Join(pieces, "")
 }
 
-// escaped returns JSON with every non-ASCII character escaped, as some programs write it.
+// escaped returns the JSON with every non-ASCII character escaped, as some programs write it.
 func escaped(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	for _, r := range string(raw) {
@@ -158,7 +158,7 @@ func escaped(raw json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// cuts draws where a text is cut, never within a character.
+// cuts draws positions at which the text is cut, never within a character, and returns the pieces.
 func cuts(t *rapid.T, text string) []string {
 	var pieces []string
 	for len(text) > 0 {

@@ -34,7 +34,7 @@ func jsonText(n int) json.RawMessage {
 	return json.RawMessage(`"` + string(bytes.Repeat([]byte("j"), n-2)) + `"`)
 }
 
-// upload stores a blob in pieces of the given size, without a commit that refers to it.
+// upload stores a blob in pieces of the given size. No commit refers to the blob.
 func (f *fixture) upload(id uuid.UUID, content []byte, piece int) perdure.BlobRef {
 	f.Helper()
 	ref := perdure.BlobRef{ID: uuid.New(), Length: int64(len(content)), SHA256: sha256.Sum256(content)}
@@ -169,7 +169,7 @@ func blobsJoined(f *fixture) {
 	lazily("the signal decided on", state.Signals["s"].Value, state.Signals["s"].Blob)
 	f.equal("the entry's hash", state.Entries[entry.ID].Hash, ref.SHA256)
 
-	// A rewritten row keeps its contents.
+	// A row that is written again without contents keeps its contents.
 	f.change(id, func(s *store.State) *store.Changes {
 		s.Execution.Version++
 		return &store.Changes{Execution: s.Execution}

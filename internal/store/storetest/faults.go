@@ -8,27 +8,27 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Fault is a planned fault of one call of Do.
+// Fault is the planned fault of one call of Do.
 type Fault int
 
 const (
 	// NoFault runs the command normally.
 	NoFault Fault = iota
-	// FailBefore returns unavailable without writing anything, as if the process had died before
-	// the commit.
+	// FailBefore writes nothing and returns unavailable, as if the process had ended before the
+	// commit.
 	FailBefore
-	// LoseAnswer writes and returns unavailable, as if the process had died after the commit.
+	// LoseAnswer writes and returns unavailable, as if the process had ended after the commit.
 	LoseAnswer
-	// Twice runs the command a second time and returns the second outcome, as if the first answer
-	// was lost and the caller had retried.
+	// Twice runs the command two times and returns the second outcome, as if the first answer was
+	// lost and the caller had repeated the command.
 	Twice
 )
 
-// Faults is a store whose writes fail as planned.
+// Faults is a store whose writes fail as its Plan says.
 type Faults struct {
 	store.Store
-	// Plan returns the fault of the nth Do, counted from 1. It is called by one Do at a time. Nil
-	// plans no faults.
+	// Plan returns the fault of the nth call of Do, counted from 1. One call of Do runs it at a
+	// time. If Plan is nil, there are no faults.
 	Plan func(n int, c store.Command) Fault
 
 	mu    sync.Mutex

@@ -12,24 +12,24 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Auditor examines the content of a store, across all orgs. Every store implements it for
-// Invariants.
+// Auditor examines the stored data across all orgs. Every store must implement it for Invariants.
 type Auditor interface {
 	// Audit checks that no row refers to a missing row and that streams have no gaps. It returns
 	// the id of every execution.
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
-	// AuditBlocks returns how the closed blocks of an execution are stored, in any order.
+	// AuditBlocks returns the stored form of an execution's closed blocks, in any order.
 	AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockRest, error)
-	// AuditResults returns how the task results of an execution that refer to an entry are stored,
-	// in any order.
+	// AuditResults returns the stored form of those task results of an execution that refer to an
+	// entry, in any order.
 	AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error)
-	// AuditTree checks the places of an execution's entries, and returns its findings.
+	// AuditTree checks the stored tree positions of an execution's entries, and returns a text for
+	// each fault.
 	AuditTree(ctx context.Context, execution uuid.UUID) ([]string, error)
 }
 
-// Invariants checks what must be true for every execution in the store, whatever was done to it.
-// The log has no gaps, the tree is connected, the transcript is valid, at most one lease is held,
-// status and wait are legal, and every task has its execution.
+// Invariants checks the properties that every execution in the store must always have. The log has
+// no gaps, the tree is connected, the transcript is valid, at most one lease is held, status and
+// wait are legal, and every task belongs to its execution.
 func Invariants(t testing.TB, s store.Store) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -60,7 +60,7 @@ func auditorOf(s store.Store) Auditor {
 	}
 }
 
-// invariant checks one execution.
+// invariant is the check of one execution.
 type invariant struct {
 	testing.TB
 	s     store.Store
@@ -126,8 +126,8 @@ func (i *invariant) checkStatus() {
 	}
 }
 
-// checkHome checks that a LOCAL execution has a home from its first claim on and is held only
-// there, and that a REMOTE one has no home.
+// checkHome checks that a LOCAL execution has a home from its first claim on and is claimed only by
+// that worker, and that a REMOTE one has no home.
 func (i *invariant) checkHome() {
 	i.Helper()
 	x := i.x
@@ -170,8 +170,8 @@ func (i *invariant) checkLease() {
 	}
 }
 
-// checkTasks checks that a task has its execution, that ended tasks have an end, and that no task
-// of an ended execution is running.
+// checkTasks checks that a task belongs to the execution, that ended tasks have an end time, and
+// that no task of an ended execution is open.
 func (i *invariant) checkTasks() {
 	i.Helper()
 	for cursor, more := "", true; more; more = cursor != "" {

@@ -7,9 +7,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// checkLog checks that positions and seqs have no gaps, except for what was pruned before the first
-// record of an ended execution. It also checks that every block has the length and hash of its
-// closing event, or is superseded and has no text. For a withheld block it checks the length.
+// checkLog checks that positions and seqs have no gaps, except for records that were pruned from
+// the start of an ended execution's log. It also checks that every block has the length and hash of
+// its closing event, or is superseded and has no text. For a block whose content is not on the
+// server it checks the length.
 func (i *invariant) checkLog() {
 	i.Helper()
 	head, err := i.s.LogHead(i.ctx, i.id)
@@ -61,7 +62,7 @@ func (i *invariant) checkLog() {
 type logCheck struct {
 	*invariant
 	content  map[int64][]byte // of blocks, by seq
-	withheld map[int64]int64  // missing length of blocks, by seq
+	withheld map[int64]int64  // length of the blocks' content that is not on the server, by seq
 	seen     map[int64]bool
 	open     map[int64]bool
 	last     int64
@@ -72,8 +73,8 @@ type logCheck struct {
 	ends     map[int64]blockEnd
 }
 
-// blockEnd is the content of a block.closed event. For a block that closed and was superseded
-// later, the last event counts.
+// blockEnd is the content of a block.closed event. If a block was closed and superseded later, the
+// last event counts.
 type blockEnd struct {
 	BlockSeq int64               `json:"blockSeq"`
 	Length   int64               `json:"length"`
@@ -118,8 +119,8 @@ func (l *logCheck) add(r perdure.Record) {
 	}
 }
 
-// close records the block.closed event of a block. A block closes once, and may be superseded once
-// after that.
+// close records a block.closed event. A block is closed once, and may be superseded once after
+// that.
 func (l *logCheck) close(r perdure.Record) {
 	l.Helper()
 	var end blockEnd
@@ -163,8 +164,8 @@ func (l *logCheck) checkEnd(end blockEnd) {
 	}
 }
 
-// checkOpen checks that the open blocks are those without a closing event, and that they have the
-// content of the log. An ended execution has no open blocks.
+// checkOpen checks that the stored open blocks are those without a closing event, and have the
+// content of the log. An ended execution must not have open blocks.
 func (l *logCheck) checkOpen() {
 	l.Helper()
 	blocks, _, err := l.s.OpenBlocks(l.ctx, l.id)

@@ -25,8 +25,8 @@ func (i *invariant) checkRest() {
 	i.checkResultRests()
 }
 
-// checkResultRests checks that a result that refers to an entry holds fewer bytes than a full copy,
-// and that its blob, if any, still has its hash.
+// checkResultRests checks that a result that refers to an entry stores fewer bytes than the whole
+// result, and that its blob reference, if any, has the length and hash of the result.
 func (i *invariant) checkResultRests() {
 	i.Helper()
 	rests, err := i.audit.AuditResults(i.ctx, i.id)

@@ -9,8 +9,8 @@ import (
 )
 
 // checkTree checks that every entry except one root has an earlier entry as its parent, that the
-// stored open calls equal those of the transcript rules, and that the leaf of an ended execution
-// has none.
+// stored open calls are those of the transcript rules, and that the leaf of an ended execution has
+// no open calls.
 func (i *invariant) checkTree() {
 	i.Helper()
 	heads, roots := map[uuid.UUID]*perdure.EntryHead{}, 0
@@ -34,7 +34,7 @@ func (i *invariant) checkTree() {
 	i.checkLeaf(heads)
 }
 
-// checkPlaces checks that every entry is at the place in the tree that follows from its parent.
+// checkPlaces checks that the stored tree position of every entry follows from its parent.
 func (i *invariant) checkPlaces() {
 	i.Helper()
 	wrong, err := i.audit.AuditTree(i.ctx, i.id)
@@ -46,7 +46,7 @@ func (i *invariant) checkPlaces() {
 	}
 }
 
-// checkEntry checks one entry against its parent. It returns the entry's head according to the
+// checkEntry checks one entry against its parent. It returns the entry's head as computed by the
 // transcript rules.
 func (i *invariant) checkEntry(e perdure.Entry, heads map[uuid.UUID]*perdure.EntryHead, stored perdure.EntryHead) *perdure.EntryHead {
 	i.Helper()
@@ -67,7 +67,7 @@ func (i *invariant) checkEntry(e perdure.Entry, heads map[uuid.UUID]*perdure.Ent
 	return &perdure.EntryHead{ID: e.ID, ParentID: e.ParentID, Type: e.Type, Role: e.Role, Open: open}
 }
 
-// storedHeads returns the stored heads of these entries, which the transcript rules use.
+// storedHeads returns the stored heads of the entries.
 func (i *invariant) storedHeads(entries []perdure.Entry) map[uuid.UUID]perdure.EntryHead {
 	i.Helper()
 	var (

@@ -20,7 +20,7 @@ var limitTests = map[string]func(*fixture){
 	"a command sees what is under its keys and queues":   limitsLoads,
 }
 
-// keyed creates a pending task under a concurrency key of the org.
+// keyed creates a pending task of the org with a concurrency key.
 func (f *fixture) keyed(execution uuid.UUID, key string, limit int, edit ...func(*perdure.Task)) uuid.UUID {
 	f.Helper()
 	t := &perdure.Task{
@@ -40,7 +40,7 @@ func older(d time.Duration) func(*perdure.Task) {
 	return func(t *perdure.Task) { t.CreatedAt = t.CreatedAt.Add(-d) }
 }
 
-// claimTasks claims tasks according to the rules, and returns the claimed ones in order.
+// claimTasks claims tasks as the rules do, and returns the claimed ones in order.
 func (f *fixture) claimTasks(limit int, edit ...func(*store.Pick)) []uuid.UUID {
 	f.Helper()
 	p := &store.Pick{Kind: store.PickTasks, Queues: []string{"q", "q2"}, Kinds: []string{"k"}, Limit: limit}
@@ -69,7 +69,7 @@ func claimTask(p *store.Pick) func(s *store.State) (*store.Changes, error) {
 	}
 }
 
-// end sets the status of tasks.
+// end sets the status of the tasks.
 func (f *fixture) end(execution uuid.UUID, status perdure.TaskStatus, ids ...uuid.UUID) {
 	f.Helper()
 	f.do(store.Command{
@@ -105,8 +105,8 @@ func limitsKeys(f *fixture) {
 	f.equal("another org's claimed", answers, []any{theirs})
 }
 
-// limitsHideNobody has more tasks waiting for a place than a pick reads, and they are first in the
-// order.
+// limitsHideNobody checks that a free task is claimed although 50 older tasks, more than a pick
+// reads, wait for a place of a key.
 func limitsHideNobody(f *fixture) {
 	id := f.start()
 	for range 50 {
@@ -137,7 +137,7 @@ func limitsGiveBack(f *fixture) {
 	f.equal("an urgent one while it runs", names(known, f.claimTasks(9)), nil)
 	f.end(id, perdure.TaskCompleted, known["runs"])
 	f.equal("after its end", names(known, f.claimTasks(9)), []string{"urgent"})
-	// A retried task releases its place, too, and is claimed again in its turn.
+	// A retried task releases its place, and can be claimed again when it is the first one.
 	f.end(id, perdure.TaskPending, known["urgent"])
 	f.equal("after it was put back", names(known, f.claimTasks(9)), []string{"urgent"})
 	f.end(id, perdure.TaskFailed, known["urgent"])
@@ -152,12 +152,12 @@ func limitsCancelled(f *fixture) {
 	fourth := f.keyed(id, "key", 1)
 	f.equal("the first", f.claimTasks(9), []uuid.UUID{first})
 	f.equal("while it runs", f.claimTasks(9), nil)
-	f.end(id, perdure.TaskCancelled, fourth) // not in its turn
+	f.end(id, perdure.TaskCancelled, fourth) // while it is not the next one
 	f.end(id, perdure.TaskCompleted, first)
-	f.end(id, perdure.TaskCancelled, second) // it had the next turn
+	f.end(id, perdure.TaskCancelled, second) // while it is the next one
 	f.equal("after the cancel", f.claimTasks(9), []uuid.UUID{third})
 	f.end(id, perdure.TaskCompleted, third)
-	// A task that ended while it waited for a place can be claimed when it is created again.
+	// A task that ended while it waited for a place can be claimed after its row was created again.
 	f.end(id, perdure.TaskPending, fourth)
 	f.equal("the one made anew", f.claimTasks(9), []uuid.UUID{fourth})
 }

@@ -27,7 +27,7 @@ var listTests = map[string]func(*fixture){
 	"a cursor that is none is refused":                 badCursors,
 }
 
-// pages reads a whole list, in pages of the given size.
+// pages reads a whole list, in pages of at most size items.
 func pages[T any](f *fixture, size int, read func(cursor string, limit int) (store.Page[T], error)) []T {
 	f.Helper()
 	var all []T
@@ -73,7 +73,7 @@ func filtersExecutions(f *fixture) {
 	definition := perdure.Definition{ID: uuid.New(), Org: org, Name: "d", Slug: "d", CreatedAt: milestone(1), UpdatedAt: milestone(1), Version: 1}
 	f.do(store.Command{Decide: func(*store.State) (*store.Changes, error) { return &store.Changes{Definition: &definition}, nil }})
 	known := map[string]uuid.UUID{
-		"strange": f.start(func(x *perdure.Execution) { // characters that a PostgreSQL text cannot store, and similar text
+		"strange": f.start(func(x *perdure.Execution) { // metadata with characters that a PostgreSQL text cannot store, and with similar text
 			x.CreatedAt = milestone(500)
 			x.Metadata = json.RawMessage(`{"all":"\u0000\ud800\udc00\ud800\\\u0000\udc00\\\\u0000\\ud800\udc00\u00e9","text":"\\u0000\\ud800","pair":"\ud83d\uDE00","plain":"yes","k\u0000":"1"}`)
 			x.Input = json.RawMessage(`{"a":"\u0000 \ud800 strange"}`)
@@ -202,7 +202,8 @@ func tasksInOrder(f *fixture) {
 	f.equal("the held tasks", f.look(id, store.Needs{HeldTasks: true}).Tasks, map[uuid.UUID]*perdure.Task{held.ID: &held})
 }
 
-// givesUp cancels reads at random moments. The store must continue to read and write.
+// givesUp checks that the store still reads and writes after reads were cancelled at different
+// moments.
 func givesUp(f *fixture) {
 	id := f.start(func(x *perdure.Execution) { x.Input = jsonText(2 << 20) })
 	all := f.chain(id, 300)
@@ -235,8 +236,8 @@ func badCursors(f *fixture) {
 	}
 }
 
-// BoundedLists checks lists of a store that examines at most 10 executions per page: pages may be
-// short or empty, and together they are the whole list.
+// BoundedLists checks lists of a store that reads at most 10 executions per page. Pages may be
+// short or empty, but all pages together must be the whole list.
 func BoundedLists(t *testing.T, s store.Store) {
 	f := &fixture{T: t, s: s, ctx: t.Context()}
 	var rare, waiting []uuid.UUID
@@ -265,7 +266,7 @@ func BoundedLists(t *testing.T, s store.Store) {
 		what   string
 		filter store.ExecutionFilter
 		want   []uuid.UUID
-		// minimum and maximum number of pages
+		// least and most are the minimum and maximum number of pages.
 		least, most int
 	}{
 		{"kind", store.ExecutionFilter{Kind: "rare"}, rare, 7, 8},

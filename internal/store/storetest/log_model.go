@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// blockLog writes blocks according to the rules, and records what it wrote.
+// blockLog writes blocks by the rules, and records what it has written.
 type blockLog struct {
 	*logWriter
 	blocks map[perdure.BlockKey]*store.Block
@@ -89,8 +89,8 @@ func (l *blockLog) changes() *store.Changes {
 }
 
 // logProperty compares random commits of events and chunks with a list of the written records.
-// Every page of the log must equal that list, whatever is open, closed or superseded. Superseded
-// blocks keep their places and lose their text.
+// Every page of the log must equal that list, whether blocks are open, closed or superseded. The
+// chunks of superseded blocks keep their offsets and lose their text.
 func logProperty(f *fixture) {
 	rapid.Check(f, func(t *rapid.T) {
 		id := f.start()
@@ -124,7 +124,7 @@ func (m *logModel) open() []perdure.BlockKey {
 	return keys
 }
 
-// done returns the blocks that have closed and may still be superseded.
+// done returns the blocks that are closed and not superseded.
 func (m *logModel) done() []perdure.BlockKey {
 	var keys []perdure.BlockKey
 	for key, b := range m.blocks {
@@ -212,7 +212,8 @@ func (m *logModel) check(t *rapid.T) {
 	m.checkNonces()
 }
 
-// checkEvents reads random ranges of seqs, and the blocks across a random seq.
+// checkEvents compares the events of a random range of seqs, the newest seq of random types, and
+// the blocks that are open at a random seq with the model.
 func (m *logModel) checkEvents(t *rapid.T) {
 	var lastSeq int64
 	for _, r := range m.want {

@@ -45,7 +45,7 @@ func namedInAnyOrder(f *fixture) {
 				a.block(l, s, perdure.EventToken, "It is \"", "done\"."),
 				a.block(l, s, perdure.EventData, `{"command": `, `"ls <x>"}`),
 				a.block(l, s, perdure.EventTerminal, "file\n"),
-				a.block(l, s, perdure.EventTerminal, "fi", "le\n"), // the same text again
+				a.block(l, s, perdure.EventTerminal, "fi", "le\n"), // the same text once more
 			}
 		})
 		for i, path := range []string{"0.thinking", "1.text", "2.rawArguments", "3.1.text", "3.1.text"} {
@@ -54,7 +54,7 @@ func namedInAnyOrder(f *fixture) {
 		if f.Failed() {
 			f.Fatalf("with %s", name)
 		}
-		// A block that closes much later, after many entries.
+		// This block is closed much later, after more entries.
 		a.write(nil, content(perdure.Content{Parts: []perdure.Part{perdure.Text("later")}}))
 		var late perdure.BlockKey
 		a.write(func(s *store.State, l *blockLog) { late = a.block(l, s, perdure.EventToken, "hmm", ", a thought") })
@@ -74,7 +74,7 @@ func namedInAnyOrder(f *fixture) {
 // of blocks. The texts are arbitrary, are cut anywhere, and are written before or after the entry.
 func namedProperty(f *fixture) {
 	rapid.Check(f, func(t *rapid.T) {
-		a, silent := f.author(), f.author() // the second one gets no entry
+		a, silent := f.author(), f.author() // the second author gets no entry
 		texts := [4]string{anyText(t), anyText(t), anyText(t), anyText(t)}
 		entry := content(said(texts[0], texts[1], texts[2], texts[3]))
 		if rapid.Bool().Draw(t, "escaped") {
@@ -82,7 +82,7 @@ func namedProperty(f *fixture) {
 		}
 		var pieces [][]string
 		for _, text := range texts {
-			pieces = append(pieces, cuts(t, string([]rune(text)))) // streams replace what is not UTF-8
+			pieces = append(pieces, cuts(t, string([]rune(text)))) // streams replace bytes that are not UTF-8
 		}
 		at := rapid.IntRange(0, 4).Draw(t, "entry after")
 		var id uuid.UUID
@@ -130,11 +130,11 @@ func namedInBlob(f *fixture) {
 	}
 	id := a.write(nil, message(large), message(huge))[0]
 	a.wantNamed(first, id, "0.text")
-	a.wantHeld(second) // reading it from the entry would read more than a page
+	a.wantHeld(second) // reading it from the entry would need more than a page
 	after, _ := a.read(100)
 	f.equal("the log", after, before)
 
-	// The same with an uploaded blob to which the commit refers.
+	// The same applies to an uploaded blob to which the commit refers.
 	uploaded := message(large + "x")
 	ref := f.upload(a.id, uploaded, perdure.BlobChunk)
 	entry := perdure.Entry{ID: uuid.New(), Type: perdure.EntryLLMCall, Blob: &ref, CreatedAt: milestone(1)}
@@ -154,7 +154,7 @@ func notNamed(f *fixture) {
 	a.write(func(s *store.State, l *blockLog) {
 		keys = append(keys, a.block(l, s, perdure.EventToken, "hello"))
 	})
-	a.wantHeld(keys[0]) // an entry of another execution does not count
+	a.wantHeld(keys[0]) // an entry of another execution has no effect
 	a.write(func(s *store.State, l *blockLog) {
 		keys = append(keys, a.block(l, s, perdure.EventToken, "hello "), a.block(l, s, perdure.EventToken, "Hello"), a.block(l, s, perdure.EventToken, "a model"))
 		a.next++
@@ -166,13 +166,13 @@ func notNamed(f *fixture) {
 	for _, key := range keys[1:] {
 		a.wantHeld(key)
 	}
-	// An open block may still grow.
+	// An open block is not compared with entries, because it may grow.
 	a.write(func(s *store.State, l *blockLog) {
 		l.chunk(s.Now, open, perdure.EventToken, ", world", "")
 		l.close(s, open, perdure.BlockDone)
 	})
 	a.wantHeld(open)
-	// Contents that are not messages have no texts.
+	// Contents that are not messages contain no texts to compare.
 	a.write(nil, json.RawMessage(`["hello "]`), json.RawMessage(`{"parts":"hello "}`), json.RawMessage(`null`))
 	a.wantHeld(keys[1])
 }
@@ -202,7 +202,7 @@ func supersededLater(f *fixture) {
 	}
 	f.equal("how many pieces", len(pieces), 3)
 	f.equal("the second piece's offset", pieces[1].Chunk.Offset, int64(3))
-	// A later entry with the same text restores nothing.
+	// A later entry with the same text does not restore a superseded block.
 	a.write(nil, content(perdure.Content{Parts: []perdure.Part{perdure.Text("one two")}}))
 	f.equal("what the block names", a.rests()[held].Entry, (*uuid.UUID)(nil))
 	across, _, _, err := f.s.BlocksAcross(f.ctx, a.id, a.blocks[named].Seq)
@@ -219,7 +219,7 @@ func namedIsPruned(f *fixture) {
 		}
 		f.endExecution(a.id, f.s.Now())
 		f.prune(a.id, store.Prune{Log: !whole, Execution: whole})
-		for range 12 { // in the middle of the deletion
+		for range 12 { // checks the store while the deletion is in progress
 			f.do(store.Command{Lane: store.LaneSweeps, Pick: &store.Pick{Kind: store.PickPruned, Limit: 1}, Decide: func(*store.State) (*store.Changes, error) {
 				return &store.Changes{Prune: &store.Prune{Rows: 5}, Answer: true}, nil
 			}})
@@ -237,8 +237,8 @@ func namedIsPruned(f *fixture) {
 	}
 }
 
-// eventSaysResult checks an event that repeats the content of the entry that answers a call, in the
-// same commit.
+// eventSaysResult checks that an event that repeats the text of a tool result in the same commit
+// comes back unchanged, and that pruning the log leaves the entry.
 func eventSaysResult(f *fixture) {
 	for _, size := range []int{1, 40, 3000, perdure.InlineLimit, store.MostSearched / 16} {
 		a := f.author()

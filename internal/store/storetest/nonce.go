@@ -18,7 +18,8 @@ var nonceTests = map[string]func(*fixture){
 	"records without a nonce have 0":                  noncesOfOld,
 }
 
-// nonces returns the stored nonces of the positions from 0 to one after the last, and the head.
+// nonces returns the stored nonces of the positions from 0 to one after the last, and the head of
+// the log.
 func (f *fixture) nonces(id uuid.UUID) (map[int64]uint32, store.Head) {
 	f.Helper()
 	head := f.head(id)
@@ -32,7 +33,7 @@ func (f *fixture) nonces(id uuid.UUID) (map[int64]uint32, store.Head) {
 	return nonces, head
 }
 
-// noncesOf returns the nonces in the records, by position, and the nonce of position 0.
+// noncesOf returns the nonces of the records, by position, and 0 for position 0.
 func noncesOf(records []perdure.Record) map[int64]uint32 {
 	said := map[int64]uint32{0: 0}
 	for _, r := range records {
@@ -41,7 +42,7 @@ func noncesOf(records []perdure.Record) map[int64]uint32 {
 	return said
 }
 
-// checkNonces compares the nonces by position with the nonces in the records.
+// checkNonces checks that the nonces read by position equal those of the records.
 func (m *logModel) checkNonces() {
 	nonces, head := m.f.nonces(m.id)
 	m.f.equal("the nonces", nonces, noncesOf(m.want))
@@ -78,8 +79,8 @@ func noncePerTransaction(f *fixture) {
 	f.equal("how many nonces ten transactions had", len(different), 10)
 }
 
-// nonceAfterRollback checks that a command whose changes the store rejects leaves no trace of its
-// nonce, and that a command that is decided again gets another nonce.
+// nonceAfterRollback checks that a refused command and the next one get different nonces, and that
+// the log has the nonce of the stored one.
 func nonceAfterRollback(f *fixture) {
 	id := f.start()
 	var seen []uint32
@@ -103,7 +104,9 @@ func nonceAfterRollback(f *fixture) {
 	f.equal("the nonces differ", len(slices.Compact(seen)), 2)
 }
 
-// noncesOfBlocks follows one block through all its states, with one chunk per transaction.
+// noncesOfBlocks checks that the nonces of two blocks stay the same when both are closed, when an
+// entry repeats the text of the first, and when the second is superseded. The chunks are written in
+// 200 transactions.
 func noncesOfBlocks(f *fixture) {
 	id := f.start()
 	blocks := map[perdure.BlockKey]*store.Block{}
@@ -169,7 +172,8 @@ func (f *fixture) appendEntry(id uuid.UUID, e perdure.Entry) {
 	})
 }
 
-// nonceOfPruned checks that the last pruned record can be an event or a chunk of a block.
+// nonceOfPruned checks that the nonces of the last two positions remain after the log was pruned,
+// whether the last pruned record was an event or a chunk.
 func nonceOfPruned(f *fixture) {
 	for _, piece := range []bool{false, true} {
 		id := f.start()
@@ -178,7 +182,7 @@ func nonceOfPruned(f *fixture) {
 			l := &blockLog{logWriter: logOf(s), blocks: map[perdure.BlockKey]*store.Block{}}
 			l.chunk(s.Now, key, perdure.EventToken, "text", "")
 			l.close(s, key, perdure.BlockDone)
-			if piece { // the closing event comes before the chunk, which the store accepts
+			if piece { // puts the closing event before the chunk, which the store accepts
 				r := &l.records
 				(*r)[0].Pos, (*r)[1].Pos = (*r)[1].Pos, (*r)[0].Pos
 				b := l.blocks[key]
@@ -211,7 +215,8 @@ func noncesOfNone(f *fixture) {
 	f.wantCode(err, perdure.NotFound)
 }
 
-// noncesOfOld checks that records without a nonce, as from an older version, have nonce 0.
+// noncesOfOld checks that records without a nonce, as an older version wrote them, are returned
+// with nonce 0.
 func noncesOfOld(f *fixture) {
 	id := f.start()
 	blocks := map[perdure.BlockKey]*store.Block{}

@@ -17,12 +17,12 @@ var orderTests = map[string]func(*fixture){
 	"urgent lanes come first and none starves":                lanesInOrder,
 }
 
-// held blocks the committer of an execution inside a decision until release is called. So commands
-// that a test queues meanwhile are in one batch.
+// held blocks the committer inside a decision of the execution until release is called. Commands
+// that a test queues before that are in one batch.
 func (f *fixture) held(id uuid.UUID) (release func()) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
-	once := sync.OnceFunc(func() { close(entered) }) // a decision may run again
+	once := sync.OnceFunc(func() { close(entered) }) // the store may run a decision again
 	wg.Go(func() {
 		_, err := f.s.Do(context.WithoutCancel(f.ctx), store.Command{Lane: store.LaneClaims, Org: "blocker", Execution: id, Decide: func(*store.State) (*store.Changes, error) {
 			once()
@@ -37,7 +37,8 @@ func (f *fixture) held(id uuid.UUID) (release func()) {
 	return sync.OnceFunc(func() { close(leave); wg.Wait() })
 }
 
-// queueing is a context that calls waits when Do waits for it, which is when the command is queued.
+// queueing is a context that calls waits when Do first waits for it. At that time the command is
+// queued.
 type queueing struct {
 	context.Context
 	waits func()
@@ -48,7 +49,7 @@ func (q queueing) Done() <-chan struct{} {
 	return q.Context.Done()
 }
 
-// queue starts Do and returns once the command is queued.
+// queue calls Do in a goroutine and returns when the command is queued. done receives the error.
 func (f *fixture) queue(ctx context.Context, wg *sync.WaitGroup, c store.Command, done func(err error)) {
 	queued := make(chan struct{})
 	wg.Go(func() {
@@ -128,7 +129,7 @@ func lanesInOrder(f *fixture) {
 	}
 	release()
 	wg.Wait()
-	// Among the first 300, claims dominate, and every lane has a share.
+	// Claims are most of the first 300 commands, and every lane has some.
 	counts := map[store.Lane]int{}
 	for _, lane := range got[:300] {
 		counts[lane]++

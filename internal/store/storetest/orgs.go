@@ -5,7 +5,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// orgFields checks that a written org can be read, and is listed by its id.
+// orgFields checks that a written org is read unchanged, and that lists are in the order of the
+// ids.
 func orgFields(f *fixture) {
 	first := &perdure.Org{ID: perdure.DefaultOrg, CreatedAt: milestone(0)}
 	f.must(f.outside(first.ID, store.Changes{Org: first}))

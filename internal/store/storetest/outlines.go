@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// outlinesOfAPage checks that Outlines reads rows and blobs alike, uses the newest checkpoint, and
-// returns only executions of one org.
+// outlinesOfAPage checks that Outlines reads contents from rows and from blobs, returns the state
+// of the newest checkpoint, and returns only executions of the given org. For a content over
+// ShownLimit it returns the reference.
 func outlinesOfAPage(f *fixture) {
 	bare := f.start()
 	two := f.start(func(x *perdure.Execution) { x.Input = json.RawMessage(`{"userPrompt":"short"}`) })

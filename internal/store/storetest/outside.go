@@ -132,7 +132,7 @@ func idempotencyExpires(f *fixture) {
 	f.equal("the key that lives, after others went", known(org, "lives"), &lives)
 }
 
-// unused returns the key as it is listed if nothing has used it.
+// unused returns the key in the form in which an unused key is listed.
 func unused(k perdure.APIKey) *perdure.APIKey {
 	k.Use = &perdure.KeyUse{}
 	return &k
@@ -206,7 +206,8 @@ func kindsKept(f *fixture) {
 	f.equal("the code of a kind of tasks", perdure.CodeOf(err), perdure.NotFound)
 }
 
-// kindsTogether runs many concurrent commands, each of which adds a provider to a kind.
+// kindsTogether checks that concurrent commands, each of which adds a provider to a kind, lose none
+// of the providers.
 func kindsTogether(f *fixture) {
 	var all sync.WaitGroup
 	want := map[string]bool{}

@@ -21,7 +21,7 @@ var pathTests = map[string]func(*fixture){
 	"entries are given by id, with contents up to a size": entriesOf,
 }
 
-// chain appends n user entries, each below the previous one, and returns them in order.
+// chain appends n user entries, each a child of the previous one, and returns them in order.
 func (f *fixture) chain(id uuid.UUID, n int) []perdure.Entry {
 	f.Helper()
 	var all []perdure.Entry
@@ -43,7 +43,7 @@ func (f *fixture) chain(id uuid.UUID, n int) []perdure.Entry {
 	return all
 }
 
-// path reads a path that must exist.
+// path reads a path, and fails the test at an error.
 func (f *fixture) path(id, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq[perdure.Entry] {
 	return func(yield func(perdure.Entry) bool) {
 		for e, err := range f.s.Path(f.ctx, id, leaf, after, newest, lazy) {
@@ -140,8 +140,8 @@ func pathMissing(f *fixture) {
 	}
 }
 
-// pathWhileWriting pauses in the middle of reading a path: neither writers nor other readers may
-// wait for it.
+// pathWhileWriting checks that writes and other reads succeed while a path is being read, and that
+// the path is not affected.
 func pathWhileWriting(f *fixture) {
 	id := f.start()
 	all := f.chain(id, 200)
@@ -220,7 +220,7 @@ func entriesOf(f *fixture) {
 	f.must(err)
 	f.equal("none", none, nil)
 
-	// About one page; the next call returns the rest.
+	// One call returns about one page. The next call returns the other entries.
 	var all []uuid.UUID
 	for range 5 {
 		large(store.PageBytes / 3)

@@ -17,7 +17,8 @@ var pickTests = map[string]func(*fixture){
 	"the next due moment is found":                          findsNextDue,
 }
 
-// picked runs a pick and returns the candidates in order. For tasks it returns the tasks' ids.
+// picked runs a pick and returns the ids of the candidates in order: of tasks if it picks tasks,
+// otherwise of executions.
 func (f *fixture) picked(org string, p store.Pick) []uuid.UUID {
 	f.Helper()
 	var got []uuid.UUID
@@ -35,7 +36,7 @@ func (f *fixture) picked(org string, p store.Pick) []uuid.UUID {
 	return got
 }
 
-// names replaces ids by their names, so that differences are readable.
+// names replaces known ids by their names, so that differences are readable.
 func names(known map[string]uuid.UUID, got []uuid.UUID) []string {
 	var all []string
 	for _, id := range got {
@@ -143,7 +144,7 @@ func picksDecide(f *fixture) {
 	if len(answers) != 2 || !slices.Contains(answers, any(first)) || !slices.Contains(answers, any(third)) {
 		f.Errorf("the answers are %v", answers)
 	}
-	// Ten concurrent claims of one execution: exactly one succeeds.
+	// Of ten concurrent claims of one execution, exactly one succeeds.
 	var commands []store.Command
 	won := make(chan uuid.UUID, 10)
 	for range 10 {

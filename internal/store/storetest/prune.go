@@ -20,8 +20,8 @@ var pruneTests = map[string]func(*fixture){
 	"unused pages can be given back":                         pagesAreFreed,
 }
 
-// large creates an ended execution with rows of every kind: n entries, each the child of the
-// previous one, events, tasks and signals, an idempotency key, a timer, a block and a blob.
+// large creates an ended execution with rows of every kind: n entries, each a child of the previous
+// one, n events, tasks and signals, an idempotency key and a blob.
 func (f *fixture) large(n int) uuid.UUID {
 	f.Helper()
 	id := f.start()
@@ -54,7 +54,7 @@ func (f *fixture) large(n int) uuid.UUID {
 	return id
 }
 
-// endExecution ends an execution at that time, with an event.
+// endExecution ends an execution at the given time, with an event.
 func (f *fixture) endExecution(id uuid.UUID, at perdure.Time) {
 	f.Helper()
 	f.change(id, func(s *store.State) *store.Changes {
@@ -70,7 +70,8 @@ func (f *fixture) prune(id uuid.UUID, p store.Prune) {
 	f.change(id, func(*store.State) *store.Changes { return &store.Changes{Prune: &p} })
 }
 
-// drop deletes the marked rows, and returns the number of steps.
+// drop deletes all marked rows, at most rows rows in each command, and returns the number of
+// commands.
 func (f *fixture) drop(rows int) int {
 	f.Helper()
 	for steps := 0; ; steps++ {
@@ -191,7 +192,7 @@ func logIsPruned(f *fixture) {
 	f.equal("the entries", len(entries.Items), 250)
 }
 
-// checkpoints writes checkpoints with these states.
+// checkpoints writes one checkpoint for each state.
 func (f *fixture) checkpoints(id uuid.UUID, states ...perdure.Checkpoint) {
 	f.Helper()
 	for _, c := range states {

@@ -41,7 +41,7 @@ func (f *fixture) useOf(key uuid.UUID) perdure.KeyUse {
 	return perdure.KeyUse{}
 }
 
-// admitted returns a command that starts an execution with the key, if the key's limits have room.
+// admitted returns a command that starts an execution with the key, if the key's limits allow it.
 func (f *fixture) admitted(key uuid.UUID, input string) store.Command {
 	x := perdure.Execution{
 		ID: uuid.New(), Org: org, Kind: "agent", Status: perdure.StatusPending, PersistenceMode: perdure.Remote,

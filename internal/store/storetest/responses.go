@@ -88,7 +88,7 @@ func responsesBySaid(f *fixture) {
 	end("resp_a", store.History{Said: said, SaidAndRun: other})
 	end("resp_b", store.History{Said: said, SaidAndRun: said})
 	end("resp_c", store.History{Said: other, SaidAndRun: said})
-	end("resp_a", store.History{Said: other, SaidAndRun: other}) // it is set already, so this has no effect
+	end("resp_a", store.History{Said: other, SaidAndRun: other}) // the history is set already, so this has no effect
 	f.equal("the newest first", found(org, said, 9), []string{"resp_b", "resp_a"})
 	f.equal("at most one", found(org, said, 1), []string{"resp_b"})
 	f.equal("of another org", found("other", said, 9), []string(nil))

@@ -39,7 +39,7 @@ func (a *author) ended(result json.RawMessage, ref *perdure.BlobRef) uuid.UUID {
 	return t.ID
 }
 
-// entryOf writes the entry that is made from a task.
+// entryOf writes an entry with the key that marks it as made from the task's result.
 func (a *author) entryOf(task uuid.UUID, content json.RawMessage) uuid.UUID {
 	a.Helper()
 	id := uuid.New()
@@ -51,7 +51,7 @@ func (a *author) entryOf(task uuid.UUID, content json.RawMessage) uuid.UUID {
 	return id
 }
 
-// rest returns how a task's result is stored; nil if it refers to no entry.
+// rest returns the stored form of a task's result; nil if the result does not refer to an entry.
 func (a *author) rest(task uuid.UUID) *store.ResultRest {
 	a.Helper()
 	all, err := auditorOf(a.s).AuditResults(a.ctx, a.id)
@@ -63,7 +63,7 @@ func (a *author) rest(task uuid.UUID) *store.ResultRest {
 	return &all[at]
 }
 
-// views reads a task in every possible way.
+// views reads a task through each method that returns tasks.
 func (a *author) views(task uuid.UUID) map[string]*perdure.Task {
 	a.Helper()
 	all := map[string]*perdure.Task{"whole": a.task(a.id, task)}
@@ -87,8 +87,8 @@ func (a *author) views(task uuid.UUID) map[string]*perdure.Task {
 	return all
 }
 
-// answer returns the result of a model call that contains the content of the entry that is made
-// from it.
+// answer returns a model call's result that contains the content of the entry that is made from the
+// result.
 func answer(entry json.RawMessage) json.RawMessage {
 	return slices.Concat([]byte(`{"content":`), entry, []byte(`,"providerResponseId":"msg_1","latencyMs":12}`))
 }
@@ -124,7 +124,7 @@ func resultInBlob(f *fixture) {
 	for name, task := range map[string]uuid.UUID{"in place": a.ended(result, nil), "uploaded": a.ended(nil, &uploaded)} {
 		before := a.views(task)
 		ref := *before["lazy"].ResultBlob
-		reader, err := f.s.Blob(f.ctx, a.id, ref.ID) // starts before the entry is written, continues after
+		reader, err := f.s.Blob(f.ctx, a.id, ref.ID) // the read starts before the entry is written and continues after it
 		f.must(err)
 		first := make([]byte, 10)
 		if _, err := reader.Read(first); err != nil {
@@ -148,7 +148,7 @@ func resultInBlob(f *fixture) {
 		f.must(err)
 		f.equal("the length of the blob with its hash", row.Held, ref.Length)
 	}
-	// A content over the limit is not searched.
+	// A content over the limit is not compared with entries.
 	huge := content(perdure.Content{Parts: []perdure.Part{perdure.Text(strings.Repeat("x", store.MostSearched))}})
 	task := a.ended(answer(huge), nil)
 	before := a.views(task)
@@ -175,7 +175,7 @@ func resultKept(f *fixture) {
 			f.Errorf("a result %s rests as %+v", name, rest)
 		}
 	}
-	// An entry with the same content that was not made from the task.
+	// An entry with the same content that was not made from the task has no effect.
 	task := a.ended(answer(message), nil)
 	a.write(nil, message)
 	if rest := a.rest(task); rest != nil {
@@ -203,7 +203,8 @@ func resultReplaced(f *fixture) {
 	}
 }
 
-// resultProperty checks results that share arbitrary texts with an entry.
+// resultProperty checks that task results that share arbitrary texts with an entry are returned
+// unchanged after the entry is written.
 func resultProperty(f *fixture) {
 	a := f.author()
 	rapid.Check(f, func(t *rapid.T) {

@@ -40,7 +40,7 @@ func policyComesBack(f *fixture) {
 	}
 }
 
-// retained creates an execution that ended that long ago, with its own policy, if any.
+// retained creates an execution that ended this long ago. own is its own policy, or nil.
 func (f *fixture) retained(own *perdure.Retention, ended time.Duration) uuid.UUID {
 	f.Helper()
 	x := perdure.Execution{
@@ -69,7 +69,7 @@ func ownPolicy(f *fixture) {
 	f.equal("the org's", f.look(plain, store.Needs{Retention: true}).Retention, policy)
 }
 
-// prunable returns the ids that a query finds, page by page.
+// prunable returns the ids that a query finds, read in pages.
 func (f *fixture) prunable(q store.PruneQuery) []uuid.UUID {
 	f.Helper()
 	q.Org = org

@@ -21,7 +21,7 @@ var rowTests = map[string]func(*fixture){
 	"every field of a checkpoint comes back":        checkpointFields,
 }
 
-// wholeExecution returns an execution with all fields set that can be set together.
+// wholeExecution returns an execution with all fields set that can be set at the same time.
 func wholeExecution(id uuid.UUID) *perdure.Execution {
 	return &perdure.Execution{
 		ID: id, Org: org, Kind: "agent", Status: perdure.StatusFailed, PersistenceMode: perdure.Local,
@@ -49,7 +49,7 @@ func (f *fixture) insert(x *perdure.Execution) {
 	})
 }
 
-// sameExecution compares the execution that a decision and a reader get with the written one.
+// sameExecution checks that a reader and a decision get the execution as it was written.
 func (f *fixture) sameExecution(want *perdure.Execution) {
 	f.Helper()
 	w := *want
@@ -175,7 +175,7 @@ func taskFields(f *fixture) {
 	want.Input, want.Result = nil, nil
 	f.equal("the tasks decided on", state.Tasks, map[uuid.UUID]*perdure.Task{whole.ID: &want})
 
-	// Without a result, the stored one remains; everything else is replaced.
+	// A write without a result keeps the stored result, and replaces all other fields.
 	bare := &perdure.Task{
 		ID: whole.ID, ExecutionID: id, Org: org, Kind: "bash", Status: perdure.TaskPending, Queue: "q2", Key: "task:1",
 		CreatedAt: whole.CreatedAt, InputHash: whole.InputHash,

@@ -7,7 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// firstSecret checks that two servers that create a secret at once both use the same one.
+// firstSecret checks that the first secret with a name is stored and a later one with the same name
+// is ignored.
 func firstSecret(f *fixture) {
 	_, err := f.s.Secret(f.ctx, "one")
 	f.wantCode(err, perdure.NotFound)

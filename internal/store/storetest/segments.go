@@ -3,9 +3,7 @@ package storetest
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"testing"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -288,53 +286,4 @@ func manyBranches(f *fixture) {
 	f.samePath("the newest 7", f.path(tr.id, at.ID, nil, 7, false), path[len(path)-7:])
 	f.samePath("from the 200th", f.path(tr.id, at.ID, &path[199].ID, 0, false), path[200:])
 	tr.sound()
-}
-
-// Trees creates executions with that many entries each, with branches and entries beside the path.
-// It returns a function that checks that all their paths can be read.
-func Trees(t *testing.T, s store.Store, executions, entries int) (check func(s store.Store)) {
-	t.Helper()
-	f := &fixture{T: t, s: s, ctx: t.Context()}
-	random := rand.New(rand.NewPCG(1, 2))
-	var all []*tree
-	for range executions {
-		tr := f.tree()
-		all = append(all, tr)
-		for len(tr.all) < entries {
-			var batch []perdure.Entry
-			for range min(500, entries-len(tr.all)) {
-				batch = append(batch, tr.roll(random))
-			}
-			f.must(tr.append(s, false, batch...))
-		}
-	}
-	return func(s store.Store) {
-		t.Helper()
-		for _, tr := range all {
-			tr.s = s
-			tr.sound()
-			for range 20 {
-				leaf := tr.all[random.IntN(len(tr.all))].ID
-				tr.samePath("a path", tr.path(tr.id, leaf, nil, 0, true), tr.walk(leaf))
-			}
-		}
-	}
-}
-
-// roll is draw with another source of random numbers.
-func (tr *tree) roll(random *rand.Rand) perdure.Entry {
-	if len(tr.all) == 0 {
-		return tr.next(nil, perdure.EntryMessage)
-	}
-	i := len(tr.all) - 1
-	if random.IntN(10) == 0 {
-		i = random.IntN(len(tr.all))
-	}
-	if random.IntN(4) == 0 {
-		return tr.next(&tr.all[i].ID, perdure.EntryLLMCall)
-	}
-	for !tr.all[i].OnPath() {
-		i--
-	}
-	return tr.next(&tr.all[i].ID, perdure.EntryMessage)
 }

@@ -27,7 +27,7 @@ func (f *fixture) session(name, of string, key *uuid.UUID, at perdure.Time) *per
 	}
 }
 
-// signIn stores a session of the key.
+// signIn stores a new session of the key.
 func (f *fixture) signIn(name, of string, key *uuid.UUID, at perdure.Time) *perdure.Session {
 	f.Helper()
 	s := f.session(name, of, key, at)

@@ -89,7 +89,7 @@ func signalsTaken(f *fixture) {
 	})
 	f.equal("taken, decided on", ids(f.look(id, store.Needs{Taken: true}).Taken), []string{"s3", "s1", "s2"})
 
-	// Signals taken by the commit that checkpoints are consumed by it, too.
+	// A commit with ConsumeTaken also consumes the signals that it takes.
 	f.change(id, func(*store.State) *store.Changes { return &store.Changes{Take: []string{"s4"}, ConsumeTaken: true} })
 	got, err = f.s.TakenSignals(f.ctx, id)
 	f.must(err)

@@ -1,5 +1,5 @@
 // Package storetest contains the tests that every store must pass, the invariants of stored data,
-// and a store that fails on demand.
+// and a store that fails as planned.
 package storetest
 
 import (
@@ -12,17 +12,32 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Run checks the contract of [store.Store]. open returns an empty store that is closed when the
-// test ends. Every test uses a separate store, and checks the invariants at its end.
+// Run checks the contract of [store.Store]. open must return an empty store, which is closed at the
+// end of the test. Each test has its own store, and checks the invariants at its end.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
+	run(t, open, func(string) bool { return true })
+}
+
+// RunSample is Run with a sample of one in n tests; see [longtest.Sample]. It is for stores with
+// other options than the one that Run checks.
+func RunSample(t *testing.T, n int, open func(t *testing.T) store.Store) {
+	t.Helper()
+	run(t, open, longtest.Sample(t, n))
+}
+
+func run(t *testing.T, open func(t *testing.T) store.Store, in func(name string) bool) {
 	for _, group := range []map[string]func(*fixture){
 		rowTests, signalTests, decideTests, orderTests, pickTests, dueTests, limitTests, aloneTests, leaseTests, logTests, turnTests, nonceTests, contentTests, localTests, pathTests, segmentTests, listTests, outsideTests, sessionTests,
 		pruneTests, retentionTests, streamTests, responseTests, conversationTests, namedTests, resultTests, quotaTests, censusTests,
 	} {
 		for name, test := range group {
+			if !in(name) {
+				continue
+			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel() // most of the time is spent waiting for a disk or a socket
 				f := &fixture{T: t, s: open(t), ctx: t.Context()}
@@ -42,7 +57,7 @@ type fixture struct {
 	ctx context.Context
 }
 
-// do runs a command that must not be refused, and returns its answers.
+// do runs a command that must succeed, and returns its answers.
 func (f *fixture) do(c store.Command) []any {
 	f.Helper()
 	if c.Org == "" && c.Pick == nil {
@@ -64,7 +79,7 @@ func (f *fixture) change(id uuid.UUID, decide func(s *store.State) *store.Change
 	}})
 }
 
-// look returns the state for these needs, without changing anything.
+// look returns the state that a decision with these needs gets, and changes nothing.
 func (f *fixture) look(id uuid.UUID, needs store.Needs) *store.State {
 	f.Helper()
 	var seen *store.State
@@ -76,7 +91,7 @@ func (f *fixture) look(id uuid.UUID, needs store.Needs) *store.State {
 	return seen
 }
 
-// start inserts a PENDING execution of the org, changed by edit, with its first event.
+// start inserts a PENDING execution, changed by edit, with its first event, and returns its id.
 func (f *fixture) start(edit ...func(x *perdure.Execution)) uuid.UUID {
 	f.Helper()
 	x := perdure.Execution{
@@ -122,22 +137,22 @@ func (f *fixture) wantCode(err error, code perdure.Code) {
 	}
 }
 
-// equal compares values. Nil and empty lists and maps are equal, and a want of nil means an empty
-// value.
+// equal fails the test if the values differ. Nil and empty lists and maps are equal; want nil means
+// the zero value.
 func (f *fixture) equal(what string, got, want any) {
 	f.Helper()
 	if want == nil {
 		want = reflect.Zero(reflect.TypeOf(got)).Interface()
 	}
 	if reflect.DeepEqual(got, want) {
-		return // this avoids comparing large contents piece by piece
+		return // faster than a comparison of large contents piece by piece
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		f.Errorf("%s differs (-want +got):\n%s", what, diff)
 	}
 }
 
-// logWriter numbers records according to the rules.
+// logWriter creates records with positions, seqs and nonces by the rules.
 type logWriter struct {
 	head    store.Head
 	nonce   uint32
@@ -165,5 +180,5 @@ func (l *logWriter) event(s *store.State, t perdure.EventType) *perdure.Record {
 
 func ptr[T any](v T) *T { return &v }
 
-// milestone returns a time that every store stores exactly.
+// milestone returns a time in milliseconds, which every store stores exactly.
 func milestone(ms int64) perdure.Time { return perdure.AtMilli(1_700_000_000_000 + ms) }

@@ -52,7 +52,7 @@ func appending(rows ...string) func(c *store.StreamChange) {
 	}
 }
 
-// seen returns what a decision sees of a stream.
+// seen returns the stream and the producer's state that a decision gets.
 func (f *fixture) seen(org, path, producer string) (stream *store.Stream, state *store.StreamProducer) {
 	f.Helper()
 	f.do(store.Command{
@@ -246,8 +246,8 @@ func streamDeleted(f *fixture) {
 	f.equal("the new stream", f.content(fresh.ID), "new")
 }
 
-// dropStreams deletes the rows of deleted streams, at most rows per step, and returns the number of
-// steps.
+// dropStreams deletes the rows of deleted streams, at most rows in each command, and returns the
+// number of commands.
 func (f *fixture) dropStreams(rows int) int {
 	f.Helper()
 	for steps := 0; ; steps++ {
@@ -282,8 +282,8 @@ func streamDropped(f *fixture) {
 	f.equal("the stream that is kept", f.content(kept.ID), "kept")
 }
 
-// streamCounted runs many concurrent commands, each of which creates a stream if there are fewer
-// than a limit. No two of them may see the same room.
+// streamCounted checks that concurrent commands, each of which creates a stream if there are fewer
+// than a limit, create exactly that number.
 func streamCounted(f *fixture) {
 	const most = 5
 	f.stream("other", "p", appending("x"))

@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Texts checks that a query finds the same whether executions are indexed or not, on a store that
-// examines at most 40 executions per page. fill must index everything that can be indexed; nothing
-// else may index. Texts returns the executions, oldest first.
+// Texts checks that a query finds the same executions whether they are indexed or not, on a store
+// that reads at most 40 executions per page. fill must index everything that can be indexed;
+// nothing else may index. Texts returns the executions, oldest first.
 func Texts(t *testing.T, s store.Store, fill func()) []uuid.UUID {
 	f := &fixture{T: t, s: s, ctx: t.Context()}
 	var all []uuid.UUID
@@ -62,11 +62,11 @@ func Texts(t *testing.T, s store.Store, fill func()) []uuid.UUID {
 	}
 	check("not indexed", 50)
 	fill()
-	check("indexed", 26) // a block is indexed once it is full: up to 255 executions are not indexed
+	check("indexed", 26) // only full blocks are indexed, so up to 255 executions are not
 	return all
 }
 
-// Prune deletes executions like a sweep: it marks all of them first.
+// Prune deletes executions like a sweep: it marks all of them, and then deletes their rows.
 func Prune(t *testing.T, s store.Store, ids ...uuid.UUID) {
 	f := &fixture{T: t, s: s, ctx: t.Context()}
 	for _, p := range []store.Prune{{Execution: true}, {Rows: 1000}} {

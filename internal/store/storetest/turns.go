@@ -10,11 +10,11 @@ var turnTests = map[string]func(*fixture){
 	"reads of one org leave connections to another, and to the process": readsLeaveRoom,
 }
 
-// manyReads is more than the number of connections of any store.
+// manyReads is greater than the number of connections of any store.
 const manyReads = 200
 
-// reads starts reads of the org that last until release is called. It returns once one of them is
-// running.
+// reads starts manyReads reads of the org, which last until release is called. It returns when one
+// of them is running.
 func (f *fixture) reads(org string) (release func()) {
 	var (
 		group sync.WaitGroup

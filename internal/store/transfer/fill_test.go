@@ -20,8 +20,8 @@ var said = map[string]any{
 	"conversation_id": "conversation.id ä 😀 \\ \" \n\t",
 }
 
-// placed lists columns that every row of a store has, although they can be NULL temporarily. The
-// target fills them in rows without values.
+// placed contains columns that may be NULL although every row of a store has a value. The target
+// fills them in rows without values.
 var placed = map[string]bool{"agent_entry.segment": true, "agent_entry.depth": true}
 
 func id(n byte) []byte {
@@ -30,8 +30,8 @@ func id(n byte) []byte {
 	return b
 }
 
-// filled returns the file of a store with two rows in every table of the schema: one with a value
-// in every column, and one with as few and as empty values as possible.
+// filled returns the path of a store's file with two rows in every table of the schema: one with a
+// value in every column, and one with only the required columns and empty values.
 func filled(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "perdure.db")
@@ -47,7 +47,7 @@ func filled(t *testing.T) string {
 	return path
 }
 
-// template is the file that the first call of filled has created.
+// template is the content of the file that the first call of filled has created.
 var template []byte
 
 func fillAll(t *testing.T) string {

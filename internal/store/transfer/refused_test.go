@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite"
 )
 
-// TestADifferenceIsFound checks that a row that is only in the target, or differs from the source,
-// is found, and that then the target is not opened and the source is not closed.
+// TestADifferenceIsFound checks that a copy fails if a row of the target is changed, missing or
+// additional. The target is then not opened, and the source stays open.
 func TestADifferenceIsFound(t *testing.T) {
 	for name, query := range map[string]string{
 		"a changed byte": "UPDATE agent_entry SET content = content || '\\x00'::bytea WHERE content IS NOT NULL",
@@ -23,7 +23,7 @@ func TestADifferenceIsFound(t *testing.T) {
 			from, to := filled(t), target(t)
 			o, spoiled := options(from, to), false
 			o.Told = func(p Progress) {
-				// The first comparison ends after everything was copied.
+				// The first progress of the comparison comes after everything was copied.
 				if p.Step == StepCompare && !spoiled {
 					spoiled = true
 					run(t, to, query)

@@ -19,7 +19,7 @@ const (
 	batchBytes = 4 << 20
 )
 
-// progress is the note in the target on the progress of a table.
+// progress is the progress of a table, as it is stored in the target.
 type progress struct {
 	Rows  int64  `json:"rows"`
 	Bytes int64  `json:"bytes"`
@@ -61,7 +61,7 @@ type batch struct {
 	bytes int64
 }
 
-// copyTable copies the rows of a table that are not yet in the target.
+// copyTable copies the rows of a table that are not in the target yet.
 func (c *copier) copyTable(ctx context.Context, t relational.Table) error {
 	var p progress
 	note, err := c.target.Progress(ctx, t.Name)
@@ -115,7 +115,8 @@ func (c *copier) copyTable(ctx context.Context, t relational.Table) error {
 	return nil
 }
 
-// add adds a batch to the progress. Its last row has the highest key.
+// add adds a batch to the progress. The key of the batch's last row becomes the position from which
+// the copy continues.
 func (p *progress) add(t relational.Table, b *batch) {
 	p.Rows += int64(len(b.rows))
 	p.Bytes += b.bytes
@@ -140,12 +141,13 @@ func size(row []any) (n int64) {
 	return n
 }
 
-// free lists the JSON columns in which older servers accepted any bytes. No query searches by them.
+// free contains the JSON columns in which older servers accepted any bytes. No query searches these
+// columns.
 var free = map[string]bool{"fields": true, "metadata": true, "error": true, "input_schema": true}
 
-// mend replaces what PostgreSQL cannot store by U+FFFD in the free texts of a row, and returns the
-// number of changed texts. It returns an error that names the place if another text cannot be
-// stored.
+// mend replaces characters that PostgreSQL cannot store by U+FFFD in the columns of free, and
+// returns the number of changed texts. If another text cannot be stored, the error names the table,
+// the row and the column.
 func mend(t relational.Table, row []any) (mended int64, err error) {
 	for i, v := range row {
 		s, ok := v.(string)
@@ -174,8 +176,8 @@ func unfit(t relational.Table, row []any, name string) error {
 		t.Name, strings.Join(key, ", "), name)
 }
 
-// compare reads a whole table on both sides, and checks that the rows are equal, except for mended
-// texts.
+// compare reads a whole table of the source and of the target, and checks that the rows are equal,
+// except for texts changed by mend.
 func (c *copier) compare(ctx context.Context, there, here relational.Table) (Count, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

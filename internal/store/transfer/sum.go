@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// sum is an order-independent hash of rows: the sum of the rows' hashes.
+// sum is a hash of rows that does not depend on their order: the sum of the rows' hashes.
 type sum struct {
 	rows  int64
 	parts [4]uint64
 }
 
 // add adds a row. Each value is hashed with its type and length, so that different rows have
-// different input.
+// different hash inputs.
 func (s *sum) add(row []any) {
 	h := sha256.New()
 	for _, v := range row {

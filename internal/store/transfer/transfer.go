@@ -1,12 +1,12 @@
 // Package transfer copies a whole store from SQLite to PostgreSQL: every row of every table in the
 // schema.
 //
-// The order of the steps makes it safe to interrupt a copy at any moment. First the target is
-// locked against servers. Rows are copied in batches. Each batch is a transaction that also records
+// A copy can be interrupted at any moment, because of the order of its steps. First the target is
+// locked against servers. Rows are copied in batches. Each batch is a transaction that also stores
 // the progress of the table, so that the same command can continue from there. Then both sides are
-// read completely and compared. Then the source is marked as moved, which closes it, and after that
-// the target is opened. At no moment can servers use both. Once the source is marked, the same
-// command does the remaining steps.
+// read completely and compared. Then the source is marked as moved, which closes it to servers.
+// Finally the target is opened. At no moment can servers use both. If the copy is interrupted after
+// the mark, the same command does the remaining steps.
 package transfer
 
 import (
@@ -21,22 +21,23 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite"
 )
 
-// Options are the options of a copy.
+// Options configures a copy.
 type Options struct {
-	// From is the path of the source. Nobody may have it open.
+	// From is the path of the source. No process may have it open.
 	From string
-	// To is the URL of the target, an existing database in which nothing is stored. ToName is its
-	// name for people, without a password.
+	// To is the URL of the target, an existing empty database. ToName is its name in messages,
+	// without a password.
 	To, ToName string
-	// Keep leaves the source in use. The copy is then a separate store, and its readers start
-	// again. Without Keep, readers continue where they are, and the source is closed.
+	// Keep leaves the source open to servers. The copy is then a separate store with another epoch,
+	// and its readers start from the beginning. Without Keep, readers continue at their cursors,
+	// and the source is closed.
 	Keep bool
-	// Prepare migrates the source before its rows are read. By default, the source is opened and
-	// closed.
+	// Prepare migrates the source before its rows are read. By default, the copy opens and closes
+	// the source as a store.
 	Prepare func(ctx context.Context) error
 	// Now is the time of the move.
 	Now perdure.Time
-	// Told is called periodically with the progress.
+	// Told, if set, is called with the progress after each batch and table.
 	Told func(Progress)
 }
 
@@ -55,13 +56,13 @@ type Progress struct {
 	Table string
 	Rows  int64
 	Bytes int64 // size of the rows
-	// Mended is the number of texts of the table that were not UTF-8 or had a zero byte. In the
-	// target, U+FFFD replaces these bytes.
+	// Mended is the number of texts of the table that were not UTF-8 or had a zero byte. The target
+	// has U+FFFD in place of these bytes.
 	Mended int64
-	Done   bool // the table is finished
+	Done   bool // whether the table is finished
 }
 
-// Count is how much of a table was copied and compared.
+// Count is the number of rows of a table that were copied and compared.
 type Count struct {
 	Table  string
 	Rows   int64
@@ -71,9 +72,9 @@ type Count struct {
 // Result is the result of a copy.
 type Result struct {
 	Tables []Count
-	// Already reports that an earlier copy had done everything.
+	// Already reports whether an earlier call had finished the copy.
 	Already bool
-	// Continued reports that an earlier, interrupted copy was continued.
+	// Continued reports whether the call continued an interrupted copy.
 	Continued bool
 	// Epoch is the epoch of the target.
 	Epoch uint64
@@ -81,11 +82,10 @@ type Result struct {
 
 // Copy copies a store. It may be interrupted at any moment and called again with the same options.
 //
-// Errors: conflict if the source was moved elsewhere, if something else is stored in the target, or
-// if someone uses the target; unavailable if the source is in use.
-//
-// The error is invalid_argument if PostgreSQL cannot store a text outside of free JSON columns, and
-// internal if source and target differ after the copy.
+// The error is conflict if the source was moved to another target, if the target is not empty, or
+// if a server or another copy uses the target. It is unavailable if the source is in use or the
+// target cannot be reached. It is invalid_argument if PostgreSQL cannot store a text outside of the
+// free JSON columns, and internal if source and target differ after the copy.
 func Copy(ctx context.Context, o Options) (_ *Result, err error) {
 	if o.Told == nil {
 		o.Told = func(Progress) {}
@@ -167,8 +167,8 @@ func ordered(t relational.Table, here []relational.Table) relational.Table {
 	return t
 }
 
-// begin determines what remains to be done, and begins a new copy if there is none. It reports
-// whether nothing remains.
+// begin determines which steps remain, and starts a new copy if there is none to continue. It
+// reports whether no step remains.
 func (c *copier) begin(ctx context.Context) (done bool, err error) {
 	moved, err := c.source.Moved(ctx)
 	if err != nil {
@@ -213,7 +213,9 @@ func (c *copier) sameTables(ctx context.Context) error {
 	return relational.SameTables(here, c.target.Tables())
 }
 
-// movedBefore handles a source that is closed, with no unfinished copy in the target.
+// movedBefore handles a source that is closed while the target has no unfinished copy. It reports
+// done if the target has the epoch of the source. Error: conflict, if the store was moved to
+// another target.
 func (c *copier) movedBefore(ctx context.Context, moved *sqlite.Moved) (done bool, err error) {
 	epoch, _, err := c.source.Identity(ctx)
 	if err != nil {
@@ -229,8 +231,8 @@ func (c *copier) movedBefore(ctx context.Context, moved *sqlite.Moved) (done boo
 	return true, nil
 }
 
-// state returns a text that identifies the state of the source. It changes whenever a server opens
-// the source.
+// state returns a text that identifies the state of the source, and the time of its creation. The
+// text changes whenever a server opens the source.
 func (c *copier) state(ctx context.Context) (state string, madeAt int64, err error) {
 	epoch, madeAt, err := c.source.Identity(ctx)
 	if err != nil {
@@ -260,7 +262,7 @@ func (c *copier) beginAnew(ctx context.Context) error {
 	return c.target.Begin(ctx, postgres.Copying{ID: c.id, Source: source, MadeAt: madeAt, Keep: c.Keep})
 }
 
-// finish closes the source, then opens the target.
+// finish closes the source, unless Keep is set, and then opens the target.
 func (c *copier) finish(ctx context.Context) error {
 	epoch, madeAt, err := c.source.Identity(ctx)
 	if err != nil {

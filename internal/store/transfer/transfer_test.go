@@ -84,8 +84,8 @@ func wantOpen(t *testing.T, url string) uint64 {
 	return s.Epoch()
 }
 
-// TestBothStoresHaveTheSameTablesAndColumns checks that both stores have the same tables and
-// columns. A copy would lose a table or column that only one of them has.
+// TestBothStoresHaveTheSameTablesAndColumns checks that SQLite and PostgreSQL have the same tables
+// and columns, because a copy would lose others. It also checks that a difference is reported.
 func TestBothStoresHaveTheSameTablesAndColumns(t *testing.T) {
 	source, err := sqlite.OpenSource(t.Context(), filled(t))
 	if err != nil {
@@ -118,9 +118,9 @@ func TestBothStoresHaveTheSameTablesAndColumns(t *testing.T) {
 	}
 }
 
-// TestEveryColumnOfEveryTableIsCopied checks that every column of every table is copied unchanged,
-// whatever it contains. New rows must get the next numbers, the readers' epoch must be the same,
-// and the source must be closed.
+// TestEveryColumnOfEveryTableIsCopied checks that a copy of rows with values in every column
+// succeeds, including its comparison. The target has the epoch of the source, new rows get the next
+// numbers, the source is closed, and a second call does nothing.
 func TestEveryColumnOfEveryTableIsCopied(t *testing.T) {
 	from, to := filled(t), target(t)
 	epoch := epochOf(t, from)
@@ -151,8 +151,8 @@ func TestEveryColumnOfEveryTableIsCopied(t *testing.T) {
 	wantCode(t, err, perdure.Conflict, "moved to elsewhere")
 }
 
-// TestAKeptSourceAndItsCopyHaveDifferentEpochs checks that a copy whose source remains in use is a
-// separate store.
+// TestAKeptSourceAndItsCopyHaveDifferentEpochs checks that with Keep the copy has another epoch,
+// and that the source can be opened with its own epoch.
 func TestAKeptSourceAndItsCopyHaveDifferentEpochs(t *testing.T) {
 	from, to := filled(t), target(t)
 	epoch := epochOf(t, from)
@@ -178,9 +178,8 @@ func many(t *testing.T, path string, rows int) {
 
 var errEnough = errors.New("enough")
 
-// TestAnInterruptedCopyGoesOn checks that a copy that was interrupted anywhere continues when it is
-// called again. Until it has finished, the target must be closed to servers, and the source must be
-// open.
+// TestAnInterruptedCopyGoesOn checks that a copy that was interrupted three times continues each
+// time and then succeeds. Until then, servers cannot open the target.
 func TestAnInterruptedCopyGoesOn(t *testing.T) {
 	from, to := filled(t), target(t)
 	many(t, from, 2*batchRows+5)
@@ -224,8 +223,8 @@ func TestAnInterruptedCopyGoesOn(t *testing.T) {
 	}
 }
 
-// TestASourceThatWentOnIsCopiedAnew checks that a source that was used meanwhile is copied again
-// from the start.
+// TestASourceThatWentOnIsCopiedAnew checks that a copy starts again if a server has opened the
+// source since the interruption.
 func TestASourceThatWentOnIsCopiedAnew(t *testing.T) {
 	from, to := filled(t), target(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -252,8 +251,8 @@ func TestASourceThatWentOnIsCopiedAnew(t *testing.T) {
 	}
 }
 
-// TestCrashBetweenClosingAndOpening checks a crash between closing the source and opening the
-// target: neither can be opened, and the same command finishes the copy.
+// TestCrashBetweenClosingAndOpening checks the state after a crash between the close of the source
+// and the opening of the target. Servers can open neither, and the same command finishes the copy.
 func TestCrashBetweenClosingAndOpening(t *testing.T) {
 	from, to := filled(t), target(t)
 	epoch := epochOf(t, from)
@@ -301,8 +300,8 @@ func TestCrashBetweenClosingAndOpening(t *testing.T) {
 	}
 }
 
-// TestFieldsThatAreNotUTF8AreMended checks that a log with bytes that are not UTF-8, which an older
-// server accepted, is copied with U+FFFD instead of them, and that such texts are counted.
+// TestFieldsThatAreNotUTF8AreMended checks that event fields with bytes that are not UTF-8, which
+// an older server accepted, are copied with U+FFFD in their place and are counted.
 func TestFieldsThatAreNotUTF8AreMended(t *testing.T) {
 	from, to := filled(t), target(t)
 	alter(t, from, `UPDATE log_record SET fields = CAST(x'7b2261223a22ff227d' AS TEXT)`)

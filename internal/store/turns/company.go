@@ -1,7 +1,7 @@
 package turns
 
-// Company tracks whether more than one org has asked recently. Its zero value is ready to use.
-// Moments are increasing numbers, such as the numbers of batches.
+// Company tracks whether more than one org has asked recently. Its zero value is ready to use. Time
+// is measured with increasing numbers, such as the numbers of batches.
 type Company struct {
 	last, other ask // the latest ask, and the latest ask of another org
 }
@@ -11,10 +11,10 @@ type ask struct {
 	at  int64
 }
 
-// lately is how many moments an ask counts as recent.
+// lately is the difference of these numbers up to which an ask counts as recent.
 const lately = 1024
 
-// Asks records that an org asks. The process itself, org "", does not count.
+// Asks records that an org asks. Org "", the process itself, does not count.
 func (c *Company) Asks(org string, at int64) {
 	switch {
 	case org == "":

@@ -1,4 +1,4 @@
-// Package turns shares places among orgs, such as reading connections and processor time.
+// Package turns divides places among orgs, such as connections for reads.
 package turns
 
 import (
@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// Turns limits how many reads, or other users of a place, run at once. If more are waiting, orgs
-// take turns, and the reads of one org run in order. One org never has all places, so that another
-// org finds one immediately. An org has fewer places while other orgs are active, because all share
-// the cores. The process's own reads, of org "", may have all places.
+// Turns limits the number of concurrent reads, or of other users of a place. If more are waiting,
+// orgs take turns, and the reads of one org run in order. One org never has all places (if there
+// are several), so that another org gets one at once. An org has fewer places while other orgs are
+// active, because all share the cores. The process's own reads, of org "", may use all places.
 type Turns struct {
 	mu      sync.Mutex
 	free    int
@@ -26,17 +26,18 @@ type Turns struct {
 // waiter is a read that waits for a place.
 type waiter struct{ granted chan struct{} }
 
-// minSpare is the minimum number of places that one org leaves to others, if there are that many.
+// minSpare is the minimum number of places that one org leaves to others, if there are enough
+// places.
 const minSpare = 2
 
-// New returns turns for that many places. beside is the maximum number of places of an org while
+// New returns turns for a number of places. beside is the maximum number of places of an org while
 // other orgs are active.
 func New(places, beside int) *Turns {
 	alone := max(1, places-max(minSpare, places/4))
 	return &Turns{free: places, alone: alone, beside: min(alone, max(1, beside)), held: map[string]int{}, waiting: map[string][]*waiter{}}
 }
 
-// Take waits for a place for a read of the org. The caller must call Leave.
+// Take waits for a place for a read of the org. The caller must call Leave if the error is nil.
 func (t *Turns) Take(ctx context.Context, org string) error {
 	w := t.enter(org)
 	if w == nil {
@@ -68,7 +69,7 @@ func (t *Turns) enter(org string) *waiter {
 	defer t.mu.Unlock()
 	t.takes++
 	t.company.Asks(org, t.takes)
-	// Waiting reads cannot use a free place now, so taking it overtakes nobody.
+	// A free place at this point cannot be used by a waiting read, so nobody is overtaken.
 	if len(t.waiting[org]) == 0 && t.room(org) {
 		t.give(org)
 		return nil
@@ -120,7 +121,7 @@ func (t *Turns) leave(org string) {
 	close(w.granted)
 }
 
-// unlist removes a waiter of an org, and the org with its last waiter.
+// unlist removes a waiter of an org, and removes the org if it was the last one.
 func (t *Turns) unlist(org string, i int) {
 	if t.waiting[org] = slices.Delete(t.waiting[org], i, i+1); len(t.waiting[org]) > 0 {
 		return
@@ -129,8 +130,8 @@ func (t *Turns) unlist(org string, i int) {
 	t.order = slices.DeleteFunc(t.order, func(o string) bool { return o == org })
 }
 
-// withdraw ends a waiter whose context has ended. If it was given a place at the same moment, it
-// releases that place.
+// withdraw ends a waiter whose context has ended. If the waiter got a place at the same moment,
+// withdraw releases the place.
 func (t *Turns) withdraw(org string, w *waiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// readers are reads that wait for their places.
+// readers records the reads that have got their places.
 type readers struct {
 	*Turns
 	t    *testing.T
@@ -38,8 +38,8 @@ func (r *readers) leave(org string) {
 	synctest.Wait()
 }
 
-// TestAReadWaitsForOneOfAnotherOrg checks that at most one read of another org is served before a
-// new read, however many reads of that org are waiting.
+// TestAReadWaitsForOneOfAnotherOrg checks that at most one waiting read of another org is served
+// before a new read, however many are waiting.
 func TestAReadWaitsForOneOfAnotherOrg(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &readers{Turns: New(1, 1), t: t}
@@ -61,7 +61,7 @@ func TestAReadWaitsForOneOfAnotherOrg(t *testing.T) {
 	})
 }
 
-// last returns the org that was served last and holds the only place.
+// last returns the org that was served last, which has the only place; first if none was served.
 func last(went []string, first string) string {
 	if len(went) == 0 {
 		return first
@@ -69,8 +69,8 @@ func last(went []string, first string) string {
 	return went[len(went)-1]
 }
 
-// TestOneOrgHasNotAllPlaces checks that one org leaves places to others, and that a read of another
-// org gets a place at once.
+// TestOneOrgHasNotAllPlaces checks that one org does not get all of several places, and that a read
+// of another org then gets one at once.
 func TestOneOrgHasNotAllPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for places, each := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 6: 4, 16: 12, 21: 16} {
@@ -95,7 +95,7 @@ func TestOneOrgHasNotAllPlaces(t *testing.T) {
 	})
 }
 
-// TestTheProcessHasAllPlaces checks that the process's own reads may have all places.
+// TestTheProcessHasAllPlaces checks that the process's own reads can use all places.
 func TestTheProcessHasAllPlaces(t *testing.T) {
 	r := &readers{Turns: New(4, 1), t: t}
 	for range 4 {
@@ -103,8 +103,8 @@ func TestTheProcessHasAllPlaces(t *testing.T) {
 	}
 }
 
-// TestWhoLeavesIsNotServed checks that a read that no longer waits is not served, and passes on a
-// place that it was given.
+// TestWhoLeavesIsNotServed checks that a read whose context has ended gets no place, and that a
+// place that it got at the same moment is released.
 func TestWhoLeavesIsNotServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &readers{Turns: New(1, 1), t: t}
@@ -131,8 +131,8 @@ func TestWhoLeavesIsNotServed(t *testing.T) {
 	})
 }
 
-// TestCompanyTakesPlaces checks that an org has fewer places while other orgs are active, and as
-// many as before when it is alone again.
+// TestCompanyTakesPlaces checks that an org has fewer places while another org is active, and its
+// usual number after that.
 func TestCompanyTakesPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &readers{Turns: New(16, 2), t: t}

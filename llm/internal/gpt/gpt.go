@@ -1,4 +1,5 @@
-// Package gpt describes the families of OpenAI's models, as far as the APIs treat them differently.
+// Package gpt has what the two APIs of OpenAI share: the options of the SDK, and the families of
+// models, as far as the APIs treat them differently.
 package gpt
 
 import (

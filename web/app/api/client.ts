@@ -2,16 +2,19 @@ import { useSyncExternalStore } from "react";
 import { PerdureClient, PerdureError } from "../../client/src/index";
 import { half, keepHalf, Tabs, takeFromAddress } from "./session";
 
-/** Who uses the page. The key itself is nowhere in the browser. */
+/** The sign-in state of the page. The browser never stores the key itself. */
 export interface Access {
   state: "unknown" | "in" | "out";
   org: string;
-  /** Known after signing in by key; null when the session was there already. */
+  /** Known after a sign-in by key; null if the session existed already. */
   role: string | null;
 }
 
 const orgKey = "perdure.org";
-/** How long a new tab waits for another one to answer, in milliseconds, before it asks its user. */
+/**
+ * How long, in milliseconds, a new tab waits for the reply of another tab before it shows the
+ * sign-in.
+ */
 const answerWithin = 400;
 
 const listeners = new Set<() => void>();
@@ -25,7 +28,7 @@ const tabs = new Tabs({
     if (access.state === "in" && org !== access.org) {
       keepHalf(value);
       localStorage.setItem(orgKey, org);
-      location.reload(); // nothing of the other org may stay
+      location.reload(); // no state of the other org may remain
       return;
     }
     enter(value, org, null);
@@ -41,7 +44,7 @@ function clientOf(org: string): PerdureClient {
   return new PerdureClient({ org, session: half });
 }
 
-/** The API of the org that the user is signed in to. */
+/** Returns the API of the org of the session. */
 export function api(): PerdureClient {
   return client;
 }
@@ -76,7 +79,7 @@ function leave(): void {
   change({ state: "out", role: null });
 }
 
-/** Trades a key for a session. Throws PerdureError. */
+/** Exchanges a key for a session. Throws PerdureError. */
 export async function signIn(key: string): Promise<void> {
   const { org, role, session } = await client.login(key);
   enter(session, org, role);
@@ -95,10 +98,11 @@ export async function signOut(): Promise<void> {
   }
 }
 
-/** Finds the session that this tab, the address or another tab has. */
+/** Looks for a session in the address, in this tab and in other tabs. */
 export async function findSession(): Promise<void> {
   const given = takeFromAddress();
-  // Anybody can make a link: one whose half is not the cookie's signs nobody out.
+  // Anybody can make a link with a session half. A half that does not match the cookie is ignored
+  // and ends no session.
   if (given && (await works(given.half, given.org))) {
     enter(given.half, given.org, null);
     tabs.signedIn(given.half, given.org);
@@ -117,7 +121,10 @@ export async function findSession(): Promise<void> {
 
 let trying: Promise<void> = Promise.resolve();
 
-/** Tries what other tabs answer, one after the other: one of them may have a session that is over. */
+/**
+ * Tries the sessions that other tabs reply with, one after the other, because one of them may have
+ * expired.
+ */
 function tryHalf(value: string, org: string): Promise<void> {
   trying = trying.then(async () => {
     if (access.state === "in") return;
@@ -126,7 +133,10 @@ function tryHalf(value: string, org: string): Promise<void> {
   return trying;
 }
 
-/** Asks the server whether the session is good. A server that does not answer says nothing about it. */
+/**
+ * Asks the server whether the session is valid. Errors other than a refusal do not count as
+ * invalid.
+ */
 async function works(value: string | undefined, org: string): Promise<boolean> {
   try {
     await new PerdureClient({ org, session: () => value }).executions.list({ limit: 1 });
@@ -139,9 +149,9 @@ async function works(value: string | undefined, org: string): Promise<boolean> {
 let doubting = false;
 
 /**
- * Shows the sign-in if an error says that the session is not, or no longer, good. The
- * server is asked again, since the answer may be to a session before; and so is
- * another tab, which may have signed in unheard.
+ * Shows the sign-in if an error says that the session is not valid, or no longer. First asks the
+ * server again, because the error may belong to an earlier session. Then asks the other tabs,
+ * because one of them may have signed in without this tab having noticed.
  */
 export function heed(error: unknown): void {
   if (!(error instanceof PerdureError) || error.code !== "unauthenticated") return;

@@ -3,19 +3,19 @@ import type { Followed, ImagePart, Prompt, SocketFollower } from "../../client/s
 import { api, orgNow } from "./client";
 import { Outbox } from "./outbox";
 
-/** How many events are read at once, the newest first. */
+/** The number of events per read, newest first. */
 const pageOfEvents = 500;
 
 export interface LiveState extends Followed {
-  /** There are events before those that are held. */
+  /** There are events before the held ones. */
   hasOlder: boolean;
   loadingOlder: boolean;
 }
 
 /**
- * One run as it goes on. What comes in is shown once per frame of the screen,
- * however many events there are. It stays open while somebody looks, and until
- * what was sent from here is acknowledged.
+ * The live state of one run. Changes are shown once per frame of the screen, whatever the number of
+ * events. It stays open while a component uses it, and until the prompts sent from here are
+ * acknowledged.
  */
 export class LiveRun {
   readonly id: string;
@@ -52,12 +52,12 @@ export class LiveRun {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Counts who looks; the answer ends that. */
+  /** Adds a user of this object. Returns a function that removes the user. */
   enter(): () => void {
     this.#lookers++;
     return () => {
       this.#lookers--;
-      setTimeout(() => this.#leave(), 0); // a page that is shown anew comes back at once
+      setTimeout(() => this.#leave(), 0); // a page that is mounted again subscribes at once
     };
   }
 
@@ -74,14 +74,16 @@ export class LiveRun {
     try {
       await this.follower.loadOlder();
     } catch {
-      // The connection is being restored; who scrolls asks again.
+      // The connection is being restored. The next scroll asks again.
     } finally {
       this.#loading = false;
       this.#schedule();
     }
   }
 
-  /** Keeps what is sent, if that has changed: a write of the storage is dear. */
+  /**
+   * Saves the pending prompts if they have changed, because writes to the storage are expensive.
+   */
   #keep(): void {
     const { prompts } = this.follower.prompts;
     if (prompts === this.#kept) return;
@@ -128,7 +130,7 @@ function liveRun(id: string): LiveRun {
   return run;
 }
 
-/** Follows a run for as long as the page that asks is shown. */
+/** Follows a run as long as the calling page is mounted. */
 export function useLiveRun(id: string): LiveRun {
   const run = useMemo(() => liveRun(id), [id]);
   useEffect(() => run.enter(), [run]);

@@ -1,8 +1,8 @@
 import type { ImagePart, Prompt } from "../../client/src/index";
 
 /**
- * What was sent from this tab and is not acknowledged: kept over a reload, and
- * sent again with the same id, so that it becomes one message.
+ * The prompts sent from this tab that are not acknowledged. They survive a reload, and are sent
+ * again with the same id, so each becomes one message.
  */
 export class Outbox {
   readonly #key: string;
@@ -31,8 +31,8 @@ export class Outbox {
   }
 
   /**
-   * Keeps those whose outcome is not known. A browser keeps a few megabytes: what
-   * is more than that, as images can be, is sent by this page or not at all.
+   * Saves the prompts whose outcome is unknown. A browser stores only a few megabytes. Larger
+   * prompts, for example with images, are not saved and are lost with the page.
    */
   write(prompts: readonly Prompt[]): void {
     const open = prompts
@@ -43,7 +43,7 @@ export class Outbox {
         this.#storage.setItem(this.#key, JSON.stringify(kept));
         return;
       } catch {
-        // It is full: without the largest of them it may do.
+        // The storage is full. Try again without the largest prompt.
       }
     }
     this.#storage.removeItem(this.#key);

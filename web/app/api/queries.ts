@@ -7,6 +7,7 @@ import {
 } from "@tanstack/react-query";
 import type { Execution, ExecutionFilter, Usage } from "../../client/src/index";
 import { itemsOf, PerdureError } from "../../client/src/index";
+import type { Catalog } from "../forms/draft";
 import { api, heed } from "./client";
 
 export const queries = new QueryClient({
@@ -22,18 +23,21 @@ export const queries = new QueryClient({
   },
 });
 
-/** How often what has no stream is asked for again, in milliseconds. */
+/** The polling interval in milliseconds for data that has no stream. */
 const often = 2_000;
 
-/** The same for what is on a worker that is away. */
+/** The polling interval in milliseconds for data on a worker that is away. */
 const seldom = 5_000;
 
 export type RunFilter = Pick<ExecutionFilter, "status" | "q" | "agentDefinitionId">;
 
-/** How many requests one page of runs takes at most: a server examines a bounded number for each. */
+/**
+ * The maximum number of requests for one page of runs. The server examines a bounded number of runs
+ * per request.
+ */
 const lookFurther = 5;
 
-/** The runs, newest first, page by page, asked for again while the page is seen. */
+/** The runs, newest first, page by page, polled while the page is in view. */
 export const runsQuery = (filter: RunFilter) =>
   infiniteQueryOptions({
     queryKey: ["runs", filter],
@@ -56,7 +60,7 @@ async function runsPage(filter: RunFilter, cursor: string, signal: AbortSignal) 
   return page;
 }
 
-/** What a run was asked, which never changes. Lists do not have it. */
+/** The input of a run, which never changes. Lists do not include it. */
 export const inputQuery = (id: string) =>
   queryOptions({
     queryKey: ["run", id, "input"],
@@ -65,21 +69,18 @@ export const inputQuery = (id: string) =>
       return { input, kind };
     },
     staleTime: Number.POSITIVE_INFINITY,
-    // Of a LOCAL run whose worker is away.
+    // "worker" means a LOCAL run whose worker is away.
     refetchInterval: (q) => (q.state.data?.input === "worker" ? seldom : false),
   });
 
-/**
- * An entry with its content, which never changes; asked for again while that is
- * on a worker that is away.
- */
+/** An entry with its content, which never changes. It is polled while its worker is away. */
 export const wholeEntryQuery = (id: string, entryId: string) =>
   queryOptions({
     queryKey: ["run", id, "entry", entryId],
     queryFn: ({ signal }) => api().executions.wholeEntry(id, entryId, signal),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: brief,
-    retry: false, // what is away is told at once
+    retry: false, // show at once that the worker is away
     refetchInterval: (q) =>
       q.state.error instanceof PerdureError && q.state.error.retryable ? seldom : false,
   });
@@ -98,7 +99,7 @@ export interface Spent {
   byModel: Record<string, Usage>;
 }
 
-/** What a run had used at a checkpoint, as the agent keeps it there. */
+/** The usage of a run as of a checkpoint, from the state that the agent stored there. */
 export const usageQuery = (id: string, checkpoint: number) =>
   queryOptions({
     queryKey: ["run", id, "usage", checkpoint],
@@ -121,7 +122,7 @@ async function all<T>(pages: AsyncGenerator<T>, most = 5_000): Promise<T[]> {
   return items;
 }
 
-/** How long what is superseded is kept, in milliseconds. */
+/** How long outdated data is kept, in milliseconds. */
 const brief = 10_000;
 
 /** `at` changes when there is more to read. */
@@ -158,10 +159,23 @@ export const agentsQuery = () =>
 export const agentQuery = (id: string) =>
   queryOptions({ queryKey: ["agents", id], queryFn: ({ signal }) => api().definitions.get(id, signal) });
 
+/** The providers and tools that the forms offer. */
+export const catalogQuery = () =>
+  queryOptions({
+    queryKey: ["catalog"],
+    queryFn: async (): Promise<Catalog> => {
+      const [providers, tools] = await Promise.all([
+        all(itemsOf((cursor) => api().catalog.providers(page(cursor)))),
+        all(itemsOf((cursor) => api().catalog.tools(page(cursor)))),
+      ]);
+      return { providers, tools };
+    },
+  });
+
 export const keysQuery = () =>
   queryOptions({ queryKey: ["keys"], queryFn: async ({ signal }) => (await api().keys.list(signal)).items });
 
-/** The sessions that go on; the server changes the list when they expire. */
+/** The current sessions. The server's list changes when sessions expire. */
 export const sessionsQuery = () =>
   queryOptions({
     queryKey: ["sessions"],

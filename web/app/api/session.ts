@@ -1,7 +1,7 @@
 /**
- * The page's half of the session: useless without the cookie, which scripts cannot
- * read. It is kept by tab, over a reload; other tabs of this origin, which includes
- * the port, are asked for it.
+ * The page's half of the session. It is useless without the cookie, which scripts cannot read. Each
+ * tab stores it, so it survives a reload. A new tab asks the other tabs of this origin, port
+ * included, for it.
  */
 const halfKey = "perdure.session";
 
@@ -11,12 +11,12 @@ type Message =
   | { type: "signed-out" };
 
 export interface Heard {
-  /** Another tab has a session; it may be over. */
+  /** Another tab has a session, which may have expired. */
   answer(half: string, org: string): void;
-  /** Another tab has signed in, so that this browser's cookie is another one. */
+  /** Another tab has signed in, so this browser's cookie has changed. */
   signedIn(half: string, org: string): void;
   signedOut(): void;
-  /** What a tab that asks is answered with. */
+  /** Returns the session for the reply to a tab that asks. */
   mine(): { half: string; org: string } | undefined;
 }
 
@@ -29,7 +29,9 @@ export function keepHalf(value: string | undefined): void {
   else sessionStorage.removeItem(halfKey);
 }
 
-/** Takes what the address that `perdure dev` prints led to, and removes it from the address. */
+/**
+ * Reads the session from the address that `perdure dev` prints, and removes it from the address.
+ */
 export function takeFromAddress(): { half: string; org: string } | undefined {
   const said = new URLSearchParams(location.hash.slice(1));
   const value = said.get("session");
@@ -38,7 +40,7 @@ export function takeFromAddress(): { half: string; org: string } | undefined {
   return { half: value, org: said.get("org") ?? "default" };
 }
 
-/** The tabs of this origin that are open in this browser. */
+/** The open tabs of this origin in this browser. */
 export class Tabs {
   readonly #channel = new BroadcastChannel("perdure.session");
 

@@ -1,7 +1,7 @@
 import { ago, dateTime } from "../text/format";
 import { useNow } from "./now";
 
-/** When something was, as the time that has passed since. */
+/** Shows a time relative to now. */
 export function Ago({ at }: { at: string }) {
   const now = useNow();
   return (

@@ -11,7 +11,7 @@ const looks: Record<DiffLine["kind"], string> = {
 const signs: Partial<Record<DiffLine["kind"], string>> = { add: "+", remove: "−" };
 const words: Partial<Record<DiffLine["kind"], string>> = { add: "added: ", remove: "removed: " };
 
-/** A change of a file, line by line. */
+/** Shows a change of a file, line by line. */
 export function DiffView({ diff, label }: { diff: Diff; label: string }) {
   return (
     <figure aria-label={label} className="overflow-hidden rounded-lg border border-line">
@@ -22,7 +22,7 @@ export function DiffView({ diff, label }: { diff: Diff; label: string }) {
         className="max-h-96 overflow-auto font-mono text-[12.5px] leading-[1.6]"
       >
         {diff.lines.map((l, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name
+          // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other key
           <div key={i} className={`flex min-w-max ${looks[l.kind]}`}>
             <span aria-hidden="true" className="w-10 shrink-0 pr-2 text-right select-none">
               {l.after ?? l.before ?? ""}

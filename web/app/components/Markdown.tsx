@@ -64,7 +64,10 @@ const Block = memo(function Block({ text }: { text: string }) {
   );
 });
 
-/** Markdown from a model. HTML in it is text; while it grows only its last piece is read again. */
+/**
+ * Shows markdown from a model. HTML in it is shown as text. While the text grows, only its last
+ * block is parsed again.
+ */
 export function Markdown({ text }: { text: string }) {
   const blocks = useMemo(() => blocksOf(text), [text]);
   return (

@@ -8,7 +8,7 @@ import { setTheme, useTheme } from "../theme";
 import { AgentIcon, GearIcon, MoonIcon, PlusIcon, RunsIcon, SunIcon } from "./icons";
 import { buttonClass, IconButton } from "./ui";
 
-/** What all pages have: the way to the others, and the sign-in where one is needed. */
+/** The common frame of all pages: the navigation, or the sign-in if it is required. */
 export function Shell() {
   const { state } = useAccess();
   const queries = useQueryClient();

@@ -1,7 +1,7 @@
 import { type CSSProperties, memo, useLayoutEffect, useMemo, useRef } from "react";
 import { ansi, type Piece } from "../text/ansi";
 
-// Sixteen colours that read well on the terminal's dark ground.
+// Sixteen colours that are readable on the terminal's dark background.
 const palette = [
   "#7f7f92", "#ff7b72", "#7ee787", "#e3b341", "#79b8ff", "#d2a8ff", "#6fd7e0", "#d9d9e3",
   "#9a9aad", "#ff9d96", "#a5f0ac", "#f2cc60", "#a5d0ff", "#e2c5ff", "#9be9f0", "#ffffff",
@@ -23,16 +23,16 @@ function styleOf(p: Piece): CSSProperties {
   };
 }
 
-/** The most characters that are drawn; of more, the end. */
+/** The maximum number of characters drawn. Of longer output, the end is drawn. */
 const most = 60_000;
 
-/** Output of a terminal, which stays at its end while it grows. */
+/** Output of a terminal. The view stays at the end while the output grows. */
 export const Terminal = memo(function Terminal({ text, label }: { text: string; label: string }) {
   const cut = text.length > most;
   const pieces = useMemo(() => ansi(cut ? text.slice(-most) : text), [text, cut]);
   const box = useRef<HTMLPreElement>(null);
   const atEnd = useRef(true);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it follows what is drawn
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs after every change of the drawn output
   useLayoutEffect(() => {
     const b = box.current;
     if (b && atEnd.current) b.scrollTop = b.scrollHeight;

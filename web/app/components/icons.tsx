@@ -1,6 +1,9 @@
 import type { ReactNode } from "react";
 
-/** Line icons of 16 × 16, drawn here: nothing is loaded from elsewhere. */
+/**
+ * Creates a line icon of 16 × 16. The icons are part of the program, so nothing is loaded from
+ * other sites.
+ */
 function icon(path: ReactNode) {
   return function Icon({ className = "size-4" }: { className?: string }) {
     return (

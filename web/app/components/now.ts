@@ -4,7 +4,7 @@ const listeners = new Set<() => void>();
 let now = Date.now();
 let timer: ReturnType<typeof setInterval> | undefined;
 
-/** The time, told once a second to all who show it. */
+/** Returns the current time, updated once a second for all components together. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
 }

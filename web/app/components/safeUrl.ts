@@ -1,4 +1,7 @@
-/** Links lead to the web or to mail, never to scripts; images are in the text, or of this server. */
+/**
+ * Allows links to the web, to mail and within the page, never to scripts. Allows only inline images
+ * (data URLs).
+ */
 export function safeUrl(url: string, key: string): string {
   const schemes = key === "src" ? ["data:image/"] : ["http:", "https:", "mailto:"];
   const plain = url.trim().toLowerCase();

@@ -83,12 +83,12 @@ export function Spinner({ label = "Loading" }: { label?: string }) {
   );
 }
 
-/** Grey shapes where rows are going to be. */
+/** Grey placeholders for rows that are being loaded. */
 export function Skeleton({ rows = 5 }: { rows?: number }) {
   return (
     <div role="status" aria-label="Loading" className="animate-pulse">
       {Array.from({ length: rows }, (_, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
+        // biome-ignore lint/suspicious/noArrayIndexKey: all elements are equal
         <div key={i} className="flex items-center gap-4 border-b border-line px-4 py-4 last:border-0">
           <div className="h-4 w-20 rounded bg-line" />
           <div className="h-4 flex-1 rounded bg-line" />
@@ -117,7 +117,7 @@ export function Empty({
   );
 }
 
-/** What went wrong, and what to do about it. */
+/** Shows an error and what to do about it. */
 export function Banner({
   tone,
   title,
@@ -195,7 +195,7 @@ export function Field({
   );
 }
 
-/** A field of any width; inputClass is one that fills its place. */
+/** The style of a field of any width. inputClass adds the full width. */
 export const inputLook =
   "min-h-9.5 min-w-0 rounded-lg border border-line-strong bg-surface px-3 py-2 text-sm text-ink transition-colors " +
   "hover:border-faint focus:border-accent focus:outline-2 focus:outline-offset-0 focus:outline-accent/40 aria-invalid:border-bad";
@@ -240,7 +240,7 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
   );
 }
 
-/** Asks before something that cannot be undone. */
+/** Asks for confirmation before an action that cannot be undone. */
 export function Confirm({
   open,
   title,

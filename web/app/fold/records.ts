@@ -1,7 +1,13 @@
-/** From how many records since its newest checkpoint on a run is worth a warning, as in the worker's log. */
+/**
+ * The number of records since the newest checkpoint from which on the page shows a warning. The
+ * worker's log warns at the same number.
+ */
 const many = 1000;
 
-/** What the page says of a run that each resume has to read much of; null where there is nothing to say. */
+/**
+ * Returns the warning for a run with many records to read at each resume; null if there is nothing
+ * to warn of.
+ */
 export function recordsNotice(records: number | undefined, ended: boolean): string | null {
   if (ended || records === undefined || records < many) return null;
   return `${records.toLocaleString("en")} steps and tasks since the newest checkpoint: each resume reads all of them.`;

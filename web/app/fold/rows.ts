@@ -1,8 +1,8 @@
 import type { ExecutionView, MessageView, Prompt, QueuedMessage } from "../../client/src/index";
 
 /**
- * One row of a conversation: a message of the log; one that the run has received
- * and not taken up; or one that this page is sending.
+ * One row of a conversation: a message of the log, a message that the run has received and not
+ * taken yet, or a prompt that this page is sending.
  */
 export type Row =
   | { id: string; kind: "message"; of: MessageView }
@@ -11,7 +11,7 @@ export type Row =
 
 const made = new WeakMap<object, Row>();
 
-/** The same row for the same thing, so that what has not changed is not drawn again. */
+/** Returns the same row for the same object, so that unchanged rows are not drawn again. */
 function once<T extends object>(of: T, make: (of: T) => Row): Row {
   let row = made.get(of);
   if (!row) {
@@ -21,7 +21,7 @@ function once<T extends object>(of: T, make: (of: T) => Row): Row {
   return row;
 }
 
-/** What a conversation shows, oldest first. What is sent from here comes last, and once. */
+/** Returns the rows of a conversation, oldest first. Prompts sent from here come last, and once. */
 export function rowsOf(view: ExecutionView, prompts: readonly Prompt[]): Row[] {
   const rows: Row[] = [];
   for (const m of view.messages) {

@@ -2,11 +2,13 @@ import { type Phase, phaseOf, type Status, type WaitReason } from "../../client/
 
 export type Tone = "busy" | "good" | "warn" | "bad" | "idle";
 
-/** A status as a person reads it. */
+/** A status in a user's words. */
 export interface Shown {
   label: string;
   tone: Tone;
-  /** Something is going on by itself. Never so while a run waits for its user, or has ended. */
+  /**
+   * The run works without action of the user. False while it waits for its user, and after its end.
+   */
   busy: boolean;
 }
 
@@ -24,7 +26,10 @@ const phases: Record<Exclude<Phase, "ended">, Shown> = {
   cancelling: { label: "Cancelling", tone: "bad", busy: true },
 };
 
-/** What a status is called, by what the run waits for: a wait for a task is not the end of a turn. */
+/**
+ * Returns the words for a status, which depend on the wait's reason. A wait for a task is not the
+ * end of a turn.
+ */
 export function shownStatus(
   status: Status,
   reason: WaitReason | null,

@@ -15,7 +15,7 @@ const images = /^image\/(?:png|jpeg|gif|webp|avif)$/;
 const complete = { type: "complete", reason: "stop" } as const;
 const made = new WeakMap<Row, ThreadMessage>();
 
-/** A row as assistant-ui knows it. The same row is the same message. */
+/** Converts a row to a message of assistant-ui. The same row returns the same message. */
 export function threadMessageOf(row: Row): ThreadMessage {
   let message = made.get(row);
   if (!message) {
@@ -25,7 +25,10 @@ export function threadMessageOf(row: Row): ThreadMessage {
   return message;
 }
 
-/** A stretch of rows as a tree with its head: each hangs on the one before it. */
+/**
+ * Converts a range of rows to a repository of assistant-ui. The parent of each message is the
+ * previous one; the last message is the head.
+ */
 export function repositoryOf(rows: readonly Row[]) {
   return {
     headId: rows.at(-1)?.id ?? null,
@@ -84,7 +87,7 @@ function piece(p: PartView): Piece[] {
           type: "tool-call",
           toolCallId: p.id,
           toolName: p.name,
-          args: {}, // the card reads the arguments itself, as they are written
+          args: {}, // the card reads the arguments itself while they are written
           argsText: p.rawArguments,
           artifact: p,
           ...(p.result ? { result: p.result.parts, isError: p.result.isError } : {}),
@@ -99,7 +102,7 @@ function userPiece(p: Part): Piece[] {
   return p.type === "image" ? image(p) : [];
 }
 
-/** Only pictures, whatever their sender calls them. */
+/** Accepts only image types, whatever type the sender claims. */
 function image(p: Pick<ImageView, "data" | "mimeType">): Piece[] {
   if (!images.test(p.mimeType)) return [{ type: "text", text: `[image of type ${p.mimeType}]` }];
   return [{ type: "image", image: `data:${p.mimeType};base64,${p.data}` }];

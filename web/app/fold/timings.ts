@@ -1,12 +1,12 @@
 import type { Message } from "../../client/src/index";
 
-/** A stretch of time in which a run did something. */
+/** A time span in which a run worked on something. */
 export interface Span {
   id: string;
   kind: "turn" | "model" | "tool";
   label: string;
   turnId: string;
-  /** Milliseconds of the epoch; the end is null while it lasts. */
+  /** Milliseconds since the epoch. The end is null while the span is open. */
   start: number;
   end: number | null;
   attempt: number;
@@ -22,7 +22,10 @@ const outcomes: Record<string, Span["outcome"]> = {
   "task.retrying": "failed",
 };
 
-/** The turns of what is held of a log, and in each the model calls and tools, as they began. */
+/**
+ * Returns the turns in the held part of a log, each with its model calls and tools, in the order of
+ * their starts.
+ */
 export function spansOf(messages: readonly Message[]): Span[] {
   const turns = new Map<string, { turn: Span; inner: Span[] }>();
   const open = new Map<string, Span>(); // by task and attempt
@@ -64,7 +67,7 @@ function turnOf(turnId: string, start: number, n: number): Span {
   return { id: `turn ${turnId}`, kind: "turn", label, turnId, start, end: null, attempt: 1, outcome: "done" };
 }
 
-/** What has ended leaves nothing running. */
+/** Closes all open spans, because nothing runs after the end. */
 function closeAll(open: Map<string, Span>, at: number): void {
   for (const span of open.values()) {
     if (span.outcome !== "running") continue;

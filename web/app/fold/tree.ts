@@ -5,15 +5,15 @@ import { firstLine, size } from "../text/format";
 /** An entry of the tree as a line. */
 export interface Branch {
   entry: Entry;
-  /** How far it is indented: one more for each fork before it. */
+  /** The indentation: one level for each fork before the entry. */
   depth: number;
-  /** It is not on the way from the root to the newest message. */
+  /** The entry is not on the path from the root to the newest message. */
   beside: boolean;
   label: string;
   text: string;
 }
 
-/** The tree, each entry after its parent; what is beside the path comes indented below it. */
+/** Returns the tree, each entry after its parent. Entries beside the path are indented below it. */
 export function branchesOf(entries: readonly Entry[]): Branch[] {
   const children = new Map<string | null, Entry[]>();
   for (const e of entries) {
@@ -23,7 +23,7 @@ export function branchesOf(entries: readonly Entry[]): Branch[] {
   }
   const path = pathOf(entries);
   const rows: Branch[] = [];
-  // A loop, for a conversation can be deeper than a call stack.
+  // A loop, not a recursion, because a conversation can be deeper than the call stack.
   const todo: { entry: Entry; depth: number }[] = (children.get(null) ?? [])
     .map((entry) => ({ entry, depth: 0 }))
     .reverse();
@@ -41,7 +41,7 @@ export function branchesOf(entries: readonly Entry[]): Branch[] {
   return rows;
 }
 
-/** From the newest message up to its root. */
+/** Returns the ids from the newest message up to its root. */
 function pathOf(entries: readonly Entry[]): Set<string> {
   const byId = new Map(entries.map((e) => [e.id, e]));
   const path = new Set<string>();
@@ -79,7 +79,7 @@ function absentText({ bytes, onWorker }: Absent): string {
   return onWorker ? `(${size(bytes)} on its worker)` : `(${size(bytes)})`;
 }
 
-/** The model that a call went to, as the entry's metadata says. */
+/** Returns the model of a call, from the entry's metadata. */
 function modelOf(metadata: unknown): string {
   const { model } = (metadata ?? {}) as { model?: { provider?: string; modelId?: string } };
   return model?.modelId ? `${model.provider}/${model.modelId}` : "";

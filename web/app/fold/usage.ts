@@ -1,6 +1,6 @@
 import type { Usage } from "../../client/src/index";
 
-/** A sum in US dollars; what has no price is a dash. */
+/** Formats an amount in US dollars. An unknown amount is a dash. */
 export function money(cost: number | null | undefined): string {
   if (cost === null || cost === undefined) return "–";
   if (cost === 0) return "$0.00";
@@ -8,7 +8,10 @@ export function money(cost: number | null | undefined): string {
   return `$${cost.toFixed(cost < 1 ? 3 : 2)}`;
 }
 
-/** What a run has cost. Where a model of it has no price, the sum is a lower bound, and says so. */
+/**
+ * Formats the cost of a run. If one of its models has no price, the amount is a lower bound and
+ * marked as such.
+ */
 export function spent(total: Usage | null | undefined, byModel: Record<string, Usage> | undefined): string {
   const cost = money(total?.cost);
   if (total?.cost === null || total?.cost === undefined) return cost;
@@ -22,7 +25,7 @@ export function count(n: number): string {
   return `${(n / 1_000_000).toFixed(2)}M`;
 }
 
-/** How much of what a model was given came from its cache, 0 to 1. */
+/** Returns the share of a model's input that came from its cache, 0 to 1. */
 export function cachedShare(u: Usage): number {
   const given = u.input + u.cacheRead + u.cacheWrite;
   return given === 0 ? 0 : u.cacheRead / given;

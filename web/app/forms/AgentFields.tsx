@@ -2,10 +2,11 @@ import { type ReactNode, useId, useState } from "react";
 import type { ModelConfig } from "../../client/src/index";
 import { CloseIcon, PlusIcon } from "../components/icons";
 import { Button, Field, IconButton, inputClass, inputLook } from "../components/ui";
-import { type AgentDraft, builtInTools, type Faults, networks, providers, thinkingLevels } from "./draft";
+import { type AgentDraft, type Catalog, type Faults, networks, thinkingLevels } from "./draft";
 
 export interface FieldsProps {
   draft: AgentDraft;
+  catalog: Catalog;
   faults: Faults;
   onChange: (change: Partial<AgentDraft>) => void;
 }
@@ -26,7 +27,8 @@ export function SystemPromptField({ draft, faults, onChange }: FieldsProps) {
   );
 }
 
-export function ModelsField({ draft, faults, onChange }: FieldsProps) {
+export function ModelsField({ draft, catalog: { providers }, faults, onChange }: FieldsProps) {
+  const example = (provider: string) => providers.find((p) => p.name === provider)?.defaultModel;
   const set = (i: number, change: Partial<ModelConfig>) =>
     onChange({ models: draft.models.map((m, k) => (k === i ? { ...m, ...change } : m)) });
   return (
@@ -37,7 +39,7 @@ export function ModelsField({ draft, faults, onChange }: FieldsProps) {
     >
       <div className="space-y-2">
         {draft.models.map((m, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: models have no other name while they are typed
+          // biome-ignore lint/suspicious/noArrayIndexKey: models have no other key while they are typed
           <div key={i} className="flex gap-2">
             <select
               aria-label={`Provider of model ${i + 1}`}
@@ -45,13 +47,13 @@ export function ModelsField({ draft, faults, onChange }: FieldsProps) {
               onChange={(e) => set(i, { provider: e.target.value })}
               className={`${inputLook} w-40 shrink-0 max-sm:w-32`}
             >
-              {[...new Set([...providers, m.provider])].map((p) => (
+              {[...new Set([...providers.map((p) => p.name), m.provider])].map((p) => (
                 <option key={p}>{p}</option>
               ))}
             </select>
             <input
               aria-label={`Id of model ${i + 1}`}
-              placeholder="model id"
+              placeholder={example(m.provider) ? `model id, such as ${example(m.provider)}` : "model id"}
               value={m.modelId}
               aria-invalid={Boolean(faults.models) && !m.modelId.trim()}
               onChange={(e) => set(i, { modelId: e.target.value })}
@@ -71,7 +73,10 @@ export function ModelsField({ draft, faults, onChange }: FieldsProps) {
           look="quiet"
           onClick={() =>
             onChange({
-              models: [...draft.models, { provider: draft.models[0]?.provider ?? "anthropic", modelId: "" }],
+              models: [
+                ...draft.models,
+                { provider: draft.models[0]?.provider ?? providers[0]?.name ?? "", modelId: "" },
+              ],
             })
           }
         >
@@ -83,7 +88,7 @@ export function ModelsField({ draft, faults, onChange }: FieldsProps) {
   );
 }
 
-export function ToolsField({ draft, faults, onChange }: FieldsProps) {
+export function ToolsField({ draft, catalog: { tools }, faults, onChange }: FieldsProps) {
   const [other, setOther] = useState("");
   const toggle = (name: string) =>
     onChange({
@@ -101,9 +106,10 @@ export function ToolsField({ draft, faults, onChange }: FieldsProps) {
       bad={Boolean(faults.tools)}
     >
       <div className="flex flex-wrap gap-2">
-        {[...new Set([...builtInTools, ...draft.tools])].map((name) => (
+        {[...new Set([...tools.map((t) => t.name), ...draft.tools])].map((name) => (
           <label
             key={name}
+            title={tools.find((t) => t.name === name)?.description}
             className="flex h-9 cursor-pointer items-center gap-2 rounded-lg border border-line-strong bg-surface px-3 font-mono text-sm has-checked:border-accent has-checked:bg-accent-soft has-focus-visible:outline-2 has-focus-visible:outline-accent"
           >
             <input
@@ -137,7 +143,7 @@ export function ToolsField({ draft, faults, onChange }: FieldsProps) {
   );
 }
 
-/** Limits and thinking; empty fields leave the choice to the definition, or to the server. */
+/** Limits and thinking. An empty field means the value of the definition, or of the server. */
 export function LimitFields({ draft, faults, onChange }: FieldsProps) {
   const number = (name: "maxTurns" | "maxTokens" | "temperature", label: string, hint: string) => (
     <Field label={label} hint={hint} error={faults[name]}>

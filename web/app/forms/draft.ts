@@ -1,12 +1,16 @@
-import type { AgentConfig, Definition, ModelConfig } from "../../client/src/index";
+import type { AgentConfig, Definition, ModelConfig, ProviderInfo, ToolInfo } from "../../client/src/index";
 import { PerdureError } from "../../client/src/index";
 
-export const providers = ["anthropic", "openai", "openai-responses", "gemini", "scripted"];
-export const builtInTools = ["bash", "read-file", "write-file", "edit-file", "grep", "find"];
+/** The providers and tools that the server lists. */
+export interface Catalog {
+  providers: ProviderInfo[];
+  tools: ToolInfo[];
+}
+
 export const networks = ["open", "loopback", "none"];
 export const thinkingLevels = ["off", "low", "medium", "high", "xhigh"];
 
-/** What a form holds of an agent; numbers as they are typed. */
+/** The state of an agent's form. Numbers are text, as typed. */
 export interface AgentDraft {
   systemPrompt: string;
   models: ModelConfig[];
@@ -18,16 +22,19 @@ export interface AgentDraft {
   net: string;
 }
 
-export const emptyDraft: AgentDraft = {
-  systemPrompt: "",
-  models: [{ provider: "anthropic", modelId: "" }],
-  tools: ["bash", "read-file", "write-file", "edit-file", "grep", "find"],
-  maxTurns: "",
-  maxTokens: "",
-  temperature: "",
-  thinking: "",
-  net: "",
-};
+/** A new agent: a provider that a worker has registered, and every built-in tool. */
+export function emptyDraft({ providers, tools }: Catalog): AgentDraft {
+  return {
+    systemPrompt: "",
+    models: [{ provider: (providers.find((p) => p.registered) ?? providers[0])?.name ?? "", modelId: "" }],
+    tools: tools.map((t) => t.name),
+    maxTurns: "",
+    maxTokens: "",
+    temperature: "",
+    thinking: "",
+    net: "",
+  };
+}
 
 const shown = (n: number | undefined) => (n === undefined ? "" : String(n));
 
@@ -45,7 +52,7 @@ export function draftOf(d: Definition): AgentDraft {
   };
 }
 
-/** What is wrong with a draft, by field, before a server is asked. */
+/** The errors of a draft, by field, found before a request is sent. */
 export type Faults = Partial<Record<keyof AgentDraft | "name" | "userPrompt" | "slug", string>>;
 
 export function faultsOf(d: AgentDraft): Faults {
@@ -65,7 +72,7 @@ function whole(text: string, field: "maxTurns" | "maxTokens", faults: Faults): v
     faults[field] = "A whole number from 1 on, or nothing.";
 }
 
-/** What is said of the configuration; what is left empty is left to the server. */
+/** Returns the configuration with the filled fields. The server chooses the others. */
 export function configOf(d: AgentDraft): AgentConfig {
   return {
     ...(d.maxTurns.trim() ? { maxTurns: Number(d.maxTurns) } : {}),
@@ -76,7 +83,7 @@ export function configOf(d: AgentDraft): AgentConfig {
   };
 }
 
-/** What a server says of single fields, put where they are shown. */
+/** Maps the server's errors of fields to the fields of the form. */
 export function faultsFrom(error: unknown): Faults {
   const faults: Faults = {};
   if (!(error instanceof PerdureError)) return faults;

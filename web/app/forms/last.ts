@@ -1,15 +1,19 @@
-import { type AgentDraft, emptyDraft } from "./draft";
+import { type AgentDraft, type Catalog, emptyDraft } from "./draft";
 
 const key = "perdure.lastAgent";
 
-/** What was used last for a run of its own, so that it need not be typed again. */
-export function lastDraft(): AgentDraft {
+/**
+ * Returns the configuration of the last run without an agent definition, as the default for the
+ * next one.
+ */
+export function lastDraft(catalog: Catalog): AgentDraft {
+  const empty = emptyDraft(catalog);
   try {
     const kept = JSON.parse(localStorage.getItem(key) ?? "null") as Partial<AgentDraft> | null;
-    if (!kept || !Array.isArray(kept.models) || !Array.isArray(kept.tools)) return emptyDraft;
-    return { ...emptyDraft, models: kept.models, tools: kept.tools };
+    if (!kept || !Array.isArray(kept.models) || !Array.isArray(kept.tools)) return empty;
+    return { ...empty, models: kept.models, tools: kept.tools };
   } catch {
-    return emptyDraft;
+    return empty;
   }
 }
 

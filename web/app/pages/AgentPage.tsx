@@ -4,7 +4,7 @@ import { type FormEvent, useState } from "react";
 import type { Definition, DefinitionBody } from "../../client/src/index";
 import { PerdureError } from "../../client/src/index";
 import { api } from "../api/client";
-import { agentQuery } from "../api/queries";
+import { agentQuery, catalogQuery } from "../api/queries";
 import { Page } from "../components/Shell";
 import {
   Banner,
@@ -20,6 +20,7 @@ import {
 import { LimitFields, ModelsField, SystemPromptField, ToolsField } from "../forms/AgentFields";
 import {
   type AgentDraft,
+  type Catalog,
   configOf,
   draftOf,
   emptyDraft,
@@ -31,21 +32,34 @@ import {
 const route = getRouteApi("/ai/agents/$agentId");
 
 export function NewAgentPage() {
-  return <AgentForm agent={null} />;
+  const catalog = useQuery({ ...catalogQuery(), refetchOnWindowFocus: false });
+  if (catalog.data) return <AgentForm agent={null} catalog={catalog.data} />;
+  return <NotYet of={catalog} what="The providers and tools cannot be listed" />;
 }
 
 export function AgentPage() {
   const { agentId } = route.useParams();
   const agent = useQuery({ ...agentQuery(agentId), refetchOnWindowFocus: false });
-  if (agent.data) return <AgentForm key={`${agent.data.id} ${agent.data.version}`} agent={agent.data} />;
+  const catalog = useQuery({ ...catalogQuery(), refetchOnWindowFocus: false });
+  if (!agent.data) return <NotYet of={agent} what="This agent cannot be shown" />;
+  if (!catalog.data) return <NotYet of={catalog} what="The providers and tools cannot be listed" />;
+  return (
+    <AgentForm key={`${agent.data.id} ${agent.data.version}`} agent={agent.data} catalog={catalog.data} />
+  );
+}
+
+/** The page while a query that it needs has no result. */
+function NotYet({
+  of,
+  what,
+}: {
+  of: { isError: boolean; error: unknown; refetch: () => unknown };
+  what: string;
+}) {
   return (
     <Page title="Agent" narrow>
-      {agent.isError ? (
-        <ErrorBanner
-          error={agent.error}
-          what="This agent cannot be shown"
-          retry={() => void agent.refetch()}
-        />
+      {of.isError ? (
+        <ErrorBanner error={of.error} what={what} retry={() => void of.refetch()} />
       ) : (
         <Spinner />
       )}
@@ -59,12 +73,14 @@ interface Named extends AgentDraft {
   slug: string;
 }
 
-function initial(agent: Definition | null): Named {
-  if (!agent) return { ...emptyDraft, name: "", description: "", slug: "" };
+function initial(agent: Definition | null, catalog: Catalog): Named {
+  if (!agent) return { ...emptyDraft(catalog), name: "", description: "", slug: "" };
   return { ...draftOf(agent), name: agent.name, description: agent.description ?? "", slug: agent.slug };
 }
 
-/** What a form does not show of a definition stays as it is. */
+/**
+ * Returns the form's values. Members of the definition that the form does not show are unchanged.
+ */
 function bodyOf(v: Named, agent: Definition | null): DefinitionBody {
   return {
     name: v.name.trim(),
@@ -79,10 +95,10 @@ function bodyOf(v: Named, agent: Definition | null): DefinitionBody {
   };
 }
 
-function AgentForm({ agent }: { agent: Definition | null }) {
+function AgentForm({ agent, catalog }: { agent: Definition | null; catalog: Catalog }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
-  const [draft, setDraft] = useState(() => initial(agent));
+  const [draft, setDraft] = useState(() => initial(agent, catalog));
   const [faults, setFaults] = useState<Faults>({});
   const [changed, setChanged] = useState(false);
   const change = (c: Partial<Named>) => {
@@ -114,7 +130,7 @@ function AgentForm({ agent }: { agent: Definition | null }) {
     setFaults(found);
     if (Object.keys(found).length === 0) save.mutate(bodyOf(draft, agent));
   };
-  const fields = { draft, faults, onChange: change };
+  const fields = { draft, catalog, faults, onChange: change };
   const conflict = save.error instanceof PerdureError && save.error.code === "conflict";
 
   return (

@@ -3,16 +3,34 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { type FormEvent, useRef, useState } from "react";
 import type { Definition, StartBody } from "../../client/src/index";
 import { api } from "../api/client";
-import { agentsQuery } from "../api/queries";
+import { agentsQuery, catalogQuery } from "../api/queries";
 import { Page } from "../components/Shell";
-import { Button, buttonClass, Card, Chip, ErrorBanner, Field, inputClass } from "../components/ui";
+import { Button, buttonClass, Card, Chip, ErrorBanner, Field, inputClass, Spinner } from "../components/ui";
 import { LimitFields, ModelsField, SystemPromptField, ToolsField } from "../forms/AgentFields";
-import { type AgentDraft, configOf, type Faults, faultsFrom, faultsOf } from "../forms/draft";
+import { type AgentDraft, type Catalog, configOf, type Faults, faultsFrom, faultsOf } from "../forms/draft";
 import { lastDraft, rememberDraft } from "../forms/last";
 
 const route = getRouteApi("/ai/runs/new");
 
 export function NewRunPage() {
+  const catalog = useQuery({ ...catalogQuery(), refetchOnWindowFocus: false });
+  if (catalog.data) return <NewRunForm catalog={catalog.data} />;
+  return (
+    <Page title="New run" narrow>
+      {catalog.isError ? (
+        <ErrorBanner
+          error={catalog.error}
+          what="The providers and tools cannot be listed"
+          retry={() => void catalog.refetch()}
+        />
+      ) : (
+        <Spinner />
+      )}
+    </Page>
+  );
+}
+
+function NewRunForm({ catalog }: { catalog: Catalog }) {
   const { agent = "" } = route.useSearch();
   const navigate = route.useNavigate();
   const queries = useQueryClient();
@@ -21,7 +39,7 @@ export function NewRunPage() {
   const [prompt, setPrompt] = useState("");
   const [workspace, setWorkspace] = useState("");
   const [oneShot, setOneShot] = useState(false);
-  const [draft, setDraft] = useState<AgentDraft>(lastDraft);
+  const [draft, setDraft] = useState<AgentDraft>(() => lastDraft(catalog));
   const [faults, setFaults] = useState<Faults>({});
   const [waiting, setWaiting] = useState(false);
   const once = useRef({ of: "", key: "" });
@@ -29,7 +47,8 @@ export function NewRunPage() {
   const start = useMutation({
     mutationFn: (body: StartBody) => {
       const of = JSON.stringify(body);
-      // The same asked for twice, as after an answer that was lost, is one run.
+      // A repeated request, for example after a lost reply, has the same idempotency key and starts
+      // one run.
       if (once.current.of !== of)
         once.current = { of, key: crypto.getRandomValues(new Uint32Array(4)).join("-") };
       return api().executions.create(body, {
@@ -53,7 +72,12 @@ export function NewRunPage() {
     setFaults(found);
     if (Object.keys(found).length === 0) start.mutate(bodyOf({ agent, prompt, workspace, oneShot, draft }));
   };
-  const fields = { draft, faults, onChange: (c: Partial<AgentDraft>) => setDraft((d) => ({ ...d, ...c })) };
+  const fields = {
+    draft,
+    catalog,
+    faults,
+    onChange: (c: Partial<AgentDraft>) => setDraft((d) => ({ ...d, ...c })),
+  };
 
   return (
     <Page title="New run" lead="What the agent is to do, and with what." narrow>
@@ -65,7 +89,7 @@ export function NewRunPage() {
                 <textarea
                   {...props}
                   rows={5}
-                  // biome-ignore lint/a11y/noAutofocus: it is what the page is for
+                  // biome-ignore lint/a11y/noAutofocus: the field is the purpose of the page
                   autoFocus
                   value={prompt}
                   onChange={(e) => setPrompt(e.target.value)}

@@ -19,7 +19,7 @@ import { titleOf } from "../text/format";
 
 const route = getRouteApi("/ai/runs/$runId");
 
-/** One run, live. Another run is another page: nothing of one is shown in the other. */
+/** One live run. Another run is another page and shares no state with this one. */
 export function RunPage() {
   const { runId } = route.useParams();
   return <Run key={runId} id={runId} />;
@@ -43,7 +43,7 @@ function Run({ id }: { id: string }) {
   const { status, phase, ended, error } = view;
   const speaks = view.messages.at(-1)?.stored === false;
   const over = connection === "failed" ? state.error : null;
-  // The same while nothing of it changes: a text that grows does not draw it anew.
+  // Memoized, so that growing text does not draw it again.
   const tail = useMemo(
     () => (
       <Tail id={id} status={status} phase={phase} ended={ended} speaks={speaks} error={error} over={over} />
@@ -94,7 +94,7 @@ function Run({ id }: { id: string }) {
   );
 }
 
-/** What stands after the last message: what goes on, or what went wrong. */
+/** Shows the current activity, or an error, after the last message. */
 function Tail({
   id,
   status,
@@ -105,9 +105,9 @@ function Tail({
   over,
 }: Pick<ExecutionView, "status" | "phase" | "ended" | "error"> & {
   id: string;
-  /** An answer grows, which shows by itself that it works. */
+  /** An answer is being streamed, which shows that the run works. */
   speaks: boolean;
-  /** Why the connection is over for good. */
+  /** The error because of which the connection is closed for good. */
   over: PerdureError | null;
 }) {
   return (
@@ -128,7 +128,7 @@ function Tail({
   );
 }
 
-/** Warns of a run that does not make checkpoints. */
+/** Warns that a run makes no checkpoints. */
 function ManyRecords({ id, at }: { id: string; at: string }) {
   const run = useQuery(runQuery(id, at));
   const notice = recordsNotice(run.data?.recordsSinceCheckpoint, false);
@@ -149,7 +149,7 @@ const remedies: Record<string, string> = {
   panic: "The agent's code panicked. The worker's log has the stack.",
 };
 
-/** How a run goes on whose model failed; none that has ended does. */
+/** Returns how to continue after an error of the model. An ended run cannot be continued. */
 const again = (ended: boolean) =>
   ended ? "Start a new run to try again." : "Send a message to continue this run.";
 
@@ -164,7 +164,7 @@ function Failure({ error, ended }: { error: NonNullable<ExecutionView["error"]>;
   );
 }
 
-/** Tells those who do not see the page what has changed. */
+/** Announces changes of the phase to users of screen readers. */
 const Announce = memo(function Announce({ phase }: { phase: Phase | null }) {
   const words: Record<Phase, string> = {
     queued: "The agent is about to work.",

@@ -8,7 +8,7 @@ import { Button, Card, Confirm, ErrorBanner, Skeleton } from "../components/ui";
 import { browserName } from "../text/browser";
 import { timeOf } from "../text/format";
 
-/** The sign-ins of browsers that go on: those that the key may see. */
+/** The current browser sessions that the key may see. */
 export function Sessions() {
   const queries = useQueryClient();
   const sessions = useQuery(sessionsQuery());

@@ -135,7 +135,7 @@ function Keys() {
   );
 }
 
-/** The one time that a secret is shown. */
+/** Shows a new key's secret, once. */
 function Secret({ made, onClose }: { made: NewKey; onClose: () => void }) {
   return (
     <Banner

@@ -4,7 +4,7 @@ import { signIn } from "../api/client";
 import { KeyIcon } from "../components/icons";
 import { Button, Field, inputClass } from "../components/ui";
 
-/** Asks for a key, which begins a session. The key is not kept. The address stays as it is. */
+/** Asks for a key and begins a session. The key is not stored. The address does not change. */
 export function SignInPage() {
   const [key, setKey] = useState("");
   const [busy, setBusy] = useState(false);

@@ -10,9 +10,9 @@ import { useRun } from "./context";
 import { useOpened } from "./opened";
 
 /**
- * Stands for a content that is not in the log: fetches it if it is small, on
- * demand if it is large, and offers what is too large for a page as a file. What
- * was fetched is shown where it belongs, by the fold of the run.
+ * A placeholder for content that is not in the log. Small content is fetched automatically, larger
+ * content on demand, and content that is too large for a page is offered as a file. The run's fold
+ * then shows the fetched content in its place.
  */
 export function AbsentContent({
   absent,
@@ -21,7 +21,7 @@ export function AbsentContent({
 }: {
   absent: Absent;
   what: "message" | "result";
-  /** Some of it was heard, and is shown. */
+  /** A part of the content was streamed and is shown. */
   heard: boolean;
 }) {
   const { live } = useRun();
@@ -53,7 +53,10 @@ export function AbsentContent({
   );
 }
 
-/** Another try is made by itself while the worker is away, and shows when it is back. */
+/**
+ * While the worker is away, the content is requested again periodically, and appears when the
+ * worker is back.
+ */
 function Failed({
   error,
   bytes,
@@ -96,7 +99,7 @@ function Download({ id, absent }: { id: string; absent: Absent }) {
   );
 }
 
-/** Gives the browser a file to keep. */
+/** Offers an entry as a download. */
 function keep(entry: Entry): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([JSON.stringify(entry, null, 2)], { type: "application/json" }));

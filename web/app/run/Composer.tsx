@@ -8,9 +8,8 @@ import { imageTypes, readImages } from "../text/images";
 import { useRun } from "./context";
 
 /**
- * Where a message is written: it steers a run that works, and goes on with one
- * that waits. `input` is null where the run takes none, undefined while that is
- * not known.
+ * The input for messages. A message steers a run that works, and continues a run that waits.
+ * `input` is null if the run accepts no message, and undefined while that is unknown.
  */
 export const Composer = memo(function Composer({
   input,
@@ -85,7 +84,7 @@ export const Composer = memo(function Composer({
 const sendClass =
   "inline-flex size-9 shrink-0 items-center justify-center rounded-xl bg-accent text-accent-ink transition hover:brightness-110 disabled:bg-line-strong disabled:text-surface";
 
-/** The images of the message that is written, and why one is not among them. */
+/** The images of the message being written, and the reason why an image was rejected. */
 function useImages() {
   const [images, setImages] = useState<readonly ImagePart[]>([]);
   const [problem, setProblem] = useState<string | null>(null);
@@ -110,7 +109,7 @@ function useImages() {
   };
 }
 
-/** Sends text and images together; a text alone is left to assistant-ui. */
+/** Sends text and images together. Text without images is left to assistant-ui. */
 function useSendWithImages(images: readonly ImagePart[], sent: () => void) {
   const { live } = useRun();
   const aui = useAui();
@@ -134,7 +133,7 @@ function Attached({
   return (
     <ul aria-label="Images of the message" className="mb-2 flex flex-wrap gap-2">
       {images.map((image, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the same image can be there twice
+        // biome-ignore lint/suspicious/noArrayIndexKey: the same image can occur twice
         <li key={i} className="relative">
           <img
             src={`data:${image.mimeType};base64,${image.data}`}
@@ -166,7 +165,7 @@ function Pick({ disabled, onPick }: { disabled: boolean; onPick: (files: readonl
         hidden
         onChange={(e) => {
           onPick([...(e.target.files ?? [])]);
-          e.target.value = ""; // the same file can be picked again
+          e.target.value = ""; // allows the same file to be picked again
         }}
       />
       <IconButton label="Attach images" disabled={disabled} onClick={() => file.current?.click()}>

@@ -23,11 +23,14 @@ import { AssistantMessage, UserMessage } from "./Message";
 
 const components = { UserMessage, AssistantMessage };
 
-/** How far from the end, in pixels, still counts as being there. */
+/** The maximum distance to the end, in pixels, at which the reader counts as being at the end. */
 const nearEnd = 60;
-/** How far from the beginning the page before it is asked for. */
+/** The distance to the beginning, in pixels, at which older events are requested. */
 const nearStart = 800;
-/** Rows that assistant-ui holds on either side of those that are seen. Each costs it with every change. */
+/**
+ * The number of rows that assistant-ui holds before and after the rows in view. Each of them adds
+ * to the cost of every change.
+ */
 const margin = 8;
 
 export interface ConversationProps {
@@ -38,13 +41,13 @@ export interface ConversationProps {
   onSend: (text: string) => void;
   /** Shown after the last row. */
   tail: ReactNode;
-  /** Below the conversation: what is written next. */
+  /** Shown below the conversation: the input for the next message. */
   children: ReactNode;
 }
 
 /**
- * A conversation of any length: only what is seen is drawn, and only that and a
- * margin is given to assistant-ui, whose costs grow with every message it holds.
+ * A conversation of any length. Only the rows in view are drawn, and only these and a margin are
+ * passed to assistant-ui, whose costs grow with the number of its messages.
  */
 export function Conversation(props: ConversationProps) {
   const { rows, onSend } = props;
@@ -60,12 +63,12 @@ export function Conversation(props: ConversationProps) {
     paddingStart: 24,
   });
   const shown = virtual.getVirtualItems();
-  // In steps, so that scrolling a little hands over nothing new.
+  // In steps, so that small scrolls pass no new rows.
   const first = Math.max(0, Math.floor((shown[0]?.index ?? 0) / margin) * margin - margin);
   const last = Math.ceil(((shown.at(-1)?.index ?? 0) + 1) / margin) * margin + margin;
   const runtime = useExternalStoreRuntime<ThreadMessage>({
     messageRepository: useMemo(() => repositoryOf(rows.slice(first, last)), [rows, first, last]),
-    isRunning: false, // a message can be sent at any time; what runs is shown by us
+    isRunning: false, // a message can be sent at any time; other components show what runs
     onNew: useCallback(
       async (message) => {
         const text = message.content.flatMap((p) => (p.type === "text" ? [p.text] : [])).join("\n");
@@ -84,7 +87,10 @@ export function Conversation(props: ConversationProps) {
   );
 }
 
-/** The rows' ids: the same list for as long as they are the same, however the rows grow. */
+/**
+ * Returns the rows' ids. The list is the same object as long as the ids are the same, even if rows
+ * grow.
+ */
 function useIds(rows: readonly Row[]): readonly string[] {
   const before = useRef<readonly string[]>([]);
   return useMemo(() => {
@@ -152,7 +158,7 @@ function Scroller({
   );
 }
 
-/** A row, or its place until assistant-ui has it. */
+/** A row, or its placeholder until assistant-ui has the row. */
 function Slot({ id }: { id: string }) {
   const here = useAuiState((s) => s.thread.messages.some((m) => m.id === id));
   if (!here) return <div className="h-28" data-place />;
@@ -160,8 +166,8 @@ function Slot({ id }: { id: string }) {
 }
 
 /**
- * Stays at the end while the conversation grows, unless the reader has gone up;
- * keeps the reader's place when older rows come before it, and asks for those.
+ * Keeps the view at the end while the conversation grows, unless the reader has scrolled up. Keeps
+ * the reader's position when older rows are added before it, and requests older rows.
  */
 function useAnchor(
   rows: readonly Row[],
@@ -177,7 +183,7 @@ function useAnchor(
   const size = virtual.getTotalSize();
   const height = virtual.scrollRect?.height;
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: after whatever moves the end
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs after every change that moves the end
   useLayoutEffect(() => {
     const box = scroller.current;
     if (!box) return;
@@ -204,7 +210,7 @@ function useAnchor(
     if (box.scrollTop < nearStart) onOlder?.();
   }, [scroller, onOlder]);
 
-  // A first page that does not fill the screen cannot be scrolled.
+  // If the first page does not fill the screen, the reader cannot scroll to request more.
   useLayoutEffect(() => {
     const box = scroller.current;
     if (box && size < box.clientHeight) onOlder?.();

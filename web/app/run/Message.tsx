@@ -7,7 +7,7 @@ import { useRun } from "./context";
 import { Thinking } from "./Thinking";
 import { ToolCard } from "./ToolCard";
 
-/** What the row holds besides its parts. */
+/** The data of the row that is not in its parts. */
 interface Custom {
   kind: "message" | "queued" | "sent";
   of: unknown;

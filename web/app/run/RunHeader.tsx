@@ -9,7 +9,7 @@ import { Button, Confirm, IconButton, StatusBadge } from "../components/ui";
 import { shownStatus } from "../fold/status";
 import { spent } from "../fold/usage";
 
-/** The run's name, how it stands, what it has cost, and how to end it. */
+/** The run's name, status and cost, and the button to end it. */
 export const RunHeader = memo(function RunHeader({
   id,
   title,

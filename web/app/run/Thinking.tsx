@@ -4,7 +4,7 @@ import { ChevronIcon, ThoughtIcon } from "../components/icons";
 import { firstLine } from "../text/format";
 import { useOpened } from "./opened";
 
-/** What the model thought, folded away once it says something. */
+/** The thinking of the model. It is collapsed once the answer begins. */
 export function Thinking({ text }: { text: string }) {
   const id = useAuiState(
     (s) => `${s.message.id} ${s.message.content.findIndex((p) => p.type === "reasoning" && p.text === text)}`,

@@ -19,10 +19,10 @@ const icons: Record<string, ReactNode> = {
   find: <SearchIcon />,
 };
 
-/** Tools whose answer is more for the model than for its user. */
+/** Tools whose results are more useful to the model than to its user. */
 const quiet = new Set(["read-file", "grep", "find"]);
 
-/** A tool call: what was asked, what goes on, and what came of it. */
+/** A tool call: its arguments, its running output, and its result. */
 export const ToolCard = memo(function ToolCard({ call }: { call: ToolCallView }) {
   const { running } = useRun();
   const atWork = running && call.result === null && !call.absent;
@@ -122,7 +122,7 @@ function Arguments({ call }: { call: ToolCallView }) {
   );
 }
 
-/** A file's content as it is; anything else as JSON. */
+/** Returns a file's content as it is, and other arguments as JSON. */
 function argumentsText(call: ToolCallView, args: Record<string, unknown>): string {
   if (call.arguments === undefined) return call.rawArguments;
   if (call.name === "write-file" && typeof args.content === "string") return args.content;
@@ -155,7 +155,7 @@ function Answer({ call, text, diff }: { call: ToolCallView; text: string; diff: 
 
 const textOf = (parts: Part[]) => parts.flatMap((p) => (p.type === "text" ? [p.text] : [])).join("\n");
 
-/** The argument that says most, in a line. */
+/** Returns the most informative argument in one line. */
 function summaryOf(call: ToolCallView): string {
   const args = call.arguments as Record<string, unknown> | undefined;
   if (!args || typeof args !== "object") return firstLine(call.rawArguments, 120);

@@ -5,7 +5,10 @@ import type { LiveRun } from "../api/live";
 export interface RunContext {
   live: LiveRun;
   connection: Connection;
-  /** Something goes on by itself. What the log left open does not run where this is false. */
+  /**
+   * The run works without action of the user. If it is false, calls that have no result in the log
+   * are not shown as running.
+   */
   running: boolean;
 }
 
@@ -18,7 +21,10 @@ export function useRun(): RunContext {
   return run;
 }
 
-/** A tool waits or works only while its run does. */
+/**
+ * Reports whether a run's tools may be shown as waiting or running. They may while the run works or
+ * waits for a timer.
+ */
 export function isAtWork(view: Pick<ExecutionView, "running" | "phase">): boolean {
   return view.running || view.phase === "sleeping";
 }

@@ -1,6 +1,9 @@
 import { useState } from "react";
 
-/** What was opened or closed by hand stays so while rows come and go. */
+/**
+ * Whether the user has opened or closed an element. It is stored here because rows are unmounted
+ * and mounted again.
+ */
 const byHand = new Map<string, boolean>();
 
 export function useOpened(key: string, otherwise: boolean): [boolean, (open: boolean) => void] {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { AgentConfig, Definition } from "../../client/src/index";
 import { PerdureError } from "../../client/src/index";
-import { configOf, draftOf, emptyDraft, faultsFrom } from "../forms/draft";
+import { type Catalog, configOf, draftOf, emptyDraft, faultsFrom } from "../forms/draft";
 
 test.each<AgentConfig>([
   {},
@@ -14,8 +14,28 @@ test.each<AgentConfig>([
 });
 
 test("a draft says nothing of the network unless one is chosen", () => {
-  expect(configOf(emptyDraft)).toEqual({});
-  expect(configOf({ ...emptyDraft, net: "loopback" })).toEqual({ net: "loopback" });
+  expect(configOf(emptyDraft(catalog))).toEqual({});
+  expect(configOf({ ...emptyDraft(catalog), net: "loopback" })).toEqual({ net: "loopback" });
+});
+
+const catalog: Catalog = {
+  providers: [
+    { name: "a", registered: false },
+    { name: "b", registered: true, defaultModel: "m" },
+  ],
+  tools: [{ name: "look", description: "Looks.", readOnly: true, network: false, registered: true }],
+};
+
+test("a new agent has a registered provider and every built-in tool", () => {
+  expect(emptyDraft(catalog)).toMatchObject({ models: [{ provider: "b", modelId: "" }], tools: ["look"] });
+});
+
+test("without a registered provider, a new agent has the first one", () => {
+  const [first] = catalog.providers;
+  expect(emptyDraft({ providers: first ? [first] : [], tools: [] }).models).toEqual([
+    { provider: "a", modelId: "" },
+  ]);
+  expect(emptyDraft({ providers: [], tools: [] }).models).toEqual([{ provider: "", modelId: "" }]);
 });
 
 test("what the server says of the network is shown at its field", () => {

@@ -40,13 +40,13 @@ describe.each(logs)("%s", (_, log) => {
     for (const e of log) whole.apply(e);
     fc.assert(
       fc.property(fc.integer({ min: 1, max: whole.messages.length }), (from) => {
-        // What a page gives of the log from there on, and then what is before it.
+        // The page of the log from that position on, and then the page before it.
         const newer = whole.messages.slice(from - 1);
         const older = whole.messages.slice(0, from - 1);
         expect(foldView([...older, ...newer])).toEqual(foldView(whole.messages));
         const late = foldView(newer);
         expect(late.status).toBe(foldView(whole.messages).status);
-        // What is shown of the newer part is shown of the whole, too.
+        // The view of the newer part is a part of the whole view.
         const ids = foldView(whole.messages).messages.map((m) => m.id);
         expect(ids.filter((id) => late.messages.some((m) => m.id === id))).toEqual(
           late.messages.map((m) => m.id),
@@ -160,7 +160,10 @@ describe("a content that is not in the log", () => {
   ];
   const call = { parts: [{ type: "toolCall", id: "c", name: "bash", rawArguments: "{}" }] };
 
-  /** A call and its result, of which the event lacks the content; its end has the beginning. */
+  /**
+   * A call and its result. The event of the result lacks the content; the call's end has its
+   * beginning.
+   */
   function cutRun(content: "worker" | null) {
     const w = new LogWriter();
     const entry = (id: string, role: string, more: object) =>
@@ -201,7 +204,7 @@ describe("a content that is not in the log", () => {
     const supplied = new Map([["r", entry({ parts: result("beginning and end") })]]);
     const view = foldView(cutRun(null).messages, { supplied });
     expect(callOf(view)).toMatchObject({ absent: null, result: { parts: parts("beginning and end") } });
-    // An answer without content changes nothing.
+    // A reply without content changes nothing.
     const none = foldView(cutRun(null).messages, { supplied: new Map([["r", entry(null)]]) });
     expect(callOf(none)).toMatchObject({ absent: { entryId: "r" }, result: { parts: parts("beginn") } });
   });

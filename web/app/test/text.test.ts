@@ -13,7 +13,7 @@ import { duration, titleOf } from "../text/format";
 
 const html = (text: string) =>
   renderToStaticMarkup(createElement(ReactMarkdown, { remarkPlugins: [remarkGfm] }, text));
-/** Without white space, which stands between blocks or does not; the text itself is compared first. */
+/** Removes white space, which may differ between blocks. The text itself is compared first. */
 const same = (text: string) => html(text).replaceAll(/\s+/g, "");
 
 describe("pieces of markdown", () => {
@@ -91,7 +91,7 @@ describe("terminal output", () => {
   test("nothing but escape sequences and control characters is ever lost", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), (s) => {
-        // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is left out
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters are removed
         const plain = s.replace(/[\x00-\x08\x0b-\x1f\x7f]/g, "");
         expect(
           ansi(plain)

@@ -1,4 +1,7 @@
-/** A piece of terminal output in one style. Colours are 0–15 of the terminal's palette, or `#rrggbb`. */
+/**
+ * A piece of terminal output in one style. Colours are 0–15 of the terminal's palette, or
+ * `#rrggbb`.
+ */
 export interface Piece {
   text: string;
   fg?: number | string;
@@ -18,9 +21,8 @@ const escapes =
 const unseen = /[\x00-\x08\x0b-\x1f\x7f]/g;
 
 /**
- * Terminal output as styled pieces. Colours are kept; what moves the cursor, sets
- * titles or asks the terminal something is dropped. A line that is written over
- * (`\r`) shows its last state.
+ * Converts terminal output to styled pieces. Colours are retained. Sequences that move the cursor,
+ * set titles or query the terminal are dropped. A line overwritten after `\r` shows its last state.
  */
 export function ansi(text: string): Piece[] {
   const pieces: Piece[] = [];
@@ -35,7 +37,7 @@ export function ansi(text: string): Piece[] {
     at = m.index + m[0].length;
     if (m[2] === "m") style = styled(style, m[1] ?? "");
   }
-  // An escape sequence that is cut off at the end is not shown.
+  // An incomplete escape sequence at the end is not shown.
   const rest = text.slice(at);
   const cut = rest.indexOf("\x1b");
   say(cut < 0 ? rest : rest.slice(0, cut));
@@ -46,11 +48,11 @@ function push(pieces: Piece[], text: string, style: Style): void {
   pieces.push({ ...style, text });
 }
 
-/** Drops of each line what a carriage return has written over. */
+/** Removes the overwritten part of each line that has a carriage return. */
 function overwritten(pieces: Piece[]): Piece[] {
   if (!pieces.some((p) => p.text.includes("\r"))) return pieces;
   const shown: Piece[] = [];
-  let lineFrom = 0; // index in shown where the line begins
+  let lineFrom = 0; // index in shown at which the line begins
   for (const p of pieces) {
     const parts = p.text.split(/(\r\n|\n|\r)/);
     for (const [i, part] of parts.entries()) {
@@ -65,7 +67,10 @@ function overwritten(pieces: Piece[]): Piece[] {
   return shown;
 }
 
-/** A return at the very end of a piece overwrites nothing yet. */
+/**
+ * Reports whether text follows a carriage return. A return at the end of a piece overwrites nothing
+ * yet.
+ */
 const followed = (parts: string[], i: number) => parts.slice(i + 1).some((p) => p !== "");
 
 function styled(before: Style, params: string): Style {
@@ -106,7 +111,10 @@ function without(s: Style, ...names: (keyof Style)[]): Style {
 
 const hex = (n: number) => Math.max(0, Math.min(255, n)).toString(16).padStart(2, "0");
 
-/** A colour of 256 or of 24 bits, and how many numbers it took. */
+/**
+ * Returns a colour of the 256-colour palette or of 24 bits, and the number of parameters that it
+ * has.
+ */
 function extended(n: number[], i: number): [number | string | null, number] {
   if (n[i] === 2) return [`#${hex(n[i + 1] ?? 0)}${hex(n[i + 2] ?? 0)}${hex(n[i + 3] ?? 0)}`, 4];
   if (n[i] !== 5) return [null, 1];

@@ -1,14 +1,16 @@
 const fenceLine = /^ {0,3}(`{3,}|~{3,})(.*)$/;
 const marker = /^ {0,3}(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)/;
 const indented = /^(?: {4}| {0,3}\t)/;
-/** What reaches over blank lines: link definitions and footnotes, and blocks of HTML. */
+/**
+ * Markdown that has an effect beyond a blank line: link definitions, footnotes and blocks of HTML.
+ */
 const whole = /^ {0,3}(?:\[[^\]]+\]:|<[a-z/!?])/im;
 
 /**
- * Cuts markdown into pieces that mean the same one by one as together, so that
- * while a text grows only its last piece is read again. A cut is made at a blank
- * line that no list, code block or indented text can go over. A text with
- * something that reaches over pieces stays whole.
+ * Splits markdown into blocks that have the same meaning separately as together. While a text
+ * grows, only its last block is then parsed again. The text is split at blank lines that no list,
+ * code block or indented text can span. A text with link definitions, footnotes or HTML blocks is
+ * not split.
  */
 export function blocksOf(text: string): string[] {
   if (whole.test(text)) return [text];
@@ -16,7 +18,7 @@ export function blocksOf(text: string): string[] {
   const lines = text.split("\n");
   let from = 0;
   let fence = "";
-  let loose = false; // in a list, whose items may be apart
+  let loose = false; // in a list, whose items may be separated by blank lines
   let before = ""; // the last line that is not blank
   for (const [i, line] of lines.entries()) {
     if (fence) {
@@ -25,7 +27,7 @@ export function blocksOf(text: string): string[] {
       continue;
     }
     const blankBefore = i > 0 && lines[i - 1]?.trim() === "";
-    // After indented code the parser reads some markers as words.
+    // After indented code, the parser reads some list markers as text.
     const begins = /^\S/.test(line) && !(marker.test(line) && (loose || indented.test(before)));
     if (blankBefore && begins) {
       if (i > from) blocks.push(lines.slice(from, i).join("\n"));

@@ -14,7 +14,9 @@ const systems: [RegExp, string][] = [
   [/\bLinux\b/, "Linux"],
 ];
 
-/** A browser by the name that people know: "Firefox on Linux". What it is not known by is shown as it is. */
+/**
+ * Returns a browser's common name, such as "Firefox on Linux". An unknown one is returned as it is.
+ */
 export function browserName(agent: string): string {
   const of = (names: [RegExp, string][]) => names.find(([is]) => is.test(agent))?.[1];
   const browser = of(browsers);

@@ -6,7 +6,7 @@ export interface DiffLine {
 }
 
 export interface Diff {
-  /** What stands before the diff in the answer of a tool. */
+  /** The text before the diff in a tool's result. */
   lead: string;
   lines: DiffLine[];
   added: number;
@@ -15,7 +15,7 @@ export interface Diff {
 
 const hunk = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/;
 
-/** The unified diff in a tool's answer; null if there is none. */
+/** Returns the unified diff in a tool's result; null if there is none. */
 export function diffIn(text: string): Diff | null {
   const all = text.replace(/\n$/, "").split("\n");
   const first = all.findIndex((l) => hunk.test(l));

@@ -1,4 +1,4 @@
-/** A length of time, in milliseconds, in a few characters. */
+/** Formats a duration in milliseconds in a few characters. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
   const s = ms / 1000;
@@ -10,7 +10,7 @@ export function duration(ms: number): string {
   return h < 24 ? `${h} h ${m - h * 60} min` : `${Math.floor(h / 24)} d ${h % 24} h`;
 }
 
-/** How long ago, or in how long. */
+/** Formats a time relative to now, in the past or in the future. */
 export function ago(at: string, now: number): string {
   const ms = now - Date.parse(at);
   if (Math.abs(ms) < 5_000) return "just now";
@@ -34,24 +34,24 @@ export function clock(at: string): string {
   return new Date(at).toLocaleTimeString(undefined, { hour12: false });
 }
 
-/** The first line of a text, cut. */
+/** Returns the first line of a text, shortened. */
 export function firstLine(text: string, most = 140): string {
   const line = text.trim().split("\n", 1)[0] ?? "";
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }
 
-/** A number of bytes in a few characters. */
+/** Formats a number of bytes in a few characters. */
 export function size(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
   return bytes < 999_500 ? `${Math.round(bytes / 1000)} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 
-/** A time of today by the clock, any other with its date. */
+/** Formats a time of today without its date, any other time with it. */
 export function timeOf(at: string, now = new Date()): string {
   return new Date(at).toDateString() === now.toDateString() ? clock(at) : dateTime(at);
 }
 
-/** What a run is about, in a line. */
+/** Returns the subject of a run in one line. */
 export function titleOf(input: unknown, kind: string): string {
   if (input === "worker") return `${kind}, on its worker`; // of a LOCAL run
   const i = (input ?? {}) as { userPrompt?: unknown; parts?: unknown };

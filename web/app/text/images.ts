@@ -1,17 +1,20 @@
 import type { ImagePart } from "../../client/src/index";
 
-/** What all providers' models take. */
+/** The image types that the models of all providers accept. */
 export const imageTypes = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/** The most bytes of an image, which is what models take, and of those of a message, which the API takes. */
+/**
+ * The maximum bytes of one image, a limit of the models, and of a message's images, a limit of the
+ * API.
+ */
 const mostOfOne = 3_700_000;
 const mostOfAll = 5_500_000;
 
 type Picked = Pick<File, "name" | "type" | "size" | "arrayBuffer">;
 
 /**
- * Reads files as images of a message that has some already. Gives those that go
- * with it, and why the first of the others does not.
+ * Reads files as images of a message that may have some already. Returns the accepted images, and
+ * the reason why the first of the others is rejected.
  */
 export async function readImages(
   files: readonly Picked[],
@@ -54,7 +57,7 @@ const megabytes = (bytes: number) => (bytes / 1_000_000).toFixed(1);
 
 function base64(bytes: Uint8Array): string {
   let text = "";
-  const piece = 0x8000; // as many arguments as any engine takes
+  const piece = 0x8000; // a number of arguments that every engine accepts
   for (let at = 0; at < bytes.length; at += piece) {
     text += String.fromCharCode(...bytes.subarray(at, at + piece));
   }

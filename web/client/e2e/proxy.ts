@@ -1,6 +1,9 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 
-/** Pseudo-random numbers from 0 up to 1 that a seed repeats (mulberry32). */
+/**
+ * Returns a generator of pseudo-random numbers of at least 0 and less than 1 (mulberry32).
+ * Equal seeds give equal sequences.
+ */
 export function randomFrom(seed: number): () => number {
   let a = seed >>> 0;
   return () => {
@@ -13,17 +16,19 @@ export function randomFrom(seed: number): () => number {
 
 export interface Disturbance {
   random: () => number;
-  /** The most bytes from the server until a connection is cut; so many cuts. */
+  /**
+   * The maximum number of bytes from the server before a connection is cut, and the number of
+   * cuts.
+   */
   within: number;
   cuts: number;
-  /** The most milliseconds by which what comes is held back. */
+  /** The maximum delay of received data in milliseconds. */
   delay: number;
 }
 
 /**
- * A TCP proxy that cuts connections in the middle of what the server sends,
- * delays and chops it, and delivers again: a request is sent back a while to
- * where an earlier one of the same path began, by its Last-Event-ID.
+ * A TCP proxy that cuts connections in the middle of the server's data, and delays and splits it.
+ * To repeat data, it sometimes replaces a request's Last-Event-ID by that of an earlier request.
  */
 export class CuttingProxy {
   cuts = 0;
@@ -61,7 +66,7 @@ export class CuttingProxy {
     ] as const) {
       this.#sockets.add(s);
       s.setNoDelay(true);
-      s.on("error", () => undefined); // close follows
+      s.on("error", () => undefined); // a close event follows
       s.on("close", () => {
         this.#sockets.delete(s);
         other.destroy();
@@ -71,7 +76,7 @@ export class CuttingProxy {
     this.#down(server, client);
   }
 
-  /** Now and then puts an older cursor in place of the one that is asked for. */
+  /** Sometimes replaces the requested cursor by an older one. */
   #again(request: Buffer): Buffer {
     const text = request.toString("latin1");
     const asked = /last-event-id: ([^\r\n]+)/i.exec(text)?.[1];
@@ -83,7 +88,7 @@ export class CuttingProxy {
     return Buffer.from(text.replace(asked, old), "latin1");
   }
 
-  /** Passes on what the server sends, up to the cut. */
+  /** Forwards the server's data up to the cut. */
   #down(server: Socket, client: Socket): void {
     const { random, within, delay } = this.#how;
     let left = this.cuts < this.#how.cuts ? Math.floor(random() * within) : Number.POSITIVE_INFINITY;

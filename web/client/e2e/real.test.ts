@@ -50,7 +50,10 @@ const answers = (now: Followed) =>
 const idle = (n: number) => (now: Followed) => now.view.phase === "your_turn" && answers(now) === n;
 const isEnded = (now: Followed) => now.connection === "ended";
 
-/** What a client holds, in a form that can be compared; what the log says read in pages. */
+/**
+ * Reads the log in pages without disturbance and returns what a client then holds, in a form
+ * that can be compared.
+ */
 async function undisturbed(id: string) {
   const held = new HeldLog();
   for (let after: string | undefined; ; ) {
@@ -61,7 +64,7 @@ async function undisturbed(id: string) {
   }
 }
 
-/** The conversation, as text. */
+/** Returns the conversation as text. */
 function said(f: Following): string[] {
   return f.view.messages.map((m) =>
     [

@@ -8,7 +8,7 @@ import { type OpenWebSocket, PerdureClient, type WebSocketLike } from "../src/in
 
 const root = new URL("../../../", import.meta.url).pathname;
 
-/** The program, built once for a run of the tests. */
+/** Returns the path of the program, which is built once per run of the tests. */
 export function program(): string {
   if (process.env.PERDURE_BIN) return process.env.PERDURE_BIN;
   const bin = join(root, "bin", "perdure-web-e2e");
@@ -16,7 +16,7 @@ export function program(): string {
   return bin;
 }
 
-/** A `perdure dev` of its own, with scripts in place of a model. */
+/** A separate `perdure dev`, with scripts in place of a model. */
 export class Dev {
   readonly #dir = mkdtempSync(join(tmpdir(), "perdure-web-"));
   readonly #bin: string;
@@ -34,7 +34,7 @@ export class Dev {
     writeFileSync(join(this.#dir, "scripts", name), text);
   }
 
-  /** Writes a file where the tools work. */
+  /** Writes a file to the tools' directory. */
   file(name: string, text: string | Buffer): void {
     writeFileSync(join(this.#dir, "workspace", name), text);
   }
@@ -51,12 +51,12 @@ export class Dev {
     return readFileSync(join(this.#dir, "data", "token"), "utf8").trim();
   }
 
-  /** A client that speaks to the server through another address, or directly. */
+  /** Returns a client that connects directly or to another address. */
   client(url = this.url): PerdureClient {
     return new PerdureClient({ baseUrl: url, key: this.key });
   }
 
-  /** Starts the server and waits until it answers; after a kill at the same address. */
+  /** Starts the server and waits until it answers. After a kill, it has the same address. */
   async start(): Promise<void> {
     if (this.#address.endsWith(":0")) {
       this.#address = `127.0.0.1:${await freePort()}`;
@@ -65,7 +65,7 @@ export class Dev {
     const dir = (name: string) => join(this.#dir, name);
     const p = spawn(
       this.#bin,
-      // biome-ignore format: flag and value on a line
+      // biome-ignore format: one flag with its value per line
       ["dev", "--addr", this.#address, "--grpc-addr", this.#rpc, "--lease", "2s",
         "--data", dir("data"), "--workspace", dir("workspace"), "--scripts", dir("scripts")],
       { cwd: dir("workspace"), env: { PATH: process.env.PATH, HOME: dir("home"), LANG: "C.UTF-8" } },
@@ -87,12 +87,14 @@ export class Dev {
     await gone;
   }
 
-  /** Starts a worker of its own, or starts it again: what it keeps is by its name. */
+  /**
+   * Starts a separate worker, or restarts it. The worker's name determines its data directory.
+   */
   worker(name: string, queue: string): ChildProcess {
     const dir = (of: string) => join(this.#dir, of);
     return spawn(
       this.#bin,
-      // biome-ignore format: flag and value on a line
+      // biome-ignore format: one flag with its value per line
       ["worker", "--server", this.#rpc, "--key", this.key, "--queue", queue,
         "--data", dir(name), "--workspace", dir("workspace"), "--scripts", dir("scripts")],
       {
@@ -103,7 +105,7 @@ export class Dev {
     );
   }
 
-  /** Puts a copy of what a stopped server keeps aside, and later back in its place. */
+  /** Copies the data directory of a stopped server to another place, or back. */
   copyData(to: string): void {
     const filter = (from: string) => !from.endsWith(".sock");
     cpSync(join(this.#dir, "data"), join(this.#dir, to), { recursive: true, filter });
@@ -121,8 +123,9 @@ export class Dev {
 }
 
 /**
- * A port that nothing listens on, for a restart needs the same again: below those that
- * systems give to connections, so that none takes it meanwhile.
+ * Returns a port on which nothing listens, because a restart needs the same port again. The
+ * port is below the range from which systems assign ports to connections, so no connection
+ * takes it in the meantime.
  */
 async function freePort(): Promise<number> {
   for (;;) {
@@ -136,21 +139,24 @@ async function freePort(): Promise<number> {
   }
 }
 
-/** Looks every few milliseconds until it is there. */
+/** Checks every few milliseconds until the condition is met. */
 export async function eventually(what: string, there: () => Promise<boolean>): Promise<void> {
   const limit = Date.now() + 60_000;
   for (;;) {
     try {
       if (await there()) return;
     } catch (thrown) {
-      if (!(thrown instanceof TypeError)) throw thrown; // fetch has not reached it
+      if (!(thrown instanceof TypeError)) throw thrown; // fetch could not connect
     }
     if (Date.now() > limit) throw new Error(`${what}: not within a minute`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
 
-/** Node 20 has no WebSocket of its own, and a key needs a header. */
+/**
+ * Opens a WebSocket with the package ws, because Node 20 has none of its own and a key needs a
+ * header.
+ */
 export const open: OpenWebSocket = (url, headers) => {
   const socket = new WebSocket(url, { headers });
   socket.on("error", () => undefined);

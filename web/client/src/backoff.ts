@@ -1,8 +1,10 @@
-/** Sleeps, and the chance in them; tests give their own. */
+/** Delays and their randomness. Tests supply their own. */
 export interface Clock {
-  /** Resolves after so many milliseconds, or at once when the signal is aborted. */
+  /**
+   * Resolves after the given number of milliseconds, or at once when the signal is aborted.
+   */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
-  /** From 0 up to, not including, 1. */
+  /** Returns a number of at least 0 and less than 1. */
   random(): number;
 }
 
@@ -23,16 +25,16 @@ export const systemClock: Clock = {
 };
 
 export interface BackoffOptions {
-  /** Milliseconds before the first retry; doubled for each further one. Default 1,000. */
+  /** Milliseconds before the first retry, doubled for each further one. Default 1,000. */
   first?: number;
-  /** The most milliseconds between two tries. Default 30,000. */
+  /** The maximum delay between two attempts in milliseconds. Default 30,000. */
   most?: number;
 }
 
 /**
- * The pauses between tries: 1 s × 2ⁿ, at most 30 s, of which a random part of up
- * to a half is left off, so that clients that were cut off together do not come
- * back together. An answer that says to wait longer (Retry-After) is heeded.
+ * The delays between attempts: 1 s × 2ⁿ, at most 30 s. A random part of up to half is
+ * subtracted, so that clients that lost their connections together do not reconnect
+ * together. A longer delay that the server asks for (Retry-After) takes precedence.
  */
 export class Backoff {
   #tries = 0;
@@ -46,12 +48,12 @@ export class Backoff {
     this.#most = options.most ?? 30_000;
   }
 
-  /** What was tried has worked: the next pause is the first again. */
+  /** Reports a success: the next delay is the first one again. */
   worked(): void {
     this.#tries = 0;
   }
 
-  /** The next pause in milliseconds. */
+  /** Returns the next delay in milliseconds. */
   next(retryAfter = 0): number {
     const whole = Math.min(this.#most, this.#first * 2 ** Math.min(this.#tries++, 30));
     const pause = whole / 2 + this.#clock.random() * (whole / 2);

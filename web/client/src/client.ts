@@ -16,15 +16,18 @@ import type {
   Entry,
   Execution,
   KeyRole,
+  KindInfo,
   List,
   LoginReply,
   NewKey,
+  ProviderInfo,
   Session,
   SignalBody,
   SignalReply,
   StartBody,
   Status,
   Task,
+  ToolInfo,
 } from "./types";
 import { contentOf } from "./view";
 
@@ -42,7 +45,7 @@ export interface ExecutionFilter extends Paging {
   createdBefore?: string;
   /** Top-level members of the metadata, compared as text. */
   metadata?: Record<string, string>;
-  /** Stands in the id, the kind or the first 4 KiB of the input. */
+  /** A text contained in the id, the kind or the first 4 KiB of the input. */
   q?: string;
 }
 
@@ -59,12 +62,15 @@ export interface StreamOptions extends Position {
   signal?: AbortSignal;
 }
 
-/** The API of one org of a server; docs/api.md has its meaning. All methods throw PerdureError. */
+/**
+ * The API of one org of a server. docs/api.md describes it. All methods throw PerdureError.
+ */
 export class PerdureClient {
   readonly executions: Executions;
   readonly definitions: Definitions;
   readonly keys: Keys;
   readonly sessions: Sessions;
+  readonly catalog: Catalog;
   readonly #transport: Transport;
 
   constructor(options: TransportOptions = {}) {
@@ -73,11 +79,12 @@ export class PerdureClient {
     this.definitions = new Definitions(this.#transport);
     this.keys = new Keys(this.#transport);
     this.sessions = new Sessions(this.#transport);
+    this.catalog = new Catalog(this.#transport);
   }
 
   /**
-   * Trades a key for a session. The browser's cookie holds one half of it, and this
-   * client sends the other, `session`, from then on.
+   * Exchanges a key for a session. The browser's cookie holds one half of it. This client
+   * sends the other half, `session`, with each later request.
    */
   async login(key: string): Promise<LoginReply> {
     const answer = await this.#transport.send("POST", `${this.#transport.base}/api/login`, { body: { key } });
@@ -103,9 +110,9 @@ export class Executions {
   }
 
   /**
-   * Starts an execution. The same idempotency key gives the same execution again.
-   * Before any worker of the org has registered it waits for one, up to 10 s; `onWait`
-   * is called once if it has to.
+   * Starts an execution. A repeated idempotency key returns the same execution. If no
+   * worker of the org has ever registered, the call waits up to 10 s for one; `onWait` is
+   * called once if it has to.
    */
   create(
     body: StartBody,
@@ -117,7 +124,7 @@ export class Executions {
     return awaitWorker(send, { onWait, signal, clock });
   }
 
-  /** A page of executions, newest first, without input and output. */
+  /** Returns a page of executions, newest first, without input and output. */
   list(filter: ExecutionFilter = {}): Promise<List<Execution>> {
     const { signal, metadata = {}, ...rest } = filter;
     const query: Query = { ...rest };
@@ -129,17 +136,17 @@ export class Executions {
     return this.#t.json("GET", pathOf(id), { signal });
   }
 
-  /** Cancels; one that has ended stays as it is. */
+  /** Cancels an execution. An ended execution is unchanged. */
   cancel(id: string, signal?: AbortSignal): Promise<Execution> {
     return this.#t.json("DELETE", pathOf(id), { signal });
   }
 
-  /** Sends a signal. The same signalId again changes nothing. */
+  /** Sends a signal. A repeated signalId changes nothing. */
   signal(id: string, body: SignalBody, signal?: AbortSignal): Promise<SignalReply> {
     return this.#t.json("POST", `${pathOf(id)}/signal`, { body, signal });
   }
 
-  /** The path of entries, root to leaf; with `all` every entry. */
+  /** Returns the path of entries, root to leaf. With `all` it returns every entry. */
   entries(id: string, options: Paging & { all?: boolean } = {}): Promise<List<Entry>> {
     const { signal, ...query } = options;
     return this.#t.json("GET", `${pathOf(id)}/entries`, { query: { ...query }, signal });
@@ -150,8 +157,9 @@ export class Executions {
   }
 
   /**
-   * An entry with its content, however large that is. Of a LOCAL execution it comes
-   * through its worker: `unavailable` says which one is away, and since when.
+   * Returns an entry with its content, whatever its size. The content of a LOCAL execution
+   * comes from its worker. If that worker is away, the error `unavailable` names it, with
+   * the time of the last contact.
    */
   async wholeEntry(id: string, entryId: string, signal?: AbortSignal): Promise<Entry> {
     const entry = await this.entry(id, entryId, signal);
@@ -159,7 +167,7 @@ export class Executions {
     const answer = await this.#t.send("GET", this.#t.url(`${pathOf(id)}/content/${entry.contentSha256}`), {
       signal,
     });
-    // A worker keeps the entry's metadata as a member of the content.
+    // A worker stores the entry's metadata as a member of the content.
     const { metadata, ...content } = (await answer.json()) as Content & { metadata?: unknown };
     return metadata === undefined ? { ...entry, content } : { ...entry, content, metadata };
   }
@@ -174,18 +182,21 @@ export class Executions {
     return this.#t.json("GET", `${pathOf(id)}/checkpoints`, { query: { ...query }, signal });
   }
 
-  /** A checkpoint by its number, with its state. */
+  /** Returns a checkpoint by its number, with its state. */
   checkpoint(id: string, sequence: number, signal?: AbortSignal): Promise<Checkpoint> {
     return this.#t.json("GET", `${pathOf(id)}/checkpoints/${sequence}`, { signal });
   }
 
-  /** A page of the log after a cursor, or from the start. */
+  /** Returns a page of the log after a cursor, or from the start. */
   events(id: string, options: EventsOptions = {}): Promise<EventPage> {
     const { signal, ...query } = options;
     return this.#t.json("GET", `${pathOf(id)}/events`, { query: { ...query }, signal });
   }
 
-  /** The execution, its newest entries and open blocks, and the cursor at which they hold. */
+  /**
+   * Returns the execution, its newest entries and open blocks, and the cursor of this
+   * state.
+   */
   snapshot(id: string, options: { entries?: number; signal?: AbortSignal } = {}): Promise<Snapshot> {
     return this.#t.json("GET", `${pathOf(id)}/snapshot`, {
       query: { entries: options.entries },
@@ -194,9 +205,9 @@ export class Executions {
   }
 
   /**
-   * The events of the log as they come, to its end, through any number of cuts.
-   * Nothing is held: an event can come twice after a cut, and `reset` is the
-   * caller's to heed. `follow` does all that.
+   * Yields the events of the log as they are committed, to its end, and reconnects as often
+   * as needed. It keeps no state: after a reconnect an event can come twice, and the caller
+   * must handle `reset`. `follow` does both.
    */
   async *stream(id: string, options: StreamOptions = {}): AsyncGenerator<LogEvent, void> {
     const signal = options.signal ?? new AbortController().signal;
@@ -278,7 +289,10 @@ export class Definitions {
     return this.#t.json("GET", `/agent-definitions/${encodeURIComponent(id)}`, { signal });
   }
 
-  /** Replaces the whole; with `ifMatch` another version than that is a `conflict`. */
+  /**
+   * Replaces the whole definition. If `ifMatch` is not its version, the error is
+   * `conflict`.
+   */
   replace(
     id: string,
     body: DefinitionBody,
@@ -297,7 +311,7 @@ export class Definitions {
   }
 }
 
-/** The org's keys; they take a key of role admin. */
+/** The org's keys. The calls require a key of the role admin. */
 export class Keys {
   readonly #t: Transport;
 
@@ -305,23 +319,26 @@ export class Keys {
     this.#t = transport;
   }
 
-  /** Makes a key. The answer has its secret, which is not shown again. */
+  /** Creates a key. The reply has its secret, which the server does not return again. */
   create(body: { name: string; role: KeyRole }, signal?: AbortSignal): Promise<NewKey> {
     return this.#t.json("POST", "/keys", { body, signal });
   }
 
-  /** All keys, revoked ones too. */
+  /** Returns all keys, revoked ones included. */
   list(signal?: AbortSignal): Promise<List<APIKey>> {
     return this.#t.json("GET", "/keys", { signal });
   }
 
-  /** Revokes a key; it stops within 5 s, open streams too. */
+  /** Revokes a key. Within 5 s it stops working, and its open streams end. */
   revoke(id: string, signal?: AbortSignal): Promise<APIKey> {
     return this.#t.json("DELETE", `/keys/${encodeURIComponent(id)}`, { signal });
   }
 }
 
-/** The sessions of browsers: of the org for a key of role admin, else those of the key. */
+/**
+ * The sessions of browsers: all of the org for a key of the role admin, otherwise those of
+ * the key.
+ */
 export class Sessions {
   readonly #t: Transport;
 
@@ -334,13 +351,43 @@ export class Sessions {
     return this.#t.json("GET", "/sessions", { query: { ...query }, signal });
   }
 
-  /** Ends a session; it stops within 5 s, open streams too. */
+  /** Ends a session. Within 5 s it stops working, and its open streams end. */
   revoke(id: string, signal?: AbortSignal): Promise<Session> {
     return this.#t.json("DELETE", `/sessions/${encodeURIComponent(id)}`, { signal });
   }
 }
 
-/** All items of a list, page by page: `itemsOf((cursor) => client.executions.list({ cursor }))`. */
+/** What an agent can be made of: the kinds that workers have registered, model providers, built-in tools. */
+export class Catalog {
+  readonly #t: Transport;
+
+  constructor(transport: Transport) {
+    this.#t = transport;
+  }
+
+  /** The kinds of agents and tasks, or those of one type. */
+  kinds(options: Paging & { type?: KindInfo["type"] } = {}): Promise<List<KindInfo>> {
+    const { signal, ...query } = options;
+    return this.#t.json("GET", "/kinds", { query: { ...query }, signal });
+  }
+
+  /** The providers that the server's program knows or a worker has registered. */
+  providers(options: Paging = {}): Promise<List<ProviderInfo>> {
+    const { signal, ...query } = options;
+    return this.#t.json("GET", "/providers", { query: { ...query }, signal });
+  }
+
+  /** The tools that are built into the server's program. */
+  tools(options: Paging = {}): Promise<List<ToolInfo>> {
+    const { signal, ...query } = options;
+    return this.#t.json("GET", "/tools", { query: { ...query }, signal });
+  }
+}
+
+/**
+ * Yields all items of a list, page by page: `itemsOf((cursor) => client.executions.list({
+ * cursor }))`.
+ */
 export async function* itemsOf<T>(page: (cursor?: string) => Promise<List<T>>): AsyncGenerator<T, void> {
   for (let cursor: string | undefined; ; ) {
     const { items, nextCursor } = await page(cursor);

@@ -1,6 +1,6 @@
 import type { FieldError, Problem } from "./types";
 
-/** The codes of errors; docs/api.md says what each means. */
+/** The codes of errors. docs/api.md describes each. */
 export type ErrorCode =
   | "invalid_argument"
   | "unauthenticated"
@@ -16,17 +16,20 @@ export type ErrorCode =
   | "idempotency_key_reused"
   | "rate_limited"
   | "unavailable"
-  | "internal";
+  | "internal"
+  | "unsupported";
 
-/** What the server refuses (problem+json), or that it could not be reached (`unavailable`). */
+/**
+ * An error that the server returns (problem+json), or `unavailable` if it was not reached.
+ */
 export class PerdureError extends Error {
   override readonly name = "PerdureError";
   readonly code: ErrorCode;
-  /** The HTTP status; 0 if there was no answer. */
+  /** The HTTP status; 0 if there was no response. */
   readonly status: number;
-  /** The fields at fault, named as the request does. */
+  /** The invalid fields, by their names in the request. */
   readonly fields: readonly FieldError[];
-  /** Milliseconds that the server asks to wait before another try. */
+  /** The minimum delay in milliseconds that the server asks for before a retry. */
   readonly retryAfter: number;
 
   constructor(
@@ -42,15 +45,15 @@ export class PerdureError extends Error {
   }
 
   /**
-   * Another try may succeed. For a request that writes the outcome of this one is
-   * unknown: repeat it with the same idempotency key, or signal id.
+   * Reports whether a retry may succeed. The outcome of a failed write request is unknown,
+   * so it must be repeated with the same idempotency key or signal id.
    */
   get retryable(): boolean {
     return this.code === "unavailable" || this.code === "rate_limited" || this.code === "internal";
   }
 }
 
-/** Makes the error of an answer that is none of success. */
+/** Creates the error of a response that is not a success. */
 export async function errorOf(answer: Response): Promise<PerdureError> {
   const seconds = Number(answer.headers.get("Retry-After") ?? 0);
   const retryAfter = seconds > 0 ? seconds * 1000 : 0;
@@ -64,7 +67,7 @@ export async function errorOf(answer: Response): Promise<PerdureError> {
         retryAfter,
       });
     } catch {
-      // something between here and the server has cut it
+      // The JSON is incomplete: a proxy truncated it.
     }
   }
   return new PerdureError(
@@ -101,7 +104,7 @@ function codeOf(status: number): ErrorCode {
   }
 }
 
-/** Whatever was thrown, as an error of this client. An abort stays what it is. */
+/** Converts any thrown value to an error of this client. An abort is returned unchanged. */
 export function asError(thrown: unknown): PerdureError {
   if (thrown instanceof PerdureError) return thrown;
   const why = thrown instanceof Error ? thrown.message : String(thrown);

@@ -1,6 +1,6 @@
 import type { Entry, Execution, Status, Wait, WaitReason } from "./types";
 
-/** What the data of every record begins with. */
+/** The members that the data of every record has. */
 export interface Common {
   seq: number;
   agentExecutionId: string;
@@ -13,11 +13,11 @@ export interface Common {
   attempt?: number;
   /** On filtered streams: the newest seq that was left out so far. */
   prevSeq?: number;
-  /** On filtered streams: the newest seq that was given before. */
+  /** On filtered streams: the newest seq that was sent before. */
   prevShown?: number;
 }
 
-/** The kinds of blocks: events whose content grows, in chunks that share a seq. */
+/** The types of blocks: events whose content grows, in chunks that share a seq. */
 export type BlockType = "token" | "thinking" | "terminal" | "data";
 
 /** A piece of a tool call's arguments. */
@@ -28,16 +28,15 @@ export interface CallDelta {
 }
 
 interface Place {
-  /** Where the piece begins, in bytes of UTF-8. */
+  /** The offset of the piece in bytes of UTF-8. */
   offset: number;
-  /** Of terminal blocks. */
+  /** In terminal blocks only. */
   stream?: "stdout" | "stderr";
 }
 
 /**
- * What stands in the place of `data` where that is on the worker of a LOCAL
- * execution alone: its length in bytes. The whole block is the content with the
- * hash of its block.closed.
+ * Replaces `data` that only the worker of a LOCAL execution has, by its length in bytes.
+ * The whole block is the content with the hash in its block.closed.
  */
 export interface Withheld {
   data?: undefined;
@@ -70,7 +69,10 @@ export type BlockClosed = Common & {
   reason: BlockReason;
 };
 
-/** The position did not fit the log: drop everything; the log follows from its first event. */
+/**
+ * The position did not match the log. The client drops its state; the log follows from its
+ * first event.
+ */
 export interface Reset {
   reason: "ahead" | "epoch" | "truncated";
   firstAvailable: number;
@@ -121,14 +123,14 @@ type AllData = EventData &
 
 export type EventName = keyof AllData;
 
-/** An event as streams and pages give it; `event` tells which shape `data` has. */
+/** An event as streams and pages return it. `event` determines the type of `data`. */
 export type LogEvent = {
   [N in EventName]: { cursor: string; event: N; data: AllData[N] };
 }[EventName];
 
 export type EventOf<N extends EventName> = Extract<LogEvent, { event: N }>;
 
-/** An event that has a seq: all but what is on the wire only. */
+/** An event with a seq. The others exist only in the stream and are not stored. */
 export type SeqEvent = Exclude<LogEvent, { event: "reset" | "ping" | "end" }>;
 
 export function hasSeq(e: LogEvent): e is SeqEvent {
@@ -143,27 +145,27 @@ export interface EventPage {
   reset?: Reset;
 }
 
-/** An execution as it is at a cursor. */
+/** The state of an execution at a cursor. */
 export interface Snapshot {
   execution: Execution;
-  /** The newest of the path, root to leaf. */
+  /** The newest entries of the path, root to leaf. */
   entries: Entry[];
   entriesBefore: number;
   openBlocks: SnapshotData[];
   cursor: string;
 }
 
-/** A piece of a block, or a whole one. */
+/** A piece of a block, or a whole block. */
 export interface Piece {
   type: BlockType;
   offset: number;
   text: string;
-  /** The length of a text that is withheld, in bytes; `text` is empty then. */
+  /** The length of a withheld text in bytes; `text` is then empty. */
   withheld?: number;
   data: TextChunk | ArgumentsChunk | SnapshotData;
 }
 
-/** The piece that a chunk or snapshot brings, if the event is one. */
+/** Returns the piece in a chunk or snapshot event; null for other events. */
 export function pieceOf(e: LogEvent): Piece | null {
   switch (e.event) {
     case "token":

@@ -5,15 +5,16 @@ import { PerdureError } from "./errors";
 export const workerWait = 10_000;
 
 export interface FirstWorkerOptions {
-  /** Called once, before the first pause. */
+  /** Called once, before the first delay. */
   onWait?: (() => void) | undefined;
   signal?: AbortSignal | undefined;
   clock?: Clock | undefined;
 }
 
 /**
- * Sends again while the server refuses because no worker of the org has ever
- * registered. Nothing is stored then; other refusals as `unavailable` leave that open.
+ * Repeats a request while the server refuses it because no worker of the org has ever
+ * registered. This refusal means that nothing was stored; after other errors `unavailable`
+ * that is unknown.
  */
 export async function awaitWorker<T>(send: () => Promise<T>, o: FirstWorkerOptions = {}): Promise<T> {
   const clock = o.clock ?? systemClock;

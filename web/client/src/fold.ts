@@ -18,19 +18,19 @@ import {
   wakes,
 } from "./view";
 
-/** What is known besides the messages. */
+/** State that is known in addition to the messages. */
 export interface Base {
-  /** Where the messages go on from. */
+  /** The state that the messages continue. */
   snapshot?: Snapshot | undefined;
-  /** Where there is none: the status that the server told when the connection began. */
+  /** Without a snapshot: the status that the server sent when the connection began. */
   status?: Status | undefined;
-  /** Entries that were fetched, by id, for those whose events lack the content. */
+  /** Fetched entries, by id, for entries whose events lack the content. */
   supplied?: ReadonlyMap<string, Entry> | undefined;
 }
 
 /**
- * Makes what is shown of what is held. The same messages give the same view,
- * in whatever pieces they came.
+ * Computes the view of messages. Equal messages result in an equal view, however they were
+ * split when they arrived.
  */
 export function foldView(messages: readonly Message[], base: Base = {}): ExecutionView {
   const fold = new ViewFold(base);
@@ -38,28 +38,28 @@ export function foldView(messages: readonly Message[], base: Base = {}): Executi
   return fold.view();
 }
 
-/** A part that is not stored yet, and the attempt that said it. */
+/** A part that is not stored yet, and the attempt that emitted it. */
 interface Live {
   part: PartView;
   task: string;
   attempt: number;
 }
 
-/** Where a block's text has gone. */
+/** The part, arguments or terminal that a block's text belongs to. */
 type Slot =
   | { in: Live; home: string }
   | { in: "arguments"; call: ToolCallView; before: string }
   | { in: "terminal"; call: ToolCallView; at: number };
 
 /**
- * The same piece by piece: what has changed is taken in, and costs no more than
- * that, however long the run is.
+ * Computes the view incrementally. The cost of an update depends on the changes, not on the
+ * length of the run.
  */
 export class ViewFold {
   #status: Status | null;
   #reason: WaitReason | null;
   #wait: ExecutionView["wait"];
-  #woken = false; // a signal that it waits for came since the last wait
+  #woken = false; // a signal that matches the wait arrived after the wait began
   #error: ExecutionView["error"] = null;
   #plan: unknown = null;
   readonly #entriesBefore: number;
@@ -68,11 +68,11 @@ export class ViewFold {
   readonly #calls = new Map<string, ToolCallView>();
   readonly #homes = new Map<string, string>(); // the message of a call
   readonly #slots = new Map<number, Slot>(); // by the block's seq
-  readonly #made = new Map<string, MessageView>(); // as shown last; absent if changed since
-  readonly #shownAt = new Map<string, number>(); // where in #all a message stands
-  readonly #stale = new Set<string>(); // changed since #all was made
-  #all: MessageView[] | null = null; // all that is shown, as shown last; null if to be made anew
-  #last = 0; // the newest seq taken
+  readonly #made = new Map<string, MessageView>(); // as returned last; absent if changed since
+  readonly #shownAt = new Map<string, number>(); // the index of a message in #all
+  readonly #stale = new Set<string>(); // changed since #all was computed
+  #all: MessageView[] | null = null; // displayed messages, as returned last; null: compute again
+  #last = 0; // the newest seq processed
   readonly #supplied: ReadonlyMap<string, Entry>;
   #checkpoint: number;
   readonly #attempts = new Map<string, number>(); // newest, by task
@@ -93,8 +93,9 @@ export class ViewFold {
   }
 
   /**
-   * Takes a message that is new, or one that was taken and has changed. False if
-   * that cannot be undone in place: fold all anew then.
+   * Processes a new message, or one that was processed before and has changed. Returns
+   * false if the change cannot be made in place; the caller then computes the whole view
+   * again.
    */
   take(m: Message): boolean {
     if (m.seq > this.#last) {
@@ -137,10 +138,10 @@ export class ViewFold {
     }
   }
 
-  /** A block that was taken has more text, or has closed. */
+  /** Updates a block that was processed before and now has more text or is closed. */
   #grown(b: HeldBlock): boolean {
     const slot = this.#slots.get(b.seq);
-    if (!slot) return true; // what it says is stored by now, or was never shown
+    if (!slot) return true; // its text is stored by now, or was never displayed
     if (slot.in === "terminal") {
       slot.call.terminal[slot.at] = terminalOf(b);
       this.#touchCall(slot.call);
@@ -237,7 +238,7 @@ export class ViewFold {
     };
   }
 
-  /** All that is shown: what was shown before with what has changed since in its place. */
+  /** Returns all displayed messages. Unchanged messages are the same objects as before. */
   #shown(): MessageView[] {
     if (this.#all && this.#stale.size === 0) return this.#all;
     this.#all = this.#patched() ?? this.#anew();
@@ -245,14 +246,17 @@ export class ViewFold {
     return this.#all;
   }
 
-  /** Null if a message has come or gone. */
+  /**
+   * Returns the list with its changed messages replaced, or null if a message was added or
+   * removed.
+   */
   #patched(): MessageView[] | null {
     if (!this.#all) return null;
     const all = [...this.#all];
     for (const id of this.#stale) {
       const at = this.#shownAt.get(id);
       const m = this.#messages.get(id);
-      if (!m) continue; // its call is of a message that is not here
+      if (!m) continue; // the call's message is not loaded
       const made = this.#make(m);
       if ((at !== undefined) !== isShown(made)) return null;
       if (at !== undefined) all[at] = made;
@@ -281,7 +285,7 @@ export class ViewFold {
     return made;
   }
 
-  /** The message is shown anew. */
+  /** Marks a message as changed. */
   #touch(id: string): void {
     this.#made.delete(id);
     this.#stale.add(id);
@@ -299,8 +303,8 @@ export class ViewFold {
   }
 
   /**
-   * Tells whether a record is of its task's newest attempt. When an attempt
-   * begins, what the ones before it said is dropped.
+   * Reports whether a record belongs to its task's newest attempt. When an attempt begins,
+   * the output of earlier attempts is dropped.
    */
   #current(d: Common): boolean {
     const { taskExecutionId: task, attempt } = d;
@@ -324,7 +328,7 @@ export class ViewFold {
     }
   }
 
-  /** The parts that are being said in a place; null where the entry is stored. */
+  /** Returns the streamed parts of a message; null if its entry is stored. */
   #liveOf(d: Common): Live[] | null {
     const id = placeOf(d);
     const known = this.#messages.get(id);
@@ -406,7 +410,7 @@ export class ViewFold {
   #call(home: string, id: string, name: string): ToolCallView {
     let call = this.#calls.get(id);
     if (!call) {
-      // biome-ignore format: a list of what is not known yet
+      // biome-ignore format: a list of default values
       call = { type: "toolCall", id, name, rawArguments: "", state: "writing", terminal: [], result: null, absent: null, startedAt: null, endedAt: null };
       this.#calls.set(id, call);
     }
@@ -422,7 +426,7 @@ export class ViewFold {
     }
   }
 
-  /** The call has its result, which is not here. */
+  /** Marks a call whose result is stored but not loaded. */
   #resultAbsent(id: string | undefined, absent: Absent | null): void {
     const call = this.#calls.get(id ?? "");
     if (!call || !absent) return;
@@ -440,7 +444,7 @@ export class ViewFold {
   #signal(d: EventOf<"signal.received">["data"]): void {
     this.#woken ||= wakes(this.#wait, this.#reason, d.signalName);
     if (d.signalName !== "userMessage") return;
-    // Messages of a client of the Responses API are shown as they are taken up.
+    // Messages of a client of the Responses API are shown when the agent takes them.
     if (Array.isArray((d.signalValue as { messages?: unknown } | null | undefined)?.messages)) return;
     this.#queued.push({
       signalId: d.signalId,
@@ -449,7 +453,7 @@ export class ViewFold {
     });
   }
 
-  /** A user's entry takes the first message in the queue that says the same. */
+  /** Removes the first queued message with the content of a user's entry. */
   #takeIn(parts: Part[]): void {
     this.#queued.removeFirst((q) => textOf(q.parts) === textOf(parts));
   }
@@ -457,7 +461,7 @@ export class ViewFold {
   #data(e: EventOf<"data">): void {
     const d = e.data.data;
     const { seq } = e.data;
-    if (!d) return; // it is on the worker of a LOCAL execution
+    if (!d) return; // only the worker of a LOCAL execution has it
     if (d.type === "tool_call_start") {
       const { id, name } = (d as { tool_call: { id: string; name: string } }).tool_call;
       if (!this.#calls.has(id)) this.#say(e.data, this.#call(placeOf(e.data), id, name));
@@ -468,7 +472,7 @@ export class ViewFold {
         this.#answered(call, [{ type: "text", text: end.result.text ?? "" }], end.result.isError ?? false);
       }
     } else if (d.type === "response_end") {
-      // The status tells it.
+      // The status has this information.
     } else if (d.type === "plan") {
       this.#plan = d;
     } else if (d.type === "file_read" || d.type === "file_write") {
@@ -482,13 +486,12 @@ export class ViewFold {
   }
 }
 
-/** What is only being said is shown once there is something of it. */
+/** A message that is not stored is displayed once it has a part. */
 function isShown(m: MessageView): boolean {
   return m.stored || m.parts.length > 0;
 }
 
-/** A part that stays as it is: calls change in place. */
-/** Names a file, or an image that is not here. */
+/** Returns a label for a file, or for an image that is not loaded. */
 export function fileText(p: FilePart | ImageLinkPart): string {
   const words: string[] = [p.type];
   if (p.type === "file") words.push(p.filename ?? p.fileId ?? p.mimeType ?? "");
@@ -496,6 +499,7 @@ export function fileText(p: FilePart | ImageLinkPart): string {
   return `[${words.filter(Boolean).join(" ")}]`;
 }
 
+/** Copies a call, because calls change in place. Other parts are replaced, never changed. */
 function asShown(p: PartView): PartView {
   return p.type === "toolCall" ? { ...p, terminal: [...p.terminal] } : p;
 }
@@ -505,7 +509,7 @@ function terminalOf(b: HeldBlock): ToolCallView["terminal"][number] {
   return { stream, text: b.text, open: b.state === "open", truncated: b.state === "truncated" };
 }
 
-/** The same for parts that say the same, however their members are ordered. */
+/** Returns equal text for parts with equal content, whatever the order of their members. */
 function textOf(parts: Part[]): string {
   return JSON.stringify(parts, ["type", "text", "data", "mimeType"]);
 }

@@ -10,27 +10,30 @@ import type { ImagePart } from "./types";
 export interface StreamFollowOptions extends FollowOptions {
   /** `agent` leaves out `task.*` and `terminal`. Default `consolidated`. */
   stream?: StreamRequest["stream"];
-  /** Begin with a snapshot in place of the whole log; with so many entries (default 100). */
+  /**
+   * Begin with a snapshot in place of the whole log. A number is the number of its entries
+   * (default 100).
+   */
   snapshot?: boolean | number;
-  /** Called with each event that is new, after it was taken in. */
+  /** Called with each new event, after it was processed. */
   onEvent?: (e: LogEvent) => void;
 }
 
-/** What the follower asks of the API. */
+/** The calls of the API that the follower uses. */
 export interface FollowApi {
   snapshot(executionId: string, options: { entries?: number; signal?: AbortSignal }): Promise<Snapshot>;
   prompt(executionId: string, prompt: Prompt, signal: AbortSignal): Promise<void>;
 }
 
 /**
- * After how many reads in turn that do not begin at the log's first event that
- * event is taken to be no longer kept, and not lost on the way.
+ * The number of consecutive reads that do not begin at the log's first event after which
+ * that event is assumed to be deleted by the server, not lost in transit.
  */
 const enoughHeadless = 4;
 
 /**
- * Follows an execution over server-sent events until its log ends, through any
- * number of cuts.
+ * Follows an execution over server-sent events until its log ends, and reconnects as often
+ * as needed.
  */
 export class StreamFollower extends Following {
   readonly #transport: Transport;
@@ -41,8 +44,8 @@ export class StreamFollower extends Following {
   readonly #backoff: Backoff;
   #from: Position = {};
   #begun = false;
-  #resyncs = 0; // since more was held than ever before
-  #headless = 0; // reads in turn that did not begin at the log's first event
+  #resyncs = 0; // since the newest seq last grew
+  #headless = 0; // consecutive reads that did not begin at the log's first event
   #gapAt = 0; // the newest seq that was held at a gap
   readonly #afterGaps: Backoff;
 
@@ -66,7 +69,7 @@ export class StreamFollower extends Following {
     return this.prompts.add(text, id, images);
   }
 
-  /** Stops following. The execution goes on. */
+  /** Stops following. The execution is not affected. */
   stop(): void {
     if (this.connection === "ended" || this.connection === "failed") return;
     this.#stop.abort();
@@ -84,7 +87,7 @@ export class StreamFollower extends Following {
           this.stands("ended", null);
           return;
         }
-        continue; // a resync or a reset: at once
+        continue; // a resync or a reset: reconnect at once
       } catch (thrown) {
         if (signal.aborted) return;
         cut = asError(thrown);
@@ -99,7 +102,7 @@ export class StreamFollower extends Following {
     }
   }
 
-  /** Takes a snapshot, if it is to begin with one. */
+  /** Loads a snapshot, if one is requested. */
   async #begin(signal: AbortSignal): Promise<void> {
     if (this.#begun || !this.#options.snapshot) return;
     const { snapshot } = this.#options;
@@ -114,7 +117,10 @@ export class StreamFollower extends Following {
     this.changed();
   }
 
-  /** Reads one connection; true if the log has ended, false to connect again at once. */
+  /**
+   * Reads one connection. Returns true if the log has ended, and false to reconnect at
+   * once.
+   */
   async #connect(signal: AbortSignal): Promise<boolean> {
     for await (const e of readStream(this.#transport, this.#request, this.#from, signal)) {
       if (this.connection !== "live") this.stands("live");
@@ -135,7 +141,7 @@ export class StreamFollower extends Following {
     }
     if (signal.aborted) return false;
     if (this.finished || this.#resyncs > 1) return true;
-    await this.#resync(signal); // what ended the run is missing
+    await this.#resync(signal); // the event that ended the run is missing
     return false;
   }
 
@@ -161,9 +167,9 @@ export class StreamFollower extends Following {
   }
 
   /**
-   * Something is missing: read again from what is held. If that does not help,
-   * drop it and begin anew. A log that again and again does not begin at its first
-   * event is kept from there on only.
+   * Handles a gap: reads again from the newest position that is complete. If that does not
+   * help, drops the state and starts over. If several reads do not begin at the log's first
+   * event, the log is read from the first event that exists.
    */
   async #resync(signal: AbortSignal): Promise<void> {
     this.#resyncs++;

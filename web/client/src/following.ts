@@ -7,36 +7,38 @@ import { type Prompt, PromptQueue } from "./prompts";
 import type { Entry, Status } from "./types";
 import { type ExecutionView, phaseOf } from "./view";
 
-/** How a follower stands to the server. `failed` is final: trying again would not help. */
+/** The state of a follower's connection. `failed` is final: a retry would not help. */
 export type Connection = "connecting" | "live" | "waiting" | "ended" | "failed" | "stopped";
 
-/** What a follower has made of the log so far. It is another object after each change. */
+/** The state of a follower. Each change creates another object. */
 export interface Followed {
   view: ExecutionView;
-  /** What this client has sent and the log does not show yet, in order. */
+  /** The prompts that this client has sent and the log does not contain yet, in order. */
   prompts: readonly Prompt[];
   connection: Connection;
-  /** Why the connection was lost last, or failed. */
+  /** The error of the last lost connection, or of the failure. */
   error: PerdureError | null;
 }
 
 export interface FollowOptions extends BackoffOptions {
-  /** Milliseconds without a byte after which the connection is taken for dead. Default 45,000. */
+  /**
+   * Milliseconds without a byte after which the connection is considered dead. Default
+   * 45,000.
+   */
   idle?: number;
   clock?: Clock;
 }
 
 /**
- * What the followers over SSE and WebSocket share: messages, prompts, and the
- * state that listeners see. `subscribe` and `current` fit React's
- * useSyncExternalStore.
+ * The common part of the followers over SSE and WebSocket: messages, prompts, and the state
+ * for listeners. `subscribe` and `current` match React's useSyncExternalStore.
  */
 export class Following {
   readonly held = new HeldLog();
   readonly prompts: PromptQueue;
-  /** How often the state was dropped because it was of another log. */
+  /** The number of times the state was dropped because it belonged to another log. */
   resets = 0;
-  /** How often the connection was lost. */
+  /** The number of lost connections. */
   cuts = 0;
   base: Base = {};
   #supplied: ReadonlyMap<string, Entry> = new Map();
@@ -58,7 +60,9 @@ export class Following {
     });
   }
 
-  /** What has not changed keeps its identity: messages, and their parts. */
+  /**
+   * The view of the execution. Unchanged messages and parts are the same objects as before.
+   */
   get view(): ExecutionView {
     const { version } = this.held;
     if (this.#view?.version !== version || !this.#isOf(this.#view)) {
@@ -68,18 +72,18 @@ export class Following {
     return this.#view.made;
   }
 
-  /** What is shown goes on from the same as before. */
+  /** Reports whether a view has the current base and supplied entries. */
   #isOf(view: { base: Base; supplied: unknown }): boolean {
     return view.base === this.base && view.supplied === this.#supplied;
   }
 
-  /** Shows the content of an entry that was fetched, where its event lacks it. */
+  /** Adds the content of a fetched entry whose event lacks it. */
   supply(entry: Entry): void {
     this.#supplied = new Map(this.#supplied).set(entry.id, entry);
     this.changed();
   }
 
-  /** The fold of what is held: the one before, with what has changed, if that can be. */
+  /** Returns the fold of the messages. It updates the previous fold if that is possible. */
   #folded(): ViewFold {
     const changes = this.held.takeChanges();
     const before = this.#view;
@@ -100,7 +104,7 @@ export class Following {
     return this.#current;
   }
 
-  /** What is held reaches the event that ended the run. */
+  /** Reports whether the messages include the event that ended the run. */
   get finished(): boolean {
     const last = this.held.messages.at(-1);
     const status = this.base.snapshot?.execution.status;
@@ -111,7 +115,7 @@ export class Following {
     return this.#connection;
   }
 
-  /** Calls after each change; the answer ends that. */
+  /** Calls the listener after each change. Returns a function that removes the listener. */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -123,7 +127,7 @@ export class Following {
     this.changed();
   }
 
-  /** Another log, or another part of it, follows. */
+  /** Resets the view, because another log, or another part of it, follows. */
   dropped(): void {
     this.resets++;
     this.base = {};
@@ -131,7 +135,7 @@ export class Following {
     this.prompts.forgetAcknowledged();
   }
 
-  /** Tells the listeners, once for all changes of one turn of the event loop. */
+  /** Notifies the listeners, once for all changes in one turn of the event loop. */
   changed(): void {
     this.#current = null;
     if (this.#told) return;
@@ -142,7 +146,7 @@ export class Following {
     }, 0);
   }
 
-  /** Resolves when the state is as wanted; rejects when it never will be. */
+  /** Resolves when the state satisfies the condition. Rejects when it never can. */
   until(want: (now: Followed) => boolean): Promise<Followed> {
     return new Promise((resolve, reject) => {
       const look = () => {

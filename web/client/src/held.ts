@@ -13,16 +13,16 @@ import {
 } from "./messages";
 
 /**
- * What became of an event: `taken` in, `known` already (or of no use here), or
- * `gap`: something before it is missing. What comes after a gap must not be
- * taken in; load again from `syncSeq` on.
+ * The result of an event. `taken`: it was added. `known`: it was there already, or is not
+ * needed. `gap`: an event before it is missing. Events after a gap must not be added; load
+ * again from `syncSeq`.
  */
 export type Outcome = "taken" | "known" | "gap";
 
 /**
- * A page of the log as the WebSocket gives it. One that is asked for by after_seq
- * begins with snapshots of the blocks that reach over that seq; first_seq leaves
- * them out, and is 0 where nothing else is there.
+ * A page of the log as the WebSocket returns it. A page requested with after_seq begins
+ * with a snapshot of each block up to that seq that is open or was closed after it.
+ * first_seq does not count these snapshots, and is 0 if the page has nothing else.
  */
 export interface Page {
   events: LogEvent[];
@@ -37,9 +37,8 @@ export interface Page {
 }
 
 /**
- * The messages that a client holds of one log. Whatever it is given, once or
- * often, it holds each seq once and each byte of a block once, in order, and
- * without a hole after `floor`.
+ * The messages of one log that a client holds. However often an event arrives, each seq and
+ * each byte of a block is held once, in order, and without a gap after `floor`.
  */
 export class HeldLog {
   #messages: Message[] = [];
@@ -54,12 +53,12 @@ export class HeldLog {
     return this.#messages;
   }
 
-  /** Grows with every change. */
+  /** Increases with every change. */
   get version(): number {
     return this.#version;
   }
 
-  /** Everything up to this seq was left out when reading began; null until the first event tells. */
+  /** Reading began after this seq. Null until the first event determines it. */
   get floor(): number | null {
     return this.#floor;
   }
@@ -75,9 +74,8 @@ export class HeldLog {
   }
 
   /**
-   * What has changed since the last call, for the one who folds the messages:
-   * those that are new or have grown, oldest first; null if all have to be folded
-   * again.
+   * Returns the changes since the last call: new messages and those that have grown, oldest
+   * first. Returns null if the view must be computed from all messages again.
    */
   takeChanges(): Message[] | null {
     const seqs = [...this.#changed].sort((a, b) => a - b);
@@ -92,18 +90,23 @@ export class HeldLog {
     return i === undefined ? undefined : this.#messages[i];
   }
 
-  /** Drops everything. The next event may have any seq, or must follow the floor. */
+  /**
+   * Drops everything. With a floor, the next event must follow it; without, it may have any
+   * seq.
+   */
   reset(floor: number | null = null): void {
     this.#replace([]);
     this.#floor = floor;
   }
 
-  /** Begins with the open blocks of a snapshot; its cursor tells where to read on. */
+  /**
+   * Begins with the open blocks of a snapshot. Reading continues at the snapshot's cursor.
+   */
   begin(snapshot: Snapshot): void {
     const floor = snapshot.execution.maxSeq;
     const blocks: Message[] = [];
     for (const data of snapshot.openBlocks) {
-      if (data.seq > floor) continue; // opened while the snapshot was taken: it comes again from its start
+      if (data.seq > floor) continue; // opened while the snapshot was read: it comes again from its start
       const m = messageOf({ cursor: snapshot.cursor, event: "snapshot", data });
       if (m) blocks.push(m);
     }
@@ -111,7 +114,7 @@ export class HeldLog {
     this.#floor = floor;
   }
 
-  /** Takes in what a stream gives, but for `reset`. */
+  /** Adds an event of a stream. `reset` is not handled here. */
   apply(e: LogEvent): Outcome {
     if (!hasSeq(e)) return "known";
     const piece = pieceOf(e);
@@ -127,8 +130,8 @@ export class HeldLog {
   }
 
   /**
-   * Takes in a page. Of one that is for a stale client everything is dropped
-   * first. One that is prepended never moves the newest seq.
+   * Adds a page. A page for a stale client first drops everything. A page with prepend
+   * never changes the newest seq.
    */
   load(page: Page): Outcome {
     if (page.is_stale_client) this.reset();
@@ -148,8 +151,8 @@ export class HeldLog {
   }
 
   /**
-   * Tells whether a page is of another log than the messages that are held: one
-   * that was restored from a copy can have grown past what the client saw.
+   * Reports whether a page belongs to another log than the held messages. After a restore
+   * from a backup, the new log can be longer than the log that the client saw.
    */
   contradicts(page: Page): boolean {
     if (page.max_seq < this.lastSeenSeq) return true;
@@ -160,7 +163,7 @@ export class HeldLog {
     });
   }
 
-  /** Tells whether a filtered stream gave something before that is not held. */
+  /** Reports whether a filtered stream sent an earlier event that is not held. */
   #lacks(e: SeqEvent): boolean {
     const shown = e.data.prevShown ?? 0;
     return this.#floor !== null && shown > Math.max(this.#floor, this.lastSeenSeq);
@@ -184,7 +187,7 @@ export class HeldLog {
     return this.#append(messageOf(e));
   }
 
-  /** The first chunk of a block that is not held. */
+  /** Adds the first chunk of a block that is not held. */
   #opening(e: SeqEvent, offset: number): Outcome {
     if (offset > 0) {
       return this.#floor === null || e.data.seq <= this.#floor ? "known" : "gap";
@@ -193,16 +196,18 @@ export class HeldLog {
     return order === "taken" ? this.#append(messageOf(e)) : order;
   }
 
-  /** What opens a seq follows the newest seq that is held, or was left out. */
+  /**
+   * Checks the order: a new seq must follow the newest seq that is held or was left out.
+   */
   #order(seq: number, prevSeq: number): Outcome {
     if (this.#at.has(seq)) return "known";
     this.#floor ??= seq - 1;
     const last = Math.max(this.#floor, this.lastSeenSeq);
-    if (seq <= last) return "known"; // older than where reading began
+    if (seq <= last) return "known"; // older than the start of reading
     return seq === Math.max(last, prevSeq) + 1 ? "taken" : "gap";
   }
 
-  /** A whole block, which replaces what is held of it. */
+  /** Adds a whole block, which replaces the held part of it. */
   #whole(e: LogEvent): Outcome {
     const m = messageOf(e);
     if (!m) return "known";

@@ -2,35 +2,41 @@ import type { BlockClosed, BlockReason, BlockType, LogEvent, Piece } from "./eve
 import { hasSeq, pieceOf } from "./events";
 import { byteLength, withoutBytes } from "./utf8";
 
-/** An event of the log as it is held. */
+/** A held event of the log. */
 export interface HeldEvent {
   kind: "event";
   seq: number;
-  /** Any but a chunk, `snapshot` or one that has no seq. */
+  /** Any event except chunks, `snapshot` and events without a seq. */
   event: LogEvent;
   createdAt: string;
 }
 
-/** A block of the log as it is held: all chunks that came, in one text. */
+/** A held block of the log: the text of all chunks that have arrived. */
 export interface HeldBlock {
   kind: "block";
   seq: number;
   type: BlockType;
-  /** The first chunk's, or the snapshot's, data: where the block belongs. */
+  /** The data of the first chunk or of the snapshot, with the block's place. */
   data: Piece["data"];
   text: string;
-  /** The text lacks what is on the worker of a LOCAL execution, and all after it. */
+  /**
+   * The text lacks the parts that only the worker of a LOCAL execution has, and all after
+   * them.
+   */
   withheld: boolean;
-  /** The length of the block so far in bytes of UTF-8; the next chunk's offset. */
+  /** The length of the block so far in bytes of UTF-8, which is the next chunk's offset. */
   bytes: number;
   state: "open" | BlockReason;
   createdAt: string;
 }
 
-/** What a client holds of one seq. */
+/** The held content of one seq. */
 export type Message = HeldEvent | HeldBlock;
 
-/** The newest seq among the messages; 0 for none. It is derived, never stored apart. */
+/**
+ * Returns the newest seq of the messages; 0 if there are none. It is always computed, never
+ * stored.
+ */
 export function getMaxSeq(messages: readonly Message[]): number {
   let most = 0;
   for (const m of messages) most = Math.max(most, m.seq);
@@ -38,9 +44,8 @@ export function getMaxSeq(messages: readonly Message[]): number {
 }
 
 /**
- * The seq after which to load so that nothing is missing: the newest that is
- * held, or, as a block that is open may have grown, the one before the oldest
- * open block.
+ * Returns the seq after which to load so that nothing is missing. This is the newest held
+ * seq, or the seq before the oldest open block, because an open block may have grown.
  */
 export function getSyncSeq(messages: readonly Message[]): number {
   let seq = getMaxSeq(messages);
@@ -48,7 +53,7 @@ export function getSyncSeq(messages: readonly Message[]): number {
   return seq;
 }
 
-/** The message of an event of a page, or of the first chunk of a block. */
+/** Returns the message of an event in a page, or of the first chunk of a block. */
 export function messageOf(e: LogEvent): Message | null {
   if (!hasSeq(e)) return null;
   const piece = pieceOf(e);
@@ -67,16 +72,15 @@ export function messageOf(e: LogEvent): Message | null {
   };
 }
 
-/** How many bytes of its block a piece is. */
+/** Returns the length of a piece in bytes of its block. */
 function lengthOf(p: Piece): number {
   return p.withheld ?? byteLength(p.text);
 }
 
 /**
- * Puts a page of the log, in which a block is one whole event, together with
- * what is held: each seq once, in order. A whole block replaces what is held of
- * it, unless that is the same and has grown since. Nothing that is given is
- * changed.
+ * Merges a page of the log, in which a block is one whole event, with the held messages.
+ * The result has each seq once, in order. A whole block replaces the held block, unless the
+ * held block has the same text and more. The arguments are not changed.
  */
 export function mergeMessagesWithSync(held: readonly Message[], page: readonly Message[]): Message[] {
   const bySeq = new Map<number, Message>();
@@ -93,8 +97,8 @@ function merged(held: Message | undefined, m: Message): Message {
 }
 
 /**
- * What is held of a block once it came whole: the same if all of that is known.
- * Text that is held is kept where it is withheld by now.
+ * Returns the block to hold after a whole block arrived: the held one if it already has all
+ * of it. Held text is retained if it is withheld by now.
  */
 export function wholeOf(held: HeldBlock, m: HeldBlock): HeldBlock {
   if (held.state !== "open") return held;
@@ -104,8 +108,8 @@ export function wholeOf(held: HeldBlock, m: HeldBlock): HeldBlock {
 }
 
 /**
- * Lets each block.closed close its block, in whatever order both came. The last
- * one of a block counts: what has closed may be superseded later.
+ * Closes blocks by their block.closed, whatever the order in which both came. The last
+ * block.closed of a block applies, because a closed block may be superseded later.
  */
 function closeAll(messages: Message[]): Message[] {
   const closed = new Map<number, BlockClosed>();
@@ -121,9 +125,8 @@ function closeAll(messages: Message[]): Message[] {
 }
 
 /**
- * The block as it is once closed. What a superseded one has shown is dropped. A
- * block that closes empty was superseded after that: the server has nothing of
- * it left.
+ * Returns the closed block. The text of a superseded block is dropped. An empty block that
+ * closes with a length was superseded afterwards: the server no longer has its text.
  */
 export function closeBlock(block: HeldBlock, by: BlockClosed): HeldBlock {
   if (by.reason === "superseded" || (block.bytes === 0 && by.length > 0)) {
@@ -133,11 +136,11 @@ export function closeBlock(block: HeldBlock, by: BlockClosed): HeldBlock {
 }
 
 /**
- * Adds a chunk to a block at its offset, leaving out the bytes that are known:
- * the longer block, the same one if all is known, or null if there is a hole
- * between both. A first chunk that is empty says that the block is superseded,
- * as its end is going to: nothing of it is left. Of one that is withheld, and of
- * what comes after it, the length alone is added.
+ * Adds a chunk to a block at its offset, without the bytes that are already known. Returns
+ * the longer block, the same block if all bytes are known, or null if there is a gap
+ * between them. An empty first chunk means that the block is superseded, as its
+ * block.closed will report; its text is dropped. Of a withheld chunk, and of the chunks
+ * after it, only the length is added.
  */
 export function grow(block: HeldBlock, p: Piece): HeldBlock | null {
   if (block.state !== "open") return block;

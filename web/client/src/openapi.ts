@@ -485,6 +485,40 @@ export interface paths {
         patch: operations["setKeyLimits"];
         trace?: never;
     };
+    "/api/orgs/{org}/kinds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the kinds of agents and tasks that workers have registered */
+        get: operations["listKinds"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/orgs/{org}/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the model providers that the program knows or a worker has registered */
+        get: operations["listProviders"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/orgs/{org}/retention": {
         parameters: {
             query?: never;
@@ -532,6 +566,23 @@ export interface paths {
         post?: never;
         /** End a session; it stops within 5 s, open streams too */
         delete: operations["revokeSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/orgs/{org}/tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the tools that are built into the program */
+        get: operations["listTools"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -797,6 +848,16 @@ export interface components {
             /** Format: int64 */
             storedBytes: number;
         };
+        KindInfo: {
+            description?: string;
+            inputSchema?: unknown;
+            kind: string;
+            providers?: string[];
+            /** Format: date-time */
+            registeredAt: string;
+            /** @enum {string} */
+            type: "agent" | "task";
+        };
         LimitChange: {
             /**
              * Format: int64
@@ -844,8 +905,18 @@ export interface components {
             /** @description Where the next page begins; null at the end. */
             nextCursor: string | null;
         };
+        ListKindInfo: {
+            items: components["schemas"]["KindInfo"][];
+            /** @description Where the next page begins; null at the end. */
+            nextCursor: string | null;
+        };
         ListOrg: {
             items: components["schemas"]["Org"][];
+            /** @description Where the next page begins; null at the end. */
+            nextCursor: string | null;
+        };
+        ListProviderInfo: {
+            items: components["schemas"]["ProviderInfo"][];
             /** @description Where the next page begins; null at the end. */
             nextCursor: string | null;
         };
@@ -856,6 +927,11 @@ export interface components {
         };
         ListTask: {
             items: components["schemas"]["Task"][];
+            /** @description Where the next page begins; null at the end. */
+            nextCursor: string | null;
+        };
+        ListToolInfo: {
+            items: components["schemas"]["ToolInfo"][];
             /** @description Where the next page begins; null at the end. */
             nextCursor: string | null;
         };
@@ -879,6 +955,10 @@ export interface components {
             baseUrl?: string;
             modelId: string;
             provider: string;
+        };
+        ModelInfo: {
+            id: string;
+            price: components["schemas"]["Price"];
         };
         NewKey: {
             /** Format: date-time */
@@ -935,6 +1015,16 @@ export interface components {
             /** @description How long the log of an ended execution is kept; its entries stay. Default forever. */
             logs?: string;
         };
+        Price: {
+            /** Format: double */
+            cacheRead: number;
+            /** Format: double */
+            cacheWrite: number;
+            /** Format: double */
+            input: number;
+            /** Format: double */
+            output: number;
+        };
         Problem: {
             /** @description The machine-readable name of the error. */
             code: string;
@@ -954,6 +1044,13 @@ export interface components {
              * @description Where the code is described.
              */
             type: string;
+        };
+        ProviderInfo: {
+            apiKeyEnvs?: string[];
+            defaultModel?: string;
+            models?: components["schemas"]["ModelInfo"][];
+            name: string;
+            registered: boolean;
         };
         PruneBody: {
             /** @description Only executions that started from it. */
@@ -1129,6 +1226,14 @@ export interface components {
             permanent?: boolean;
             /** Format: int64 */
             retryAfterMs?: number;
+        };
+        ToolInfo: {
+            description: string;
+            inputSchema?: unknown;
+            name: string;
+            network: boolean;
+            readOnly: boolean;
+            registered: boolean;
         };
         Usage: {
             /** Format: int64 */
@@ -2904,6 +3009,104 @@ export interface operations {
             };
         };
     };
+    listKinds: {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+                /** @description Only kinds of agents, or only kinds of tasks. */
+                type?: "agent" | "task";
+            };
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListKindInfo"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listProviders: {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListProviderInfo"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     getRetention: {
         parameters: {
             query?: never;
@@ -3063,6 +3266,54 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listTools: {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListToolInfo"];
                 };
             };
             /** @description A limit of the key is reached (RFC 9457) */

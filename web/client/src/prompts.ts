@@ -3,23 +3,25 @@ import { asError, type PerdureError } from "./errors";
 import type { ImagePart, Part } from "./types";
 
 /**
- * `pending`: on its way, shown at once; `acknowledged`: the server has it, and it
- * will come in the log; `refused`: it never will.
+ * `pending`: shown at once and being sent. `acknowledged`: the server has it, and the log
+ * will contain it. `refused`: the server will never accept it.
  */
 export type PromptState = "pending" | "acknowledged" | "refused";
 
 export interface Prompt {
-  /** The signal's id: sent again, it is one message. */
+  /** The signal's id. Repeated sends with this id are one message. */
   readonly id: string;
   readonly text: string;
-  /** What goes with the text. */
+  /** The images sent with the text. */
   readonly images: readonly ImagePart[];
   readonly state: PromptState;
   readonly error: PerdureError | null;
 }
 
 export interface PromptOptions extends BackoffOptions {
-  /** Sends one prompt; resolves when the server has acknowledged it. Throws PerdureError. */
+  /**
+   * Sends one prompt. Resolves when the server has acknowledged it. Throws PerdureError.
+   */
   send(prompt: Prompt, signal: AbortSignal): Promise<void>;
   clock?: Clock;
   /** Called after every change. */
@@ -27,8 +29,8 @@ export interface PromptOptions extends BackoffOptions {
 }
 
 /**
- * Sends prompts one after the other, each with the same id until the server has
- * acknowledged it, so none is lost, none is doubled, and their order stays.
+ * Sends prompts one after the other. Each keeps its id until the server has acknowledged
+ * it, so none is lost or duplicated, and their order is preserved.
  */
 export class PromptQueue {
   readonly #options: PromptOptions;
@@ -43,12 +45,12 @@ export class PromptQueue {
     this.#backoff = new Backoff(options.clock ?? systemClock, options);
   }
 
-  /** All that the log does not show yet, in order. */
+  /** All prompts that the log does not contain yet, in order. */
   get prompts(): readonly Prompt[] {
     return this.#prompts;
   }
 
-  /** Queues a prompt. With the id of one that is queued it changes nothing. */
+  /** Queues a prompt. If a prompt with this id is queued, nothing changes. */
   add(text: string, id: string = newId(), images: readonly ImagePart[] = []): Prompt {
     const known = this.#prompts.find((p) => p.id === id);
     if (known) return known;
@@ -59,23 +61,26 @@ export class PromptQueue {
     return prompt;
   }
 
-  /** The log shows the signal: the server has it, whatever became of the answer. */
+  /**
+   * Reports that the log contains the signal. The server has it, even if its reply was
+   * lost.
+   */
   seen(id: string): void {
     this.#seen.add(id);
     if (this.#prompts.some((p) => p.id === id)) this.#change(this.#prompts.filter((p) => p.id !== id));
   }
 
-  /** Drops what the server has: the log is read anew, and may begin behind it. */
+  /** Drops the acknowledged prompts. The log is read again and may begin after them. */
   forgetAcknowledged(): void {
     this.#change(this.#prompts.filter((p) => p.state !== "acknowledged"));
   }
 
-  /** Drops a prompt that was refused. */
+  /** Drops a refused prompt. */
   dismiss(id: string): void {
     this.#change(this.#prompts.filter((p) => p.id !== id || p.state !== "refused"));
   }
 
-  /** Ends all tries. What is pending stays so: its outcome is unknown. */
+  /** Stops sending. Pending prompts remain pending, because their outcome is unknown. */
   stop(): void {
     this.#stop.abort();
   }
@@ -94,7 +99,7 @@ export class PromptQueue {
     return this.#stop.signal.aborted ? undefined : this.#prompts.find((p) => p.state === "pending");
   }
 
-  /** Tries until the outcome is known. */
+  /** Sends a prompt until its outcome is known. */
   async #deliver(prompt: Prompt): Promise<void> {
     const { signal } = this.#stop;
     this.#backoff.worked();
@@ -121,17 +126,17 @@ export class PromptQueue {
   }
 }
 
-/** What a prompt says, as the parts of a message. */
+/** Returns the content of a prompt as the parts of a message. */
 export function partsOfPrompt(p: Pick<Prompt, "text" | "images">): Part[] {
   return [...(p.text ? [{ type: "text", text: p.text } as const] : []), ...p.images];
 }
 
-/** The value of the signal that a prompt is. */
+/** Returns the value of a prompt's signal. */
 export function valueOfPrompt(p: Pick<Prompt, "text" | "images">): { text: string } | { parts: Part[] } {
   return p.images.length > 0 ? { parts: partsOfPrompt(p) } : { text: p.text };
 }
 
 function newId(): string {
-  const random = crypto.getRandomValues(new Uint8Array(16)); // randomUUID needs a secure page
+  const random = crypto.getRandomValues(new Uint8Array(16)); // randomUUID requires a secure context
   return `prompt_${[...random].map((b) => b.toString(16).padStart(2, "0")).join("")}`;
 }

@@ -6,7 +6,10 @@ import type { Page } from "./held";
 import type { Prompt } from "./prompts";
 import type { Execution, ImagePart, Status } from "./types";
 
-/** The part of a WebSocket that is used; the browser's, Node's, and that of `ws` fit. */
+/**
+ * The part of a WebSocket that is used. The WebSockets of browsers, of Node and of `ws`
+ * have it.
+ */
 export interface WebSocketLike {
   send(text: string): void;
   close(code?: number, reason?: string): void;
@@ -17,9 +20,9 @@ export interface WebSocketLike {
 }
 
 /**
- * Opens a WebSocket. A browser cannot send headers: its cookie and the subprotocols
- * are its session. Elsewhere the headers carry the key, and there are no subprotocols:
- * `(url, headers) => new WS(url, { headers })`.
+ * Opens a WebSocket. A browser cannot send headers; its cookie and the subprotocols carry
+ * its session. Elsewhere the headers carry the key, and there are no subprotocols: `(url,
+ * headers) => new WS(url, { headers })`.
  */
 export type OpenWebSocket = (
   url: string,
@@ -29,22 +32,25 @@ export type OpenWebSocket = (
 
 export interface SocketFollowOptions extends FollowOptions {
   open?: OpenWebSocket;
-  /** How many of the newest events to begin with, and to load at once (1 to 1000). Default 50. */
+  /**
+   * The number of newest events to begin with, and of events per load (1 to 1000). Default
+   * 50.
+   */
   limit?: number;
   /** Milliseconds between two keepalives. Default 20,000. */
   keepalive?: number;
-  /** Called with each live event that is new, after it was taken in. */
+  /** Called with each new live event, after it was processed. */
   onEvent?: (e: LogEvent) => void;
 }
 
-/** What the socket asks of the API. */
+/** The calls of the API that the socket uses. */
 export interface SocketApi {
-  /** The URL of the execution's WebSocket. */
+  /** Returns the URL of the execution's WebSocket. */
   url(executionId: string): string;
   credentials(): Record<string, string>;
   protocols(): string[];
   get(executionId: string, signal: AbortSignal): Promise<Execution>;
-  /** Sends what does not fit into a message of the socket. */
+  /** Sends a prompt that is too large for a message of the socket. */
   prompt(executionId: string, prompt: Prompt, signal: AbortSignal): Promise<void>;
 }
 
@@ -56,9 +62,9 @@ type FromServer =
   | { type: "prompt_ack"; data: { prompt_id: string } }
   | { type: "error"; data: { code: ErrorCode; message: string; prompt_id?: string } };
 
-/** The most bytes of a message to the server. */
+/** The maximum size of a message to the server in bytes. */
 const frameLimit = 1 << 20;
-/** The most events of a page. */
+/** The maximum number of events in a page. */
 const pageLimit = 1000;
 
 interface Waiting {
@@ -66,15 +72,15 @@ interface Waiting {
   reject(error: PerdureError): void;
 }
 
-/** A page of older events that is asked for. */
+/** A requested page of older events. */
 interface Older extends Waiting {
   sent: boolean;
 }
 
 /**
- * Follows an execution over a WebSocket: the newest events first, older ones on
- * demand, then what comes. Where to go on after a cut is derived from the
- * messages that are held.
+ * Follows an execution over a WebSocket: first the newest events, then live events, and
+ * older events on demand. After a lost connection, the held messages determine where to
+ * continue.
  */
 export class SocketFollower extends Following {
   readonly #api: SocketApi;
@@ -84,11 +90,11 @@ export class SocketFollower extends Following {
   readonly #backoff: Backoff;
   readonly #acks = new Map<string, Waiting & { data: object }>(); // sent, or to be sent, by prompt id
   #socket: WebSocketLike | null = null;
-  #ready = false; // the server has said connected
+  #ready = false; // the server has sent connected
   #older: Older[] = [];
   #hasOlder = true;
   #over = false; // the log is held to its end; older pages can still be read
-  #behind = 0; // the newest seq that is held, if the last keepalive told of a newer one
+  #behind = 0; // the newest held seq, if the last keepalive reported a newer one
   #lost: (error: PerdureError) => void = () => undefined;
   #ended: () => void = () => undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -102,12 +108,12 @@ export class SocketFollower extends Following {
     void this.#run();
   }
 
-  /** There may be events before those that are held. */
+  /** There may be events before the held ones. */
   get hasOlder(): boolean {
     return this.#hasOlder;
   }
 
-  /** Loads the page before what is held, also of a run that has ended. */
+  /** Loads the page before the held events. It also works after the run has ended. */
   loadOlder(): Promise<void> {
     if (!this.held.messages[0] || !(this.#ready || this.#over)) {
       return Promise.reject(new PerdureError("unavailable", "there is no connection"));
@@ -115,7 +121,7 @@ export class SocketFollower extends Following {
     return new Promise((resolve, reject) => {
       this.#older.push({ resolve, reject, sent: false });
       this.#sendOlder();
-      if (!this.#socket) this.#connect().catch(() => undefined); // who waits has been told
+      if (!this.#socket) this.#connect().catch(() => undefined); // the waiting callers have been told
     });
   }
 
@@ -133,12 +139,12 @@ export class SocketFollower extends Following {
     return this.prompts.add(text, id, images);
   }
 
-  /** Asks for the run's end. */
+  /** Requests the cancellation of the run. */
   cancel(): void {
     this.#send("cancel");
   }
 
-  /** Stops following. The execution goes on. */
+  /** Stops following. The execution is not affected. */
   stop(): void {
     if (this.connection === "failed") return;
     this.#stop.abort();
@@ -173,7 +179,10 @@ export class SocketFollower extends Following {
     }
   }
 
-  /** A WebSocket does not tell why it was refused; a request does. */
+  /**
+   * Finds out by a request why a connection was refused, because a WebSocket does not
+   * report it.
+   */
   async #why(cut: PerdureError, signal: AbortSignal): Promise<PerdureError> {
     if (!cut.retryable || cut.message !== refused) return cut;
     try {
@@ -184,7 +193,10 @@ export class SocketFollower extends Following {
     }
   }
 
-  /** One connection: resolves at the end of the log, rejects when it is lost. */
+  /**
+   * Opens one connection. Resolves at the end of the log, rejects when the connection is
+   * lost.
+   */
   #connect(): Promise<void> {
     const open = this.#options.open ?? openPlatform;
     let socket: WebSocketLike;
@@ -204,7 +216,7 @@ export class SocketFollower extends Following {
         opened = true;
       };
       socket.onmessage = (e: { data: unknown }) => this.#message(String(e.data));
-      socket.onerror = () => undefined; // close follows, and tells
+      socket.onerror = () => undefined; // a close event follows and is handled
       socket.onclose = (e: { code: number; reason: string }) => this.#lost(closed(opened, e.code, e.reason));
       this.#watch();
     });
@@ -223,7 +235,7 @@ export class SocketFollower extends Following {
     settle();
   }
 
-  /** Sends a keepalive now and then; gives up a connection on which nothing comes. */
+  /** Sends a keepalive at intervals. Closes a connection on which nothing arrives. */
   #watch(quiet = 0): void {
     const every = this.#options.keepalive ?? 20_000;
     clearTimeout(this.#timer);
@@ -278,8 +290,8 @@ export class SocketFollower extends Following {
   }
 
   /**
-   * Asks for what is missing. The newest event that is held is asked for, too:
-   * if it comes back as another one, the log is another.
+   * Requests the missing events, and the newest held event once more. If that event
+   * differs, the log is another one.
    */
   #sync(): void {
     if (this.held.messages.length === 0) {
@@ -346,7 +358,9 @@ export class SocketFollower extends Following {
     this.changed();
   }
 
-  /** The server told twice of more than is held, and nothing came in between. */
+  /**
+   * Handles two reports of a seq newer than the held ones, without an event between them.
+   */
   #compare(maxSeq: number): void {
     const held = this.held.lastSeenSeq;
     if (maxSeq > held && this.#behind === held) this.#sync();
@@ -365,7 +379,8 @@ export class SocketFollower extends Following {
       this.#settle(d.prompt_id, (w) => w.reject(error));
       return;
     }
-    // It does not say what was refused: who waits for a page can ask again.
+    // The error does not name the refused message. Callers that wait for a page can ask
+    // again.
     for (const w of this.#older.filter((o) => o.sent)) w.reject(error);
     this.#older = this.#older.filter((o) => !o.sent);
     if (this.#over && this.#older.length === 0) this.#ended();
@@ -392,7 +407,7 @@ export class SocketFollower extends Following {
     });
   }
 
-  /** No acknowledgement will come any more. */
+  /** Rejects the prompts that wait for an acknowledgement. */
   #giveUp(error: PerdureError): void {
     for (const id of [...this.#acks.keys()]) this.#settle(id, (w) => w.reject(error));
   }

@@ -1,4 +1,4 @@
-/** One server-sent event as it came. */
+/** One server-sent event as received. */
 export interface RawEvent {
   id: string;
   event: string;
@@ -6,19 +6,19 @@ export interface RawEvent {
 }
 
 /**
- * Reads server-sent events from text in pieces, cut anywhere. What is not ended
- * by an empty line when the text ends is dropped, as the standard wants
+ * Parses server-sent events from text that arrives in pieces, split anywhere. Text at the
+ * end without a terminating empty line is dropped, as the standard requires
  * (https://html.spec.whatwg.org/multipage/server-sent-events.html).
  */
 export class EventParser {
   #rest = "";
-  #seen = 0; // so much of the rest holds no end of a line
+  #seen = 0; // the length of the prefix without a line end
   #id = "";
   #event = "";
   #data: string[] = [];
   #begun = false;
 
-  /** Gives the events that the piece completes. */
+  /** Returns the events that the piece completes. */
   push(text: string): RawEvent[] {
     const out: RawEvent[] = [];
     let buffer = this.#rest + text;

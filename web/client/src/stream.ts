@@ -3,7 +3,9 @@ import type { LogEvent } from "./events";
 import { EventParser } from "./sse";
 import type { Query, Transport } from "./transport";
 
-/** Where a stream begins; nothing given is the start of the log. */
+/**
+ * The position at which a stream begins. If no member is set, it is the start of the log.
+ */
 export interface Position {
   /** A cursor, exact to the byte. Takes precedence. */
   cursor?: string | undefined;
@@ -16,15 +18,14 @@ export interface StreamRequest {
   /** `agent` leaves out `task.*` and `terminal`; `consolidated` has everything. */
   stream: "agent" | "consolidated";
   render?: "html" | undefined;
-  /** Milliseconds without a byte after which the connection counts as dead. */
+  /** Milliseconds without a byte after which the connection is considered dead. */
   idle: number;
 }
 
 /**
- * Reads one connection's events. It returns after `end`, and where the log has
- * ended already (204). Whatever else ends the connection throws: a stream that
- * is closed without `end` was cut. Throws PerdureError; after an abort it just
- * returns.
+ * Yields the events of one connection. It returns after `end`, if the log has already ended
+ * (204), and after an abort. If the connection ends in another way, also if the stream
+ * closes without `end`, it throws PerdureError.
  */
 export async function* readStream(
   transport: Transport,
@@ -79,12 +80,12 @@ async function* eventsOf(answer: Response, watch: Watch): AsyncGenerator<LogEven
       }
     }
   } finally {
-    // Also when the caller has had enough. The connection may be gone already.
+    // Runs also if the caller stops early. The connection may already be closed.
     reader.cancel().catch(() => undefined);
   }
 }
 
-/** Aborts a connection on which nothing comes, and with the caller's signal. */
+/** Aborts a connection on which nothing arrives, or whose caller aborts. */
 class Watch {
   readonly #controller = new AbortController();
   readonly #outer: AbortSignal;

@@ -1,18 +1,21 @@
 import { asError, errorOf, PerdureError } from "./errors";
 
 export interface TransportOptions {
-  /** Where the server is, like `http://127.0.0.1:8080`. Default: the page's own origin. */
+  /** The server's URL, such as `http://127.0.0.1:8080`. Default: the page's own origin. */
   baseUrl?: string;
   /** Default `default`, the org of dev mode. */
   org?: string;
-  /** The API key, sent as bearer. Without it the browser's session counts (`login`). */
+  /**
+   * The API key, sent as a bearer token. Without a key, the browser's session is used
+   * (`login`).
+   */
   key?: string;
   /**
-   * Returns the page's half of a session, for a page that keeps it over a reload. Asked
-   * before each request. Default: the half that `login` of this client was given.
+   * Returns the page's half of a session, for a page that keeps it across reloads. It is
+   * called before each request. Default: the half that this client's `login` returned.
    */
   session?: () => string | undefined;
-  /** Default: the one of the platform. */
+  /** Default: the platform's fetch. */
   fetch?: typeof fetch;
 }
 
@@ -46,7 +49,7 @@ export class Transport {
     this.#fetch = o.fetch ?? ((input, init) => fetch(input, init));
   }
 
-  /** The headers that say who calls. */
+  /** Returns the headers that authenticate the caller. */
   credentials(): Record<string, string> {
     if (this.#key) return { Authorization: `Bearer ${this.#key}` };
     const half = this.#session();
@@ -54,15 +57,16 @@ export class Transport {
   }
 
   /**
-   * The subprotocols of a WebSocket. A browser adds no header to one, so the page's
-   * half of the session is among them; the server selects the first.
+   * Returns the subprotocols of a WebSocket. A browser cannot add headers to a WebSocket,
+   * so the page's half of the session is among the subprotocols. The server selects the
+   * first one.
    */
   protocols(): string[] {
     const half = this.#key ? undefined : this.#session();
     return half ? ["perdure", `perdure.session.${half}`] : [];
   }
 
-  /** The URL of a path under the org. */
+  /** Returns the URL of a path under the org. */
   url(path: string, query: Query = {}): string {
     const asked = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) {
@@ -73,7 +77,10 @@ export class Transport {
     return `${this.base}/api/orgs/${encodeURIComponent(this.org)}${path}${text ? `?${text}` : ""}`;
   }
 
-  /** Sends; gives the answer if it is one of success. Throws PerdureError, or what an abort throws. */
+  /**
+   * Sends a request and returns a successful response. Throws PerdureError, or the reason
+   * of an abort.
+   */
   async send(method: string, url: string, r: Request = {}): Promise<Response> {
     const headers: Record<string, string> = {
       Accept: "application/json",
@@ -97,7 +104,7 @@ export class Transport {
     return answer;
   }
 
-  /** Sends, and gives the answer's JSON; undefined if it has none. */
+  /** Sends a request and returns the JSON of the response; undefined if there is none. */
   async json<T>(method: string, path: string, r: Request = {}): Promise<T> {
     const answer = await this.send(method, this.url(path, r.query), r);
     if (answer.status === 204) return undefined as T;

@@ -2,7 +2,10 @@ import type { components } from "./openapi";
 
 type Schemas = components["schemas"];
 
-/** A reason for which an execution waits: `task` goes on by itself, `signal` is the user's turn. */
+/**
+ * The reason for which an execution waits. `task` resumes by itself; `signal` waits for the
+ * user.
+ */
 export type WaitReason = "task" | "signal" | "timer";
 
 export type Status = Schemas["Execution"]["status"];
@@ -22,6 +25,11 @@ export type FieldError = Schemas["FieldError"];
 export type APIKey = Schemas["APIKey"];
 export type NewKey = Schemas["NewKey"];
 export type Session = Schemas["Session"];
+export type KindInfo = Schemas["KindInfo"];
+export type ProviderInfo = Schemas["ProviderInfo"];
+export type ModelInfo = Schemas["ModelInfo"];
+export type Price = Schemas["Price"];
+export type ToolInfo = Schemas["ToolInfo"];
 export type KeyRole = APIKey["role"];
 export type Role = NonNullable<Schemas["Entry"]["role"]>;
 
@@ -29,7 +37,7 @@ export type Role = NonNullable<Schemas["Entry"]["role"]>;
 export type Execution = Omit<Schemas["Execution"], "waitReason" | "metadata" | "usage" | "usageByModel"> & {
   waitReason?: WaitReason;
   metadata: Record<string, unknown>;
-  /** In lists: what it had used at its newest checkpoint, if its agent tells. */
+  /** In lists: the usage as of the newest checkpoint, if the agent reports it. */
   usage?: Usage;
   usageByModel?: Record<string, Usage>;
 };
@@ -37,12 +45,12 @@ export type Execution = Omit<Schemas["Execution"], "waitReason" | "metadata" | "
 export interface Usage {
   input: number;
   output: number;
-  /** A part of the output; null where the provider does not tell it. */
+  /** Included in the output tokens; null if the provider does not report it. */
   reasoning: number | null;
   cacheRead: number;
   cacheWrite: number;
   totalTokens: number;
-  /** In US dollars; null where no price is known. */
+  /** In US dollars; null if no price is known. */
   cost: number | null;
   calls: number;
 }
@@ -68,7 +76,7 @@ export interface ImagePart {
   detail?: "low" | "high" | "auto" | "original";
 }
 
-/** An image that its provider fetches, and nobody else. */
+/** An image that only its provider fetches. */
 export interface ImageLinkPart {
   type: "image";
   url: string;
@@ -90,9 +98,9 @@ export interface ToolCallPart {
   id: string;
   providerId?: string;
   name: string;
-  /** Absent where what the model wrote is no JSON. */
+  /** Absent if the model's text is not JSON. */
   arguments?: unknown;
-  /** As the model wrote it. */
+  /** The text as the model wrote it. */
   rawArguments?: string;
 }
 
@@ -124,12 +132,15 @@ export interface Content {
 
 type Place = "role" | "turnId" | "responseId" | "messageId" | "metadata";
 
-/** A node of the conversation. An event of it leaves out what is null of its place. */
+/**
+ * A node of the conversation. The event of an entry omits the members of its place that are
+ * null.
+ */
 export type Entry = Omit<Schemas["Entry"], Place | "content"> &
   Partial<Pick<Schemas["Entry"], Place>> & {
     /**
-     * Null in an event whose content is over 256 KiB, and "worker" where it is on
-     * the worker of a LOCAL execution: fetch the entry then.
+     * Null in an event if the content is over 256 KiB. "worker" if only the worker of a
+     * LOCAL execution has it. In both cases, fetch the entry.
      */
     content: Content | "worker" | null;
   };

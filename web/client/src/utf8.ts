@@ -1,7 +1,7 @@
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** The length of a text in bytes of UTF-8, which is what offsets in the log count. */
+/** Returns the length of a text in bytes of UTF-8, the unit of offsets in the log. */
 export function byteLength(text: string): number {
   let n = text.length;
   for (let i = 0; i < text.length; i++) {
@@ -16,7 +16,7 @@ export function byteLength(text: string): number {
   return n;
 }
 
-/** The text without its first bytes; null if that would split a character. */
+/** Returns the text without its first bytes; null if that would split a character. */
 export function withoutBytes(text: string, bytes: number): string | null {
   if (bytes === 0) return text;
   try {

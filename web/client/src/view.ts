@@ -1,13 +1,13 @@
 import type { Common, DataPayload } from "./events";
 import type { Content, Entry, Part, Role, Status, Usage, Wait, WaitReason } from "./types";
 
-/** What a run is doing, as a user would say it. */
+/** The activity of a run in a user's terms. */
 export type Phase = "queued" | "working" | "your_turn" | "sleeping" | "cancelling" | "ended";
 
 export interface TextView {
   type: "text" | "thinking";
   text: string;
-  /** More may come. */
+  /** More text may follow. */
   open: boolean;
 }
 
@@ -17,7 +17,7 @@ export interface ImageView {
   mimeType: string;
 }
 
-/** A file, or an image that its provider fetches: it is named, and not shown. */
+/** A file, or an image that its provider fetches. Only its name is shown. */
 export interface FileView {
   type: "file";
   text: string;
@@ -27,13 +27,13 @@ export interface TerminalView {
   stream: "stdout" | "stderr";
   text: string;
   open: boolean;
-  /** The rest was not kept. */
+  /** The rest was discarded. */
   truncated: boolean;
 }
 
 /**
- * `writing`: the model writes the arguments; `waiting`: it has; `running`: the
- * tool is at work; `done`, `failed`: there is a result.
+ * `writing`: the model writes the arguments. `waiting`: the arguments are complete.
+ * `running`: the tool runs. `done`, `failed`: there is a result.
  */
 export type ToolCallState = "writing" | "waiting" | "running" | "done" | "failed";
 
@@ -41,29 +41,36 @@ export interface ToolCallView {
   type: "toolCall";
   id: string;
   name: string;
-  /** As the model wrote it so far. */
+  /** The arguments as the model has written them so far. */
   rawArguments: string;
-  /** Once the whole is stored, and is JSON. */
+  /** Set once the arguments are stored, if they are JSON. */
   arguments?: unknown;
   state: ToolCallState;
   /** In the order in which the outputs began. Not on the stream `agent`. */
   terminal: TerminalView[];
   result: { parts: Part[]; isError: boolean } | null;
-  /** The stored result, where it is not here. `result` is the beginning of its text then, or null. */
+  /**
+   * The stored result, if it is not loaded. `result` is then the beginning of its text, or
+   * null.
+   */
   absent: Absent | null;
-  /** When its newest attempt began, and when it ended. Not on the stream `agent`. */
+  /** The start and the end of the newest attempt. Not on the stream `agent`. */
   startedAt: string | null;
   endedAt: string | null;
 }
 
 /**
- * A content that is not here: it is over 256 KiB, or on the worker of a LOCAL
- * execution. `Executions.wholeEntry` fetches it, `supply` of a follower shows it.
+ * Content that is not loaded, because it is over 256 KiB or on the worker of a LOCAL
+ * execution. `Executions.wholeEntry` fetches it, and a follower's `supply` adds it to the
+ * view.
  */
 export interface Absent {
   entryId: string;
   bytes: number;
-  /** It is on the worker, which may be away; the server has it otherwise. */
+  /**
+   * Only the worker has the content, and the worker may be away. Otherwise the server has
+   * it.
+   */
   onWorker: boolean;
 }
 
@@ -73,12 +80,12 @@ export interface MessageView {
   /** The entry's id, known before the entry is stored. */
   id: string;
   role: Role;
-  /** It is an entry of the conversation; until then it is what a model, or the agent, is saying. */
+  /** The message is a stored entry. Otherwise it is output that is being streamed. */
   stored: boolean;
   turnId: string | null;
   responseId: string | null;
   parts: PartView[];
-  /** The stored content, where it is not here. `parts` are what was heard of it then. */
+  /** The stored content, if it is not loaded. `parts` are then the streamed parts. */
   absent: Absent | null;
   model: string | null;
   usage: Usage | null;
@@ -86,48 +93,59 @@ export interface MessageView {
   createdAt: string;
 }
 
-/** A message of the user that is received and not yet part of the conversation. */
+/** A message of the user that was received and is not yet part of the conversation. */
 export interface QueuedMessage {
   signalId: string;
   parts: Part[];
   createdAt: string;
 }
 
-/** An execution as its clients show it. */
+/** The view of an execution that clients show. */
 export interface ExecutionView {
-  /** Null while nothing has told. */
+  /** Null while it is unknown. */
   status: Status | null;
   waitReason: WaitReason | null;
   wait: Wait | null;
   phase: Phase;
-  /** It works, or is about to, without the user doing anything. A wait for a task counts as that. */
+  /**
+   * The run works, or is about to, without action of the user. This includes waiting for a
+   * task.
+   */
   running: boolean;
-  /** A message can be sent. While the run works, the message steers it; while it waits, it follows. */
+  /**
+   * A message can be sent. While the run works, the message steers it; while it waits, it
+   * is a follow-up.
+   */
   inputEnabled: boolean;
   input: "steer" | "follow_up" | null;
   ended: boolean;
   messages: MessageView[];
-  /** Entries of the path before the first message that are not here. */
+  /** The number of entries of the path before the first loaded message. */
   entriesBefore: number;
   queued: QueuedMessage[];
-  /** The newest failure, until the run goes on. */
+  /** The newest error; null once the run continues. */
   error: { message: string; code: string } | null;
   /** The newest checkpoint's number; 0 while none is known. */
   checkpoint: number;
-  /** The newest plan, as the agent gave it. */
+  /** The newest plan, as the agent emitted it. */
   plan: unknown;
   files: { path: string; action: string; seq: number }[];
-  /** Events `data` of an application's own types. */
+  /** Events `data` with application-defined types. */
   others: { seq: number; data: DataPayload }[];
 }
 
-/** What follows from status and reason alone. */
+/** Returns the phase that follows from status and reason alone. */
 export function phaseOf(status: Status | null, reason: WaitReason | null): Phase {
   switch (status) {
     case "RUNNING":
       return "working";
     case "WAITING":
-      return reason === "task" ? "working" : reason === "timer" ? "sleeping" : "your_turn";
+      // A reason that is added to WaitReason does not build here until it has a phase.
+      return reason === "task"
+        ? "working"
+        : reason === "timer"
+          ? "sleeping"
+          : ("your_turn" satisfies typeof reason extends "signal" | null ? Phase : never);
     case "CANCELLING":
       return "cancelling";
     case "COMPLETED":
@@ -139,7 +157,10 @@ export function phaseOf(status: Status | null, reason: WaitReason | null): Phase
   }
 }
 
-/** Whether a signal ends the wait. A message while the model is asked, for one, does not: it is read later. */
+/**
+ * Reports whether a signal ends the wait. For example, a message does not end a wait for
+ * the model; it is read later.
+ */
 export function wakes(wait: Wait | null, reason: WaitReason | null, signal: string): boolean {
   if (!wait) return reason !== "task";
   if (wait.any) return wait.any.some((w) => wakes(w, reason, signal));
@@ -147,19 +168,24 @@ export function wakes(wait: Wait | null, reason: WaitReason | null, signal: stri
   return wait.signal !== undefined && (wait.signal === signal || wait.signal.includes("*"));
 }
 
-/** The parts of a `userMessage`, whose value is `{text}` or `{parts}`. */
+/** Returns the parts of a `userMessage`, whose value is `{text}` or `{parts}`. */
 export function partsOfUserMessage(value: unknown): Part[] {
   const v = (value ?? {}) as { text?: unknown; parts?: unknown };
   if (Array.isArray(v.parts) && v.parts.length > 0) return v.parts as Part[];
   return typeof v.text === "string" ? [{ type: "text", text: v.text }] : [];
 }
 
-/** The content of an entry; null where it was left out, or is on the worker of a LOCAL execution. */
+/**
+ * Returns the content of an entry; null if it was left out or is on the worker of a LOCAL
+ * execution.
+ */
 export function contentOf(e: Entry): Content | null {
   return typeof e.content === "object" ? e.content : null;
 }
 
-/** What is to be fetched of an entry; null where its content is here. */
+/**
+ * Returns the description of an entry's missing content; null if the content is present.
+ */
 export function absentOf(e: Entry): Absent | null {
   if (contentOf(e)) return null;
   return { entryId: e.id, bytes: e.contentBytes ?? 0, onWorker: e.content === "worker" };
@@ -183,7 +209,7 @@ export function messageFrom(e: Entry): MessageView {
   };
 }
 
-/** The message that the records of a place belong to. */
+/** Returns the id of the message to which the records of a place belong. */
 export function placeOf(d: Common): string {
   return d.messageId ?? d.taskExecutionId ?? d.turnId ?? d.responseId ?? "";
 }

@@ -2,26 +2,26 @@ import type { LogEvent, SnapshotData } from "../src/events";
 import { hasSeq, pieceOf } from "../src/events";
 import type { Log } from "./log";
 
-/** What is done to one connection. */
+/** The faults of one connection. */
 export interface Fault {
-  /** Bytes after which it is cut; undefined leaves it whole. */
+  /** The number of bytes after which it is cut; undefined for no cut. */
   cut?: number | undefined;
-  /** The connection ends like one that is done, without `end`. */
+  /** The connection closes normally, but without `end`. */
   clean?: boolean | undefined;
-  /** It begins so many records before the position that was asked for. */
+  /** The stream begins this number of records before the requested position. */
   rewind?: number | undefined;
-  duplicate?: number | undefined; // index of a frame that comes twice
-  swap?: number | undefined; // index of a frame that changes places with the next
+  duplicate?: number | undefined; // index of a frame that is sent twice
+  swap?: number | undefined; // index of a frame that is swapped with the next
   drop?: number | undefined; // index of a frame that is lost
-  /** The most bytes that come at once. */
+  /** The maximum number of bytes per write. */
   piece?: number | undefined;
 }
 
-/** Serves the streams of one log that has ended, as docs/api.md says, through faults. */
+/** Serves the streams of one ended log as docs/api.md specifies them, with faults. */
 export class FakeServer {
   readonly asked: { lastEventId: string | null; afterSeq: string | null }[] = [];
   epoch = "";
-  /** Called when a connection is asked for after the first. */
+  /** Called for each connection after the first. */
   onCut: () => void = () => undefined;
   readonly #faults: Fault[];
   #log: Log;
@@ -31,7 +31,7 @@ export class FakeServer {
     this.#faults = [...faults];
   }
 
-  /** Another log takes the place of the one that was. */
+  /** Replaces the log by another one. */
   restore(log: Log, epoch: string): void {
     this.#log = log;
     this.epoch = epoch;
@@ -104,7 +104,10 @@ function frame(id: string, event: string, data: object): string {
 
 const lastSeq = (log: Log) => Math.max(...log.map((e) => (hasSeq(e) ? e.data.seq : 0)));
 
-/** The blocks of up to the seq that close after it, whole, without superseded ones. */
+/**
+ * Returns the blocks up to the seq that close after it, each as a whole, without superseded
+ * ones.
+ */
 export function blocksAcross(log: Log, seq: number): SnapshotData[] {
   const closed = new Map<number, { at: number; superseded: boolean }>();
   for (const e of log) {
@@ -162,7 +165,10 @@ function streamOf(text: string, fault: Fault, signal?: AbortSignal): Response {
   return new Response(body, { headers: { "Content-Type": "text/event-stream" } });
 }
 
-/** What a client makes of an undisturbed reading, in a form that can be compared. */
+/**
+ * Returns the messages that a client holds after an undisturbed read, in a form that can be
+ * compared.
+ */
 export function plainMessages(messages: readonly import("../src/messages").Message[]): unknown[] {
   return messages.map((m) =>
     m.kind === "block"

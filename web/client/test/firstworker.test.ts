@@ -3,7 +3,10 @@ import type { Clock } from "../src/backoff";
 import { PerdureClient } from "../src/client";
 import type { PerdureError } from "../src/errors";
 
-/** A client whose server has no worker for so many requests, and the pauses it made. */
+/**
+ * Returns a client whose server has no worker for the given number of requests, and the
+ * client's delays.
+ */
 function before(refusals: number, field = "kind") {
   const pauses: number[] = [];
   const clock: Clock = {

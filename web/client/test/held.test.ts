@@ -251,7 +251,7 @@ describe("pages", () => {
   test("the blocks that reach over the seq before a page complete what is held, and nothing else", () => {
     const held = new HeldLog();
     held.load(page([note(5), whole(6, "half "), note(7)], { has_more: true }));
-    // Block 2 is before what is held: it does not become the oldest message.
+    // Block 2 is before the held messages. It does not become the oldest message.
     const reaching = [whole(2, "of a tool"), whole(6, "half of it")];
     held.load(page([...reaching, closed(8, 6, 10)], { first_seq: 8 }));
     expect(held.messages.map((m) => m.seq)).toEqual([5, 6, 7, 8]);

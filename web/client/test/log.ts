@@ -3,7 +3,7 @@ import type { LogEvent } from "../src/events";
 import { EventParser } from "../src/sse";
 import { byteLength } from "../src/utf8";
 
-/** A log as a server holds it: records in order; the cursor of each is its position. */
+/** A log as a server stores it: records in order. The cursor of a record is its position. */
 export type Log = LogEvent[];
 
 /** The records of a run of a real agent, with two tools in parallel. */
@@ -70,7 +70,10 @@ function common(seq: number) {
   return { seq, agentExecutionId: "x1", createdAt: `2026-11-21T08:00:00.${String(seq).padStart(3, "0")}Z` };
 }
 
-/** A run whose first attempt is superseded, and in which blocks are open side by side. */
+/**
+ * A run whose first attempt is superseded, and in which several blocks are open at the same
+ * time.
+ */
 export function tangledRun(): Log {
   const w = new LogWriter();
   const place = { messageId: "m1", turnId: "turn_0", taskExecutionId: "t1" };

@@ -113,7 +113,7 @@ describe("prompts", () => {
         fc.array(fc.string(), { maxLength: 6 }),
         fc.array(outcome),
         async (texts, outcomes) => {
-          const arrived = new Map<string, string>(); // as the server keeps them: by id
+          const arrived = new Map<string, string>(); // as the server stores them: by id
           const left = [...outcomes];
           const queue = new PromptQueue({
             clock,
@@ -154,7 +154,7 @@ describe("prompts", () => {
       clock,
       async send(p) {
         sent++;
-        queue.seen(p.id); // the log is faster than the answer, which is lost
+        queue.seen(p.id); // the log is faster than the reply, which is lost
         throw new PerdureError("unavailable", "lost");
       },
     });

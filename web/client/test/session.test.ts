@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { PerdureClient } from "../src/client";
 import type { WebSocketLike } from "../src/socket";
 
-/** Answers every request, and remembers the headers of each. */
+/** Answers every request, and records the headers of each. */
 function listening() {
   const asked: { path: string; headers: Record<string, string> }[] = [];
   const answer = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
@@ -16,7 +16,7 @@ function listening() {
   return { asked, fetch: answer as typeof fetch };
 }
 
-/** What a WebSocket of the client is opened with. */
+/** Returns the arguments with which the client opens a WebSocket. */
 function opened(client: PerdureClient): { headers: Record<string, string>; protocols: string[] } {
   let seen = { headers: {}, protocols: [] as string[] };
   const following = client.executions.connect("x", {

@@ -17,7 +17,7 @@ class FakeSocket implements WebSocketLike {
     this.sent.push(JSON.parse(text));
   }
   close(): void {
-    // the client has left; nothing more is heard
+    // The client has closed the connection and receives nothing more.
   }
   get loads() {
     return this.sent.filter((m) => m.type === "load_events").map((m) => m.data);
@@ -97,8 +97,8 @@ test("it begins with the newest events, and goes on after what is held", async (
   one.says("event", note(43));
   one.cut();
   const two = (await next()).connected(95);
-  // 42, not the server's 95: the newest that is held is asked for again, and
-  // tells whether the log is still the same.
+  // 42, not the server's 95: the newest held event is requested again, which shows whether the
+  // log is still the same.
   expect(two.loads).toEqual([{ after_seq: 42, limit: 1000 }]);
   two.page([note(43), note(44)], { has_more: true, max_seq: 45 });
   expect(two.loads[1]).toEqual({ after_seq: 44, limit: 1000 });

@@ -123,7 +123,7 @@ describe("messages", () => {
       { text: "Wrong: ☂ and 漢" },
       { name: "bash" },
     ]);
-    // What had closed goes as well, before anything is tried again.
+    // The closed blocks of the failed attempt are dropped, too, before the next attempt begins.
     const failed = viewOf(until(log, (e) => e.event === "task.retrying"));
     expect(failed.messages[0]?.parts.filter((p) => p.type !== "toolCall")).toEqual([]);
     const after = viewOf(until(log, (e) => e.event === "thinking" && e.data.attempt === 2));
@@ -175,7 +175,10 @@ test("a snapshot and the events after its cursor are the whole log", () => {
   }
 });
 
-/** What the server's snapshot is after these records; null while a model speaks, whose start it has no words for. */
+/**
+ * Returns the server's snapshot after these records. Returns null while the last message is not
+ * stored, because a snapshot may lack the beginning of that message.
+ */
 function snapshotAt(log: Log): Snapshot | null {
   const held = new HeldLog();
   for (const e of log) held.apply(e);
@@ -217,7 +220,7 @@ test("of a LOCAL run that is followed late there is what the server knows", () =
   expect(view.messages.every((m) => m.stored && m.absent?.onWorker && m.parts.length === 0)).toBe(true);
 });
 
-/** What a piece of arguments, or an event of its own, holds. */
+/** Returns the text of a piece of arguments, or of an event. */
 function lengthOf(data: unknown): string {
   return (data as { delta?: string }).delta ?? JSON.stringify(data);
 }

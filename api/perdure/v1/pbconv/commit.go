@@ -19,7 +19,7 @@ func CommitToProto(c perdure.Commit) *perdurev1.CommitRequest {
 	}
 }
 
-// CommitFromProto converts it back.
+// CommitFromProto converts a commit from its message. Errors: invalid_argument.
 func CommitFromProto(m *perdurev1.CommitRequest) (perdure.Commit, error) {
 	return decode(m, func(d *decoder, m *perdurev1.CommitRequest) perdure.Commit {
 		return perdure.Commit{
@@ -67,7 +67,8 @@ func newCheckpointToProto(c *perdure.NewCheckpoint) *perdurev1.NewCheckpoint {
 	return &perdurev1.NewCheckpoint{State: PayloadToProto(c.State), Reason: c.Reason, StateVersion: int64(c.StateVersion), Traceparent: c.Traceparent}
 }
 
-// NewCheckpointFromProto converts what asks for a checkpoint; nil stays nil.
+// NewCheckpointFromProto converts the checkpoint of a commit from its message; nil stays nil.
+// Errors: invalid_argument.
 func NewCheckpointFromProto(m *perdurev1.NewCheckpoint) (*perdure.NewCheckpoint, error) {
 	return decode(m, (*decoder).newCheckpoint)
 }
@@ -91,7 +92,7 @@ func (d *decoder) newEvent(m *perdurev1.NewEvent) perdure.NewEvent {
 	}
 }
 
-// BlockEndToProto converts a block's length.
+// BlockEndToProto converts the key and the final length of a block.
 func BlockEndToProto(b perdure.BlockEnd) *perdurev1.BlockEnd {
 	return &perdurev1.BlockEnd{
 		TaskId: UUIDToProto(b.Key.TaskID), Attempt: b.Key.Attempt, Block: b.Key.Block, Length: b.Length,
@@ -133,10 +134,11 @@ func CommitReplyToProto(r perdure.CommitReply) *perdurev1.CommitResponse {
 		Ended: statuses.to[r.Ended], Suspended: r.Suspended, Signals: each(r.Signals, SignalToProto),
 		Tasks: each(r.Tasks, TaskToProto), Claims: each(r.Claims, TaskClaimToProto), CheckpointSeq: r.CheckpointSeq,
 		Adopted: adoptedToProto(r.Adopted), At: timeToProto(r.At), Wait: waitToProto(r.Wait),
+		RecordsSinceCheckpoint: r.RecordsSinceCheckpoint,
 	}
 }
 
-// CommitReplyFromProto converts it back.
+// CommitReplyFromProto converts an answer to a commit from its message. Errors: invalid_argument.
 func CommitReplyFromProto(m *perdurev1.CommitResponse) (perdure.CommitReply, error) {
 	return decode(m, func(d *decoder, m *perdurev1.CommitResponse) perdure.CommitReply {
 		return perdure.CommitReply{
@@ -144,6 +146,7 @@ func CommitReplyFromProto(m *perdurev1.CommitResponse) (perdure.CommitReply, err
 			Signals: each(m.GetSignals(), d.signal), Tasks: each(m.GetTasks(), d.task),
 			Claims: each(m.GetClaims(), d.taskClaim), CheckpointSeq: m.GetCheckpointSeq(),
 			Adopted: d.adopted(m.GetAdopted()), At: d.time("at", m.GetAt()), Wait: d.wait(m.GetWait()),
+			RecordsSinceCheckpoint: m.GetRecordsSinceCheckpoint(),
 		}
 	})
 }

@@ -7,8 +7,8 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// ContentToProto gives content in place, by reference, or both; nil where there
-// is neither.
+// ContentToProto returns a message with the content inline, by reference, or both. It returns nil
+// if inline and blob are nil.
 func ContentToProto(inline json.RawMessage, blob *perdure.BlobRef) *perdurev1.Content {
 	if inline == nil && blob == nil {
 		return nil
@@ -26,7 +26,7 @@ func (d *decoder) content(field string, m *perdurev1.Content) (json.RawMessage, 
 // PayloadToProto converts a payload.
 func PayloadToProto(p perdure.Payload) *perdurev1.Content { return ContentToProto(p.Bytes, p.Blob) }
 
-// PayloadFromProto converts it back.
+// PayloadFromProto converts a payload from its message. Errors: invalid_argument.
 func PayloadFromProto(m *perdurev1.Content) (perdure.Payload, error) {
 	return decode(m, func(d *decoder, m *perdurev1.Content) perdure.Payload { return d.payload("payload", m) })
 }
@@ -44,7 +44,7 @@ func BlobToProto(b *perdure.BlobRef) *perdurev1.BlobRef {
 	return &perdurev1.BlobRef{Id: UUIDToProto(b.ID), Length: b.Length, Sha256: hashToProto(b.SHA256)}
 }
 
-// BlobFromProto converts it back.
+// BlobFromProto converts a reference from its message; nil stays nil. Errors: invalid_argument.
 func BlobFromProto(m *perdurev1.BlobRef) (*perdure.BlobRef, error) {
 	return decode(m, func(d *decoder, m *perdurev1.BlobRef) *perdure.BlobRef { return d.blob("blob", m) })
 }

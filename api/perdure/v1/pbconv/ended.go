@@ -5,12 +5,13 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// EndedToProto converts a page of heads.
+// EndedToProto converts a page of heads of ended tasks.
 func EndedToProto(p perdure.EndedPage) *perdurev1.EndedPage {
 	return &perdurev1.EndedPage{Heads: each(p.Heads, endedHeadToProto), From: p.From, Next: p.Next, More: p.More, Whole: p.Whole}
 }
 
-// EndedFromProto converts it back.
+// EndedFromProto converts a page of heads of ended tasks from its message. Errors:
+// invalid_argument.
 func EndedFromProto(m *perdurev1.EndedPage) (perdure.EndedPage, error) {
 	return decode(m, (*decoder).ended)
 }
@@ -49,12 +50,13 @@ func (d *decoder) endedHead(m *perdurev1.EndedHead) perdure.EndedHead {
 	}
 }
 
-// EndedQueryToProto converts a request for a page.
+// EndedQueryToProto converts a request for a page of heads.
 func EndedQueryToProto(q perdure.EndedQuery) *perdurev1.GetEndedRequest {
 	return &perdurev1.GetEndedRequest{Lease: LeaseToProto(q.Lease), After: q.After}
 }
 
-// EndedQueryFromProto converts it back.
+// EndedQueryFromProto converts a request for a page of heads from its message. Errors:
+// invalid_argument.
 func EndedQueryFromProto(m *perdurev1.GetEndedRequest) (perdure.EndedQuery, error) {
 	return decode(m, func(d *decoder, m *perdurev1.GetEndedRequest) perdure.EndedQuery {
 		return perdure.EndedQuery{Lease: d.lease(m.GetLease()), After: m.GetAfter()}

@@ -16,7 +16,7 @@ func EntryToProto(e perdure.Entry) *perdurev1.Entry {
 	}
 }
 
-// EntryFromProto converts it back.
+// EntryFromProto converts an entry from its message. Errors: invalid_argument.
 func EntryFromProto(m *perdurev1.Entry) (perdure.Entry, error) { return decode(m, (*decoder).entry) }
 
 func (d *decoder) entry(m *perdurev1.Entry) perdure.Entry {
@@ -37,8 +37,8 @@ func newEntryToProto(e perdure.NewEntry) *perdurev1.NewEntry {
 	return m
 }
 
-// NewEntryFromProto converts an entry to append. Its content is the message's
-// own; what the entry inside says of it does not count.
+// NewEntryFromProto converts an entry to append from its message. It takes the content from the
+// message itself, and ignores the blob of the entry inside. Errors: invalid_argument.
 func NewEntryFromProto(m *perdurev1.NewEntry) (perdure.NewEntry, error) {
 	return decode(m, (*decoder).newEntry)
 }
@@ -59,7 +59,7 @@ func SignalToProto(s perdure.Signal) *perdurev1.Signal {
 	}
 }
 
-// SignalFromProto converts it back.
+// SignalFromProto converts a signal from its message. Errors: invalid_argument.
 func SignalFromProto(m *perdurev1.Signal) (perdure.Signal, error) {
 	return decode(m, (*decoder).signal)
 }

@@ -5,8 +5,8 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// enum pairs the words of the domain with the numbers of a proto enum. "" and
-// the zero number always pair.
+// enum maps the strings of a domain type to the numbers of a proto enum, and back. "" always maps
+// to zero.
 type enum[D ~string, P ~int32] struct {
 	to   map[D]P
 	from map[P]D
@@ -20,7 +20,8 @@ func pair[D ~string, P ~int32](to map[D]P) enum[D, P] {
 	return e
 }
 
-// read refuses a number that this version does not know.
+// read returns the string of an enum number. For a number that this version does not know, d fails
+// with invalid_argument at the field.
 func read[D ~string, P ~int32](d *decoder, e enum[D, P], field string, number P) D {
 	word, ok := e.from[number]
 	if !ok {
@@ -155,4 +156,5 @@ var codes = pair(map[perdure.Code]perdurev1.ErrorCode{
 	perdure.RateLimited:          perdurev1.ErrorCode_ERROR_CODE_RATE_LIMITED,
 	perdure.Unavailable:          perdurev1.ErrorCode_ERROR_CODE_UNAVAILABLE,
 	perdure.Internal:             perdurev1.ErrorCode_ERROR_CODE_INTERNAL,
+	perdure.Unsupported:          perdurev1.ErrorCode_ERROR_CODE_UNSUPPORTED,
 })

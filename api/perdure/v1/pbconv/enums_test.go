@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestEveryWordHasANumber reads the domain's constants, so that a word that is
-// added there and forgotten here is noticed: it would travel as "".
+// TestEveryWordHasANumber checks that each constant of the root package whose type is in tables
+// has an enum number that maps back to it. A constant without a number would be sent as "".
 func TestEveryWordHasANumber(t *testing.T) {
 	tables := map[string]func(string) bool{
 		"Status":          has(statuses),

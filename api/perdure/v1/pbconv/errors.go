@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// statusOf is the one table from the domain's codes to gRPC's. The exact code
-// travels beside it as a detail.
+// statusOf maps the domain's codes to gRPC's codes. The status also carries the exact code, as a
+// detail.
 var statusOf = map[perdure.Code]grpccodes.Code{
 	perdure.InvalidArgument:      grpccodes.InvalidArgument,
 	perdure.NotFound:             grpccodes.NotFound,
@@ -24,7 +24,7 @@ var statusOf = map[perdure.Code]grpccodes.Code{
 	perdure.InvalidTranscript:    grpccodes.FailedPrecondition,
 	perdure.IdempotencyKeyReused: grpccodes.FailedPrecondition,
 	perdure.StepNameReused:       grpccodes.FailedPrecondition,
-	// Not ResourceExhausted, which clients take for worth trying again.
+	// The code is not ResourceExhausted, because clients retry after that.
 	perdure.PayloadTooLarge:  grpccodes.OutOfRange,
 	perdure.Conflict:         grpccodes.Aborted,
 	perdure.Unauthenticated:  grpccodes.Unauthenticated,
@@ -32,10 +32,11 @@ var statusOf = map[perdure.Code]grpccodes.Code{
 	perdure.RateLimited:      grpccodes.ResourceExhausted,
 	perdure.Unavailable:      grpccodes.Unavailable,
 	perdure.Internal:         grpccodes.Internal,
+	perdure.Unsupported:      grpccodes.Unimplemented,
 }
 
-// codeOfStatus reads a status that came without our detail: from gRPC itself,
-// or from something between client and server.
+// codeOfStatus maps gRPC's codes to the domain's codes, for a status without our detail. Such a
+// status comes from gRPC itself, or from a proxy between client and server.
 var codeOfStatus = map[grpccodes.Code]perdure.Code{
 	grpccodes.InvalidArgument:    perdure.InvalidArgument,
 	grpccodes.NotFound:           perdure.NotFound,
@@ -43,17 +44,17 @@ var codeOfStatus = map[grpccodes.Code]perdure.Code{
 	grpccodes.FailedPrecondition: perdure.Conflict,
 	grpccodes.Aborted:            perdure.Conflict,
 	grpccodes.OutOfRange:         perdure.PayloadTooLarge,
-	// gRPC gives it for a message over its limit.
+	// gRPC returns ResourceExhausted for a message over its size limit.
 	grpccodes.ResourceExhausted: perdure.PayloadTooLarge,
 	grpccodes.Unauthenticated:   perdure.Unauthenticated,
 	grpccodes.PermissionDenied:  perdure.PermissionDenied,
 	grpccodes.Unavailable:       perdure.Unavailable,
-	// A call of ours that the server's end cancelled: it stops.
+	// The server cancelled the call because it shuts down.
 	grpccodes.Canceled:         perdure.Unavailable,
 	grpccodes.DeadlineExceeded: perdure.Unavailable,
 }
 
-// Status returns the status that carries e whole, but for its cause.
+// Status returns a gRPC status that carries all fields of e except its cause.
 func Status(e *perdure.Error) *status.Status {
 	code, ok := statusOf[e.Code]
 	if !ok {
@@ -61,7 +62,7 @@ func Status(e *perdure.Error) *status.Status {
 	}
 	s := status.New(code, text(e.Message))
 	details := []protoadapt.MessageV1{protoadapt.MessageV1Of(ErrorToProto(e))}
-	if e.RetryAfter > 0 { // said again for clients that know gRPC's own details only
+	if e.RetryAfter > 0 { // repeated for clients that know only gRPC's own details
 		details = append(details, protoadapt.MessageV1Of(&errdetails.RetryInfo{RetryDelay: durationpb.New(e.RetryAfter)}))
 	}
 	if detailed, err := s.WithDetails(details...); err == nil {
@@ -70,9 +71,10 @@ func Status(e *perdure.Error) *status.Status {
 	return s
 }
 
-// FromStatus gives back the error that a status carries. A coded error and the
-// end of a context are themselves; what is no status of ours gets the nearest
-// code, and stays as the cause.
+// FromStatus returns the *perdure.Error that a gRPC status carries as a detail. An error without a
+// status is returned unchanged, and so are nil, a *perdure.Error and the errors of an ended
+// context. A status without our detail becomes a *perdure.Error with the nearest code, or
+// internal, and err as its cause.
 func FromStatus(err error) error {
 	var coded *perdure.Error
 	if err == nil || errors.As(err, &coded) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -107,8 +109,8 @@ func ErrorToProto(e *perdure.Error) *perdurev1.Error {
 	return m
 }
 
-// ErrorFromProto converts it back. A code that this version does not know is
-// internal.
+// ErrorFromProto converts an error from its message; nil stays nil. A code that this version does
+// not know becomes internal.
 func ErrorFromProto(m *perdurev1.Error) *perdure.Error {
 	if m == nil {
 		return nil
@@ -127,8 +129,8 @@ func ErrorFromProto(m *perdurev1.Error) *perdure.Error {
 	return e
 }
 
-// codeToProto returns the enum, or the name where the enum lacks it: a task's
-// error may carry a code of the application's own.
+// codeToProto returns the enum number of a code, or 0 and the code's name if the enum has no such
+// code. A task's error may have a code that the application defines.
 func codeToProto(c perdure.Code) (perdurev1.ErrorCode, string) {
 	if number, ok := codes.to[c]; ok {
 		return number, ""

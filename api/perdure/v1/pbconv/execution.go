@@ -5,9 +5,8 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// ExecutionToProto converts an execution; nil stays nil. What only the server
-// counts with stays there: the stored answer, when it became ready or may be
-// claimed, when a cancel is overdue, and the order of the next signal.
+// ExecutionToProto converts an execution; nil stays nil. It omits the fields that only the server
+// uses: Answer, NextSignal, ReadyAt, NotBefore, CancelBy and CheckpointAt.
 func ExecutionToProto(x *perdure.Execution) *perdurev1.Execution {
 	if x == nil {
 		return nil
@@ -36,7 +35,7 @@ func ExecutionToProto(x *perdure.Execution) *perdurev1.Execution {
 	return m
 }
 
-// ExecutionFromProto converts it back.
+// ExecutionFromProto converts an execution from its message; nil stays nil. Errors: invalid_argument.
 func ExecutionFromProto(m *perdurev1.Execution) (*perdure.Execution, error) {
 	return decode(m, (*decoder).execution)
 }
@@ -98,7 +97,7 @@ func CheckpointToProto(c *perdure.Checkpoint) *perdurev1.Checkpoint {
 	}
 }
 
-// CheckpointFromProto converts it back.
+// CheckpointFromProto converts a checkpoint from its message; nil stays nil. Errors: invalid_argument.
 func CheckpointFromProto(m *perdurev1.Checkpoint) (*perdure.Checkpoint, error) {
 	return decode(m, (*decoder).checkpoint)
 }
@@ -137,7 +136,8 @@ func waitToProto(w *perdure.Wait) *perdurev1.Wait {
 	}
 }
 
-// waitsToProto keeps an empty list apart from none: an empty all is met.
+// waitsToProto converts a list of waits. An empty list and nil remain different, because an empty
+// All is a met wait.
 func waitsToProto(waits []perdure.Wait) *perdurev1.WaitList {
 	if waits == nil {
 		return nil
@@ -145,8 +145,8 @@ func waitsToProto(waits []perdure.Wait) *perdurev1.WaitList {
 	return &perdurev1.WaitList{Waits: each(waits, func(w perdure.Wait) *perdurev1.Wait { return waitToProto(&w) })}
 }
 
-// WaitFromProto converts a wait; nil stays nil. Whether it is well formed is
-// for the engine to check.
+// WaitFromProto converts a wait from its message; nil stays nil. It does not check that the wait
+// is well formed; the engine does. Errors: invalid_argument.
 func WaitFromProto(m *perdurev1.Wait) (*perdure.Wait, error) { return decode(m, (*decoder).wait) }
 
 func (d *decoder) wait(m *perdurev1.Wait) *perdure.Wait {

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// poll is what both polls have.
+// poll has the getters that the messages of both polls share.
 type poll interface {
 	GetWorkerId() []byte
 	GetQueues() []string
@@ -17,7 +17,7 @@ type poll interface {
 	GetLocal() bool
 }
 
-// ReleaseToProto converts what gives claims back.
+// ReleaseToProto converts a release of claims.
 func ReleaseToProto(r perdure.Release) *perdurev1.ReleaseRequest {
 	return &perdurev1.ReleaseRequest{
 		WorkerId: UUIDToProto(r.WorkerID),
@@ -31,7 +31,7 @@ func ReleaseToProto(r perdure.Release) *perdurev1.ReleaseRequest {
 	}
 }
 
-// ReleaseFromProto converts it back.
+// ReleaseFromProto converts a release of claims from its message. Errors: invalid_argument.
 func ReleaseFromProto(m *perdurev1.ReleaseRequest) (perdure.Release, error) {
 	return decode(m, func(d *decoder, m *perdurev1.ReleaseRequest) perdure.Release {
 		return perdure.Release{
@@ -57,7 +57,7 @@ func FinishToProto(f perdure.TaskFinish) *perdurev1.FinishTaskRequest {
 	}
 }
 
-// FinishFromProto converts it back.
+// FinishFromProto converts the end of an attempt from its message. Errors: invalid_argument.
 func FinishFromProto(m *perdurev1.FinishTaskRequest) (perdure.TaskFinish, error) {
 	return decode(m, func(d *decoder, m *perdurev1.FinishTaskRequest) perdure.TaskFinish {
 		return perdure.TaskFinish{
@@ -69,8 +69,9 @@ func FinishFromProto(m *perdurev1.FinishTaskRequest) (perdure.TaskFinish, error)
 	})
 }
 
-// FrameToProto converts a frame. Its texts are made fit: many frames share a
-// message, and one that cannot be sent would hold up the others for ever.
+// FrameToProto converts a frame. It replaces invalid UTF-8 in the strings of the frame, but not in
+// Text, which is sent as bytes. Many frames share a message, and a frame that cannot be encoded
+// would block the others.
 func FrameToProto(f perdure.Frame) *perdurev1.Frame {
 	f.Place = perdure.Place{
 		ResponseID: text(f.Place.ResponseID), TurnID: text(f.Place.TurnID),
@@ -88,7 +89,7 @@ func FrameToProto(f perdure.Frame) *perdurev1.Frame {
 // FramesToProto converts frames.
 func FramesToProto(frames []perdure.Frame) []*perdurev1.Frame { return each(frames, FrameToProto) }
 
-// FramesFromProto converts them back.
+// FramesFromProto converts frames from their messages. Errors: invalid_argument.
 func FramesFromProto(list []*perdurev1.Frame) ([]perdure.Frame, error) {
 	return decode(list, func(d *decoder, list []*perdurev1.Frame) []perdure.Frame { return each(list, d.frame) })
 }
@@ -108,14 +109,14 @@ func FrameReplyToProto(r perdure.FrameReply) *perdurev1.FrameReply {
 	return &perdurev1.FrameReply{Held: r.Held, Error: ErrorToProto(r.Err)}
 }
 
-// FrameRepliesFromProto converts the answers to frames back.
+// FrameRepliesFromProto converts the answers to frames from their messages.
 func FrameRepliesFromProto(list []*perdurev1.FrameReply) []perdure.FrameReply {
 	return each(list, func(m *perdurev1.FrameReply) perdure.FrameReply {
 		return perdure.FrameReply{Held: m.GetHeld(), Err: ErrorFromProto(m.GetError())}
 	})
 }
 
-// EntryQueryToProto converts what asks for a path.
+// EntryQueryToProto converts a request for a path of entries.
 func EntryQueryToProto(q perdure.EntryQuery) *perdurev1.GetEntriesRequest {
 	return &perdurev1.GetEntriesRequest{
 		ExecutionId: UUIDToProto(q.ExecutionID), LeafEntryId: UUIDToProto(q.Leaf),
@@ -123,7 +124,8 @@ func EntryQueryToProto(q perdure.EntryQuery) *perdurev1.GetEntriesRequest {
 	}
 }
 
-// EntryQueryFromProto converts it back.
+// EntryQueryFromProto converts a request for a path of entries from its message. Errors:
+// invalid_argument.
 func EntryQueryFromProto(m *perdurev1.GetEntriesRequest) (perdure.EntryQuery, error) {
 	return decode(m, func(d *decoder, m *perdurev1.GetEntriesRequest) perdure.EntryQuery {
 		return perdure.EntryQuery{

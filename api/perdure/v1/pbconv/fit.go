@@ -7,27 +7,29 @@ import (
 )
 
 const (
-	// messageBudget is the most bytes of content that one message carries in
-	// place. It leaves three of gRPC's four MiB to all else.
+	// messageBudget is the maximum number of bytes of inline content in one message. gRPC's limit is
+	// 4 MiB, so 3 MiB remain for the other fields.
 	messageBudget = 1 << 20
-	// smallest content that goes by reference to keep a budget; below it the
-	// reference would save little.
+	// smallest is the minimum size in bytes of a content that a Fitter replaces by a reference. A
+	// reference to a smaller content would save little.
 	smallest = 1 << 10
 )
 
-// Fitter makes one message fit: content over InlineLimit, and what the budget
-// of the message has no room for, goes by reference.
+// Fitter reduces one message to the size limit of gRPC. It replaces a content by a reference to a
+// blob if the content is larger than InlineLimit, or if the message would exceed messageBudget. It
+// counts the bytes of one message, so each message needs its own Fitter.
 type Fitter struct {
-	// Put stores content that has no blob yet.
+	// Put stores a content that has no blob yet, and returns its reference.
 	Put func(owner perdure.BlobOwner, content []byte) (perdure.BlobRef, error)
-	// Answer marks the blobs that Put makes as temporary: they only carry the
-	// answer, and what is answered has no reference.
+	// Answer marks references from Put as temporary. It is set for answers: the stored object does
+	// not refer to such a blob.
 	Answer bool
 
 	used int
 }
 
-// Content fits one content, in place. Errors are Put's.
+// Content replaces the content by a reference if the message has no room for it. It changes m.
+// Errors: those of Put.
 func (f *Fitter) Content(m *perdurev1.Content, owner perdure.BlobOwner) error {
 	size := len(m.GetInline())
 	fits := size <= perdure.InlineLimit && f.used+size <= messageBudget
@@ -46,7 +48,7 @@ func (f *Fitter) Content(m *perdurev1.Content, owner perdure.BlobOwner) error {
 	return nil
 }
 
-// contents fits several contents of one owner.
+// contents calls Content for each content in the list, with the same owner.
 func (f *Fitter) contents(owner perdure.BlobOwner, list ...*perdurev1.Content) error {
 	for _, m := range list {
 		if err := f.Content(m, owner); err != nil {
@@ -56,7 +58,9 @@ func (f *Fitter) contents(owner perdure.BlobOwner, list ...*perdurev1.Content) e
 	return nil
 }
 
-// Tasks fits tasks that can be asked for again, by deferring what has no room.
+// Tasks replaces each task for which the message has no room by a deferred task, which has only
+// its ids. The receiver requests deferred tasks in another call. Tasks also removes inline content
+// over InlineLimit that has a blob.
 func (f *Fitter) Tasks(list []*perdurev1.Task) {
 	for i, t := range list {
 		large := dropStored(t.GetInput()) || dropStored(t.GetResult())
@@ -69,8 +73,8 @@ func (f *Fitter) Tasks(list []*perdurev1.Task) {
 	}
 }
 
-// dropStored leaves only the reference of large content that has one, and tells
-// whether content is left that is too large.
+// dropStored removes inline content over InlineLimit if m also has a blob. It reports whether such
+// content remains, because there is no blob.
 func dropStored(m *perdurev1.Content) bool {
 	if len(m.GetInline()) <= perdure.InlineLimit {
 		return false
@@ -82,7 +86,9 @@ func dropStored(m *perdurev1.Content) bool {
 	return false
 }
 
-// AgentClaim fits a claim. Blobs that it needs are owned by the claim's lease.
+// AgentClaim reduces the claim of an execution to the budget, with blobs for its contents. The
+// lease of the claim owns new blobs. Results may become deferred tasks, and the page of ended
+// tasks may become empty. Errors: those of Put.
 func (f *Fitter) AgentClaim(m *perdurev1.AgentClaim, lease perdure.Lease) error {
 	if m == nil {
 		return nil
@@ -102,7 +108,8 @@ func (f *Fitter) AgentClaim(m *perdurev1.AgentClaim, lease perdure.Lease) error 
 	return nil
 }
 
-// ended leaves the heads for which there is no room to the next page.
+// ended removes all heads of a page if the message has no room for them. The page then points to
+// its own beginning, so that the receiver reads them as the next page.
 func (f *Fitter) ended(m *perdurev1.EndedPage) {
 	if m == nil {
 		return
@@ -115,7 +122,7 @@ func (f *Fitter) ended(m *perdurev1.EndedPage) {
 	f.used += size
 }
 
-// Signals fits signals.
+// Signals calls Content for the value of each signal.
 func (f *Fitter) Signals(list []*perdurev1.Signal, owner perdure.BlobOwner) error {
 	for _, s := range list {
 		if err := f.Content(s.GetSignalValue(), owner); err != nil {
@@ -125,13 +132,15 @@ func (f *Fitter) Signals(list []*perdurev1.Signal, owner perdure.BlobOwner) erro
 	return nil
 }
 
-// TaskClaim fits a claimed attempt. Blobs that it needs are owned by its lease.
+// TaskClaim reduces a claimed attempt to the budget, with blobs for its input and result. The
+// lease of the attempt owns new blobs. Errors: those of Put.
 func (f *Fitter) TaskClaim(m *perdurev1.TaskClaim, lease perdure.TaskLease) error {
 	owner := perdure.BlobOwner{ExecutionID: lease.ExecutionID, TaskLease: &lease}
 	return f.contents(owner, m.GetTask().GetInput(), m.GetTask().GetResult())
 }
 
-// Commit fits a commit. Blobs that it needs are owned by its lease.
+// Commit reduces a commit to the budget, with blobs for its contents. The lease of the commit owns
+// new blobs. Errors: those of Put.
 func (f *Fitter) Commit(m *perdurev1.CommitRequest, lease perdure.Lease) error {
 	owner := perdure.BlobOwner{ExecutionID: lease.ExecutionID, Lease: &lease}
 	if err := f.contents(owner, m.GetCheckpoint().GetState(), m.GetOutcome().GetOutput()); err != nil {

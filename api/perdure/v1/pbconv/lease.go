@@ -12,7 +12,8 @@ func LeaseToProto(l perdure.Lease) *perdurev1.Lease {
 	return &perdurev1.Lease{ExecutionId: UUIDToProto(l.ExecutionID), Fence: l.Fence, ClaimId: UUIDToProto(l.ClaimID)}
 }
 
-// LeaseFromProto converts it back; nil is the zero lease.
+// LeaseFromProto converts an execution's lease from its message; nil becomes the zero lease.
+// Errors: invalid_argument.
 func LeaseFromProto(m *perdurev1.Lease) (perdure.Lease, error) { return decode(m, (*decoder).lease) }
 
 func (d *decoder) lease(m *perdurev1.Lease) perdure.Lease {
@@ -36,8 +37,8 @@ func (d *decoder) taskLease(m *perdurev1.TaskLease) perdure.TaskLease {
 	}
 }
 
-// attempt is the number of an attempt, or a fence. More than a column has room for
-// there never are.
+// attempt returns n, the number of an attempt or a fence. If n is negative or over the 32-bit
+// range of its database column, d fails with invalid_argument at the field.
 func (d *decoder) attempt(field string, n int64) int64 {
 	if n < 0 || n > math.MaxInt32 {
 		d.fail(field, "must be from 0 to %d", math.MaxInt32)
@@ -75,7 +76,7 @@ func (d *decoder) taskLeasePtr(m *perdurev1.TaskLease) *perdure.TaskLease {
 	return &l
 }
 
-// AgentClaimToProto converts a claim; nil stays nil.
+// AgentClaimToProto converts the claim of an execution; nil stays nil.
 func AgentClaimToProto(c *perdure.AgentClaim) *perdurev1.AgentClaim {
 	if c == nil {
 		return nil
@@ -91,7 +92,7 @@ func AgentClaimToProto(c *perdure.AgentClaim) *perdurev1.AgentClaim {
 	}
 }
 
-// AgentClaimFromProto converts it back.
+// AgentClaimFromProto converts a claim of an execution from its message; nil stays nil. Errors: invalid_argument.
 func AgentClaimFromProto(m *perdurev1.AgentClaim) (*perdure.AgentClaim, error) {
 	return decode(m, (*decoder).agentClaim)
 }
@@ -137,7 +138,7 @@ func TaskClaimToProto(c perdure.TaskClaim) *perdurev1.TaskClaim {
 	return m
 }
 
-// TaskClaimFromProto converts it back.
+// TaskClaimFromProto converts a claimed attempt from its message. Errors: invalid_argument.
 func TaskClaimFromProto(m *perdurev1.TaskClaim) (perdure.TaskClaim, error) {
 	return decode(m, (*decoder).taskClaim)
 }
@@ -149,7 +150,8 @@ func (d *decoder) taskClaim(m *perdurev1.TaskClaim) perdure.TaskClaim {
 	}
 }
 
-// TaskLeaseFromProto converts a task's lease; nil is the zero lease.
+// TaskLeaseFromProto converts a task's lease from its message; nil becomes the zero lease. Errors:
+// invalid_argument.
 func TaskLeaseFromProto(m *perdurev1.TaskLease) (perdure.TaskLease, error) {
 	return decode(m, (*decoder).taskLease)
 }

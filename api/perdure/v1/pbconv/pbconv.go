@@ -1,10 +1,10 @@
-// Package pbconv converts between the domain and its protos. Server and worker
-// share it, so that each field is written and read in one place only.
+// Package pbconv converts between the types of the domain and their proto messages. Server and
+// worker share it, so each field is written in one place and read in one place.
 //
-// What a message cannot hold is invalid_argument and names the field. A nil
-// list and an empty one are the same on the wire, and read as nil. The flags
-// that say that a worker is inside the server's process (Embedded) are not
-// carried: a server sets them by the key that a worker came with.
+// A message with a value that the domain does not allow, such as an id of 15 bytes, is refused
+// with invalid_argument, and the error names the field. Messages do not distinguish a nil list
+// from an empty list; both are read as nil. Messages omit Embedded, the flag of a worker inside
+// the server's process: the server sets it according to the key of the worker.
 package pbconv
 
 import (
@@ -18,7 +18,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// decoder keeps the first error, so that conversions read like literals.
+// decoder stores the first error of a conversion. A conversion can then be written as one
+// composite literal, without an error check for each field.
 type decoder struct{ err error }
 
 func (d *decoder) fail(field, format string, args ...any) {
@@ -27,7 +28,7 @@ func (d *decoder) fail(field, format string, args ...any) {
 	}
 }
 
-// decode runs one conversion and returns its error beside it.
+// decode runs one conversion. If it fails, decode returns the zero value and the first error.
 func decode[P, D any](m P, convert func(*decoder, P) D) (D, error) {
 	var d decoder
 	v := convert(&d, m)
@@ -49,7 +50,7 @@ func each[A, B any](list []A, convert func(A) B) []B {
 	return out
 }
 
-// UUIDToProto returns the 16 bytes of id, and none for the nil UUID.
+// UUIDToProto returns the 16 bytes of id, or nil for the nil UUID.
 func UUIDToProto(id uuid.UUID) []byte {
 	if id == uuid.Nil {
 		return nil
@@ -57,7 +58,8 @@ func UUIDToProto(id uuid.UUID) []byte {
 	return id[:]
 }
 
-// UUIDFromProto reads what UUIDToProto gives; field names it in the error.
+// UUIDFromProto returns the UUID of 16 bytes, or the nil UUID if raw is empty. Any other length is
+// invalid_argument, and the error names field.
 func UUIDFromProto(field string, raw []byte) (uuid.UUID, error) {
 	return decode(raw, func(d *decoder, raw []byte) uuid.UUID { return d.id(field, raw) })
 }
@@ -175,11 +177,11 @@ func intPtr(v *int64) *int {
 	return &narrow
 }
 
-// text makes what people wrote, or a program said, fit for a proto string:
-// bytes that are no UTF-8 would make the whole message fail.
+// text returns s with U+FFFD in place of invalid UTF-8. A proto string with invalid UTF-8 would
+// make the encoding of the whole message fail.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// raw copies nothing: a decoded message owns its bytes.
+// raw returns b as JSON without a copy, because a decoded message owns its bytes; nil stays nil.
 func raw(b []byte) json.RawMessage {
 	if b == nil {
 		return nil

@@ -17,8 +17,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// roundTrip checks that a filled value comes back whole through its encoded
-// message. stays clears what the wire does not carry, by contract.
+// roundTrip checks that values of D are unchanged after conversion to M, encoding, decoding and
+// conversion back. It checks one value with all fields set, and values with random fields. stays,
+// if set, clears the fields that messages omit by contract.
 func roundTrip[D any, M proto.Message](t *testing.T, to func(D) M, from func(M) (D, error), stays func(*D)) {
 	t.Helper()
 	check := func(t interface{ Fatalf(string, ...any) }, f pbconvtest.Filler) {
@@ -75,7 +76,7 @@ func TestEveryFieldSurvivesTheWire(t *testing.T) {
 		roundTrip(t, CommitToProto, CommitFromProto, func(c *perdure.Commit) {
 			c.Eager.Embedded = false
 			for i := range c.Entries {
-				c.Entries[i].Entry.Blob = nil // NewEntry's own Blob is the one that counts
+				c.Entries[i].Entry.Blob = nil // a message has only NewEntry's own Blob
 			}
 		})
 	})
@@ -101,7 +102,7 @@ func TestEveryFieldOfAWorkerSurvivesTheWire(t *testing.T) {
 			r.Embedded = false
 			for _, k := range append(slices.Clone(r.Agents), r.Tasks...) {
 				for i := range k.Endpoints {
-					k.Endpoints[i].Queue = "" // the server's to set
+					k.Endpoints[i].Queue = "" // only the server sets it
 				}
 			}
 		})
@@ -114,7 +115,7 @@ func TestEveryFieldOfAWorkerSurvivesTheWire(t *testing.T) {
 	t.Run("poll tasks", func(t *testing.T) {
 		roundTrip(t, PollTasksToProto, PollFromProto[*perdurev1.PollTaskRequest], func(p *perdure.Poll) {
 			notEmbedded(p)
-			p.Ended = false // tasks have nothing of it
+			p.Ended = false // a poll for tasks does not have this field
 		})
 	})
 	t.Run("ended page", func(t *testing.T) { roundTrip(t, EndedToProto, EndedFromProto, nil) })

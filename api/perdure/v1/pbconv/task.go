@@ -25,7 +25,8 @@ func TaskToProto(t *perdure.Task) *perdurev1.Task {
 	}
 }
 
-// TaskFromProto converts a task; one without an id becomes nil.
+// TaskFromProto converts a task from its message. A message without an id becomes nil. Errors:
+// invalid_argument.
 func TaskFromProto(m *perdurev1.Task) (*perdure.Task, error) { return decode(m, (*decoder).task) }
 
 func (d *decoder) task(m *perdurev1.Task) *perdure.Task {
@@ -68,7 +69,7 @@ func taskOptionsToProto(o perdure.TaskOptions) *perdurev1.TaskOptions {
 	}
 }
 
-// TaskOptionsFromProto converts a task's options.
+// TaskOptionsFromProto converts a task's options from their message. Errors: invalid_argument.
 func TaskOptionsFromProto(m *perdurev1.TaskOptions) (perdure.TaskOptions, error) {
 	return decode(m, (*decoder).taskOptions)
 }
@@ -99,7 +100,8 @@ func taskErrorToProto(e *perdure.TaskError) *perdurev1.TaskError {
 	return m
 }
 
-// TaskErrorFromProto converts a task's error; nil stays nil.
+// TaskErrorFromProto converts a task's error from its message; nil stays nil. Errors:
+// invalid_argument.
 func TaskErrorFromProto(m *perdurev1.TaskError) (*perdure.TaskError, error) {
 	return decode(m, (*decoder).taskError)
 }

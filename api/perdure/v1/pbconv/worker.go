@@ -7,8 +7,8 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// RegistrationToProto converts a registration. It fails where the labels are no
-// JSON.
+// RegistrationToProto converts a registration. Labels that cannot be encoded as JSON are
+// invalid_argument.
 func RegistrationToProto(r perdure.Registration) (*perdurev1.RegisterRequest, error) {
 	m := &perdurev1.RegisterRequest{
 		WorkerId: UUIDToProto(r.WorkerID), Queues: r.Queues,
@@ -25,7 +25,8 @@ func RegistrationToProto(r perdure.Registration) (*perdurev1.RegisterRequest, er
 	return m, nil
 }
 
-// RegistrationFromProto converts it back.
+// RegistrationFromProto converts a registration from its message. Errors: invalid_argument, also
+// if the labels are not a JSON object or have a key twice.
 func RegistrationFromProto(m *perdurev1.RegisterRequest) (perdure.Registration, error) {
 	return decode(m, func(d *decoder, m *perdurev1.RegisterRequest) perdure.Registration {
 		r := perdure.Registration{
@@ -71,7 +72,7 @@ func SettingsToProto(s perdure.Settings) *perdurev1.RegisterResponse {
 	return &perdurev1.RegisterResponse{Lease: durationToProto(s.Lease), PayloadLimit: s.PayloadLimit, Org: s.Org}
 }
 
-// SettingsFromProto converts them back.
+// SettingsFromProto converts the server's settings from its message. Errors: invalid_argument.
 func SettingsFromProto(m *perdurev1.RegisterResponse) (perdure.Settings, error) {
 	return decode(m, func(d *decoder, m *perdurev1.RegisterResponse) perdure.Settings {
 		return perdure.Settings{Lease: d.duration("lease", m.GetLease()), PayloadLimit: m.GetPayloadLimit(), Org: m.GetOrg()}
@@ -94,13 +95,14 @@ func PollTasksToProto(p perdure.Poll) *perdurev1.PollTaskRequest {
 	}
 }
 
-// PollMessage is either poll.
+// PollMessage is the message of a poll for executions or for tasks.
 type PollMessage interface {
 	*perdurev1.PollAgentRequest | *perdurev1.PollTaskRequest
 	poll
 }
 
-// PollFromProto converts either poll back.
+// PollFromProto converts a poll for executions or for tasks from its message. Errors:
+// invalid_argument.
 func PollFromProto[M PollMessage](m M) (perdure.Poll, error) {
 	return decode(m, func(d *decoder, m M) perdure.Poll {
 		p := perdure.Poll{
@@ -127,7 +129,7 @@ func HeartbeatToProto(h perdure.Heartbeat) *perdurev1.HeartbeatRequest {
 	}
 }
 
-// HeartbeatFromProto converts it back.
+// HeartbeatFromProto converts a heartbeat from its message. Errors: invalid_argument.
 func HeartbeatFromProto(m *perdurev1.HeartbeatRequest) (perdure.Heartbeat, error) {
 	return decode(m, func(d *decoder, m *perdurev1.HeartbeatRequest) perdure.Heartbeat {
 		return perdure.Heartbeat{
@@ -155,7 +157,7 @@ func HeartbeatReplyToProto(r perdure.HeartbeatReply) *perdurev1.HeartbeatRespons
 	}
 }
 
-// HeartbeatReplyFromProto converts it back.
+// HeartbeatReplyFromProto converts an answer to a heartbeat from its message. Errors: invalid_argument.
 func HeartbeatReplyFromProto(m *perdurev1.HeartbeatResponse) (perdure.HeartbeatReply, error) {
 	return decode(m, func(d *decoder, m *perdurev1.HeartbeatResponse) perdure.HeartbeatReply {
 		return perdure.HeartbeatReply{

@@ -10,13 +10,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Archiving are the settings with which a cluster archives its WAL, so that a base backup can be
-// recovered to any later moment.
+// Archiving lists the settings with which a cluster archives its WAL, so that a base backup can be
+// recovered to a later restore point.
 var Archiving = []string{"archive_mode=on", "wal_level=replica", "archive_command=mkdir -p ../archive && cp %p ../archive/%f"}
 
 // Backup is a base backup of a cluster that archives.
 type Backup struct {
-	of *Cluster // its archive is needed, too
+	of *Cluster // recovery also reads its archive
 	at *Cluster // not started yet
 }
 

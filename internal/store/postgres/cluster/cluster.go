@@ -68,7 +68,7 @@ func (c *Cluster) make() (err error) {
 	return nil
 }
 
-// place creates the directory and chooses a port.
+// place chooses the server's user and port, and creates its directory and log file.
 func (c *Cluster) place() (err error) {
 	if c.owner, err = unprivileged(); err != nil {
 		return err
@@ -215,7 +215,7 @@ func (c *Cluster) Run() error {
 		err := server.Start()
 		started <- err
 		if err == nil {
-			_ = server.Wait() // its status says how it was ended
+			_ = server.Wait() // the exit status is not needed
 		}
 	}()
 	if err := <-started; err != nil {
@@ -284,7 +284,7 @@ func (c *Cluster) Stop() error {
 
 func (c *Cluster) remove() error {
 	if c.log != nil {
-		_ = c.log.Close() // only the server writes to it
+		_ = c.log.Close() // only the server writes to the file
 	}
 	return os.RemoveAll(c.folder)
 }

@@ -2,5 +2,6 @@ package cluster
 
 import "syscall"
 
-// endWithParent lets the kernel end a program with this process, however this process ends.
+// endWithParent sets that the kernel sends SIGQUIT to a program when this process ends, for
+// whatever reason.
 func endWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGQUIT }

@@ -66,7 +66,7 @@ func Both(a, b *Cluster, database string) string {
 	return fmt.Sprintf("postgres://perdure@127.0.0.1:%d,127.0.0.1:%d/%s?sslmode=disable&target_session_attrs=read-write", a.port, b.port, database)
 }
 
-// Until repeats a boolean query until it returns true. Its time limit is that of a start.
+// Until repeats a boolean query until it returns true. Its time limit is startTime.
 func (c *Cluster) Until(query string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()

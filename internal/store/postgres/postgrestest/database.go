@@ -63,8 +63,8 @@ func drop(ctx context.Context) error {
 }
 
 // Database returns the URL of a database for this test, with the tables that migrate creates.
-// migrate is called once for all databases. When the test has ended, another test may get the
-// database.
+// migrate is called once for all databases. When the test ends, the database is emptied for another
+// test.
 func Database(t testing.TB, migrate func(ctx context.Context, url string) error) string {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -81,7 +81,7 @@ func Database(t testing.TB, migrate func(ctx context.Context, url string) error)
 		shared.Lock()
 		defer shared.Unlock()
 		if shared.template == "" {
-			return // stopped before the test
+			return // Stop was called before the end of the test
 		}
 		if err := empty(ctx, database); err != nil {
 			t.Errorf("the test's database is not empty again: %v", err)

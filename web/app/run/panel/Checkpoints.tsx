@@ -5,7 +5,7 @@ import { clock } from "../../text/format";
 import { Json } from "./parts";
 import type { PanelProps } from "./SidePanel";
 
-/** The places from which the run can go on after a crash, newest first. */
+/** The checkpoints, from which the run can resume after a crash, newest first. */
 export function Checkpoints({ id, state }: PanelProps) {
   const all = useQuery(checkpointsQuery(id, state.view.checkpoint));
   if (all.isError)

@@ -6,7 +6,7 @@ import { clock } from "../../text/format";
 import { Json } from "./parts";
 import type { PanelProps } from "./SidePanel";
 
-/** The run's log as it is held, newest first. */
+/** The held part of the run's log, newest first. */
 export function Events({ live, state }: PanelProps) {
   const [wanted, setWanted] = useState("");
   const [open, setOpen] = useState<number | null>(null);
@@ -85,7 +85,7 @@ export function Events({ live, state }: PanelProps) {
 
 const nameOf = (m: Message) => (m.kind === "event" ? m.event.event : m.type);
 
-/** What of an event tells it from its neighbours. */
+/** Returns the summary that distinguishes an event from its neighbours. */
 function gist(m: Message): string {
   if (m.kind === "block") return `${m.bytes} B ${m.state}`;
   const d = m.event.data as Record<string, unknown>;

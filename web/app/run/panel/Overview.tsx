@@ -9,7 +9,7 @@ import { dateTime, duration } from "../../text/format";
 import { Facts, Section } from "./parts";
 import type { PanelProps } from "./SidePanel";
 
-/** How a run stands, what it has used, and what it was started with. */
+/** The status, the usage and the input of a run. */
 export function Overview({ id, state }: PanelProps) {
   const { view } = state;
   const run = useQuery(runQuery(id, `${view.status} ${view.phase}`));

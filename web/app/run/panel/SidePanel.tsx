@@ -28,7 +28,7 @@ export interface PanelProps {
   state: LiveState;
 }
 
-/** What lies behind a conversation. Which part is shown is in the address. */
+/** The details of a run. The address contains which part is shown. */
 export default function SidePanel({ panel, ...props }: PanelProps & { panel: Panel }) {
   const navigate = route.useNavigate();
   return (

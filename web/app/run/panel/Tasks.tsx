@@ -15,7 +15,7 @@ const tones: Record<Task["status"], string> = {
   CANCELLED: "text-faint",
 };
 
-/** Every model call, tool call and step, with its input and what came of it. */
+/** Every model call, tool call and step, with its input and its result. */
 export function Tasks({ id, state }: PanelProps) {
   const tasks = useQuery(tasksQuery(id, positionOf(state.view)));
   if (tasks.isError)

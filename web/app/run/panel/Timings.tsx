@@ -6,10 +6,10 @@ import type { PanelProps } from "./SidePanel";
 
 const bars: Record<Span["kind"], string> = { turn: "bg-line-strong", model: "bg-accent", tool: "bg-good" };
 
-/** The most turns that are drawn; of more, the newest. */
+/** The maximum number of turns drawn. Of more turns, the newest are drawn. */
 const most = 200;
 
-/** A waterfall of what is held of the run: turns, and in them model calls and tools. */
+/** A waterfall of the held part of the run: turns, with their model calls and tools. */
 export function Timings({ live, state }: PanelProps) {
   const now = useNow();
   // biome-ignore lint/correctness/useExhaustiveDependencies: the log changes in place, with the view

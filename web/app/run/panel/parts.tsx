@@ -10,7 +10,7 @@ export function Section({ title, children }: { title: string; children: ReactNod
   );
 }
 
-/** Names and values; what has no value is left out. */
+/** Names and values. A row without a value is left out. */
 export function Facts({ of }: { of: [name: string, value: ReactNode][] }) {
   return (
     <dl className="grid grid-cols-[7.5rem_1fr] gap-x-3 gap-y-1.5 text-sm">
@@ -39,5 +39,5 @@ export function Json({ value, label }: { value: unknown; label: string }) {
   );
 }
 
-/** Changes whenever a run has committed something: a checkpoint comes with each commit, and the end. */
+/** Returns a number that changes with every new checkpoint and with the end of the run. */
 export const positionOf = (view: ExecutionView) => view.checkpoint * 2 + (view.ended ? 1 : 0);

@@ -1,5 +1,5 @@
-// Package pbconvtest fills domain values for tests of the wire, so that a field
-// that a conversion forgets is missed.
+// Package pbconvtest fills the fields of domain values for tests of conversions. If a conversion
+// omits a field, such a test finds the difference.
 package pbconvtest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// words are the legal values of the domain's named strings.
+// words are legal values of the domain's string types, by type.
 var words = map[reflect.Type][]string{
 	typeOf[perdure.Status]():          {"PENDING", "RUNNING", "WAITING", "CANCELLING", "COMPLETED", "FAILED", "CANCELLED"},
 	typeOf[perdure.PersistenceMode](): {"REMOTE", "LOCAL"},
@@ -34,18 +34,18 @@ var words = map[reflect.Type][]string{
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
-// maxDepth bounds trees such as waits.
+// maxDepth limits the depth of recursive types, such as waits.
 const maxDepth = 8
 
-// Filler makes values. Full sets every field; without it pointers, lists and
-// fields are left out at random.
+// Filler creates values with random fields from Rand. If Full is set, it sets every field.
+// Otherwise it leaves about a third of the fields, pointers and lists zero.
 type Filler struct {
 	Rand *rand.Rand
 	Full bool
 }
 
-// Fill returns a value of T. It panics on a kind of field that it does not know,
-// so that a new one is noticed.
+// Fill returns a value of T. It panics if T contains a type that it cannot fill, so that a test
+// fails when the domain gets such a type.
 func Fill[T any](f Filler) T {
 	var v T
 	f.fill(reflect.ValueOf(&v).Elem(), 0)
@@ -74,12 +74,12 @@ func (f Filler) fill(v reflect.Value, depth int) {
 		f.fillSlice(v, depth)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			// What is tagged so is for clients of the HTTP API alone.
+			// Only clients of the HTTP API receive a field with this tag.
 			if v.Type().Field(i).Tag.Get("wire") == "-" {
 				continue
 			}
 			f.fill(v.Field(i), depth+1)
-			if n := v.Field(i); v.Type().Field(i).Name == "Attempt" { // of which there is a bound
+			if n := v.Field(i); v.Type().Field(i).Name == "Attempt" { // the number of an attempt has 31 bits
 				n.SetInt(n.Int() & math.MaxInt32)
 			}
 		}
@@ -98,8 +98,9 @@ func (f Filler) fillSlice(v reflect.Value, depth int) {
 	}
 }
 
-// known fills types with a form of their own. Values that stand for themselves
-// are never left out inside a list, where none of them can be absent.
+// known fills a value of a type that needs a special form, such as an id or a time, and reports
+// whether v has such a type. It always sets these values, except JSON and maps, because an element
+// of a list must not be zero.
 func (f Filler) known(v reflect.Value) bool {
 	switch v.Interface().(type) {
 	case uuid.UUID:
@@ -125,7 +126,7 @@ func (f Filler) known(v reflect.Value) bool {
 	case map[uuid.UUID]uuid.UUID:
 		v.Set(reflect.ValueOf(map[uuid.UUID]uuid.UUID{f.UUID(): f.UUID(), f.UUID(): f.UUID()}))
 	default:
-		// Causes stay in the process.
+		// Messages omit the cause of an error.
 		return v.Kind() == reflect.Interface && v.Type() == typeOf[error]()
 	}
 	return true

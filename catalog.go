@@ -1,0 +1,78 @@
+package perdure
+
+import "encoding/json"
+
+// Catalog is what a program can offer by itself: the model providers and the tools that are built
+// into it. A server shows it to clients, together with what workers have registered. package llm
+// and package tool describe the built-in ones.
+type Catalog struct {
+	Providers []ProviderInfo
+	Tools     []ToolInfo
+}
+
+// ProviderInfo describes a model provider.
+type ProviderInfo struct {
+	// Name is the provider's name in [ModelConfig].
+	Name string `json:"name"`
+	// Registered reports whether a worker of the org has registered an agent that can call the
+	// provider. It does not say whether the worker has a key. Only a server sets it.
+	Registered bool `json:"registered"`
+	// APIKeyEnvs are the names of the worker's environment variables that can hold the key. The
+	// first one that is set is used. It is empty for a provider without keys.
+	APIKeyEnvs []string `json:"apiKeyEnvs,omitempty" nullable:"false"`
+	// DefaultModel is the id of the model that is used if none is named; "" if there is none.
+	DefaultModel string `json:"defaultModel,omitempty"`
+	// Models are the models whose price is known, by id. The provider may offer others.
+	Models []ModelInfo `json:"models,omitempty" nullable:"false"`
+}
+
+// ModelInfo describes a model of a provider.
+type ModelInfo struct {
+	ID    string `json:"id"`
+	Price Price  `json:"price"`
+}
+
+// Price is a list price in US dollars per million tokens.
+type Price struct {
+	Input      float64 `json:"input"`
+	Output     float64 `json:"output"`
+	CacheRead  float64 `json:"cacheRead"`
+	CacheWrite float64 `json:"cacheWrite"`
+}
+
+// ToolInfo describes a tool that a model can call.
+type ToolInfo struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	// InputSchema is the JSON Schema of the arguments.
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
+	// ReadOnly reports whether a call changes nothing.
+	ReadOnly bool `json:"readOnly"`
+	// Network reports whether a call may use the network.
+	Network bool `json:"network"`
+	// Registered reports whether a worker of the org has registered a task of that name. Only a
+	// server sets it.
+	Registered bool `json:"registered"`
+}
+
+// KindType distinguishes kinds of agents from kinds of tasks.
+type KindType string
+
+// The types of kinds.
+const (
+	KindAgent KindType = "agent"
+	KindTask  KindType = "task"
+)
+
+// KindInfo describes a kind that workers of an org have registered.
+type KindInfo struct {
+	Kind        string          `json:"kind"`
+	Type        KindType        `json:"type"`
+	Description string          `json:"description,omitempty"`
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
+	// Providers are the model providers that the kind can call; nil for kinds that call no model.
+	Providers []string `json:"providers,omitempty" nullable:"false"`
+	// RegisteredAt is the last time at which a worker registered the kind. Workers register when
+	// they connect, so a kind that is served may have been registered long ago.
+	RegisteredAt Time `json:"registeredAt"`
+}

@@ -1,0 +1,19 @@
+package main
+
+import (
+	"syscall"
+	"testing"
+)
+
+// With --confine require, dev starts and prints what confines bash. With --confine off a command
+// runs, and an unknown value is refused.
+func TestConfineRequireDecidesAtTheStart(t *testing.T) {
+	dir := t.TempDir()
+	p := launch(t, dir, "dev", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0", "--confine", "require", "--net", "none")
+	p.until("confined by ")
+	p.signal(syscall.SIGTERM)
+	p.wantEnd(0)
+	write(t, dir, "s", "turn\n  call bash {\"command\": \"echo ran\"}\nturn\n  text Done.\n")
+	launch(t, dir, "run", "--confine", "off", "--model", "scripted/s", "go").wantEnd(0, "ran", "Done.")
+	launch(t, dir, "run", "--confine", "sometimes", "--model", "scripted/s", "go").wantEnd(2, "--confine")
+}

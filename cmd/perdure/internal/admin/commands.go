@@ -1,0 +1,15 @@
+// Package admin has the commands that manage what is stored besides runs: definitions, orgs, keys,
+// sessions, the audit log, retention, and the store itself.
+package admin
+
+import (
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/spf13/cobra"
+)
+
+// Commands returns the commands that manage what is stored besides runs.
+func Commands(a *setup.App) []*cobra.Command {
+	return []*cobra.Command{
+		newDefinitionsCommand(a), newOrgsCommand(a), newKeysCommand(a), newSessionsCommand(a), newAuditCommand(a), newRetentionCommand(a), newStoreCommand(a),
+	}
+}

@@ -1,0 +1,32 @@
+package admin
+
+import (
+	"io"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal/terminaltest"
+)
+
+// No field that a command of this package prints controls the terminal, in text or in JSON.
+func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
+	terminaltest.Check(t, func(out io.Writer, asJSON bool, text string) map[string]func() error {
+		a := &setup.App{Streams: terminal.Streams{Stdout: terminal.NewScreen(out), Stderr: terminal.NewScreen(out)}, JSON: asJSON}
+		return map[string]func() error{
+			"keys":        func() error { return printKeys(a, terminaltest.Filled[[]*perdure.APIKey](text)) },
+			"new key":     func() error { k := terminaltest.Filled[client.NewKey](text); return printNewKey(a, &k) },
+			"orgs":        func() error { return printOrgs(a, terminaltest.Filled[[]*perdure.Org](text)) },
+			"sessions":    func() error { return printSessions(a, terminaltest.Filled[[]*perdure.Session](text)) },
+			"definitions": func() error { return printDefinitions(a, terminaltest.Filled[[]*perdure.Definition](text)) },
+			"definition": func() error {
+				d := terminaltest.Filled[perdure.Definition](text)
+				return printDefinition(a, &d, "is new")
+			},
+			"audit":     func() error { return printAudit(a, terminaltest.Filled[[]perdure.AuditRecord](text)) },
+			"retention": func() error { r := terminaltest.Filled[client.Retention](text); return printRetention(a, &r) },
+		}
+	})
+}

@@ -1,0 +1,162 @@
+package runs
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/tool"
+	"github.com/spf13/cobra"
+)
+
+// AgentFlags holds the flags that describe an agent, for a run and for a stored definition.
+type AgentFlags struct {
+	cmd *cobra.Command
+	// IgnoreVariables ignores values from variables. A variable is only a default, and must not
+	// change a stored definition.
+	IgnoreVariables bool
+	models          []string
+	System          string
+	tools           []string
+	maxTurns        int
+	maxTokens       int
+	temperature     float64
+	thinking        string
+	Net             string
+	metadata        []string
+}
+
+// Flags adds the flags to a command.
+func (s *AgentFlags) Flags(cmd *cobra.Command) {
+	s.cmd = cmd
+	f := cmd.Flags()
+	f.StringSliceVarP(&s.models, "model", "m", nil, "provider/model; the first is called (default: by which key is set, ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY)")
+	f.StringVar(&s.System, "system", "", "system prompt")
+	f.StringSliceVar(&s.tools, "tools", nil, "names of the tools that the model may use, or none (default: all built-in ones)")
+	f.IntVar(&s.maxTurns, "max-turns", 0, "most model calls of one answer (default 50)")
+	f.IntVar(&s.maxTokens, "max-tokens", 0, "most tokens that a model call may write")
+	f.Float64Var(&s.temperature, "temperature", 0, "sampling temperature, 0 to 2")
+	f.StringVar(&s.thinking, "thinking", "", "how much to reason: off, low, medium, high or xhigh")
+	f.StringArrayVar(&s.metadata, "metadata", nil, "KEY=VALUE to find the run by; may be repeated")
+	_ = cmd.RegisterFlagCompletionFunc("thinking", cobra.FixedCompletions(perdure.Thinkings, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(BuiltinNames(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// BuiltinNames returns the names of the built-in tools.
+func BuiltinNames() []string {
+	var names []string
+	for _, t := range tool.Builtin() {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// Given reports whether the user set a flag.
+func (s *AgentFlags) Given(flag string) bool {
+	f := s.cmd.Flags().Lookup(flag)
+	return f != nil && f.Changed && !(s.IgnoreVariables && len(f.Annotations[setup.FromVariable]) > 0)
+}
+
+// ModelsGiven returns the models; nil if none were given.
+func (s *AgentFlags) ModelsGiven() ([]perdure.ModelConfig, error) {
+	if !s.Given("model") {
+		return nil, nil
+	}
+	return setup.ParseModels(s.models)
+}
+
+// Config returns the limits that were given.
+func (s *AgentFlags) Config() perdure.AgentConfig {
+	c := perdure.AgentConfig{}
+	if s.Given("thinking") {
+		c.Thinking = s.thinking
+	}
+	if s.Given("net") {
+		c.Net = s.Net
+	}
+	if s.Given("max-turns") {
+		c.MaxTurns = &s.maxTurns
+	}
+	if s.Given("max-tokens") {
+		c.MaxTokens = &s.maxTokens
+	}
+	if s.Given("temperature") {
+		c.Temperature = &s.temperature
+	}
+	return c
+}
+
+// Check returns an error for values that every server would refuse. Errors: UsageError.
+func (s *AgentFlags) Check() error {
+	switch {
+	case s.Given("max-turns") && s.maxTurns < 1:
+		return setup.NewUsageError("--max-turns must be at least 1", "")
+	case s.Given("max-tokens") && s.maxTokens < 1:
+		return setup.NewUsageError("--max-tokens must be at least 1", "")
+	case s.Given("temperature") && (s.temperature < 0 || s.temperature > 2):
+		return setup.NewUsageError("--temperature must be from 0 to 2", "")
+	case s.thinking != "" && !slices.Contains(perdure.Thinkings, s.thinking):
+		return setup.NewUsageError("--thinking "+s.thinking+" is unknown", "it is one of "+strings.Join(perdure.Thinkings, ", "))
+	}
+	if s.Given("net") && (perdure.AgentConfig{Net: s.Net}).CheckNet() != nil || s.Given("net") && s.Net == "" {
+		return setup.NewUsageError("--net "+s.Net+" is not known", "give open, loopback or none")
+	}
+	if _, err := s.MetadataJSON(); err != nil {
+		return err
+	}
+	_, err := s.ModelsGiven()
+	return err
+}
+
+// ToolNames returns the tools that were given; nil if none were. The word none means an empty list.
+func (s *AgentFlags) ToolNames() *[]string {
+	if !s.Given("tools") {
+		return nil
+	}
+	names := []string{}
+	for _, name := range s.tools {
+		if name = strings.TrimSpace(name); name != "" && name != "none" {
+			names = append(names, name)
+		}
+	}
+	return &names
+}
+
+// checkTools refuses tools that this process's own worker does not have.
+func (s *AgentFlags) checkTools() error {
+	names := s.ToolNames()
+	if names == nil {
+		return nil
+	}
+	known := BuiltinNames()
+	for _, name := range *names {
+		if !slices.Contains(known, name) {
+			return setup.NewUsageError("there is no tool "+name, "the tools are: "+strings.Join(known, ", ")+"; or none")
+		}
+	}
+	return nil
+}
+
+// MetadataJSON returns the members of --metadata.
+func (s *AgentFlags) MetadataJSON() (map[string]any, error) {
+	members := map[string]any{}
+	for _, pair := range s.metadata {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return nil, setup.NewUsageError("--metadata "+pair+" is no pair", "write it like --metadata ticket=42")
+		}
+		members[key] = value
+	}
+	return members, nil
+}
+
+// rawOf encodes a map of strings. It panics on failure, which cannot occur.
+func rawOf(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // the callers pass maps of strings
+	}
+	return raw
+}

@@ -1,0 +1,117 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+	"github.com/spf13/cobra"
+)
+
+func newRunsCommand(a *setup.App) *cobra.Command {
+	var f client.ExecutionFilter
+	var o client.PageOptions
+	var status, metadata []string
+	cmd := &cobra.Command{
+		Use: "runs", Short: "List runs, newest first", GroupID: "runs", Aliases: []string{"ls"},
+		Example: `  perdure runs --status waiting,running
+  perdure runs --json | jq -r '.items[].id'`,
+		Args: setup.NoCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := parseFilter(&f, status, metadata); err != nil {
+				return err
+			}
+			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error {
+				p, err := listRuns(cmd.Context(), conn.Client, f, o)
+				if err != nil {
+					return err
+				}
+				return printRuns(a, p)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&status, "status", nil, "only those with one of these statuses")
+	flags.StringVar(&f.Kind, "kind", "", "only those of this kind of agent")
+	flags.StringArrayVar(&metadata, "metadata", nil, "KEY=VALUE: only those with this metadata; may be repeated")
+	flags.StringVarP(&f.Query, "query", "q", "", "only those with these words in id, kind or input")
+	flags.IntVar(&o.Limit, "limit", 20, "how many at most, to 1000")
+	flags.StringVar(&o.Cursor, "cursor", "", "go on with the nextCursor of an earlier list")
+	a.JSONFlag(cmd)
+	cmd.AddCommand(newPruneCommand(a), newPromoteCommand(a))
+	return cmd
+}
+
+// listRuns returns one page, which is short only at the end of the list. It may need several
+// requests, because a server examines a limited number of runs per request.
+func listRuns(ctx context.Context, c *client.Client, f client.ExecutionFilter, o client.PageOptions) (client.Page[*perdure.Execution], error) {
+	all, err := c.ListPage(ctx, f, o)
+	for err == nil && all.NextCursor != nil && len(all.Items) < o.Limit {
+		var p client.Page[*perdure.Execution]
+		p, err = c.ListPage(ctx, f, client.PageOptions{Limit: o.Limit - len(all.Items), Cursor: *all.NextCursor})
+		all.Items, all.NextCursor = append(all.Items, p.Items...), p.NextCursor
+	}
+	return all, err
+}
+
+func parseFilter(f *client.ExecutionFilter, status, metadata []string) error {
+	for _, name := range status {
+		s, err := perdure.ParseStatus(strings.TrimSpace(name))
+		if err != nil {
+			return err
+		}
+		f.Status = append(f.Status, s)
+	}
+	f.Metadata = map[string]string{}
+	for _, pair := range metadata {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			return setup.NewUsageError("--metadata "+pair+" is no pair", "write it like --metadata ticket=42")
+		}
+		f.Metadata[key] = value
+	}
+	return nil
+}
+
+func printRuns(a *setup.App, p client.Page[*perdure.Execution]) error {
+	if a.JSON {
+		return a.Stdout.PrintJSON(p)
+	}
+	if len(p.Items) == 0 {
+		_, err := fmt.Fprintln(a.Stdout, "no runs")
+		return err
+	}
+	now := time.Now()
+	t := terminal.Table{Columns: []terminal.Column{
+		{Head: "ID"},
+		{Head: "STATUS", Style: statusStyle},
+		{Head: "KIND", Omit: 4},
+		{Head: "STARTED", Omit: 2},
+		{Head: "TOOK", Omit: 3},
+		{Head: "TITLE", Omit: 1, Cut: true},
+	}}
+	for _, x := range p.Items {
+		started, took := x.CreatedAt.Local().Format(terminal.TimeFormat), "-"
+		if a.Stdout.Columns() > 0 {
+			started = terminal.Ago(now.Sub(x.CreatedAt.Time))
+		}
+		if x.CompletedAt != nil {
+			took = terminal.Duration(runTime(x))
+		}
+		t.Add(x.ID.String(), statusText(x), x.Kind, started, took, titleText(x))
+	}
+	if err := t.Print(a.Stdout); err != nil {
+		return err
+	}
+	if p.NextCursor != nil {
+		_, err := fmt.Fprintln(a.Stdout, "more: --cursor "+*p.NextCursor)
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+package runs
+
+import (
+	"io"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal/terminaltest"
+)
+
+// No field that a command for runs prints controls the terminal, in text or in JSON.
+func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
+	terminaltest.Check(t, func(out io.Writer, asJSON bool, text string) map[string]func() error {
+		a := &setup.App{Streams: terminal.Streams{Stdout: terminal.NewScreen(out), Stderr: terminal.NewScreen(out)}, JSON: asJSON}
+		x := func() *perdure.Execution { v := terminaltest.Filled[perdure.Execution](text); return &v }
+		return map[string]func() error{
+			"runs":   func() error { return printRuns(a, terminaltest.Filled[client.Page[*perdure.Execution]](text)) },
+			"run":    func() error { return printExecution(a, x(), func() { _ = a.Stdout.Linef("%s", text) }) },
+			"pruned": func() error { return printPruned(a, terminaltest.Filled[client.PruneReport](text)) },
+			"signal": func() error {
+				return printSignal(a, &connection.Conn{}, x(), terminaltest.Filled[client.SignalReply](text))
+			},
+			"away": func() error { printAway(a, x()); return nil },
+			"idle": func() error { printIdle(a, &connection.Conn{}, x()); return nil },
+		}
+	}, "away", "idle", "run")
+}

@@ -1,0 +1,167 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/spf13/cobra"
+)
+
+// resumeCommand is the command that continues a run.
+type resumeCommand struct {
+	*setup.App
+	worker setup.Worker
+	chat   bool
+}
+
+func newResumeCommand(a *setup.App) *cobra.Command {
+	r := &resumeCommand{App: a}
+	cmd := &cobra.Command{
+		Use: "resume ID [PROMPT]", Short: "Continue a run", GroupID: "runs",
+		Long: `Continues a run that was interrupted, or that waits for you, and follows it. Model
+calls that were answered and tools that had finished are not repeated.
+
+PROMPT is sent to the run as your next message. Without it, a --chat run whose model
+failed asks the model again. ID may be "last", the newest run.`,
+		Example: `  perdure resume last
+  perdure resume 0199d7e2-... "Now write the tests"`,
+		Args: cobra.RangeArgs(1, 2), ValidArgsFunction: completeRuns(a),
+		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
+	}
+	r.worker.Flags(cmd)
+	cmd.Flags().Lookup("workspace").Usage = "folder that the tools work in (default: the one that the run began in)"
+	cmd.Flags().BoolVar(&r.chat, "chat", false, "go on with what you type until standard input ends")
+	r.QuietFlag(cmd)
+	r.JSONFlag(cmd)
+	return cmd
+}
+
+func (r *resumeCommand) run(ctx context.Context, args []string) error {
+	prompt := ""
+	if len(args) > 1 {
+		var err error
+		if prompt, err = readPrompt(r.App, args[1]); err != nil {
+			return err
+		}
+	}
+	conn := &connection.RunConn{App: r.App, Worker: &r.worker}
+	if err := conn.Connect(ctx); err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	x, err := findRun(ctx, conn.Client, args[0])
+	if err != nil {
+		return err
+	}
+	w := newWatcher(r.App, conn, x.ID)
+	w.chat = r.chat
+	if x.Status.Terminal() {
+		return r.showEnded(ctx, w, x, prompt)
+	}
+	if conn.NeedsWorker(x.Queue) {
+		r.worker.Home = x.HomeID
+		if err := conn.Fetch(ctx, x.ID, &x.Input, x.InputBytes, x.InputSHA256); err != nil {
+			return err
+		}
+		if err := r.prepareWorker(conn, x); err != nil {
+			return err
+		}
+	}
+	waits, err := r.wake(ctx, w, x, prompt)
+	if err != nil {
+		return err
+	}
+	if waits {
+		w.status = perdure.StatusWaiting
+	}
+	if !waits || r.chat {
+		if err := conn.StartWorker(ctx, x.Queue); err != nil {
+			return err
+		}
+	}
+	return w.followToEnd(ctx)
+}
+
+func (r *resumeCommand) showEnded(ctx context.Context, w *watcher, x *perdure.Execution, prompt string) error {
+	if prompt != "" {
+		return perdure.Errorf(perdure.ExecutionEnded, "the run %s is %s and takes no more messages; start another one with perdure run", x.ID, strings.ToLower(string(x.Status)))
+	}
+	return w.showResult(ctx)
+}
+
+// prepareWorker finds the run's workspace, and checks that its models can be called from here.
+func (r *resumeCommand) prepareWorker(conn *connection.RunConn, x *perdure.Execution) error {
+	if r.worker.Workspace == "" {
+		r.worker.Workspace = workspaceOf(conn.Conn.Data, x)
+	}
+	if err := r.worker.CheckWorkspace(); err != nil {
+		return err
+	}
+	var in perdure.ReactInput
+	if x.Kind != perdure.ReactKind || json.Unmarshal(x.Input, &in) != nil {
+		return nil
+	}
+	return r.worker.CheckModels(in.Models)
+}
+
+// workspaceOf returns the workspace root of the run: its own, or that of the dev server that
+// started it. "" means the current directory.
+func workspaceOf(data string, x *perdure.Execution) string {
+	var metadata map[string]any
+	if json.Unmarshal(x.Metadata, &metadata) == nil {
+		if root, ok := metadata[workspaceMember].(string); ok && strings.HasPrefix(x.Queue, connection.PrivateQueue) {
+			return root
+		}
+	}
+	raw, err := os.ReadFile(connection.WorkspaceFile(data))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(raw))
+}
+
+// wake sends the signal that continues the run. It reports whether the run then still waits for the
+// user.
+func (r *resumeCommand) wake(ctx context.Context, w *watcher, x *perdure.Execution, prompt string) (waits bool, err error) {
+	snapshot, err := w.Snapshot(ctx, x.ID, 100)
+	if err != nil {
+		return false, err
+	}
+	w.cursor = snapshot.Cursor
+	w.view.Started(x)
+	w.view.AddEntries(snapshot.Entries)
+	if wait := snapshot.Execution.Wait; prompt != "" && wait != nil && len(wait.Signals()) > 0 && !wait.TakesSignal(perdure.UserMessage) {
+		return false, setup.NewUsageError(
+			"the run waits for the signal "+wait.Signals()[0]+", and not for a message",
+			"perdure signal "+x.ID.String()+" "+wait.Signals()[0]+" JSON"+r.ServerFlags,
+		)
+	}
+	if prompt != "" {
+		w.view.UserMessage("")
+		_, err := w.Signal(ctx, x.ID, client.UserMessage(prompt))
+		return false, err
+	}
+	x = snapshot.Execution
+	if x.Status != perdure.StatusWaiting || x.WaitReason != "signal" || x.Wait == nil {
+		return false, nil
+	}
+	state, err := readAgentState(ctx, w.RunConn.Conn, x)
+	if err != nil {
+		return false, err
+	}
+	if state.StopReason == perdure.StopError && slices.Contains(x.Wait.Signals(), retrySignal) {
+		_, err := w.Signal(ctx, x.ID, client.SignalRequest{Name: retrySignal, Value: json.RawMessage("null")})
+		return false, err
+	}
+	return true, nil
+}
+
+// retrySignal requests a retry of a failed turn from the react agent.
+const retrySignal = "retry"

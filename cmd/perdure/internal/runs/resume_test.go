@@ -1,0 +1,65 @@
+package runs
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+)
+
+// A message for a run that waits for another signal is refused and not sent. The run would never
+// take it, and the command would wait forever.
+func TestResumeRefusesAMessageThatTheRunDoesNotWaitFor(t *testing.T) {
+	for _, signal := range []string{"approve", perdure.UserMessage, "*"} {
+		run, sent := uuid.New(), 0
+		waiting := map[string]any{"id": run, "kind": "greeter", "status": "WAITING", "waitReason": "signal", "wait": map[string]any{"signal": signal}}
+		c := answering(t, func(r *http.Request) any {
+			switch {
+			case r.Method == http.MethodPost:
+				sent++
+				return map[string]any{"signalId": "s", "status": "accepted"}
+			case strings.HasSuffix(r.URL.Path, "/snapshot"):
+				return map[string]any{"execution": waiting, "cursor": "0"}
+			}
+			return waiting
+		})
+		a := &setup.App{Streams: terminal.Streams{Stdout: terminal.NewScreen(&bytes.Buffer{}), Stderr: terminal.NewScreen(&bytes.Buffer{})}, ServerFlags: " --server here"}
+		r := &resumeCommand{App: a, worker: setup.Worker{}}
+		w := newWatcher(a, &connection.RunConn{App: a, Conn: &connection.Conn{Client: c}}, run)
+		_, err := r.wake(t.Context(), w, &perdure.Execution{ID: run, Kind: "greeter"}, "go on")
+		var usage setup.UsageError
+		if takes := signal != "approve"; takes != (err == nil) || takes != (sent == 1) || !takes && !errors.As(err, &usage) {
+			t.Errorf("waiting for %s: %v, %d messages sent", signal, err, sent)
+		}
+		if err != nil && !strings.Contains(err.Error(), "perdure signal "+run.String()+" approve JSON --server here") {
+			t.Errorf("the refusal is %v", err)
+		}
+	}
+}
+
+// answering returns a client of a server that returns the results of answer.
+func answering(t *testing.T, answer func(*http.Request) any) *client.Client {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(answer(r)); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	c, err := client.New(client.Options{BaseURL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

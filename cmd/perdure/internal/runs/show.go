@@ -1,0 +1,102 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+	"github.com/spf13/cobra"
+)
+
+func newShowCommand(a *setup.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show ID", Short: "Show a run with its conversation", GroupID: "runs",
+		Long:    "Shows a run, its conversation from the start, and what it used. ID may be \"last\".",
+		Example: "  perdure show last\n  perdure show 0199d7e2-... --json | jq .status",
+		Args:    cobra.ExactArgs(1), ValidArgsFunction: completeRuns(a),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error { return show(cmd.Context(), a, conn, args[0]) })
+		},
+	}
+	a.JSONFlag(cmd)
+	return cmd
+}
+
+func show(ctx context.Context, a *setup.App, conn *connection.Conn, arg string) error {
+	x, err := findRun(ctx, conn.Client, arg)
+	if err != nil {
+		return err
+	}
+	entries, changed, err := readConversation(ctx, conn, x.ID)
+	if err != nil {
+		return err
+	}
+	r, err := readResult(ctx, conn, x.ID)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return showJSON(ctx, a, conn, x, entries, r, changed)
+	}
+	a.Stdout.Hold()
+	err = showText(a, x, entries, r, changed)
+	if err := errors.Join(err, a.Stdout.Release()); err != nil {
+		return err
+	}
+	printIdle(a, conn, x)
+	return nil
+}
+
+func showText(a *setup.App, x *perdure.Execution, entries []perdure.Entry, r terminal.Result, changed []uuid.UUID) error {
+	v := terminal.NewTextView(a.Streams, a.ServerFlags)
+	v.Heading(fmt.Sprintf("%s · %s · started %s", x.Kind, statusText(x), x.CreatedAt.Local().Format(terminal.TimeFormat)))
+	v.AddEntries(entries)
+	marked := map[uuid.UUID]bool{}
+	for _, id := range changed {
+		marked[id] = true
+	}
+	for _, e := range entries {
+		if marked[e.ID] {
+			v.Note(promptChangedText)
+		}
+		if err := v.Entry(e); err != nil {
+			return err
+		}
+	}
+	return v.Result(r)
+}
+
+// showJSON prints the execution in the API's form, with its entries, its tasks and its usage.
+func showJSON(ctx context.Context, a *setup.App, conn *connection.Conn, x *perdure.Execution, entries []perdure.Entry, r terminal.Result, changed []uuid.UUID) error {
+	tasks := []*perdure.Task{}
+	for t, err := range conn.Tasks(ctx, x.ID) {
+		if err != nil {
+			return err
+		}
+		tasks = append(tasks, t)
+	}
+	raw, err := json.Marshal(x)
+	if err != nil {
+		return err
+	}
+	members := map[string]any{}
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return err
+	}
+	if entries == nil {
+		entries = []perdure.Entry{}
+	}
+	members["tasks"] = tasks
+	members["entries"], members["usage"], members["usageByModel"], members["turns"] = entries, r.Usage, r.ByModel, r.Turns
+	members["promptChanges"] = changed
+	if r.StopReason != "" {
+		members["stopReason"] = r.StopReason
+	}
+	return a.Stdout.PrintJSON(members)
+}

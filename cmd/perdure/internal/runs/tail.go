@@ -1,0 +1,77 @@
+package runs
+
+import (
+	"context"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+	"github.com/spf13/cobra"
+)
+
+func newTailCommand(a *setup.App) *cobra.Command {
+	var now bool
+	cmd := &cobra.Command{
+		Use: "tail ID", Short: "Follow a run from its start", GroupID: "runs",
+		Long: `Prints everything that a run has said and done, then what comes, until the run ends.
+If no server is up, nothing can come, and tail prints what there is. ID may be
+"last". With --json each event is a line {cursor, event, data}.`,
+		Args: cobra.ExactArgs(1), ValidArgsFunction: completeRuns(a),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error { return tail(cmd.Context(), a, conn, args[0], now) })
+		},
+	}
+	cmd.Flags().BoolVar(&now, "from-now", false, "leave out what was before")
+	a.JSONFlag(cmd)
+	return cmd
+}
+
+func tail(ctx context.Context, a *setup.App, conn *connection.Conn, arg string, now bool) error {
+	x, err := findRun(ctx, conn.Client, arg)
+	if err != nil {
+		return err
+	}
+	w := newWatcher(a, &connection.RunConn{App: a, Conn: conn}, x.ID)
+	w.patient = true
+	if text, ok := w.view.(*terminal.TextView); ok {
+		text.ShowUserMessages = true
+	}
+	w.view.Started(x)
+	if now {
+		snapshot, err := w.Snapshot(ctx, x.ID, 100)
+		if err != nil {
+			return err
+		}
+		w.cursor = snapshot.Cursor
+		w.view.AddEntries(snapshot.Entries)
+	}
+	if conn.Offline() {
+		return w.replay(ctx, x)
+	}
+	if _, err := w.follow(ctx); err != nil {
+		return err
+	}
+	return w.showResult(ctx)
+}
+
+// replay shows the existing events of a run that no process executes.
+func (w *watcher) replay(ctx context.Context, x *perdure.Execution) error {
+	for {
+		p, err := w.Events(ctx, w.id, w.cursor, 1000)
+		if err != nil {
+			return err
+		}
+		for _, e := range p.Items {
+			if err := w.view.Event(e); err != nil {
+				return err
+			}
+		}
+		w.cursor = p.NextCursor
+		if p.UpToDate {
+			break
+		}
+	}
+	printIdle(w.RunConn.App, w.Conn, x)
+	return w.showResult(ctx)
+}

@@ -1,0 +1,207 @@
+package runs
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+)
+
+// watcher follows one run and shows it.
+type watcher struct {
+	*connection.RunConn
+	id     uuid.UUID
+	view   terminal.View
+	cursor string
+	chat   bool // continue with the user's input
+	// If patient is set, the watcher continues while the run waits for the user, as tail does.
+	patient bool
+
+	status perdure.Status // status by the log, for commands
+	input  *bufio.Scanner
+	unsent *client.SignalRequest
+}
+
+func newWatcher(a *setup.App, conn *connection.RunConn, id uuid.UUID) *watcher {
+	w := &watcher{RunConn: conn, id: id}
+	switch {
+	case a.JSON:
+		w.view = terminal.NewJSONView(a.Streams)
+	case a.Quiet:
+		w.view = terminal.NewQuietView(a.Streams, a.ServerFlags)
+	default:
+		w.view = terminal.NewTextView(a.Streams, a.ServerFlags)
+	}
+	return w
+}
+
+// errOwnerEnded reports that the process that owned the data directory has ended.
+var errOwnerEnded = errors.New("the owner of the data directory has ended")
+
+// started shows the started run and the user's message.
+func (w *watcher) started(x *perdure.Execution) {
+	w.view.Started(x)
+	w.view.UserMessage("")
+}
+
+// followToEnd follows the run until it has ended or waits for the user. It returns the error that
+// determines the exit code. If the server was in the process of another run and that process ends,
+// followToEnd reconnects.
+func (w *watcher) followToEnd(ctx context.Context) error {
+	for {
+		var err error
+		if w.status == "" {
+			w.status, err = w.follow(ctx)
+		}
+		if err == nil {
+			err = w.settle(ctx)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return w.printInterrupted()
+		case w.ownerGone(err):
+			err = w.Reconnect(ctx)
+		case err == nil && w.status != "":
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// settle handles the end of the events. It reads the user's input, which clears the status, or
+// shows the state of the run.
+func (w *watcher) settle(ctx context.Context) error {
+	if w.status == perdure.StatusWaiting && w.chat {
+		more, err := w.sendInput(ctx)
+		if err != nil {
+			return err
+		}
+		if more {
+			w.status = ""
+			return nil
+		}
+	}
+	return w.showResult(ctx)
+}
+
+// ownerGone reports whether err means that the process of another run, in which the server was, has
+// ended.
+func (w *watcher) ownerGone(err error) bool {
+	guest := w.Owner != nil && w.Owner.Kind == connection.OwnerRun
+	return guest && (errors.Is(err, errOwnerEnded) || perdure.IsCode(err, perdure.Unavailable))
+}
+
+// follow shows events until the run has a status at which a command ends.
+func (w *watcher) follow(ctx context.Context) (perdure.Status, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c := w.With(func(o *client.Options) {
+		o.OnReconnect = func(cause error, pause time.Duration) {
+			if w.Owner != nil && w.Owner.Kind == connection.OwnerRun {
+				cancel(errOwnerEnded)
+				return
+			}
+			w.view.ConnectionLost(cause, pause)
+		}
+	})
+	taken := w.watchForWorker(ctx)
+	defer taken()
+	for e, err := range c.Follow(ctx, w.id, w.cursor) {
+		if err != nil {
+			return "", err
+		}
+		if e.Type != perdure.EventCreated && e.Type != perdure.EventSignal {
+			taken()
+		}
+		w.cursor = e.Cursor
+		if err := w.view.Event(e); err != nil {
+			return "", err
+		}
+		if status := w.endStatus(e); status != "" {
+			return status, nil
+		}
+	}
+	return "", nil
+}
+
+// watchForWorker prints a message after a while if no worker has claimed the run, unless taken is
+// called before.
+func (w *watcher) watchForWorker(ctx context.Context) (taken func()) {
+	fresh := w.cursor == ""
+	var looks sync.WaitGroup
+	looks.Add(1)
+	timer := time.AfterFunc(noWorkerAfter, func() {
+		defer looks.Done()
+		x, err := w.Get(ctx, w.id)
+		switch {
+		case err != nil || x.Status != perdure.StatusPending:
+		case x.Away != nil:
+			printAway(w.App, x)
+		case fresh:
+			fmt.Fprintf(w.Stderr, "perdure: no worker has taken the run yet; perdure worker starts one\n")
+		}
+	})
+	return sync.OnceFunc(func() {
+		if timer.Stop() {
+			looks.Done()
+		}
+		looks.Wait()
+	})
+}
+
+const noWorkerAfter = 5 * time.Second
+
+// endStatus returns the status with which the command stops following after this event, or "" to
+// continue.
+func (w *watcher) endStatus(e client.Event) perdure.Status {
+	if e.Type.Ends() {
+		return perdure.StatusCompleted // the execution has the exact status
+	}
+	if e.Type != perdure.EventWaiting || w.patient {
+		return ""
+	}
+	var d struct {
+		Reason string `json:"reason"`
+	}
+	if e.Decode(&d) == nil && d.Reason == "signal" {
+		return perdure.StatusWaiting
+	}
+	return ""
+}
+
+// showResult shows the current state of the run.
+func (w *watcher) showResult(ctx context.Context) error {
+	r, err := readResult(ctx, w.RunConn.Conn, w.id)
+	if err != nil {
+		return err
+	}
+	if err := w.view.Result(r); err != nil {
+		return err
+	}
+	if r.ExitCode != setup.ExitOK {
+		return setup.ExitWith(r.ExitCode)
+	}
+	return nil
+}
+
+// printInterrupted prints how to continue the run that the user has left.
+func (w *watcher) printInterrupted() error {
+	flags := w.ServerFlags
+	if w.HasWorker {
+		_ = w.Stderr.Linef("\nperdure: interrupted; the run is kept\n  go on with it:  perdure resume %s%s\n  end it:         perdure cancel %s%s", w.id, flags, w.id, flags)
+	} else {
+		_ = w.Stderr.Linef("\nperdure: interrupted; the run goes on at the server\n  watch it:  perdure tail %s%s\n  end it:    perdure cancel %s%s", w.id, flags, w.id, flags)
+	}
+	return setup.ExitWith(setup.ExitInterrupted)
+}

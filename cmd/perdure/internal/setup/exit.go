@@ -1,0 +1,89 @@
+package setup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+)
+
+// Exit codes of the program.
+const (
+	ExitOK          = 0   // completed
+	ExitFailed      = 1   // failed, or the command failed
+	ExitUsage       = 2   // invalid arguments or configuration
+	ExitCancelled   = 3   // cancelled
+	ExitWaiting     = 4   // the run waits for the user
+	ExitInterrupted = 130 // Ctrl-C; the run can be resumed
+)
+
+// exitError ends the program with a code. All messages have already been printed.
+type exitError struct{ code int }
+
+// ExitWith returns an error that ends the program with a code.
+func ExitWith(code int) error { return exitError{code} }
+
+func (e exitError) Error() string { return "exit" }
+
+// ExitCode returns the exit code for an error. An error before the command began is about flags and
+// arguments, so its code is ExitUsage.
+func (a *App) ExitCode(err error) int {
+	var ended exitError
+	var usage UsageError
+	switch {
+	case errors.As(err, &ended):
+		return ended.code
+	case errors.Is(err, ErrInterrupted):
+		return ExitInterrupted
+	case errors.As(err, &usage), !a.begun, perdure.IsCode(err, perdure.InvalidArgument):
+		return ExitUsage
+	}
+	return ExitFailed
+}
+
+// ErrorText returns the text of an error for people; "" if it has been printed.
+func (a *App) ErrorText(err error, code int) string {
+	var ended exitError
+	if errors.As(err, &ended) || errors.Is(err, ErrInterrupted) {
+		return ""
+	}
+	text := "perdure: " + terminal.ErrorMessage(err)
+	var usage UsageError
+	if code == ExitUsage && !errors.As(err, &usage) && !a.begun {
+		text += "\n  perdure --help shows the commands, perdure COMMAND --help what one takes"
+	}
+	if hint := a.hint(err); hint != "" {
+		text += "\n  " + hint
+	}
+	return text
+}
+
+// hint returns the remedy for an error whose text has none.
+func (a *App) hint(err error) string {
+	var coded *perdure.Error
+	if !errors.As(err, &coded) {
+		return ""
+	}
+	switch {
+	case coded.Code == perdure.Unauthenticated && a.Server != "":
+		return "give the key with --key or in PERDURE_KEY; perdure keys create makes one"
+	case coded.Code == perdure.Unavailable && a.Server != "":
+		return "is the server running, and is " + a.Server + " its address? --server or PERDURE_SERVER sets it"
+	case coded.Code == perdure.NotFound:
+		return "perdure runs lists the runs of this server"
+	}
+	return ""
+}
+
+// ExitNow ends the process because of a failure in the background, for which the command would
+// wait forever.
+func ExitNow(err error) {
+	fmt.Fprintln(terminal.NewScreen(os.Stderr), "perdure: "+terminal.ErrorMessage(err))
+	os.Exit(ExitFailed)
+}
+
+// ErrInterrupted is the cause of the context once the user or the system has requested the command
+// to stop.
+var ErrInterrupted = errors.New("interrupted")

@@ -1,0 +1,36 @@
+package setup
+
+import (
+	"os"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+// ModelSyntax tells the user how a model is written.
+const ModelSyntax = "models are written provider/model, like anthropic/claude-sonnet-5-5, openai/gpt-5.4 or gemini/gemini-3-flash-preview"
+
+// ParseModels parses the values of --model; it returns nil if there are none.
+func ParseModels(given []string) ([]perdure.ModelConfig, error) {
+	var models []perdure.ModelConfig
+	for _, text := range given {
+		provider, id, ok := strings.Cut(text, "/")
+		if !ok || provider == "" || id == "" {
+			return nil, NewUsageError("--model "+text+" names no model", ModelSyntax)
+		}
+		models = append(models, perdure.ModelConfig{Provider: provider, ModelID: id})
+	}
+	return models, nil
+}
+
+// DefaultModel chooses a model by the keys in the environment.
+func DefaultModel() ([]perdure.ModelConfig, error) {
+	if m, ok := llm.DefaultModel(os.Getenv); ok {
+		return []perdure.ModelConfig{m}, nil
+	}
+	return nil, NewUsageError(
+		"there is no model to ask",
+		"set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model with --model or PERDURE_MODEL\n"+ModelSyntax,
+	)
+}

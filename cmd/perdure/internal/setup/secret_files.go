@@ -1,0 +1,52 @@
+package setup
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/pflag"
+)
+
+// secretFlags name files with secrets.
+var secretFlags = []string{"tls-key", "nats-creds"}
+
+// secretVariables name files with secrets that libraries of this program read.
+var secretVariables = []string{
+	"PGPASSFILE", "PGSSLKEY", "PGSERVICEFILE", "GOOGLE_APPLICATION_CREDENTIALS",
+	"OTEL_EXPORTER_OTLP_CLIENT_KEY", "OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY", "OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY",
+}
+
+// SecretFiles returns the files with secrets that this process was given by flags and variables.
+// Tools may not access them. They need not exist.
+func SecretFiles(flags *pflag.FlagSet) []string {
+	var paths []string
+	add := func(path string) {
+		if abs, err := filepath.Abs(path); path != "" && err == nil && !slices.Contains(paths, abs) {
+			paths = append(paths, abs)
+		}
+	}
+	flags.VisitAll(func(f *pflag.Flag) {
+		if name := VariableOf(f); name != "" {
+			add(os.Getenv(name + "_FILE"))
+		}
+		if slices.Contains(secretFlags, f.Name) {
+			add(f.Value.String())
+		}
+		if f.Name == "store" {
+			if u, err := url.Parse(f.Value.String()); err == nil {
+				add(u.Query().Get("sslkey"))
+				add(u.Query().Get("passfile"))
+			}
+		}
+	})
+	for _, name := range secretVariables {
+		add(os.Getenv(name))
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		add(filepath.Join(home, ".pgpass"))
+		add(filepath.Join(home, ".postgresql", "postgresql.key"))
+	}
+	return paths
+}

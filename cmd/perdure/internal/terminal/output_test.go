@@ -1,0 +1,31 @@
+package terminal
+
+import (
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal/terminaltest"
+)
+
+// No field of an event or of the state of a run controls the terminal, in any view.
+func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
+	terminaltest.Check(t, func(out io.Writer, _ bool, text string) map[string]func() error {
+		s := Streams{Stdout: NewScreen(out), Stderr: NewScreen(out)}
+		return map[string]func() error{
+			"event line": func() error { return s.Stdout.PrintJSONLine(terminaltest.Filled[client.Event](text)) },
+			"task line":  func() error { return s.Stdout.PrintJSONLine(terminaltest.Filled[perdure.Task](text)) },
+			"entry line": func() error { return s.Stdout.PrintJSONLine(terminaltest.Filled[perdure.Entry](text)) },
+			"result": func() error {
+				quiet := terminaltest.Filled[Result](text)
+				quiet.Text = "" // the answer itself is for programs
+				return errors.Join(NewQuietView(s, "").Result(quiet), NewTextView(s, "").Result(terminaltest.Filled[Result](text)), NewJSONView(s).Result(terminaltest.Filled[Result](text)))
+			},
+			"lost":     func() error { printConnectionLost(s, errors.New(text), time.Second); return nil },
+			"progress": func() error { s.Stderr.Progress().End("%s %s", text, errors.New(text)); return nil },
+		}
+	})
+}

@@ -1,0 +1,179 @@
+package terminal
+
+import (
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	xansi "github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
+)
+
+// page writes text in sections, separated by blank lines. It stores the writer's first error and
+// drops later output.
+type page struct {
+	w       *Screen
+	colour  bool
+	err     error
+	escaper escaper
+
+	// width returns the columns of the terminal, or 0 if there is none.
+	width func() int
+	// beforeSection is called before the section changes.
+	beforeSection func()
+
+	temporary bool   // the current line is temporary
+	midLine   bool   // the current line is not complete
+	current   string // section
+	seq       int64  // block
+}
+
+func newPage(w *Screen) *page {
+	return &page{w: w, colour: wantsColour(w), width: w.Columns, beforeSection: func() {}}
+}
+
+// Columns returns the width of the terminal, or 0 if the screen is not one or cannot erase lines.
+func (s *Screen) Columns() int {
+	f := s.file()
+	if f == nil || os.Getenv("TERM") == "dumb" {
+		return 0
+	}
+	n, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return max(n, 20)
+}
+
+// wantsColour reports whether w is a terminal and https://no-color.org does not forbid colors.
+func wantsColour(w *Screen) bool {
+	return IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// IsTerminal reports whether a stream is a terminal.
+func IsTerminal(stream any) bool {
+	if s, ok := stream.(*Screen); ok {
+		stream = s.w
+	}
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// section begins a section of the kind, unless it is the current one.
+func (p *page) section(kind string) {
+	if p.current == kind {
+		return
+	}
+	p.beforeSection()
+	p.newline()
+	if p.current != "" {
+		p.raw("\n")
+	}
+	p.current = kind
+}
+
+// block begins a new line, if the last text belongs to another block.
+func (p *page) block(seq int64) {
+	if p.seq != seq {
+		p.seq = seq
+		p.newline()
+	}
+}
+
+// newline ends an incomplete line.
+func (p *page) newline() {
+	if p.midLine {
+		p.raw("\n")
+		p.midLine = false
+	}
+}
+
+// line writes text as one or more separate lines.
+func (p *page) line(s Style, text string) {
+	p.newline()
+	p.write(s, strings.TrimRight(text, "\n"))
+	p.newline()
+}
+
+// write appends to the current line. Each line has its own style sequences, so that an interrupted
+// output does not leave the terminal in a color.
+func (p *page) write(s Style, text string) {
+	for piece := range strings.Lines(p.escaper.escape(text)) {
+		body, ended := strings.CutSuffix(piece, "\n")
+		p.raw(p.styled(s, body))
+		p.midLine = !ended
+		if ended {
+			p.raw("\n")
+		}
+	}
+}
+
+// indented is write with an indent at the start of each line.
+func (p *page) indented(s Style, indent, text string) {
+	for piece := range strings.Lines(text) {
+		if !p.midLine {
+			p.write(s, indent)
+		}
+		p.write(s, piece)
+	}
+}
+
+func (p *page) styled(s Style, text string) string {
+	look, ok := styles[s]
+	if !p.colour || !ok || text == "" {
+		return text
+	}
+	return look.Inline(true).Render(text)
+}
+
+// raw writes text that is already visible and may contain style sequences.
+func (p *page) raw(text string) {
+	if text == "" {
+		return
+	}
+	if p.temporary {
+		p.temporary = false
+		p.out(eraseLine)
+	}
+	p.out(text)
+}
+
+func (p *page) out(text string) {
+	if p.err == nil {
+		p.err = p.w.writeStyled(text)
+	}
+}
+
+// eraseLine moves to the start of the line and erases it.
+const eraseLine = "\r\x1b[2K"
+
+// suffixOf returns the end of a text with at most the given number of bytes, in whole characters.
+// cut reports whether there is more before it. Its cost does not depend on the length of the text.
+func suffixOf(text string, most int) (end string, cut bool) {
+	at := len(text) - most
+	if at <= 0 {
+		return text, false
+	}
+	for at < len(text) && !utf8.RuneStart(text[at]) {
+		at++
+	}
+	return text[at:], true
+}
+
+// showTemporary shows the end of a text in a temporary line, which the next output replaces. ""
+// only erases the line.
+func (p *page) showTemporary(text string) {
+	room := p.width() - 3
+	text, cut := suffixOf(text, 8*p.width())
+	text = strings.Join(strings.Fields(Visible(text)), " ")
+	if over := xansi.StringWidth(text) - room; over > 0 || cut && text != "" {
+		text = "…" + xansi.TruncateLeft(text, max(over+1, 0), "")
+	}
+	if p.temporary {
+		p.out(eraseLine)
+	}
+	p.temporary = text != ""
+	if p.temporary {
+		p.out(p.styled(StyleDim, text))
+	}
+}

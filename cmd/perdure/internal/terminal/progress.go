@@ -1,0 +1,43 @@
+package terminal
+
+import (
+	"fmt"
+	"time"
+)
+
+// ProgressLine shows the progress of a command in a line on standard error. A terminal overwrites
+// the line; other outputs get a line from time to time.
+type ProgressLine struct {
+	out  *Screen
+	over bool
+	at   time.Time
+}
+
+// Progress returns a line that shows the progress of a command on the screen.
+func (s *Screen) Progress() *ProgressLine { return &ProgressLine{out: s, over: IsTerminal(s)} }
+
+// Update shows the progress, unless it was shown very recently.
+func (l *ProgressLine) Update(format string, args ...any) {
+	pause, begin, end := 10*time.Second, "", "\n"
+	if l.over {
+		pause, begin, end = 100*time.Millisecond, "\r\x1b[K", ""
+	}
+	if time.Since(l.at) < pause {
+		return
+	}
+	l.at = time.Now()
+	_ = l.out.writeStyled(begin + fmt.Sprintf(format, InlineArgs(args)...) + end)
+}
+
+// Clear erases the line in a terminal.
+func (l *ProgressLine) Clear() {
+	if l.over {
+		_ = l.out.writeStyled("\r\x1b[K")
+	}
+}
+
+// End replaces the line with a final one.
+func (l *ProgressLine) End(format string, args ...any) {
+	l.Clear()
+	_ = l.out.Linef(format, args...)
+}

@@ -1,0 +1,115 @@
+package terminal
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// Result shows the state of the run, its usage, and the possible next commands.
+func (v *TextView) Result(r Result) error {
+	v.p.section("result")
+	s, word := StyleGood, strings.ToLower(string(r.Status))
+	switch r.Status {
+	case perdure.StatusFailed:
+		s = StyleError
+	case perdure.StatusCompleted:
+	default:
+		s = StyleWarn
+	}
+	facts := []string{word}
+	if r.StopReason != "" && r.StopReason != perdure.StopEndTurn && r.Status != perdure.StatusCancelled {
+		facts = append(facts, strings.ReplaceAll(string(r.StopReason), "_", " "))
+	}
+	if r.Turns > 0 {
+		facts = append(facts, count(r.Turns, "turn"))
+	}
+	facts = append(facts, Duration(time.Duration(r.Seconds*float64(time.Second))))
+	v.p.line(s, strings.Join(facts, " · "))
+	for _, model := range slices.Sorted(maps.Keys(r.ByModel)) {
+		v.p.line(StyleDim, "  "+model+"  "+usageText(r.ByModel[model]))
+	}
+	if len(r.ByModel) > 1 {
+		v.p.line(StyleDim, "  total  "+totalText(r.Usage, r.ByModel))
+	}
+	v.p.line(StyleDim, "  run "+r.ID.String())
+	if len(r.Output) > 0 {
+		v.p.line(StyleNone, "output: "+outputText(r.Output))
+	}
+	if text := Clean(withoutCode(r.Error)); text != "" && text != v.lastError {
+		v.p.line(StyleError, "error: "+text)
+	}
+	for _, line := range v.next(r) {
+		v.p.line(StyleNone, "  "+line)
+	}
+	return v.p.err
+}
+
+// outputText returns the beginning of an agent's output; --json shows all of it.
+func outputText(output json.RawMessage) string {
+	const most = 4000
+	if len(output) <= most {
+		return Clean(string(output))
+	}
+	return Clean(strings.ToValidUTF8(string(output[:most]), "")) + fmt.Sprintf("... (%s bytes; --json shows all)", grouped(int64(len(output))))
+}
+
+// next returns the possible commands for a run that waits or has failed.
+func (v *TextView) next(r Result) []string {
+	id, flags := r.ID.String(), v.serverFlags
+	waits := r.Status == perdure.StatusWaiting
+	switch {
+	case waits && r.StopReason == perdure.StopError:
+		return []string{
+			"try again:      perdure resume " + id + flags,
+			"say something:  perdure resume " + id + ` "..."` + flags,
+			"end it:         perdure cancel " + id + flags,
+		}
+	case waits && slices.Contains(r.WaitsFor, perdure.UserMessage):
+		return []string{
+			"go on:   perdure resume " + id + ` "..."` + flags,
+			"end it:  perdure cancel " + id + flags,
+		}
+	case waits && len(r.WaitsFor) > 0:
+		return []string{"it waits for:  perdure signal " + id + " " + r.WaitsFor[0] + " JSON" + flags}
+	case r.Status == perdure.StatusFailed:
+		return []string{"what happened:  perdure show " + id + flags}
+	}
+	return nil
+}
+
+// totalText formats the usage of all models. A cost without the calls whose price is unknown is
+// marked as a lower bound.
+func totalText(u perdure.Usage, byModel map[string]perdure.Usage) string {
+	cost := costText(u)
+	if u.Cost != nil && !perdure.CostIsWhole(byModel) {
+		cost = ">= " + cost
+	}
+	return tokensText(u) + " · " + cost
+}
+
+// usageText formats tokens and cost of one model.
+func usageText(u perdure.Usage) string { return tokensText(u) + " · " + costText(u) }
+
+func costText(u perdure.Usage) string {
+	if u.Cost == nil {
+		return "cost unknown"
+	}
+	return fmt.Sprintf("$%.4f", *u.Cost)
+}
+
+func tokensText(u perdure.Usage) string {
+	parts := []string{count(int(u.Calls), "call"), "in " + grouped(u.Input), "out " + grouped(u.Output)}
+	if u.CacheRead > 0 {
+		parts = append(parts, "cache read "+grouped(u.CacheRead))
+	}
+	if u.CacheWrite > 0 {
+		parts = append(parts, "cache write "+grouped(u.CacheWrite))
+	}
+	return strings.Join(parts, " · ")
+}

@@ -1,0 +1,180 @@
+// Package terminal prints what commands show: text and JSON to standard streams, tables, and the
+// events of a run for people and for programs. No text that it prints can control the terminal.
+package terminal
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Screen is an output of a command: standard output or standard error. All output goes through it.
+// Write makes control sequences visible, so that text from others cannot control the terminal. It
+// is safe for concurrent use: log lines come from other goroutines than the command's own.
+type Screen struct {
+	w io.Writer
+
+	mu      sync.Mutex
+	cut     []byte // the beginning of an incomplete character
+	escaper escaper
+	buffer  *bufio.Writer // of w, between hold and release
+}
+
+// Streams are the standard streams of a command.
+type Streams struct {
+	Stdin          io.Reader
+	Stdout, Stderr *Screen
+}
+
+// NewScreen returns a screen that writes to w.
+func NewScreen(w io.Writer) *Screen { return &Screen{w: w} }
+
+// Hold begins buffering, for a command with much output. The caller must call Release.
+func (s *Screen) Hold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.buffer == nil {
+		s.buffer = bufio.NewWriterSize(s.w, 64<<10)
+	}
+}
+
+// Release writes the buffered output, and returns the writer's first error.
+func (s *Screen) Release() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := s.buffer
+	s.buffer = nil
+	if held == nil {
+		return nil
+	}
+	return held.Flush()
+}
+
+// out returns the writer for the next write; mu is held.
+func (s *Screen) out() io.Writer {
+	if s.buffer != nil {
+		return s.buffer
+	}
+	return s.w
+}
+
+// Write implements io.Writer. It writes text and JSON. Characters may be split between writes.
+func (s *Screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := append(s.cut, p...)
+	whole := len(text) - unfinished(text)
+	s.cut = append([]byte(nil), text[whole:]...)
+	if _, err := io.WriteString(s.out(), s.escaper.escape(string(text[:whole]))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// unfinished returns the number of bytes at the end of a text that begin an incomplete character.
+func unfinished(text []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		last := text[len(text)-n:]
+		if utf8.RuneStart(last[0]) {
+			if utf8.FullRune(last) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// Linef writes one or more lines. Arguments that are text are reduced to one line: a name with a
+// line end cannot imitate another line.
+func (s *Screen) Linef(format string, args ...any) error {
+	_, err := fmt.Fprintf(s, format+"\n", InlineArgs(args)...)
+	return err
+}
+
+// InlineArgs returns arguments of a format, with each text reduced to one line as by Inline.
+func InlineArgs(args []any) []any {
+	all := make([]any, len(args))
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case error:
+			arg = Inline(v.Error())
+		case fmt.Stringer:
+			arg = Inline(v.String())
+		case string:
+			arg = Inline(v)
+		default:
+			if text := fmt.Sprint(v); Inline(text) != text {
+				arg = Inline(text)
+			}
+		}
+		all[i] = arg
+	}
+	return all
+}
+
+// WriteAnswer writes output for other programs: unchanged, unless the output is a terminal.
+func (s *Screen) WriteAnswer(text string) error {
+	if IsTerminal(s) {
+		_, err := fmt.Fprintln(s, text)
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := fmt.Fprintln(s.out(), text)
+	return err
+}
+
+// writeStyled writes text that the caller has styled. Color sequences and the sequences that erase
+// a line pass. Everything else becomes visible.
+func (s *Screen) writeStyled(text string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !strings.Contains(text, "\x1b") { // most texts have none, and the search is slow
+		_, err := io.WriteString(s.out(), s.escaper.escape(text))
+		return err
+	}
+	var b strings.Builder
+	for text != "" {
+		at := ownSequences.FindStringIndex(text)
+		if at == nil {
+			at = []int{len(text), len(text)}
+		}
+		b.WriteString(s.escaper.escape(text[:at[0]]))
+		b.WriteString(text[at[0]:at[1]])
+		text = text[at[1]:]
+	}
+	_, err := io.WriteString(s.out(), b.String())
+	return err
+}
+
+// ownSequences matches the sequences that this program writes: SGR of ECMA-48, which sets colors,
+// and EL after a carriage return, which erases the line.
+var ownSequences = regexp.MustCompile(`\x1b\[[0-9;:]*m|\r\x1b\[2?K`)
+
+// file returns the file of a screen, nil if there is none.
+func (s *Screen) file() *os.File {
+	f, _ := s.w.(*os.File)
+	return f
+}
+
+// PrintJSONLine writes a value as JSON on one line.
+func (s *Screen) PrintJSONLine(v any) error {
+	e := json.NewEncoder(s)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// PrintJSON writes a value as indented JSON.
+func (s *Screen) PrintJSON(v any) error {
+	e := json.NewEncoder(s)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

@@ -1,0 +1,124 @@
+package terminal
+
+import (
+	"strings"
+
+	xansi "github.com/charmbracelet/x/ansi"
+)
+
+// Table is a list for people. In a terminal it fits the width: less important columns are omitted,
+// and one column may be cut to the remaining width. In a pipe it is complete.
+type Table struct {
+	Columns []Column
+	rows    [][]string
+}
+
+// Column is a column of a table.
+type Column struct {
+	Head string
+	// Omit is the order in which columns are omitted: the highest first, 0 never.
+	Omit int
+	// Cut allows the column to end in "…". At most one column, the last one, may have it.
+	Cut   bool
+	Style func(cell string) Style // nil for no style
+}
+
+// minCutWidth is the minimum width of the column that may be cut.
+const minCutWidth = 12
+
+// Print writes the table to a screen.
+func (t *Table) Print(s *Screen) error { return t.write(newPage(s)) }
+
+// Add appends a row.
+func (t *Table) Add(cells ...string) {
+	for i, cell := range cells {
+		cells[i] = strings.Join(strings.Fields(Visible(cell)), " ")
+	}
+	t.rows = append(t.rows, cells)
+}
+
+func (t *Table) write(p *page) error {
+	widths := t.widths()
+	shown := t.fit(widths, p.width())
+	heads := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		heads[i] = c.Head
+	}
+	t.line(p, heads, widths, shown, func(int) Style { return StyleDim })
+	for _, row := range t.rows {
+		t.line(p, row, widths, shown, func(i int) Style {
+			if t.Columns[i].Style == nil {
+				return StyleNone
+			}
+			return t.Columns[i].Style(row[i])
+		})
+	}
+	return p.err
+}
+
+func (t *Table) widths() []int {
+	widths := make([]int, len(t.Columns))
+	for i, c := range t.Columns {
+		widths[i] = xansi.StringWidth(c.Head)
+		for _, row := range t.rows {
+			widths[i] = max(widths[i], xansi.StringWidth(row[i]))
+		}
+	}
+	return widths
+}
+
+// fit returns the columns that are shown in a terminal of the width, and narrows the column that
+// may be cut.
+func (t *Table) fit(widths []int, width int) []bool {
+	shown := make([]bool, len(t.Columns))
+	for i := range shown {
+		shown[i] = true
+	}
+	if width == 0 {
+		return shown
+	}
+	for {
+		room, cut, next := width, -1, -1
+		for i, c := range t.Columns {
+			if !shown[i] {
+				continue
+			}
+			if c.Cut {
+				cut = i
+				room -= min(minCutWidth, widths[i])
+			} else {
+				room -= widths[i]
+			}
+			if i > 0 {
+				room -= 2
+			}
+			if c.Omit > 0 && (next < 0 || c.Omit > t.Columns[next].Omit) {
+				next = i
+			}
+		}
+		if room < 0 && next >= 0 {
+			shown[next] = false
+			continue
+		}
+		if cut >= 0 {
+			widths[cut] = min(widths[cut], minCutWidth+max(room, 0))
+		}
+		return shown
+	}
+}
+
+func (t *Table) line(p *page, cells []string, widths []int, shown []bool, look func(i int) Style) {
+	gap := 0
+	for i, cell := range cells {
+		if !shown[i] {
+			continue
+		}
+		cell = xansi.Truncate(cell, widths[i], "…")
+		if cell != "" { // no column follows the last one
+			p.raw(strings.Repeat(" ", gap) + p.styled(look(i), cell))
+			gap = 0
+		}
+		gap += widths[i] - xansi.StringWidth(cell) + 2
+	}
+	p.raw("\n")
+}

@@ -1,0 +1,285 @@
+package terminal
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/log/fold"
+)
+
+// toolCallView shows tool calls. Of concurrent calls, one is live. The output of the others is
+// stored until they are live, so that lines never mix.
+type toolCallView struct {
+	p     *page
+	calls map[string]*toolCall
+	queue []*toolCall // begun and not ended, in order
+	last  *toolCall   // the call of the last header or output
+}
+
+type toolCall struct {
+	id, name, args string
+	hasHeader      bool // the header was written
+	output         bool // it has had live output
+	waitingOutput  string
+	begun, end     time.Time
+	endReason      string // the reason of its end, if it did not end by itself
+	cleaner        cleaner
+}
+
+// toolSection is the page's section of all tool calls.
+const toolSection = "tools"
+
+func (t *toolCallView) call(id, name string) *toolCall {
+	c := t.calls[id]
+	if c == nil {
+		c = &toolCall{id: id}
+		t.calls[id] = c
+	}
+	if name != "" {
+		c.name = name
+	}
+	return c
+}
+
+// addArguments reads the arguments of calls from the answer that made them.
+func (t *toolCallView) addArguments(e perdure.Entry) {
+	if e.Role != perdure.RoleAssistant || len(e.Content) == 0 {
+		return
+	}
+	m, err := e.Message()
+	if err != nil {
+		return // a call that cannot be decoded is shown only by its name
+	}
+	for _, part := range m.ToolCalls() {
+		t.call(part.ID, part.Name).args = summarise(part)
+	}
+}
+
+func (t *toolCallView) started(id, name string, at time.Time) {
+	c := t.call(id, name)
+	c.begun, c.end = at, time.Time{}
+	if !slices.Contains(t.queue, c) {
+		t.queue = append(t.queue, c)
+	}
+	if t.queue[0] == c {
+		t.header(c)
+	}
+}
+
+// header writes the first line of a call.
+func (t *toolCallView) header(c *toolCall) {
+	if c.hasHeader {
+		return
+	}
+	c.hasHeader = true
+	t.last = c
+	t.p.section(toolSection)
+	t.p.newline()
+	t.p.write(StyleTool, "● "+c.name)
+	if c.args != "" {
+		t.p.write(StyleNone, " "+c.args)
+	}
+	t.p.newline()
+}
+
+// output shows the next piece of a live call's output, or stores it.
+func (t *toolCallView) output(r *perdure.Record) {
+	c := t.call(r.Place.ToolCallID, "")
+	text := c.cleaner.clean(r.Chunk.Text)
+	if text == "" {
+		return
+	}
+	c.output = true
+	if len(t.queue) > 0 && t.queue[0] != c && slices.Contains(t.queue, c) {
+		c.waitingOutput += text
+		return
+	}
+	t.print(c, text)
+}
+
+func (t *toolCallView) print(c *toolCall, text string) {
+	if text == "" {
+		return
+	}
+	t.header(c)
+	if t.last != c {
+		t.last = c
+		t.p.line(StyleTool, "● "+c.title())
+	}
+	t.p.section(toolSection)
+	t.p.indented(StyleDim, "  │ ", text)
+}
+
+// ended ends a call and selects the next call in the queue as the live one.
+func (t *toolCallView) ended(id string, at time.Time) {
+	c := t.call(id, "")
+	c.end = at
+	i := slices.Index(t.queue, c)
+	if i < 0 {
+		return
+	}
+	t.queue = slices.Delete(t.queue, i, i+1)
+	if i > 0 {
+		t.header(c)
+		t.print(c, c.waitingOutput)
+		c.waitingOutput = ""
+		return
+	}
+	if len(t.queue) > 0 {
+		next := t.queue[0]
+		t.header(next)
+		t.print(next, next.waitingOutput)
+		next.waitingOutput = ""
+	}
+}
+
+func (t *toolCallView) interrupted(id string, at time.Time) {
+	c := t.call(id, "")
+	c.endReason = "interrupted: it was cut off, and may have taken effect"
+	t.ended(id, at)
+}
+
+func (t *toolCallView) cancelled(id string, at time.Time) {
+	c := t.call(id, "")
+	t.ended(id, at)
+	t.header(c)
+	c.endReason = "cancelled"
+	t.verdict(c, StyleWarn, "✗", c.endReason)
+}
+
+// maxResultLines is the maximum number of shown lines of a result without live output.
+const maxResultLines = 10
+
+// result shows the end of a call. The call's output comes first. If another call's lines precede
+// it, a line with the call's name comes before it.
+func (t *toolCallView) result(id string, r fold.CallResult) {
+	c := t.call(id, "")
+	t.header(c)
+	t.print(c, c.waitingOutput)
+	c.waitingOutput = ""
+	body, why := c.resultLines(r)
+	apart := t.last != c
+	if !apart {
+		t.body(body, r.IsError)
+	}
+	switch {
+	case c.endReason != "":
+		t.verdict(c, StyleWarn, "✗", c.endReason)
+	case r.IsError:
+		t.verdict(c, StyleError, "✗", why)
+	default:
+		t.verdict(c, StyleGood, "✓", why)
+	}
+	if apart {
+		t.body(body, r.IsError)
+	}
+}
+
+// resultLines splits a result into the lines to show and the reason of the end. If a command had
+// live output, only the last line is new, such as [exit code 1].
+func (c *toolCall) resultLines(r fold.CallResult) (body []string, why string) {
+	lines := strings.Split(strings.TrimSpace(Clean(r.Text)), "\n")
+	last := lines[len(lines)-1]
+	switch inner, marked := strings.CutPrefix(last, "["); {
+	case c.endReason != "":
+		return nil, ""
+	case c.output && marked && r.IsError:
+		return nil, strings.TrimSuffix(inner, "]")
+	case c.output:
+		return nil, ""
+	case len(lines) == 1:
+		return nil, last
+	}
+	return lines, ""
+}
+
+// verdict writes the last line of a call. It names the call if other output was written in between.
+func (t *toolCallView) verdict(c *toolCall, s Style, mark, why string) {
+	t.p.section(toolSection)
+	var parts []string
+	if t.last != c {
+		parts = append(parts, c.title())
+	}
+	if why != "" {
+		parts = append(parts, why)
+	}
+	if took := c.end.Sub(c.begun); !c.end.IsZero() && !c.begun.IsZero() {
+		parts = append(parts, Duration(took))
+	}
+	t.p.line(s, strings.TrimRight("  "+mark+" "+strings.Join(parts, " · "), " "))
+}
+
+func (c *toolCall) title() string { return strings.TrimSpace(c.name + " " + c.args) }
+
+// body shows a result: a change completely, any other result only in its first lines.
+func (t *toolCallView) body(lines []string, isError bool) {
+	if len(lines) == 0 {
+		return
+	}
+	t.p.section(toolSection)
+	isDiff := slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "@@ ") })
+	most := maxResultLines
+	if isDiff {
+		most = len(lines)
+	}
+	for i, line := range lines {
+		if i == most {
+			t.p.line(StyleDim, "  │ … "+count(len(lines)-most, "more line"))
+			break
+		}
+		t.p.write(StyleDim, "  │ ")
+		t.p.write(lineStyle(line, isDiff, isError), line)
+		t.p.newline()
+	}
+}
+
+func lineStyle(line string, isDiff, isError bool) Style {
+	switch {
+	case isDiff && strings.HasPrefix(line, "+"):
+		return StyleAdded
+	case isDiff && strings.HasPrefix(line, "-"):
+		return StyleRemoved
+	case isError:
+		return StyleError
+	}
+	return StyleDim
+}
+
+// mainArguments are the most informative arguments of calls, in order of preference.
+var mainArguments = []string{"command", "path", "pattern", "file", "url", "query"}
+
+const maxTitle = 120
+
+// summarise formats a call's arguments in one line: the main argument, or all.
+func summarise(part perdure.Part) string {
+	text := part.RawArguments
+	if text == "" {
+		text = string(part.Arguments)
+	}
+	var args map[string]any
+	if json.Unmarshal([]byte(text), &args) == nil {
+		var said []string
+		for _, name := range mainArguments {
+			if value, ok := args[name].(string); ok {
+				said = append(said, value)
+			}
+		}
+		if len(said) > 0 {
+			if args["pattern"] != nil { // pattern in path, as a user would type it
+				slices.Reverse(said)
+			}
+			text = strings.Join(said, " ")
+		}
+	}
+	if text == "{}" {
+		return ""
+	}
+	text = strings.ReplaceAll(strings.TrimSpace(Clean(text)), "\n", " ⏎ ")
+	if runes := []rune(text); len(runes) > maxTitle {
+		text = string(runes[:maxTitle-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,47 @@
+package terminal
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+)
+
+// View shows a run to people or to programs.
+type View interface {
+	// Started shows the run that follows.
+	Started(x *perdure.Execution)
+	// AddEntries passes the entries that already exist.
+	AddEntries(entries []perdure.Entry)
+	Event(e client.Event) error
+	// UserMessage reports that the next user message was entered here.
+	UserMessage(text string)
+	// Prompt prompts the user for input.
+	Prompt()
+	// ConnectionLost reports that the stream broke and continues after the pause.
+	ConnectionLost(cause error, pause time.Duration)
+	// Result shows the final state.
+	Result(r Result) error
+}
+
+// Result is the state of a run when a command leaves it.
+type Result struct {
+	ID         uuid.UUID          `json:"agentExecutionId"`
+	Status     perdure.Status     `json:"status"`
+	ExitCode   int                `json:"exitCode"`
+	StopReason perdure.StopReason `json:"stopReason,omitempty"`
+	Text       string             `json:"text"`
+	// Output is the output of an agent other than the react agent.
+	Output    json.RawMessage          `json:"output,omitempty"`
+	Turns     int                      `json:"turns"`
+	Usage     perdure.Usage            `json:"usage"`
+	ByModel   map[string]perdure.Usage `json:"usageByModel"`
+	Error     string                   `json:"error,omitempty"`
+	ErrorCode perdure.Code             `json:"errorCode,omitempty"`
+	// WaitsFor are the signals that would wake it.
+	WaitsFor []string `json:"waitsFor,omitempty"`
+	// Seconds is the time from the start to the end, or to now.
+	Seconds float64 `json:"seconds"`
+}

@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
+)
+
+// A claim is durable before its data is read. A claim whose data cannot be read is given back.
+// Otherwise nobody else could claim it until the lease ended, and that would count as a crash.
+
+// readable returns the claims that could be read. If there is none, it returns the last error.
+func readable[C, T any](claimed []C, read func(C) (*T, error)) (claims []T, err error) {
+	for _, c := range claimed {
+		claim, failed := read(c)
+		if failed != nil {
+			err = failed
+			continue
+		}
+		claims = append(claims, *claim)
+	}
+	if len(claims) > 0 {
+		err = nil
+	}
+	return claims, err
+}
+
+// giveBackWithin is the time limit for the release of a claim. If the release fails, the claim ends
+// with its lease.
+const giveBackWithin = 5 * time.Second
+
+func (e *Engine) giveBack(ctx context.Context, org string, r perdure.Release) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackWithin)
+	defer cancel()
+	if err := e.release(ctx, org, r); err != nil {
+		e.Logger.Warn("a claim that cannot be read could not be given back", "worker", r.WorkerID, "error", err)
+	}
+}
+
+func agentBack(worker uuid.UUID, l perdure.Lease) perdure.Release {
+	return perdure.Release{WorkerID: worker, Agents: []perdure.AgentRelease{{Lease: l}}}
+}
+
+func taskBack(worker uuid.UUID, l perdure.TaskLease) perdure.Release {
+	return perdure.Release{WorkerID: worker, Tasks: []perdure.TaskRelease{{Lease: l}}}
+}
+
+// heldClaim returns the claim of a task for an answer that is sent a second time. It returns nil if
+// the attempt has ended or was lost since, because its code must not start then.
+func (e *Engine) heldClaim(ctx context.Context, c rules.ClaimedTask) (*perdure.TaskClaim, error) {
+	tasks, err := e.refs.Tasks(ctx, c.Lease.ExecutionID, []uuid.UUID{c.Lease.TaskID}, false)
+	if err != nil || !rules.TaskHeldBy(tasks[0], c.Lease) {
+		return nil, err
+	}
+	c.Task = tasks[0]
+	claim, err := e.taskClaim(ctx, c)
+	if err == nil {
+		claim.LeaseFor = e.left(c.Task.LeaseUntil)
+	}
+	return claim, err
+}
+
+// left returns the time until the lease ends, at least 0 and at most e.Lease.
+func (e *Engine) left(until perdure.Time) time.Duration {
+	return max(0, min(e.Lease, until.Sub(e.Store.Now().Time)))
+}
+
+// since returns how long a poll has waited, rounded down to waitedStep.
+func since(began time.Time) time.Duration { return time.Since(began).Truncate(waitedStep) }
+
+const waitedStep = 100 * time.Millisecond

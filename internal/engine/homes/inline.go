@@ -1,0 +1,115 @@
+package homes
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"golang.org/x/sync/errgroup"
+)
+
+// Field is a content in an answer to a client. Place receives the content. If the content is left
+// out, Bytes and Sum receive its length and hash.
+type Field struct {
+	Place *json.RawMessage
+	Ref   *perdure.BlobRef
+	Bytes *int64
+	Sum   *string
+}
+
+// Fill adds the contents of an execution from blobs, or from its worker if that is connected. It
+// leaves out a content over [perdure.ShownLimit], and contents that do not fit in the size of a
+// page. For these it sets length and hash, with which the client can request the content. If such a
+// content is on the worker, its place receives [perdure.OnWorker]. Error: internal, if the worker
+// sent other bytes.
+func (hs *Homes) Fill(ctx context.Context, x *perdure.Execution, all []Field) error {
+	left := int64(store.PageBytes)
+	within, cancel := context.WithTimeout(ctx, shownWithin)
+	defer cancel()
+	var group errgroup.Group
+	group.SetLimit(Fetches)
+	for _, f := range all {
+		if *f.Place != nil || f.Ref == nil {
+			continue
+		}
+		here, err := hs.holds(ctx, x, *f.Ref)
+		if err != nil {
+			return err
+		}
+		if f.Ref.Length > perdure.ShownLimit || f.Ref.Length > left {
+			f.leaveOut(here)
+			continue
+		}
+		left -= f.Ref.Length
+		group.Go(func() error {
+			if here {
+				return hs.putIn(ctx, x.ID, f)
+			}
+			return hs.askFor(within, x, f)
+		})
+	}
+	return group.Wait()
+}
+
+// holds reports whether the server stores the content.
+func (hs *Homes) holds(ctx context.Context, x *perdure.Execution, ref perdure.BlobRef) (bool, error) {
+	if x.PersistenceMode != perdure.Local {
+		return true, nil
+	}
+	b, err := hs.store.BlobRow(ctx, x.ID, ref.ID)
+	if perdure.IsCode(err, perdure.NotFound) {
+		return false, nil
+	}
+	return err == nil && b.Held == b.Length, err
+}
+
+// OpenContent opens a content that is stored on the server; it returns nil if the content is on the
+// execution's worker. The caller must close the reader.
+func (hs *Homes) OpenContent(ctx context.Context, x *perdure.Execution, ref perdure.BlobRef) (io.ReadCloser, error) {
+	here, err := hs.holds(ctx, x, ref)
+	if err != nil || !here {
+		return nil, err
+	}
+	return hs.store.Blob(ctx, x.ID, ref.ID)
+}
+
+func (hs *Homes) putIn(ctx context.Context, execution uuid.UUID, f Field) error {
+	content, err := hs.store.Blob(ctx, execution, f.Ref.ID)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	whole := make([]byte, f.Ref.Length)
+	if _, err := io.ReadFull(content, whole); err != nil {
+		return &perdure.Error{Code: perdure.Internal, Message: "a blob is not all there", Err: err}
+	}
+	*f.Place = whole
+	return nil
+}
+
+// askFor adds a content from the worker. If the worker does not send it in time, askFor adds its
+// length and hash instead. Error: internal, if the worker sent other bytes.
+func (hs *Homes) askFor(within context.Context, x *perdure.Execution, f Field) error {
+	content, err := hs.FetchWhole(within, x, *f.Ref)
+	switch {
+	case err == nil:
+		*f.Place = content
+	case perdure.IsCode(err, perdure.Internal) && within.Err() == nil:
+		return err
+	default:
+		f.leaveOut(false)
+	}
+	return nil
+}
+
+// leaveOut sets the length and hash of a content. If the server does not store it, leaveOut also
+// sets Place to [perdure.OnWorker].
+func (f Field) leaveOut(here bool) {
+	*f.Bytes, *f.Sum = f.Ref.Length, f.Ref.SHA256.String()
+	if !here {
+		*f.Place = perdure.OnWorker
+	}
+}

@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"errors"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Work is what a worker claims: an execution or a task.
+type Work = rules.Work
+
+// The two kinds of Work.
+const (
+	WorkExecution = rules.WorkExecution
+	WorkTask      = rules.WorkTask
+)
+
+// Observer observes executions and tasks. Its methods are called after a change is durable, by many
+// goroutines at once, and must not block.
+type Observer interface {
+	// Claimed reports that a worker claimed an execution or a task, and how long it was ready
+	// before. The time is 0 for a task that was claimed in the commit that created it.
+	Claimed(work Work, queue string, waited time.Duration)
+	// LeaseLost reports that the holder of a lease did not renew it in time, or was lost.
+	LeaseLost(work Work, queue string)
+	// TakenOver reports that a worker claimed an execution whose last worker was lost.
+	TakenOver(queue string)
+	// Ended reports that an execution of the kind has reached a terminal status.
+	Ended(kind string, status perdure.Status)
+	// Refused reports that a command was refused with the code.
+	Refused(command string, code perdure.Code)
+}
+
+// observed calls the observer with the events of a decision.
+func (e *Engine) observed(d *rules.Decision) {
+	if e.Observer == nil {
+		return
+	}
+	for _, o := range d.Seen {
+		switch o.Kind {
+		case rules.ObservedClaim:
+			e.Observer.Claimed(o.Work, o.Queue, o.Waited)
+		case rules.ObservedLoss:
+			e.Observer.LeaseLost(o.Work, o.Queue)
+		case rules.ObservedTakeover:
+			e.Observer.TakenOver(o.Queue)
+		case rules.ObservedEnd:
+			e.Observer.Ended(o.Agent, o.Status)
+		}
+	}
+}
+
+// refused reports a refused command to the observer. A command whose caller cancelled it is not
+// reported.
+func (e *Engine) refused(c store.Command, err error) {
+	var coded *perdure.Error
+	if e.Observer != nil && errors.As(err, &coded) {
+		e.Observer.Refused(c.Name, coded.Code)
+	}
+}

@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
+)
+
+const (
+	// stall is the delay of a round after which the server ends no leases for the duration of a
+	// lease. The server or its machine may have been stopped, so that workers could not renew their
+	// leases.
+	stall   = 2 * time.Second
+	sweep   = 250 * time.Millisecond
+	minRest = 5 * time.Millisecond
+)
+
+// Run fires timers, ends leases that were not renewed, and ends work that has exceeded its time,
+// until ctx ends. Every server must run it.
+func (e *Engine) Run(ctx context.Context) error {
+	hints, unsubscribe := e.Hints.Subscribe(notify.Due)
+	defer unsubscribe()
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() { e.keepRetention(ctx) })
+	quiet := time.Now().Add(e.Lease) // after a start, workers need time to renew their leases
+	leases := time.Now()             // when leases are checked next
+	last := e.Store.Now()
+	for {
+		// Leases are measured with the store's clock, which continues while the machine sleeps.
+		now := e.Store.Now()
+		if now.Sub(last.Time) > stall || e.refusedRenewal.Swap(false) {
+			quiet, leases = time.Now().Add(e.Lease), time.Now()
+		}
+		// Items that became due in the previous round are checked once more, because the clock of a
+		// transaction may be slightly behind this one.
+		r := round{now: now, since: last.Add(-sweep), leases: !time.Now().Before(leases), reap: time.Now().After(quiet)}
+		next, lease, err := e.round(ctx, r)
+		if err != nil && ctx.Err() == nil {
+			e.Logger.Error("sweep failed", "error", err)
+		}
+		if r.leases && err == nil {
+			leases = time.Now().Add(e.untilLease(lease))
+		}
+		last = now
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-hints:
+		case <-time.After(e.until(next)):
+		}
+	}
+}
+
+// untilLease returns the time until leases must be checked again; first is when the first of them
+// ends. It is at most a third of a lease, so that a lease that begins or is renewed later does not
+// end before the check, even if another server uses shorter leases.
+func (e *Engine) untilLease(first perdure.Time) time.Duration {
+	most := e.Lease / 3
+	if first.IsZero() {
+		return most
+	}
+	return min(first.Sub(e.Store.Now().Time), most)
+}
+
+// until returns the pause of the loop: the time until the next item is due, at least minRest and at
+// most sweep.
+func (e *Engine) until(next perdure.Time) time.Duration {
+	if next.IsZero() {
+		return sweep
+	}
+	return max(minRest, min(next.Sub(e.Store.Now().Time), sweep))
+}

@@ -1,0 +1,178 @@
+package tenants
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules/tenant"
+	"github.com/perdure/perdure/internal/rules/validate"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// keyTTL is the time for which a cached key is used without reading the store. After it, every
+// server refuses a revoked key.
+const keyTTL = 2 * time.Second
+
+// keyCache caches keys that were looked up lately, and hashes that belong to no key, so that
+// requests with wrong keys cause few queries.
+type keyCache struct {
+	mu      sync.Mutex // guards the fields below
+	known   map[perdure.Hash]cachedKey
+	buckets map[uuid.UUID]*bucket
+}
+
+type cachedKey struct {
+	key   *perdure.APIKey
+	until time.Time
+}
+
+// Authenticate returns the key with this secret. Errors: unauthenticated; permission_denied if the
+// key's org is disabled.
+func (t *Tenants) Authenticate(ctx context.Context, secret string) (*perdure.APIKey, error) {
+	return t.KeyOf(ctx, sha256.Sum256([]byte(secret)))
+}
+
+// KeyOf returns the key whose secret has the hash. Errors: unauthenticated; permission_denied if
+// the key's org is disabled.
+func (t *Tenants) KeyOf(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error) {
+	now := time.Now()
+	t.keys.mu.Lock()
+	cached, ok := t.keys.known[hash]
+	t.keys.mu.Unlock()
+	if !ok || now.After(cached.until) {
+		key, err := t.store.KeyByHash(ctx, hash)
+		if err != nil && !perdure.IsCode(err, perdure.NotFound) {
+			return nil, err
+		}
+		cached = cachedKey{key: key, until: now.Add(keyTTL)}
+		if err != nil {
+			cached.key = nil
+		}
+		t.keys.remember(hash, cached)
+	}
+	if cached.key == nil {
+		return nil, perdure.Errorf(perdure.Unauthenticated, "the key is unknown or revoked")
+	}
+	if err := t.OrgWorks(ctx, cached.key.Org); err != nil {
+		return nil, err
+	}
+	return cached.key, nil
+}
+
+const maxCachedKeys = 10_000
+
+func (c *keyCache) remember(hash perdure.Hash, k cachedKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil || len(c.known) >= maxCachedKeys {
+		c.known = map[perdure.Hash]cachedKey{}
+	}
+	c.known[hash] = k
+}
+
+// KeyRequest is a request to create a key.
+type KeyRequest struct {
+	Name   string
+	Role   perdure.KeyRole
+	Limits perdure.KeyLimits
+}
+
+// CreateKey creates a key without limits and returns it with its secret, which is not stored.
+// Error: invalid_argument.
+func (t *Tenants) CreateKey(ctx context.Context, org, name string, role perdure.KeyRole) (*perdure.APIKey, string, error) {
+	return t.NewKey(ctx, org, KeyRequest{Name: name, Role: role})
+}
+
+// NewKey creates a key and returns it with its secret, which is not stored. Error:
+// invalid_argument.
+func (t *Tenants) NewKey(ctx context.Context, org string, r KeyRequest) (*perdure.APIKey, string, error) {
+	if err := checkKey(r); err != nil {
+		return nil, "", err
+	}
+	if err := perdure.CheckText("org", org); err != nil {
+		return nil, "", err
+	}
+	raw := make([]byte, 24)
+	if _, err := rand.Read(raw); err != nil {
+		return nil, "", &perdure.Error{Code: perdure.Internal, Message: "no randomness", Err: err}
+	}
+	secret := "prd_" + base64.RawURLEncoding.EncodeToString(raw)
+	key := perdure.APIKey{ID: uuid.Must(uuid.NewV7()), Org: org, Name: r.Name, Role: r.Role, Limits: r.Limits, Hash: sha256.Sum256([]byte(secret))}
+	by := tenant.Change{Actor: store.ActorOf(ctx), Org: org, Action: perdure.AuditKeyCreated}
+	value, err := t.one(ctx, store.Command{
+		Name: "create key", Lane: store.LaneCommits, Org: org,
+		Decide: func(s *store.State) (*store.Changes, error) { return tenant.CreateKey(s, by, key) },
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return value.(*perdure.APIKey), secret, nil
+}
+
+func checkKey(r KeyRequest) error {
+	switch r.Role {
+	case perdure.KeyAdmin, perdure.KeyClient, perdure.KeyWorker:
+	default:
+		return perdure.FieldErrorf("role", "%q is not one of admin, client, worker", r.Role)
+	}
+	if err := perdure.CheckText("name", r.Name); err != nil {
+		return err
+	}
+	if r.Name == "" || len(r.Name) > validate.MaxName {
+		return perdure.FieldErrorf("name", "must have 1 to %d characters", validate.MaxName)
+	}
+	return r.Limits.Check()
+}
+
+// SetKeyLimits changes the limits of a key. They apply on every server within five seconds. Errors:
+// invalid_argument, not_found, conflict (revoked).
+func (t *Tenants) SetKeyLimits(ctx context.Context, org string, id uuid.UUID, change func(*perdure.KeyLimits)) (*perdure.APIKey, error) {
+	key, err := t.changeKey(ctx, org, id, perdure.AuditKeyChanged, func(_ perdure.Time, k *perdure.APIKey) error {
+		if k.RevokedAt != nil {
+			return perdure.Errorf(perdure.Conflict, "the key %s is revoked", id)
+		}
+		change(&k.Limits)
+		return k.Limits.Check()
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.keys.remember(key.Hash, cachedKey{key: key, until: time.Now().Add(keyTTL)})
+	return key, nil
+}
+
+// RevokeKey revokes a key. Every server refuses the key within five seconds. Error: not_found.
+func (t *Tenants) RevokeKey(ctx context.Context, org string, id uuid.UUID) (*perdure.APIKey, error) {
+	key, err := t.changeKey(ctx, org, id, perdure.AuditKeyRevoked, func(now perdure.Time, k *perdure.APIKey) error {
+		if k.RevokedAt == nil {
+			k.RevokedAt = &now
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.keys.remember(key.Hash, cachedKey{until: time.Now().Add(keyTTL)})
+	return key, nil
+}
+
+// changeKey changes a key's row. It stores the row and an audit record if anything differs. Errors:
+// not_found, and those of change.
+func (t *Tenants) changeKey(ctx context.Context, org string, id uuid.UUID, action perdure.AuditAction, change func(now perdure.Time, k *perdure.APIKey) error) (*perdure.APIKey, error) {
+	by := tenant.Change{Actor: store.ActorOf(ctx), Org: org, Action: action}
+	value, err := t.one(ctx, store.Command{
+		Name: string(action), Lane: store.LaneCommits, Org: org,
+		Needs:  func(*perdure.Execution) store.Needs { return store.Needs{KeyID: &id} },
+		Decide: func(s *store.State) (*store.Changes, error) { return tenant.ChangeKey(s, by, id, change) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return value.(*perdure.APIKey), nil
+}

@@ -1,0 +1,156 @@
+package tenants
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules/tenant"
+	"github.com/perdure/perdure/internal/sharedread"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// OrgTTL is the time for which a cached org is used without reading the store. Together with keyTTL
+// and the interval between two checks of an open stream, it ensures that every server refuses a
+// disabled org within five seconds.
+const OrgTTL = time.Second
+
+// maxCachedOrgs is the maximum size of the cache; a full cache is emptied.
+const maxCachedOrgs = 10_000
+
+// orgCache caches orgs that were looked up lately.
+type orgCache struct {
+	mu    sync.Mutex // guards known
+	known map[string]cachedOrg
+	reads sharedread.Reads[string, cachedOrg]
+}
+
+type cachedOrg struct {
+	org   *perdure.Org // nil if the org does not exist
+	until time.Time
+}
+
+// Org returns an org; the row is at most a second old. Error: not_found.
+func (t *Tenants) Org(ctx context.Context, id string) (*perdure.Org, error) {
+	t.orgs.mu.Lock()
+	cached, ok := t.orgs.known[id]
+	t.orgs.mu.Unlock()
+	if now := time.Now(); !ok || now.After(cached.until) {
+		// Every request needs the row of its org. After the TTL, one read serves all waiting
+		// requests.
+		var err error
+		if cached, err = t.orgs.reads.Get(ctx, id, func(ctx context.Context) (cachedOrg, error) { return t.readOrg(ctx, id, now) }); err != nil {
+			return nil, err
+		}
+	}
+	if cached.org == nil {
+		return nil, noOrg(id)
+	}
+	return cached.org, nil
+}
+
+// readOrg reads an org and caches it.
+func (t *Tenants) readOrg(ctx context.Context, id string, now time.Time) (cachedOrg, error) {
+	org, err := t.store.OrgByID(ctx, id)
+	if err != nil && !perdure.IsCode(err, perdure.NotFound) {
+		return cachedOrg{}, err
+	}
+	cached := cachedOrg{org: org, until: now.Add(OrgTTL)}
+	t.orgs.remember(id, cached)
+	return cached, nil
+}
+
+func noOrg(id string) error {
+	return perdure.Errorf(perdure.NotFound, "there is no org %q; perdure orgs list shows those that there are", id)
+}
+
+func (c *orgCache) remember(id string, o cachedOrg) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil || len(c.known) >= maxCachedOrgs {
+		c.known = map[string]cachedOrg{}
+	}
+	c.known[id] = o
+}
+
+// OrgWorks returns nil if the org is not disabled. An org without a row is enabled, because
+// programs that embed the engine need no rows. Error: permission_denied.
+func (t *Tenants) OrgWorks(ctx context.Context, id string) error {
+	org, err := t.Org(ctx, id)
+	switch {
+	case perdure.IsCode(err, perdure.NotFound):
+		return nil
+	case err != nil:
+		return err
+	case org.DisabledAt != nil:
+		return perdure.Errorf(perdure.PermissionDenied, "the org %q is disabled; an operator enables it with perdure orgs enable %s", id, id)
+	}
+	return nil
+}
+
+// Claims reports whether the org's executions and tasks may be claimed. It returns true if the org
+// cannot be read.
+func (t *Tenants) Claims(ctx context.Context, org string) bool {
+	return !perdure.IsCode(t.OrgWorks(ctx, org), perdure.PermissionDenied)
+}
+
+// Orgs returns at most limit orgs whose ids come after the given one, in the order of the ids.
+func (t *Tenants) Orgs(ctx context.Context, after string, limit int) ([]*perdure.Org, error) {
+	return t.store.OrgList(ctx, after, limit)
+}
+
+// CreateOrg creates an org. Errors: invalid_argument, already_exists.
+func (t *Tenants) CreateOrg(ctx context.Context, id string) (*perdure.Org, error) {
+	if err := perdure.CheckOrgID(id); err != nil {
+		return nil, err
+	}
+	return t.changeOrg(ctx, id, perdure.AuditOrgCreated, func(now perdure.Time, o *perdure.Org) (*perdure.Org, error) {
+		if o != nil {
+			return nil, perdure.Errorf(perdure.AlreadyExists, "the org %q exists already", id)
+		}
+		return &perdure.Org{ID: id, CreatedAt: now}, nil
+	})
+}
+
+// DisableOrg disables an org: within five seconds, every server refuses the org's keys, ends its
+// streams and stops its claims. The org's data is kept. Error: not_found.
+func (t *Tenants) DisableOrg(ctx context.Context, id string) (*perdure.Org, error) {
+	return t.changeOrg(ctx, id, perdure.AuditOrgDisabled, func(now perdure.Time, o *perdure.Org) (*perdure.Org, error) {
+		if o == nil {
+			return nil, noOrg(id)
+		}
+		if o.DisabledAt == nil {
+			o.DisabledAt = &now
+		}
+		return o, nil
+	})
+}
+
+// EnableOrg enables a disabled org again, with the same keys. Error: not_found.
+func (t *Tenants) EnableOrg(ctx context.Context, id string) (*perdure.Org, error) {
+	return t.changeOrg(ctx, id, perdure.AuditOrgEnabled, func(_ perdure.Time, o *perdure.Org) (*perdure.Org, error) {
+		if o == nil {
+			return nil, noOrg(id)
+		}
+		o.DisabledAt = nil
+		return o, nil
+	})
+}
+
+// changeOrg stores the org that change returns. If anything differs, it also writes a record to the
+// org's audit log.
+func (t *Tenants) changeOrg(ctx context.Context, id string, action perdure.AuditAction, change func(perdure.Time, *perdure.Org) (*perdure.Org, error)) (*perdure.Org, error) {
+	by := tenant.Change{Actor: store.ActorOf(ctx), Org: id, Action: action}
+	value, err := t.one(ctx, store.Command{
+		Name: string(action), Lane: store.LaneCommits, Org: id,
+		Needs:  func(*perdure.Execution) store.Needs { return store.Needs{Org: true} },
+		Decide: func(s *store.State) (*store.Changes, error) { return tenant.ChangeOrg(s, by, change) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	org := value.(*perdure.Org)
+	t.orgs.remember(id, cachedOrg{org: org, until: time.Now().Add(OrgTTL)})
+	return org, nil
+}

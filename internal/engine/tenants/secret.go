@@ -1,0 +1,60 @@
+package tenants
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules/tenant"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// sealingSecret is the name of the secret that encrypts contents that clients store for the server.
+const sealingSecret = "sealing"
+
+// secretBytes is the size of a secret in bytes.
+const secretBytes = 32
+
+// secretCache caches the secret, which never changes.
+type secretCache struct {
+	mu    sync.Mutex // guards value
+	value []byte
+}
+
+// SealingSecret returns the secret of the installation that encrypts contents that clients store
+// for the server. The first call creates it. All servers of a store have the same secret.
+func (t *Tenants) SealingSecret(ctx context.Context) ([]byte, error) {
+	t.secret.mu.Lock()
+	known := t.secret.value
+	t.secret.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	value, err := t.store.Secret(ctx, sealingSecret)
+	if perdure.IsCode(err, perdure.NotFound) {
+		value, err = t.makeSecret(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.secret.mu.Lock()
+	t.secret.value = value
+	t.secret.mu.Unlock()
+	return value, nil
+}
+
+// makeSecret stores a new secret, and returns the stored one. If several servers call it at the
+// same time, the store keeps the first secret.
+func (t *Tenants) makeSecret(ctx context.Context) ([]byte, error) {
+	value := make([]byte, secretBytes)
+	rand.Read(value) // never fails
+	_, err := t.one(ctx, store.Command{
+		Name: "make secret", Lane: store.LaneCommits, Org: perdure.DefaultOrg,
+		Decide: func(s *store.State) (*store.Changes, error) { return tenant.CreateSecret(s, sealingSecret, value) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t.store.Secret(ctx, sealingSecret)
+}

@@ -1,0 +1,26 @@
+// Package tenants implements the commands on an org as a whole: orgs, API keys, browser sessions,
+// retention policies, and the secret of the installation. It caches the rows that each request
+// needs. A change on any server applies on all servers within five seconds.
+package tenants
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Tenants implements the commands. [New] creates one.
+type Tenants struct {
+	store store.Store
+	// one runs a command and returns the value of its decision.
+	one      func(context.Context, store.Command) (any, error)
+	keys     keyCache
+	orgs     orgCache
+	secret   secretCache
+	sessions sessionCache
+}
+
+// New creates a Tenants on a store. one runs a command and returns the value of its decision.
+func New(s store.Store, one func(context.Context, store.Command) (any, error)) *Tenants {
+	return &Tenants{store: s, one: one}
+}

@@ -1,0 +1,46 @@
+package uploads
+
+import (
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// workersJSON is the rules for contents of workers other than entries.
+var workersJSON = perdure.DocumentRules{Workers: true}
+
+// uploadCacheSize is the number of the newest checked uploads that the cache has at least; the
+// maximum is twice that.
+const uploadCacheSize = 4096
+
+// uploadCache contains the ids of uploaded contents that were valid JSON during the upload. That is
+// safe, because a complete content never changes. A content that is not in the cache, as after a
+// restart or on another server, is read again to check it.
+type uploadCache struct {
+	mu         sync.Mutex // guards the fields below
+	young, old map[uuid.UUID]struct{}
+}
+
+func (p *uploadCache) add(blob uuid.UUID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.young == nil || len(p.young) >= uploadCacheSize {
+		p.young, p.old = map[uuid.UUID]struct{}{}, p.young
+	}
+	p.young[blob] = struct{}{}
+}
+
+func (p *uploadCache) has(blob uuid.UUID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, young := p.young[blob]
+	_, old := p.old[blob]
+	return young || old
+}
+
+// checksUploads reports whether the owner's contents are checked during the upload. Contents of
+// clients are not, because other rules apply to them.
+func (u *Uploads) checksUploads(owner perdure.BlobOwner) bool {
+	return !u.plain && (owner.Lease != nil || owner.TaskLease != nil)
+}

@@ -1,0 +1,102 @@
+package uploads
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
+	"github.com/perdure/perdure/internal/rules/validate"
+)
+
+// Content is one content of a commit or of a result, with the field that holds it.
+type Content struct {
+	Field string // for errors
+	perdure.Payload
+	entry *perdure.Entry // set if the content is an entry's
+}
+
+// check checks the bytes of a content that is part of the request.
+func (c Content) check(raw json.RawMessage) error {
+	if c.entry == nil {
+		return validate.JSON(c.Field, raw)
+	}
+	e := *c.entry
+	e.Content, e.Blob = raw, nil
+	return perdure.CheckContent(e)
+}
+
+// uploaded returns the rule by which an uploaded content is checked.
+func (c Content) uploaded() Rule {
+	if c.entry == nil {
+		return Rule{What: "the content", workersJSON: true, Scan: func(text io.Reader) error {
+			return perdure.CheckDocument(c.Field, text, workersJSON)
+		}}
+	}
+	scan := func(text io.Reader) error { return perdure.CheckContentText(*c.entry, text) }
+	return Rule{What: "the content", Scan: scan, Whole: c.check}
+}
+
+// ContentsOf returns the contents of a commit.
+func ContentsOf(c perdure.Commit) []Content {
+	var all []Content
+	for i := range c.Entries {
+		n := &c.Entries[i]
+		all = append(all, Content{"entries." + n.ID.String() + ".content", perdure.Payload{Bytes: n.Content, Blob: n.Blob}, &n.Entry})
+	}
+	for _, t := range c.Tasks {
+		all = append(all, Content{Field: "tasks." + t.Key + ".input", Payload: t.Input})
+	}
+	for _, s := range c.Steps {
+		all = append(all, Content{Field: "steps." + s.Key + ".result", Payload: s.Result})
+	}
+	if c.Checkpoint != nil {
+		all = append(all, Content{Field: "checkpoint.state", Payload: c.Checkpoint.State})
+	}
+	return append(all, Content{Field: "outcome.output", Payload: c.Outcome.Output})
+}
+
+// CheckAll checks the contents of a request. It reads uploaded contents, one at a time, and checks
+// them like inline contents. It returns the error of an inline content. The error of an uploaded
+// content is in the result, and the decision returns it, because the request may be a repeat. A
+// content whose upload is incomplete is not in the result.
+func (u *Uploads) CheckAll(ctx context.Context, org string, execution uuid.UUID, all []Content) (rules.CheckedRefs, error) {
+	refs := rules.CheckedRefs{}
+	for _, c := range all {
+		if c.Blob == nil {
+			if c.entry != nil {
+				continue // append checks the content, unless the entry is a repeat
+			}
+			if err := c.check(c.Bytes); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if len(refs) == 0 {
+			if _, err := u.refs.Execution(ctx, org, execution); err != nil {
+				return nil, err
+			}
+		}
+		if err := u.checkRef(ctx, org, execution, c, refs); err != nil {
+			return nil, err
+		}
+	}
+	return refs, nil
+}
+
+func (u *Uploads) checkRef(ctx context.Context, org string, execution uuid.UUID, c Content, refs rules.CheckedRefs) error {
+	key := rules.CheckedRef{Blob: c.Blob.ID}
+	if c.entry != nil {
+		key.Entry = c.entry.ID
+	}
+	if _, known := refs[key]; known {
+		return nil
+	}
+	checked, refused, err := u.Check(ctx, org, execution, c.Blob.ID, c.uploaded())
+	if checked && err == nil {
+		refs[key] = refused
+	}
+	return err
+}

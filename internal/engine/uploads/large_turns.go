@@ -1,0 +1,77 @@
+package uploads
+
+import (
+	"context"
+	"sync"
+
+	"github.com/perdure/perdure/internal/fair"
+)
+
+// largeTurns limits the checks of large contents: each org has at most one check at a time, and
+// all orgs together have at most one content in memory. An org with many contents therefore delays
+// a content of another org by at most one check. Waiters are served in order.
+type largeTurns struct {
+	all turn
+	mu  sync.Mutex
+	of  map[string]*orgTurn
+}
+
+// turn is a lock that is held by sending to it.
+type turn chan struct{}
+
+type orgTurn struct {
+	turn
+	users int // number of holders and waiters
+}
+
+func newLargeTurns() *largeTurns {
+	return &largeTurns{all: make(turn, 1), of: map[string]*orgTurn{}}
+}
+
+func (t turn) take(ctx context.Context) error {
+	defer fair.Wait(ctx)()
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// ofAll waits until no other content is checked in memory. The caller must call done.
+func (l *largeTurns) ofAll(ctx context.Context) (done func(), err error) {
+	if err := l.all.take(ctx); err != nil {
+		return nil, err
+	}
+	return func() { <-l.all }, nil
+}
+
+// ofOrg waits until no other content of the org is checked. The caller must call done.
+func (l *largeTurns) ofOrg(ctx context.Context, org string) (done func(), err error) {
+	t := l.enter(org)
+	if err := t.take(ctx); err != nil {
+		l.leave(org)
+		return nil, err
+	}
+	return func() { <-t.turn; l.leave(org) }, nil
+}
+
+func (l *largeTurns) enter(org string) *orgTurn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.of[org]
+	if t == nil {
+		t = &orgTurn{turn: make(turn, 1)}
+		l.of[org] = t
+	}
+	t.users++
+	return t
+}
+
+func (l *largeTurns) leave(org string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.of[org].users--; l.of[org].users == 0 {
+		delete(l.of, org)
+	}
+}

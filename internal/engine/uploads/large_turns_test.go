@@ -1,0 +1,40 @@
+package uploads
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+)
+
+// TestLargeContentsOfAnOrgKeepNoOtherWaiting checks that a second large content of an org waits
+// for the first until its context ends, and that a content of another org does not wait. No org
+// remains in memory at the end.
+func TestLargeContentsOfAnOrgKeepNoOtherWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLargeTurns()
+		first, err := l.ofOrg(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		second := make(chan error, 1)
+		go func() { _, err := l.ofOrg(ctx, "a"); second <- err }()
+		synctest.Wait()
+		if len(second) != 0 {
+			t.Error("two contents of an org have their turn")
+		}
+		other, err := l.ofOrg(t.Context(), "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		if err := <-second; err == nil {
+			t.Error("a turn was taken after the end")
+		}
+		first()
+		other()
+		if len(l.of) != 0 {
+			t.Errorf("%d orgs are left", len(l.of))
+		}
+	})
+}

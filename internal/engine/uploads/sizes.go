@@ -1,0 +1,71 @@
+package uploads
+
+import (
+	"cmp"
+	"context"
+	"io"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Put stores content in small transactions; the server has one piece of it in memory at a time. For
+// a worker, Put records whether the content is valid JSON, so that the commit that refers to it
+// need not read it again. Errors: payload_too_large, invalid_argument (length), and those of the
+// store.
+func (u *Uploads) Put(ctx context.Context, org string, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
+	if err := u.CheckSize("the content", length); err != nil {
+		return perdure.BlobRef{}, err
+	}
+	if length < 0 {
+		return perdure.BlobRef{}, perdure.FieldErrorf("length", "must be how many bytes the content has")
+	}
+	up := u.newUpload(ctx, org, owner, length, content)
+	passed := u.checksUploads(owner) && perdure.CheckDocument("", up, workersJSON) == nil
+	if err := up.finish(); err != nil {
+		return up.ref, err
+	}
+	if passed {
+		u.cache.add(up.ref.ID)
+	}
+	return up.ref, nil
+}
+
+// CheckSize returns the error payload_too_large if size exceeds the limit.
+func (u *Uploads) CheckSize(what string, size int64) error {
+	if size <= u.limit {
+		return nil
+	}
+	return perdure.Errorf(perdure.PayloadTooLarge, "%s has %d bytes; the limit is %d", what, size, u.limit)
+}
+
+// CheckSizes checks each payload of a commit against the size limit.
+func (u *Uploads) CheckSizes(c perdure.Commit) error {
+	sizes := []error{u.CheckSize("the output", c.Outcome.Output.Size())}
+	for _, n := range c.Entries {
+		sizes = append(sizes, u.CheckSize("an entry's content", perdure.Payload{Bytes: n.Content, Blob: n.Blob}.Size()))
+	}
+	for _, t := range c.Tasks {
+		sizes = append(sizes, u.CheckSize("the input of a "+t.Kind, t.Input.Size()))
+	}
+	for _, s := range c.Steps {
+		sizes = append(sizes, u.CheckSize("the result of step "+s.Name, s.Result.Size()))
+	}
+	if c.Checkpoint != nil {
+		sizes = append(sizes, u.CheckSize("the checkpoint's state", c.Checkpoint.State.Size()))
+	}
+	return cmp.Or(sizes...)
+}
+
+func (u *Uploads) putChunk(ctx context.Context, org string, owner perdure.BlobOwner, ref perdure.BlobRef, at int64, chunk []byte) (perdure.Hash, error) {
+	value, err := u.one(ctx, store.Command{
+		Name: "blob", Lane: store.LaneChunks, Org: org, Execution: owner.ExecutionID, Bytes: len(chunk),
+		Needs:  func(x *perdure.Execution) store.Needs { return rules.ChunkNeeds(x, owner, ref.ID) },
+		Decide: func(s *store.State) (*store.Changes, error) { return rules.AppendChunk(s, owner, ref, at, chunk) },
+	})
+	if err != nil {
+		return perdure.Hash{}, err
+	}
+	return value.(perdure.Hash), nil
+}

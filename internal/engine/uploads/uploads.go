@@ -1,0 +1,40 @@
+// Package uploads stores contents that arrive before the request that refers to them. It also
+// checks the contents of requests, inline and uploaded ones by the same rules.
+package uploads
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Uploads stores and checks contents. [New] creates one.
+type Uploads struct {
+	store store.Store
+	refs  store.Reader // reads contents as references
+	// one runs a command and returns the value of its decision.
+	one   func(context.Context, store.Command) (any, error)
+	limit int64 // maximum size of a payload in bytes
+	plain bool
+	cache uploadCache
+	large *largeTurns
+}
+
+// Config configures an [Uploads]. All fields but Plain are required.
+type Config struct {
+	Store store.Store
+	// Refs reads like Store, but returns references to contents.
+	Refs store.Reader
+	// One runs a command and returns the value of its decision.
+	One func(context.Context, store.Command) (any, error)
+	// PayloadLimit is the maximum size of one payload in bytes.
+	PayloadLimit int64
+	// Plain disables the check of contents during their upload. A commit then reads each content to
+	// which it refers.
+	Plain bool
+}
+
+// New creates an Uploads.
+func New(c Config) *Uploads {
+	return &Uploads{store: c.Store, refs: c.Refs, one: c.One, limit: c.PayloadLimit, plain: c.Plain, large: newLargeTurns()}
+}

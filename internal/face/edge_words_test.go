@@ -1,0 +1,95 @@
+package face_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+)
+
+// Bodies with a duplicate key are refused by five operations. The error names the key.
+func TestDoubledKeysAreRefused(t *testing.T) {
+	h := open(t)
+	x := h.Start("")
+	for at, c := range map[string]struct{ method, body, field string }{
+		"/agent-executions":     {"POST", `{"kind":"anything","kind":"count","input":{}}`, "kind"},
+		"/agent-executions?":    {"POST", `{"kind":"anything","input":{"a":[{"b":1,"b":2}]}}`, "input.a[0].b"},
+		"/agent-definitions":    {"POST", `{"name":"a","name":"b",` + models + `}`, "name"},
+		h.Path(x.ID, "/signal"): {"POST", `{"signalName":"go","signalValue":{"n":1,"n":2}}`, "signalValue.n"},
+		"/retention":            {"PUT", `{"events":"1h","events":"2h"}`, "events"},
+	} {
+		h.Call(c.method, at, c.body, "Authorization", "Bearer "+h.AdminKey).Problem(400, "invalid_argument", c.field)
+	}
+}
+
+// A duplicate key is refused in an uploaded value that a signal refers to, and in a WebSocket
+// message. No signal is stored.
+func TestDoubledKeysAreRefusedByReferenceAndOverWebSocket(t *testing.T) {
+	h := open(t)
+	x := h.Start("")
+	var c struct{ BlobID string }
+	h.Call("PUT", h.Path(x.ID, "/content"), `{"n":1,"n":2}`).Want(200, &c)
+	h.Call("POST", h.Path(x.ID, "/signal"), `{"signalName":"go","signalValueRef":{"blobId":"`+c.BlobID+`"}}`).Problem(400, "invalid_argument", "signalValue.n")
+	ws := h.socket(x.ID)
+	for raw, field := range map[string]string{
+		`{"type":"keepalive","type":"cancel"}`:                                      "type",
+		`{"type":"load_events","data":{"limit":1,"limit":2}}`:                       "data.limit",
+		`{"type":"prompt","data":{"prompt_id":"p","text":"a","text":"b"}}`:          "data.text",
+		`{"type":"prompt","data":{"prompt_id":"p","text":"a"},"data":{"text":"b"}}`: "data",
+	} {
+		if err := ws.conn.Write(ws.ctx, websocket.MessageText, []byte(raw)); err != nil {
+			t.Fatal(err)
+		}
+		if m := ws.next(); m.Type != "error" || m.Data.Code != "invalid_argument" || !strings.HasPrefix(m.Data.Message, field+": ") {
+			t.Errorf("%s is answered by %+v", raw, m)
+		}
+	}
+	r := h.Claim()
+	if signals, err := h.Worker.Signals(t.Context(), r.ID, nil, 0, 10); err != nil || len(signals) != 0 {
+		t.Errorf("%d signals are stored, %v", len(signals), err)
+	}
+}
+
+// The title of a run with input messages is the first line of the first user message.
+func TestTitleOfMessages(t *testing.T) {
+	h := open(t)
+	parts := func(text string) []perdure.Part { return []perdure.Part{perdure.Text(text)} }
+	if _, err := h.Engine.Start(context.WithoutCancel(t.Context()), "default", engine.StartRequest{
+		Kind: perdure.ReactKind, Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "m"}},
+		Messages: []perdure.InputMessage{
+			{Role: perdure.RoleAssistant, Parts: parts("Hello.")},
+			{Role: perdure.RoleUser, Parts: parts("Mend the clock.\nPlease.")},
+		},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var page struct{ Items []struct{ Title string } }
+	h.Call("GET", "/agent-executions", "").Want(200, &page)
+	if len(page.Items) != 1 || page.Items[0].Title != "Mend the clock." {
+		t.Errorf("the list is %+v", page.Items)
+	}
+}
+
+// The audit log records the address "local" for a change over a unix socket.
+func TestTheAuditLogNamesTheSocketLocal(t *testing.T) {
+	h := open(t)
+	admin := []string{"Authorization", "Bearer " + h.AdminKey}
+	h.Wrap(func(next http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) { // as net/http serves a unix socket
+			r.RemoteAddr = "@"
+			at := &net.UnixAddr{Net: "unix", Name: "perdure.sock"}
+			next(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(at))))
+		}
+	})
+	h.Call("POST", "/keys", `{"name":"k","role":"worker"}`, admin...).Want(201, nil)
+	var page struct{ Items []perdure.AuditRecord }
+	h.Call("GET", "/audit", "", admin...).Want(200, &page)
+	if len(page.Items) == 0 || page.Items[0].Actor.RemoteAddress != "local" {
+		t.Errorf("the audit log is %+v", page.Items)
+	}
+}

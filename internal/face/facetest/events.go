@@ -1,0 +1,161 @@
+package facetest
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// Event is one event as received.
+type Event struct {
+	ID, Event string
+	Data      string
+	Fields    map[string]any
+}
+
+// Seq returns the seq of the event.
+func (e Event) Seq() int64 { n, _ := e.Fields["seq"].(float64); return int64(n) }
+
+// Stream reads events one by one.
+type Stream struct {
+	T        *testing.T
+	Response *http.Response
+	Scan     *bufio.Reader
+}
+
+// Follow opens a stream.
+func (h *House) Follow(path string, headers ...string) *Stream {
+	h.T.Helper()
+	res, err := http.DefaultTransport.RoundTrip(h.Request("GET", path, "", headers...))
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	h.T.Cleanup(func() { _ = res.Body.Close() })
+	if res.StatusCode != 200 {
+		raw, _ := io.ReadAll(res.Body)
+		h.T.Fatalf("status %d: %s", res.StatusCode, raw)
+	}
+	return StreamOf(h.T, res)
+}
+
+// StreamOf returns the stream of a response.
+func StreamOf(t *testing.T, res *http.Response) *Stream {
+	return &Stream{t, res, bufio.NewReader(res.Body)}
+}
+
+// Next returns the next event; the error is io.EOF after a clean end.
+func (s *Stream) Next() (Event, error) {
+	var e Event
+	for {
+		line, err := s.Scan.ReadString('\n')
+		if err != nil {
+			return e, err
+		}
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		switch name {
+		case "":
+			return e, json.Unmarshal([]byte(e.Data), &e.Fields)
+		case "id":
+			e.ID = value
+		case "event":
+			e.Event = value
+		case "data":
+			e.Data = value
+		default:
+			s.T.Errorf("a line %q", line)
+		}
+	}
+}
+
+// Must returns the next event, and fails the test if there is none.
+func (s *Stream) Must() Event {
+	s.T.Helper()
+	e, err := s.Next()
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	return e
+}
+
+// All reads to the clean end.
+func (s *Stream) All() []Event {
+	s.T.Helper()
+	var events []Event
+	for {
+		e, err := s.Next()
+		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			break
+		}
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		events = append(events, e)
+	}
+	if len(events) == 0 || events[len(events)-1].Event != "end" {
+		s.T.Fatalf("the stream ended cleanly without end: %v", events)
+	}
+	return events
+}
+
+// Show returns events as text.
+func Show(events []Event) string {
+	var b strings.Builder
+	for _, e := range events {
+		fmt.Fprintf(&b, "%s %s %s\n", e.ID, e.Event, e.Data)
+	}
+	return b.String()
+}
+
+// Play creates a run with events of many kinds, and ends it.
+func Play(h *House) *Run {
+	x := h.Start("")
+	r := h.Claim()
+	if r.ID != x.ID {
+		h.T.Fatalf("claimed %s", r.ID)
+	}
+	r.Say(UserText("hi"))
+	r.Task("bash", "one")
+	r.Stream(0, 0, "terminal", "$ ls\n")
+	r.Stream(1, 0, "token", "Hel")
+	r.Stream(2, 0, "thinking", "hmm")
+	r.Stream(1, 3, "token", "lo wörld")
+	r.Stream(0, 5, "terminal", "a b\n")
+	r.Task("bash", "two")
+	r.Say(AssistantText("Hello wörld"))
+	r.Complete()
+	return r
+}
+
+// Filtered returns the numbers of an event that a client of a filtered stream checks. shown must
+// equal the newest seq that the client has, and spared is the newest omitted seq.
+func (e Event) Filtered() (shown, spared int64) {
+	s, _ := e.Fields["prevShown"].(float64)
+	p, _ := e.Fields["prevSeq"].(float64)
+	return int64(s), int64(p)
+}
+
+// Block reads one event whose data is not an object.
+func (s *Stream) Block() (name, data string) {
+	s.T.Helper()
+	for {
+		line, err := s.Scan.ReadString('\n')
+		if err != nil {
+			s.T.Fatal(err)
+		}
+		key, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
+		value = strings.TrimPrefix(value, " ")
+		switch key {
+		case "":
+			return name, data
+		case "event":
+			name = value
+		case "data":
+			data = value
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package facetest
+
+import (
+	"net"
+	"sync"
+)
+
+// Connections are the open connections of the server, by the client's address.
+type Connections struct {
+	mu   sync.Mutex // guards over
+	Over map[string]chan struct{}
+}
+
+func (c *Connections) Of(addr string) chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.Over == nil {
+		c.Over = map[string]chan struct{}{}
+	}
+	if c.Over[addr] == nil {
+		c.Over[addr] = make(chan struct{})
+	}
+	return c.Over[addr]
+}
+
+// Begin is like of, for a new connection, because an address can be reused.
+func (c *Connections) Begin(addr string) chan struct{} {
+	over := c.Of(addr)
+	select {
+	case <-over:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.Over[addr] = make(chan struct{})
+		return c.Over[addr]
+	default:
+		return over
+	}
+}
+
+// WatchedListener records when the server closes an accepted connection, whichever part of the
+// server owns it.
+type WatchedListener struct {
+	net.Listener
+	All *Connections
+}
+
+func (l WatchedListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	over := l.All.Begin(conn.RemoteAddr().String())
+	return &watchedConn{Conn: conn, Over: sync.OnceFunc(func() { close(over) })}, nil
+}
+
+type watchedConn struct {
+	net.Conn
+	Over func()
+}
+
+func (c *watchedConn) Close() error {
+	c.Over()
+	return c.Conn.Close()
+}

@@ -1,0 +1,138 @@
+package facetest
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// Run is an execution that the worker has claimed.
+type Run struct {
+	House  *House
+	ID     uuid.UUID
+	Lease  perdure.Lease
+	Number int64
+	Leaf   *uuid.UUID
+}
+
+// Claim claims the only pending execution.
+func (h *House) Claim() *Run {
+	h.T.Helper()
+	claims, err := h.Worker.PollAgents(h.T.Context(), perdure.Poll{
+		WorkerID: h.ID, Queues: []string{"default"}, Kinds: []string{perdure.ReactKind, "count", "anything"}, Slots: 1, Wait: time.Second,
+	})
+	if err != nil || len(claims) != 1 {
+		h.T.Fatalf("claimed %d: %v", len(claims), err)
+	}
+	return &Run{House: h, ID: claims[0].Lease.ExecutionID, Lease: claims[0].Lease, Leaf: claims[0].Execution.Leaf}
+}
+
+// Commit makes a commit.
+func (r *Run) Commit(c perdure.Commit) perdure.CommitReply {
+	r.House.T.Helper()
+	r.Number++
+	c.Lease, c.Number = r.Lease, r.Number
+	reply, err := r.House.Worker.Commit(context.WithoutCancel(r.House.T.Context()), c)
+	if err != nil {
+		r.House.T.Fatal(err)
+	}
+	return reply
+}
+
+// Say appends a message and a checkpoint.
+func (r *Run) Say(m perdure.Message) perdure.Entry {
+	r.House.T.Helper()
+	e, err := perdure.NewMessageEntry(m)
+	if err != nil {
+		r.House.T.Fatal(err)
+	}
+	e.ParentID = r.Leaf
+	r.Leaf = &e.ID
+	r.Commit(perdure.Commit{
+		Entries:    []perdure.NewEntry{{Entry: e}},
+		Checkpoint: &perdure.NewCheckpoint{State: perdure.Inline([]byte(`{"n":1}`)), Reason: "turn"},
+	})
+	return e
+}
+
+// Stream appends text to the run's block with that number.
+func (r *Run) Stream(block int64, offset int64, typ perdure.EventType, text string) {
+	r.House.T.Helper()
+	f := perdure.Frame{AgentLease: &r.Lease, Block: block, Type: typ, Offset: offset, Text: text}
+	if typ == perdure.EventTerminal {
+		f.Stream = "stdout"
+	}
+	r.Append(f)
+}
+
+func (r *Run) Complete() {
+	r.House.T.Helper()
+	r.Commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Inline([]byte(`{"text":"bye"}`))}})
+}
+
+// Task schedules and runs a task to its end.
+func (r *Run) Task(kind string, instance string) {
+	r.House.T.Helper()
+	r.Finish(perdure.TaskFinish{Lease: r.Schedule(kind, instance), Result: perdure.Inline([]byte(`"ok"`))})
+}
+
+// Schedule schedules a task and claims it.
+func (r *Run) Schedule(kind, instance string) perdure.TaskLease {
+	r.House.T.Helper()
+	input := json.RawMessage(`{"a":1}`)
+	key, err := perdure.DefaultTaskKey(r.ID, kind, input, instance)
+	if err != nil {
+		r.House.T.Fatal(err)
+	}
+	reply := r.Commit(perdure.Commit{
+		Tasks: []perdure.NewTask{{Kind: kind, Input: perdure.Inline(input), Key: key}},
+		Eager: perdure.Eager{WorkerID: r.House.ID, Kinds: []string{kind}, Queues: []string{"default"}, Slots: 1},
+	})
+	if len(reply.Claims) != 1 {
+		r.House.T.Fatalf("the commit claimed %d tasks", len(reply.Claims))
+	}
+	return reply.Claims[0].Lease
+}
+
+// Fail fails an attempt so that it is retried.
+func (r *Run) Fail(lease perdure.TaskLease) {
+	r.House.T.Helper()
+	r.Finish(perdure.TaskFinish{Lease: lease, Error: &perdure.TaskError{Code: perdure.Unavailable, Message: "no answer"}})
+}
+
+func (r *Run) Finish(f perdure.TaskFinish) {
+	r.House.T.Helper()
+	f.WorkerID = r.House.ID
+	if _, err := r.House.Worker.FinishTask(context.WithoutCancel(r.House.T.Context()), f); err != nil {
+		r.House.T.Fatal(err)
+	}
+}
+
+// Frame is a perdure.Frame.
+// Frame is a piece of a stream.
+type Frame = perdure.Frame
+
+// Append appends frames to the log.
+func (r *Run) Append(frames ...Frame) {
+	r.House.T.Helper()
+	replies, err := r.House.Worker.Append(context.WithoutCancel(r.House.T.Context()), frames)
+	if err != nil {
+		r.House.T.Fatal(err)
+	}
+	for _, reply := range replies {
+		if reply.Err != nil {
+			r.House.T.Fatal(reply.Err)
+		}
+	}
+}
+
+// UserText is a message of the user.
+func UserText(text string) perdure.Message { return perdure.UserText(text) }
+
+// AssistantText is a message of the assistant.
+func AssistantText(text string) perdure.Message {
+	return perdure.Message{Role: perdure.RoleAssistant, Content: perdure.Content{Parts: []perdure.Part{perdure.Text(text)}}}
+}

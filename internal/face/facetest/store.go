@@ -1,0 +1,39 @@
+package facetest
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Brittle is a store whose reads of executions can be made to fail.
+type Brittle struct {
+	store.Store
+	Err atomic.Pointer[error]
+}
+
+// Lazy implements [store.Reader].
+func (b *Brittle) Lazy() store.Reader { return brittleRefs{b.Store.Lazy(), b} }
+
+// brittleRefs is a lazy reader that fails when its store does.
+type brittleRefs struct {
+	store.Reader
+	b *Brittle
+}
+
+func (r brittleRefs) Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
+	if err := r.b.Err.Load(); err != nil {
+		return nil, *err
+	}
+	return r.Reader.Execution(ctx, org, id)
+}
+
+func (b *Brittle) Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
+	if err := b.Err.Load(); err != nil {
+		return nil, *err
+	}
+	return b.Store.Execution(ctx, org, id)
+}

@@ -1,0 +1,182 @@
+package front
+
+import (
+	"context"
+	"crypto/sha256"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/face/problem"
+)
+
+// Caller identifies who sent a request.
+type Caller struct {
+	Org  string
+	Role perdure.KeyRole
+	ID   uuid.UUID // of the key; zero if the key is not stored
+	Name string
+	Key  perdure.Hash // hash of the key's secret, also with a session
+	// proof is kept for the periodic recheck while a stream is open.
+	proof     proof
+	SessionID uuid.UUID // zero without a session
+	// Operator is set for the token of a data directory; Org is then the org that the request
+	// names.
+	Operator bool
+}
+
+// actor returns the caller as the audit log records it.
+func (c Caller) actor(r *http.Request, request string) perdure.Actor {
+	a := perdure.Actor{Name: c.Name, RequestID: request, RemoteAddress: remoteAddress(r)}
+	if c.ID != uuid.Nil {
+		a.KeyID = &c.ID
+	}
+	return a
+}
+
+// remoteAddress returns the peer address of the request's connection; "local" for the unix socket,
+// whose peers have no address.
+func remoteAddress(r *http.Request) string {
+	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && at.Network() == "unix" {
+		return "local"
+	}
+	return r.RemoteAddr
+}
+
+type callerKey struct{}
+
+// CallerOf returns the caller of the request of ctx; the zero value if it needed no key.
+func CallerOf(ctx context.Context) Caller {
+	c, _ := ctx.Value(callerKey{}).(Caller)
+	return c
+}
+
+// proofOf returns the proof of identity that a request carries, and reports whether there is one.
+// If the header Authorization is present, the cookie is ignored.
+func (f *Front) proofOf(r *http.Request) (proof, bool) {
+	if auth := r.Header.Get("Authorization"); auth != "" {
+		scheme, rest, _ := strings.Cut(auth, " ")
+		secret := strings.TrimSpace(rest)
+		return proof{key: sha256.Sum256([]byte(secret))}, strings.EqualFold(scheme, "bearer") && secret != ""
+	}
+	cookie, page := f.halvesOf(r)
+	return proof{session: true, cookie: sha256.Sum256([]byte(cookie)), page: sha256.Sum256([]byte(page))}, cookie != "" && page != ""
+}
+
+const (
+	// HowToGiveKey is the end of an error that refuses a missing or unknown key.
+	HowToGiveKey = "give a key in the header Authorization: Bearer KEY, or sign in with POST /api/login, " +
+		"whose cookie counts together with the header " + SessionHeader + "; in dev mode the key is in the file named token in the data directory"
+	howToSignIn = "sign in again with POST /api/login"
+)
+
+// authenticate returns the caller of a request. A page of another origin can make a browser send a
+// request, so a write with a session must come from the server's own pages.
+func (f *Front) authenticate(r *http.Request) (Caller, *problem.Problem) {
+	given, any := f.proofOf(r)
+	if !any {
+		return Caller{}, problem.New(perdure.Unauthenticated, "no key was given; "+HowToGiveKey)
+	}
+	key, session, err := f.vouch(r.Context(), given)
+	switch {
+	case !perdure.IsCode(err, perdure.Unauthenticated):
+	case given.session:
+		return Caller{}, problem.New(perdure.Unauthenticated, "the session is unknown or has ended, or its key is revoked; "+howToSignIn)
+	default:
+		return Caller{}, problem.New(perdure.Unauthenticated, "the key is unknown or revoked; "+HowToGiveKey)
+	}
+	if err != nil {
+		return Caller{}, f.ProblemOf(r.Context(), err)
+	}
+	org, err := f.orgFor(r, key)
+	if err != nil {
+		return Caller{}, f.ProblemOf(r.Context(), err)
+	}
+	if given.session && isWrite(r) && !f.ownOrigin(r) {
+		return Caller{}, problem.New(perdure.PermissionDenied, "a request that writes and carries a session must come from this server's own pages (Origin)")
+	}
+	if err := f.Engine.Request(key); err != nil {
+		return Caller{}, f.ProblemOf(r.Context(), err)
+	}
+	c := Caller{Org: org, Operator: key.Operator, Role: key.Role, ID: key.ID, Name: key.Name, Key: given.key, proof: given}
+	if session != nil {
+		c.Key, c.SessionID = session.Key, session.ID
+	}
+	return c, nil
+}
+
+func isWrite(r *http.Request) bool {
+	return r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
+}
+
+// ownOrigin reports whether the page that made a browser send the request belongs to this server.
+// If a public URL is configured, only pages of that URL do, besides the configured origins.
+func (f *Front) ownOrigin(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if slices.Contains(f.Origins, origin) {
+		return true
+	}
+	if f.PublicURL != nil {
+		return origin == originOf(f.PublicURL)
+	}
+	u, err := url.Parse(origin)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && strings.EqualFold(u.Host, r.Host)
+}
+
+// originOf returns a URL's origin as browsers send it: in lower case, and without the default port
+// of the scheme.
+func originOf(u *url.URL) string {
+	host := strings.ToLower(u.Host)
+	if port := u.Port(); u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80" {
+		host = strings.TrimSuffix(host, ":"+port)
+	}
+	return u.Scheme + "://" + host
+}
+
+// ownHost reports whether the Host header names this server.
+func (f *Front) ownHost(r *http.Request) bool {
+	if len(f.Hosts) == 0 {
+		return true
+	}
+	name := (&url.URL{Host: r.Host}).Hostname()
+	return slices.ContainsFunc(f.Hosts, func(h string) bool {
+		return strings.EqualFold(h, r.Host) || strings.EqualFold(strings.Trim(h, "[]"), name)
+	})
+}
+
+// orgFor returns the org of a request. A stored key has one org. An operator names any org in the
+// path; it must exist and not be disabled, except for the operations on orgs themselves. Errors:
+// not_found, permission_denied.
+func (f *Front) orgFor(r *http.Request, key *perdure.APIKey) (string, error) {
+	if !key.Operator {
+		return key.Org, nil
+	}
+	org, rest := key.Org, "-"
+	if below, ok := strings.CutPrefix(r.URL.Path, OrgsPath); ok {
+		below = strings.Trim(below, "/")
+		org, rest, _ = strings.Cut(below, "/")
+	}
+	switch rest {
+	case "", "disable", "enable":
+		return org, nil
+	}
+	if org != perdure.DefaultOrg {
+		if _, err := f.Engine.Org(r.Context(), org); err != nil {
+			return "", err
+		}
+	}
+	return org, f.Engine.OrgWorks(r.Context(), org)
+}
+
+// ForeignSocket refuses a WebSocket if a page of another origin makes a browser open it with its
+// session.
+func (f *Front) ForeignSocket(r *http.Request) *problem.Problem {
+	if CallerOf(r.Context()).proof.session && !f.ownOrigin(r) {
+		return problem.New(perdure.PermissionDenied, "a WebSocket with a session must come from this server's own pages (Origin)")
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package front
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/perdure/perdure/internal/fair"
+)
+
+// answer records whether the response has started, and sets a deadline for each piece of it. A
+// client that does not read must not hold its response in memory. The server clears the deadline
+// for the next request.
+type answer struct {
+	http.ResponseWriter
+	c       *http.ResponseController
+	timeout time.Duration
+	status  int
+	visit   *fair.Visit // in the org's share of the processor
+}
+
+// code returns the status of the response; 200 for a connection that was taken over.
+func (a *answer) code() int {
+	if a.status == 0 {
+		return http.StatusOK
+	}
+	return a.status
+}
+
+// PieceBytes is the number of bytes that a client has to take within the write timeout. A slow
+// reader that makes progress is not disconnected in the middle of a large response.
+const PieceBytes = 64 << 10
+
+// WriteHeader does not free the request's place in the org's share, because the body is encoded
+// after it. For a WebSocket, which has no body, it does.
+func (a *answer) WriteHeader(status int) {
+	if status == http.StatusSwitchingProtocols {
+		a.visit.Leave()
+	}
+	if a.status == 0 {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(b []byte) (n int, err error) {
+	a.visit.Leave()
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	for first := true; err == nil && (first || len(b) > 0); first = false {
+		piece := b[:min(len(b), PieceBytes)]
+		_ = a.c.SetWriteDeadline(time.Now().Add(a.timeout)) // without a deadline, a slow reader is waited for
+		var wrote int
+		wrote, err = a.ResponseWriter.Write(piece)
+		n, b = n+wrote, b[len(piece):]
+	}
+	return n, err
+}
+
+// FlushError implements http.Flusher for http.ResponseController. A response that is flushed before
+// its first byte is a stream.
+func (a *answer) FlushError() error {
+	a.visit.Leave()
+	return a.c.Flush()
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

@@ -1,0 +1,91 @@
+package front
+
+import (
+	"context"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/fair"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// BodyLimit is the largest size of a request body, in bytes.
+const BodyLimit = 8 << 20
+
+// Authenticator finds keys. A key without an id is not stored.
+type Authenticator interface {
+	// KeyOf returns the key whose secret has that SHA-256. Errors: unauthenticated;
+	// permission_denied if the key's org is disabled.
+	KeyOf(ctx context.Context, secret perdure.Hash) (*perdure.APIKey, error)
+}
+
+// Config configures the front. Rooms read it as well. Engine is required; the zero value of every
+// other field works.
+type Config struct {
+	Engine *engine.Engine
+	// Auth defaults to the engine's stored keys.
+	Auth Authenticator
+	// Hosts are the accepted values of the Host header, with or without port. In dev mode they
+	// protect against names that an attacker points at loopback. Empty accepts any host.
+	Hosts []string
+	// Origins are trusted origins besides the one that the Host header names. Their pages may read
+	// responses (CORS).
+	Origins []string
+	// PublicURL is the address under which browsers open the pages if a proxy stands in front. It
+	// has only a scheme and a host. If nil, each request's Host and TLS are used.
+	PublicURL *url.URL
+	Logger    *slog.Logger
+	// Observer receives metrics of requests and readers; may be nil.
+	Observer Observer
+	// TracerProvider creates spans of requests; nil creates none.
+	TracerProvider trace.TracerProvider
+	// Stop, when closed, resets every open stream, so that clients continue with another server.
+	Stop <-chan struct{}
+	// PingEvery is the interval between pings of a stream; default 15 s.
+	PingEvery time.Duration
+	// WriteTimeout is the time that a stream's reader has for each piece of 64 KiB before its
+	// connection is reset; default 30 s.
+	WriteTimeout time.Duration
+	// BodyTimeout is the time within which a request body must arrive; default one minute. Uploads
+	// have one minute for each piece.
+	BodyTimeout time.Duration
+	// RecheckEvery is the interval at which an open stream's key is checked again; default 2 s. A
+	// key is trusted for 2 s without a read of the store, so a revoked key stops within 5 s.
+	RecheckEvery time.Duration
+	// StreamsPerKey is the largest number of streams, WebSockets and waiting polls that one key may
+	// have open; default 20,000.
+	StreamsPerKey int
+	// Share divides the processor among the orgs of requests; nil does not divide it.
+	Share *fair.Share
+}
+
+func (c Config) normal() Config {
+	if c.Auth == nil {
+		c.Auth = c.Engine
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Observer == nil {
+		c.Observer = nobody{}
+	}
+	if c.PingEvery <= 0 {
+		c.PingEvery = 15 * time.Second
+	}
+	if c.WriteTimeout <= 0 {
+		c.WriteTimeout = 30 * time.Second
+	}
+	if c.BodyTimeout <= 0 {
+		c.BodyTimeout = time.Minute
+	}
+	if c.RecheckEvery <= 0 {
+		c.RecheckEvery = 2 * time.Second
+	}
+	if c.StreamsPerKey <= 0 {
+		c.StreamsPerKey = 20_000
+	}
+	return c
+}

@@ -1,0 +1,48 @@
+package front
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+const (
+	corsMethods = "GET, HEAD, POST, PUT, DELETE"
+	// corsHeaders are the request headers of the API.
+	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID," +
+		" Stream-Seq, Stream-Closed, Producer-Id, Producer-Epoch, Producer-Seq"
+	// corsExposed are the response headers that a page may read besides the default ones.
+	corsExposed = "Location, Retry-After, ETag," +
+		" Stream-Next-Offset, Stream-Up-To-Date, Stream-Closed, Stream-Cursor, Stream-SSE-Data-Encoding," +
+		" Producer-Epoch, Producer-Seq, Producer-Expected-Seq, Producer-Received-Seq"
+)
+
+// cors lets pages of the configured origins read responses. It answers their browsers' preflight
+// requests, and reports whether the request was one. Such pages send the key as a bearer token; the
+// cookie is only for the server's own pages.
+func (f *Front) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
+	if len(f.Origins) == 0 {
+		return false
+	}
+	h := w.Header()
+	h.Add("Vary", "Origin")
+	origin := r.Header.Get("Origin")
+	if origin == "" || !slices.Contains(f.Origins, origin) {
+		return false
+	}
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Expose-Headers", corsExposed)
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" || !forPages(r.URL.Path) {
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", corsMethods)
+	h.Set("Access-Control-Allow-Headers", corsHeaders)
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// forPages reports whether pages of other origins may use the path.
+func forPages(path string) bool {
+	return strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, StreamsPath)
+}

@@ -1,0 +1,211 @@
+package front
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/face/problem"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Front handles every request first. Rooms register their routes with Handle.
+type Front struct {
+	Config
+	mux     Mux
+	routes  map[string]Route // by pattern
+	tree    Tree             // nil without one
+	readers readers
+	tracer  trace.Tracer // nil without a TracerProvider
+	watch   *watch       // watches open streams
+}
+
+// New creates a front without routes.
+func New(c Config) *Front {
+	f := &Front{Config: c.normal(), routes: map[string]Route{}, readers: readers{open: map[perdure.Hash]int{}}}
+	f.watch = &watch{f: f}
+	if c.TracerProvider != nil {
+		f.tracer = c.TracerProvider.Tracer("github.com/perdure/perdure/internal/face/front")
+	}
+	return f
+}
+
+type queryKey struct{}
+
+// QueryOf returns the query of the request of ctx.
+func QueryOf(ctx context.Context) url.Values {
+	query, _ := ctx.Value(queryKey{}).(url.Values)
+	return query
+}
+
+// ServeHTTP checks the target of a request, authenticates the caller, and finds the route.
+func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer := &answer{ResponseWriter: w, c: http.NewResponseController(w), timeout: f.WriteTimeout}
+	defer func() { answer.visit.Leave() }()
+	if f.Observer != (nobody{}) || f.tracer != nil {
+		method, began, route := r.Method, time.Now(), f.routeOf(r)
+		defer func() { f.Observer.Request(method, route, answer.code(), time.Since(began)) }()
+		if f.tracer != nil {
+			var span trace.Span
+			r, span = f.traced(r, route)
+			defer func() { ended(span, answer.code()) }()
+		}
+	}
+	defer f.recovered(answer, r)
+	answer.Header().Set("X-Content-Type-Options", "nosniff")
+	answer.Header().Set("Referrer-Policy", "no-referrer")
+	// Change a copy of the request: the server uses the Body of its own to know whether a
+	// client still waits for "100 Continue".
+	body := &kept{ReadCloser: r.Body, c: answer.c, within: f.BodyTimeout}
+	r = r.WithContext(r.Context())
+	r.Body = body
+	f.serve(answer, r)
+	// A client that waits for "100 Continue" sends no body, so there is nothing to drain.
+	waits := strings.EqualFold(r.Header.Get("Expect"), "100-continue")
+	if answer.status == http.StatusRequestEntityTooLarge && !waits {
+		body.drain(answer)
+	}
+}
+
+func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
+	if f.tree != nil && f.tree.Owns(r.URL.Path) {
+		f.serveTree(w, r)
+		return
+	}
+	if p := f.misdirected(r); p != nil {
+		p.Write(w)
+		return
+	}
+	if f.cors(w, r) {
+		return
+	}
+	if p := overlong(r); p != nil {
+		p.Write(w)
+		return
+	}
+	handler, pattern := f.mux.Handler(r)
+	route := f.routes[pattern]
+	r, p := f.identified(w, r, pattern)
+	if p == nil && r.ContentLength > BodyLimit && !route.Upload {
+		p = problem.TooLarge()
+	}
+	if p == nil && pattern == "" {
+		p = unmatched(handler, w, r)
+	}
+	if p != nil {
+		p.Write(w)
+		return
+	}
+	if !route.AnyType {
+		asJSON(r)
+	}
+	if !route.Compress || !compressible(r) {
+		f.mux.ServeHTTP(w, r)
+		return
+	}
+	z := compress(w, r)
+	f.mux.ServeHTTP(z, r)
+	z.close()
+}
+
+// identified authenticates the caller of a request, unless the request's route is public. It returns
+// the request with the caller in its context.
+func (f *Front) identified(w http.ResponseWriter, r *http.Request, pattern string) (*http.Request, *problem.Problem) {
+	ctx := aboutExecution(r.Context(), r)
+	if setsCookie(r) {
+		ctx = context.WithValue(ctx, browserKey{}, f.BrowserIn(w, r))
+	}
+	if strings.HasPrefix(r.URL.Path, "/api/") {
+		w.Header().Set("Cache-Control", "no-store")
+	}
+	if !needsKey(pattern, r.URL.Path) {
+		return r.WithContext(ctx), nil
+	}
+	c, p := f.authenticate(r)
+	if p != nil {
+		if p.Code == perdure.Unauthenticated {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="perdure"`)
+		}
+		return r, p
+	}
+	ctx, err := f.onBehalf(ctx, w, r, c)
+	if err != nil {
+		return r, f.ProblemOf(ctx, err)
+	}
+	return r.WithContext(context.WithValue(ctx, queryKey{}, r.URL.Query())), nil
+}
+
+// misdirected refuses requests whose Host is not one of Hosts. It also refuses a request from a
+// page of another origin if Hosts are set, or if the request signs in or out.
+func (f *Front) misdirected(r *http.Request) *problem.Problem {
+	if !f.ownHost(r) {
+		return problem.New(perdure.PermissionDenied, fmt.Sprintf("this server is not %q; open it by the address that it printed", r.Host))
+	}
+	if r.Header.Get("Origin") == "" || f.ownOrigin(r) {
+		return nil
+	}
+	if len(f.Hosts) > 0 || setsCookie(r) {
+		return problem.New(perdure.PermissionDenied, "a page of another origin may not use this server")
+	}
+	return nil
+}
+
+// setsCookie reports whether the request changes the session of a browser.
+func setsCookie(r *http.Request) bool {
+	return r.URL.Path == "/api/login" || r.URL.Path == "/api/logout"
+}
+
+// asJSON treats a body as JSON if it has one of the types that tools send by default. A body that
+// is not JSON is refused later, with the reason.
+func asJSON(r *http.Request) {
+	switch ct, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(strings.ToLower(ct)) {
+	case "application/x-www-form-urlencoded", "text/plain", "application/json":
+		r.Header.Set("Content-Type", "application/json")
+	}
+}
+
+// unmatched returns the problem of a request that matches no route. h is the mux's own response.
+func unmatched(h http.Handler, w http.ResponseWriter, r *http.Request) *problem.Problem {
+	probe := &probe{header: http.Header{}}
+	h.ServeHTTP(probe, r)
+	if allow := probe.header.Get("Allow"); allow != "" {
+		w.Header().Set("Allow", allow)
+		p := problem.New(perdure.InvalidArgument, fmt.Sprintf("%s is not possible here; possible: %s", r.Method, allow))
+		p.Status = http.StatusMethodNotAllowed
+		return p
+	}
+	return problem.New(perdure.NotFound, fmt.Sprintf("there is nothing at %s; /docs lists what there is", r.URL.Path))
+}
+
+// probe records the response that the mux would send.
+type probe struct{ header http.Header }
+
+func (p *probe) Header() http.Header         { return p.header }
+func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
+func (p *probe) WriteHeader(int)             {}
+
+// recovered turns a panic into a response with an id that is also logged. If a stream is reset on
+// purpose, the panic continues to the server, which closes the connection.
+func (f *Front) recovered(w *answer, r *http.Request) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	if err, ok := cause.(error); (ok && errors.Is(err, http.ErrAbortHandler)) || r.Context().Err() != nil {
+		panic(http.ErrAbortHandler)
+	}
+	id := uuid.NewString()
+	f.Logger.ErrorContext(r.Context(), "panic", slog.String("error_id", id), slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
+	if w.status != 0 {
+		panic(http.ErrAbortHandler)
+	}
+	problem.New(perdure.Internal, "an error inside the server; it is in the server's log as "+id).Write(w)
+}

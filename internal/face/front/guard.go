@@ -1,0 +1,174 @@
+package front
+
+import (
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/face/problem"
+)
+
+// Access is who may use a route that is not public.
+type Access int
+
+// Client admits keys of the role client or admin, for their own org. Admin admits the role admin.
+// Operator admits the token of the data directory; it checks no org.
+const (
+	Client Access = iota
+	Admin
+	Operator
+)
+
+// Paths whose requests need a key even if no route matches.
+const (
+	// OrgsPath is the path of the list of orgs; the paths of each org are below it.
+	OrgsPath = "/api/orgs"
+	// OrgPath is the prefix of the routes of an org.
+	OrgPath = OrgsPath + "/{org}"
+	// StreamsPath is the prefix of the paths of the Durable Streams protocol.
+	StreamsPath = "/v1/stream/"
+)
+
+// public lists the routes that need no key, as patterns of [path.Match]. Every other route needs
+// one. The last two match the files of the pages, whose names have an extension.
+var public = []string{
+	"POST /api/login",
+	"POST /api/logout",
+	"GET /healthz",
+	"GET /readyz",
+	"GET /openapi.json",
+	"GET /docs",
+	"GET /{$}",
+	"GET /ai/",
+	"GET /assets/*",
+	"GET /*.*",
+}
+
+// Public returns the list of the routes that need no key.
+func Public() []string { return slices.Clone(public) }
+
+// isPublic reports whether a route needs no key.
+func isPublic(pattern string) bool {
+	return slices.ContainsFunc(public, func(p string) bool {
+		matched, err := path.Match(p, pattern)
+		return err == nil && matched
+	})
+}
+
+// needsKey reports whether a request needs a key. pattern is the route that the request matches; if
+// it is "", no route does, and only the paths of orgs and streams need a key.
+func needsKey(pattern, path string) bool {
+	if path == OrgsPath || strings.HasPrefix(path, OrgsPath+"/") || strings.HasPrefix(path, StreamsPath) {
+		return true
+	}
+	return pattern != "" && !isPublic(pattern)
+}
+
+// Route is what the front does for the requests that match a pattern.
+type Route struct {
+	// Pattern is a pattern of [http.ServeMux]: a method and a path. A wildcard {org} is the org that
+	// the caller must belong to.
+	Pattern string
+	// Access is who may use the route. It has no effect if the route is public.
+	Access Access
+	// Upload turns off the limit of the body. The handler reads the body in pieces.
+	Upload bool
+	// AnyType leaves the content type of the body alone. Otherwise a body of a type that tools send
+	// by default is treated as JSON.
+	AnyType bool
+	// Compress lets responses to GET be compressed. It is false for routes whose responses contain
+	// secrets: a secret must not share a compressed response with text that somebody else chose.
+	Compress bool
+}
+
+// Handle registers the handler of a route. It is the only way to register one, so every route is
+// guarded. It panics if the pattern is invalid or conflicts with another.
+func (f *Front) Handle(route Route, h http.HandlerFunc) {
+	f.routes[route.Pattern] = route
+	if isPublic(route.Pattern) {
+		f.mux.HandleFunc(route.Pattern, h)
+		return
+	}
+	f.mux.HandleFunc(route.Pattern, func(w http.ResponseWriter, r *http.Request) {
+		if p := refusal(CallerOf(r.Context()), route.Access, r.PathValue("org")); p != nil {
+			p.Write(w)
+			return
+		}
+		h(w, r)
+	})
+}
+
+// Routes returns the patterns of all routes, those of the tree included.
+func (f *Front) Routes() []string {
+	all := f.mux.Patterns()
+	if f.tree != nil {
+		all = append(all, f.tree.Routes()...)
+	}
+	return all
+}
+
+// refusal returns the reason why a caller may not use a route; nil if it may. org is the org that
+// the path names, or "". Another org gets the same answer as an org that does not exist. Keys of
+// workers are for gRPC.
+func refusal(c Caller, access Access, org string) *problem.Problem {
+	switch {
+	case access == Operator && c.Operator:
+		return nil
+	case access == Operator:
+		return problem.New(perdure.PermissionDenied, "only an operator may do this: use the token of the server's data directory")
+	case org != "" && org != c.Org:
+		return problem.New(perdure.NotFound, "there is no such org for this key")
+	case c.Role != perdure.KeyAdmin && c.Role != perdure.KeyClient:
+		return problem.New(perdure.PermissionDenied, "a key of role "+string(c.Role)+" may not use the client API")
+	case access == Admin && c.Role != perdure.KeyAdmin:
+		return problem.New(perdure.PermissionDenied, "only a key of role admin may do this")
+	}
+	return nil
+}
+
+// Tree is a room that serves all paths below its prefixes by itself, because its errors have a
+// shape of their own. The front checks its requests like those of routes of access Client.
+type Tree interface {
+	// Owns reports whether a path belongs to the room.
+	Owns(path string) bool
+	// Routes returns the patterns of all routes of the room's [Mux].
+	Routes() []string
+	// Route returns the path of the pattern that a request matches; "" if none matches.
+	Route(r *http.Request) string
+	// Refuse responds with a problem in the room's shape.
+	Refuse(w http.ResponseWriter, p *problem.Problem)
+	http.Handler
+}
+
+// Mount adds the tree. A front has at most one.
+func (f *Front) Mount(t Tree) { f.tree = t }
+
+// serveTree checks a request and passes it to the tree. The org is the key's org.
+func (f *Front) serveTree(w http.ResponseWriter, r *http.Request) {
+	if p := f.misdirected(r); p != nil {
+		f.tree.Refuse(w, p)
+		return
+	}
+	if f.cors(w, r) {
+		return
+	}
+	c, p := f.authenticate(r)
+	if p == nil {
+		p = refusal(c, Client, c.Org)
+	}
+	if p == nil && r.ContentLength > BodyLimit {
+		p = problem.TooLarge()
+	}
+	if p != nil {
+		f.tree.Refuse(w, p)
+		return
+	}
+	ctx, err := f.onBehalf(r.Context(), w, r, c)
+	if err != nil {
+		f.tree.Refuse(w, f.ProblemOf(ctx, err))
+		return
+	}
+	f.tree.ServeHTTP(w, r.WithContext(ctx))
+}

@@ -1,0 +1,48 @@
+package front
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+// kept is a request body whose Close does nothing, so that the rest of the body can be drained
+// later. Its read deadline starts with the first read, unless the reader sets another one.
+type kept struct {
+	io.ReadCloser
+	c      *http.ResponseController
+	within time.Duration
+	began  bool
+	bytes  int64        // read so far
+	ended  func() error // called once, when the whole body has arrived; its error fails the read; may be nil
+}
+
+func (k *kept) Read(b []byte) (int, error) {
+	if !k.began {
+		k.began = true
+		_ = k.c.SetReadDeadline(time.Now().Add(k.within)) // without a deadline, the read may block forever
+	}
+	n, err := k.ReadCloser.Read(b)
+	k.bytes += int64(n)
+	if errors.Is(err, io.EOF) {
+		_ = k.c.SetReadDeadline(time.Time{}) // the response has no read deadline
+		if ended := k.ended; ended != nil {
+			k.ended = nil
+			if err := ended(); err != nil {
+				return n, err
+			}
+		}
+	}
+	return n, err
+}
+
+func (k *kept) Close() error { return nil }
+
+// drain reads the rest of a refused body. A client that is still sending would otherwise see a
+// connection reset instead of the response.
+func (k *kept) drain(w http.ResponseWriter) {
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second)) // without a deadline, the copy is still bounded
+	_, _ = io.Copy(io.Discard, io.LimitReader(k.ReadCloser, 8*BodyLimit))
+}

@@ -1,0 +1,178 @@
+package front
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/tenants"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	// SessionHeader carries the page's half of a session. Pages of other origins cannot send it,
+	// because it requires a CORS preflight that does not allow it.
+	SessionHeader = "Perdure-Session"
+	// SocketProtocol is the WebSocket subprotocol that the server selects. A browser cannot add
+	// headers to a WebSocket, so a page sends its half of the session as another subprotocol,
+	// sessionProtocol. The server never selects that one, so that the response does not repeat the
+	// secret.
+	SocketProtocol  = "perdure"
+	sessionProtocol = "perdure.session."
+)
+
+// proof identifies the sender of a request: the hash of a key's secret, or the hashes of a
+// session's halves.
+type proof struct {
+	key          perdure.Hash
+	session      bool
+	cookie, page perdure.Hash
+}
+
+// halvesOf returns the halves of a session that a request carries; either may be "".
+func (f *Front) halvesOf(r *http.Request) (cookie, page string) {
+	if c, err := r.Cookie(f.cookieFor(r).Name); err == nil {
+		cookie = c.Value
+	}
+	if page = r.Header.Get(SessionHeader); page == "" && strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		page = offeredHalf(r.Header)
+	}
+	return cookie, page
+}
+
+// offeredHalf returns the half of a session from the subprotocols of a WebSocket request; "" if
+// there is none.
+func offeredHalf(h http.Header) string {
+	for _, line := range h.Values("Sec-WebSocket-Protocol") {
+		for protocol := range strings.SplitSeq(line, ",") {
+			if half, ok := strings.CutPrefix(strings.TrimSpace(protocol), sessionProtocol); ok {
+				return half
+			}
+		}
+	}
+	return ""
+}
+
+// cookieFor returns the session cookie for the request's browser, without a value. Browsers send a
+// host's cookies to all of its ports, so the name contains the port. Over https, the prefix __Host-
+// prevents other hosts of the domain, and pages without TLS, from setting it.
+func (f *Front) cookieFor(r *http.Request) http.Cookie {
+	at := url.URL{Scheme: "http", Host: r.Host}
+	if r.TLS != nil {
+		at.Scheme = "https"
+	}
+	if f.PublicURL != nil {
+		at = *f.PublicURL
+	}
+	c := http.Cookie{Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode}
+	port := at.Port()
+	switch {
+	case at.Scheme != "https" && port == "":
+		c.Name = "perdure_80"
+	case at.Scheme != "https":
+		c.Name = "perdure_" + port
+	case port == "" || port == "443":
+		c.Name, c.Secure = "__Host-perdure", true
+	default:
+		c.Name, c.Secure = "__Host-perdure_"+port, true
+	}
+	return c
+}
+
+// vouch returns the key of a proof, and the session if the proof is one. Errors: unauthenticated;
+// permission_denied if the key's org is disabled.
+func (f *Front) vouch(ctx context.Context, p proof) (*perdure.APIKey, *perdure.Session, error) {
+	if !p.session {
+		key, err := f.Auth.KeyOf(ctx, p.key)
+		return key, nil, err
+	}
+	session, err := f.Engine.Session(ctx, p.cookie, p.page)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := f.Auth.KeyOf(ctx, session.Key)
+	return key, session, err
+}
+
+// Browser describes the sender of a request that signs in or out.
+type Browser struct {
+	cookie            http.Cookie
+	halves            proof
+	requestID, remote string
+	agent             string
+}
+
+type browserKey struct{}
+
+// BrowserOf returns the sender of a sign-in or sign-out.
+func BrowserOf(ctx context.Context) Browser {
+	b, _ := ctx.Value(browserKey{}).(Browser)
+	return b
+}
+
+// BrowserIn describes the sender of a request, and sets the response header with the request id.
+func (f *Front) BrowserIn(w http.ResponseWriter, r *http.Request) Browser {
+	cookie, page := f.halvesOf(r)
+	b := Browser{cookie: f.cookieFor(r), requestID: requestID(r), remote: remoteAddress(r), agent: r.UserAgent()}
+	w.Header().Set(requestIDHeader, b.requestID)
+	b.halves = proof{session: true, cookie: sha256.Sum256([]byte(cookie)), page: sha256.Sum256([]byte(page))}
+	return b
+}
+
+// actor returns the actor of a sign-in or sign-out as the audit log records it.
+func (b Browser) actor(name string, id *uuid.UUID) perdure.Actor {
+	return perdure.Actor{KeyID: id, Name: name, RequestID: b.requestID, RemoteAddress: b.remote}
+}
+
+// Hold returns the cookie that stores half of a session.
+func (b Browser) Hold(half string) *http.Cookie {
+	b.cookie.Value, b.cookie.MaxAge = half, int(perdure.SessionLife/time.Second)
+	return &b.cookie
+}
+
+// Drop returns the cookie that makes the browser delete its half.
+func (b Browser) Drop() *http.Cookie {
+	b.cookie.MaxAge = -1
+	return &b.cookie
+}
+
+// SignIn starts a session with a key's secret.
+func (f *Front) SignIn(ctx context.Context, secret string, b Browser) (*perdure.Session, tenants.SessionHalves, *perdure.APIKey, error) {
+	hash := perdure.Hash(sha256.Sum256([]byte(secret)))
+	key, err := f.Auth.KeyOf(ctx, hash)
+	if err != nil {
+		return nil, tenants.SessionHalves{}, nil, err
+	}
+	if err := f.Engine.Request(key); err != nil {
+		return nil, tenants.SessionHalves{}, nil, err
+	}
+	var id *uuid.UUID
+	if key.ID != uuid.Nil {
+		id = &key.ID
+	}
+	ctx = store.By(ctx, b.actor(key.Name, id))
+	session, halves, err := f.Engine.StartSession(ctx, tenants.SessionRequest{Key: key, Secret: hash, RemoteAddress: b.remote, UserAgent: b.agent})
+	return session, halves, key, err
+}
+
+// SignOut ends the session whose two halves were sent. Without both it does nothing.
+func (f *Front) SignOut(ctx context.Context, b Browser) error {
+	session, err := f.Engine.Session(ctx, b.halves.cookie, b.halves.page)
+	if perdure.IsCode(err, perdure.Unauthenticated) {
+		return nil // the proof is not valid
+	}
+	if err != nil {
+		return err
+	}
+	ctx = store.By(ctx, b.actor(session.KeyName, session.KeyID))
+	_, err = f.Engine.EndSession(ctx, session.Org, session.ID, func(*perdure.Session) bool { return true })
+	if perdure.IsCode(err, perdure.NotFound) {
+		return nil // ended in the meantime
+	}
+	return err
+}

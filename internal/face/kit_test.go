@@ -1,0 +1,49 @@
+package face_test
+
+import (
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/face"
+	"github.com/perdure/perdure/internal/face/facetest"
+	"github.com/perdure/perdure/internal/store"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// house is the kit's house with what only tests of the whole API need.
+type house struct{ *facetest.House }
+
+func open(t *testing.T, change ...func(*face.Config)) *house {
+	t.Helper()
+	return &house{facetest.Open(t, change...)}
+}
+
+func openOver(t *testing.T, st store.Store, change ...func(*face.Config)) *house {
+	t.Helper()
+	return &house{facetest.OpenOver(t, st, change...)}
+}
+
+func play(h *house) *run { return facetest.Play(h.House) }
+
+type (
+	run         = facetest.Run
+	frame       = perdure.Frame
+	reply       = facetest.Reply
+	page[T any] = facetest.Page[T]
+	sseEvent    = facetest.Event
+	stream      = facetest.Stream
+)
+
+const (
+	org    = facetest.Org
+	models = facetest.Models
+)
+
+var (
+	userText      = facetest.UserText
+	assistantText = facetest.AssistantText
+	streamOf      = facetest.StreamOf
+	show          = facetest.Show
+)

@@ -1,0 +1,56 @@
+package operation
+
+import (
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/face/front"
+)
+
+// OrgInput is part of every request under an org. The input types are exported because huma ignores
+// unexported embedded structs.
+type OrgInput struct {
+	Org string `path:"org" doc:"The org that the key belongs to; default in dev mode."`
+}
+
+// IDInput is the path of one object of an org.
+type IDInput struct {
+	OrgInput
+	ID string `path:"id" doc:"The id, a UUID."`
+}
+
+// Of returns the id. A malformed id gets the same error as an unknown one.
+func (i IDInput) Of(what string) (uuid.UUID, error) { return front.ParseID(what, i.ID) }
+
+// PageInput is part of every list request.
+type PageInput struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50" doc:"How many items at most."`
+	Cursor string `query:"cursor" doc:"The nextCursor of the page before."`
+}
+
+// List is the response body of every list.
+type List[T any] struct {
+	Items      []T     `json:"items" nullable:"false"`
+	NextCursor *string `json:"nextCursor" doc:"Where the next page begins; null at the end."`
+}
+
+// ListOf returns a page of a list. next is the cursor of the next page; "" at the end.
+func ListOf[T any](items []T, next string) *Body[List[T]] {
+	l := List[T]{Items: items}
+	if l.Items == nil {
+		l.Items = []T{}
+	}
+	if next != "" {
+		l.NextCursor = &next
+	}
+	return BodyOf(l)
+}
+
+// Body is a response with the default status of its operation.
+type Body[T any] struct {
+	Body T
+}
+
+// BodyOf returns a response with the body.
+func BodyOf[T any](v T) *Body[T] { return &Body[T]{Body: v} }
+
+// Nothing is a response without a body.
+type Nothing struct{}

@@ -1,0 +1,94 @@
+package operation
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/face/problem"
+)
+
+// SchemaPrefix begins the references to schemas.
+const SchemaPrefix = "#/components/schemas/"
+
+// Document completes the OpenAPI document after all operations are registered, and returns it with
+// its JSON.
+func (a *API) Document() (*huma.OpenAPI, []byte, error) {
+	doc := a.huma.OpenAPI()
+	schemas := doc.Components.Schemas
+	schemas.Schema(reflect.TypeFor[problem.Problem](), true, "Problem")
+	for name, schema := range schemas.Map() {
+		if t := schemas.TypeFromRef(SchemaPrefix + name); t != nil {
+			describe(schema, t)
+		}
+	}
+	raw, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return nil, nil, fmt.Errorf("the OpenAPI document does not encode: %w", err)
+	}
+	return doc, raw, nil
+}
+
+// formats and enums describe the domain types for the schemas.
+var (
+	formats = map[reflect.Type]string{
+		reflect.TypeFor[perdure.Time](): "date-time",
+		reflect.TypeFor[uuid.UUID]():    "uuid",
+	}
+	enums = map[reflect.Type][]any{
+		reflect.TypeFor[perdure.Status](): values(
+			perdure.StatusPending, perdure.StatusRunning, perdure.StatusWaiting, perdure.StatusCancelling,
+			perdure.StatusCompleted, perdure.StatusFailed, perdure.StatusCancelled),
+		reflect.TypeFor[perdure.TaskStatus](): values(
+			perdure.TaskPending, perdure.TaskRunning, perdure.TaskCompleted, perdure.TaskFailed,
+			perdure.TaskInterrupted, perdure.TaskCancelled),
+		reflect.TypeFor[perdure.PersistenceMode](): values(perdure.Remote, perdure.Local),
+		reflect.TypeFor[perdure.Role]():            values(perdure.RoleSystem, perdure.RoleUser, perdure.RoleAssistant, perdure.RoleToolResult),
+		reflect.TypeFor[perdure.EntryType]():       values(perdure.EntryMessage, perdure.EntryLLMCall, perdure.EntryInjection),
+		reflect.TypeFor[perdure.KeyRole]():         values(perdure.KeyAdmin, perdure.KeyClient, perdure.KeyWorker),
+		reflect.TypeFor[perdure.KindType]():        values(perdure.KindAgent, perdure.KindTask),
+	}
+)
+
+// values converts values to plain strings, because huma compares them with the values of a request.
+func values[T ~string](all ...T) []any {
+	plain := make([]any, len(all))
+	for i, v := range all {
+		plain[i] = string(v)
+	}
+	return plain
+}
+
+// describe adds formats and enums to the members of a response schema, and marks nullable members.
+func describe(schema *huma.Schema, t reflect.Type) {
+	if t.Kind() != reflect.Struct {
+		return
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		member := schema.Properties[name]
+		if member == nil {
+			continue
+		}
+		of, null := f.Type, false
+		if of.Kind() == reflect.Pointer {
+			of, null = of.Elem(), !strings.Contains(options, "omitempty")
+		}
+		if format, ok := formats[of]; ok {
+			member.Format, member.Nullable = format, null
+		}
+		if enum, ok := enums[of]; ok {
+			member.Enum = enum
+		}
+		if null && member.Ref != "" {
+			schema.Properties[name] = &huma.Schema{
+				Description: member.Description,
+				AnyOf:       []*huma.Schema{{Ref: member.Ref}, {Type: "null"}},
+			}
+		}
+	}
+}

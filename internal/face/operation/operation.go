@@ -1,0 +1,131 @@
+package operation
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/perdure/perdure/internal/face/front"
+	"github.com/perdure/perdure/internal/face/problem"
+)
+
+// API is the front with the OpenAPI document of its operations.
+type API struct {
+	*front.Front
+	huma huma.API
+}
+
+// New creates an API without operations. version is the program's version.
+func New(f *front.Front, version string) *API {
+	return &API{Front: f, huma: huma.NewAPI(humaConfig(version), adapter{f})}
+}
+
+// adapter registers huma's operations with the front.
+type adapter struct{ front *front.Front }
+
+// routeKey is the name of the [front.Route] in an operation's metadata.
+const routeKey = "route"
+
+// Handle implements [huma.Adapter].
+func (a adapter) Handle(op *huma.Operation, handle func(huma.Context)) {
+	route, _ := op.Metadata[routeKey].(front.Route)
+	route.Pattern = strings.ToUpper(op.Method) + " " + op.Path
+	a.front.Handle(route, func(w http.ResponseWriter, r *http.Request) {
+		handle(humago.NewContext(op, r, w))
+	})
+}
+
+// ServeHTTP implements [huma.Adapter].
+func (a adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.front.ServeHTTP(w, r) }
+
+// Describe adds a route to the OpenAPI document that its room registers with the front.
+func (a *API) Describe(op *huma.Operation) { a.huma.OpenAPI().AddOperation(op) }
+
+// Register registers an operation. Its errors become problems. The operation's path is whole.
+func Register[I, O any](a *API, op huma.Operation, route front.Route, do func(context.Context, *I) (*O, error)) {
+	op.Metadata = map[string]any{routeKey: route}
+	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := do(ctx, in)
+		if err != nil {
+			return nil, a.ProblemOf(ctx, err)
+		}
+		return out, nil
+	})
+}
+
+// Operation is an operation and its route, to be changed before they are registered.
+type Operation struct {
+	huma.Operation
+	Route front.Route
+}
+
+// Group is a group of operations below an org's path.
+type Group struct {
+	*API
+	Tag string // in the OpenAPI document
+	// Compress is as in [front.Route].
+	Compress bool
+}
+
+// On registers an operation of a group. Clients' and admins' keys of the org may use it.
+func On[I, O any](g Group, method, path, id, summary string, do func(context.Context, *I) (*O, error), change ...func(*Operation)) {
+	op := Operation{
+		Operation: huma.Operation{
+			Method: method, Path: front.OrgPath + path, OperationID: id, Summary: summary, Tags: []string{g.Tag},
+			Security:     Security,
+			MaxBodyBytes: front.BodyLimit + 1, BodyReadTimeout: time.Minute,
+			Responses: map[string]*huma.Response{"default": ProblemResponse, "429": TooMuchResponse},
+		},
+		Route: front.Route{Compress: g.Compress},
+	}
+	for _, f := range change {
+		f(&op)
+	}
+	Register(g.API, op.Operation, op.Route, do)
+}
+
+// Get registers an operation that reads, like On.
+func Get[I, O any](g Group, path, id, summary string, do func(context.Context, *I) (*O, error), change ...func(*Operation)) {
+	On(g, http.MethodGet, path, id, summary, do, change...)
+}
+
+// Status sets the status of a response without an error.
+func Status(code int) func(*Operation) {
+	return func(op *Operation) { op.DefaultStatus = code }
+}
+
+// AdminOnly lets only keys of the role admin use an operation.
+func AdminOnly(op *Operation) { op.Route.Access = front.Admin }
+
+// ProblemResponse documents an error.
+var ProblemResponse = &huma.Response{
+	Description: "An error (RFC 9457)",
+	Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: &huma.Schema{Ref: SchemaPrefix + "Problem"}}},
+}
+
+// TooMuchResponse documents 429, which every operation may return because a key's limits are
+// checked first.
+var TooMuchResponse = &huma.Response{
+	Description: "A limit of the key is reached (RFC 9457)",
+	Headers: map[string]*huma.Param{"Retry-After": {
+		Description: "After how many seconds to ask again.", Required: true, Schema: &huma.Schema{Type: huma.TypeInteger},
+	}},
+	Content: ProblemResponse.Content,
+}
+
+// Security is the requirement of every operation that needs a key.
+var Security = []map[string][]string{{"bearer": {}}, {"cookie": {}, "session": {}}}
+
+// Refuse ends a request with a problem, in the body of a [huma.StreamResponse].
+func Refuse(ctx huma.Context, p *problem.Problem) {
+	ctx.SetHeader("Content-Type", p.ContentType(""))
+	for name, values := range p.GetHeaders() {
+		ctx.SetHeader(name, values[0])
+	}
+	ctx.SetStatus(p.Status)
+	_ = json.NewEncoder(ctx.BodyWriter()).Encode(p) // fails only if the client has disconnected
+}

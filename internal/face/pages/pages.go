@@ -1,0 +1,108 @@
+package pages
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+)
+
+const (
+	runsPage = "/ai/runs"
+	// pagesPath is the prefix of the addresses of all pages.
+	pagesPath = "/ai/"
+	// assetsPath is the prefix of files whose names change with their content.
+	assetsPath = "/assets/"
+)
+
+// pagesPolicy lets the pages load only files of this server. It forbids scripts, styles, fonts and
+// images of other origins, inline scripts, and connections to other servers. Images in a
+// conversation are data URLs.
+const pagesPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+	"connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+// page is a file of the pages, in memory.
+type page struct {
+	content     []byte
+	contentType string
+	etag        string
+}
+
+// readPages reads all files into memory.
+func readPages(files fs.FS) (map[string]page, error) {
+	pages := map[string]page{}
+	if files == nil {
+		return pages, nil
+	}
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(content)
+		pages["/"+name] = page{content, contentTypeOf(name), `"` + hex.EncodeToString(sum[:12]) + `"`}
+		return nil
+	})
+	if err == nil && pages["/index.html"].content == nil {
+		err = errors.New("the pages have no index.html")
+	}
+	return pages, err
+}
+
+// contentTypes are the content types of the files that a build creates. The system's own table may
+// lack one, and browsers do not run a script of another type.
+var contentTypes = map[string]string{
+	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
+	".svg": "image/svg+xml", ".png": "image/png", ".woff2": "font/woff2", ".webmanifest": "application/manifest+json",
+}
+
+func contentTypeOf(name string) string {
+	if t, ok := contentTypes[path.Ext(name)]; ok {
+		return t
+	}
+	return "application/octet-stream"
+}
+
+// home redirects to the pages, and accepts the token in dev mode's address.
+func (s *server) home(w http.ResponseWriter, r *http.Request) {
+	if len(s.Hosts) > 0 && r.URL.Query().Has("token") {
+		s.tokenLogin(w, r)
+		return
+	}
+	http.Redirect(w, r, s.firstPage(), http.StatusSeeOther)
+}
+
+// firstPage returns the target of the redirect from the root.
+func (s *server) firstPage() string {
+	if s.files == nil {
+		return "/docs"
+	}
+	return runsPage
+}
+
+// serve responds with the file. Browsers keep a file whose name changes with its content forever,
+// and revalidate any other file each time.
+func (p page) serve(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", p.contentType)
+	h.Set("Content-Security-Policy", pagesPolicy)
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("ETag", p.etag)
+	if strings.HasPrefix(r.URL.Path, assetsPath) {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	} else {
+		h.Set("Cache-Control", "no-cache")
+	}
+	if r.Header.Get("If-None-Match") == p.etag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = w.Write(p.content) // fails only if the client has disconnected
+}

@@ -1,0 +1,29 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/face/problem"
+)
+
+// tokenLogin signs in with the token in the address that dev mode prints. The page takes its half
+// of the session from the fragment, which browsers send to no server, and removes it from the
+// address.
+func (s *server) tokenLogin(w http.ResponseWriter, r *http.Request) {
+	b := s.BrowserIn(w, r)
+	_, halves, key, err := s.SignIn(r.Context(), r.URL.Query().Get("token"), b)
+	if perdure.IsCode(err, perdure.Unauthenticated) {
+		problem.New(perdure.Unauthenticated, "the token in the address is not this server's; use the address that it printed at its start").Write(w)
+		return
+	}
+	if err != nil {
+		s.ProblemOf(r.Context(), err).Write(w)
+		return
+	}
+	http.SetCookie(w, b.Hold(halves.Cookie))
+	w.Header().Set("Cache-Control", "no-store")
+	fragment := url.Values{"session": {halves.Page}, "org": {key.Org}}.Encode()
+	http.Redirect(w, r, s.firstPage()+"#"+fragment, http.StatusSeeOther)
+}

@@ -1,0 +1,40 @@
+// Package record contains the JSON of a record of an execution's log, which pages, WebSockets and
+// durable streams share, and the errors of cursors.
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+	eventlog "github.com/perdure/perdure/internal/log"
+)
+
+// Event is a record as pages and streams show it.
+type Event struct {
+	Cursor string            `json:"cursor"`
+	Event  perdure.EventType `json:"event"`
+	Data   json.RawMessage   `json:"data"`
+}
+
+// Of returns the event of an item.
+func Of(i eventlog.Item) Event {
+	return Event{Cursor: i.Cursor.String(), Event: i.Event, Data: i.Data()}
+}
+
+// JSON encodes a value without escaping HTML and without a newline at the end.
+func JSON(value any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(value)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// CursorError returns err with the field name that the request used for the cursor.
+func CursorError(err error, field string) error {
+	if perdure.IsCode(err, perdure.InvalidArgument) {
+		return perdure.FieldErrorf(field, "is not a cursor of this server; leave it out to read from the start")
+	}
+	return err
+}

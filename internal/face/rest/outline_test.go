@@ -1,0 +1,62 @@
+package rest_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/face/facetest"
+)
+
+// The title of a LOCAL execution contains its input while the worker is connected, and is only its
+// kind otherwise.
+func TestListAsksTheWorkersOfLocalExecutions(t *testing.T) {
+	l := newLocal(t)
+	title := func() string {
+		t.Helper()
+		var page struct{ Items []struct{ Title string } }
+		l.Call("GET", "/agent-executions", "").Want(200, &page)
+		return page.Items[0].Title
+	}
+	kind := l.get("")[0]["kind"].(string)
+	if got := title(); got != kind {
+		t.Errorf("without its worker the title is %q, want %q", got, kind)
+	}
+	disconnect := l.connect()
+	defer disconnect()
+	if got, want := title(), kind+` {"n":1}`; got != want {
+		t.Errorf("with its worker the title is %q, want %q", got, want)
+	}
+}
+
+// A list shows the title and the usage of each execution, from its input and its newest checkpoint.
+func TestListTellsTitleAndUsage(t *testing.T) {
+	h := facetest.Open(t)
+	h.Start("")
+	r := h.Claim()
+	r.Say(facetest.UserText("hi"))
+	state := `{"totalUsage":{"input":3,"output":4,"cost":0.25,"calls":2},"usageByModel":{"scripted/x":{"input":3,"output":4,"cost":0.25,"calls":2}}}`
+	r.Commit(perdure.Commit{Checkpoint: &perdure.NewCheckpoint{State: perdure.Inline([]byte(state))}})
+
+	var one map[string]json.RawMessage
+	h.Call("GET", h.Path(r.ID, ""), "").Want(200, &one)
+	var page struct{ Items []*perdure.Execution }
+	h.Call("GET", "/agent-executions", "").Want(200, &page)
+	if len(page.Items) != 1 {
+		t.Fatalf("the list has %d items", len(page.Items))
+	}
+	x := page.Items[0]
+	var asked struct{ UserPrompt string }
+	if err := json.Unmarshal(one["input"], &asked); err != nil || x.Title != asked.UserPrompt {
+		t.Errorf("the title is %q for the input %s (%v)", x.Title, one["input"], err)
+	}
+	cost := 0.25
+	want := perdure.Usage{Input: 3, Output: 4, Cost: &cost, Calls: 2}
+	if !reflect.DeepEqual(x.Usage, &want) || !reflect.DeepEqual(x.UsageByModel, map[string]perdure.Usage{"scripted/x": want}) {
+		t.Errorf("the usage is %+v, by model %+v", x.Usage, x.UsageByModel)
+	}
+	if string(x.Input) != "null" {
+		t.Errorf("a listed execution has the input %s", x.Input)
+	}
+}

@@ -1,0 +1,139 @@
+package rest
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/face/operation"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// partRoutes registers the parts of an execution: checkpoints, tasks, entries.
+func (s *server) partRoutes() {
+	g := operation.Group{API: s.API, Tag: "Executions", Compress: true}
+	const one = "/agent-executions/{id}"
+	operation.Get(g, one+"/checkpoints", "listCheckpoints", "List the checkpoints, oldest first", s.listCheckpoints)
+	operation.Get(g, one+"/checkpoints/latest", "getLatestCheckpoint", "Get the newest checkpoint", s.latestCheckpoint)
+	operation.Get(g, one+"/checkpoints/{seq}", "getCheckpoint", "Get a checkpoint", s.getCheckpoint)
+	operation.Get(g, one+"/tasks", "listTasks", "List the tasks, oldest first", s.listTasks)
+	operation.Get(g, one+"/entries", "listEntries", "List the entries from root to leaf, or all of them", s.listEntries)
+	operation.Get(g, one+"/entries/{entryId}", "getEntry", "Get an entry with the whole of its content", s.getEntry, asEntry)
+}
+
+// PartsInput requests a page of an execution's parts.
+type PartsInput struct {
+	operation.IDInput
+	operation.PageInput
+}
+
+type checkpointInput struct {
+	operation.IDInput
+	Seq string `path:"seq" doc:"The checkpoint's number, from 1."`
+}
+
+func (s *server) listCheckpoints(ctx context.Context, in *PartsInput) (*operation.Body[operation.List[*perdure.Checkpoint]], error) {
+	x, err := s.execution(ctx, in.IDInput)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.read().Checkpoints(ctx, x.ID, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return operation.ListOf(p.Items, p.Next), s.showCheckpoints(ctx, x, p.Items...)
+}
+
+func (s *server) latestCheckpoint(ctx context.Context, in *operation.IDInput) (*operation.Body[*perdure.Checkpoint], error) {
+	return s.checkpoint(ctx, *in, 0)
+}
+
+func (s *server) getCheckpoint(ctx context.Context, in *checkpointInput) (*operation.Body[*perdure.Checkpoint], error) {
+	seq, err := strconv.ParseInt(in.Seq, 10, 64)
+	if err != nil || seq < 1 {
+		return nil, perdure.Errorf(perdure.NotFound, "there is no checkpoint %q", in.Seq)
+	}
+	return s.checkpoint(ctx, in.IDInput, seq)
+}
+
+func (s *server) checkpoint(ctx context.Context, in operation.IDInput, seq int64) (*operation.Body[*perdure.Checkpoint], error) {
+	x, err := s.execution(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.read().Checkpoint(ctx, x.ID, seq)
+	if err != nil {
+		return nil, err
+	}
+	return operation.BodyOf(c), s.showCheckpoints(ctx, x, c)
+}
+
+type tasksInput struct {
+	PartsInput
+	Steps bool `query:"steps" doc:"Include the records of steps."`
+}
+
+func (s *server) listTasks(ctx context.Context, in *tasksInput) (*operation.Body[operation.List[*perdure.Task]], error) {
+	x, err := s.execution(ctx, in.IDInput)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.read().ListTasks(ctx, x.ID, in.Steps, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return operation.ListOf(p.Items, p.Next), s.showTasks(ctx, x, p.Items)
+}
+
+type entriesInput struct {
+	PartsInput
+	All bool `query:"all" doc:"Every entry, oldest first, in place of the path."`
+}
+
+func (s *server) listEntries(ctx context.Context, in *entriesInput) (*operation.Body[operation.List[perdure.Entry]], error) {
+	x, err := s.execution(ctx, in.IDInput)
+	if err != nil {
+		return nil, err
+	}
+	if !in.All {
+		return s.path(ctx, x, in.PageInput)
+	}
+	p, err := s.read().AllEntries(ctx, x.ID, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return operation.ListOf(p.Items, p.Next), s.showEntries(ctx, x, p.Items)
+}
+
+// path returns a page of the entries from root to leaf. The cursor is the id of the last entry of
+// the previous page.
+func (s *server) path(ctx context.Context, x *perdure.Execution, page operation.PageInput) (*operation.Body[operation.List[perdure.Entry]], error) {
+	var after *uuid.UUID
+	if page.Cursor != "" {
+		id, err := uuid.Parse(page.Cursor)
+		if err != nil {
+			return nil, perdure.FieldErrorf("cursor", "is not one of this list")
+		}
+		after = &id
+	}
+	if x.Leaf == nil {
+		return operation.ListOf[perdure.Entry](nil, ""), nil
+	}
+	var items []perdure.Entry
+	bytes := 0
+	for e, err := range s.read().Path(ctx, x.ID, *x.Leaf, after, 0, true) {
+		if perdure.IsCode(err, perdure.NotFound) && after != nil {
+			return nil, perdure.FieldErrorf("cursor", "is not on the path any more; begin again without it")
+		}
+		if err != nil {
+			return nil, err
+		}
+		bytes += store.Weight(e.Content, e.Blob)
+		if len(items) == page.Limit || bytes > store.PageBytes && len(items) > 0 {
+			return operation.ListOf(items, items[len(items)-1].ID.String()), s.showEntries(ctx, x, items)
+		}
+		items = append(items, e)
+	}
+	return operation.ListOf(items, ""), s.showEntries(ctx, x, items)
+}

@@ -1,0 +1,43 @@
+// Package rest serves the resources of an org: executions with their parts and contents,
+// definitions, keys, sessions, retention, the audit log and the catalog. It also serves the list of
+// orgs, sign-in and health.
+package rest
+
+import (
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/face/operation"
+	"github.com/perdure/perdure/internal/health"
+	eventlog "github.com/perdure/perdure/internal/log"
+)
+
+// Config configures the room. Log and Health are required.
+type Config struct {
+	Log *eventlog.Log
+	// Health checks whether requests can be served.
+	Health health.Check
+	// Catalog is what the program can offer by itself, shown by /providers and /tools.
+	Catalog perdure.Catalog
+}
+
+// server holds the state that the operations share.
+type server struct {
+	*operation.API
+	Config
+}
+
+// Register registers the room's operations.
+func Register(a *operation.API, c Config) {
+	s := &server{a, c}
+	s.definitionRoutes()
+	s.executionRoutes()
+	s.partRoutes()
+	s.logRoutes()
+	s.contentRoutes()
+	s.keyRoutes()
+	s.sessionRoutes()
+	s.orgRoutes()
+	s.auditRoutes()
+	s.retentionRoutes()
+	s.catalogRoutes()
+	s.accessRoutes()
+}

@@ -1,0 +1,106 @@
+package sse
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/perdure/perdure/internal/face/front"
+)
+
+// ownConn is an HTTP/1.1 connection that was taken over from the server, with a chunked response on
+// it. An idle stream then holds neither the server's buffers (10 KiB) nor the deep stack of a
+// handler (16 KiB).
+type ownConn struct {
+	net.Conn
+	head []byte // status and headers; nil once sent
+}
+
+// errLeft reports that the reader has closed its end.
+var errLeft = errors.New("the reader has left")
+
+// takeOver takes the connection of a request over from the server, if the request allows it. The
+// response has the headers that are set when takeOver is called.
+func takeOver(w http.ResponseWriter, r *http.Request) (*ownConn, error) {
+	if r.ProtoMajor != 1 || r.ProtoMinor != 1 || r.Method != http.MethodGet {
+		return nil, http.ErrNotSupported
+	}
+	head := bytes.NewBufferString("HTTP/1.1 200 OK\r\n")
+	if err := w.Header().Write(head); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(head, "Date: %s\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n", time.Now().UTC().Format(http.TimeFormat))
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return nil, err
+	}
+	return &ownConn{conn, head.Bytes()}, nil
+}
+
+// begin implements eventSink. It sends the headers at once, so that a reader of an empty log knows
+// that it is connected.
+func (o *ownConn) begin() {
+	_ = o.SetWriteDeadline(time.Now().Add(headWithin))
+	_, _ = o.Write(o.head) // if the reader has disconnected, the first write of an event fails
+	o.head = nil
+}
+
+// headWithin is the time within which the headers must be written. A kernel's empty buffer takes
+// them at once.
+const headWithin = 10 * time.Second
+
+// write implements eventSink. It writes one HTTP chunk. A small one is written with one call from
+// one buffer, because a vectored write of it takes about a third longer. A large one is not copied.
+func (o *ownConn) write(b []byte, timeout time.Duration) error {
+	framed := append(strconv.AppendInt(gathered(), int64(len(b)), 16), "\r\n"...)
+	defer func() { ungather(framed) }()
+	if len(b) <= 2*flushAt {
+		framed = append(append(framed, b...), "\r\n"...)
+		return o.pieces(framed, timeout)
+	}
+	for _, part := range [][]byte{framed, b, []byte("\r\n")} {
+		if err := o.pieces(part, timeout); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pieces writes b in pieces, each of which the reader has to take within the timeout.
+func (o *ownConn) pieces(b []byte, timeout time.Duration) error {
+	for piece := range slices.Chunk(b, front.PieceBytes) {
+		if err := o.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
+			return err
+		}
+		if _, err := o.Write(piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish completes the response.
+func (o *ownConn) finish() error {
+	_, err := o.Write([]byte("0\r\n\r\n"))
+	return err
+}
+
+// listen returns when the reader has closed its end, or after close. It discards what the reader
+// sends.
+func (o *ownConn) listen(left context.CancelCauseFunc) {
+	var b [16]byte
+	for {
+		if _, err := o.Read(b[:]); err != nil {
+			left(errLeft)
+			return
+		}
+	}
+}
+
+func (o *ownConn) close() { _ = o.Close() } // everything was already sent

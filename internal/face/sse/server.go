@@ -1,0 +1,33 @@
+// Package sse serves the logs of executions as server-sent events.
+package sse
+
+import (
+	"github.com/perdure/perdure/internal/face/operation"
+	eventlog "github.com/perdure/perdure/internal/log"
+)
+
+// Config configures the room. Log is required; the zero value of every other field works.
+type Config struct {
+	Log *eventlog.Log
+	// Streams, if set, counts the streams that continue after their handlers have returned, which
+	// http.Server does not know. Closing Stop ends them.
+	Streams *OpenStreams
+}
+
+// server holds the state that the operations share.
+type server struct {
+	*operation.API
+	Config
+}
+
+// Register registers the room's operations.
+func Register(a *operation.API, c Config) {
+	if c.Streams == nil {
+		c.Streams = &OpenStreams{}
+	}
+	s := &server{API: a, Config: c}
+	g := operation.Group{API: a, Tag: "Executions", Compress: true}
+	const one = "/agent-executions/{id}"
+	operation.Get(g, one+"/stream", "streamAgent", "Follow the agent's events (SSE): all but task.* and terminal", s.streamAgent, asEventStream)
+	operation.Get(g, one+"/stream/consolidated", "streamAll", "Follow every event (SSE)", s.streamAll, asEventStream)
+}

@@ -1,0 +1,233 @@
+package face_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/store/opentest"
+	"github.com/perdure/perdure/internal/store/sqlite"
+)
+
+// everyByte reports whether to cut at every byte instead of at random bytes.
+func everyByte() bool { return os.Getenv("PERDURE_LOG_CUTS") == "all" }
+
+// fewCuts is the number of bytes at which a reading is cut otherwise.
+const fewCuts = 5
+
+// cutChance returns the random source of the cuts.
+func cutChance(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv("PERDURE_LOG_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("PERDURE_LOG_SEED: %v", err)
+		}
+	}
+	t.Logf("PERDURE_LOG_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// cutsOf returns the places to cut a response of that many bytes.
+func cutsOf(chance *rand.Rand, bytes int64, few int) []int64 {
+	var cuts []int64
+	if everyByte() {
+		for n := range bytes {
+			cuts = append(cuts, n)
+		}
+		return cuts
+	}
+	for range few {
+		cuts = append(cuts, chance.Int64N(bytes))
+	}
+	return cuts
+}
+
+func (h *house) address() string { return strings.TrimPrefix(h.URL, "http://") }
+
+// whole lets the stranger read a log without a cut, and returns the number of bytes that it
+// received.
+func (s *stranger) whole(h *house, id uuid.UUID, w way, want heldLog, resets int) int64 {
+	s.t.Helper()
+	s.proxy.follow(func(int) (string, int64) { return h.address(), -1 })
+	if wrong := s.read(h, id, w).differs(want, resets); wrong != "" {
+		s.t.Fatalf("%s: %s", w, wrong)
+	}
+	return s.proxy.given()
+}
+
+// cutOff lets the stranger read a log. The first connection is cut after at bytes, the second after
+// a random number of bytes, and the third never.
+func (s *stranger) cutOff(h *house, id uuid.UUID, w way, at int64, chance *rand.Rand) answer {
+	s.t.Helper()
+	second := chance.Int64N(2*at + 500)
+	s.proxy.follow(func(n int) (string, int64) { return h.address(), []int64{at, second, -1}[min(n, 2)] })
+	return s.read(h, id, w)
+}
+
+// A client that is written only from the documentation builds the log as it is stored. Its copy is
+// the same if the connection is cut, at random bytes or at every byte.
+func TestAStrangerReadsEveryLog(t *testing.T) {
+	h := open(t)
+	s, chance := newStranger(t), cutChance(t)
+	for _, name := range slices.Sorted(maps.Keys(recordings)) {
+		x := h.Start("")
+		r := h.Claim()
+		recordings[name](h, r)
+		if name != "a run that failed" {
+			r.Complete()
+		}
+		for _, w := range ways {
+			t.Run(name+"/"+w.String(), func(t *testing.T) {
+				want := h.stored(x.ID, w)
+				bytes := s.whole(h, x.ID, w, want, 0)
+				for _, at := range cutsOf(chance, bytes, fewCuts) {
+					if wrong := s.cutOff(h, x.ID, w, at, chance).differs(want, 0); wrong != "" {
+						t.Fatalf("cut off after %d of %d bytes: %s", at, bytes, wrong)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A client whose connection is cut repeatedly while the log grows ends with the whole log.
+func TestAStrangerReadsALogThatGrows(t *testing.T) {
+	h := open(t)
+	s, chance := newStranger(t), cutChance(t)
+	rounds, cuts := 1, 8
+	if everyByte() {
+		rounds, cuts = 20, 30
+	}
+	for range rounds {
+		for _, w := range ways {
+			x := h.Start("")
+			r := h.Claim()
+			s.proxy.follow(func(int) (string, int64) { return h.address(), -1 })
+			got := make(chan answer, 1)
+			go func() {
+				defer close(got)
+				got <- s.read(h, x.ID, w)
+			}()
+			step := newChance(r, chance)
+			for range cuts {
+				s.proxy.await(chance.Int64N(300)) // less than will be sent
+				for range 1 + chance.IntN(6) {
+					step()
+				}
+				s.proxy.cut()
+			}
+			r.Complete()
+			if wrong := (<-got).differs(h.stored(x.ID, w), 0); wrong != "" {
+				t.Fatalf("%s: %s", w, wrong)
+			}
+		}
+	}
+}
+
+// A client of a pruned log gets one reset, and builds the rest of the log.
+func TestAStrangerReadsAPrunedLog(t *testing.T) {
+	h := open(t)
+	s, chance := newStranger(t), cutChance(t)
+	id, _ := pruned(h, "/stream")
+	for _, w := range ways {
+		want := h.stored(id, w)
+		bytes := s.whole(h, id, w, want, 1)
+		for _, at := range cutsOf(chance, bytes, fewCuts) {
+			if wrong := s.cutOff(h, id, w, at, chance).differs(want, 1); wrong != "" {
+				t.Fatalf("%s, cut off after %d of %d bytes: %s", w, at, bytes, wrong)
+			}
+		}
+	}
+}
+
+// A client reconnects to a log that was pruned meanwhile. It ends with the remaining part of the
+// log, or with the whole log if it got no reset.
+func TestAStrangerComesBackToAPrunedLog(t *testing.T) {
+	h := open(t)
+	s, chance := newStranger(t), cutChance(t)
+	resets := 0
+	for _, w := range ways {
+		first := play(h)
+		bytes := s.whole(h, first.ID, w, h.stored(first.ID, w), 0)
+		for range fewCuts {
+			r := play(h)
+			before, at := h.stored(r.ID, w), chance.Int64N(bytes)
+			s.proxy.follow(func(n int) (string, int64) {
+				if n == 0 {
+					return h.address(), at
+				}
+				h.pruneLogs()
+				return h.address(), -1
+			})
+			got := s.read(h, r.ID, w)
+			want := h.stored(r.ID, w)
+			if got.Resets == 0 {
+				want = before
+			}
+			if wrong := got.differs(want, got.Resets); wrong != "" || got.Resets > 1 {
+				t.Fatalf("%s, cut off after %d of %d bytes: %s", w, at, bytes, wrong)
+			}
+			resets += got.Resets
+		}
+	}
+	if resets == 0 {
+		t.Error("nobody was told that the log was pruned")
+	}
+}
+
+// A client that reconnects by cursor after a restore ends with the restored log. A client that had
+// already read the whole log before the cut keeps it.
+func TestAStrangerComesBackToARestoredLog(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perdure.db")
+	h := openOver(t, opentest.At(path)(t, nil))
+	s, chance := newStranger(t), cutChance(t)
+	x := h.Start("")
+	r := h.Claim()
+	r.Say(userText("hi"))
+	newSource(r, nil).chunk(0, "token", "what both ")
+	if err := sqlite.Backup(t.Context(), path, path+".copy", func(int64, int64) {}); err != nil {
+		t.Fatal(err)
+	}
+	restored := openOver(t, opentest.At(path+".copy")(t, nil))
+	again := &run{House: restored.House, ID: r.ID, Lease: r.Lease, Number: r.Number, Leaf: r.Leaf}
+	for n, one := range []*run{r, again} {
+		one.Stream(0, 10, "token", fmt.Sprintf("have, and history %d alone", n))
+		one.Stream(1, 0, "terminal", fmt.Sprintf("%d\n", n))
+		one.Say(assistantText("bye"))
+	}
+	again.Say(userText("once more"))
+	r.Complete()
+	again.Complete()
+	for _, w := range ways {
+		if w.By != "cursor" {
+			continue
+		}
+		want, resets := restored.stored(x.ID, w), 0
+		bytes := s.whole(h, x.ID, w, h.stored(x.ID, w), 0)
+		for _, at := range cutsOf(chance, bytes, 4*fewCuts) {
+			s.proxy.follow(func(n int) (string, int64) {
+				return []*house{h, restored}[min(n, 1)].address(), []int64{at, -1}[min(n, 1)]
+			})
+			got, want := s.read(h, x.ID, w), want
+			if got.Resets == 0 && s.proxy.connections() == 1 {
+				want = h.stored(x.ID, w) // it had everything before it was cut off
+			}
+			if wrong := got.differs(want, got.Resets); wrong != "" || got.Resets > 1 {
+				t.Fatalf("%s, cut off after %d of %d bytes: %s", w, at, bytes, wrong)
+			}
+			resets += got.Resets
+		}
+		if resets == 0 {
+			t.Errorf("%s: nobody was told of another history", w)
+		}
+	}
+}

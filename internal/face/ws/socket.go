@@ -1,0 +1,265 @@
+package ws
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/face/front"
+	"github.com/perdure/perdure/internal/face/problem"
+	"github.com/perdure/perdure/internal/face/record"
+	"github.com/perdure/perdure/internal/fair"
+	eventlog "github.com/perdure/perdure/internal/log"
+)
+
+const (
+	// wsFrame is the largest size of a client's message, in bytes.
+	wsFrame = 1 << 20
+	// wsLimit is the default number of events in a page.
+	wsLimit = 50
+	// wsMaxLimit is the largest number of events in a page.
+	wsMaxLimit = 1000
+)
+
+// envelope is a message of a WebSocket, in either direction.
+type envelope struct {
+	Type string          `json:"type"`
+	Data json.RawMessage `json:"data,omitempty"`
+	// refused is the reason why a client's message is refused; nil if it is not.
+	refused error
+}
+
+// open follows one execution over a WebSocket. docs/api.md lists the messages.
+func (s *server) open(w http.ResponseWriter, r *http.Request) {
+	x, p := s.socketTarget(r)
+	if p == nil && r.ProtoMajor != 1 {
+		p = problem.New(perdure.InvalidArgument, "a WebSocket needs a connection of HTTP/1.1; over "+r.Proto+" follow the stream of events at .../stream")
+	}
+	if p != nil {
+		p.Write(w)
+		return
+	}
+	leave, p := s.Admit(front.CallerOf(r.Context()), front.TransportWebSocket)
+	if p != nil {
+		p.Write(w)
+		return
+	}
+	defer leave()
+	// The origin has already been checked, against all accepted origins.
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{front.SocketProtocol}})
+	if err != nil {
+		s.Lines(r.Context()).DebugContext(r.Context(), "no websocket", slog.Any("cause", err))
+		return // Accept has sent the response
+	}
+	conn.SetReadLimit(wsFrame)
+	ctx, over := s.Supervise(r.Context())
+	defer over()
+	k := &socket{server: s, conn: conn, org: front.CallerOf(ctx).Org, execution: x.ID, items: make(chan eventlog.Item)}
+	err = k.run(ctx, x)
+	s.Lines(ctx).DebugContext(ctx, "websocket closed", slog.Any("cause", err))
+}
+
+// socketTarget returns the execution that a request names.
+func (s *server) socketTarget(r *http.Request) (*perdure.Execution, *problem.Problem) {
+	if p := s.ForeignSocket(r); p != nil {
+		return nil, p
+	}
+	x, err := s.Execution(r.Context(), r.PathValue("org"), r.PathValue("id"))
+	if err != nil {
+		return nil, s.ProblemOf(r.Context(), err)
+	}
+	return x, nil
+}
+
+// socket is one open WebSocket. One goroutine writes to it. The readers of its messages and of the
+// log pass their items to that goroutine unbuffered, so nothing accumulates for a client that does
+// not read.
+type socket struct {
+	*server
+	conn      *websocket.Conn
+	org       string
+	execution uuid.UUID
+
+	items  chan eventlog.Item // items of the log, once it is followed
+	tail   sync.WaitGroup
+	failed chan error
+
+	// The fields below are used only by the writing goroutine.
+	chain     *perdure.Cursor // where to start following: the position of the first forward page
+	following bool
+	given     pagesGiven
+}
+
+func (k *socket) run(ctx context.Context, x *perdure.Execution) error {
+	ctx, cancel := context.WithCancel(ctx)
+	commands := make(chan envelope)
+	k.failed = make(chan error, 1)
+	var reader sync.WaitGroup
+	reader.Go(func() { k.fail(k.read(ctx, commands)) })
+	defer func() { cancel(); reader.Wait(); k.tail.Wait() }() // close has ended the reader's wait
+	err := k.serve(ctx, x, commands)
+	k.close(err)
+	return err
+}
+
+// fail ends the socket. It does not block: the first failure is enough, and the receiver may be
+// gone.
+func (k *socket) fail(err error) {
+	select {
+	case k.failed <- err:
+	default:
+	}
+}
+
+// serve writes until the socket ends.
+func (k *socket) serve(ctx context.Context, x *perdure.Execution, commands <-chan envelope) error {
+	err := k.send(ctx, "connected", map[string]any{
+		"agent_execution_id": x.ID, "status": x.Status, "max_seq": x.MaxSeq,
+	})
+	ping := time.NewTicker(k.PingEvery)
+	defer ping.Stop()
+	for err == nil {
+		select {
+		case c := <-commands:
+			err = k.command(ctx, c)
+		case i := <-k.items:
+			err = k.item(ctx, i)
+		case <-ping.C:
+			err = k.ping(ctx)
+		case err = <-k.failed:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
+	return err
+}
+
+// read passes the client's messages to commands. It reads without the context, because cancelling a
+// read closes the connection before the close frame is sent.
+func (k *socket) read(ctx context.Context, commands chan<- envelope) error {
+	for {
+		kind, raw, err := k.conn.Read(context.WithoutCancel(ctx))
+		if err != nil {
+			return err
+		}
+		var c envelope
+		switch {
+		case kind == websocket.MessageBinary:
+			c = envelope{Type: "(binary)"}
+		case json.Unmarshal(raw, &c) != nil:
+			c = envelope{Type: "(no JSON)"}
+		default:
+			c.refused = perdure.DecodeExactly("", raw, new(envelope))
+		}
+		select {
+		case commands <- c:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// ping checks in the background whether the client still answers.
+func (k *socket) ping(ctx context.Context) error {
+	k.tail.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, k.WriteTimeout)
+		defer cancel()
+		if err := k.conn.Ping(ctx); err != nil && ctx.Err() != nil {
+			k.fail(errNoAnswer)
+		}
+	})
+	return nil
+}
+
+var errNoAnswer = errors.New("the client does not answer")
+
+// follow starts to read the log from the position.
+func (k *socket) follow(ctx context.Context, from perdure.Cursor) {
+	if k.following {
+		return
+	}
+	k.following = true
+	k.tail.Go(func() {
+		for item, err := range k.Log.Tail(ctx, k.execution, eventlog.From{Cursor: from.String()}) {
+			if err != nil {
+				k.fail(err)
+				return
+			}
+			select {
+			case k.items <- item:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+// item sends an item of the log, unless a page has shown it.
+func (k *socket) item(ctx context.Context, i eventlog.Item) error {
+	known := k.given.know(i)
+	k.given.passed(i.Cursor.Pos)
+	if i.Event == "" || known {
+		return nil
+	}
+	if i.Event == eventlog.Reset {
+		k.given = nil
+	}
+	if err := k.send(ctx, "event", record.Of(i)); err != nil {
+		return err
+	}
+	k.Delivered(front.TransportWebSocket, i)
+	return nil
+}
+
+// send writes one message. A client that does not take each piece of it in time is disconnected.
+func (k *socket) send(ctx context.Context, kind string, data any) error {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	whole, err := json.Marshal(envelope{Type: kind, Data: raw})
+	if err != nil {
+		return err
+	}
+	whole = perdure.ValidJSON(whole) // clients close a WebSocket when a text is not UTF-8
+	defer fair.Wait(ctx)()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(k.WriteTimeout, func() { cancel(errNoAnswer) })
+	defer late.Stop()
+	if len(whole) <= front.PieceBytes {
+		return k.conn.Write(ctx, websocket.MessageText, whole)
+	}
+	out, err := k.conn.Writer(ctx, websocket.MessageText)
+	if err != nil {
+		return err
+	}
+	for piece := range slices.Chunk(whole, front.PieceBytes) {
+		late.Reset(k.WriteTimeout)
+		if _, err := out.Write(piece); err != nil {
+			return err
+		}
+	}
+	late.Reset(k.WriteTimeout)
+	return out.Close()
+}
+
+// close closes the socket with a code that tells the client whether to reconnect. 1001 and 1011
+// mean yes; 1008 means that its key, org or session is no longer valid.
+func (k *socket) close(err error) {
+	switch {
+	case errors.Is(err, front.ErrStopping):
+		_ = k.conn.Close(websocket.StatusGoingAway, "the server is stopping; connect again")
+	case errors.Is(err, front.ErrKeyOver):
+		_ = k.conn.Close(websocket.StatusPolicyViolation, "the key is revoked, its org is disabled, or the session has ended")
+	}
+	_ = k.conn.CloseNow()
+}

@@ -1,0 +1,139 @@
+package fair
+
+import (
+	"slices"
+	"time"
+)
+
+// waiter is a visit that waits for a place. Its channel is closed when it gets the place.
+type waiter chan struct{}
+
+// account is the data of a Share about one org.
+type account struct {
+	org     string
+	asked   time.Time // when it last asked for a place
+	users   int       // number of visits that hold a place or wait for one
+	held    int       // number of places
+	waiting []waiter  // in order
+	timed   bool      // a timer will examine the budget
+
+	left  time.Duration // the budget
+	since time.Time     // when left was computed
+
+	spent time.Duration // charged since the rate was computed
+	usage float64       // seconds charged per second, averaged
+}
+
+// asks records that the org asks for a place, and returns its account.
+func (s *Share) asks(org string, now time.Time) *account {
+	if org != s.last.org {
+		s.other = s.last
+	}
+	s.last = ask{org, now}
+	a := s.accounts[org]
+	if a == nil {
+		a = &account{org: org, left: burst, since: now}
+		s.accounts[org] = a
+	}
+	a.asked = now
+	s.compute(now)
+	return a
+}
+
+// uses adds change to the number of users of an account.
+func (s *Share) uses(a *account, change int) {
+	if a.users == 0 {
+		s.busy++
+	}
+	if a.users += change; a.users == 0 {
+		s.busy--
+	}
+}
+
+// active reports whether the org counts for the division of the processors: it has visits or had
+// one lately.
+func (a *account) active(now time.Time) bool { return a.users > 0 || now.Sub(a.asked) < lately }
+
+// balance returns the budget of the org. The budget grows at the rate, up to burst.
+func (a *account) balance(now time.Time, rate float64) time.Duration {
+	a.left = min(burst, a.left+time.Duration(rate*float64(now.Sub(a.since))))
+	a.since = now
+	return a.left
+}
+
+// until returns the time after which the budget should be examined again.
+func (a *account) until(rate float64) time.Duration {
+	need := time.Duration(float64(1-a.left) / rate)
+	return max(time.Millisecond, min(need, look))
+}
+
+// charge subtracts a cost from the org's budget, unless no other org is active.
+func (s *Share) charge(a *account, cost time.Duration, now time.Time) {
+	cost = s.scale.of(cost)
+	a.spent += cost
+	if s.company(a, now) {
+		a.left = max(-most, a.balance(now, s.rate)-cost)
+	}
+}
+
+// compute computes the rate, unless it was computed less than look ago. It deletes the accounts of
+// idle orgs with a full budget, because a new account would be equal.
+func (s *Share) compute(now time.Time) {
+	passed := now.Sub(s.rated)
+	if passed < look {
+		return
+	}
+	s.rated = now
+	s.scale.look(passed)
+	var usages []float64
+	for org, a := range s.accounts {
+		a.average(passed)
+		switch {
+		case a.active(now):
+			usages = append(usages, a.usage)
+		case a.balance(now, s.rate) >= burst:
+			delete(s.accounts, org)
+		}
+	}
+	s.adjust(usages)
+}
+
+// adjust sets the rate between an equal part for each org and the level of [level]. The rate falls
+// quickly while goroutines wait for a processor, and rises slowly otherwise.
+func (s *Share) adjust(usages []float64) {
+	least, most := s.capacity/float64(max(1, len(usages))), level(s.all, usages)
+	if s.pressed() {
+		s.rate *= slower
+	} else {
+		s.rate += faster * s.all
+	}
+	s.rate = max(least, min(s.rate, most))
+}
+
+const (
+	// slower is the factor of the rate at a computation under pressure.
+	slower = 0.7
+	// faster is the part of all processors by which the rate rises at a computation without
+	// pressure.
+	faster = 1.0 / 40
+)
+
+// average adds what was charged in the time that has passed to the average usage.
+func (a *account) average(passed time.Duration) {
+	a.usage, a.spent = averaged(a.usage, a.spent, passed), 0
+}
+
+// level returns the usage at which orgs are limited so that all together use the capacity: an equal
+// part for each org, plus the capacity that orgs with less usage do not need.
+func level(capacity float64, usages []float64) float64 {
+	slices.Sort(usages)
+	each := capacity
+	for i, usage := range usages {
+		each = capacity / float64(len(usages)-i)
+		if usage >= each {
+			break
+		}
+		capacity -= usage
+	}
+	return each
+}

@@ -1,0 +1,205 @@
+package fair
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Visit is the use of the processors by one request. It has a place of its org between Enter and
+// Leave, except during waits. All methods may be called at any time, by several goroutines, and on
+// nil.
+type Visit struct {
+	share *Share
+	org   string
+
+	mu    sync.Mutex
+	state state
+	since time.Time   // the time at which the visit got its place
+	limit *time.Timer // ends the use of the place after Longest
+}
+
+type state int
+
+const (
+	outside state = iota
+	taking        // waits for a place
+	inside
+	waiting // in Wait
+	over
+)
+
+// Visit returns a visit of the org without a place. It returns nil for a nil Share.
+func (s *Share) Visit(org string) *Visit {
+	if s == nil {
+		return nil
+	}
+	return &Visit{share: s, org: org}
+}
+
+type key struct{}
+
+// With returns a context with the visit. Wait, Compute, Part and Charge use it.
+func With(ctx context.Context, v *Visit) context.Context { return context.WithValue(ctx, key{}, v) }
+
+func of(ctx context.Context) *Visit {
+	v, _ := ctx.Value(key{}).(*Visit)
+	return v
+}
+
+// Again returns ctx with a new visit of the org of request's visit. It is for work that continues
+// after a request, such as a stream.
+func Again(ctx, request context.Context) context.Context {
+	v := of(request)
+	if v == nil {
+		return ctx
+	}
+	return With(ctx, v.share.Visit(v.org))
+}
+
+// Admit waits until the org may use a place, and takes none. A request is admitted before its body
+// is read. Errors: those of Enter.
+func (v *Visit) Admit(ctx context.Context) error {
+	if err := v.enter(ctx, outside, true); err != nil {
+		return err
+	}
+	if v != nil {
+		v.leave(outside)
+	}
+	return nil
+}
+
+// Afford waits until the org's budget is positive, for at most two seconds, and takes no place. It
+// is for requests that mostly wait, such as polls. Error: the cause of the end of ctx.
+func (v *Visit) Afford(ctx context.Context) error {
+	if v == nil || v.org == "" {
+		return nil
+	}
+	for end := time.Now().Add(most); time.Now().Before(end); {
+		pause := v.share.pause(v.org)
+		if pause <= 0 {
+			return nil
+		}
+		select {
+		case <-time.After(min(pause, time.Until(end))):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// Enter waits for a place. Errors: rate_limited if too many requests of the org wait, and the cause
+// of the end of ctx. After an error, the request must not compute.
+func (v *Visit) Enter(ctx context.Context) error { return v.enter(ctx, outside, true) }
+
+// Return is like Enter, for a visit that was admitted. It is never refused.
+func (v *Visit) Return(ctx context.Context) error { return v.enter(ctx, outside, false) }
+
+func (v *Visit) enter(ctx context.Context, from state, bounded bool) error {
+	if v == nil || !v.move(from, taking) {
+		return nil
+	}
+	if err := v.share.take(ctx, v.org, bounded); err != nil {
+		v.move(taking, outside)
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.state != taking { // it has left meanwhile
+		v.share.leave(v.org, 0)
+		return nil
+	}
+	v.state = inside
+	v.since = time.Now()
+	v.limit = time.AfterFunc(v.share.Longest, func() { v.leave(outside) })
+	return nil
+}
+
+func (v *Visit) move(from, to state) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.state != from {
+		return false
+	}
+	v.state = to
+	return true
+}
+
+// leave releases the place if the visit has one, and reports whether it had one.
+func (v *Visit) leave(to state) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	had := v.state == inside
+	if had {
+		v.limit.Stop()
+		v.share.leave(v.org, time.Since(v.since))
+	}
+	if had || to == over {
+		v.state = to
+	}
+	return had
+}
+
+// Leave ends the visit and releases its place.
+func (v *Visit) Leave() {
+	if v != nil {
+		v.leave(over)
+	}
+}
+
+// PerByte is the approximate time to receive, copy and hash a byte outside of a place.
+const PerByte = 4 * time.Nanosecond
+
+// Charge subtracts a cost from the org's budget. It is for work that other goroutines do for the
+// visit, such as the commit of its commands.
+func (v *Visit) Charge(cost time.Duration) {
+	if v == nil || v.org == "" {
+		return
+	}
+	v.share.mu.Lock()
+	defer v.share.mu.Unlock()
+	now := time.Now()
+	v.share.charge(v.share.asks(v.org, now), cost, now)
+}
+
+// Charge charges the visit of the context, if it has one.
+func Charge(ctx context.Context, cost time.Duration) { of(ctx).Charge(cost) }
+
+// Wait releases the place of the context's visit while the caller waits for something other than
+// the processor. The caller must call done after the wait; done waits for a place. Wait has no
+// effect if the visit has no place.
+func Wait(ctx context.Context) (done func()) {
+	v := of(ctx)
+	if v == nil || !v.leave(waiting) {
+		return func() {}
+	}
+	// If ctx ends first, the visit continues without a place, because the caller's wait is over.
+	return func() { _ = v.enter(ctx, waiting, false) }
+}
+
+// Compute waits for a place for a part of a request that continues after its visit, for example
+// when a stream reads more of a log. The caller must call done, which releases the place. Compute
+// has no effect if the visit has a place, or if the context has no visit.
+func Compute(ctx context.Context) (done func()) {
+	_, done = Part(ctx)
+	return done
+}
+
+// Part is like Compute, for a part that may wait, for example when it stores a message of a
+// WebSocket. With the returned context, Wait releases the part's place.
+func Part(ctx context.Context) (part context.Context, done func()) {
+	v := of(ctx)
+	if v == nil || v.hasPlace() {
+		return ctx, func() {}
+	}
+	own := v.share.Visit(v.org)
+	_ = own.Return(ctx) // the caller notices the end of ctx itself
+	return With(ctx, own), own.Leave
+}
+
+func (v *Visit) hasPlace() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.state == inside || v.state == taking
+}

@@ -1,0 +1,51 @@
+package layering
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// muxes are the packages that may have a mux: the front guards every route of its own, and the
+// private port of operators has no keys.
+var muxes = map[string]bool{"internal/face/front": true, "internal/ops": true}
+
+var aMux = regexp.MustCompile(`\bhttp\.(NewServeMux|ServeMux|DefaultServeMux|Handle|HandleFunc)\b`)
+
+// TestRoutesAreRegisteredWithTheFront checks that no other package of the server has a mux, so no
+// route bypasses the guard of the front.
+func TestRoutesAreRegisteredWithTheFront(t *testing.T) {
+	found := map[string]bool{}
+	for _, root := range []string{"internal", "server", "cmd"} {
+		err := filepath.WalkDir("../../"+root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			raw, err := os.ReadFile(path)
+			if dir := filepath.ToSlash(filepath.Dir(strings.TrimPrefix(path, "../../"))); aMux.Match(withoutComments(raw)) {
+				found[dir] = true
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for dir := range found {
+		if !muxes[dir] {
+			t.Errorf("%s has a mux of its own; register its routes with internal/face/front", dir)
+		}
+	}
+	for dir := range muxes {
+		if !found[dir] {
+			t.Errorf("%s has no mux any more; remove its exception", dir)
+		}
+	}
+}
+
+var comment = regexp.MustCompile(`(?m)//.*$`)
+
+func withoutComments(code []byte) []byte { return comment.ReplaceAll(code, nil) }

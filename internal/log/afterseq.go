@@ -1,0 +1,107 @@
+package log
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// beginAfterSeq yields a full snapshot of every block with a seq up to n that is open or was closed
+// after event n. It then moves the position to just before the first event after n.
+func (t *tail) beginAfterSeq(ctx context.Context, n int64) error {
+	across, err := t.log.across(ctx, t.execution, n)
+	if err != nil {
+		return err
+	}
+	lost, err := t.log.lost(ctx, t.execution, across.head, n)
+	if err != nil {
+		return err
+	}
+	if lost {
+		return t.reset(ctx, ResetTruncated)
+	}
+	t.coveredSeq, t.coveredPos = n, across.head.LastPos
+	for _, item := range across.items {
+		if err := t.give(item); err != nil {
+			return err
+		}
+	}
+	t.at = across.at
+	return t.endedAt(ctx, across.head)
+}
+
+// lost reports whether the event after n has been pruned.
+func (l *Log) lost(ctx context.Context, execution uuid.UUID, head store.Head, n int64) (bool, error) {
+	if head.FirstPos == 0 {
+		return false, nil
+	}
+	first, _, err := l.read.Log(ctx, execution, 0, 1)
+	return len(first) == 1 && first[0].Seq > n+1, err
+}
+
+// across holds the snapshots that a reader with the events up to a seq needs, because it may lack
+// the end of some blocks among them.
+type across struct {
+	// items are snapshots of the blocks that are open or were closed after the seq, oldest first,
+	// as of head.
+	items []Item
+	// at is the position before the next event.
+	at   perdure.Cursor
+	head store.Head
+}
+
+// across reads the blocks with a seq up to n that are open or were closed after event n. A reader
+// that resumes at the cursor of a snapshot misses nothing: it receives the later blocks from their
+// first chunk, and every event after n. It may receive some data twice, and recognises that data by
+// seq and offset.
+func (l *Log) across(ctx context.Context, execution uuid.UUID, n int64) (across, error) {
+	blocks, pos, head, err := l.read.BlocksAcross(ctx, execution, n)
+	if err != nil {
+		return across{}, err
+	}
+	slices.SortFunc(blocks, func(a, b store.BlockContent) int { return cmp.Compare(a.Seq, b.Seq) })
+	cursors, err := l.CursorsAt(ctx, execution, endsOf(blocks, pos)...)
+	if err != nil {
+		return across{}, err
+	}
+	a := across{head: head, at: cursors[len(blocks)]}
+	for i, b := range blocks {
+		item := snapshotItem(b, execution)
+		item.Cursor = cursors[i]
+		a.items = append(a.items, item)
+	}
+	return a, nil
+}
+
+// endsOf returns one resume position per block, and pos as the last one. A reader that resumes at
+// the position of a block receives the blocks after that block from their first chunk, and
+// everything after pos.
+func endsOf(blocks []store.BlockContent, pos int64) []int64 {
+	ends := make([]int64, len(blocks)+1)
+	ends[len(blocks)] = pos
+	for i, b := range slices.Backward(blocks) {
+		ends[i] = pos
+		pos = min(pos, b.FirstPos-1)
+	}
+	return ends
+}
+
+// OpenBlocks returns the data of snapshots of the blocks with a seq up to n that are open or were
+// closed after event n. It also returns the position after n; a reader that continues there misses
+// nothing. Errors: not_found.
+func (l *Log) OpenBlocks(ctx context.Context, execution uuid.UUID, n int64) ([]json.RawMessage, perdure.Cursor, error) {
+	a, err := l.across(ctx, execution, n)
+	if err != nil {
+		return nil, perdure.Cursor{}, err
+	}
+	blocks := []json.RawMessage{}
+	for _, item := range a.items {
+		blocks = append(blocks, item.Data())
+	}
+	return blocks, a.at, nil
+}

@@ -1,0 +1,76 @@
+package fold
+
+import "github.com/perdure/perdure"
+
+// Blocks tracks the open blocks of a log. It knows how many bytes of each block were seen, but does
+// not store their text. The zero value is ready to use.
+type Blocks struct{ open map[int64]*Block }
+
+// Block is an open block.
+type Block struct {
+	// First is the record that opened the block, without its text.
+	First perdure.Record
+	// Held is the number of bytes, from the start of the block, that were seen with their text.
+	Held int64
+}
+
+// Piece is the part of a block that a record adds.
+type Piece struct {
+	Block *Block
+	// Text is the new text, without bytes that were seen before.
+	Text string
+	// Opens reports that the record is the first of its block. Replaces reports that Text is the
+	// whole block, and replaces what was seen of it.
+	Opens, Replaces bool
+	// Lacks reports that the new text, or text before it, is unknown, because only the worker
+	// stores it or its chunk was not seen. Text is then empty.
+	Lacks bool
+}
+
+// Take adds the chunk of a record.
+func (s *Blocks) Take(e Event) Piece {
+	c := e.Record.Chunk
+	b := s.open[e.Record.Seq]
+	p := Piece{Block: b, Opens: b == nil, Replaces: e.Whole && c.Length == 0}
+	if b == nil || p.Replaces {
+		p.Block = s.begin(e.Record)
+	}
+	known := p.Block.Held - c.Offset
+	if c.Length > 0 || known < 0 {
+		p.Lacks = true
+		return p
+	}
+	p.Text = c.Text[min(known, int64(len(c.Text))):]
+	p.Block.Held += int64(len(p.Text))
+	return p
+}
+
+func (s *Blocks) begin(r *perdure.Record) *Block {
+	if s.open == nil {
+		s.open = map[int64]*Block{}
+	}
+	b := &Block{First: *r}
+	b.First.Chunk = &perdure.Chunk{Stream: r.Chunk.Stream, ToolCallID: r.Chunk.ToolCallID}
+	s.open[r.Seq] = b
+	return b
+}
+
+// Join begins the block of a record in the middle, if it is not open: the text before the record's
+// chunk counts as seen. A reader that does not read from the start of the log calls it before Take.
+func (s *Blocks) Join(r *perdure.Record) {
+	if s.open[r.Seq] == nil {
+		s.begin(r).Held = r.Chunk.Offset
+	}
+}
+
+// Close removes the block that an event block.closed names, and returns it; nil if the block is not
+// open. Errors: internal.
+func (s *Blocks) Close(r *perdure.Record) (*Block, Closed, error) {
+	c, err := ClosedOf(r)
+	b := s.open[c.BlockSeq]
+	delete(s.open, c.BlockSeq)
+	return b, c, err
+}
+
+// Reset forgets all blocks. A reader calls it when the log starts over.
+func (s *Blocks) Reset() { s.open = nil }

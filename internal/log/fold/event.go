@@ -1,0 +1,105 @@
+package fold
+
+import (
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+)
+
+// Event is a typed record of a log.
+type Event struct {
+	Record *perdure.Record
+	// Entry is the entry of an event entry.appended.
+	Entry *perdure.Entry
+	// Whole reports that the record's chunk is its whole block so far, as in a snapshot.
+	Whole bool
+}
+
+// Closed is the content of an event block.closed.
+type Closed struct {
+	BlockSeq int64               `json:"blockSeq"`
+	Length   int64               `json:"length"`
+	Reason   perdure.BlockReason `json:"reason"`
+}
+
+// ClosedOf returns the content of an event block.closed. Errors: internal.
+func ClosedOf(r *perdure.Record) (Closed, error) {
+	var c Closed
+	return c, decode(r, &c)
+}
+
+// Waiting is the content of an event agent.waiting.
+type Waiting struct {
+	Reason string        `json:"reason"`
+	Wait   *perdure.Wait `json:"wait"`
+}
+
+// WaitingOf returns the content of an event agent.waiting. Errors: internal.
+func WaitingOf(r *perdure.Record) (Waiting, error) {
+	var w Waiting
+	return w, decode(r, &w)
+}
+
+// Failure is the content of an event agent.failed.
+type Failure struct {
+	Error string `json:"error"`
+	Code  string `json:"code"`
+}
+
+// FailureOf returns the content of an event agent.failed. Errors: internal.
+func FailureOf(r *perdure.Record) (Failure, error) {
+	var f Failure
+	return f, decode(r, &f)
+}
+
+// Types of payloads that a log's views know.
+const (
+	CallStart   = "tool_call_start"
+	CallEnd     = "tool_call_end"
+	ResponseEnd = "response_end"
+	FileRead    = "file_read"
+	FileWrite   = "file_write"
+)
+
+// Payload is the content of an event of type data, as far as views know it.
+type Payload struct {
+	Type     string `json:"type"`
+	ToolCall struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	} `json:"tool_call"`
+	Result *CallResult `json:"result"`
+	// StopReason and Error are set in a response_end.
+	StopReason perdure.StopReason `json:"stopReason"`
+	Error      string             `json:"error"`
+}
+
+// CallResult is the beginning of a tool's result.
+type CallResult struct {
+	IsError   bool   `json:"isError"`
+	Text      string `json:"text"`
+	Truncated bool   `json:"truncated"`
+}
+
+// PayloadOf returns the payload of an event of type data. It returns the zero Payload for a payload
+// that only the application knows, and for any other record.
+func PayloadOf(r *perdure.Record) Payload {
+	var f struct {
+		Data json.RawMessage `json:"data"`
+	}
+	var p Payload
+	if r.Type != perdure.EventData || r.Chunk != nil || json.Unmarshal(r.Fields, &f) != nil || json.Unmarshal(f.Data, &p) != nil {
+		return Payload{}
+	}
+	return p
+}
+
+func decode(r *perdure.Record, into any) error {
+	if len(r.Fields) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(perdure.ValidJSON(r.Fields), into); err != nil {
+		return &perdure.Error{Code: perdure.Internal, Message: "the fields of an event " + string(r.Type) + " do not decode", Err: err}
+	}
+	return nil
+}

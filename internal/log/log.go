@@ -1,0 +1,115 @@
+package log
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	// pageRecords bounds the records of one read of the store; the store bounds its bytes.
+	pageRecords = 500
+	// tick is the interval at which heads are read without a hint. It is also the default interval
+	// of idle items.
+	tick = time.Second
+)
+
+// Event names on the wire that are not the type of a record.
+const (
+	Snapshot perdure.EventType = "snapshot"
+	Reset    perdure.EventType = "reset"
+	Ping     perdure.EventType = "ping"
+	End      perdure.EventType = "end"
+)
+
+// From is the position at which to begin. The zero value is the start of the log.
+type From struct {
+	// Cursor is the last cursor that the client received; it takes precedence over AfterSeq.
+	Cursor string
+	// AfterSeq asks for all events after that seq. The blocks with a seq up to AfterSeq that are
+	// open or were closed after it come first, as full snapshots.
+	AfterSeq *int64
+	// Idle is the longest time that a waiting reader receives nothing; default 1 s. After this time
+	// it receives an idle item.
+	Idle time.Duration
+}
+
+// Log reads logs of executions. It is safe for any number of concurrent readers.
+type Log struct {
+	read       store.Reader
+	storeEpoch uint64
+	hints      notify.Notifier
+
+	mu        sync.Mutex // guards followers, rounds and the followers' refs
+	followers map[uuid.UUID]*follower
+	rounds    *rounds // nil without followers
+}
+
+// New creates a Log over a store's reading side and its epoch.
+func New(read store.Reader, storeEpoch uint64, hints notify.Notifier) *Log {
+	return &Log{read: read, storeEpoch: storeEpoch, hints: hints, followers: map[uuid.UUID]*follower{}}
+}
+
+// page reads the records after pos, at most limit, and fewer if their entries are
+// large. Records that are not shown to clients become items that only move the position.
+func (l *Log) page(ctx context.Context, execution uuid.UUID, pos int64, limit int) ([]Item, store.Head, error) {
+	records, head, err := l.read.Log(ctx, execution, pos, limit)
+	if err != nil {
+		return nil, head, err
+	}
+	joined, n, err := l.joinEntries(ctx, execution, records)
+	if err != nil {
+		return nil, head, err
+	}
+	records = records[:n]
+	items := make([]Item, 0, len(records))
+	for i, r := range records {
+		if want := pos + 1 + int64(i); r.Pos != want {
+			return nil, head, l.gap(ctx, execution, want)
+		}
+		item, err := joined.item(execution, r)
+		if err != nil {
+			return nil, head, err
+		}
+		item.Cursor, item.At = l.cursorOf(head, r), r.CreatedAt
+		items = append(items, item)
+	}
+	if len(items) == 0 && pos < head.LastPos {
+		return nil, head, l.gap(ctx, execution, pos+1)
+	}
+	return items, head, nil
+}
+
+// errTruncated is returned if the log begins after the requested position.
+var errTruncated = errors.New("the log begins later")
+
+// gap returns the error for a missing record at pos: errTruncated if the log begins later, or an
+// internal error if the log is damaged. A gap is never skipped.
+func (l *Log) gap(ctx context.Context, execution uuid.UUID, pos int64) error {
+	first, _, err := l.read.Log(ctx, execution, 0, 1)
+	if err != nil {
+		return err
+	}
+	if len(first) == 1 && first[0].Pos > pos {
+		return errTruncated
+	}
+	return perdure.Errorf(perdure.Internal, "the log of execution %s lacks its record %d", execution, pos)
+}
+
+// ended reports whether the record at the head ends the log.
+func (l *Log) ended(ctx context.Context, execution uuid.UUID, head store.Head) (bool, error) {
+	if head.LastPos == 0 {
+		return false, nil
+	}
+	last, _, err := l.read.Log(ctx, execution, head.LastPos-1, 1)
+	if err != nil || len(last) == 0 {
+		return false, err
+	}
+	return last[0].Type.Ends(), nil
+}

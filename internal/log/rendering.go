@@ -1,0 +1,85 @@
+package log
+
+import (
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// rendering is the data of an item, rendered once for all its readers.
+type rendering struct {
+	execution uuid.UUID
+	members   []member // of the record's fields, in order
+	joined    bool     // the members are those of the entry
+
+	once sync.Once
+	data []byte
+}
+
+func rendered(data []byte) *rendering {
+	r := &rendering{data: data}
+	r.once.Do(func() {})
+	return r
+}
+
+// bytes returns the data of the item that it belongs to.
+func (r *rendering) bytes(i Item) []byte {
+	r.once.Do(func() {
+		data, err := r.render(i)
+		if err != nil {
+			panic(err) // the item was checked when it was made
+		}
+		r.data, r.members = data, nil
+	})
+	return r.data
+}
+
+func (r *rendering) render(i Item) ([]byte, error) {
+	if i.Record.Chunk != nil {
+		return chunkData(*i.Record, r.execution, i.Event == Snapshot)
+	}
+	members := r.members
+	if r.joined {
+		fields, err := encode(*i.Entry)
+		if err == nil {
+			members, err = membersOf(fields)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return eventData(*i.Record, r.execution, members)
+}
+
+// headOf returns the leading members of a record's data.
+func headOf(r perdure.Record, execution uuid.UUID) common {
+	return common{
+		Seq: r.Seq, ExecutionID: execution, CreatedAt: r.CreatedAt, Place: r.Place, TaskID: r.TaskID, Attempt: r.Attempt,
+	}
+}
+
+// chunkData renders a chunk of a block, or a whole block as a snapshot, which replaces the client's
+// copy of the block.
+func chunkData(r perdure.Record, execution uuid.UUID, snapshot bool) ([]byte, error) {
+	c := r.Chunk
+	piece := chunk{common: headOf(r, execution), Offset: c.Offset, Stream: c.Stream, Snapshot: snapshot}
+	if snapshot {
+		piece.Type = r.Type
+	}
+	if c.Length > 0 {
+		piece.withhold(c.Length)
+	} else {
+		piece.Data = content(c.Text, c.ToolCallID)
+	}
+	return encode(piece)
+}
+
+// eventData renders an event with the members of its type.
+func eventData(r perdure.Record, execution uuid.UUID, members []member) ([]byte, error) {
+	head, err := encode(headOf(r, execution))
+	if err != nil {
+		return nil, err
+	}
+	return merge(head, members), nil
+}

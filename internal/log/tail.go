@@ -1,0 +1,245 @@
+package log
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/fair"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Tail reads the log from a position: first the existing records, oldest first, then new records as
+// they are committed. It stops after an End item when the log ends, when the context is done (the
+// error is its cause), or when the store fails. A position gets one Reset, and then the log from
+// its first record, if it does not fit the log or if records after it were pruned. This also
+// applies to the start of the log. Errors: invalid_argument, not_found.
+//
+// A reader takes the time it needs: nothing waits for it.
+func (l *Log) Tail(ctx context.Context, execution uuid.UUID, from From) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		t := &tail{log: l, execution: execution, yield: yield, idle: from.Idle}
+		if t.idle <= 0 {
+			t.idle = tick
+		}
+		defer t.close()
+		if err := t.run(ctx, from); err != nil && !errors.Is(err, errLeft) {
+			yield(Item{}, err)
+		}
+	}
+}
+
+// errLeft reports that the reader left its loop.
+var errLeft = errors.New("the reader has left")
+
+// tail is one reader.
+type tail struct {
+	log       *Log
+	execution uuid.UUID
+	yield     func(Item, error) bool
+	idle      time.Duration
+	timer     *time.Timer // the timer of wait
+	follower  *follower   // set once the reader has caught up
+	turn      int         // the follower's turn for which at was last checked
+
+	at    perdure.Cursor // the position after the last item
+	ended bool
+	// Chunks up to coveredPos of blocks up to coveredSeq were part of snapshots.
+	coveredSeq, coveredPos int64
+}
+
+func (t *tail) close() {
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	if t.follower != nil {
+		t.log.unfollow(t.follower)
+	}
+}
+
+func (t *tail) run(ctx context.Context, from From) error {
+	if err := t.begin(ctx, from); err != nil {
+		return err
+	}
+	for !t.ended {
+		if err := t.step(ctx); err != nil {
+			return err
+		}
+	}
+	return t.give(endItem(t.at))
+}
+
+// step yields the items after the position, or waits for some.
+func (t *tail) step(ctx context.Context) error {
+	seen, err := t.next(ctx)
+	if errors.Is(err, errTruncated) {
+		return t.reset(ctx, ResetTruncated)
+	}
+	if err != nil {
+		return err
+	}
+	if epoch := t.log.epoch(seen.head); epoch != t.at.Epoch {
+		return t.reset(ctx, ResetEpoch)
+	}
+	if t.follower != nil && seen.turn != t.turn {
+		return t.check(ctx, seen.turn)
+	}
+	if len(seen.items) == 0 {
+		return t.wait(ctx, seen.changed)
+	}
+	for i, item := range seen.items {
+		item.More, item.Live = i < len(seen.items)-1, t.follower != nil
+		if err := t.pass(item); err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// check compares the position with the log that the follower holds now. It continues if the
+// position fits, and resets the reader otherwise.
+func (t *tail) check(ctx context.Context, turn int) error {
+	head, err := t.log.read.LogHead(ctx, t.execution)
+	if err != nil {
+		return err
+	}
+	reason, err := t.log.misfit(ctx, t.execution, t.at, head)
+	if err != nil {
+		return err
+	}
+	t.turn = turn
+	if reason != "" {
+		return t.reset(ctx, reason)
+	}
+	return nil
+}
+
+// next reads the follower's ring, or the store if the ring begins after the position.
+func (t *tail) next(ctx context.Context) (look, error) {
+	var seen look
+	if t.follower != nil {
+		var err error
+		if seen, err = t.follower.after(t.at.Pos); err != nil || seen.held {
+			return seen, err
+		}
+	}
+	done := fair.Compute(ctx)
+	defer done()
+	items, head, err := t.log.page(ctx, t.execution, t.at.Pos, pageRecords)
+	fair.Charge(ctx, time.Duration(sizeOf(items))*fair.PerByte) // they are written without a place
+	// changed is older than the read, so a record that the read missed will close it.
+	return look{items: items, head: head, turn: seen.turn, changed: seen.changed}, err
+}
+
+// sizeOf returns the approximate number of bytes of the items' data.
+func sizeOf(items []Item) (bytes int) {
+	for _, i := range items {
+		bytes += i.weight()
+	}
+	return bytes
+}
+
+// pass yields an item of the log. For an item that was part of a snapshot, it yields only the
+// position.
+func (t *tail) pass(item Item) error {
+	t.at = item.Cursor
+	if item.Event.Ends() {
+		t.ended, item.More = true, true
+	}
+	if t.covered(item) {
+		item = Item{Cursor: item.Cursor, More: item.More, Live: item.Live}
+	}
+	return t.give(item)
+}
+
+// covered reports whether the item is a chunk that was part of a snapshot. All events up to
+// coveredSeq are before the position, so any later item with such a seq is a chunk.
+func (t *tail) covered(item Item) bool {
+	return item.Seq <= t.coveredSeq && item.Cursor.Pos <= t.coveredPos
+}
+
+func (t *tail) give(item Item) error {
+	if !t.yield(item, nil) {
+		return errLeft
+	}
+	return nil
+}
+
+// wait returns when there may be more to read, or yields an idle item. The reader that receives a
+// hint reads for all readers of the log.
+func (t *tail) wait(ctx context.Context, changed <-chan struct{}) error {
+	if t.follower == nil {
+		t.follower = t.log.follow(store.OrgOf(ctx), t.execution)
+		t.turn = t.follower.turns()
+		return nil // read again: from here on, no hint can be missed
+	}
+	if t.timer == nil {
+		t.timer = time.NewTimer(t.idle)
+	} else {
+		t.timer.Reset(t.idle)
+	}
+	defer fair.Wait(ctx)()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-changed:
+		return nil
+	case <-t.follower.hints:
+		t.log.advance(t.follower)
+		return nil
+	case <-t.timer.C:
+		return t.give(Item{Cursor: t.at})
+	}
+}
+
+// begin finds the position to read from.
+func (t *tail) begin(ctx context.Context, from From) error {
+	c, err := perdure.ParseCursor(from.Cursor)
+	if err != nil {
+		return err
+	}
+	if from.AfterSeq != nil && *from.AfterSeq < 0 {
+		return perdure.FieldErrorf("after_seq", "must not be negative")
+	}
+	done := fair.Compute(ctx)
+	head, err := t.log.read.LogHead(ctx, t.execution)
+	done()
+	if err != nil {
+		return err
+	}
+	t.at.Epoch = t.log.epoch(head)
+	switch {
+	case c != perdure.Cursor{}:
+		return t.beginAt(ctx, c, head)
+	case from.AfterSeq != nil && *from.AfterSeq > head.LastSeq:
+		return t.reset(ctx, ResetAhead)
+	case from.AfterSeq != nil && *from.AfterSeq > 0:
+		return t.beginAfterSeq(ctx, *from.AfterSeq)
+	}
+	return nil
+}
+
+func (t *tail) beginAt(ctx context.Context, c perdure.Cursor, head store.Head) error {
+	reason, err := t.log.misfit(ctx, t.execution, c, head)
+	if err != nil {
+		return err
+	}
+	if reason != "" {
+		return t.reset(ctx, reason)
+	}
+	t.at = c
+	return t.endedAt(ctx, head)
+}
+
+// endedAt sets ended if the position is the end of a log that has ended.
+func (t *tail) endedAt(ctx context.Context, head store.Head) error {
+	if t.at.Pos < head.LastPos {
+		return nil
+	}
+	var err error
+	t.ended, err = t.log.ended(ctx, t.execution, head)
+	return err
+}

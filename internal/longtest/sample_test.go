@@ -1,0 +1,55 @@
+package longtest
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+
+	_ "pgregory.net/rapid" // the flag rapid.checks
+)
+
+// chosen returns how many of 1000 names a sample of one in n chooses.
+func chosen(t *testing.T, n int) int {
+	t.Helper()
+	in, count := Sample(t, n), 0
+	for i := range 1000 {
+		if in(fmt.Sprint("name ", i)) {
+			count++
+		}
+	}
+	return count
+}
+
+func TestSampleIsAPart(t *testing.T) {
+	t.Setenv("PERDURE_TEST", "")
+	if got := chosen(t, 4); got < 150 || got > 350 {
+		t.Errorf("a sample of one in 4 chooses %d of 1000", got)
+	}
+	if a, b := chosen(t, 4), chosen(t, 4); a != b {
+		t.Errorf("one seed chooses %d and then %d", a, b)
+	}
+}
+
+func TestTheLongFormIsAll(t *testing.T) {
+	t.Setenv("PERDURE_TEST", "long")
+	if got := chosen(t, 4); got != 1000 {
+		t.Errorf("the long form chooses %d of 1000", got)
+	}
+}
+
+func TestChecksHoldForTheTest(t *testing.T) {
+	checks := flag.Lookup("rapid.checks").Value
+	before := checks.String()
+	for form, want := range map[string]string{"": "7", "long": "70"} {
+		t.Run("form "+form, func(t *testing.T) {
+			t.Setenv("PERDURE_TEST", form)
+			Checks(t, 7, 70)
+			if got := checks.String(); got != want {
+				t.Errorf("%s checks, want %s", got, want)
+			}
+		})
+		if got := checks.String(); got != before {
+			t.Errorf("%s checks after the test, want %s", got, before)
+		}
+	}
+}

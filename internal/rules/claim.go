@@ -1,0 +1,119 @@
+package rules
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// AloneWait is the answer of a claim if the execution must run alone on its worker and the worker
+// has other executions.
+type AloneWait struct {
+	Execution uuid.UUID
+	Since     perdure.Time
+}
+
+// Claim claims a picked execution for the worker of a poll. The answer is the claimed row, or an
+// AloneWait if the execution must be alone and the worker holds others. The claim's id is derived
+// from request.
+func Claim(s *store.State, cfg Config, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
+	x := s.Execution
+	if x == nil || x.Status != perdure.StatusPending || !x.NotBefore.Reached(s.Now) || s.Holds.Alone || !mayClaim(x, p.WorkerID, p.Local) {
+		return nil, nil
+	}
+	if mustBeAlone(x) && s.Holds.Executions {
+		return Answer(AloneWait{Execution: x.ID, Since: later(x.ReadyAt, x.NotBefore)}), nil
+	}
+	d := begin(s)
+	d.settle(p.WorkerID)
+	d.claimFor(p.WorkerID, derive(request, x.ID.String()), p.Embedded, s.Now.Add(cfg.Lease))
+	changes := d.done(nil)
+	claimed := *d.x
+	changes.Answer.(*Decision).Value = &claimed
+	return changes, nil
+}
+
+// ClaimedTask is a claim of a task, with the data of the execution that its worker needs.
+type ClaimedTask struct {
+	Lease       perdure.TaskLease
+	Workspace   string
+	Traceparent string
+	// Task is set if the same decision created and claimed the task; it then equals the stored row.
+	// Otherwise, and in a repeated answer, it is nil.
+	Task *perdure.Task `json:"-"`
+}
+
+// ClaimTask claims a picked task for the worker of a poll. The answer is a ClaimedTask. The claim's
+// id is derived from request.
+func ClaimTask(s *store.State, cfg Config, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
+	if s.PickedTask == nil || s.Execution == nil || s.Execution.Status.Terminal() {
+		return nil, nil
+	}
+	t := s.Tasks[*s.PickedTask]
+	if t == nil || t.Status != perdure.TaskPending || !t.NotBefore.Reached(s.Now) || !cfg.fits(s, t) {
+		return nil, nil
+	}
+	d := begin(s)
+	return d.done(d.claimTask(t, p.WorkerID, derive(request, t.ID.String()), p.Embedded, s.Now.Add(cfg.Lease))), nil
+}
+
+// claimTask assigns a pending task to a worker as its next attempt.
+func (d *draft) claimTask(t *perdure.Task, worker, claim uuid.UUID, embedded bool, lease perdure.Time) ClaimedTask {
+	waited := d.s.Now.Sub(later(t.CreatedAt, t.NotBefore).Time)
+	d.observe(Observation{Kind: ObservedClaim, Work: WorkTask, Queue: t.Queue, Waited: waited})
+	t.Status, t.WorkerID, t.ClaimID, t.LeaseUntil = perdure.TaskRunning, &worker, claim, lease
+	t.Embedded = embedded
+	t.Attempt++
+	t.Progress = nil
+	t.AttemptAt, t.SignAt = d.s.Now, d.s.Now
+	if t.StartedAt == nil {
+		now := d.s.Now
+		t.StartedAt = &now
+	}
+	d.task(t)
+	d.taskEvent(perdure.EventTaskStarted, t, nil)
+	return ClaimedTask{
+		Lease:     perdure.TaskLease{ExecutionID: d.x.ID, TaskID: t.ID, Attempt: t.Attempt, ClaimID: claim},
+		Workspace: d.x.Workspace, Traceparent: d.x.Traceparent,
+	}
+}
+
+// Handover describes a reserved slot of an open poll. The decision that wakes the execution may
+// claim it for the poll's worker.
+type Handover struct {
+	Poll  perdure.Poll
+	Claim uuid.UUID // id of the claim, if it is made
+	Kept  perdure.Kept
+	// Waited is how long the poll had waited when the place was reserved.
+	Waited time.Duration
+	Whole  bool // Kept is not completely known: the claim must contain everything
+}
+
+// needs adds the state that the decision about the handover needs. h may be nil.
+func (h *Handover) needs(n *store.Needs) {
+	if h != nil {
+		n.Worker = &h.Poll.WorkerID
+	}
+}
+
+// handOver claims the woken execution for the worker of h's poll, if that poll may claim it. The
+// conditions are those of Claim, and the worker must keep the goroutine at the last commit. h may
+// be nil.
+func (d *draft) handOver(h *Handover, signal *perdure.Signal) {
+	if h == nil {
+		return
+	}
+	p := h.Poll
+	if !LastCommit(d.x).Same(h.Kept.At) || d.s.Holds.Alone || mustBeAlone(d.x) || !mayClaim(d.x, p.WorkerID, p.Local) ||
+		!slices.Contains(p.Queues, d.x.Queue) || !slices.Contains(p.Kinds, d.x.Kind) {
+		return
+	}
+	d.claimFor(p.WorkerID, h.Claim, p.Embedded, d.s.Now.Add(d.cfg.Lease))
+	d.woken = &Woken{Signal: signal, Waited: h.Waited}
+	if !h.Whole {
+		d.woken.Kept = &h.Kept
+	}
+}

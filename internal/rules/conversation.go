@@ -1,0 +1,166 @@
+package rules
+
+import (
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// MaxPendingItems and maxPendingBytes limit the items that a client may add to a conversation
+// before its next response.
+const (
+	MaxPendingItems = 1_000
+	maxPendingBytes = 8 << 20
+)
+
+// ConversationPlace is the state of a conversation when it was read. A decision on it returns
+// conflict if another response has begun or items were added since.
+type ConversationPlace struct {
+	ID string
+	// Response is the id of the conversation's next response; Items is the number of pending items.
+	Response string
+	Items    int
+}
+
+// ConversationTurn makes a start or a signal begin the next response of a conversation. That
+// deletes the pending items, so the input must contain them.
+type ConversationTurn struct {
+	ConversationPlace
+}
+
+func (t *ConversationTurn) needs(n *store.Needs) {
+	if t != nil {
+		n.Conversation = t.ID
+	}
+}
+
+// begin records that the response has begun in the conversation. If execution is set, the
+// conversation gets it as a new execution. next is the id of the next response. t may be nil.
+// Errors: not_found, conflict.
+func (t *ConversationTurn) begin(d *draft, execution *uuid.UUID, next string) error {
+	if t == nil {
+		return nil
+	}
+	row, err := t.standing(d.s)
+	if err != nil {
+		return err
+	}
+	row.Response, row.Items, row.Bytes = next, 0, int64(len(row.Metadata))
+	if execution != nil {
+		row.Executions++
+	}
+	d.c.Conversation = &store.ConversationChange{Row: *row, Take: true, Execution: execution}
+	return nil
+}
+
+// standing returns the conversation if it has not changed since it was read. Errors: not_found,
+// conflict.
+func (p ConversationPlace) standing(s *store.State) (*store.Conversation, error) {
+	row := s.Conversation
+	if row == nil {
+		return nil, noConversation(p.ID)
+	}
+	if row.Response != p.Response || row.Items != p.Items {
+		return nil, perdure.Errorf(perdure.Conflict, "conversation %s has changed meanwhile", p.ID)
+	}
+	return row, nil
+}
+
+func noConversation(id string) error {
+	return perdure.Errorf(perdure.NotFound, "there is no conversation %q", id)
+}
+
+// CheckPending returns an error if there are more pending items than the input of a response may
+// contain. Errors: invalid_argument, payload_too_large.
+func (c Config) CheckPending(row *store.Conversation) error {
+	if row.Items > MaxPendingItems {
+		return perdure.FieldErrorf("items", "are %d with those that no response has taken; the limit is %d", row.Items, MaxPendingItems)
+	}
+	most := min(maxPendingBytes, c.PayloadLimit/2)
+	if held := row.Bytes - int64(len(row.Metadata)); held > most {
+		return perdure.Errorf(perdure.PayloadTooLarge, "the items that no response has taken have %d bytes; the limit is %d", held, most)
+	}
+	return nil
+}
+
+// KeyedExecution returns the execution that an idempotency key belongs to. The answer is a
+// *uuid.UUID, nil if there is none. Error: idempotency_key_reused.
+func KeyedExecution(s *store.State, key string, hash perdure.Hash) (*store.Changes, error) {
+	known := s.Idempotency
+	switch {
+	case known == nil:
+		return Answer((*uuid.UUID)(nil)), nil
+	case known.RequestHash != hash:
+		return nil, keyReused(key)
+	}
+	return Answer(&known.Execution), nil
+}
+
+// CreateConversation stores a new conversation with its first items. The answer is the row. Error:
+// rate_limited.
+func CreateConversation(s *store.State, row store.Conversation, items []json.RawMessage) (*store.Changes, error) {
+	if s.Conversation != nil {
+		return Answer(s.Conversation), nil // the store repeats a decision whose outcome is unknown
+	}
+	if err := roomToStore(s, row.Bytes); err != nil {
+		return nil, err
+	}
+	row.CreatedAt = s.Now
+	ch := Answer(&row)
+	ch.Conversation = &store.ConversationChange{Row: row, Add: items}
+	return ch, nil
+}
+
+// SetConversationMetadata replaces the metadata of a conversation. The answer is the row. Errors:
+// not_found, rate_limited.
+func SetConversationMetadata(s *store.State, id string, metadata json.RawMessage) (*store.Changes, error) {
+	if s.Conversation == nil {
+		return nil, noConversation(id)
+	}
+	row := *s.Conversation
+	more := int64(len(metadata) - len(row.Metadata))
+	if err := roomToStore(s, max(0, more)); err != nil {
+		return nil, err
+	}
+	row.Metadata, row.Bytes = metadata, row.Bytes+more
+	ch := Answer(&row)
+	ch.Conversation = &store.ConversationChange{Row: row}
+	return ch, nil
+}
+
+// AddToConversation appends pending items of a total size of more bytes. mark identifies the
+// request, so that a repeat changes nothing. The answer is the row. Errors: not_found, conflict,
+// rate_limited, payload_too_large, invalid_argument.
+func AddToConversation(s *store.State, cfg Config, at ConversationPlace, items []json.RawMessage, more int64, mark string) (*store.Changes, error) {
+	if s.Conversation != nil && s.Conversation.Mark == mark {
+		return Answer(s.Conversation), nil
+	}
+	standing, err := at.standing(s)
+	if err != nil {
+		return nil, err
+	}
+	row := *standing
+	row.Items, row.Bytes, row.Mark = row.Items+len(items), row.Bytes+more, mark
+	if err := cfg.CheckPending(&row); err != nil {
+		return nil, err
+	}
+	if err := roomToStore(s, more); err != nil {
+		return nil, err
+	}
+	ch := Answer(&row)
+	ch.Conversation = &store.ConversationChange{Row: row, Add: items}
+	return ch, nil
+}
+
+// DeleteConversation deletes a conversation with its pending items. The answer is the row. Error:
+// not_found.
+func DeleteConversation(s *store.State, id string) (*store.Changes, error) {
+	if s.Conversation == nil {
+		return nil, noConversation(id)
+	}
+	ch := Answer(s.Conversation)
+	ch.Conversation = &store.ConversationChange{Row: *s.Conversation, Delete: true}
+	return ch, nil
+}

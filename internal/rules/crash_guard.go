@@ -1,0 +1,103 @@
+package rules
+
+import (
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// The crash guard limits the claims of an execution that breaks its workers. The execution's row
+// has three scores: for panics, for lost leases, and for workers that were unfit to run it. Only
+// the end of a claim changes a score. A checkpoint changes none, because an agent that repeats
+// "checkpoint, then break" makes no progress.
+//
+// A claim ends well when it suspends or ends the execution. If the worker keeps the goroutine of a
+// suspended execution, each suspend still ends a claim, and each wake-up makes a new one. A suspend
+// whose wait is met already does not end the claim. A released claim changes no score.
+const (
+	// badEnd is added to one score at a bad end of a claim. goodEnd is subtracted from all scores
+	// at a good end.
+	badEnd, goodEnd = 2, 1
+	// maxPanicScore and maxLostScore are the scores that fail the execution: after three panics in
+	// a row, or after ten lost or ten unfit workers.
+	maxPanicScore, maxLostScore = 6, 20
+	// maxPause bounds the pause after a bad end.
+	maxPause = time.Minute
+)
+
+// mustBeAlone reports whether so many workers were lost with the execution that its next worker
+// must have no other execution.
+func mustBeAlone(x *perdure.Execution) bool { return x.Crashes >= store.AloneScore }
+
+// pauseAfter returns the pause after a bad end that raised the score to this value: 1 s, doubled at
+// each bad end in a row, and at most maxPause.
+func pauseAfter(score int) time.Duration {
+	n := min(score/badEnd-1, 6) // 64 s exceeds maxPause
+	return min(time.Second<<n, maxPause)
+}
+
+// pauseAfterLoss returns the pause after a worker was lost or unfit. There is none after the first,
+// because another worker must be able to take over within the time of a lease.
+func pauseAfterLoss(score int) time.Duration {
+	if score <= badEnd {
+		return 0
+	}
+	return pauseAfter(score)
+}
+
+// endedWell subtracts goodEnd from each score, at least to 0.
+func (d *draft) endedWell() {
+	for _, score := range []*int{&d.x.Panics, &d.x.Crashes, &d.x.Unfit} {
+		*score = max(0, *score-goodEnd)
+	}
+}
+
+// claimFailure describes a claim that ended badly.
+type claimFailure struct {
+	score   *int // a score of the execution's row
+	most    int  // the score that fails the execution
+	pause   func(score int) time.Duration
+	code    perdure.Code
+	message string
+	woke    perdure.Woke
+}
+
+// endedBadly adds badEnd to the score. If the score reaches its maximum, a RUNNING execution fails.
+// Otherwise the execution can be claimed again after a pause. An execution that is being cancelled
+// becomes CANCELLED.
+func (d *draft) endedBadly(end claimFailure) (*store.Changes, error) {
+	*end.score += badEnd
+	if *end.score >= end.most && d.x.Status == perdure.StatusRunning {
+		return d.fail(end.code, end.message)
+	}
+	changes, err := d.giveBack(end.woke)
+	if pause := end.pause(*end.score); err == nil && pause > 0 && d.x.Status == perdure.StatusPending {
+		d.x.NotBefore = d.s.Now.Add(pause)
+	}
+	return changes, err
+}
+
+// panicked ends a claim whose agent code panicked.
+func (d *draft) panicked(what string) (*store.Changes, error) {
+	return d.endedBadly(claimFailure{
+		score: &d.x.Panics, most: maxPanicScore, pause: pauseAfter,
+		code: "panic", message: d.quiet(&perdure.TaskError{Message: what}).Message, woke: perdure.WokeReturned,
+	})
+}
+
+// crashed ends a claim whose worker was lost.
+func (d *draft) crashed(why string) (*store.Changes, error) {
+	return d.endedBadly(claimFailure{
+		score: &d.x.Crashes, most: maxLostScore, pause: pauseAfterLoss,
+		code: "crash_loop", message: why, woke: perdure.WokeLost,
+	})
+}
+
+// unfit ends a claim whose worker cannot run the execution.
+func (d *draft) unfit(why string) (*store.Changes, error) {
+	return d.endedBadly(claimFailure{
+		score: &d.x.Unfit, most: maxLostScore, pause: pauseAfterLoss,
+		code: "unfit_worker", message: perdure.ValidText(why), woke: perdure.WokeReturned,
+	})
+}

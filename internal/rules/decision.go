@@ -1,0 +1,111 @@
+package rules
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Decision is the answer of a decision: a value for the caller, and the effects that the engine has
+// after the commit.
+type Decision struct {
+	Value any
+	Hints []Hint
+	Freed []Freed
+	Live  []LiveContent
+	Seen  []Observation
+	// Growth, if set, contains all additions to the log that the hints report.
+	Growth *Growth
+	Woken  *Woken // the claim that the decision made for a handover or a reply
+}
+
+// Answer returns changes that contain only an answer.
+func Answer(value any) *store.Changes { return &store.Changes{Answer: &Decision{Value: value}} }
+
+// HintKind is the kind of news that a hint carries.
+type HintKind int
+
+const (
+	HintAgents  HintKind = iota // an execution of Org became PENDING on Queue
+	HintTasks                   // a task of Org became claimable on Queue
+	HintLog                     // the log of Execution has grown
+	HintDue                     // a timer was set
+	HintRecheck                 // postponed work has become due
+)
+
+// Hint tells the subscribers of a topic to read the store. Fields that the kind's comment does not
+// name are zero.
+type Hint struct {
+	Kind      HintKind
+	Org       string
+	Queue     string
+	Execution uuid.UUID
+}
+
+// Growth is the addition of a commit to a log.
+type Growth struct {
+	Execution uuid.UUID
+	Head      store.Head       // after the addition
+	Records   []perdure.Record // as the store returns them
+}
+
+// Freed is the place of a running attempt that is free now.
+type Freed struct {
+	Org, Queue string
+	Keyed      bool // the task has a concurrency key
+}
+
+// LiveContent is the content of a record that the log does not store, with the position of the
+// record. Only live readers get it.
+type LiveContent struct {
+	Pos     int64
+	Content []byte
+}
+
+// Woken is a claim that a decision has made, with the data that the decision has in memory.
+type Woken struct {
+	Execution perdure.Execution
+	// Kept is the state of the goroutine that the worker keeps. If Kept is nil, the state is
+	// unknown, and the claim must contain all data.
+	Kept   *perdure.Kept
+	Task   *perdure.Task   // the task whose end by this worker woke the execution, without contents; may be nil
+	Signal *perdure.Signal // the signal that woke the execution, with its value; may be nil
+	Waited time.Duration   // how long the poll that returns the claim had waited
+	Again  bool            // the claim was made before, and its answer is repeated
+	Ended  bool            // the poll asked for the ended tasks and steps
+}
+
+// Work is what a worker claims: an execution or a task.
+type Work string
+
+// The two kinds of Work.
+const (
+	WorkExecution Work = "execution"
+	WorkTask      Work = "task"
+)
+
+// ObservationKind is the kind of an Observation.
+type ObservationKind int
+
+const (
+	ObservedClaim    ObservationKind = iota // Work on Queue was claimed, after it was ready for Waited
+	ObservedLoss                            // the holder of Work on Queue did not renew its lease in time
+	ObservedTakeover                        // an execution on Queue whose last worker was lost was claimed
+	ObservedEnd                             // an execution of the kind Agent ended with Status
+)
+
+// Observation is an event for metrics. Fields that the kind's comment does not name are zero.
+type Observation struct {
+	Kind   ObservationKind
+	Work   Work
+	Queue  string
+	Waited time.Duration
+	Agent  string // the kind of the execution
+	Status perdure.Status
+}
+
+func noExecution(id uuid.UUID) error {
+	return perdure.Errorf(perdure.NotFound, "there is no execution %s", id)
+}

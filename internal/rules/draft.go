@@ -1,0 +1,142 @@
+package rules
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// draft collects the changes of one decision.
+type draft struct {
+	s     *store.State
+	cfg   Config
+	x     *perdure.Execution
+	c     store.Changes
+	hints []Hint
+	freed []Freed
+	live  []LiveContent
+	seen  []Observation      // for metrics, after the commit
+	tasks map[uuid.UUID]bool // the tasks that are in c.Tasks already
+	refs  CheckedRefs        // the contents by reference that were checked
+	woken *Woken             // set if the decision makes a claim; done sets its execution
+}
+
+func begin(s *store.State) *draft {
+	return &draft{s: s, x: s.Execution, tasks: map[uuid.UUID]bool{}}
+}
+
+// done completes the draft with the execution's row, the log's head and the hints.
+func (d *draft) done(value any) *store.Changes {
+	if len(d.c.Records) > 0 {
+		head := d.s.Head
+		d.c.Head = &head
+		d.x.MaxSeq = head.LastSeq
+		d.hint(Hint{Kind: HintLog, Execution: d.x.ID})
+	}
+	d.x.UpdatedAt = d.s.Now
+	d.x.Version++
+	d.c.Execution = d.x
+	if d.woken != nil {
+		d.woken.Execution = *d.x
+	}
+	d.c.Answer = &Decision{Value: value, Hints: d.hints, Freed: d.freed, Live: d.live, Seen: d.seen, Woken: d.woken}
+	return &d.c
+}
+
+// doneLog completes a draft that changed the log only, not the execution's row.
+func (d *draft) doneLog(value any) *store.Changes {
+	answer := &Decision{Value: value, Live: d.live}
+	if len(d.c.Records) > 0 {
+		head := d.s.Head
+		d.c.Head = &head
+		d.hint(Hint{Kind: HintLog, Execution: d.x.ID})
+		answer.Growth = d.growth()
+	}
+	answer.Hints = d.hints
+	d.c.Answer = answer
+	return &d.c
+}
+
+// growth returns the additions to the log if all of them are chunks that a read of the store would
+// return in the same form. Otherwise it returns nil.
+func (d *draft) growth() *Growth {
+	if d.local() {
+		return nil
+	}
+	for _, r := range d.c.Records {
+		if r.Chunk == nil || r.Chunk.ToolCallID != "" {
+			return nil
+		}
+	}
+	return &Growth{Execution: d.x.ID, Head: d.s.Head, Records: d.c.Records}
+}
+
+func (d *draft) hint(h Hint) { d.hints = append(d.hints, h) }
+
+func (d *draft) observe(o Observation) { d.seen = append(d.seen, o) }
+
+func (d *draft) lostLease(work Work, queue string) {
+	d.observe(Observation{Kind: ObservedLoss, Work: work, Queue: queue})
+}
+
+// event appends an event of the execution to the log.
+func (d *draft) event(t perdure.EventType, place perdure.Place, members map[string]any) {
+	d.record(perdure.Record{Type: t, Place: place, Fields: fields(members)})
+}
+
+// taskEvent appends an event of a task's attempt to the log.
+func (d *draft) taskEvent(t perdure.EventType, task *perdure.Task, members map[string]any) {
+	all := map[string]any{"kind": task.Kind}
+	for k, v := range members {
+		all[k] = v
+	}
+	id := task.ID
+	d.record(perdure.Record{Type: t, Place: task.Place, TaskID: &id, Attempt: task.Attempt, Fields: fields(all)})
+}
+
+// record assigns the next seq and pos to an event and appends it to the log.
+func (d *draft) record(r perdure.Record) int64 {
+	d.s.Head.LastSeq++
+	d.s.Head.LastPos++
+	d.s.Head.Nonce = d.s.Nonce
+	r.Seq, r.Pos, r.Nonce, r.CreatedAt = d.s.Head.LastSeq, d.s.Head.LastPos, d.s.Nonce, d.s.Now
+	d.c.Records = append(d.c.Records, r)
+	return r.Seq
+}
+
+// task adds a task's row to the changes, once.
+func (d *draft) task(t *perdure.Task) {
+	if !d.tasks[t.ID] {
+		d.tasks[t.ID] = true
+		d.c.Tasks = append(d.c.Tasks, t)
+	}
+	d.s.Tasks[t.ID] = t
+}
+
+// derive returns an id that depends only on another id and a label. A repeated decision or request
+// therefore gets the same id.
+func derive(from uuid.UUID, label string) uuid.UUID { return uuid.NewSHA1(from, []byte(label)) }
+
+// sortedTasks returns the tasks, oldest first. The fixed order makes repeated runs of a decision
+// equal.
+func sortedTasks(tasks map[uuid.UUID]*perdure.Task) []*perdure.Task {
+	all := make([]*perdure.Task, 0, len(tasks))
+	for _, t := range tasks {
+		all = append(all, t)
+	}
+	slices.SortFunc(all, func(a, b *perdure.Task) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt.Time), cmp.Compare(a.ID.String(), b.ID.String()))
+	})
+	return all
+}
+
+// later returns the later of two times.
+func later(a, b perdure.Time) perdure.Time {
+	if a.Before(b.Time) {
+		return b
+	}
+	return a
+}

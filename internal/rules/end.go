@@ -1,0 +1,184 @@
+package rules
+
+import (
+	"maps"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// EndNeeds returns the state that is needed to decide the end of an execution.
+func EndNeeds(x *perdure.Execution) store.Needs {
+	needs := store.Needs{OpenTasks: true, OpenBlocks: true, Taken: true, CallNames: true, Blobs: inputBlobs(x)}
+	if x != nil && x.Leaf != nil {
+		needs.Entries = []uuid.UUID{*x.Leaf}
+	}
+	return needs
+}
+
+// notBegun is the error of a task that is cancelled between attempts because its execution is being
+// cancelled. Another attempt would cost time, and its result is not needed.
+const notBegun = "cancelled: the execution is being cancelled"
+
+// Cancel ends a PENDING or WAITING execution. A RUNNING one becomes CANCELLING: its worker has
+// CancelGrace to end it, and its pending tasks are cancelled. The answer is true; there is none for
+// an execution that has ended. Error: not_found.
+func Cancel(s *store.State, cfg Config, id uuid.UUID) (*store.Changes, error) {
+	if s.Execution == nil {
+		return nil, noExecution(id)
+	}
+	d := begin(s)
+	switch {
+	case d.x.Status.Terminal():
+		return nil, nil
+	case d.x.Status == perdure.StatusCancelling:
+		return Answer(true), nil
+	case d.x.Status == perdure.StatusRunning:
+		d.x.Status = perdure.StatusCancelling
+		d.x.CancelBy = s.Now.Add(cfg.CancelGrace)
+		d.event(perdure.EventCancelling, d.here(), map[string]any{"status": d.x.Status})
+		for _, t := range sortedTasks(s.Tasks) {
+			if t.Status == perdure.TaskPending {
+				d.cancelTask(t, notBegun)
+			}
+		}
+		return d.done(true), nil
+	}
+	if err := d.end(ending{status: perdure.StatusCancelled}); err != nil {
+		return nil, err
+	}
+	return d.done(true), nil
+}
+
+// ending describes how an execution ends.
+type ending struct {
+	status perdure.Status
+	err    *perdure.TaskError
+}
+
+// end brings the execution to a terminal status; no other function does. In one transaction it
+// cancels open tasks, appends results for open tool calls, closes blocks, consumes taken signals,
+// and writes the lifecycle event last. The state must contain the open tasks, the open blocks and
+// the leaf.
+func (d *draft) end(e ending) error {
+	why := "failed: the run ended before this call was answered"
+	if e.status == perdure.StatusCancelled {
+		why = "cancelled: the run was cancelled before this call was answered"
+	}
+	for _, t := range sortedTasks(d.s.Tasks) {
+		if !t.Status.Terminal() {
+			d.cancelTask(t, why)
+		}
+	}
+	if err := d.closeOpenBlocks(); err != nil {
+		return err
+	}
+	if err := d.closeCalls(why); err != nil {
+		return err
+	}
+	d.c.ConsumeTaken = true
+	if d.local() {
+		d.c.EraseSignals = true
+		if d.x.HomeID != nil { // otherwise only the server has it
+			d.eraseInput()
+		}
+	}
+	d.c.Timer = &perdure.Time{}
+	now, place := d.s.Now, d.here()
+	if between(d.x) {
+		place = perdure.Place{} // its last response is over, and no other has begun
+	}
+	d.x.Status, d.x.CompletedAt = e.status, &now
+	d.x.Wait, d.x.WaitReason = nil, ""
+	d.dropLease()
+	members := map[string]any{"status": e.status}
+	if e.err != nil {
+		d.x.Error, d.x.ErrorCode = &e.err.Message, &e.err.Code
+		members["error"], members["code"] = e.err.Message, e.err.Code
+	}
+	d.event(endEvents[e.status], place, members)
+	d.observe(Observation{Kind: ObservedEnd, Agent: d.x.Kind, Status: e.status})
+	return nil
+}
+
+var endEvents = map[perdure.Status]perdure.EventType{
+	perdure.StatusCompleted: perdure.EventCompleted,
+	perdure.StatusFailed:    perdure.EventFailed,
+	perdure.StatusCancelled: perdure.EventCancelled,
+}
+
+func (d *draft) cancelTask(t *perdure.Task, why string) {
+	d.free(t)
+	now := d.s.Now
+	t.Status, t.CompletedAt = perdure.TaskCancelled, &now
+	t.Error = &perdure.TaskError{Code: perdure.ExecutionEnded, Message: why, Permanent: true}
+	d.task(t)
+	d.taskEvent(perdure.EventTaskCancelled, t, nil)
+}
+
+// closeCalls appends a result for each tool call that is open at the leaf.
+func (d *draft) closeCalls(why string) error {
+	if d.x.Leaf == nil {
+		return nil
+	}
+	head, ok := d.s.Entries[*d.x.Leaf]
+	if !ok || len(head.Open) == 0 {
+		return nil
+	}
+	leaf := perdure.Entry{ID: head.ID, ResponseID: head.ResponseID}
+	names, err := d.callNames()
+	if err != nil {
+		return err
+	}
+	results, err := perdure.ClosingResults(leaf, head.Open, names, why)
+	if err != nil {
+		return err
+	}
+	for _, e := range results {
+		if err := d.append(perdure.NewEntry{Entry: e}); err != nil {
+			return err
+		}
+	}
+	for _, e := range results {
+		d.callEnded(e, names[e.Answers], why)
+	}
+	return nil
+}
+
+// callNames returns the names of the tools of the open calls, by call id. It reads stored entries
+// and those of this draft. The contents of a LOCAL execution are on its worker, so the names come
+// from the kinds of the tasks.
+func (d *draft) callNames() (map[string]string, error) {
+	names := map[string]string{}
+	for _, t := range d.s.Tasks {
+		if t.Place.ToolCallID != "" {
+			names[t.Place.ToolCallID] = t.Kind
+		}
+	}
+	maps.Copy(names, d.s.CallNames)
+	for _, e := range d.c.Entries {
+		if len(e.Calls) == 0 || e.Content == nil {
+			continue
+		}
+		m, err := e.Message()
+		if err != nil {
+			return nil, err
+		}
+		perdure.AddCallNames(names, m.Parts)
+	}
+	return names, nil
+}
+
+// callEnded appends the event that a call has its result, for clients that follow the log and do
+// not read entries. For other calls the agent emits this event.
+func (d *draft) callEnded(result perdure.Entry, tool, text string) {
+	place := perdure.Place{ResponseID: result.ResponseID, TurnID: result.TurnID, ToolCallID: result.Answers}
+	call := map[string]any{"id": result.Answers}
+	if tool != "" {
+		call["name"] = tool
+	}
+	d.event(perdure.EventData, place, map[string]any{"data": map[string]any{
+		"type": "tool_call_end", "tool_call": call, "result": map[string]any{"isError": true, "text": text},
+	}})
+}

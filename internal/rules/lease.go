@@ -1,0 +1,82 @@
+package rules
+
+import (
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// CheckHeld returns nil if the lease is valid for the execution. Error: lease_lost.
+func CheckHeld(x *perdure.Execution, l perdure.Lease) error {
+	if !HeldBy(x, l) {
+		return leaseLost(l.ExecutionID)
+	}
+	return nil
+}
+
+// HeldBy reports whether the lease is valid: the execution is claimed with its fence and claim id.
+func HeldBy(x *perdure.Execution, l perdure.Lease) bool {
+	return x != nil && x.Status.Held() && x.Fence == l.Fence && x.ClaimID == l.ClaimID
+}
+
+// leaseLost returns the error for a lease that has ended or was taken by another claim.
+func leaseLost(x uuid.UUID) error {
+	return perdure.Errorf(perdure.LeaseLost, "the lease on execution %s is over", x)
+}
+
+// dropLease ends the lease of the execution. It does not change the fence; the claim id is cleared,
+// so later requests of the former holder are refused.
+func (d *draft) dropLease() {
+	if d.x.WorkerID != nil && mustBeAlone(d.x) {
+		d.hint(Hint{Kind: HintRecheck}) // its worker may hold other executions again
+	}
+	d.x.WorkerID = nil
+	d.x.ClaimID = uuid.Nil
+	d.x.LeaseUntil = perdure.Time{}
+	d.x.Embedded = false
+}
+
+// TaskHeldBy reports whether the lease is valid: the task is running with its attempt and claim id.
+func TaskHeldBy(t *perdure.Task, l perdure.TaskLease) bool {
+	return t != nil && t.Status == perdure.TaskRunning && t.Attempt == l.Attempt && t.ClaimID == l.ClaimID
+}
+
+func taskLeaseLost(id uuid.UUID) error {
+	return perdure.Errorf(perdure.LeaseLost, "the lease on task %s is over", id)
+}
+
+// RenewNeeds returns the state that RenewLease needs.
+func RenewNeeds(*perdure.Execution) store.Needs { return store.Needs{Patterns: []string{"**"}} }
+
+// RenewLease renews a lease on an execution. The answer is a perdure.AgentBeat.
+func RenewLease(s *store.State, cfg Config, lease perdure.Lease) (*store.Changes, error) {
+	if !HeldBy(s.Execution, lease) {
+		return Answer(perdure.AgentBeat{Lost: true}), nil
+	}
+	s.Execution.LeaseUntil = s.Now.Add(cfg.Lease)
+	return &store.Changes{Execution: s.Execution, Answer: &Decision{Value: perdure.AgentBeat{
+		CancelRequested: s.Execution.Status == perdure.StatusCancelling,
+		SignalsPending:  len(s.Pending) > 0,
+	}}}, nil
+}
+
+// RenewTask renews a lease on a task and records the progress and the signs of life of its code.
+// The answer is a perdure.TaskBeatReply.
+func RenewTask(s *store.State, cfg Config, beat perdure.TaskBeat) (*store.Changes, error) {
+	t := s.Tasks[beat.Lease.TaskID]
+	if !TaskHeldBy(t, beat.Lease) {
+		return Answer(perdure.TaskBeatReply{Lost: true, CancelRequested: true}), nil
+	}
+	t.LeaseUntil = s.Now.Add(cfg.Lease)
+	if beat.Progress != nil && s.Execution.PersistenceMode != perdure.Local {
+		t.Progress = beat.Progress
+	}
+	if beat.Alive || beat.Progress != nil {
+		t.SignAt = s.Now
+	}
+	cancelling := s.Execution.Status == perdure.StatusCancelling
+	return &store.Changes{
+		Tasks:  []*perdure.Task{t},
+		Answer: &Decision{Value: perdure.TaskBeatReply{CancelRequested: cancelling}},
+	}, nil
+}

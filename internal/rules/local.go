@@ -1,0 +1,154 @@
+package rules
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules/validate"
+)
+
+// local reports whether the execution is LOCAL. Its contents stay on the worker that claimed it
+// first. The server stores references, whose ids are derived from the hashes, and applies the same
+// rules to everything else.
+func (d *draft) local() bool { return d.x.PersistenceMode == perdure.Local }
+
+// mayClaim reports whether the worker may claim the execution. local reports whether the worker has
+// its own store.
+func mayClaim(x *perdure.Execution, worker uuid.UUID, local bool) bool {
+	return x.PersistenceMode != perdure.Local || local && (x.HomeID == nil || *x.HomeID == worker)
+}
+
+// settle records the first worker that claims a LOCAL execution as the execution's home.
+func (d *draft) settle(worker uuid.UUID) {
+	if d.local() && d.x.HomeID == nil {
+		d.x.HomeID = &worker
+	}
+}
+
+// localContents checks the contents of a LOCAL execution: they must be references whose ids are
+// derived from the execution and the hash. It accepts all contents of other executions, which are
+// checked later.
+type localContents struct {
+	execution uuid.UUID
+	local     bool
+	limit     int64
+	err       error
+}
+
+func (k *localContents) check(field string, inline json.RawMessage, ref *perdure.BlobRef) {
+	if !k.local || k.err != nil {
+		return
+	}
+	switch {
+	case inline != nil:
+		k.err = perdure.FieldErrorf(field, "a LOCAL execution's content stays on its worker; send its reference")
+	case ref == nil:
+	case ref.ID != perdure.ContentID(k.execution, ref.SHA256):
+		k.err = perdure.FieldErrorf(field+".blob.id", "is not the id that follows from the execution and the content's SHA-256")
+	case ref.Length <= 0:
+		k.err = perdure.FieldErrorf(field+".blob.length", "must be that of the content, in bytes")
+	case ref.Length > k.limit:
+		k.err = perdure.Errorf(perdure.PayloadTooLarge, "%s has %d bytes; the limit is %d", field, ref.Length, k.limit)
+	}
+}
+
+func (k *localContents) payload(field string, p perdure.Payload) { k.check(field, p.Bytes, p.Blob) }
+
+func (c Config) localContents(x *perdure.Execution) *localContents {
+	return &localContents{execution: x.ID, local: x.PersistenceMode == perdure.Local, limit: c.PayloadLimit}
+}
+
+// checkLocalCommit checks that a commit of a LOCAL execution contains references only.
+func (c Config) checkLocalCommit(x *perdure.Execution, commit perdure.Commit) error {
+	k := c.localContents(x)
+	for _, n := range commit.Entries {
+		at := "entries." + n.ID.String()
+		k.check(at+".content", n.Content, n.Blob)
+		k.check(at+".metadata", n.Metadata, nil)
+		if k.local && k.err == nil && n.Blob == nil {
+			return perdure.FieldErrorf(at+".content", "is missing; send its reference")
+		}
+	}
+	for _, t := range commit.Tasks {
+		k.payload("tasks."+t.Key+".input", t.Input)
+	}
+	for _, s := range commit.Steps {
+		k.payload("steps."+s.Key+".result", s.Result)
+	}
+	if commit.Checkpoint != nil {
+		k.payload("checkpoint.state", commit.Checkpoint.State)
+	}
+	k.payload("outcome.output", commit.Outcome.Output)
+	return k.err
+}
+
+// withhold stores a reference of a LOCAL execution without the content. Error: invalid_argument, if
+// the same hash is stored with another length.
+func (d *draft) withhold(ref perdure.BlobRef) error {
+	if known, ok := d.s.Blobs[ref.ID]; ok && known.Length != ref.Length {
+		return perdure.FieldErrorf("blob.length", "the content %s has %d bytes, not %d", ref.SHA256, known.Length, ref.Length)
+	}
+	d.c.Withhold = append(d.c.Withhold, ref)
+	return nil
+}
+
+// quiet returns the error in the form that is stored: with valid text and, in a LOCAL execution,
+// without its message.
+func (d *draft) quiet(e *perdure.TaskError) *perdure.TaskError {
+	q := validate.TaskError(e)
+	if q != nil && d.local() {
+		q.Message = perdure.KeptByWorker
+	}
+	return q
+}
+
+// emit appends an event of the execution's code. For a LOCAL execution, the log stores only the
+// length and hash of the event's fields; live readers get the fields.
+func (d *draft) emit(r perdure.Record) {
+	if !d.local() || r.Fields == nil {
+		d.record(r)
+		return
+	}
+	live, ref := r.Fields, perdure.ContentRef(d.x.ID, r.Fields)
+	d.c.Withhold = append(d.c.Withhold, ref)
+	r.Blob = &ref
+	r.Fields = fields(map[string]any{"content": perdure.OnWorker, "length": ref.Length, "sha256": ref.SHA256})
+	d.record(r)
+	d.show(live)
+}
+
+// show passes the content of the last record to live readers after the commit.
+func (d *draft) show(content []byte) {
+	d.live = append(d.live, LiveContent{Pos: d.s.Head.LastPos, Content: content})
+}
+
+// eraseInput deletes the server's copy of a LOCAL execution's input, once the worker has the input.
+// The state must contain its blob.
+func (d *draft) eraseInput() {
+	ref := d.x.InputBlob
+	if !d.local() || ref == nil || slices.Contains(d.c.Erase, ref.ID) {
+		return
+	}
+	if b := d.s.Blobs[ref.ID]; b != nil && b.Held > 0 {
+		d.c.Erase = append(d.c.Erase, ref.ID)
+	}
+}
+
+// inputBlobs returns the blob of a LOCAL execution's input, for decisions that may erase it.
+func inputBlobs(x *perdure.Execution) []uuid.UUID {
+	if x == nil || x.PersistenceMode != perdure.Local || x.InputBlob == nil {
+		return nil
+	}
+	return []uuid.UUID{x.InputBlob.ID}
+}
+
+// place puts a task of a LOCAL execution on the queue of the worker that has its content. It clears
+// the caller's key and instance, because they may contain content; the hash in Task.Key identifies
+// the task.
+func (d *draft) place(o *perdure.TaskOptions) {
+	if d.local() && d.x.HomeID != nil {
+		o.Queue, o.Instance, o.Key = perdure.LocalQueue(*d.x.HomeID), "", ""
+	}
+}

@@ -1,0 +1,106 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// outcome applies the outcome of a commit to the execution.
+func (d *draft) outcome(c perdure.Commit, a *CommitAnswer) error {
+	o := c.Outcome
+	switch o.Kind {
+	case perdure.OutcomeSuspend:
+		return d.suspend(*o.Wait, a)
+	case perdure.OutcomeComplete:
+		return d.complete(c, a)
+	case perdure.OutcomeFail:
+		failure := d.quiet(o.Error)
+		if failure == nil {
+			failure = &perdure.TaskError{Code: perdure.Internal, Message: "the agent failed without saying why"}
+		}
+		a.Ended = perdure.StatusFailed
+		return d.end(ending{status: a.Ended, err: failure})
+	case perdure.OutcomeCancelled:
+		a.Ended = perdure.StatusCancelled
+		return d.end(ending{status: a.Ended})
+	}
+	return nil
+}
+
+// suspend evaluates the wait in the transaction that stores it, so that no wake-up is missed. If
+// the wait is met already, the execution stays RUNNING. Error: invalid_argument, if the wait names
+// a task that was never scheduled, because such a wait would never end.
+func (d *draft) suspend(w perdure.Wait, a *CommitAnswer) error {
+	for _, id := range w.Tasks() {
+		if d.s.Tasks[id] == nil {
+			return perdure.FieldErrorf("outcome.wait", "execution %s has no task %s to wait for", d.x.ID, id)
+		}
+	}
+	f := facts{now: d.s.Now, tasks: map[uuid.UUID]perdure.TaskStatus{}, signals: d.pendingNames()}
+	for id, t := range d.s.Tasks {
+		f.tasks[id] = t.Status
+	}
+	w, d.x.Asked = w.At(d.s.Now, d.x.Asked)
+	marked, met := w.Mark(f)
+	if met {
+		d.goesOn(w)
+		a.Wait = &marked
+		a.Patterns = w.Signals()
+		a.Tasks = endedOf(d.s.Tasks, w.Tasks())
+		return nil
+	}
+	a.Suspended = true
+	d.x.Status, d.x.Wait, d.x.WaitReason = perdure.StatusWaiting, &marked, marked.Reason()
+	d.dropLease()
+	d.endedWell()
+	// A RUNNING execution has no timer; its timer was removed when it became PENDING.
+	if due, ok := marked.NextTimer(); ok {
+		d.c.Timer = &due
+		d.hint(Hint{Kind: HintDue})
+	}
+	d.event(perdure.EventWaiting, d.here(), map[string]any{"status": d.x.Status, "reason": d.x.WaitReason, "wait": marked})
+	return nil
+}
+
+// pendingNames returns the names of the pending signals that this commit does not take.
+func (d *draft) pendingNames() []string {
+	var names []string
+	for _, s := range d.s.Pending {
+		if !slices.Contains(d.c.Take, s.ID) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// complete ends the execution, unless a signal that matches Unless is pending. The agent can
+// therefore read a message that was accepted just before the end.
+func (d *draft) complete(c perdure.Commit, a *CommitAnswer) error {
+	cancelling := d.x.Status == perdure.StatusCancelling
+	if f := (facts{signals: d.pendingNames()}); !cancelling && slices.ContainsFunc(c.Outcome.Unless, f.SignalPending) {
+		a.Patterns = c.Outcome.Unless
+		return nil
+	}
+	if err := d.useContent(c.Outcome.Output.Blob, uuid.Nil); err != nil {
+		return err
+	}
+	d.x.Output, d.x.OutputBlob = c.Outcome.Output.Bytes, c.Outcome.Output.Blob
+	d.endedWell()
+	a.Ended = perdure.StatusCompleted
+	if cancelling {
+		a.Ended = perdure.StatusCancelled
+	}
+	return d.end(ending{status: a.Ended})
+}
+
+func endedOf(tasks map[uuid.UUID]*perdure.Task, ids []uuid.UUID) []uuid.UUID {
+	var ended []uuid.UUID
+	for _, id := range ids {
+		if t := tasks[id]; t != nil && t.Status.Terminal() {
+			ended = append(ended, id)
+		}
+	}
+	return ended
+}

@@ -1,0 +1,75 @@
+package rules
+
+import (
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Promotion is the progress of a promotion.
+type Promotion struct {
+	Done  bool
+	Blobs []store.Blob // the next contents to copy
+}
+
+// CheckPromotable checks that the execution can be promoted now. Error: conflict.
+func CheckPromotable(x *perdure.Execution) error {
+	switch {
+	case x.PersistenceMode != perdure.Local:
+		return perdure.Errorf(perdure.Conflict, "execution %s is %s already", x.ID, x.PersistenceMode)
+	case x.Status.Terminal():
+		return perdure.Errorf(perdure.Conflict, "execution %s is %s; only one that waits for a signal can be promoted", x.ID, x.Status)
+	case x.Status != perdure.StatusWaiting || x.HomeID == nil:
+		return perdure.Errorf(perdure.Conflict, "execution %s is %s; promote it when it waits for a signal, between turns", x.ID, x.Status)
+	case x.WaitReason != "signal":
+		return perdure.Errorf(perdure.Conflict, "execution %s waits for a %s; promote it when it waits for a signal, between turns", x.ID, x.WaitReason)
+	}
+	return nil
+}
+
+// Promote sets the mode to REMOTE if the server has all contents. Otherwise the answer, a
+// Promotion, contains the next contents to copy. Promote closes open blocks first, because another
+// worker may write the next ones. Errors: not_found, conflict.
+func Promote(s *store.State, id uuid.UUID) (*store.Changes, error) {
+	if s.Execution == nil {
+		return nil, noExecution(id)
+	}
+	if err := CheckPromotable(s.Execution); err != nil {
+		return nil, err
+	}
+	for _, t := range sortedTasks(s.Tasks) {
+		if !t.Status.Terminal() {
+			return nil, perdure.Errorf(perdure.Conflict, "task %s of execution %s still runs on its worker; promote it when that has ended", t.ID, t.ExecutionID)
+		}
+	}
+	if len(s.Withheld) > 0 {
+		return Answer(Promotion{Blobs: s.Withheld}), nil
+	}
+	d := begin(s)
+	if len(s.Blocks) > 0 {
+		if err := d.closeOpenBlocks(); err != nil {
+			return nil, err
+		}
+		return d.done(Promotion{}), nil
+	}
+	d.x.PersistenceMode, d.x.HomeID = perdure.Remote, nil
+	d.c.Unveil = true
+	return d.done(Promotion{Done: true}), nil
+}
+
+// PromoteNeeds returns the state that Promote needs, with at most step contents to copy.
+func PromoteNeeds(step int) store.Needs {
+	return store.Needs{OpenTasks: true, OpenBlocks: true, Withheld: step}
+}
+
+// Stage stores pieces of contents that the server does not have; they are not visible before the
+// promotion. Errors: not_found, conflict (the execution cannot be promoted any more).
+func Stage(s *store.State, id uuid.UUID, pieces []store.Staged) (*store.Changes, error) {
+	if s.Execution == nil {
+		return nil, noExecution(id)
+	}
+	if err := CheckPromotable(s.Execution); err != nil {
+		return nil, err
+	}
+	return &store.Changes{Stage: pieces, Answer: &Decision{}}, nil
+}

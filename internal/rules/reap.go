@@ -1,0 +1,141 @@
+package rules
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// SweepBlobs deletes expired uploads that no commit has used.
+func SweepBlobs(*store.State) (*store.Changes, error) {
+	return &store.Changes{SweepBlobs: true, Answer: &Decision{}}, nil
+}
+
+// PickedTaskNeeds returns the state that decisions about a picked task need. It includes all open
+// blocks, because the task is not known before the state is loaded.
+func PickedTaskNeeds(*perdure.Execution) store.Needs {
+	return store.Needs{OpenBlocks: true, AttemptBlocks: true}
+}
+
+// FireTimer wakes a picked execution whose timer is due, or sets its next timer.
+func FireTimer(s *store.State) (*store.Changes, error) {
+	if s.Execution == nil || s.Execution.Status != perdure.StatusWaiting {
+		return nil, nil
+	}
+	d := begin(s)
+	if d.wake(facts{}, perdure.WokeTimer) {
+		return d.done(nil), nil
+	}
+	due, ok := d.x.Wait.NextTimer()
+	if !ok {
+		due = perdure.Time{}
+	}
+	d.c.Timer = &due
+	return d.done(nil), nil
+}
+
+// Reap ends the claim of a worker that did not renew its lease.
+func Reap(s *store.State, now perdure.Time) (*store.Changes, error) {
+	x := s.Execution
+	if x == nil || !x.Status.Held() || !x.LeaseUntil.Reached(now) {
+		return nil, nil
+	}
+	d := begin(s)
+	d.lostLease(WorkExecution, x.Queue)
+	return d.crashed(fmt.Sprintf("its workers were lost again and again, at last worker %s, silent since before %s", x.WorkerID, x.LeaseUntil))
+}
+
+// ReapTask ends the attempt of a worker that did not renew its lease.
+func ReapTask(s *store.State, now perdure.Time) (*store.Changes, error) {
+	if s.PickedTask == nil {
+		return nil, nil
+	}
+	t := s.Tasks[*s.PickedTask]
+	if t == nil || t.Status != perdure.TaskRunning || !t.LeaseUntil.Reached(now) {
+		return nil, nil
+	}
+	d := begin(s)
+	d.lostLease(WorkTask, t.Queue)
+	if err := d.loseAttempt(t, "the worker that ran it was lost"); err != nil {
+		return nil, err
+	}
+	return d.done(nil), nil
+}
+
+// TimeOutAttempt ends an attempt that has exceeded its time, or whose code has shown no sign of
+// life, after a grace in which its worker should end it. The grace also covers a sign of life that
+// no heartbeat has reported yet, and the time that code needs to react to its context.
+func TimeOutAttempt(s *store.State, grace time.Duration, jitter float64) (*store.Changes, error) {
+	if s.PickedTask == nil {
+		return nil, nil
+	}
+	t := s.Tasks[*s.PickedTask]
+	if t == nil {
+		return nil, nil
+	}
+	due, bounded := t.AttemptDue()
+	if !bounded || !due.Add(grace).Reached(s.Now) {
+		return nil, nil
+	}
+	d := begin(s)
+	t.ClaimID = uuid.Nil // a late outcome is refused
+	failure := &perdure.TaskError{Code: "timeout", Message: "the attempt went on for too long, or too long without a sign from its code"}
+	if err := d.failAttempt(t, failure, jitter); err != nil {
+		return nil, err
+	}
+	if t.Status.Terminal() {
+		d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WokeTask)
+	}
+	return d.done(nil), nil
+}
+
+// EndOverdueCancel ends an execution whose worker has not ended it within the grace of a cancel.
+func EndOverdueCancel(s *store.State) (*store.Changes, error) {
+	x := s.Execution
+	if x == nil || x.Status != perdure.StatusCancelling || !x.CancelBy.Reached(s.Now) {
+		return nil, nil
+	}
+	d := begin(s)
+	x.Fence++ // later requests of its worker are refused
+	if err := d.end(ending{status: perdure.StatusCancelled}); err != nil {
+		return nil, err
+	}
+	return d.done(nil), nil
+}
+
+// TimeOutTask fails a picked task that has exceeded its schedule-to-close time.
+func TimeOutTask(s *store.State) (*store.Changes, error) {
+	if s.PickedTask == nil {
+		return nil, nil
+	}
+	t := s.Tasks[*s.PickedTask]
+	if t == nil || t.Status.Terminal() || t.Options.ScheduleToClose == 0 ||
+		!t.CreatedAt.Add(t.Options.ScheduleToClose).Reached(s.Now) {
+		return nil, nil
+	}
+	d := begin(s)
+	t.ClaimID = uuid.Nil // a late outcome is refused
+	t.Error = &perdure.TaskError{
+		Code: "timeout", Permanent: true,
+		Message: fmt.Sprintf("it did not end within %s of being scheduled", t.Options.ScheduleToClose),
+	}
+	if err := d.endTask(t, perdure.TaskFailed, perdure.EventTaskFailed, perdure.BlockSuperseded); err != nil {
+		return nil, err
+	}
+	d.wake(facts{tasks: map[uuid.UUID]perdure.TaskStatus{t.ID: t.Status}}, perdure.WokeTask)
+	return d.done(nil), nil
+}
+
+// LoseWorker ends the lease of a lost worker, unless the worker renewed it after since. It counts
+// as a crash, like a lease that was not renewed.
+func LoseWorker(s *store.State, cfg Config, worker uuid.UUID, since perdure.Time) (*store.Changes, error) {
+	x := s.Execution
+	if x == nil || !x.Status.Held() || x.WorkerID == nil || *x.WorkerID != worker || !x.LeaseUntil.Before(since.Add(cfg.Lease).Time) {
+		return nil, nil
+	}
+	d := begin(s)
+	return d.crashed(fmt.Sprintf("its workers were lost again and again, at last worker %s, whose connection broke at %s", worker, since))
+}

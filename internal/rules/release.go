@@ -1,0 +1,103 @@
+package rules
+
+import (
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// TaskReturnNeeds returns the state that ReleaseTask needs.
+func TaskReturnNeeds(id uuid.UUID) store.Needs {
+	return store.Needs{Tasks: []uuid.UUID{id}, TaskBlocks: []uuid.UUID{id}, AttemptBlocks: true}
+}
+
+// Release releases a claim of an execution, or ends it as a bad end if the worker reports a panic
+// or that it is unfit. A lease that is not valid changes nothing.
+func Release(s *store.State, r perdure.AgentRelease) (*store.Changes, error) {
+	if !HeldBy(s.Execution, r.Lease) {
+		return nil, nil
+	}
+	d := begin(s)
+	if r.Unfit != "" {
+		return d.unfit(r.Unfit)
+	}
+	if r.Panic != "" {
+		return d.panicked(r.Panic)
+	}
+	return d.giveBack(perdure.WokeReturned)
+}
+
+// giveBack sets a held execution to PENDING, or ends it if it is being cancelled.
+func (d *draft) giveBack(why perdure.Woke) (*store.Changes, error) {
+	if d.x.Status == perdure.StatusCancelling {
+		if err := d.end(ending{status: perdure.StatusCancelled}); err != nil {
+			return nil, err
+		}
+		return d.done(nil), nil
+	}
+	if err := d.closeAgentBlocks(); err != nil {
+		return nil, err
+	}
+	d.pend(why)
+	return d.done(nil), nil
+}
+
+func (d *draft) fail(code perdure.Code, message string) (*store.Changes, error) {
+	err := d.end(ending{status: perdure.StatusFailed, err: &perdure.TaskError{Code: code, Message: message}})
+	if err != nil {
+		return nil, err
+	}
+	return d.done(nil), nil
+}
+
+// ReleaseTask ends an attempt without a result. An attempt that has not started does not count as a
+// try; one that has started is lost. A lease that is not valid changes nothing.
+func ReleaseTask(s *store.State, r perdure.TaskRelease) (*store.Changes, error) {
+	t := s.Tasks[r.Lease.TaskID]
+	if !TaskHeldBy(t, r.Lease) {
+		return nil, nil
+	}
+	d := begin(s)
+	if r.Started {
+		if err := d.loseAttempt(t, "its worker shut down"); err != nil {
+			return nil, err
+		}
+		return d.done(nil), nil
+	}
+	// The attempt number is a fence and is not reused. The count of tries does not include this
+	// attempt.
+	t.Uncounted++
+	t.ClaimID = uuid.Nil
+	if err := d.retry(t, 0, "returned"); err != nil {
+		return nil, err
+	}
+	return d.done(nil), nil
+}
+
+// EmbeddedNeeds returns the state that ReturnEmbedded needs.
+func EmbeddedNeeds(x *perdure.Execution) store.Needs {
+	n := EndNeeds(x)
+	n.HeldTasks, n.AttemptBlocks = true, true
+	return n
+}
+
+// ReturnEmbedded ends the leases of the embedded workers of a process that has ended.
+func ReturnEmbedded(s *store.State) (*store.Changes, error) {
+	if s.Execution == nil || s.Execution.Status.Terminal() {
+		return nil, nil
+	}
+	d := begin(s)
+	for _, t := range sortedTasks(s.Tasks) {
+		if t.Status == perdure.TaskRunning && t.Embedded {
+			d.lostLease(WorkTask, t.Queue)
+			if err := d.loseAttempt(t, "the process that ran it ended"); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if s.Execution.Status.Held() && s.Execution.Embedded {
+		d.lostLease(WorkExecution, s.Execution.Queue)
+		return d.giveBack(perdure.WokeLost)
+	}
+	return d.done(nil), nil
+}

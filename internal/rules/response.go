@@ -1,0 +1,133 @@
+package rules
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/response"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// ResponseRequest is a client's request for a response, apart from its input.
+type ResponseRequest struct {
+	// Request is stored unchanged with the response.
+	Request json.RawMessage
+	// Hidden responses cannot be found by their id.
+	Hidden bool
+}
+
+// row returns the row of a response. The last record of the log must be the event of the response's
+// input.
+func (r *ResponseRequest) row(d *draft, id, signal string) store.Response {
+	row := store.Response{ID: id, Execution: d.x.ID, SignalID: signal, FirstPos: d.s.Head.LastPos, CreatedAt: d.s.Now}
+	if r != nil {
+		row.Request, row.Hidden = r.Request, r.Hidden
+	}
+	return row
+}
+
+// join records that an input got one response id when it was sent, and its entry belongs to another
+// response.
+func (d *draft) join(e perdure.Entry) {
+	for _, s := range d.s.Signals {
+		if s.EntryKey() == e.Key && s.ResponseID != "" && e.ResponseID != "" && s.ResponseID != e.ResponseID {
+			d.c.Join = append(d.c.Join, store.Join{ID: s.ResponseID, Into: e.ResponseID})
+		}
+	}
+}
+
+// runs reports whether the response is the execution's current one.
+func runs(x *perdure.Execution, id string) bool { return x.ResponseID == id && !between(x) }
+
+// idleAt reports whether the execution waits for its user without pending messages, and the leaf
+// belongs to the response.
+func idleAt(s *store.State, response string) bool {
+	x := s.Execution
+	return between(x) && len(s.Pending) == 0 && x.Leaf != nil && s.Entries[*x.Leaf].ResponseID == response
+}
+
+// here returns the place of the engine's own events, which is the current response.
+func (d *draft) here() perdure.Place { return perdure.Place{ResponseID: d.x.ResponseID} }
+
+// placed returns the place that a worker sent, without placeholder ids. If it has no response id,
+// it gets the current response's id.
+func (d *draft) placed(p perdure.Place) perdure.Place {
+	p.ResponseID, p.MessageID = response.Real(p.ResponseID), response.Real(p.MessageID)
+	if p.ResponseID == "" {
+		p.ResponseID = d.x.ResponseID
+	}
+	return p
+}
+
+// belong sets the place of an entry. A message without an id gets the id of its entry. The entry of
+// a user's message sets the current response.
+func (d *draft) belong(e *perdure.Entry) {
+	p := d.placed(perdure.Place{ResponseID: e.ResponseID, MessageID: e.MessageID})
+	e.ResponseID, e.MessageID = p.ResponseID, p.MessageID
+	if e.OnPath() && e.MessageID == "" {
+		e.MessageID = e.ID.String()
+	}
+	for _, s := range d.s.Signals {
+		if e.Key == s.EntryKey() {
+			d.x.ResponseID = e.ResponseID
+		}
+	}
+}
+
+// waitsForInput is the reason of the wait that ends a response.
+const waitsForInput = "signal"
+
+// between reports whether the execution's last response has ended and no other has begun.
+func between(x *perdure.Execution) bool {
+	return x.Status == perdure.StatusWaiting && x.WaitReason == waitsForInput && x.Wait.TakesSignal(perdure.UserMessage)
+}
+
+// begins sets the current response if the signal begins one: a user's message to an execution that
+// waits for it. A message that arrives during a response joins that response when it is taken.
+func (d *draft) begins(s perdure.Signal, waited string) {
+	if s.Name == perdure.UserMessage && waited == waitsForInput {
+		d.x.ResponseID = s.ResponseID
+	}
+}
+
+// goesOn sets the current response if the message of a wait is pending already. The pending signals
+// are those that match the wait, oldest first.
+func (d *draft) goesOn(w perdure.Wait) {
+	for _, s := range d.s.Pending {
+		if !slices.Contains(d.c.Take, s.ID) {
+			d.begins(s, w.Reason()) // the wait is met by the first of them
+			return
+		}
+	}
+}
+
+// HideResponse hides a response from lookups by its id. Error: not_found.
+func HideResponse(s *store.State, execution uuid.UUID, id string) (*store.Changes, error) {
+	if s.Execution == nil {
+		return nil, noExecution(execution)
+	}
+	return &store.Changes{HideResponse: id, Answer: &Decision{}}, nil
+}
+
+// EndResponse stores the data that the client of a response knows of the conversation up to the
+// response's end. Error: not_found.
+func EndResponse(s *store.State, execution uuid.UUID, end store.ResponseEnd) (*store.Changes, error) {
+	if s.Execution == nil {
+		return nil, noExecution(execution)
+	}
+	return &store.Changes{EndResponse: &end, Answer: &Decision{}}, nil
+}
+
+// CancelResponse cancels the execution if the response is its current one. The answer reports
+// whether it is. Error: not_found.
+func CancelResponse(s *store.State, cfg Config, execution uuid.UUID, id string) (*store.Changes, error) {
+	if s.Execution == nil {
+		return nil, noExecution(execution)
+	}
+	if !runs(s.Execution, id) {
+		return Answer(false), nil
+	}
+	return Cancel(s, cfg, execution)
+}

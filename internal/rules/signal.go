@@ -1,0 +1,162 @@
+package rules
+
+import (
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// SignalReply is the id under which the signal is stored, and the execution's status.
+type SignalReply struct {
+	SignalID string         `json:"signalId"`
+	Status   perdure.Status `json:"status"`
+	// ResponseID is the id of the response that the signal begins.
+	ResponseID string `json:"-"`
+}
+
+// ClientRequest is the data of a client's start or signal, without its input.
+type ClientRequest struct {
+	// Response is set if the client asked for a response. ResponseID is the id of the response that
+	// the request begins.
+	Response   *ResponseRequest
+	ResponseID string
+	// IdempotencyKey, if set, identifies the request for 24 hours, together with RequestHash, the
+	// hash of the whole request.
+	IdempotencyKey string
+	RequestHash    perdure.Hash
+	// Conversation, if set, is the conversation whose next response the request begins. The
+	// response after that gets the id NextResponse.
+	Conversation *ConversationTurn
+	NextResponse string
+}
+
+// remember stores the idempotency key of the request, if it has one, with the execution.
+func (r ClientRequest) remember(d *draft) {
+	if r.IdempotencyKey == "" {
+		return
+	}
+	d.c.Idempotency = &store.Idempotency{
+		Key: r.IdempotencyKey, RequestHash: r.RequestHash, Execution: d.x.ID, ExpiresAt: d.s.Now.Add(idempotencyTTL),
+	}
+}
+
+// NewSignal is a signal to store.
+type NewSignal struct {
+	ClientRequest
+	ID, Name string
+	Value    json.RawMessage
+	// Ref, if set, is the id of an uploaded content, which is the signal's value instead of Value.
+	// Checked reports that the content has already been found valid, so Signal does not require that
+	// check again.
+	Ref     *uuid.UUID
+	Checked bool
+	// Messages are the messages that Value encodes for the react agent.
+	Messages []perdure.InputMessage
+	// Head, if set, must be the last response of the execution, which must wait for its user.
+	Head     string
+	Handover *Handover // nil if no open poll can take the execution
+}
+
+// SignalNeeds returns the state that Signal needs.
+func SignalNeeds(x *perdure.Execution, r NewSignal) store.Needs {
+	n := store.Needs{SignalIDs: []string{r.ID}, UseOf: limitedBy(x), Idempotency: r.IdempotencyKey}
+	if x != nil && x.Leaf != nil && (r.Head != "" || r.Messages != nil) {
+		n.Entries, n.Patterns = []uuid.UUID{*x.Leaf}, []string{perdure.UserMessage}
+	}
+	if r.Ref != nil {
+		n.Blobs = []uuid.UUID{*r.Ref}
+	}
+	r.Conversation.needs(&n)
+	r.Handover.needs(&n)
+	return n
+}
+
+// Signal stores a signal, and wakes the execution if that meets its wait. The answer is a
+// SignalReply. Errors: not_found, execution_ended, conflict, rate_limited, idempotency_key_reused,
+// invalid_argument.
+func Signal(s *store.State, cfg Config, id uuid.UUID, r NewSignal) (*store.Changes, error) {
+	if s.Execution == nil {
+		return nil, noExecution(id)
+	}
+	if known, ok := s.Signals[r.ID]; ok {
+		return Answer(SignalReply{r.ID, s.Execution.Status, known.ResponseID}), nil
+	}
+	if err := r.check(s); err != nil {
+		return nil, err
+	}
+	d := begin(s)
+	d.cfg = cfg
+	if r.Ref != nil && !r.Checked {
+		return nil, noContent(*r.Ref)
+	}
+	ref, err := d.uploaded(r.Ref)
+	if err != nil {
+		return nil, err
+	}
+	d.x.NextSignal++
+	d.c.Signals = []perdure.Signal{{
+		ID: r.ID, Name: r.Name, Value: r.Value, Blob: ref, State: perdure.SignalPending,
+		ResponseID: r.ResponseID, CreatedAt: s.Now, Order: d.x.NextSignal,
+	}}
+	members := map[string]any{"signalId": r.ID, "signalName": r.Name}
+	if ref == nil && len(r.Value) <= perdure.InlineLimit && !d.local() {
+		members["signalValue"] = r.Value
+	}
+	d.event(perdure.EventSignal, perdure.Place{ResponseID: r.ResponseID}, members)
+	if r.Name == perdure.UserMessage {
+		d.c.Responses = []store.Response{r.Response.row(d, r.ResponseID, r.ID)}
+	}
+	r.remember(d)
+	if err := r.Conversation.begin(d, nil, r.NextResponse); err != nil {
+		return nil, err
+	}
+	waited := d.x.WaitReason
+	if d.wake(facts{signals: []string{r.Name}}, perdure.WokeSignal) {
+		d.begins(d.c.Signals[0], waited)
+		signal := d.c.Signals[0]
+		d.handOver(r.Handover, &signal)
+	}
+	return d.done(SignalReply{r.ID, d.x.Status, r.ResponseID}), nil
+}
+
+// check checks the signal against the state. Errors: as for Signal.
+func (r NewSignal) check(s *store.State) error {
+	if err := r.unused(s.Idempotency); err != nil {
+		return err
+	}
+	if s.Execution.Status.Terminal() {
+		return perdure.Errorf(perdure.ExecutionEnded, "execution %s is %s and takes no more signals", s.Execution.ID, s.Execution.Status)
+	}
+	if r.Head != "" && !idleAt(s, r.Head) {
+		return perdure.Errorf(perdure.Conflict, "execution %s is not idle at response %s", s.Execution.ID, r.Head)
+	}
+	if err := checkMessages(s, r.Messages); err != nil {
+		return err
+	}
+	return roomToSignal(s, r)
+}
+
+// unused returns an error if the signal's idempotency key is in use. The first request with the key
+// did not send this signal; a repeat is answered before. Errors: idempotency_key_reused, conflict.
+func (r NewSignal) unused(known *store.Idempotency) error {
+	switch {
+	case known == nil:
+		return nil
+	case known.RequestHash != r.RequestHash:
+		return keyReused(r.IdempotencyKey)
+	default:
+		return perdure.Errorf(perdure.Conflict, "the Idempotency-Key %q has just been used", r.IdempotencyKey)
+	}
+}
+
+// checkMessages checks messages. It accepts results of calls only if the execution waits for its
+// user and these calls are open.
+func checkMessages(s *store.State, messages []perdure.InputMessage) error {
+	var open []string
+	if x := s.Execution; x.Leaf != nil && between(x) {
+		open = s.Entries[*x.Leaf].Open
+	}
+	return perdure.CheckMessages("signalValue.messages", open, messages)
+}

@@ -1,0 +1,92 @@
+// Package tenant contains the decisions about the data of an org outside its executions: the org
+// itself, its keys, sessions, agent definitions, registered kinds and retention. Like the decisions
+// of package rules, they are pure functions and may run more than once.
+package tenant
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// Change describes a change for its audit record: the actor, the org and the action.
+type Change struct {
+	Actor  perdure.Actor
+	Org    string
+	Action perdure.AuditAction
+}
+
+func (c Change) record(now perdure.Time) *perdure.AuditRecord {
+	return &perdure.AuditRecord{At: now, Actor: c.Actor, Action: c.Action, Org: c.Org}
+}
+
+// key returns the audit record of a change of an API key; before is nil for a new key. The sums do
+// not include the hash of the key's secret.
+func (c Change) key(now perdure.Time, before, after *perdure.APIKey) *perdure.AuditRecord {
+	r := c.record(now)
+	r.SubjectID, r.SubjectName, r.After = idOf(after.ID), after.Name, sumOf(after)
+	if before != nil {
+		r.Before = sumOf(before)
+	}
+	return r
+}
+
+// session returns the audit record of the start or the end of a session; before is nil at the
+// start, after is nil at the end. The sums do not include the hashes of the session's secrets.
+func (c Change) session(now perdure.Time, before, after *perdure.Session) *perdure.AuditRecord {
+	r := c.record(now)
+	for _, one := range []struct {
+		s   *perdure.Session
+		sum *string
+	}{{before, &r.Before}, {after, &r.After}} {
+		if one.s != nil {
+			r.SubjectID, r.SubjectName, *one.sum = idOf(one.s.ID), one.s.KeyName, sumOf(one.s)
+		}
+	}
+	return r
+}
+
+// orgRow returns the audit record of an org's change; before is nil for a new org.
+func (c Change) orgRow(now perdure.Time, before, after *perdure.Org) *perdure.AuditRecord {
+	r := c.record(now)
+	r.SubjectName, r.After = after.ID, sumOf(after)
+	if before != nil {
+		r.Before = sumOf(before)
+	}
+	return r
+}
+
+// definition returns the audit record of a definition's change; before is nil for a new definition,
+// after is nil for a deleted one.
+func (c Change) definition(now perdure.Time, before, after *perdure.Definition) *perdure.AuditRecord {
+	r := c.record(now)
+	for _, one := range []struct {
+		d   *perdure.Definition
+		sum *string
+	}{{before, &r.Before}, {after, &r.After}} {
+		if one.d != nil {
+			r.SubjectID, r.SubjectName, *one.sum = idOf(one.d.ID), one.d.Slug, sumOf(one.d)
+		}
+	}
+	return r
+}
+
+// policy returns the audit record of a change of the org's retention.
+func (c Change) policy(now perdure.Time, after *perdure.Retention) *perdure.AuditRecord {
+	r := c.record(now)
+	r.After = sumOf(after)
+	return r
+}
+
+func idOf(id uuid.UUID) *uuid.UUID { return &id }
+
+// sumOf returns the SHA-256 of the row's JSON in text form, "" if the row cannot be encoded.
+func sumOf(row any) string {
+	raw, err := json.Marshal(row)
+	if err != nil {
+		return "" // unreachable: the rows were decoded from JSON
+	}
+	return perdure.Hash(sha256.Sum256(raw)).String()
+}

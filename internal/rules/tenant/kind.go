@@ -1,0 +1,64 @@
+package tenant
+
+import (
+	"slices"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// MaxKnownEndpoints is the maximum number of stored endpoints of a kind, for all its workers
+// together.
+const MaxKnownEndpoints = 2000
+
+// Register stores the kinds that a worker of the org can run. A stored kind has the providers and
+// endpoints of all its workers.
+func Register(s *store.State, org string, r perdure.Registration) (*store.Changes, error) {
+	return &store.Changes{Kinds: kindsOf(org, r, s.Kinds, s.Now), Answer: &rules.Decision{}}, nil
+}
+
+func kindsOf(org string, r perdure.Registration, known []store.Kind, now perdure.Time) []store.Kind {
+	var kinds []store.Kind
+	add := func(spec perdure.KindSpec, agent bool) {
+		var before []perdure.ModelEndpoint
+		for _, k := range known {
+			if k.Agent == agent && k.Spec.Kind == spec.Kind {
+				spec.Providers = union(k.Spec.Providers, spec.Providers)
+				before = k.Spec.Endpoints
+			}
+		}
+		spec.Endpoints = knownEndpoints(spec.Endpoints, r.Queues, before)
+		kinds = append(kinds, store.Kind{Org: org, Agent: agent, Spec: spec, SeenAt: now})
+	}
+	for _, spec := range r.Agents {
+		add(spec, true)
+	}
+	for _, spec := range r.Tasks {
+		add(spec, false)
+	}
+	return kinds
+}
+
+func union(a, b []string) []string {
+	all := append(slices.Clone(a), b...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// knownEndpoints returns the endpoints that a worker of these queues allows, followed by those that
+// were known before. If there are more than MaxKnownEndpoints, it drops the last ones.
+func knownEndpoints(allowed []perdure.ModelEndpoint, queues []string, before []perdure.ModelEndpoint) (all []perdure.ModelEndpoint) {
+	for _, queue := range queues {
+		for _, e := range allowed {
+			e.Queue = queue
+			all = append(all, e)
+		}
+	}
+	for _, e := range before {
+		if !slices.Contains(all, e) {
+			all = append(all, e)
+		}
+	}
+	return all[:min(len(all), MaxKnownEndpoints)]
+}

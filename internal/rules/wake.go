@@ -1,0 +1,85 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// facts contains what one event changes, and the time. Other conditions count as not met; those
+// that were met earlier are marked in the wait.
+type facts struct {
+	now     perdure.Time
+	signals []string // names of pending signals
+	tasks   map[uuid.UUID]perdure.TaskStatus
+}
+
+func (f facts) Now() perdure.Time { return f.now }
+
+func (f facts) SignalPending(pattern string) bool {
+	for _, name := range f.signals {
+		if perdure.MatchName(pattern, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f facts) TaskStatus(id uuid.UUID) perdure.TaskStatus {
+	if status, ok := f.tasks[id]; ok {
+		return status
+	}
+	return perdure.TaskPending
+}
+
+// wake sets a waiting execution to PENDING if the facts meet its wait, and reports whether they do.
+// Otherwise it marks the met conditions in the wait.
+func (d *draft) wake(f facts, why perdure.Woke) bool {
+	if d.x.Status != perdure.StatusWaiting || d.x.Wait == nil {
+		return false
+	}
+	f.now = d.s.Now
+	marked, met := d.x.Wait.Mark(f)
+	d.x.Wait = &marked
+	if !met {
+		return false
+	}
+	d.pend(why)
+	return true
+}
+
+// pend sets the execution to PENDING; it can be claimed at once.
+func (d *draft) pend(why perdure.Woke) {
+	d.x.Status, d.x.Woke = perdure.StatusPending, why
+	d.x.WaitReason = ""
+	d.x.ReadyAt, d.x.NotBefore = d.s.Now, perdure.Time{}
+	d.dropLease()
+	if d.x.Wait.HasTimer() {
+		d.c.Timer = &perdure.Time{}
+	}
+	d.hint(Hint{Kind: HintAgents, Org: d.x.Org, Queue: d.x.Queue})
+}
+
+// claimFor claims the execution for a worker. If the same decision set it to PENDING, claimFor
+// removes the hint to other workers.
+func (d *draft) claimFor(worker, claim uuid.UUID, embedded bool, lease perdure.Time) {
+	pending := Hint{Kind: HintAgents, Org: d.x.Org, Queue: d.x.Queue}
+	d.hints = slices.DeleteFunc(d.hints, func(h Hint) bool { return h == pending })
+	event := perdure.EventResumed
+	if d.x.StartedAt == nil {
+		now := d.s.Now
+		d.x.StartedAt = &now
+		event = perdure.EventStarted
+	}
+	waited := d.s.Now.Sub(later(d.x.ReadyAt, d.x.NotBefore).Time)
+	d.observe(Observation{Kind: ObservedClaim, Work: WorkExecution, Queue: d.x.Queue, Waited: waited})
+	if d.x.Woke == perdure.WokeLost {
+		d.observe(Observation{Kind: ObservedTakeover, Queue: d.x.Queue})
+	}
+	d.x.Status = perdure.StatusRunning
+	d.x.WorkerID = &worker
+	d.x.Fence++
+	d.x.ClaimID, d.x.LeaseUntil, d.x.Embedded = claim, lease, embedded
+	d.event(event, d.here(), map[string]any{"status": d.x.Status, "woke": d.x.Woke})
+}

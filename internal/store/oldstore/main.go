@@ -1,0 +1,147 @@
+// Command oldstore writes a store with rows in every table, by calls of a server's API and of a
+// worker. Run it from the commit before a migration is added, and keep the store in testdata: see
+// CONTRIBUTING.md, "Recipe: a column of executions with a filter".
+//
+//	go run ./internal/store/oldstore DIR                  # writes DIR/sqlite.db.gz
+//	go run ./internal/store/oldstore DIR postgres         # writes DIR/postgres.sql.gz
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/rules/tenant"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/postgres"
+	"github.com/perdure/perdure/internal/store/postgres/cluster"
+	"github.com/perdure/perdure/internal/store/sqlite"
+	"github.com/perdure/perdure/server"
+)
+
+func main() {
+	if err := run(context.Background(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	switch {
+	case len(args) == 1:
+		return writeFile(ctx, args[0])
+	case len(args) == 2 && args[1] == "postgres":
+		return writeDump(ctx, args[0])
+	}
+	return errors.New("usage: oldstore DIR [postgres]")
+}
+
+// writeFile writes a SQLite store to the directory.
+func writeFile(ctx context.Context, dir string) error {
+	return inFolder(func(data string) error {
+		path := filepath.Join(data, "perdure.db")
+		s, err := serve(ctx, data, "")
+		if err != nil {
+			return err
+		}
+		open := func(clock func() time.Time) (store.Store, error) {
+			return sqlite.Open(ctx, sqlite.Options{Path: path, Clock: clock})
+		}
+		if err := s.fill(ctx, open, func() error { return everyTable(ctx, "sqlite", "file:"+path, sqliteTables) }); err != nil {
+			return err
+		}
+		return compress(path, filepath.Join(dir, "sqlite.db.gz"))
+	})
+}
+
+// writeDump writes a dump of a PostgreSQL store to the directory.
+func writeDump(ctx context.Context, dir string) (err error) {
+	c, err := cluster.Start()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Stop()) }()
+	url := c.URL("postgres")
+	return inFolder(func(data string) error {
+		s, err := serve(ctx, data, url)
+		if err != nil {
+			return err
+		}
+		open := func(clock func() time.Time) (store.Store, error) {
+			return postgres.Open(ctx, postgres.Options{URL: url, Clock: clock})
+		}
+		file := filepath.Join(data, "dump.sql")
+		err = s.fill(ctx, open, func() error {
+			if err := everyTable(ctx, "pgx", url, postgresTables); err != nil {
+				return err
+			}
+			return dump(ctx, url, file)
+		})
+		if err != nil {
+			return err
+		}
+		return compress(file, filepath.Join(dir, "postgres.sql.gz"))
+	})
+}
+
+func inFolder(do func(data string) error) error {
+	data, err := os.MkdirTemp("", "oldstore")
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(data), os.RemoveAll(data))
+}
+
+func serve(ctx context.Context, data, url string) (*scene, error) {
+	s, err := server.Open(ctx, server.Config{
+		Data: data, Store: url, HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0", Lease: time.Minute,
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Listen(); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	return &scene{Server: s, org: "acme", worker: uuid.New(), stop: func() error { stop(); return errors.Join(<-ended, s.Close()) }}, nil
+}
+
+// fill stores data of each kind by calls of the server, and stops the server. Then it opens the
+// store, marks an execution as being deleted, stores a secret, and calls then before it closes the
+// store. The store's clock is ahead, so that the texts are indexed at once.
+func (s *scene) fill(ctx context.Context, open func(clock func() time.Time) (store.Store, error), then func() error) error {
+	err := s.play(ctx)
+	if err := errors.Join(err, s.stop()); err != nil {
+		return err
+	}
+	st, err := open(func() time.Time { return time.Now().Add(2 * store.TextAge) })
+	if err != nil {
+		return err
+	}
+	_, err = st.Do(ctx, store.Command{
+		Name: "prune", Org: s.org, Lane: store.LaneSweeps, Execution: s.doomed,
+		Decide: func(*store.State) (*store.Changes, error) {
+			return &store.Changes{Prune: &store.Prune{Execution: true}}, nil
+		},
+	})
+	if err == nil {
+		_, err = st.Do(ctx, store.Command{
+			Name: "make secret", Org: s.org, Lane: store.LaneCommits,
+			Decide: func(st *store.State) (*store.Changes, error) {
+				return tenant.CreateSecret(st, "sealing", []byte("32 bytes that seal nothing at all"))
+			},
+		})
+	}
+	if err == nil {
+		err = then()
+	}
+	return errors.Join(err, st.Close())
+}

@@ -1,0 +1,511 @@
+package postgres
+
+import (
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/migrationtest"
+	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
+	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/pressly/goose/v3"
+)
+
+// bare returns the URL of a database without tables.
+func bare(t *testing.T) string {
+	t.Helper()
+	url := postgrestest.Database(t, migrated)
+	execute(t, url, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+	t.Cleanup(func() { // other tests expect tables in it, without statistics
+		execute(t, url, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+		if err := migrated(context.WithoutCancel(t.Context()), url); err != nil {
+			t.Error(err)
+		}
+	})
+	return url
+}
+
+// TestServersStartAtOnce starts several servers at once on an empty database. All of them must
+// work.
+func TestServersStartAtOnce(t *testing.T) {
+	url := bare(t)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			s, err := Open(t.Context(), Options{without: without{texts: true}, URL: url})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			begin(t, s)
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	storetest.Invariants(t, open(t, Options{without: without{texts: true}, URL: url}))
+}
+
+// TestMigrationsBesideServersThatWork checks that a migration succeeds while a server writes, that
+// all writes succeed, and that every answered note is stored.
+func TestMigrationsBesideServersThatWork(t *testing.T) {
+	for range 3 {
+		url := bare(t)
+		s := open(t, Options{without: without{texts: true}, URL: url})
+		ids := []uuid.UUID{begin(t, s), begin(t, s), begin(t, s), begin(t, s)}
+		for _, id := range ids {
+			pendingTask(t, s, id, "key", 1000)
+		}
+		back(t, url, firstVersion)
+		addColumns(t, url, firstVersion)
+		stop, writing := make(chan struct{}), make(chan struct{}, 1)
+		var notes atomic.Int64
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				for n := i; ; n++ {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					if err := note(t.Context(), s, ids[n%len(ids)], uuid.New()); err != nil {
+						t.Errorf("a write: %v", err)
+					}
+					claimTasks(t, s)
+					notes.Add(1)
+					select {
+					case writing <- struct{}{}:
+					default:
+					}
+				}
+			})
+		}
+		<-writing
+		from, to, err := Migrate(t.Context(), url)
+		close(stop)
+		wg.Wait()
+		if newest, _, _ := newestMigration(); err != nil || from != firstVersion || to != newest {
+			t.Fatalf("from %d to %d: %v", from, to, err)
+		}
+		total := int64(0)
+		for _, id := range ids {
+			x, err := s.Execution(t.Context(), org, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			total += x.EntryCount
+		}
+		if total != notes.Load() {
+			t.Errorf("%d notes were answered, %d are stored", notes.Load(), total)
+		}
+		storetest.Invariants(t, s)
+	}
+}
+
+// addColumns adds the columns of all migrations after a version to the database. So a server of the
+// newest version, which writes these columns, can work on it like a server of the old version
+// before a migration.
+func addColumns(t *testing.T, url string, version int) {
+	t.Helper()
+	files, err := fs.Glob(migrationFiles, "migrations/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	adds := regexp.MustCompile(`(?m)^ALTER TABLE \w+ ADD COLUMN IF NOT EXISTS [^;]+;`)
+	for _, file := range files {
+		if number, err := strconv.Atoi(path.Base(file)[:4]); err != nil || number <= version {
+			continue
+		}
+		text, err := migrationFiles.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, add := range adds.FindAllString(string(text), -1) {
+			execute(t, url, add)
+		}
+	}
+}
+
+// back undoes migrations down to a version.
+func back(t *testing.T, url string, version int64) {
+	t.Helper()
+	config, err := parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := stdlib.OpenDB(*config)
+	defer db.Close()
+	files, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files)
+	if err == nil {
+		_, err = provider.DownTo(t.Context(), version)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNewerVersion checks that a database that a newer program has changed is refused with conflict
+// and an explanation.
+func TestNewerVersion(t *testing.T) {
+	url := emptyDatabase(t)
+	execute(t, url, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (4711, true)")
+	defer execute(t, url, "DELETE FROM goose_db_version WHERE version_id = 4711")
+	_, err := Open(t.Context(), Options{without: without{texts: true}, URL: url})
+	if !perdure.IsCode(err, perdure.Conflict) || !strings.Contains(err.Error(), "4711") || !strings.Contains(err.Error(), "upgrade") {
+		t.Errorf("a newer database gives %v, want conflict", err)
+	}
+}
+
+// oldDatabase returns the URL of a new database with the stored dump of a version, which an earlier
+// build wrote.
+func oldDatabase(t *testing.T, version int64) string {
+	t.Helper()
+	in, err := os.Open(fmt.Sprintf("testdata/%04d.sql.gz", version))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	z, err := gzip.NewReader(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := bare(t)
+	execute(t, url, regexp.MustCompile(`(?m)^\\(un)?restrict .*$`).ReplaceAllString(string(text), "")) // a command of psql
+	return url
+}
+
+// oldVersions returns the versions for which testdata must have a dump: all but the newest.
+func oldVersions(t *testing.T) (all []int64) {
+	t.Helper()
+	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		n, err := strconv.ParseInt(path.Base(name)[:4], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, n)
+	}
+	return all[:len(all)-1]
+}
+
+// TestMigrationsAreNotEdited checks that the released migrations are unchanged.
+func TestMigrationsAreNotEdited(t *testing.T) {
+	migrationtest.Unchanged(t, migrationsOf(t), "testdata/migrations.sha256")
+}
+
+func migrationsOf(t *testing.T) fs.FS {
+	t.Helper()
+	files, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// changed returns the migrations with other contents. It leaves out files whose content is then
+// empty.
+func changed(t *testing.T, change func(version int64, text string) string) fs.FS {
+	t.Helper()
+	all := fstest.MapFS{}
+	files := migrationsOf(t)
+	names, err := fs.Glob(files, "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		version, err := strconv.ParseInt(name[:4], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := change(version, string(text)); text != "" {
+			all[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+	}
+	return all
+}
+
+// migrateWith relabels the database and runs the migrations in files.
+func migrateWith(t *testing.T, url string, files fs.FS) error {
+	t.Helper()
+	if err := relabel(t.Context(), dialed(t, url)); err != nil {
+		return err
+	}
+	config, err := parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := stdlib.OpenDB(*config)
+	defer db.Close()
+	_, _, err = migrate(t.Context(), db, files)
+	return err
+}
+
+// TestDatabasesOfEveryVersionOpen checks that a database of each earlier version opens, keeps all
+// its rows, can be written, and has the schema of a new database.
+func TestDatabasesOfEveryVersionOpen(t *testing.T) {
+	fresh := schemaOf(t, emptyDatabase(t))
+	for _, version := range oldVersions(t) {
+		url := oldDatabase(t, version)
+		if has := queried(t, url, "SELECT max(version_id)::text FROM goose_db_version"); has[0] != fmt.Sprint(version) {
+			t.Fatalf("the database has version %v", has)
+		}
+		before := storedRows(t, url)
+		s := open(t, Options{URL: url, without: without{texts: true}})
+		storetest.Invariants(t, s)
+		begin(t, s)
+		sameRows(t, url, before)
+		sameSchema(t, schemaOf(t, url), fresh)
+	}
+}
+
+// TestDatabaseIsOnlyRelabelled checks that a database that older migrations made, of the version of
+// the first migration, is changed only in goose's list of versions, and has the schema that the
+// first migration creates.
+func TestDatabaseIsOnlyRelabelled(t *testing.T) {
+	url := oldDatabase(t, firstVersion)
+	rows, schema := storedRows(t, url), schemaOf(t, url)
+	first := changed(t, func(version int64, text string) string {
+		if version > firstVersion {
+			return ""
+		}
+		return text
+	})
+	if err := migrateWith(t, url, first); err != nil {
+		t.Fatal(err)
+	}
+	for table, want := range rows {
+		if got := rowsIn(t, url, table); !slices.Equal(got, want) {
+			t.Errorf("the rows of %s have changed", table)
+		}
+	}
+	sameSchema(t, schemaOf(t, url), schema)
+	if got := queried(t, url, "SELECT version_id::text FROM goose_db_version ORDER BY id"); !slices.Equal(got, []string{"0", fmt.Sprint(firstVersion)}) {
+		t.Errorf("the versions are %v", got)
+	}
+	other := bare(t)
+	if err := migrateWith(t, other, first); err != nil {
+		t.Fatal(err)
+	}
+	sameSchema(t, schemaOf(t, other), schema)
+}
+
+// TestOlderDatabasesAreRefused checks that a database from before the first migration is refused
+// with an error that names a commit, and is not changed. The same holds for a database whose
+// conversion was interrupted.
+func TestOlderDatabasesAreRefused(t *testing.T) {
+	for change, says := range map[string]string{
+		"DELETE FROM goose_db_version WHERE version_id > 43": "the database has version 43",
+		"ALTER INDEX idx_agent_entry_place RENAME TO other":  "was interrupted",
+	} {
+		url := oldDatabase(t, firstVersion)
+		execute(t, url, change)
+		before, versions := schemaOf(t, url), queried(t, url, "SELECT version_id::text FROM goose_db_version")
+		_, err := Open(t.Context(), Options{URL: url})
+		if !perdure.IsCode(err, perdure.Conflict) || !strings.Contains(err.Error(), says) || !regexp.MustCompile(`commit [0-9a-f]{7} `).MatchString(err.Error()) {
+			t.Errorf("%s: %v", change, err)
+		}
+		sameSchema(t, schemaOf(t, url), before)
+		if !slices.Equal(queried(t, url, "SELECT version_id::text FROM goose_db_version"), versions) {
+			t.Errorf("%s: the versions have changed", change)
+		}
+		if _, err := OpenLook(t.Context(), url); !perdure.IsCode(err, perdure.Conflict) {
+			t.Errorf("%s: a look gives %v", change, err)
+		}
+	}
+}
+
+// TestInterruptedMigrationsContinue checks that a migration that loses its connection at any
+// statement leaves schema and version unchanged, and that two servers can then migrate the database
+// at the same time.
+func TestInterruptedMigrationsContinue(t *testing.T) {
+	fresh, interruptions := schemaOf(t, emptyDatabase(t)), 0
+	for _, version := range oldVersions(t) {
+		url := oldDatabase(t, version)
+		rows, schema := storedRows(t, url), schemaOf(t, url)
+		for n := 0; ; n++ {
+			cut, found := interruptedAfter(t, version+1, n)
+			if !found {
+				break
+			}
+			interruptions++
+			if err := migrateWith(t, url, cut); err == nil {
+				t.Fatalf("the migration after %d ends without statement %d", version, n)
+			}
+			sameSchema(t, schemaOf(t, url), schema)
+			if has := queried(t, url, "SELECT max(version_id)::text FROM goose_db_version"); has[0] != fmt.Sprint(version) {
+				t.Fatalf("after statement %d the version is %v", n, has)
+			}
+		}
+		var servers sync.WaitGroup
+		for range 2 {
+			servers.Go(func() {
+				if _, _, err := Migrate(t.Context(), url); err != nil {
+					t.Errorf("from %d: %v", version, err)
+				}
+			})
+		}
+		servers.Wait()
+		sameRows(t, url, rows)
+		sameSchema(t, schemaOf(t, url), fresh)
+	}
+	if interruptions < 3 {
+		t.Errorf("there were %d interruptions", interruptions)
+	}
+}
+
+// interruptedAfter returns the migrations, of which the one with this version loses its connection
+// after n statements. It reports whether that migration has at least n statements.
+func interruptedAfter(t *testing.T, version int64, n int) (files fs.FS, found bool) {
+	t.Helper()
+	files = changed(t, func(of int64, text string) string {
+		if of != version {
+			return text
+		}
+		up, down, _ := strings.Cut(text, "-- +goose Down")
+		all := splitStatements(up)
+		found = n <= len(all)
+		kept := slices.Clone(all[:min(n, len(all))])
+		return "-- +goose Up\n" + strings.Join(append(kept, "SELECT pg_terminate_backend(pg_backend_pid());\n"), "") + "-- +goose Down" + down
+	})
+	return files, found
+}
+
+// splitStatements returns the statements of a migration, each with its comments and annotations.
+func splitStatements(up string) (all []string) {
+	within, last := false, ""
+	for line := range strings.Lines(strings.TrimPrefix(up, "-- +goose Up\n")) {
+		last += line
+		switch text := strings.TrimSpace(line); {
+		case text == "-- +goose StatementBegin":
+			within = true
+		case text == "-- +goose StatementEnd":
+			within = false
+			all, last = append(all, last), ""
+		case !within && strings.HasSuffix(text, ";"):
+			all, last = append(all, last), ""
+		}
+	}
+	return all
+}
+
+func queried(t *testing.T, url, query string) []string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	rows, err := conn.Query(t.Context(), query)
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return all
+}
+
+// storedRows returns the rows of all tables, except those that describe the database itself. It
+// fails the test for an empty table.
+func storedRows(t *testing.T, url string) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	for _, table := range queried(t, url, "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname NOT IN ('goose_db_version', 'store', 'committer')") {
+		if all[table] = rowsIn(t, url, table); len(all[table]) == 0 {
+			t.Errorf("%s is empty", table)
+		}
+	}
+	return all
+}
+
+func rowsIn(t *testing.T, url, table string) []string {
+	t.Helper()
+	return queried(t, url, "SELECT to_jsonb(x)::text FROM "+table+" x ORDER BY 1")
+}
+
+// sameRows checks that the tables still contain all these rows.
+func sameRows(t *testing.T, url string, want map[string][]string) {
+	t.Helper()
+	for table, rows := range want {
+		got := rowsIn(t, url, table)
+		for _, row := range rows {
+			if !slices.Contains(got, row) {
+				t.Errorf("%s has lost the row %s", table, row)
+			}
+		}
+	}
+}
+
+// catalog selects everything that a schema consists of, one line each.
+var catalog = []string{
+	"SELECT concat_ws(' ', 'relation', relname, relkind, relpersistence, relreplident, relrowsecurity, reloptions::text) FROM pg_class WHERE relnamespace = 'public'::regnamespace",
+	"SELECT concat_ws(' ', 'column', c.relname, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, a.attgenerated, a.attstorage, a.attcompression," +
+		" a.attcollation::regcollation, 'statistics', coalesce(a.attstattarget, -1), pg_get_expr(d.adbin, d.adrelid), a.attoptions::text)" +
+		" FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum" +
+		" WHERE c.relnamespace = 'public'::regnamespace AND a.attnum > 0 AND NOT a.attisdropped AND c.relkind <> 'S'",
+	"SELECT concat_ws(' ', 'index', pg_get_indexdef(indexrelid), indisunique, indisprimary, indisvalid) FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 'public'::regnamespace",
+	"SELECT concat_ws(' ', 'constraint', conrelid::regclass, conname, convalidated, condeferrable, pg_get_constraintdef(oid)) FROM pg_constraint WHERE connamespace = 'public'::regnamespace",
+	"SELECT concat_ws(' ', 'trigger', pg_get_triggerdef(t.oid), tgenabled) FROM pg_trigger t WHERE NOT tgisinternal",
+	"SELECT concat_ws(' ', 'function', pg_get_functiondef(oid)) FROM pg_proc WHERE pronamespace = 'public'::regnamespace",
+	"SELECT concat_ws(' ', 'sequence', seqrelid::regclass, seqtypid::regtype, seqstart, seqincrement, seqmax, seqmin, seqcache, seqcycle) FROM pg_sequence",
+}
+
+func schemaOf(t *testing.T, url string) (all []string) {
+	t.Helper()
+	for _, query := range catalog {
+		all = append(all, queried(t, url, query)...)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func sameSchema(t *testing.T, got, want []string) {
+	t.Helper()
+	for _, line := range want {
+		if !slices.Contains(got, line) {
+			t.Errorf("missing: %s", line)
+		}
+	}
+	for _, line := range got {
+		if !slices.Contains(want, line) {
+			t.Errorf("too much: %s", line)
+		}
+	}
+	if len(want) < 500 {
+		t.Errorf("only %d facts were compared", len(want))
+	}
+}

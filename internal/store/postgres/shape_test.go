@@ -1,0 +1,102 @@
+package postgres
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/perdure/perdure/internal/store/relational"
+)
+
+// TestEveryStatementRunsForManyRows checks that PostgreSQL accepts every declared statement, and the
+// statement that runs it for many rows.
+func TestEveryStatementRunsForManyRows(t *testing.T) {
+	conn, err := pgx.Connect(t.Context(), emptyDatabase(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	all := relational.Declared()
+	for _, of := range []map[string]*relational.Statement{relational.Statements(dialect), relational.ListStatements(dialect)} {
+		for _, query := range of {
+			all = append(all, query)
+		}
+	}
+	var g grouped
+	many := 0
+	for _, query := range all {
+		if _, err := conn.PgConn().Prepare(t.Context(), "", translate(query.Text()), nil); err != nil {
+			t.Errorf("%s: %v", query.Text(), err)
+			continue
+		}
+		s := shapeOf(query)
+		if s == nil {
+			continue
+		}
+		many++
+		m, err := g.of(t.Context(), conn, s)
+		if err == nil {
+			_, err = conn.PgConn().Prepare(t.Context(), "", m.whole, nil)
+		}
+		if err != nil {
+			t.Errorf("%s, for many rows: %v", query.Text(), err)
+		}
+	}
+	if many < 200 {
+		t.Errorf("only %d of %d statements run for many rows", many, len(all))
+	}
+}
+
+// TestShapes checks the text of the statement for many rows for each kind of statement.
+func TestShapes(t *testing.T) {
+	column, adds, fixed := relational.Term{Column: "a"}, relational.Term{Column: "n", Adds: true}, relational.Term{Column: "b", Rest: "IS NOT NULL"}
+	key := relational.Term{Column: "id"}
+	for name, one := range map[string]struct {
+		text  string
+		group relational.Group
+		want  string
+	}{
+		"insert": {
+			group: relational.Group{Kind: relational.KindInsert, Table: "t", Columns: []string{"id", "a"}, OnConflict: "ON CONFLICT DO NOTHING"},
+			want:  "INSERT INTO t (id, a) SELECT u.p1, u.p2 FROM unnest($1::text[], $2::text[]) AS u(p1, p2) ON CONFLICT DO NOTHING",
+		},
+		"insert returning": {
+			group: relational.Group{Kind: relational.KindInsert, Table: "t", Columns: []string{"id", "a"}, Returning: "n"},
+			want:  "INSERT INTO t (id, a) SELECT u.p1, u.p2 FROM unnest($1::text[], $2::text[]) AS u(p1, p2) RETURNING n, id, a",
+		},
+		"update": {
+			group: relational.Group{Kind: relational.KindUpdate, Table: "t", Set: relational.Terms{column, adds}, Where: relational.Terms{key, fixed}},
+			want:  "UPDATE t SET a = u.p1, n = n + u.p2 FROM unnest($1::text[], $2::text[], $3::text[]) AS u(p1, p2, p3) WHERE t.id = u.p3 AND t.b IS NOT NULL",
+		},
+		"deletion": {
+			group: relational.Group{Kind: relational.KindDelete, Table: "t", Where: relational.Terms{key, column}},
+			want:  "DELETE FROM t USING unnest($1::text[], $2::text[]) AS u(p1, p2) WHERE t.id = u.p1 AND t.a = u.p2",
+		},
+		"query": {
+			text:  "SELECT a FROM t INDEXED BY idx_t WHERE id = ?1 AND (?2 = '' OR b = ?2)",
+			group: relational.Group{Kind: relational.KindRead},
+			want: "SELECT q.*, u.n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS u(p1, p2, n)" +
+				" CROSS JOIN LATERAL (SELECT a FROM t WHERE id = u.p1 AND (u.p2 = '' OR b = u.p2)) AS q",
+		},
+	} {
+		s := newShape(one.text, &one.group)
+		types := make([]uint32, s.params)
+		for i := range types {
+			types[i] = pgtype.TextOID
+		}
+		if got := s.statement(types, make([]bool, s.params)); got != one.want {
+			t.Errorf("%s:\n%s, want\n%s", name, got, one.want)
+		}
+		if s.statement(make([]uint32, s.params), make([]bool, s.params)) != "" {
+			t.Errorf("%s: parameters of an unknown type are written as an array", name)
+		}
+		if err := s.fits(make([]any, s.params+1)); err == nil || !strings.Contains(err.Error(), "arguments") {
+			t.Errorf("%s: one argument too many gives %v", name, err)
+		}
+	}
+	if newShape("SELECT 1", &relational.Group{Kind: relational.KindRead}) != nil {
+		t.Error("a query without parameters has a statement for many rows")
+	}
+}

@@ -1,0 +1,30 @@
+package postgres
+
+import "github.com/perdure/perdure/internal/store/relational"
+
+// without lists the optimizations of the store that are turned off. Each optimization changes only
+// what an operation costs, and not its result, its errors, its order or its durability.
+type without struct {
+	// batches: each command is committed by itself, instead of with all that wait.
+	batches bool
+	// groups: a transaction sends one statement after the other, each for one row, and waits for its
+	// result. Otherwise commands are decided side by side ([pipe]), their writes are deferred, and
+	// equal statements become one for many rows ([grouped]).
+	groups bool
+	// earlyReads: a read returns after its transaction has ended. Otherwise the transaction ends in
+	// the background.
+	earlyReads bool
+	// texts: texts are neither indexed nor searched in the index ([relational.TextFiller]).
+	texts bool
+}
+
+// everything is what [Options.Plain] turns off.
+var everything = without{batches: true, groups: true, earlyReads: true, texts: true}
+
+// dialectInTurn is the dialect of a store without groups: an update writes only the columns that have
+// changed.
+var dialectInTurn = func() *relational.Dialect {
+	w := *dialect
+	w.Sets = false
+	return &w
+}()

@@ -1,0 +1,90 @@
+package relational
+
+import (
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// A decision can depend on data outside of its execution that has no row to lock. Named locks
+// protect these data: the claims of a worker, the tasks that run under a key or on a queue, and an
+// idempotency key that may not exist yet. They also protect rows outside of executions that are
+// read, changed and written back. A name is locked before the data is read and until the
+// transaction ends.
+
+// HeldExecution returns the name of the lock that serializes the commands of an execution.
+func HeldExecution(id uuid.UUID) string { return "execution " + id.String() }
+
+func heldWorker(id uuid.UUID) string     { return "worker " + id.String() }
+func heldKey(org, key string) string     { return "key " + org + "\x00" + key }
+func heldQueue(org, queue string) string { return "queue " + org + "\x00" + queue }
+
+// sharedBy returns the names that a command with these needs locks in shared mode. A command that
+// assigns an execution to a worker conflicts only with one that assigns an execution that must run
+// alone.
+func sharedBy(x *perdure.Execution, n store.Needs) (names []string) {
+	if x != nil && n.Worker != nil && x.Crashes < store.AloneScore {
+		names = append(names, heldWorker(*n.Worker))
+	}
+	return names
+}
+
+// heldBy returns the names that a command locks exclusively.
+func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
+	if x != nil {
+		if n.Worker != nil && x.Crashes >= store.AloneScore {
+			names = append(names, heldWorker(*n.Worker))
+		}
+		for _, key := range n.ConcurrencyKeys {
+			names = append(names, heldKey(x.Org, key))
+		}
+		for _, queue := range n.Queues {
+			names = append(names, heldQueue(x.Org, queue))
+		}
+	}
+	if n.Idempotency != "" {
+		names = append(names, "idempotency "+org+"\x00"+n.Idempotency)
+	}
+	if n.Definition != nil {
+		names = append(names, "definition "+n.Definition.String())
+	}
+	if n.Stream != "" {
+		names = append(names, "stream "+org+"\x00"+n.Stream)
+	}
+	if n.StreamCount {
+		names = append(names, "streams of "+org)
+	}
+	if n.Kinds {
+		names = append(names, "kinds of "+org)
+	}
+	if n.KeyID != nil {
+		names = append(names, "api key "+n.KeyID.String())
+	}
+	if n.Session != nil {
+		names = append(names, "session "+n.Session.String())
+	}
+	if n.Conversation != "" {
+		names = append(names, "conversation "+n.Conversation)
+	}
+	if n.Org {
+		names = append(names, "org "+org)
+	}
+	return names
+}
+
+// heldForRoom returns the names to lock for changes that free places of a key or queue or change
+// the text index. Freeing a place of a key unblocks other tasks.
+func heldForRoom(k *known, ch *store.Changes) (names []string) {
+	for _, after := range ch.Tasks {
+		if before := k.tasks[after.ID].task(); leavesRoom(before, after) {
+			names = append(names, heldKey(before.Org, before.Options.ConcurrencyKey))
+		}
+	}
+	if ch.Texts != nil || ch.Prune != nil && ch.Prune.Execution {
+		names = append(names, heldTexts)
+	}
+	if ch.Prune != nil && ch.Prune.Rows > 0 && ch.Prune.Checkpoints == nil {
+		names = append(names, heldPruned)
+	}
+	return names
+}

@@ -1,0 +1,103 @@
+package relational
+
+import (
+	"context"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Each query counts by its own index, which contains no ended executions or tasks. ?1 is the
+// current time: items that are not delayed beyond it are ready.
+const (
+	readyCounts  = "queue, count(*), count(CASE WHEN not_before <= ?1 THEN 1 END), min(CASE WHEN not_before <= ?1 THEN "
+	sinceReady   = "CASE WHEN not_before > ready_at THEN not_before ELSE ready_at END END)"
+	sinceCreated = "CASE WHEN not_before > created_at THEN not_before ELSE created_at END END)"
+)
+
+var (
+	censusAgents  = read("SELECT " + readyCounts + sinceReady + " FROM agent_execution INDEXED BY idx_agent_execution_dispatch WHERE status = 'PENDING' AND crashes < 6 GROUP BY queue")
+	censusAlone   = read("SELECT " + readyCounts + sinceReady + " FROM agent_execution INDEXED BY idx_agent_execution_alone WHERE status = 'PENDING' AND crashes >= 6 GROUP BY queue")
+	censusTasks   = read("SELECT " + readyCounts + sinceCreated + " FROM task_execution INDEXED BY idx_task_execution_dispatch WHERE status = 'PENDING' AND blocked = 0 GROUP BY queue")
+	censusBlocked = read("SELECT " + readyCounts + sinceCreated + " FROM task_execution INDEXED BY idx_task_execution_blocked WHERE status = 'PENDING' AND blocked = 1 GROUP BY queue")
+	censusHeld    = alone("SELECT status, count(*) FROM agent_execution INDEXED BY idx_agent_execution_held WHERE status IN ('RUNNING', 'CANCELLING') GROUP BY status")
+	censusWaiting = alone("SELECT wait_reason, count(*) FROM agent_execution INDEXED BY idx_agent_execution_waiting WHERE status = 'WAITING' GROUP BY wait_reason")
+)
+
+// Census implements [store.Counter].
+func (r *Reader) Census(ctx context.Context) (store.Census, error) {
+	c := store.Census{At: r.Now(), Held: map[perdure.Status]int{}, Waiting: map[string]int{}}
+	err := r.read(ctx, func(v view) (err error) {
+		queues := queues{v: v, now: millis(c.At), found: map[queueName]*store.QueueCensus{}}
+		for _, one := range []struct {
+			query *Statement
+			tasks bool
+		}{{censusAgents, false}, {censusAlone, false}, {censusTasks, true}, {censusBlocked, true}} {
+			if err := queues.count(one.query, one.tasks); err != nil {
+				return err
+			}
+		}
+		for _, name := range queues.order {
+			c.Queues = append(c.Queues, *queues.found[name])
+		}
+		if err := countBy(v, censusHeld, c.Held); err != nil {
+			return err
+		}
+		if err := countBy(v, censusWaiting, c.Waiting); err != nil {
+			return err
+		}
+		c.Bytes, err = v.dialect.Size(v.ctx, v.Conn)
+		return err
+	})
+	return c, err
+}
+
+type queueName struct {
+	name  string
+	tasks bool
+}
+
+// queues collects what is pending on each queue, from several indexes.
+type queues struct {
+	v     view
+	now   int64
+	found map[queueName]*store.QueueCensus
+	order []queueName
+}
+
+func (q *queues) count(query *Statement, tasks bool) error {
+	return q.v.each(query, []any{q.now}, func(row func(...any) error) error {
+		name := queueName{tasks: tasks}
+		var pending, ready int
+		var since *int64
+		if err := row(&name.name, &pending, &ready, &since); err != nil {
+			return err
+		}
+		c := q.found[name]
+		if c == nil {
+			c = &store.QueueCensus{Queue: name.name, Tasks: tasks}
+			q.found[name] = c
+			q.order = append(q.order, name)
+		}
+		c.Pending, c.Ready = c.Pending+pending, c.Ready+ready
+		if since == nil {
+			return nil
+		}
+		if at := perdure.AtMilli(*since); c.Since.IsZero() || at.Before(c.Since.Time) {
+			c.Since = at
+		}
+		return nil
+	})
+}
+
+func countBy[K ~string](v view, query *Statement, into map[K]int) error {
+	return v.each(query, nil, func(row func(...any) error) error {
+		var key string
+		var n int
+		if err := row(&key, &n); err != nil {
+			return err
+		}
+		into[K(key)] = n
+		return nil
+	})
+}

@@ -1,0 +1,97 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"io/fs"
+	"net/url"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed migrations/*.sql
+var migrationFiles embed.FS
+
+// firstVersion is the number of the first migration. It creates the tables of that version. Files
+// of that version may also have been made by older migrations.
+const firstVersion = 33
+
+// migrate migrates the tables. It uses a separate connection pool, as the library requires, before
+// the store's readers are opened.
+func migrate(ctx context.Context, path string) error {
+	files, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		return err
+	}
+	return migrateTo(ctx, path, files)
+}
+
+// migrateTo runs the migrations in files. Each migration is a transaction, so an interrupted
+// migrateTo continues with the next one.
+func migrateTo(ctx context.Context, path string, files fs.FS) error {
+	db, err := sql.Open("sqlite", dsn(path, url.Values{"_pragma": {"synchronous(full)"}}))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := relabel(ctx, db); err != nil {
+		return err
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files)
+	if err != nil {
+		return err
+	}
+	current, target, err := provider.GetVersions(ctx)
+	if err != nil {
+		return err
+	}
+	if current > target {
+		return perdure.Errorf(perdure.Conflict,
+			"the database has version %d, this program knows versions up to %d; upgrade the program to open it", current, target)
+	}
+	_, err = provider.Up(ctx)
+	return err
+}
+
+const (
+	// labels selects whether the file has a table of versions, and whether the conversion to
+	// firstVersion is complete.
+	labels = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'goose_db_version')," +
+		" EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = 'idx_agent_entry_place')"
+	versionsOf = "SELECT coalesce(max(version_id), 0), count(*) FILTER (WHERE version_id > 0 AND version_id < ?1) FROM goose_db_version"
+)
+
+// relabel deletes the rows of migrations before firstVersion from goose's table of versions. The
+// tables of such a file equal those of the first migration. It returns an error if the file is
+// older than firstVersion, or if its conversion was interrupted.
+func relabel(ctx context.Context, db *sql.DB) error {
+	var labelled, complete bool
+	if err := db.QueryRowContext(ctx, labels).Scan(&labelled, &complete); err != nil || !labelled {
+		return err
+	}
+	var has, older int64
+	err := db.QueryRowContext(ctx, versionsOf, firstVersion).Scan(&has, &older)
+	switch {
+	case err != nil || has == 0 || older == 0:
+		return err
+	case has < firstVersion:
+		return store.TooOld(has, firstVersion)
+	case !complete:
+		return store.Unfinished(firstVersion)
+	}
+	_, err = db.ExecContext(ctx, "DELETE FROM goose_db_version WHERE version_id > 0 AND version_id < ?1", firstVersion)
+	return err
+}
+
+// newestVersion returns the version of the tables that this program supports.
+func newestVersion() (int64, error) {
+	files, err := fs.Sub(migrationFiles, "migrations")
+	if err != nil {
+		return 0, err
+	}
+	return relational.NewestMigration(files)
+}

@@ -1,0 +1,43 @@
+// Package sqlitetest provides the files of empty SQLite stores for tests.
+package sqlitetest
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// empty is the file of an empty store.
+var empty struct {
+	once    sync.Once
+	content []byte
+	err     error
+}
+
+// Place writes the file of an empty store to path, unless a file is there. A store that opens it
+// skips the migrations, which take longer than most tests, and has an epoch of its own, like every
+// copy. create creates a store and closes it. It is called once in a test binary.
+func Place(path string, create func(path string) error) error {
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	empty.once.Do(func() { empty.content, empty.err = contentOf(create) })
+	if empty.err != nil {
+		return empty.err
+	}
+	return os.WriteFile(path, empty.content, 0o600)
+}
+
+func contentOf(create func(path string) error) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "perdure-empty-")
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, "perdure.db")
+	if err := create(path); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	content, err := os.ReadFile(path)
+	return content, errors.Join(err, os.RemoveAll(dir))
+}

@@ -1,0 +1,22 @@
+package sqlite
+
+// without lists the optimizations of the store that are turned off. Each optimization changes only
+// what an operation costs, and not its result, its errors, its order or its durability.
+type without struct {
+	// batches: each command is committed by itself, instead of with all that wait.
+	batches bool
+	// later: writes are executed at once, and not by a second goroutine ([later]).
+	later bool
+	// kept: commands read the rows that they decide on, which are not cached ([relational.RowCache]).
+	kept bool
+	// logLayer: SQLite writes and syncs the log itself. Its writes are not gathered, the log is not
+	// extended ahead, and a sync is an fsync ([gathered], [haste], [dataSync]).
+	logLayer bool
+	// folder: the committer checkpoints the log itself, and not another connection ([folder]).
+	folder bool
+	// texts: texts are neither indexed nor searched in the index ([relational.TextFiller]).
+	texts bool
+}
+
+// everything is what [Options.Plain] turns off.
+var everything = without{batches: true, later: true, kept: true, logLayer: true, folder: true, texts: true}

@@ -1,0 +1,76 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+// Answer assembles the response to a call. The reader of an API's events embeds it.
+type Answer struct {
+	Builder *llm.Builder
+	Calls   *llm.Calls
+	ID      string // the provider's id of the response
+	Usage   perdure.Usage
+	Done    bool // the terminal event was received, so Read stops
+
+	call *Call
+}
+
+// NewAnswer creates the answer to a call, without content.
+func NewAnswer(c *Call) Answer {
+	b := llm.NewWireBuilder(c.Emit)
+	return Answer{Builder: b, Calls: llm.NewCalls(b, c.API.Name), call: c}
+}
+
+// Events are the events of one response. The streams of the SDKs implement it.
+type Events[E any] interface {
+	Next() bool
+	Current() E
+	Err() error
+	Close() error
+}
+
+// Read passes the events to take, until the terminal event (a.Done) or the end of the stream, and
+// closes the stream. Errors: an error of take, unchanged; ctx's error if ctx has ended; an
+// *llm.Error if the stream failed.
+func Read[E any](ctx context.Context, a *Answer, events Events[E], take func(E) error) error {
+	defer func() { _ = events.Close() }() // the needed events have been read
+	for !a.Done && events.Next() {
+		if err := take(events.Current()); err != nil {
+			return err
+		}
+	}
+	if err := events.Err(); err != nil {
+		return a.call.failure(ctx, err)
+	}
+	return ctx.Err()
+}
+
+// failure returns the error of a stream that failed.
+func (c *Call) failure(ctx context.Context, err error) error {
+	var event *EventError
+	if ctx.Err() == nil && errors.As(err, &event) {
+		return llm.EventError(c.API.Name, event.Data)
+	}
+	return llm.TransportError(ctx, c.API.Name, err)
+}
+
+// Cut returns the error of a stream that ended before its terminal event.
+func (a *Answer) Cut() error { return llm.CutStream(a.call.API.Name) }
+
+// Finish ends the open tool calls and returns the response.
+func (a *Answer) Finish(stop perdure.StopReason) (*llm.Response, error) {
+	if err := a.Calls.Finish(); err != nil {
+		return nil, err
+	}
+	model := llm.Model{Provider: a.call.API.Name, ID: a.call.Model}
+	resp, err := a.Builder.Finish(model, stop, a.Usage, a.call.Config.Prices)
+	if err != nil {
+		return nil, err
+	}
+	resp.ProviderResponseID = a.ID
+	return resp, nil
+}

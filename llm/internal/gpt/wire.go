@@ -1,0 +1,77 @@
+package gpt
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/internal/adapter"
+)
+
+// Abilities are the abilities of both of OpenAI's APIs.
+var Abilities = []llm.Ability{llm.AbleToChooseTools, llm.AbleToCallOneTool, llm.AbleToFormat, llm.AbleToSayObject}
+
+// Post sends a request to a path of the API and returns the events of the response. A failure is the
+// error of the returned events.
+func Post[E any](ctx context.Context, c *adapter.Call, path string, request any) adapter.Events[E] {
+	base, err := url.Parse(c.To.BaseURL)
+	if err != nil {
+		return adapter.Failed[E](c.Unusable(err))
+	}
+	var body bytes.Buffer
+	out := json.NewEncoder(&body)
+	out.SetEscapeHTML(false)
+	if err := out.Encode(request); err != nil { // invalid JSON in a schema
+		return adapter.Failed[E](&llm.Error{Kind: llm.InvalidRequest, Provider: c.API.Name, Message: "the request cannot be written", Err: err})
+	}
+	header := http.Header{"Accept": {"application/json"}}
+	if c.To.Key != "" {
+		header.Set("Authorization", "Bearer "+c.To.Key)
+	}
+	return adapter.Post(ctx, c, base.JoinPath(path).String(), header, body.Bytes(), decode[E])
+}
+
+// decode decodes an event. Members of an unexpected type are left out: compatible servers send
+// members that OpenAI does not have, and types of their own.
+func decode[E any](data []byte) (event E, err error) {
+	if bytes.HasPrefix(data, []byte("[DONE]")) {
+		return event, io.EOF
+	}
+	var failed struct{ Error json.RawMessage }
+	if json.Unmarshal(data, &failed) == nil && len(failed.Error) > 0 {
+		return event, &adapter.EventError{Data: data}
+	}
+	err = json.Unmarshal(data, &event)
+	var mistyped *json.UnmarshalTypeError
+	if errors.As(err, &mistyped) && mistyped.Field != "" {
+		err = nil
+	}
+	return event, err
+}
+
+// JSONSchema is a schema with its name.
+type JSONSchema struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Strict      *bool           `json:"strict,omitempty"`
+	Schema      json.RawMessage `json:"schema"`
+}
+
+// SchemaOf returns the schema of a format.
+func SchemaOf(f *perdure.OutputFormat) *JSONSchema {
+	return &JSONSchema{Name: f.Name, Description: f.Description, Strict: f.Strict, Schema: f.Schema}
+}
+
+// Function describes a tool.
+type Function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Strict      *bool           `json:"strict,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+}

@@ -1,0 +1,54 @@
+package llm
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/perdure/perdure"
+)
+
+// knownNames are the names of the providers that this module implements. DefaultModel prefers them
+// in this order.
+var knownNames = []string{"anthropic", "openai", "openai-responses", "gemini", "scripted"}
+
+// KnownProviders returns descriptions of the providers that this module implements, in the order
+// in which DefaultModel prefers them.
+func KnownProviders() []perdure.ProviderInfo {
+	all := make([]perdure.ProviderInfo, len(knownNames))
+	for i, name := range knownNames {
+		d := defaultsOf[name]
+		all[i] = perdure.ProviderInfo{Name: name, DefaultModel: d.model, Models: pricedModels(name)}
+		for _, variable := range []string{d.keyEnv, otherKeys[name]} {
+			if variable != "" {
+				all[i].APIKeyEnvs = append(all[i].APIKeyEnvs, variable)
+			}
+		}
+	}
+	return all
+}
+
+// pricedModels returns the models of a provider that have a price, in the order of their ids.
+func pricedModels(provider string) []perdure.ModelInfo {
+	if provider == "openai-responses" { // the same models through another API
+		provider = "openai"
+	}
+	var models []perdure.ModelInfo
+	for model, price := range DefaultPrices {
+		if model.Provider == provider {
+			models = append(models, perdure.ModelInfo{ID: model.ID, Price: price})
+		}
+	}
+	slices.SortFunc(models, func(a, b perdure.ModelInfo) int { return cmp.Compare(a.ID, b.ID) })
+	return models
+}
+
+// DefaultModel returns the model to use if none is named: the default of the first known provider
+// whose key variable is set. getenv is usually os.Getenv. The bool reports whether there is one.
+func DefaultModel(getenv func(string) string) (perdure.ModelConfig, bool) {
+	for _, p := range KnownProviders() {
+		if slices.ContainsFunc(p.APIKeyEnvs, func(name string) bool { return getenv(name) != "" }) {
+			return perdure.ModelConfig{Provider: p.Name, ModelID: p.DefaultModel}, true
+		}
+	}
+	return perdure.ModelConfig{}, false
+}

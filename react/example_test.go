@@ -1,0 +1,131 @@
+package react_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/exampletest"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/scripted"
+	"github.com/perdure/perdure/react"
+	"github.com/perdure/perdure/tool"
+	"github.com/perdure/perdure/worker"
+)
+
+// script is what the model of the examples answers: a call of the tool sum, and then a text.
+const script = `turn
+  call sum {"a": 2, "b": 3}
+turn
+  text The sum is 5.
+`
+
+// sum returns the tool of the examples.
+func sum() tool.Tool {
+	type addition struct {
+		A int `json:"a"`
+		B int `json:"b"`
+	}
+	return tool.New("sum", "Add two numbers.", func(_ context.Context, _ *tool.Call, in addition) (tool.Result, error) {
+		return tool.Text(fmt.Sprint(in.A + in.B)), nil
+	}, tool.WithOnLost(perdure.OnLostRetry))
+}
+
+// open starts a server and a worker with the react agent, whose model plays script. The function
+// end stops them.
+func open(change func(*react.Config)) (house *exampletest.House, end func()) {
+	dir, err := os.MkdirTemp("", "perdure-example-")
+	if err != nil {
+		panic(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "sum"), []byte(script), 0o600); err != nil {
+		panic(err)
+	}
+	c := react.Config{
+		Providers: llm.NewProviders(scripted.New(scripted.Config{Dir: dir})),
+		Tools:     []tool.Tool{sum()},
+	}
+	change(&c)
+	house = exampletest.Open(func(w *worker.Worker) {
+		w.RegisterAgent(react.Agent(c))
+		for _, t := range react.Tasks(c) {
+			w.RegisterTask(t)
+		}
+	})
+	return house, func() {
+		house.Close()
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// question is a request for a run with one model and the tool sum. The run ends after its first
+// response.
+var question = client.StartRequest{
+	UserPrompt: "What is 2 + 3?", OneShot: true, Tools: &[]string{"sum"},
+	Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "sum"}},
+}
+
+// The react agent calls a model, and runs the tools that the model calls, until the model answers.
+func ExampleAgent() {
+	house, end := open(func(*react.Config) {})
+	defer end()
+	id := house.StartWith(question)
+	house.Wait(id)
+	for entry, err := range house.Client.Entries(context.Background(), id) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		m, err := entry.Message()
+		if err != nil {
+			continue // an entry about a model call
+		}
+		text := m.Content.PlainText()
+		if m.Role == perdure.RoleToolResult {
+			text = m.Content.Parts[0].Parts[0].Text
+		}
+		fmt.Printf("%s: %q\n", m.Role, text)
+	}
+	// Output:
+	// user: "What is 2 + 3?"
+	// assistant: ""
+	// tool_result: "5"
+	// assistant: "The sum is 5."
+}
+
+// Select chooses the model of each turn: here the second one from the second turn on, if there is
+// one.
+func ExampleConfig() {
+	house, end := open(func(c *react.Config) {
+		c.Select = func(t react.Turn) perdure.ModelConfig {
+			fmt.Println("turn", t.Index)
+			return t.Models[min(t.Index, len(t.Models)-1)]
+		}
+	})
+	defer end()
+	x := house.Wait(house.StartWith(question))
+	fmt.Println(x.Status)
+	// Output:
+	// turn 0
+	// turn 1
+	// COMPLETED
+}
+
+// An Observer is called for every model call and every run of a tool.
+func ExampleObserver() {
+	calls, tools := make(chan react.ModelCall, 2), make(chan react.ToolCall, 1)
+	house, end := open(func(c *react.Config) {
+		c.Observer = &react.Observer{
+			ModelCalled: func(call react.ModelCall) { calls <- call },
+			ToolCalled:  func(call react.ToolCall) { tools <- call },
+		}
+	})
+	defer end()
+	house.Wait(house.StartWith(question))
+	ran := <-tools
+	fmt.Println(len(calls), "model calls,", ran.Name, ran.Outcome)
+	// Output: 2 model calls, sum ok
+}

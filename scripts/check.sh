@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Runs the checks for the time of writing: format, vet, and the tests that need
+# neither PostgreSQL nor a browser nor minutes. CI runs all tests, with make test.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+echo "== gofumpt"
+./scripts/format.sh
+
+echo "== vet"
+go vet ./...
+
+echo "== tests"
+# Subtests named postgres are those of suites that run on every store. The
+# packages left out need PostgreSQL (stores) or npm packages and minutes (e2e).
+packages=$(go list ./... | grep -vE '/(internal/store/(postgres|transfer)|e2e)(/|$)')
+go test -vet=off -short -timeout 20m -skip '/^postgres$|^TestTwoServersShareADatabase$' $packages "$@"

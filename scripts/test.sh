@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Runs all Go tests, most of them under the race detector. The arguments are the flags
+# of go test for these. CI runs it, with make test.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Packages whose tests run without the race detector.
+plain=(
+	# Pure functions and checks of the repository: nothing there runs concurrently.
+	.
+	api/perdure/v1/pbconv
+	internal/contract
+	internal/layering
+	internal/lru
+	internal/markdown
+	internal/pagecheck
+	internal/response
+	internal/rules
+	internal/rules/tenant
+	internal/rules/validate
+	internal/sealed
+	internal/supply
+	# Their tests start their own binary, hundreds of times: as a sandboxed command, or as
+	# the program. The start under the race detector costs more than the rest. What these
+	# packages do concurrently runs under it as well, further below.
+	tool
+	cmd/perdure
+)
+
+# The packages that take longest, longest first: a long package that begins last would
+# leave a processor idle.
+slow=(
+	e2e internal/store/postgres internal/face worker internal/openaiapi server
+	internal/engine react internal/store/sqlite agent/agenttest internal/bench
+	internal/log client internal/durablestream
+)
+
+# Tests of tool that attack its sandbox with the test binary.
+attacks='Attack|Socket|Filter|ForeignCalls|Secret|Homes|Caches|Network|Loopback|Terminals|NamedPipes|Families|OtherProcesses|WhatACommand|Limits|Mounts|Renamed|RunLater|TemporaryFolders|DataDirectory|Root'
+
+module=$(go list -m)
+named() { # PATH...: their import paths
+	local path
+	for path; do
+		if [ "$path" = . ]; then echo "$module"; else echo "$module/$path"; fi
+	done
+}
+all=$(go list ./...)
+# A name in the lists above that is no package has no effect.
+mapfile -t unraced < <(named "${plain[@]}" | grep -xF "$all")
+rest=$(grep -vxF "$(printf '%s\n' "${unraced[@]}")" <<<"$all")
+first=$(named "${slow[@]}" | grep -xF "$rest")
+mapfile -t raced < <(echo "$first" && grep -vxF "$first" <<<"$rest")
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+# make test has run go vet. One package runs beside those of the race detector, which are
+# as many as there are processors: some tests of each wait most of the time.
+go test -vet=off -timeout 30m -p 1 "${unraced[@]}" >"$log" 2>&1 &
+beside=$!
+failed=0
+go test -vet=off "$@" "${raced[@]}" || failed=1
+go test -vet=off "$@" -skip "$attacks" ./tool || failed=1
+go test -vet=off "$@" -run '^TestScripts$/^(run|local|wait)$' ./cmd/perdure || failed=1
+wait "$beside" || failed=1
+cat "$log"
+exit "$failed"

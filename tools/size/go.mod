@@ -1,0 +1,3 @@
+module github.com/perdure/perdure/tools/size
+
+go 1.26
