@@ -35,6 +35,8 @@ type Op struct {
 	Kind Kind
 	// File is the name of the file in the disk's directory.
 	File string
+
+	disk *Disk
 }
 
 // Disk tracks the files of one directory. Only SQLite may create SQLite's files. All other files
@@ -75,8 +77,8 @@ func New(t *testing.T, folder string) *Disk {
 
 // Before sets a function that is called before each operation. If f returns a code other than 0,
 // the operation fails with that code. A failed sync marks the pages as clean, as in the package
-// comment; other failed operations have no effect. f may call Image, but no other method of the
-// disk.
+// comment; other failed operations have no effect. f may call the operation's Image, but no method
+// of the disk.
 func (d *Disk) Before(f func(op Op) (code int32)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -101,11 +103,11 @@ func (d *Disk) opened(name string) *file {
 	return f
 }
 
-func (d *Disk) about(op Op) (code int32) {
+func (d *Disk) about(kind Kind, name string) (code int32) {
 	if d.before == nil {
 		return lib.SQLITE_OK
 	}
-	return d.before(op)
+	return d.before(Op{Kind: kind, File: name, disk: d})
 }
 
 func (f *file) wrote(offset int64, n int) {
@@ -160,8 +162,19 @@ const (
 	Ahead             // all dirty pages were written
 )
 
-// Image writes the content that a power failure leaves into another directory.
+// Image writes the content that a power failure before the operation leaves into another directory.
+func (o Op) Image(to string, loss Loss, r *rand.Rand) error { return o.disk.image(to, loss, r) }
+
+// Image writes the content that a power failure leaves into another directory. SQLite may be
+// writing meanwhile.
 func (d *Disk) Image(to string, loss Loss, r *rand.Rand) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.image(to, loss, r)
+}
+
+// image needs the lock.
+func (d *Disk) image(to string, loss Loss, r *rand.Rand) error {
 	for tries := 1; ; tries++ { // a file may be renamed after the directory was listed
 		err := d.copyOthers(to)
 		if err == nil {

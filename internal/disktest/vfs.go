@@ -127,7 +127,7 @@ func xDelete(tls *libc.TLS, vfs, name uintptr, sync int32) int32 {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if code := d.about(Op{Delete, path}); code != lib.SQLITE_OK {
+	if code := d.about(Delete, path); code != lib.SQLITE_OK {
 		return code
 	}
 	f := d.opened(path)
@@ -143,7 +143,7 @@ func xWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
 	o := openingOf(file)
 	o.disk.mu.Lock()
 	defer o.disk.mu.Unlock()
-	if code := o.disk.about(Op{Write, o.name}); code != lib.SQLITE_OK {
+	if code := o.disk.about(Write, o.name); code != lib.SQLITE_OK {
 		return code
 	}
 	code := called[func(*libc.TLS, uintptr, uintptr, int32, int64) int32](o.real().FxWrite)(tls, file, p, n, offset)
@@ -155,7 +155,7 @@ func xTruncate(tls *libc.TLS, file uintptr, size int64) int32 {
 	o := openingOf(file)
 	o.disk.mu.Lock()
 	defer o.disk.mu.Unlock()
-	if code := o.disk.about(Op{Truncate, o.name}); code != lib.SQLITE_OK {
+	if code := o.disk.about(Truncate, o.name); code != lib.SQLITE_OK {
 		return code
 	}
 	o.file.cut = true
@@ -166,7 +166,7 @@ func xSync(tls *libc.TLS, file uintptr, flags int32) int32 {
 	o := openingOf(file)
 	o.disk.mu.Lock()
 	defer o.disk.mu.Unlock()
-	if code := o.disk.about(Op{Sync, o.name}); code != lib.SQLITE_OK {
+	if code := o.disk.about(Sync, o.name); code != lib.SQLITE_OK {
 		o.file.failed()
 		o.seen = o.file.errors
 		return code

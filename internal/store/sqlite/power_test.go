@@ -22,13 +22,14 @@ const database = "perdure.db"
 
 // losses collects images of a disk as they are after a loss of power at different operations.
 type losses struct {
-	t        *testing.T
-	disk     *disktest.Disk
-	random   *rand.Rand
-	mu       sync.Mutex
-	answered []uuid.UUID
-	images   []loss
-	known    map[string]bool
+	t          *testing.T
+	disk       *disktest.Disk
+	random     *rand.Rand
+	operations int // the disk calls one hook at a time
+	mu         sync.Mutex
+	answered   []uuid.UUID
+	images     []loss
+	known      map[string]bool
 }
 
 type loss struct {
@@ -41,38 +42,51 @@ func newLosses(t *testing.T, folder string) *losses {
 	return &losses{t: t, disk: disktest.New(t, folder), random: rand.New(rand.NewPCG(1, 2)), known: map[string]bool{}}
 }
 
-// take adds an image of the disk for each kind of loss, unless an equal one exists.
-func (l *losses) take(at string, kinds ...disktest.Loss) {
+// imaged is what a disktest.Disk and an operation of it have in common.
+type imaged interface {
+	Image(to string, loss disktest.Loss, r *rand.Rand) error
+}
+
+// take adds an image of the disk for each kind of loss, unless an equal one exists. The store may be
+// writing meanwhile.
+func (l *losses) take(of imaged, at string, kinds ...disktest.Loss) {
 	l.t.Helper()
 	l.mu.Lock()
 	answered := slices.Clone(l.answered)
 	l.mu.Unlock()
 	for _, kind := range kinds {
 		folder := l.t.TempDir()
-		if err := l.disk.Image(folder, kind, l.random); err != nil {
+		if err := of.Image(folder, kind, l.random); err != nil {
 			l.t.Error(err)
 		}
-		h := sha256.New()
-		for _, end := range beside {
-			content, _ := os.ReadFile(filepath.Join(folder, database+end)) // the file may not exist
-			fmt.Fprintf(h, "%d %s", len(content), content)
-		}
-		if known := fmt.Sprintf("%x %d", h.Sum(nil), len(answered)); !l.known[known] {
-			l.known[known] = true
-			l.images = append(l.images, loss{fmt.Sprint(at, ", loss ", kind), folder, answered})
-		}
+		l.add(loss{fmt.Sprint(at, ", loss ", kind), folder, answered})
+	}
+}
+
+// add adds an image, unless an equal one exists.
+func (l *losses) add(image loss) {
+	h := sha256.New()
+	for _, end := range beside {
+		content, _ := os.ReadFile(filepath.Join(image.folder, database+end)) // the file may not exist
+		fmt.Fprintf(h, "%d %s", len(content), content)
+	}
+	known := fmt.Sprintf("%x %d", h.Sum(nil), len(image.answered))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.known[known] {
+		l.known[known] = true
+		l.images = append(l.images, image)
 	}
 }
 
 // everywhere adds images before each operation of the disk.
 func (l *losses) everywhere() {
-	n := 0
 	l.disk.Before(func(op disktest.Op) int32 {
 		kinds := []disktest.Loss{disktest.All}
-		if n++; op.Kind != disktest.Write || n%16 == 0 {
+		if l.operations++; op.Kind != disktest.Write || l.operations%16 == 0 {
 			kinds = append(kinds, disktest.Some, disktest.Ahead)
 		}
-		l.take(fmt.Sprintf("operation %d (%s %s)", n, op.Kind, op.File), kinds...)
+		l.take(op, fmt.Sprintf("operation %d (%s %s)", l.operations, op.Kind, op.File), kinds...)
 		return lib.SQLITE_OK
 	})
 }
@@ -183,7 +197,7 @@ func loseAfterAFailedSync(t *testing.T, plain bool) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	l.take("the end of the first server", everyLoss...)
+	l.take(l.disk, "the end of the first server", everyLoss...)
 	l.everywhere()
 	s = openLossy(t, folder, plain)
 	l.disk.Before(nil)
@@ -192,7 +206,7 @@ func loseAfterAFailedSync(t *testing.T, plain bool) {
 			t.Fatal(err)
 		}
 	}
-	l.take("40 answers later", everyLoss...)
+	l.take(l.disk, "40 answers later", everyLoss...)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
