@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"github.com/google/uuid"
-	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -57,7 +56,7 @@ func (r *Reader) references(v view) error {
 	if r.Dialect.Audit == nil {
 		return nil
 	}
-	return r.Dialect.Audit(v.ctx, v.Conn)
+	return r.Dialect.Audit(v.Context, v.Conn)
 }
 
 // looseStreams selects the path of each stream with a gap, and the position of the gap: a row that
@@ -97,8 +96,8 @@ func (r *Reader) AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.
 				cuts, nonces []byte
 				named        bool
 			)
-			err := row(&b.Key.TaskID, &b.Key.Attempt, &b.Key.Block, &b.Seq, text[perdure.BlockReason]{&b.Reason}, &b.Length, (*hashCol)(&b.SHA256), &b.Held,
-				(*flagCol)(&b.Blob), &cuts, &nonces, (*flagCol)(&named), optUUID{&b.Entry}, text[string]{&b.Path})
+			err := row(&b.Key.TaskID, &b.Key.Attempt, &b.Key.Block, &b.Seq, textInto(&b.Reason), &b.Length, hashInto(&b.SHA256), &b.Held,
+				flagInto(&b.Blob), &cuts, &nonces, flagInto(&named), optIDInto(&b.Entry), textInto(&b.Path))
 			if err == nil && named && b.Entry == nil {
 				err = errNamed
 			}

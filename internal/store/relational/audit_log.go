@@ -27,8 +27,8 @@ func (r *Reader) AuditLog(ctx context.Context, org, cursor string, limit int) (s
 				a      perdure.AuditRecord
 				number int64
 			)
-			err := row(&number, &a.Org, (*timeCol)(&a.At), optUUID{&a.Actor.KeyID}, &a.Actor.Name, text[string]{&a.Actor.RequestID}, text[string]{&a.Actor.RemoteAddress},
-				text[perdure.AuditAction]{&a.Action}, optUUID{&a.SubjectID}, text[string]{&a.SubjectName}, text[string]{&a.Before}, text[string]{&a.After})
+			err := row(&number, &a.Org, timeInto(&a.At), optIDInto(&a.Actor.KeyID), &a.Actor.Name, textInto(&a.Actor.RequestID), textInto(&a.Actor.RemoteAddress),
+				textInto(&a.Action), optIDInto(&a.SubjectID), textInto(&a.SubjectName), textInto(&a.Before), textInto(&a.After))
 			if err == nil && !add(number, a) {
 				err = ErrStop
 			}

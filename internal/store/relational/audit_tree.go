@@ -70,7 +70,7 @@ func (a *treeAudit) page(v view, execution uuid.UUID) (more bool, err error) {
 			kind perdure.EntryType
 			p    treePlace
 		)
-		err := row(&e.number, &e.id, optUUID{&e.parent}, text[perdure.EntryType]{&kind}, &p.segment, &p.depth, (*flagCol)(&p.none))
+		err := row(&e.number, &e.id, optIDInto(&e.parent), textInto(&kind), &p.segment, &p.depth, flagInto(&p.none))
 		if err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ func putBlob(v view, execution uuid.UUID, b *store.Blob, now perdure.Time) error
 }
 
 func blobScan(b *store.Blob) []any {
-	return []any{&b.ID, &b.Length, &b.Held, &b.Digest, (*hashCol)(&b.SHA256), (*flagCol)(&b.Owned), &b.Staged}
+	return []any{&b.ID, &b.Length, &b.Held, &b.Digest, hashInto(&b.SHA256), flagInto(&b.Owned), &b.Staged}
 }
 
 func loadBlobRow(v view, execution, id uuid.UUID) (*store.Blob, error) {

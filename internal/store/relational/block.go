@@ -70,7 +70,7 @@ func loadBlocks(v view, query *Statement, args ...any) ([]*store.Block, error) {
 	err := v.each(query, args, func(row func(...any) error) error {
 		b := blockRow{Block: new(store.Block)}
 		found = append(found, b.Block)
-		return row(append(blocks.scan(nil, &b), (*flagCol)(&b.Named))...)
+		return row(append(blocks.scan(nil, &b), flagInto(&b.Named))...)
 	})
 	return found, err
 }
@@ -104,7 +104,7 @@ func compact(v view, execution uuid.UUID, b *store.Block) error {
 			piece                []byte
 			nonce                uint32
 		)
-		if err := row(&pos, &created, &piece, &length, (*nonceCol)(&nonce)); err != nil {
+		if err := row(&pos, &created, &piece, &length, nonceInto(&nonce)); err != nil {
 			return err
 		}
 		content = append(content, piece...)

@@ -52,19 +52,21 @@ var ErrStop = errors.New("enough rows")
 
 // view is a connection for one caller, with the caller's context.
 type view struct {
-	Conn
-	ctx     context.Context
-	dialect *Dialect
+	Conn    Conn
+	Context context.Context
+	Dialect *Dialect
 }
 
 func (v view) exec(query *Statement, args ...any) (int64, error) {
-	return v.Exec(v.ctx, query, args...)
+	return v.Conn.Exec(v.Context, query, args...)
 }
 
-func (v view) write(query *Statement, args ...any) error { return v.Write(v.ctx, query, args...) }
+func (v view) write(query *Statement, args ...any) error {
+	return v.Conn.Write(v.Context, query, args...)
+}
 
 func (v view) each(query *Statement, args []any, scan func(row func(dest ...any) error) error) error {
-	return v.Each(v.ctx, query, args, scan)
+	return v.Conn.Each(v.Context, query, args, scan)
 }
 
 // one scans the first row into dest, and reports whether there is a row.
@@ -83,14 +85,14 @@ func (v view) hold(names ...string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return v.Hold(v.ctx, names...)
+	return v.Conn.Hold(v.Context, names...)
 }
 
 func (v view) share(names ...string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return v.Share(v.ctx, names...)
+	return v.Conn.Share(v.Context, names...)
 }
 
 func (v view) together(fs ...func(v view) error) error {
@@ -99,9 +101,9 @@ func (v view) together(fs ...func(v view) error) error {
 	}
 	apart := make([]func(Conn) error, len(fs))
 	for i, f := range fs {
-		apart[i] = func(c Conn) error { return f(view{c, v.ctx, v.dialect}) }
+		apart[i] = func(c Conn) error { return f(view{c, v.Context, v.Dialect}) }
 	}
-	return v.Together(apart...)
+	return v.Conn.Together(apart...)
 }
 
 // forEach calls read for each item, using together.

@@ -145,7 +145,7 @@ func completeRefs(execution uuid.UUID, refs ...*perdure.BlobRef) (fs []func(view
 }
 
 func completeRef(v view, execution uuid.UUID, ref *perdure.BlobRef) error {
-	found, err := v.one(refOfBlob, []any{execution[:], ref.ID[:]}, &ref.Length, (*hashCol)(&ref.SHA256))
+	found, err := v.one(refOfBlob, []any{execution[:], ref.ID[:]}, &ref.Length, hashInto(&ref.SHA256))
 	if err == nil && !found {
 		err = errors.New("a row names the blob " + ref.ID.String() + ", which is gone")
 	}
@@ -192,7 +192,7 @@ type joiner func(v view, execution uuid.UUID, into *json.RawMessage, ref **perdu
 // here.
 func loadWhole(v view, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMessage, error) {
 	var there bool
-	_, err := v.one(blobIsWhole, []any{execution[:], ref.ID[:]}, (*flagCol)(&there))
+	_, err := v.one(blobIsWhole, []any{execution[:], ref.ID[:]}, flagInto(&there))
 	if err != nil || !there {
 		return nil, err
 	}

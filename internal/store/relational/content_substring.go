@@ -74,18 +74,18 @@ func bodiesOf(w *Dialect) *Statement {
 
 // bodies reads the contents of entries by their numbers, in one query round.
 func bodies(v view, execution uuid.UUID, numbers []int64) (map[int64]json.RawMessage, error) {
-	list, err := v.dialect.Numbers(numbers)
+	list, err := v.Dialect.Numbers(numbers)
 	if err != nil {
 		return nil, err
 	}
 	contents, blobs := map[int64]json.RawMessage{}, map[int64]uuid.UUID{}
-	err = v.each(bodiesOf(v.dialect), []any{execution[:], list}, func(row func(...any) error) error {
+	err = v.each(bodiesOf(v.Dialect), []any{execution[:], list}, func(row func(...any) error) error {
 		var (
 			number  int64
 			blob    *uuid.UUID
 			content json.RawMessage
 		)
-		err := row(&number, optUUID{&blob}, raw{&content})
+		err := row(&number, optIDInto(&blob), rawInto(&content))
 		contents[number] = content
 		if blob != nil {
 			blobs[number] = *blob
@@ -177,7 +177,7 @@ func nameResult(v view, execution uuid.UUID, number int64, e *store.Entry, conte
 		result json.RawMessage
 		blob   *uuid.UUID
 	)
-	found, err := v.one(resultFor, []any{execution[:], task[:]}, raw{&result}, optUUID{&blob})
+	found, err := v.one(resultFor, []any{execution[:], task[:]}, rawInto(&result), optIDInto(&blob))
 	if err != nil || !found {
 		return err
 	}
@@ -204,7 +204,7 @@ func taskOfKey(key string) (uuid.UUID, bool) {
 // entry themselves, so that no two can refer to each other.
 func nameBlob(v view, execution uuid.UUID, number int64, id uuid.UUID, content json.RawMessage) error {
 	var ofEntry bool
-	if _, err := v.one(isOfEntry, []any{execution[:], id[:]}, (*flagCol)(&ofEntry)); err != nil || ofEntry {
+	if _, err := v.one(isOfEntry, []any{execution[:], id[:]}, flagInto(&ofEntry)); err != nil || ofEntry {
 		return err
 	}
 	ref, err := loadRef(v, execution, &id)

@@ -112,7 +112,7 @@ func (r *Reader) ConversationItems(ctx context.Context, id string, from, limit i
 		items = nil // the function may run again
 		return v.each(conversationItems, []any{id, from, limit}, func(row func(...any) error) error {
 			var item json.RawMessage
-			err := row(raw{&item})
+			err := row(rawInto(&item))
 			items = append(items, item)
 			return err
 		})

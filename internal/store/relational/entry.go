@@ -65,19 +65,19 @@ func optList(names []string) (any, error) {
 func entryScan(e *perdure.Entry, blob **uuid.UUID) []any {
 	return []any{
 		&e.ID,
-		optUUID{&e.ParentID},
-		text[perdure.EntryType]{&e.Type},
-		text[perdure.Role]{&e.Role},
-		text[string]{&e.TurnID},
-		text[string]{&e.ResponseID},
-		text[string]{&e.MessageID},
-		raw{&e.Metadata},
-		(*timeCol)(&e.CreatedAt),
-		text[string]{&e.Key},
-		decoded{&e.Calls},
-		text[string]{&e.Answers},
-		optUUID{blob},
-		raw{&e.Content},
+		optIDInto(&e.ParentID),
+		textInto(&e.Type),
+		textInto(&e.Role),
+		textInto(&e.TurnID),
+		textInto(&e.ResponseID),
+		textInto(&e.MessageID),
+		rawInto(&e.Metadata),
+		timeInto(&e.CreatedAt),
+		textInto(&e.Key),
+		jsonInto(&e.Calls),
+		textInto(&e.Answers),
+		optIDInto(blob),
+		rawInto(&e.Content),
 	}
 }
 
@@ -99,13 +99,13 @@ func loadEntry(v view, execution, id uuid.UUID) (*perdure.Entry, error) {
 func loadEntryHead(v view, query *Statement, args ...any) (h perdure.EntryHead, at treePlace, found bool, err error) {
 	found, err = v.one(query, args, append([]any{
 		&h.ID,
-		optUUID{&h.ParentID},
-		text[perdure.EntryType]{&h.Type},
-		text[perdure.Role]{&h.Role},
-		text[string]{&h.Key},
-		(*hashCol)(&h.Hash),
-		decoded{&h.Open},
-		text[string]{&h.ResponseID},
+		optIDInto(&h.ParentID),
+		textInto(&h.Type),
+		textInto(&h.Role),
+		textInto(&h.Key),
+		hashInto(&h.Hash),
+		jsonInto(&h.Open),
+		textInto(&h.ResponseID),
 	}, treeScan(&at)...)...)
 	return h, at, found, err
 }
@@ -147,7 +147,7 @@ func loadCheckpoints(v view, join joiner, execution uuid.UUID, query *Statement,
 			c    perdure.Checkpoint
 			blob *uuid.UUID
 		)
-		if err := row(&c.Sequence, optUUID{&c.LeafEntryID}, raw{&c.Metadata}, (*timeCol)(&c.CreatedAt), optUUID{&blob}, raw{&c.State}); err != nil {
+		if err := row(&c.Sequence, optIDInto(&c.LeafEntryID), rawInto(&c.Metadata), timeInto(&c.CreatedAt), optIDInto(&blob), rawInto(&c.State)); err != nil {
 			return err
 		}
 		all, blobs = append(all, &c), append(blobs, blob)

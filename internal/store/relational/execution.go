@@ -65,13 +65,13 @@ var executions = newRows("agent_execution", 1, []field[perdure.Execution]{
 	slices.Concat(executionMoves, executionGoesOn),
 )
 
-// Groups of columns that change together: with a commit that continues, and with a change of the
-// execution's holder.
 var (
+	// executionGoesOn are columns that change together, with a commit that continues.
 	executionGoesOn = []string{
 		"updated_at", "version", "last_commit_fence", "last_commit_number", "answer",
 		"current_checkpoint_seq", "checkpoint_at", "leaf_entry_id", "entry_count", "records_since_checkpoint", "response_id", "asked",
 	}
+	// executionMoves are columns that change together, with a change of the execution's holder.
 	executionMoves = []string{
 		"status", "wait_reason", "wait", "worker_id", "fence", "claim_id", "lease_until", "embedded", "started_at",
 		"ready_at", "not_before", "woke", "crashes", "panics", "cancel_by", "unfit", "next_signal",
@@ -117,9 +117,9 @@ func loadExecutions(v view, query *Statement, arg any, withContents bool) ([]loa
 			l loadedExecution
 			x perdure.Execution
 		)
-		dest := append(executions.scan(nil, &x), &l.head.LastSeq, &l.head.LastPos, (*unsigned)(&l.head.Epoch), (*nonceCol)(&l.head.Nonce), (*flagCol)(&l.hasHead))
+		dest := append(executions.scan(nil, &x), &l.head.LastSeq, &l.head.LastPos, unsignedInto(&l.head.Epoch), nonceInto(&l.head.Nonce), flagInto(&l.hasHead))
 		if withContents {
-			dest = append(dest, raw{&x.Input}, raw{&x.Output})
+			dest = append(dest, rawInto(&x.Input), rawInto(&x.Output))
 		}
 		err := row(dest...)
 		x.MaxSeq, l.row = l.head.LastSeq, &x

@@ -90,21 +90,21 @@ func zeroIDField[T any](name string, at func(*T) *uuid.UUID) field[T] {
 
 // optIDField stores nil as NULL.
 func optIDField[T any](name string, at func(*T) **uuid.UUID) field[T] {
-	return field[T]{name, func(x *T) (any, error) { return optID(*at(x)), nil }, func(x *T) any { return optUUID{at(x)} }}
+	return field[T]{name, func(x *T) (any, error) { return optID(*at(x)), nil }, func(x *T) any { return optIDInto(at(x)) }}
 }
 
 func textField[T any, S ~string](name string, at func(*T) *S) field[T] {
-	return field[T]{name, func(x *T) (any, error) { return string(*at(x)), nil }, func(x *T) any { return text[S]{at(x)} }}
+	return field[T]{name, func(x *T) (any, error) { return string(*at(x)), nil }, func(x *T) any { return textInto(at(x)) }}
 }
 
 // optTextField stores "" as NULL.
 func optTextField[T any, S ~string](name string, at func(*T) *S) field[T] {
-	return field[T]{name, func(x *T) (any, error) { return optText(*at(x)), nil }, func(x *T) any { return text[S]{at(x)} }}
+	return field[T]{name, func(x *T) (any, error) { return optText(*at(x)), nil }, func(x *T) any { return textInto(at(x)) }}
 }
 
 // nilTextField stores nil as NULL.
 func nilTextField[T any, S ~string](name string, at func(*T) **S) field[T] {
-	return field[T]{name, func(x *T) (any, error) { return textOf(*at(x)), nil }, func(x *T) any { return optString[S]{at(x)} }}
+	return field[T]{name, func(x *T) (any, error) { return textOf(*at(x)), nil }, func(x *T) any { return optTextInto(at(x)) }}
 }
 
 func numberField[T any, N number](name string, at func(*T) *N) field[T] {
@@ -112,36 +112,36 @@ func numberField[T any, N number](name string, at func(*T) *N) field[T] {
 }
 
 func flagField[T any](name string, at func(*T) *bool) field[T] {
-	return field[T]{name, func(x *T) (any, error) { return flag(*at(x)), nil }, func(x *T) any { return (*flagCol)(at(x)) }}
+	return field[T]{name, func(x *T) (any, error) { return flag(*at(x)), nil }, func(x *T) any { return flagInto(at(x)) }}
 }
 
 // timeField stores milliseconds, and the zero time as 0.
 func timeField[T any](name string, at func(*T) *perdure.Time) field[T] {
-	return field[T]{name, func(x *T) (any, error) { return millis(*at(x)), nil }, func(x *T) any { return (*timeCol)(at(x)) }}
+	return field[T]{name, func(x *T) (any, error) { return millis(*at(x)), nil }, func(x *T) any { return timeInto(at(x)) }}
 }
 
 // optTimeField stores nil as NULL.
 func optTimeField[T any](name string, at func(*T) **perdure.Time) field[T] {
-	return field[T]{name, func(x *T) (any, error) { return optMillis(*at(x)), nil }, func(x *T) any { return optTime{at(x)} }}
+	return field[T]{name, func(x *T) (any, error) { return optMillis(*at(x)), nil }, func(x *T) any { return optTimeInto(at(x)) }}
 }
 
 func hashField[T any](name string, at func(*T) *perdure.Hash) field[T] {
-	return field[T]{name, func(x *T) (any, error) { return at(x)[:], nil }, func(x *T) any { return (*hashCol)(at(x)) }}
+	return field[T]{name, func(x *T) (any, error) { return at(x)[:], nil }, func(x *T) any { return hashInto(at(x)) }}
 }
 
 // optHashField stores the zero hash as NULL.
 func optHashField[T any](name string, at func(*T) *perdure.Hash) field[T] {
-	return field[T]{name, func(x *T) (any, error) { return optHash(*at(x)), nil }, func(x *T) any { return (*hashCol)(at(x)) }}
+	return field[T]{name, func(x *T) (any, error) { return optHash(*at(x)), nil }, func(x *T) any { return hashInto(at(x)) }}
 }
 
 // rawTextField stores JSON as text, and nil as NULL.
 func rawTextField[T any](name string, at func(*T) *json.RawMessage) field[T] {
-	return field[T]{name, func(x *T) (any, error) { return rawText(*at(x)), nil }, func(x *T) any { return raw{at(x)} }}
+	return field[T]{name, func(x *T) (any, error) { return rawText(*at(x)), nil }, func(x *T) any { return rawInto(at(x)) }}
 }
 
 // rawBytesField stores JSON as bytes, and nil as NULL.
 func rawBytesField[T any](name string, at func(*T) *json.RawMessage) field[T] {
-	return field[T]{name, func(x *T) (any, error) { return rawBytes(*at(x)), nil }, func(x *T) any { return raw{at(x)} }}
+	return field[T]{name, func(x *T) (any, error) { return rawBytes(*at(x)), nil }, func(x *T) any { return rawInto(at(x)) }}
 }
 
 // bytesField stores nil as NULL.
@@ -163,7 +163,7 @@ func jsonField[T, V any](name string, at func(*T) *V, none func(*V) bool) field[
 		}
 		return encoded, nil
 	}
-	return field[T]{name, value, func(x *T) any { return decoded{at(x)} }}
+	return field[T]{name, value, func(x *T) any { return jsonInto(at(x)) }}
 }
 
 // isNil reports whether a pointer is nil, for jsonField.
@@ -171,10 +171,10 @@ func isNil[V any](p **V) bool { return *p == nil }
 
 // blobField stores the id of a blob. Scanning sets only the id; see completeRef.
 func blobField[T any](name string, at func(*T) **perdure.BlobRef) field[T] {
-	return field[T]{name, func(x *T) (any, error) { return refID(*at(x)), nil }, func(x *T) any { return blobID{at(x)} }}
+	return field[T]{name, func(x *T) (any, error) { return refID(*at(x)), nil }, func(x *T) any { return blobInto(at(x)) }}
 }
 
 // derivedField stores a value that follows from other fields. It is not read.
 func derivedField[T any](name string, value func(*T) any) field[T] {
-	return field[T]{name, func(x *T) (any, error) { return value(x), nil }, func(*T) any { return discard{} }}
+	return field[T]{name, func(x *T) (any, error) { return value(x), nil }, func(*T) any { return nowhere }}
 }

@@ -24,7 +24,7 @@ func putIdempotency(v view, org string, i *store.Idempotency, now perdure.Time) 
 
 func loadIdempotency(v view, org, key string, now perdure.Time) (*store.Idempotency, error) {
 	var i store.Idempotency
-	found, err := v.one(idempotencyByKey, []any{org, key, millis(now)}, &i.Key, (*hashCol)(&i.RequestHash), &i.Execution, (*timeCol)(&i.ExpiresAt))
+	found, err := v.one(idempotencyByKey, []any{org, key, millis(now)}, &i.Key, hashInto(&i.RequestHash), &i.Execution, timeInto(&i.ExpiresAt))
 	if err != nil || !found {
 		return nil, err
 	}

@@ -139,7 +139,7 @@ var anyKey = read("SELECT EXISTS (SELECT 1 FROM api_key WHERE revoked_at IS NULL
 // AnyKey implements [store.Reader].
 func (r *Reader) AnyKey(ctx context.Context) (any bool, err error) {
 	err = r.read(ctx, func(v view) error {
-		_, err := v.one(anyKey, nil, (*flagCol)(&any))
+		_, err := v.one(anyKey, nil, flagInto(&any))
 		return err
 	})
 	return any, err

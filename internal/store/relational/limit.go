@@ -36,7 +36,7 @@ var (
 )
 
 func loadHolding(v view, worker uuid.UUID) (h store.Holding, err error) {
-	_, err = v.one(holds, []any{worker[:]}, (*flagCol)(&h.Executions), (*flagCol)(&h.Alone))
+	_, err = v.one(holds, []any{worker[:]}, flagInto(&h.Executions), flagInto(&h.Alone))
 	return h, err
 }
 
@@ -52,7 +52,7 @@ func loadLoads(v view, org string, names []string, running, waiting *Statement, 
 		if _, err := v.one(running, []any{org, name}, &l.Running); err != nil {
 			return nil, err
 		}
-		if _, err := v.one(waiting, []any{org, name, millis(now)}, (*flagCol)(&l.Waiting)); err != nil {
+		if _, err := v.one(waiting, []any{org, name, millis(now)}, flagInto(&l.Waiting)); err != nil {
 			return nil, err
 		}
 		loads[name] = l

@@ -312,7 +312,7 @@ func (l *listing) matching(v view, candidates []int64) ([]int64, error) {
 	if len(l.where) == 0 || len(candidates) == 0 {
 		return candidates, nil
 	}
-	list, err := v.dialect.Numbers(candidates)
+	list, err := v.Dialect.Numbers(candidates)
 	if err != nil {
 		return nil, err
 	}

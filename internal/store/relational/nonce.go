@@ -21,16 +21,18 @@ func drawNonce() uint32 {
 // storedNonce returns a nonce as the tables store it: as a signed 32-bit number.
 func storedNonce(n uint32) int64 { return int64(int32(n)) }
 
-// nonceCol scans a nonce.
-type nonceCol uint32
+// nonceInto returns a destination for a nonce.
+func nonceInto(p *uint32) *nonceScan { return (*nonceScan)(p) }
+
+type nonceScan uint32
 
 // ScanNumber implements NumberScanner.
-func (n *nonceCol) ScanNumber(stored int64) error {
-	*n = nonceCol(uint32(stored))
+func (n *nonceScan) ScanNumber(stored int64) error {
+	*n = nonceScan(uint32(stored))
 	return nil
 }
 
-func (n *nonceCol) Scan(src any) error {
+func (n *nonceScan) Scan(src any) error {
 	stored, _ := src.(int64)
 	return n.ScanNumber(stored)
 }
@@ -109,7 +111,7 @@ func nonceAt(v view, execution uuid.UUID, head store.Head, pos int64) (nonce uin
 	case pos == head.LastPos:
 		return head.Nonce, true, nil
 	case pos == head.FirstPos-1:
-		found, err = v.one(prunedNonce, []any{execution[:]}, (*nonceCol)(&nonce))
+		found, err = v.one(prunedNonce, []any{execution[:]}, nonceInto(&nonce))
 		return nonce, found, err
 	}
 	return storedNonceAt(v, execution, pos)
@@ -119,7 +121,7 @@ func nonceAt(v view, execution uuid.UUID, head store.Head, pos int64) (nonce uin
 // closed block.
 func storedNonceAt(v view, execution uuid.UUID, pos int64) (nonce uint32, found bool, err error) {
 	for _, query := range []*Statement{eventNonce, openNonce} {
-		found, err = v.one(query, []any{execution[:], pos}, (*nonceCol)(&nonce))
+		found, err = v.one(query, []any{execution[:], pos}, nonceInto(&nonce))
 		if err != nil || found {
 			return nonce, found, err
 		}

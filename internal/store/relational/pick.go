@@ -29,13 +29,13 @@ func pick(v view, pickers []*picker, now perdure.Time) error {
 }
 
 func (p *picker) due(v view, now perdure.Time) error {
-	query, ok := v.dialect.Due[p.Pick.Kind]
+	query, ok := v.Dialect.Due[p.Pick.Kind]
 	if !ok {
 		return fmt.Errorf("there is no pick of kind %d", p.Pick.Kind)
 	}
 	return v.each(query, []any{p.Org, millis(now), p.left}, func(row func(...any) error) error {
 		var c candidate
-		err := row(&c.execution, optUUID{&c.task})
+		err := row(&c.execution, optIDInto(&c.task))
 		p.got = append(p.got, c)
 		return err
 	})

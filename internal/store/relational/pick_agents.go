@@ -34,9 +34,9 @@ func pickAgents(v view, pickers []*picker, now perdure.Time) error {
 	}
 	p, limit := pickers[0].Pick, takes(pickers)
 	var alone, others pending
-	reads := []func(view) error{alone.read(pickers, v.dialect.PendingAlone, 1, now)}
+	reads := []func(view) error{alone.read(pickers, v.Dialect.PendingAlone, 1, now)}
 	if !p.AloneOnly {
-		reads = append(reads, others.read(pickers, v.dialect.PendingAgents, limit, now))
+		reads = append(reads, others.read(pickers, v.Dialect.PendingAgents, limit, now))
 	}
 	if err := v.together(reads...); err != nil {
 		return err
@@ -59,7 +59,7 @@ func pickAgents(v view, pickers []*picker, now perdure.Time) error {
 			return nil
 		}
 		fetch *= 2
-		if err := others.read(pickers, v.dialect.PendingAgents, fetch, now)(v); err != nil {
+		if err := others.read(pickers, v.Dialect.PendingAgents, fetch, now)(v); err != nil {
 			return err
 		}
 	}
@@ -126,7 +126,7 @@ func readAgents(v view, pickers []*picker, query *Statement, fetch int, now perd
 				})
 				full = full || n == fetch
 				if err == nil && n == 0 {
-					err = v.held(query, append([]any{h.org, h.queue, h.kind}, append(narrow, millis(now), 1)...))
+					err = heldPending(v, query, append([]any{h.org, h.queue, h.kind}, append(narrow, millis(now), 1)...))
 				}
 				return notHeld(err, &held)
 			})

@@ -30,11 +30,11 @@ func byRank(a, b ranked) int {
 	return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.since, b.since))
 }
 
-// held returns ErrHeld if a read of pending rows found none only because other transactions have
+// heldPending returns ErrHeld if a read of pending rows found none only because other transactions have
 // locked them.
-func (v view) held(query *Statement, args []any) error {
-	unlocked, locks := strings.CutSuffix(query.Text(), v.dialect.SkipLocked)
-	if v.dialect.SkipLocked == "" || !locks {
+func heldPending(v view, query *Statement, args []any) error {
+	unlocked, locks := strings.CutSuffix(query.Text(), v.Dialect.SkipLocked)
+	if v.Dialect.SkipLocked == "" || !locks {
 		return nil
 	}
 	err := v.each(Alone(unlocked), args, func(func(...any) error) error { return ErrHeld })
@@ -109,10 +109,10 @@ func readTasks(v view, orgs []string, p *store.Pick, room *room, fetch int, now 
 		}
 		reads = append(reads, func(v view) error {
 			n := 0
-			err := v.each(v.dialect.PendingTasks, []any{h.org, h.queue, h.kind, millis(now), fetch}, func(row func(...any) error) error {
+			err := v.each(v.Dialect.PendingTasks, []any{h.org, h.queue, h.kind, millis(now), fetch}, func(row func(...any) error) error {
 				n++
 				r := ranked{org: h.org, candidate: candidate{queue: h.queue}}
-				err := row(&r.execution, optUUID{&r.task}, &r.priority, &r.since, text[string]{&r.key}, &r.limit)
+				err := row(&r.execution, optIDInto(&r.task), &r.priority, &r.since, textInto(&r.key), &r.limit)
 				all = append(all, r)
 				return err
 			})
@@ -120,7 +120,7 @@ func readTasks(v view, orgs []string, p *store.Pick, room *room, fetch int, now 
 				full = append(full, h)
 			}
 			if err == nil && n == 0 {
-				err = v.held(v.dialect.PendingTasks, []any{h.org, h.queue, h.kind, millis(now), 1})
+				err = heldPending(v, v.Dialect.PendingTasks, []any{h.org, h.queue, h.kind, millis(now), 1})
 			}
 			return notHeld(err, &held)
 		})

@@ -89,7 +89,7 @@ func (t *Transaction) decidePicked(pickers []*picker) ([]commit.Outcome, error) 
 			pieces = append(pieces, Piece{Name: HeldExecution(one.execution), Do: decide})
 		}
 	}
-	if err := t.Apart(pieces...); err != nil {
+	if err := t.Conn.Apart(pieces...); err != nil {
 		return nil, err
 	}
 	outcomes := make([]commit.Outcome, len(pickers))

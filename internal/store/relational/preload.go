@@ -33,7 +33,7 @@ type preloaded struct {
 // locking statement. Preload returns the ids of existing executions that other transactions have
 // locked.
 func (t *Transaction) Preload(ids []uuid.UUID, also func(c Conn) error) (held []uuid.UUID, err error) {
-	list, err := t.dialect.IDs(ids)
+	list, err := t.Dialect.IDs(ids)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (t *Transaction) Preload(ids []uuid.UUID, also func(c Conn) error) (held []
 	if len(left) == 0 {
 		return nil, nil
 	}
-	if list, err = t.dialect.IDs(left); err != nil {
+	if list, err = t.Dialect.IDs(left); err != nil {
 		return nil, err
 	}
 	held, err = idsOf(t.view, thereByIDs, list)
@@ -78,7 +78,7 @@ func (t *Transaction) Preload(ids []uuid.UUID, also func(c Conn) error) (held []
 }
 
 func (p *preloaded) lock(v view, list any) error {
-	return v.each(Alone(lockExecutions+v.dialect.SkipLocked), []any{list}, func(row func(...any) error) error {
+	return v.each(Alone(lockExecutions+v.Dialect.SkipLocked), []any{list}, func(row func(...any) error) error {
 		var x perdure.Execution
 		err := row(executions.scan(nil, &x)...)
 		p.rows[x.ID] = loadedExecution{row: &x}
@@ -93,7 +93,7 @@ func (p *preloaded) readHeads(v view, list any) error {
 			id uuid.UUID
 			h  store.Head
 		)
-		err := row(&id, &h.LastSeq, &h.LastPos, (*unsigned)(&h.Epoch), (*nonceCol)(&h.Nonce))
+		err := row(&id, &h.LastSeq, &h.LastPos, unsignedInto(&h.Epoch), nonceInto(&h.Nonce))
 		p.heads[id] = h
 		return err
 	})

@@ -95,7 +95,7 @@ func addPrunable(v view, page *store.Page[store.Prunable], query *Statement, arg
 			return ErrStop
 		}
 		var p store.Prunable
-		err := row(&last.number, &p.ID, &p.Org, &p.Kind, text[perdure.Status]{&p.Status}, &last.since, &p.Count)
+		err := row(&last.number, &p.ID, &p.Org, &p.Kind, textInto(&p.Status), &last.since, &p.Count)
 		p.Since = fromMillis(last.since)
 		page.Items = append(page.Items, p)
 		return err

@@ -95,7 +95,7 @@ func (t *Transaction) dropCheckpoints(id uuid.UUID, before perdure.Time, limit i
 			sequence int64
 			blob     *uuid.UUID
 		)
-		err := row(&sequence, optUUID{&blob})
+		err := row(&sequence, optIDInto(&blob))
 		sequences = append(sequences, sequence)
 		if blob != nil {
 			blobs = append(blobs, *blob)
@@ -179,7 +179,7 @@ var dropExecution = remove("agent_execution", columns("id"))
 // the mark, or the execution's own row together with the mark.
 func (t *Transaction) dropRows(id uuid.UUID, rows int) error {
 	var whole bool
-	marked, err := t.one(wholeGone, []any{id[:]}, (*flagCol)(&whole))
+	marked, err := t.one(wholeGone, []any{id[:]}, flagInto(&whole))
 	if err != nil || !marked {
 		return err
 	}
@@ -289,9 +289,9 @@ func (t *Transaction) dropLooseBlobs(id uuid.UUID, before perdure.Time) error {
 
 // applyFree returns unused pages to the file system.
 func (t *Transaction) applyFree(pages int) error {
-	if pages <= 0 || t.dialect.Free == nil {
+	if pages <= 0 || t.Dialect.Free == nil {
 		return nil
 	}
 	t.freed = true
-	return t.dialect.Free(t.ctx, t.Conn, pages)
+	return t.Dialect.Free(t.Context, t.Conn, pages)
 }

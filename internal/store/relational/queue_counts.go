@@ -46,7 +46,7 @@ func (r *Reader) Census(ctx context.Context) (store.Census, error) {
 		if err := countBy(v, censusWaiting, c.Waiting); err != nil {
 			return err
 		}
-		c.Bytes, err = v.dialect.Size(v.ctx, v.Conn)
+		c.Bytes, err = v.Dialect.Size(v.Context, v.Conn)
 		return err
 	})
 	return c, err

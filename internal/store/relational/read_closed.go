@@ -25,7 +25,7 @@ func (w *logWindow) closedChunks() ([]perdure.Record, error) {
 			f            folded
 			cuts, nonces []byte
 		)
-		err := row(append(append(f.scan(), &f.block, &cuts, &nonces, optUUID{&f.blob}), f.named.scan()...)...)
+		err := row(append(append(f.scan(), &f.block, &cuts, &nonces, optIDInto(&f.blob)), f.named.scan()...)...)
 		if err == nil {
 			f.cuts, err = readCuts(cuts, nonces, w.after, w.upTo)
 		}

@@ -73,7 +73,7 @@ func (r *Reader) Moved(ctx context.Context, org string, all []store.Standing) (m
 		return nil, err
 	}
 	err = r.read(ctx, func(v view) error {
-		return v.each(v.dialect.Moved, append([]any{org}, args...), func(row func(...any) error) error {
+		return v.each(v.Dialect.Moved, append([]any{org}, args...), func(row func(...any) error) error {
 			var id uuid.UUID
 			err := row(&id)
 			moved = append(moved, id)

@@ -56,8 +56,8 @@ func scanEnded(row func(...any) error) (perdure.EndedHead, int64, error) {
 		ref            perdure.BlobRef
 		inline         json.RawMessage
 	)
-	err := row(&number, &h.ID, &h.Kind, (*flagCol)(&h.Step), text[perdure.TaskStatus]{&h.Status}, decoded{&h.Error},
-		&h.Size, raw{&inline}, (*flagCol)(&elsewhere), optUUID{&blob}, optInt{&length}, (*hashCol)(&ref.SHA256), &h.InputSize)
+	err := row(&number, &h.ID, &h.Kind, flagInto(&h.Step), textInto(&h.Status), jsonInto(&h.Error),
+		&h.Size, rawInto(&inline), flagInto(&elsewhere), optIDInto(&blob), optNumberInto(&length), hashInto(&ref.SHA256), &h.InputSize)
 	h.Result.Bytes = inline
 	if blob != nil {
 		ref.ID, ref.Length = *blob, length

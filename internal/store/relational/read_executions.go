@@ -117,11 +117,11 @@ func loadListed(v view, org string, numbers []int64) (found []listedExecution, e
 	if len(numbers) == 0 {
 		return nil, nil
 	}
-	list, err := v.dialect.Numbers(numbers)
+	list, err := v.Dialect.Numbers(numbers)
 	if err != nil {
 		return nil, err
 	}
-	err = v.each(listedByNumber(v.dialect), []any{org, list}, func(row func(...any) error) error {
+	err = v.each(listedByNumber(v.Dialect), []any{org, list}, func(row func(...any) error) error {
 		var (
 			x      perdure.Execution
 			number int64

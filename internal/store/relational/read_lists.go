@@ -41,11 +41,11 @@ func tasksByID(v view, execution uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]*per
 	case 1:
 		args[1] = ids[0][:]
 	default:
-		list, err := v.dialect.IDs(ids)
+		list, err := v.Dialect.IDs(ids)
 		if err != nil {
 			return nil, err
 		}
-		query, args[1] = tasksAmong(v.dialect), list
+		query, args[1] = tasksAmong(v.Dialect), list
 	}
 	tasks, err := loadTasks(v, query, args, true)
 	for _, t := range tasks {
@@ -147,7 +147,7 @@ func (r *Reader) AgentKind(ctx context.Context, org, kind string) (*store.Kind, 
 func loadKinds(v view, query *Statement, args ...any) (kinds []store.Kind, err error) {
 	err = v.each(query, args, func(row func(...any) error) error {
 		var k store.Kind
-		err := row(&k.Org, (*flagCol)(&k.Agent), &k.Spec.Kind, text[string]{&k.Spec.Description}, raw{&k.Spec.InputSchema}, decoded{&k.Spec.Providers}, decoded{&k.Spec.Endpoints}, (*timeCol)(&k.SeenAt))
+		err := row(&k.Org, flagInto(&k.Agent), &k.Spec.Kind, textInto(&k.Spec.Description), rawInto(&k.Spec.InputSchema), jsonInto(&k.Spec.Providers), jsonInto(&k.Spec.Endpoints), timeInto(&k.SeenAt))
 		kinds = append(kinds, k)
 		return err
 	})

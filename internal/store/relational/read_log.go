@@ -40,7 +40,7 @@ var (
 )
 
 func loadHead(v view, execution uuid.UUID) (h store.Head, err error) {
-	found, err := v.one(headOf, []any{execution[:]}, &h.LastSeq, &h.LastPos, (*unsigned)(&h.Epoch), &h.FirstPos, (*nonceCol)(&h.Nonce))
+	found, err := v.one(headOf, []any{execution[:]}, &h.LastSeq, &h.LastPos, unsignedInto(&h.Epoch), &h.FirstPos, nonceInto(&h.Nonce))
 	if err == nil && !found {
 		err = noExecution(execution)
 	}
@@ -69,7 +69,7 @@ func (r *Reader) LogHeads(ctx context.Context, executions []uuid.UUID) (map[uuid
 				id uuid.UUID
 				h  store.Head
 			)
-			err := row(&id, &h.LastSeq, &h.LastPos, (*unsigned)(&h.Epoch), &h.FirstPos, (*nonceCol)(&h.Nonce))
+			err := row(&id, &h.LastSeq, &h.LastPos, unsignedInto(&h.Epoch), &h.FirstPos, nonceInto(&h.Nonce))
 			heads[id] = h
 			return err
 		})
@@ -194,13 +194,13 @@ type source struct {
 func (s *source) scan() []any {
 	return []any{
 		&s.task, &s.attempt, &s.record.Seq,
-		text[perdure.EventType]{&s.record.Type},
-		text[string]{&s.chunk.Stream},
-		text[string]{&s.record.Place.ResponseID},
-		text[string]{&s.record.Place.TurnID},
-		text[string]{&s.record.Place.MessageID},
-		text[string]{&s.record.Place.ToolCallID},
-		text[string]{&s.chunk.ToolCallID},
+		textInto(&s.record.Type),
+		textInto(&s.chunk.Stream),
+		textInto(&s.record.Place.ResponseID),
+		textInto(&s.record.Place.TurnID),
+		textInto(&s.record.Place.MessageID),
+		textInto(&s.record.Place.ToolCallID),
+		textInto(&s.chunk.ToolCallID),
 	}
 }
 
@@ -227,7 +227,7 @@ func (w *logWindow) openChunks() ([]perdure.Record, error) {
 			content []byte
 			length  *int64
 		)
-		if err := row(append(s.scan(), &c.pos, &c.offset, &c.created, (*nonceCol)(&c.nonce), &content, &length)...); err != nil {
+		if err := row(append(s.scan(), &c.pos, &c.offset, &c.created, nonceInto(&c.nonce), &content, &length)...); err != nil {
 			return err
 		}
 		if length != nil {
@@ -281,7 +281,7 @@ func openContent(v view, execution uuid.UUID, b *store.Block) (store.BlockConten
 			nonce   uint32
 			at      store.Piece
 		)
-		err := row(&at.Pos, &created, &piece, &at.Length, (*nonceCol)(&nonce))
+		err := row(&at.Pos, &created, &piece, &at.Length, nonceInto(&nonce))
 		if len(pieces) == 0 {
 			first = nonce
 		}

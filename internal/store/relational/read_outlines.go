@@ -37,7 +37,7 @@ func (r *Reader) Outlines(ctx context.Context, org string, ids []uuid.UUID) (map
 		var rows []outlineRow
 		err := v.each(Alone(outlineColumns+from+outlinesOf), []any{these, org}, func(row func(...any) error) error {
 			var o outlineRow
-			err := row(&o.id, optUUID{&o.input}, raw{&o.Input}, optUUID{&o.state}, raw{&o.State})
+			err := row(&o.id, optIDInto(&o.input), rawInto(&o.Input), optIDInto(&o.state), rawInto(&o.State))
 			rows = append(rows, o)
 			return err
 		})

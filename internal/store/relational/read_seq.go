@@ -34,9 +34,9 @@ var (
 
 // scanRecord scans a row of recordSelect.
 func scanRecord(row func(...any) error) (r recordRow, err error) {
-	err = row(&r.Pos, &r.Seq, text[perdure.EventType]{&r.Type}, (*timeCol)(&r.CreatedAt),
-		text[string]{&r.Place.ResponseID}, text[string]{&r.Place.TurnID}, text[string]{&r.Place.MessageID}, text[string]{&r.Place.ToolCallID},
-		optUUID{&r.TaskID}, &r.Attempt, raw{&r.Fields}, optUUID{&r.blob}, &r.of, (*nonceCol)(&r.Nonce))
+	err = row(&r.Pos, &r.Seq, textInto(&r.Type), timeInto(&r.CreatedAt),
+		textInto(&r.Place.ResponseID), textInto(&r.Place.TurnID), textInto(&r.Place.MessageID), textInto(&r.Place.ToolCallID),
+		optIDInto(&r.TaskID), &r.Attempt, rawInto(&r.Fields), optIDInto(&r.blob), &r.of, nonceInto(&r.Nonce))
 	return r, err
 }
 
@@ -99,7 +99,7 @@ func eventSize(e store.Event) int {
 // recordsIn reads the records of the events in a range.
 func recordsIn(v view, execution uuid.UUID, after, upTo int64) ([]perdure.Record, error) {
 	query, args := recordsBySeq, []any{execution[:], after, upTo}
-	if !v.dialect.RecordsBySeq {
+	if !v.Dialect.RecordsBySeq {
 		pos, found, err := posOf(v, execution, after+1)
 		if err != nil || !found {
 			return nil, err
@@ -134,7 +134,7 @@ func contentOf(v view, execution uuid.UUID, b *store.Block) (store.BlockContent,
 		named                 place
 		whole                 = store.BlockContent{Block: *b}
 	)
-	_, err := v.one(closedContent, blockKey(execution, b.Key), append([]any{&content, optUUID{&blob}, &cuts, &nonces}, named.scan()...)...)
+	_, err := v.one(closedContent, blockKey(execution, b.Key), append([]any{&content, optIDInto(&blob), &cuts, &nonces}, named.scan()...)...)
 	whole.FirstNonce = nonceList(nonces).of(0)
 	if err == nil && named.entry != 0 {
 		var texts entryTexts
@@ -216,7 +216,7 @@ func blocksAcross(v view, execution uuid.UUID, n int64) ([]*store.Block, error) 
 // after it.
 func closedAfter(v view, execution uuid.UUID, n int64) (closed []int64, err error) {
 	query, args := closesAfter, []any{execution[:], n}
-	if !v.dialect.RecordsBySeq {
+	if !v.Dialect.RecordsBySeq {
 		pos, found, err := posOf(v, execution, n+1)
 		if err != nil || !found {
 			return nil, err
@@ -230,7 +230,7 @@ func closedAfter(v view, execution uuid.UUID, n int64) (closed []int64, err erro
 				BlockSeq int64 `json:"blockSeq"`
 			}
 		)
-		if err := row(raw{&fields}); err != nil {
+		if err := row(rawInto(&fields)); err != nil {
 			return err
 		}
 		if err := json.Unmarshal(fields, &named); err != nil {

@@ -78,17 +78,17 @@ func (r *Reader) EntriesOf(ctx context.Context, execution uuid.UUID, ids []uuid.
 
 func findEntries(v view, execution uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]*foundEntry, error) {
 	found := map[uuid.UUID]*foundEntry{}
-	list, err := v.dialect.IDs(ids)
+	list, err := v.Dialect.IDs(ids)
 	if err != nil {
 		return nil, err
 	}
-	err = v.each(entriesByID(v.dialect), []any{execution[:], list}, func(row func(...any) error) error {
+	err = v.each(entriesByID(v.Dialect), []any{execution[:], list}, func(row func(...any) error) error {
 		var (
 			e    foundEntry
 			blob *uuid.UUID
 			ref  perdure.BlobRef
 		)
-		err := row(append(entryScan(&e.Entry, &blob), optInt{&ref.Length}, (*hashCol)(&ref.SHA256), optInt{&e.held})...)
+		err := row(append(entryScan(&e.Entry, &blob), optNumberInto(&ref.Length), hashInto(&ref.SHA256), optNumberInto(&e.held))...)
 		if blob != nil {
 			ref.ID = *blob
 			e.Blob = &ref
@@ -104,12 +104,12 @@ func findBlobs(v view, execution uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]json
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	list, err := v.dialect.IDs(ids)
+	list, err := v.Dialect.IDs(ids)
 	if err != nil {
 		return nil, err
 	}
 	pieces := map[uuid.UUID][][]byte{}
-	err = v.each(blobsByID(v.dialect), []any{execution[:], list}, func(row func(...any) error) error {
+	err = v.each(blobsByID(v.Dialect), []any{execution[:], list}, func(row func(...any) error) error {
 		var (
 			id    uuid.UUID
 			piece []byte

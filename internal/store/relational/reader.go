@@ -168,7 +168,7 @@ func (r *Reader) Checkpoints(ctx context.Context, execution uuid.UUID, cursor st
 		}
 		last := page.Items[len(page.Items)-1].Sequence
 		var more bool
-		_, err := v.one(laterCheckpoint, []any{execution[:], last}, (*flagCol)(&more))
+		_, err := v.one(laterCheckpoint, []any{execution[:], last}, flagInto(&more))
 		if more {
 			page.Next = listCursor(last)
 		}

@@ -55,13 +55,13 @@ func (t *Transaction) applyResponses(id uuid.UUID, ch *store.Changes) error {
 func responseColumns(row *store.Response) []any {
 	return []any{
 		&row.Execution, &row.ID,
-		text[string]{&row.SignalID},
+		textInto(&row.SignalID),
 		&row.FirstPos,
-		text[string]{&row.Joined},
-		(*flagCol)(&row.Hidden),
-		(*timeCol)(&row.CreatedAt),
-		raw{&row.Request},
-		(*hashCol)(&row.History.Said), (*hashCol)(&row.History.SaidAndRun),
+		textInto(&row.Joined),
+		flagInto(&row.Hidden),
+		timeInto(&row.CreatedAt),
+		rawInto(&row.Request),
+		hashInto(&row.History.Said), hashInto(&row.History.SaidAndRun),
 	}
 }
 

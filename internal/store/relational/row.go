@@ -96,7 +96,7 @@ func (t table) update(v view, before, after []any) error {
 		return nil
 	}
 	var query *Statement
-	if v.dialect.Sets {
+	if v.Dialect.Sets {
 		if i := slices.IndexFunc(t.sets, func(s set) bool { return s.covers(differ) }); i >= 0 {
 			query, differ = t.sets[i].update, t.sets[i].at
 		}

@@ -94,7 +94,7 @@ func (k *RowCache) drop(id uuid.UUID) {
 }
 
 // settle adds the rows that a committed transaction has read and written to the cache.
-func (k *RowCache) settle(t *Transaction) {
+func (k *RowCache) settle(t *batchRows) {
 	for id, l := range t.rows {
 		if l.row == nil || l.row.Status.Terminal() {
 			k.drop(id)
@@ -150,25 +150,24 @@ func (x *cachedExecution) weighed() *cachedExecution {
 	return x
 }
 
-// WithCache sets the cache whose rows the transaction uses. Committed updates it.
-func (t *Transaction) WithCache(k *RowCache) *Transaction {
+// use sets the cache whose rows the transaction uses. Committed updates it.
+func (t *batchRows) use(k *RowCache) {
 	if k == nil {
-		return t
+		return
 	}
 	t.cache, t.tasks = k, map[uuid.UUID]map[uuid.UUID]*taskRow{}
 	t.begun, t.blocks, t.open = map[uuid.UUID]struct{}{}, map[uuid.UUID]struct{}{}, map[uuid.UUID]blockRows{}
-	return t
 }
 
 // Committed updates the cache. It must be called once the transaction is committed.
-func (t *Transaction) Committed() {
+func (t *batchRows) Committed() {
 	if t.cache != nil {
 		t.cache.settle(t)
 	}
 }
 
 // forget drops cached rows that no longer equal the stored rows.
-func (t *Transaction) forget(id uuid.UUID) {
+func (t *batchRows) forget(id uuid.UUID) {
 	delete(t.rows, id)
 	if t.cache != nil {
 		delete(t.tasks, id)
@@ -180,7 +179,7 @@ func (t *Transaction) forget(id uuid.UUID) {
 	}
 }
 
-func (t *Transaction) forgetAll() {
+func (t *batchRows) forgetAll() {
 	clear(t.rows)
 	if t.cache != nil {
 		clear(t.tasks)
@@ -192,7 +191,7 @@ func (t *Transaction) forgetAll() {
 }
 
 // task returns a task's row; nil if there is none.
-func (t *Transaction) task(v view, execution, id uuid.UUID) (*taskRow, error) {
+func (t *batchRows) task(v view, execution, id uuid.UUID) (*taskRow, error) {
 	if t.cache == nil {
 		row, err := loadTask(v, execution, id)
 		return rowOf(row), err
@@ -217,7 +216,7 @@ func (t *Transaction) task(v view, execution, id uuid.UUID) (*taskRow, error) {
 }
 
 // wrote caches a task's row as written, if the task is open.
-func (t *Transaction) wrote(row *taskRow) {
+func (t *batchRows) wrote(row *taskRow) {
 	if t.cache == nil {
 		return
 	}

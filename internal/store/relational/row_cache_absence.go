@@ -21,20 +21,20 @@ const (
 
 // began records that the transaction has inserted the execution, so nothing of it was stored
 // before.
-func (t *Transaction) began(id uuid.UUID) {
+func (t *batchRows) began(id uuid.UUID) {
 	if t.cache != nil {
 		t.begun[id] = struct{}{}
 	}
 }
 
 // wroteBlocks records that an execution has blocks.
-func (t *Transaction) wroteBlocks(id uuid.UUID) {
+func (t *batchRows) wroteBlocks(id uuid.UUID) {
 	if t.cache != nil {
 		t.blocks[id] = struct{}{}
 	}
 }
 
-func (t *Transaction) everything(execution uuid.UUID) *everything {
+func (t *batchRows) everything(execution uuid.UUID) *everything {
 	if t.cache == nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (t *Transaction) everything(execution uuid.UUID) *everything {
 
 // hasNot reports whether it is certain that the execution has no such task, not even one that this
 // transaction wrote. false means that it is unknown.
-func (t *Transaction) hasNot(execution, task uuid.UUID) bool {
+func (t *batchRows) hasNot(execution, task uuid.UUID) bool {
 	all := t.everything(execution)
 	if all == nil {
 		return false
@@ -57,14 +57,14 @@ func (t *Transaction) hasNot(execution, task uuid.UUID) bool {
 
 // blockless reports whether it is certain that the execution has no blocks. false means that it is
 // unknown.
-func (t *Transaction) blockless(execution uuid.UUID) bool {
+func (t *batchRows) blockless(execution uuid.UUID) bool {
 	all := t.everything(execution)
 	_, wrote := t.blocks[execution]
 	return all != nil && !all.blocks && !wrote
 }
 
 // learns records the tasks and blocks that the transaction has written for the execution.
-func (x *cachedExecution) learns(t *Transaction, id uuid.UUID) {
+func (x *cachedExecution) learns(t *batchRows, id uuid.UUID) {
 	if _, begun := t.begun[id]; begun {
 		x.all = &everything{tasks: map[uuid.UUID]struct{}{}}
 	}

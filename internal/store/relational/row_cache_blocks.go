@@ -21,7 +21,7 @@ const (
 
 // block returns a copy of a block's row; nil if there is none. It is called for each chunk of a
 // block.
-func (t *Transaction) block(v view, execution uuid.UUID, key perdure.BlockKey) (*store.Block, error) {
+func (t *batchRows) block(v view, execution uuid.UUID, key perdure.BlockKey) (*store.Block, error) {
 	if b := t.openBlock(execution, key); b != nil {
 		found := *b
 		return &found, nil
@@ -35,7 +35,7 @@ func (t *Transaction) block(v view, execution uuid.UUID, key perdure.BlockKey) (
 }
 
 // openBlock returns a block that is known to be open; nil if that is not known.
-func (t *Transaction) openBlock(execution uuid.UUID, key perdure.BlockKey) *store.Block {
+func (t *batchRows) openBlock(execution uuid.UUID, key perdure.BlockKey) *store.Block {
 	if t.cache == nil {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (t *Transaction) openBlock(execution uuid.UUID, key perdure.BlockKey) *stor
 }
 
 // wroteBlock caches a block's row as written, if the block is open.
-func (t *Transaction) wroteBlock(execution uuid.UUID, b *store.Block) {
+func (t *batchRows) wroteBlock(execution uuid.UUID, b *store.Block) {
 	if t.cache == nil {
 		return
 	}
@@ -65,7 +65,7 @@ func (t *Transaction) wroteBlock(execution uuid.UUID, b *store.Block) {
 }
 
 // settleBlocks adds the blocks that a transaction has read and written to the cache.
-func (k *RowCache) settleBlocks(t *Transaction) {
+func (k *RowCache) settleBlocks(t *batchRows) {
 	for id, rows := range t.open {
 		x := k.get(id)
 		if x == nil {

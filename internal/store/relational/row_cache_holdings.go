@@ -22,7 +22,7 @@ var countHeld = read("SELECT count(*), count(*) FILTER (WHERE crashes >= 6) FROM
 // loadWorker sets s.Holds to what a worker holds, which is needed at each end of a task. With a
 // cache, the executions are counted once, and the counts are then updated with each written row.
 // Clearing the cache, as after a rollback, drops these counts, too.
-func (t *Transaction) loadWorker(v view, worker uuid.UUID, s *store.State) (err error) {
+func (t *batchRows) loadWorker(v view, worker uuid.UUID, s *store.State) (err error) {
 	if t.cache == nil {
 		s.Holds, err = loadHolding(v, worker)
 		return err
@@ -43,7 +43,7 @@ func (t *Transaction) loadWorker(v view, worker uuid.UUID, s *store.State) (err 
 }
 
 // held updates the counts for a written row. before is the previous row, nil if there was none.
-func (t *Transaction) held(before, after *perdure.Execution) {
+func (t *batchRows) held(before, after *perdure.Execution) {
 	if t.cache != nil {
 		t.cache.hold(before, -1)
 		t.cache.hold(after, 1)

@@ -22,35 +22,39 @@ type BytesScanner interface {
 	ScanBytes(b []byte) error
 }
 
-// timeCol scans a time.
-type timeCol perdure.Time
+// timeInto returns a destination for a time.
+func timeInto(p *perdure.Time) *timeScan { return (*timeScan)(p) }
+
+type timeScan perdure.Time
 
 // ScanNumber implements NumberScanner.
-func (t *timeCol) ScanNumber(ms int64) error {
-	*t = timeCol(fromMillis(ms))
+func (t *timeScan) ScanNumber(ms int64) error {
+	*t = timeScan(fromMillis(ms))
 	return nil
 }
 
-func (t *timeCol) Scan(src any) error {
+func (t *timeScan) Scan(src any) error {
 	ms, ok := src.(int64)
 	if !ok && src != nil {
 		return fmt.Errorf("a time is stored as %T", src)
 	}
-	*t = timeCol(fromMillis(ms))
+	*t = timeScan(fromMillis(ms))
 	return nil
 }
 
-// optTime scans a time that may be NULL.
-type optTime struct{ p **perdure.Time }
+// optTimeInto returns a destination for a time that may be NULL.
+func optTimeInto(p **perdure.Time) optTimeScan { return optTimeScan{p} }
+
+type optTimeScan struct{ p **perdure.Time }
 
 // ScanNumber implements NumberScanner.
-func (t optTime) ScanNumber(ms int64) error {
+func (t optTimeScan) ScanNumber(ms int64) error {
 	at := fromMillis(ms)
 	*t.p = &at
 	return nil
 }
 
-func (t optTime) Scan(src any) error {
+func (t optTimeScan) Scan(src any) error {
 	*t.p = nil
 	if ms, ok := src.(int64); ok {
 		at := fromMillis(ms)
@@ -59,11 +63,13 @@ func (t optTime) Scan(src any) error {
 	return nil
 }
 
-// optUUID scans an id that may be NULL.
-type optUUID struct{ p **uuid.UUID }
+// optIDInto returns a destination for an id that may be NULL.
+func optIDInto(p **uuid.UUID) optIDScan { return optIDScan{p} }
+
+type optIDScan struct{ p **uuid.UUID }
 
 // ScanBytes implements BytesScanner.
-func (u optUUID) ScanBytes(b []byte) error {
+func (u optIDScan) ScanBytes(b []byte) error {
 	id, err := uuid.FromBytes(b)
 	if err != nil {
 		return err
@@ -72,7 +78,7 @@ func (u optUUID) ScanBytes(b []byte) error {
 	return nil
 }
 
-func (u optUUID) Scan(src any) error {
+func (u optIDScan) Scan(src any) error {
 	*u.p = nil
 	raw, ok := src.([]byte)
 	if !ok {
@@ -86,25 +92,29 @@ func (u optUUID) Scan(src any) error {
 	return nil
 }
 
-// optInt scans a number; NULL is 0.
-type optInt struct{ p *int64 }
+// optNumberInto returns a destination for a number; NULL is 0.
+func optNumberInto(p *int64) optNumberScan { return optNumberScan{p} }
+
+type optNumberScan struct{ p *int64 }
 
 // ScanNumber implements NumberScanner.
-func (n optInt) ScanNumber(v int64) error {
+func (n optNumberScan) ScanNumber(v int64) error {
 	*n.p = v
 	return nil
 }
 
-func (n optInt) Scan(src any) error {
+func (n optNumberScan) Scan(src any) error {
 	*n.p, _ = src.(int64)
 	return nil
 }
 
-// hashCol scans a SHA-256; NULL is the zero hash.
-type hashCol perdure.Hash
+// hashInto returns a destination for a SHA-256; NULL is the zero hash.
+func hashInto(p *perdure.Hash) *hashScan { return (*hashScan)(p) }
+
+type hashScan perdure.Hash
 
 // ScanBytes implements BytesScanner.
-func (h *hashCol) ScanBytes(b []byte) error {
+func (h *hashScan) ScanBytes(b []byte) error {
 	if len(b) != len(h) {
 		return fmt.Errorf("a hash is stored in %d bytes", len(b))
 	}
@@ -112,26 +122,28 @@ func (h *hashCol) ScanBytes(b []byte) error {
 	return nil
 }
 
-func (h *hashCol) Scan(src any) error {
+func (h *hashScan) Scan(src any) error {
 	raw, _ := src.([]byte)
 	if src != nil && len(raw) != len(h) {
 		return fmt.Errorf("a hash is stored in %d bytes", len(raw))
 	}
-	*h = hashCol{}
+	*h = hashScan{}
 	copy(h[:], raw)
 	return nil
 }
 
-// text scans a string; NULL is "".
-type text[T ~string] struct{ p *T }
+// textInto returns a destination for a string; NULL is "".
+func textInto[T ~string](p *T) textScan[T] { return textScan[T]{p} }
+
+type textScan[T ~string] struct{ p *T }
 
 // ScanBytes implements BytesScanner.
-func (t text[T]) ScanBytes(b []byte) error {
+func (t textScan[T]) ScanBytes(b []byte) error {
 	*t.p = T(b)
 	return nil
 }
 
-func (t text[T]) Scan(src any) error {
+func (t textScan[T]) Scan(src any) error {
 	switch v := src.(type) {
 	case nil:
 		*t.p = ""
@@ -145,17 +157,19 @@ func (t text[T]) Scan(src any) error {
 	return nil
 }
 
-// optString scans a string that may be NULL.
-type optString[T ~string] struct{ p **T }
+// optTextInto returns a destination for a string that may be NULL.
+func optTextInto[T ~string](p **T) optTextScan[T] { return optTextScan[T]{p} }
+
+type optTextScan[T ~string] struct{ p **T }
 
 // ScanBytes implements BytesScanner.
-func (t optString[T]) ScanBytes(b []byte) error {
+func (t optTextScan[T]) ScanBytes(b []byte) error {
 	v := T(b)
 	*t.p = &v
 	return nil
 }
 
-func (t optString[T]) Scan(src any) error {
+func (t optTextScan[T]) Scan(src any) error {
 	*t.p = nil
 	if v, ok := src.(string); ok {
 		s := T(v)
@@ -164,17 +178,19 @@ func (t optString[T]) Scan(src any) error {
 	return nil
 }
 
-// raw scans bytes from TEXT or BLOB. An empty value differs from NULL. Scan may keep the bytes that
-// it gets, because the driver passes copies.
-type raw struct{ p *json.RawMessage }
+// rawInto returns a destination for bytes from TEXT or BLOB. An empty value differs from NULL.
+func rawInto(p *json.RawMessage) rawScan { return rawScan{p} }
+
+// rawScan may keep the bytes that Scan gets, because the driver passes copies.
+type rawScan struct{ p *json.RawMessage }
 
 // ScanBytes implements BytesScanner.
-func (r raw) ScanBytes(b []byte) error {
+func (r rawScan) ScanBytes(b []byte) error {
 	*r.p = append(json.RawMessage{}, b...)
 	return nil
 }
 
-func (r raw) Scan(src any) error {
+func (r rawScan) Scan(src any) error {
 	switch v := src.(type) {
 	case nil:
 		*r.p = nil
@@ -191,13 +207,15 @@ func (r raw) Scan(src any) error {
 	return nil
 }
 
-// decoded scans JSON into p. NULL leaves p unchanged.
-type decoded struct{ p any }
+// jsonInto returns a destination for JSON, which is decoded into p. NULL leaves p unchanged.
+func jsonInto(p any) jsonScan { return jsonScan{p} }
+
+type jsonScan struct{ p any }
 
 // ScanBytes implements BytesScanner.
-func (d decoded) ScanBytes(b []byte) error { return json.Unmarshal(b, d.p) }
+func (d jsonScan) ScanBytes(b []byte) error { return json.Unmarshal(b, d.p) }
 
-func (d decoded) Scan(src any) error {
+func (d jsonScan) Scan(src any) error {
 	switch v := src.(type) {
 	case nil:
 		return nil
@@ -209,42 +227,48 @@ func (d decoded) Scan(src any) error {
 	return fmt.Errorf("JSON is stored as %T", src)
 }
 
-// flagCol scans 0 or 1.
-type flagCol bool
+// flagInto returns a destination for 0 or 1.
+func flagInto(p *bool) *flagScan { return (*flagScan)(p) }
+
+type flagScan bool
 
 // ScanNumber implements NumberScanner.
-func (f *flagCol) ScanNumber(n int64) error {
+func (f *flagScan) ScanNumber(n int64) error {
 	*f = n != 0
 	return nil
 }
 
-func (f *flagCol) Scan(src any) error {
+func (f *flagScan) Scan(src any) error {
 	n, _ := src.(int64)
 	*f = n != 0
 	return nil
 }
 
-// unsigned scans an unsigned 64-bit number that is stored as a signed one.
-type unsigned uint64
+// unsignedInto returns a destination for an unsigned 64-bit number that is stored as a signed one.
+func unsignedInto(p *uint64) *unsignedScan { return (*unsignedScan)(p) }
+
+type unsignedScan uint64
 
 // ScanNumber implements NumberScanner.
-func (u *unsigned) ScanNumber(n int64) error {
-	*u = unsigned(n)
+func (u *unsignedScan) ScanNumber(n int64) error {
+	*u = unsignedScan(n)
 	return nil
 }
 
-func (u *unsigned) Scan(src any) error {
+func (u *unsignedScan) Scan(src any) error {
 	n, _ := src.(int64)
-	*u = unsigned(n)
+	*u = unsignedScan(n)
 	return nil
 }
 
-// blobID scans the id of a blob into a reference; NULL is nil. The reference has no length and no
-// hash until completeRef sets them.
-type blobID struct{ p **perdure.BlobRef }
+// blobInto returns a destination for the id of a blob; NULL is nil. The reference has no length and
+// no hash until they are loaded.
+func blobInto(p **perdure.BlobRef) blobScanner { return blobScanner{p} }
+
+type blobScanner struct{ p **perdure.BlobRef }
 
 // ScanBytes implements BytesScanner.
-func (b blobID) ScanBytes(raw []byte) error {
+func (b blobScanner) ScanBytes(raw []byte) error {
 	id, err := uuid.FromBytes(raw)
 	if err != nil {
 		return err
@@ -253,7 +277,7 @@ func (b blobID) ScanBytes(raw []byte) error {
 	return nil
 }
 
-func (b blobID) Scan(src any) error {
+func (b blobScanner) Scan(src any) error {
 	*b.p = nil
 	raw, ok := src.([]byte)
 	if !ok {
@@ -262,7 +286,9 @@ func (b blobID) Scan(src any) error {
 	return b.ScanBytes(raw)
 }
 
-// discard scans any value and drops it.
+// nowhere is a destination for any value, which it drops.
+var nowhere discard
+
 type discard struct{}
 
 // ScanNumber implements NumberScanner.

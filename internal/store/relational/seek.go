@@ -11,7 +11,7 @@ var (
 // an index by seq it uses bisection, because the seqs of records rise with their positions. If
 // there are no chunks between that record and the end of the log, the first probe finds it.
 func posOf(v view, execution uuid.UUID, seq int64) (pos int64, found bool, err error) {
-	if v.dialect.RecordsBySeq {
+	if v.Dialect.RecordsBySeq {
 		found, err = v.one(firstRecord, []any{execution[:], seq}, &pos)
 		return pos, found, err
 	}

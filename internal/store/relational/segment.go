@@ -47,7 +47,7 @@ var (
 
 // treeScan returns the destinations for treeColumns.
 func treeScan(p *treePlace) []any {
-	return []any{&p.segment, &p.depth, (*flagCol)(&p.none), (*flagCol)(&p.end)}
+	return []any{&p.segment, &p.depth, flagInto(&p.none), flagInto(&p.end)}
 }
 
 // places computes the places of new entries in the tree of one execution.
@@ -123,7 +123,7 @@ func (p *places) open(base treePlace) (treePlace, *newSegment, error) {
 
 // loadPlace reads an entry's place and parent.
 func loadPlace(v view, execution, id uuid.UUID) (p treePlace, parent *uuid.UUID, found bool, err error) {
-	found, err = v.one(placeOfEntry, []any{execution[:], id[:]}, append([]any{optUUID{&parent}}, treeScan(&p)...)...)
+	found, err = v.one(placeOfEntry, []any{execution[:], id[:]}, append([]any{optIDInto(&parent)}, treeScan(&p)...)...)
 	return p, parent, found, err
 }
 

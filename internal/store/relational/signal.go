@@ -61,7 +61,7 @@ func loadSignals(v view, query *Statement, args []any, limit int, keep func(name
 			s    perdure.Signal
 			blob *uuid.UUID
 		)
-		err := row(&s.ID, &s.Name, text[perdure.SignalState]{&s.State}, &s.Order, &s.TakenAt, text[string]{&s.ResponseID}, (*timeCol)(&s.CreatedAt), optUUID{&blob})
+		err := row(&s.ID, &s.Name, textInto(&s.State), &s.Order, &s.TakenAt, textInto(&s.ResponseID), timeInto(&s.CreatedAt), optIDInto(&blob))
 		if err != nil || keep != nil && !keep(s.Name) {
 			return err
 		}
@@ -114,7 +114,7 @@ func loadValues(v view, join joiner, execution uuid.UUID, signals []perdure.Sign
 	var bytes int64
 	for i := range signals {
 		s := &signals[i]
-		if _, err := v.one(signalValue, []any{execution[:], s.ID}, raw{&s.Value}); err != nil {
+		if _, err := v.one(signalValue, []any{execution[:], s.ID}, rawInto(&s.Value)); err != nil {
 			return nil, err
 		}
 		if err := join(v, execution, &s.Value, &s.Blob); err != nil {

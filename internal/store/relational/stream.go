@@ -29,10 +29,10 @@ var (
 
 func streamScan(s *store.Stream, by *closedBy) []any {
 	return []any{
-		&s.ID, &s.Org, &s.Path, &s.ContentType, &s.Tail, (*flagCol)(&s.Closed),
-		text[string]{&s.Seq},
-		&by.id, &by.epoch, &by.seq, (*timeCol)(&s.CreatedAt),
-		optUUID{&s.KeyID},
+		&s.ID, &s.Org, &s.Path, &s.ContentType, &s.Tail, flagInto(&s.Closed),
+		textInto(&s.Seq),
+		&by.id, &by.epoch, &by.seq, timeInto(&s.CreatedAt),
+		optIDInto(&s.KeyID),
 	}
 }
 

@@ -154,7 +154,7 @@ func loadTasks(v view, query *Statement, args []any, withContents bool, more ...
 		)
 		dest := tasks.scan(nil, &t)
 		if withContents {
-			dest = append(dest, raw{&t.Input}, raw{&t.Result}, &resultOf)
+			dest = append(dest, rawInto(&t.Input), rawInto(&t.Result), &resultOf)
 		}
 		for _, dst := range more {
 			dest = append(dest, dst())

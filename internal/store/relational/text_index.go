@@ -81,7 +81,7 @@ var unlisted = read("SELECT x.id, x.metadata FROM agent_execution x WHERE x.org_
 // mendMetadata indexes the metadata of executions that a server of an earlier version has started
 // in parallel with this server.
 func (t *Transaction) mendMetadata(block int64) error {
-	if t.dialect.ReusesNumbers { // there is only one server
+	if t.Dialect.ReusesNumbers { // there is only one server
 		return nil
 	}
 	orgs, err := pendingOrgs(t.view, "", nextOrg)
@@ -92,7 +92,7 @@ func (t *Transaction) mendMetadata(block int64) error {
 	for _, org := range orgs {
 		err := t.each(unlisted, []any{org, block * textBlock, (block+1)*textBlock - 1}, func(row func(...any) error) error {
 			var x perdure.Execution
-			err := row(&x.ID, raw{&x.Metadata})
+			err := row(&x.ID, rawInto(&x.Metadata))
 			all = append(all, &x)
 			return err
 		})
@@ -163,7 +163,7 @@ func (t *Transaction) thin(part int, block int64, stay *[textBlock]bool) error {
 // freeNumber must be called when an execution's row was deleted. If numbers are reused, it makes
 // the filler index the blocks with such numbers again.
 func (t *Transaction) freeNumber() error {
-	if !t.dialect.ReusesNumbers {
+	if !t.Dialect.ReusesNumbers {
 		return nil
 	}
 	return t.write(reuseBlocks)
@@ -206,11 +206,11 @@ func (r *Reader) readBlock(v view) (b *store.TextBlock, young bool, err error) {
 func (r *Reader) complete(v view, orgs []string, last int64) (whole, young bool, err error) {
 	for _, org := range orgs {
 		var created perdure.Time
-		found, err := v.one(firstBeyond, []any{org, last}, (*timeCol)(&created))
+		found, err := v.one(firstBeyond, []any{org, last}, timeInto(&created))
 		if err != nil {
 			return false, false, err
 		}
-		if found && (v.dialect.ReusesNumbers || r.Now().Sub(created.Time) > store.TextAge) {
+		if found && (v.Dialect.ReusesNumbers || r.Now().Sub(created.Time) > store.TextAge) {
 			return true, false, nil
 		}
 		young = young || found

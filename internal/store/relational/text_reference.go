@@ -20,7 +20,7 @@ type place struct {
 	path  string
 }
 
-func (p *place) scan() []any { return []any{optInt{&p.entry}, text[string]{&p.path}} }
+func (p *place) scan() []any { return []any{optNumberInto(&p.entry), textInto(&p.path)} }
 
 var (
 	nameBlocks = update("log_block", columns("entry, path").fixed("content", "= NULL"), columns("agent_execution_id, sha256").fixed("content", "IS NOT NULL"))
@@ -128,7 +128,7 @@ func contentOfEntry(v view, execution uuid.UUID, number int64) (json.RawMessage,
 		blob    *uuid.UUID
 		content json.RawMessage
 	)
-	found, err := v.one(entryBody, []any{execution[:], number}, optUUID{&blob}, raw{&content})
+	found, err := v.one(entryBody, []any{execution[:], number}, optIDInto(&blob), rawInto(&content))
 	if err == nil && !found {
 		err = errNamed
 	}

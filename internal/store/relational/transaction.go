@@ -22,24 +22,13 @@ type Transaction struct {
 
 // batch is the state that the commands of a transaction share.
 type batch struct {
+	*batchRows
 	now     perdure.Time
 	nonce   uint32
 	logger  *slog.Logger
 	careful bool
 	erased  bool // deleted data must soon be erased from the disk
-	rows    map[uuid.UUID]loadedExecution
 	freed   bool // pages were returned to the file system
-	// cache holds rows of earlier transactions. tasks are the rows of open tasks that this
-	// transaction has read or written; a nil row is a task that has ended. Both are nil without a
-	// cache.
-	cache *RowCache
-	tasks map[uuid.UUID]map[uuid.UUID]*taskRow
-	// begun lists executions that this transaction has inserted; blocks those for which it has
-	// written blocks. Both are used only with a cache.
-	begun, blocks map[uuid.UUID]struct{}
-	// open lists the open blocks that this transaction has read or written. It is used only with a
-	// cache.
-	open map[uuid.UUID]blockRows
 }
 
 // Begin creates a Transaction for the database transaction that c has begun. now may be zero; then
@@ -48,8 +37,14 @@ type batch struct {
 func Begin(ctx context.Context, c Conn, dialect *Dialect, now perdure.Time, logger *slog.Logger, careful bool) *Transaction {
 	return &Transaction{
 		view:  view{c, ctx, dialect},
-		batch: &batch{now: now, nonce: drawNonce(), logger: logger, careful: careful, rows: map[uuid.UUID]loadedExecution{}},
+		batch: &batch{batchRows: newBatchRows(), now: now, nonce: drawNonce(), logger: logger, careful: careful},
 	}
+}
+
+// WithCache sets the cache whose rows the transaction uses. Committed updates it.
+func (t *Transaction) WithCache(k *RowCache) *Transaction {
+	t.use(k)
+	return t
 }
 
 // At sets the time of the transaction.
@@ -58,7 +53,7 @@ func (t *Transaction) At(now perdure.Time) { t.now = now }
 // With returns the same transaction for a command that runs on its own Conn, concurrently with
 // commands for other executions.
 func (t *Transaction) With(c Conn) *Transaction {
-	return &Transaction{view: view{c, t.ctx, t.dialect}, batch: t.batch}
+	return &Transaction{view: view{c, t.Context, t.Dialect}, batch: t.batch}
 }
 
 // Erased reports whether deleted data must soon be erased from the disk.
@@ -131,7 +126,7 @@ func (t *Transaction) decideApart(c *store.Command, one candidate) (*store.Chang
 		err = t.write(keepCandidate)
 		return changes, err
 	}
-	if t.dialect.Spoils(err) {
+	if t.Dialect.Spoils(err) {
 		return nil, err
 	}
 	t.forget(one.execution)
@@ -149,7 +144,7 @@ func (t *Transaction) decideApart(c *store.Command, one candidate) (*store.Chang
 
 // decide loads what the command needs of one execution, calls its Decide and writes the changes.
 func (t *Transaction) decide(c *store.Command, one candidate) (*store.Changes, error) {
-	l, err := t.row(one.execution)
+	l, err := t.row(t.view, one.execution)
 	if err != nil {
 		return nil, err
 	}
@@ -179,27 +174,6 @@ func (t *Transaction) decide(c *store.Command, one candidate) (*store.Changes, e
 		return nil, err
 	}
 	return changes, t.applySafely(c, one.execution, l, known, changes)
-}
-
-// row returns an execution's row. The row is nil if there is none.
-func (t *Transaction) row(id uuid.UUID) (loadedExecution, error) {
-	if id == uuid.Nil {
-		return loadedExecution{}, nil
-	}
-	if l, ok := t.rows[id]; ok {
-		return l, nil
-	}
-	if t.cache != nil {
-		if x := t.cache.get(id); x != nil {
-			t.rows[id] = x.loaded
-			return x.loaded, nil
-		}
-	}
-	l, err := loadExecution(t.view, id)
-	if err == nil && l.row != nil {
-		t.rows[id] = l
-	}
-	return l, err
 }
 
 func askNeeds(c *store.Command, x *perdure.Execution) (n store.Needs, err error) {
