@@ -9,12 +9,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// ListStatements returns all statements of execution lists, for each combination of filters and
+// listingStatements returns all statements of execution lists, for each combination of filters and
 // each choice of a source.
-func ListStatements(w *Dialect) map[string]*Statement {
+func listingStatements(w *Dialect) map[string]*Statement {
 	all := map[string]*Statement{
-		"listed": listedByNumber(w), "put metadata": putMetadata, "text blocks": textBlocks, "part": partOf, "one part": onePart, "put part": putPart, "change part": changePart,
-		"set blocks": setBlocks, "texts of a block": textsOfBlock, "number of one": numberOfOne, "numbers of a block": numbersOfBlock, "first beyond": firstBeyond, "next org": nextOrg, "unlisted": unlisted,
+		"listed": listedByNumber(w), "text blocks": textBlocks, "part": partOf, "texts of a block": textsOfBlock, "numbers of a block": numbersOfBlock, "first beyond": firstBeyond, "next org": nextOrg,
 	}
 	known := map[string]bool{}
 	put := func(query *Statement) {
