@@ -6,30 +6,31 @@ package counttest
 import (
 	"context"
 
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/read"
+	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 // Reads counts statements and the rows that they returned.
 type Reads struct{ Statements, Rows int }
 
 // Of returns a reader that reads like r and adds its reads to the returned Reads.
-func Of(r relational.Reader) (*relational.Reader, *Reads) {
+func Of(r read.Reader) (*read.Reader, *Reads) {
 	reads := &Reads{}
 	tx := r.Tx
-	r.Tx = func(ctx context.Context, read func(c relational.Conn) error) error {
-		return tx(ctx, func(c relational.Conn) error { return read(counted{c, reads}) })
+	r.Tx = func(ctx context.Context, read func(c statement.Conn) error) error {
+		return tx(ctx, func(c statement.Conn) error { return read(counted{c, reads}) })
 	}
 	return &r, reads
 }
 
 // counted is a connection that counts reads.
 type counted struct {
-	relational.Conn
+	statement.Conn
 	reads *Reads
 }
 
-// Each implements [relational.Conn]. It counts the statement and its rows.
-func (c counted) Each(ctx context.Context, query *relational.Statement, args []any, scan func(row func(dest ...any) error) error) error {
+// Each implements [statement.Conn]. It counts the statement and its rows.
+func (c counted) Each(ctx context.Context, query *statement.Statement, args []any, scan func(row func(dest ...any) error) error) error {
 	c.reads.Statements++
 	return c.Conn.Each(ctx, query, args, func(row func(dest ...any) error) error {
 		c.reads.Rows++
@@ -37,11 +38,11 @@ func (c counted) Each(ctx context.Context, query *relational.Statement, args []a
 	})
 }
 
-// Together implements [relational.Conn]. It counts the reads of each function.
-func (c counted) Together(fs ...func(c relational.Conn) error) error {
-	all := make([]func(relational.Conn) error, len(fs))
+// Together implements [statement.Conn]. It counts the reads of each function.
+func (c counted) Together(fs ...func(c statement.Conn) error) error {
+	all := make([]func(statement.Conn) error, len(fs))
 	for i, f := range fs {
-		all[i] = func(conn relational.Conn) error { return f(counted{conn, c.reads}) }
+		all[i] = func(conn statement.Conn) error { return f(counted{conn, c.reads}) }
 	}
 	return c.Conn.Together(all...)
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/read"
 )
 
 // Paths checks that reading some entries of a path takes as many statements and rows for a path of
 // 300 entries as for one of 3000. Each path has a branch.
-func Paths(t *testing.T, s store.Store, r relational.Reader) {
+func Paths(t *testing.T, s store.Store, r read.Reader) {
 	var before []Reads
 	for _, length := range []int{300, 3000} {
 		c := conversation{T: t, s: s, id: begin(t, s)}
@@ -93,7 +93,7 @@ func (c *conversation) leaf() uuid.UUID { return c.all[len(c.all)-1] }
 
 // costs reads some entries, the length of the path and a common ancestor. It returns the cost of
 // each read, and checks results and maximum costs.
-func (c *conversation) costs(r relational.Reader) (all []Reads) {
+func (c *conversation) costs(r read.Reader) (all []Reads) {
 	c.Helper()
 	for _, ask := range []struct {
 		after  *uuid.UUID
@@ -131,7 +131,7 @@ func (c *conversation) costs(r relational.Reader) (all []Reads) {
 
 // whole reads a whole path of want entries. It checks that few more rows than entries are read,
 // with about 100 rows per statement.
-func (c *conversation) whole(r relational.Reader, want int) {
+func (c *conversation) whole(r read.Reader, want int) {
 	c.Helper()
 	counting, reads := Of(r)
 	n := 0

@@ -11,7 +11,9 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/apply"
+	"github.com/perdure/perdure/internal/store/sql/pick"
+	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 // attempt is one attempt to run a batch in one transaction.
@@ -20,7 +22,7 @@ type attempt struct {
 	ctx      context.Context
 	batch    []*commit.Call
 	outcomes []commit.Outcome
-	rows     *relational.Transaction
+	rows     *apply.Transaction
 	missed   map[uuid.UUID]bool // executions whose commands wait for a later batch: others have a lock
 	ending   bool               // COMMIT may have been sent
 }
@@ -71,22 +73,22 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error
 func lost(err error) error { return fmt.Errorf("%w: %w", errLost, err) }
 
 var (
-	beginBatch = relational.Alone("BEGIN")
-	beginRead  = relational.Alone("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+	beginBatch = statement.NewAlone("BEGIN")
+	beginRead  = statement.NewAlone("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 )
 
 // sideBySide decides the commands concurrently. Commands with picks run first, one group of equal
 // picks after the other, because each pick must see the changes of the previous ones.
 func (a *attempt) sideBySide() error {
 	p := newPipe(a.ctx, a.conn, &a.db.grouped, &a.idle, a.wait)
-	p.before = []statement{{query: beginBatch}}
-	a.rows = relational.Begin(a.ctx, nil, a.dialect, perdure.Time{}, a.logger, false)
+	p.before = []request{{query: beginBatch}}
+	a.rows = apply.Begin(a.ctx, nil, a.dialect, perdure.Time{}, a.logger, false)
 	p.begin(nil, a.prepare)
 	if err := p.run(); err != nil {
 		return err
 	}
 	for _, same := range a.picks() {
-		p.begin(nil, func(c relational.Conn) error { return a.pick(c, same) })
+		p.begin(nil, func(c statement.Conn) error { return a.pick(c, same) })
 		if err := p.run(); err != nil {
 			return err
 		}
@@ -104,7 +106,7 @@ func (a *attempt) sideBySide() error {
 
 // prepare locks the executions that the batch names, and reads their rows and the database's time.
 // In a pipe this takes one round trip.
-func (a *attempt) prepare(c relational.Conn) error {
+func (a *attempt) prepare(c statement.Conn) error {
 	ids := a.executions()
 	if len(ids) == 0 {
 		return a.readTime(c)
@@ -127,7 +129,7 @@ func (a *attempt) executions() (ids []uuid.UUID) {
 	return ids
 }
 
-func (a *attempt) readTime(c relational.Conn) error {
+func (a *attempt) readTime(c statement.Conn) error {
 	return c.Each(a.ctx, timeNow, nil, func(row func(...any) error) error {
 		var micros int64
 		if err := row(&micros); err != nil {
@@ -145,7 +147,7 @@ func (a *attempt) picks() (all [][]int) {
 			continue
 		}
 		at := slices.IndexFunc(all, func(same []int) bool {
-			return relational.SamePick(&a.batch[same[0]].Command, &call.Command)
+			return pick.Same(&a.batch[same[0]].Command, &call.Command)
 		})
 		if at < 0 {
 			all = append(all, []int{i})
@@ -156,7 +158,7 @@ func (a *attempt) picks() (all [][]int) {
 	return all
 }
 
-func (a *attempt) pick(c relational.Conn, same []int) error {
+func (a *attempt) pick(c statement.Conn, same []int) error {
 	commands := make([]*store.Command, len(same))
 	for i, at := range same {
 		commands[i] = &a.batch[at].Command
@@ -172,11 +174,11 @@ func (a *attempt) pick(c relational.Conn, same []int) error {
 }
 
 // command returns the function that decides a command without a pick in its strand.
-func (a *attempt) command(i int) func(c relational.Conn) error {
+func (a *attempt) command(i int) func(c statement.Conn) error {
 	call := a.batch[i]
-	return func(c relational.Conn) (err error) {
+	return func(c statement.Conn) (err error) {
 		if call.Execution != uuid.Nil {
-			if err := c.(*strand).own(relational.HeldExecution(call.Execution), false); err != nil {
+			if err := c.(*strand).own(pick.HeldExecution(call.Execution), false); err != nil {
 				return err
 			}
 		}
@@ -187,8 +189,8 @@ func (a *attempt) command(i int) func(c relational.Conn) error {
 
 // oneByOne runs the commands in their order, one statement at a time.
 func (a *attempt) oneByOne(careful bool) error {
-	c := &plain{conn: a.conn, wait: a.wait, held: map[lock]bool{}, first: []statement{{query: beginBatch}}}
-	a.rows = relational.Begin(a.ctx, c, a.dialect, perdure.Time{}, a.logger, careful)
+	c := &plain{conn: a.conn, wait: a.wait, held: map[lock]bool{}, first: []request{{query: beginBatch}}}
+	a.rows = apply.Begin(a.ctx, c, a.dialect, perdure.Time{}, a.logger, careful)
 	if err := a.prepare(c); err != nil {
 		return err
 	}
@@ -203,7 +205,7 @@ func (a *attempt) oneByOne(careful bool) error {
 
 // run runs a command. It reports the command as missed, to be repeated in a later batch, if another
 // transaction has locked its execution, or if an earlier command of the same execution was missed.
-func (a *attempt) run(rows *relational.Transaction, call *commit.Call) (commit.Outcome, error) {
+func (a *attempt) run(rows *apply.Transaction, call *commit.Call) (commit.Outcome, error) {
 	named := call.Pick == nil && call.Execution != uuid.Nil
 	if named && a.missed[call.Execution] {
 		return commit.Outcome{Missed: true}, nil

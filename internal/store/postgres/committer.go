@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/perdure/perdure/internal/store/commit"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 const (
@@ -33,7 +33,7 @@ type committer struct {
 	db      *database
 	clock   *clock
 	logger  *slog.Logger
-	dialect *relational.Dialect
+	dialect *statement.Dialect
 	inTurn  bool      // commands run one after the other, instead of concurrently
 	conn    *pgx.Conn // nil if there is none
 	peer    backend   // database process of the newest connection

@@ -7,18 +7,18 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 // dialect holds the statements in PostgreSQL's dialect. The statements of picks, which select
 // pending or due work, lock the executions that they select, and skip executions that another
 // transaction has locked.
-var dialect = &relational.Dialect{
-	Due: due, PendingAgents: relational.Alone(pendingAgents), PendingAlone: relational.Alone(pendingAlone), PendingTasks: relational.Alone(pendingTasks), SkipLocked: lockExecution,
+var dialect = &statement.Dialect{
+	Due: due, PendingAgents: statement.NewAlone(pendingAgents), PendingAlone: statement.NewAlone(pendingAlone), PendingTasks: statement.NewAlone(pendingTasks), SkipLocked: lockExecution,
 	TheseExecutions: func(ids []uuid.UUID) (string, any, error) {
 		return " FROM (SELECT * FROM agent_execution WHERE id = ANY(?)) x", rawIDs(ids), nil
 	},
-	Moved: relational.Alone(moved), Standings: standings,
+	Moved: statement.NewAlone(moved), Standings: standings,
 	FirstLease:     "min(lease_until) FROM agent_execution WHERE status IN ('RUNNING', 'CANCELLING')",
 	FirstTaskLease: "min(lease_until) FROM task_execution WHERE status = 'RUNNING'",
 	AmongIDs:       "= ANY(?2)", AmongNumbers: "= ANY(?2)",
@@ -29,14 +29,14 @@ var dialect = &relational.Dialect{
 	Sets:           true,
 	RecordsBySeq:   true,
 	Spoils:         func(err error) bool { return !isStatement(err) },
-	Size: func(ctx context.Context, c relational.Conn) (bytes int64, err error) {
+	Size: func(ctx context.Context, c statement.Conn) (bytes int64, err error) {
 		err = c.Each(ctx, databaseSize, nil, func(row func(...any) error) error { return row(&bytes) })
 		return bytes, err
 	},
 	Audit: auditOwners,
 }
 
-var databaseSize = relational.Read("SELECT pg_database_size(current_database())")
+var databaseSize = statement.NewRead("SELECT pg_database_size(current_database())")
 
 var looseBlobMillis = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)
 
@@ -71,37 +71,37 @@ const (
 // waiting returns query without SKIP LOCKED if wait is set, so that it waits for rows that other
 // transactions have locked. Otherwise it returns query. A command that was skipped too often
 // because of such locks runs alone and uses wait.
-func waiting(query *relational.Statement, wait bool) *relational.Statement {
+func waiting(query *statement.Statement, wait bool) *statement.Statement {
 	waits, skips := strings.CutSuffix(query.Text(), skipLocked)
 	if !wait || !skips {
 		return query
 	}
-	return relational.Alone(waits)
+	return statement.NewAlone(waits)
 }
 
-var due = map[store.PickKind]*relational.Statement{
-	store.PickTimers: relational.Alone("SELECT x.id, NULL FROM agent_timer t JOIN agent_execution x ON x.id = t.agent_execution_id" +
+var due = map[store.PickKind]*statement.Statement{
+	store.PickTimers: statement.NewAlone("SELECT x.id, NULL FROM agent_timer t JOIN agent_execution x ON x.id = t.agent_execution_id" +
 		" WHERE t.due_at <= ?2 AND (?1 = '' OR x.org_id = ?1) ORDER BY t.due_at LIMIT ?3" + lockExecution),
-	store.PickExpiredAgents: relational.Alone("SELECT x.id, NULL FROM agent_execution x" +
+	store.PickExpiredAgents: statement.NewAlone("SELECT x.id, NULL FROM agent_execution x" +
 		" WHERE x.status IN ('RUNNING', 'CANCELLING') AND x.lease_until <= ?2 AND (?1 = '' OR x.org_id = ?1) ORDER BY x.lease_until LIMIT ?3" + lockExecution),
-	store.PickExpiredTasks: relational.Alone("SELECT t.agent_execution_id, t.id FROM task_execution t" + ofTask +
+	store.PickExpiredTasks: statement.NewAlone("SELECT t.agent_execution_id, t.id FROM task_execution t" + ofTask +
 		" WHERE t.status = 'RUNNING' AND t.lease_until <= ?2 AND (?1 = '' OR t.org_id = ?1) ORDER BY t.lease_until LIMIT ?3" + lockExecution),
-	store.PickEmbedded: relational.Alone("SELECT x.id, NULL FROM agent_execution x WHERE x.id IN" +
+	store.PickEmbedded: statement.NewAlone("SELECT x.id, NULL FROM agent_execution x WHERE x.id IN" +
 		" (SELECT id FROM agent_execution WHERE embedded = 1 AND status IN ('RUNNING', 'CANCELLING')" +
 		" UNION SELECT agent_execution_id FROM task_execution WHERE embedded = 1 AND status = 'RUNNING')" +
 		" AND CAST(?2 AS BIGINT) IS NOT NULL AND (?1 = '' OR x.org_id = ?1) LIMIT ?3" + lockExecution),
-	store.PickCancelOverdue: relational.Alone("SELECT x.id, NULL FROM agent_execution x" +
+	store.PickCancelOverdue: statement.NewAlone("SELECT x.id, NULL FROM agent_execution x" +
 		" WHERE x.status = 'CANCELLING' AND x.cancel_by <= ?2 AND (?1 = '' OR x.org_id = ?1) ORDER BY x.cancel_by LIMIT ?3" + lockExecution),
-	store.PickTaskDeadlines: relational.Alone("SELECT t.agent_execution_id, t.id FROM task_execution t" + ofTask +
+	store.PickTaskDeadlines: statement.NewAlone("SELECT t.agent_execution_id, t.id FROM task_execution t" + ofTask +
 		" WHERE t.status IN ('PENDING', 'RUNNING') AND t.deadline_at IS NOT NULL AND t.deadline_at <= ?2 AND (?1 = '' OR t.org_id = ?1)" +
 		" ORDER BY t.deadline_at LIMIT ?3" + lockExecution),
-	store.PickAttempts: relational.Alone("SELECT t.agent_execution_id, t.id FROM task_execution t" + ofTask +
+	store.PickAttempts: statement.NewAlone("SELECT t.agent_execution_id, t.id FROM task_execution t" + ofTask +
 		" WHERE t.status = 'RUNNING' AND t.attempt_due IS NOT NULL AND t.attempt_due <= ?2 AND (?1 = '' OR t.org_id = ?1)" +
 		" ORDER BY t.attempt_due LIMIT ?3" + lockExecution),
-	store.PickLooseBlobs: relational.Alone("SELECT x.id, NULL FROM agent_execution x WHERE x.id IN" +
+	store.PickLooseBlobs: statement.NewAlone("SELECT x.id, NULL FROM agent_execution x WHERE x.id IN" +
 		" (SELECT b.agent_execution_id FROM blob b WHERE b.owned = 0 AND b.created_at <= CAST(?2 AS BIGINT) - " + looseBlobMillis + ")" +
 		" AND (?1 = '' OR x.org_id = ?1) LIMIT ?3" + lockExecution),
-	store.PickPruned: relational.Alone("SELECT x.id, NULL FROM pruning p JOIN agent_execution x ON x.id = p.agent_execution_id" +
+	store.PickPruned: statement.NewAlone("SELECT x.id, NULL FROM pruning p JOIN agent_execution x ON x.id = p.agent_execution_id" +
 		" WHERE CAST(?2 AS BIGINT) IS NOT NULL AND (?1 = '' OR x.org_id = ?1) LIMIT ?3" + lockExecution),
 }
 
@@ -174,10 +174,10 @@ func escapeBytes(text string) string {
 
 // Waiting for a lock has a time limit: see newDatabase.
 var (
-	timeNow  = relational.Alone("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
-	tryHold  = relational.Alone("SELECT pg_try_advisory_xact_lock(?)")
-	waitHold = relational.Alone("SELECT pg_advisory_xact_lock(?) IS NULL")
+	timeNow  = statement.NewAlone("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+	tryHold  = statement.NewAlone("SELECT pg_try_advisory_xact_lock(?)")
+	waitHold = statement.NewAlone("SELECT pg_advisory_xact_lock(?) IS NULL")
 
-	tryShare  = relational.Alone("SELECT pg_try_advisory_xact_lock_shared(?)")
-	waitShare = relational.Alone("SELECT pg_advisory_xact_lock_shared(?) IS NULL")
+	tryShare  = statement.NewAlone("SELECT pg_try_advisory_xact_lock_shared(?)")
+	waitShare = statement.NewAlone("SELECT pg_advisory_xact_lock_shared(?) IS NULL")
 )

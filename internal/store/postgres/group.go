@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 // grouped caches, for each statement, the statements that run it for many rows of parameters.
@@ -24,7 +24,7 @@ func (g *grouped) asks(rows int) bool { return rows > 1 || g.single }
 
 // chain is the writes of one command, in order.
 type chain struct {
-	list  []statement
+	list  []request
 	after []*chain // chains of commands for whose names this command has waited; they must be written first
 }
 
@@ -34,7 +34,7 @@ func (c *chain) ready() bool {
 
 // group is a list of rows for one statement.
 type group struct {
-	query *relational.Statement
+	query *statement.Statement
 	rows  [][]any
 }
 
@@ -73,9 +73,9 @@ func countsOf(chains []*chain) map[string]int {
 
 // nextQuery chooses one of the statements that are next in a chain. It prefers one that occurs
 // nowhere later, so that all its rows are in one group.
-func nextQuery(chains []*chain, left map[string]int) *relational.Statement {
+func nextQuery(chains []*chain, left map[string]int) *statement.Statement {
 	heads := map[string]int{}
-	var order []*relational.Statement // makes the choice deterministic
+	var order []*statement.Statement // makes the choice deterministic
 	for _, c := range chains {
 		if len(c.list) == 0 || !c.ready() {
 			continue
@@ -306,7 +306,7 @@ func answers(raw [][]byte, last int, byKey map[string]int) (int, error) {
 
 // stops reports whether the reader of a row wants no further rows.
 func stops(err error) (bool, error) {
-	if errors.Is(err, relational.ErrStop) {
+	if errors.Is(err, statement.ErrStop) {
 		return true, nil
 	}
 	return false, err

@@ -6,10 +6,10 @@ import (
 	"hash/fnv"
 	"slices"
 
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// ownership records who owns a name (see [relational.Conn].Hold) within one transaction: one
+// ownership records who owns a name (see [statement.Conn].Hold) within one transaction: one
 // command exclusively, or several that share it.
 type ownership struct {
 	owner   *strand
@@ -90,13 +90,13 @@ func (s *strand) leaveAll() {
 	s.owns = nil
 }
 
-// Hold implements [relational.Conn]. Within the transaction, a command owns a name until it ends.
+// Hold implements [statement.Conn]. Within the transaction, a command owns a name until it ends.
 // Commands get a name in the order of their requests.
 func (s *strand) Hold(ctx context.Context, names ...string) error {
 	return s.holdAll(ctx, false, names)
 }
 
-// Share implements [relational.Conn].
+// Share implements [statement.Conn].
 func (s *strand) Share(ctx context.Context, names ...string) error {
 	return s.holdAll(ctx, true, names)
 }
@@ -108,11 +108,11 @@ func (s *strand) holdAll(ctx context.Context, shared bool, names []string) error
 			return err
 		}
 	}
-	var ask []func(relational.Conn) error
+	var ask []func(statement.Conn) error
 	for _, name := range names {
 		l := lock{name, shared}
 		if _, known := l.in(s.held); !known {
-			ask = append(ask, func(c relational.Conn) error { return l.take(ctx, c, s.wait, s.held) })
+			ask = append(ask, func(c statement.Conn) error { return l.take(ctx, c, s.wait, s.held) })
 		}
 	}
 	var err error
@@ -126,7 +126,7 @@ func (s *strand) holdAll(ctx context.Context, shared bool, names []string) error
 	}
 	for _, name := range names {
 		if got, _ := (lock{name, shared}).in(s.held); !got {
-			return relational.ErrHeld
+			return statement.ErrHeld
 		}
 	}
 	return nil
@@ -148,7 +148,7 @@ func (l lock) in(held map[lock]bool) (got, known bool) {
 }
 
 // take tries to acquire the lock until the transaction ends, and records the result in held.
-func (l lock) take(ctx context.Context, c relational.Conn, wait bool, held map[lock]bool) error {
+func (l lock) take(ctx context.Context, c statement.Conn, wait bool, held map[lock]bool) error {
 	query := tryHold
 	switch {
 	case wait && l.shared:

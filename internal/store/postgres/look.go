@@ -7,13 +7,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/read"
 	"github.com/perdure/perdure/internal/store/turns"
 )
 
 // Look is a store that is opened only for reading, also while servers have it open.
 type Look struct {
-	relational.Reader
+	read.Reader
 	store *Store
 }
 
@@ -40,7 +40,7 @@ func OpenLook(ctx context.Context, url string) (*Look, error) {
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, err
 	}
-	return &Look{Reader: relational.Reader{Tx: s.read, Clock: s.clock.Now, Dialect: dialect}, store: s}, nil
+	return &Look{Reader: read.Reader{Tx: s.read, Clock: s.clock.Now, Dialect: dialect}, store: s}, nil
 }
 
 // checkVersion returns an error for tables of another version, which cannot be read.

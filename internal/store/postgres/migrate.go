@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/schema"
 	"github.com/pressly/goose/v3"
 )
 
@@ -106,7 +106,7 @@ func newestMigration() (version int64, count int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	version, err = relational.NewestMigration(files)
+	version, err = schema.NewestMigration(files)
 	return version, len(all), err
 }
 

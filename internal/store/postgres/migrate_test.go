@@ -471,7 +471,7 @@ func sameRows(t *testing.T, url string, want map[string][]string) {
 }
 
 // catalog selects everything that a schema consists of, one line each.
-var catalog = []string{
+var catalogQueries = []string{
 	"SELECT concat_ws(' ', 'relation', relname, relkind, relpersistence, relreplident, relrowsecurity, reloptions::text) FROM pg_class WHERE relnamespace = 'public'::regnamespace",
 	"SELECT concat_ws(' ', 'column', c.relname, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, a.attgenerated, a.attstorage, a.attcompression," +
 		" a.attcollation::regcollation, 'statistics', coalesce(a.attstattarget, -1), pg_get_expr(d.adbin, d.adrelid), a.attoptions::text)" +
@@ -486,7 +486,7 @@ var catalog = []string{
 
 func schemaOf(t *testing.T, url string) (all []string) {
 	t.Helper()
-	for _, query := range catalog {
+	for _, query := range catalogQueries {
 		all = append(all, queried(t, url, query)...)
 	}
 	slices.Sort(all)

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 // changes returns the [many] of an UPDATE with the parameters status, number and key.
 func changes(t *testing.T) *many {
 	t.Helper()
-	s := newShape("", &relational.Group{
-		Kind: relational.KindUpdate, Table: "t", Set: relational.Terms{{Column: "status"}, {Column: "n", Adds: true}}, Where: relational.Terms{{Column: "id"}},
+	s := newShape("", &statement.Group{
+		Kind: statement.KindUpdate, Table: "t", Set: statement.Terms{{Column: "status"}, {Column: "n", Adds: true}}, Where: statement.Terms{{Column: "id"}},
 	})
 	m := &many{shape: s, types: []uint32{pgtype.TextOID, pgtype.Int8OID, pgtype.UUIDOID}}
 	m.whole = s.statement(m.types, make([]bool, 3))
@@ -86,7 +86,7 @@ func TestStatementsAreBounded(t *testing.T) {
 	for i := range columns {
 		columns[i], m.types[i] = "c"+strconv.Itoa(i), pgtype.Int8OID
 	}
-	m.shape = newShape("", &relational.Group{Kind: relational.KindInsert, Table: "t", Columns: columns})
+	m.shape = newShape("", &statement.Group{Kind: statement.KindInsert, Table: "t", Columns: columns})
 	m.whole = m.shape.statement(m.types, make([]bool, params))
 	made := map[string]bool{}
 	for same := range params + 1 {

@@ -18,7 +18,8 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/read"
+	"github.com/perdure/perdure/internal/store/sql/statement"
 	"github.com/perdure/perdure/internal/store/turns"
 )
 
@@ -59,7 +60,7 @@ type Options struct {
 
 // Store is a store in a PostgreSQL database.
 type Store struct {
-	relational.Reader
+	read.Reader
 	db         *database
 	pool       *pgxpool.Pool
 	turns      *turns.Turns // distributes the pool's connections among orgs
@@ -72,7 +73,7 @@ type Store struct {
 	closed     error
 	stop       chan struct{}  // closed by Close
 	watching   sync.WaitGroup // watchSettings, filler
-	filler     *relational.TextFiller
+	filler     *read.TextFiller
 	stopFiller context.CancelFunc
 }
 
@@ -143,7 +144,7 @@ func (s *Store) start(ctx context.Context, o Options) error {
 		return err
 	}
 	s.waitsForEnds = o.without.earlyReads
-	s.Reader = relational.Reader{Tx: s.read, Clock: s.clock.Now, Dialect: dialect, WithoutTexts: o.without.texts}
+	s.Reader = read.Reader{Tx: s.read, Clock: s.clock.Now, Dialect: dialect, WithoutTexts: o.without.texts}
 	for range o.Committers {
 		queue := commit.NewQueue()
 		queue.Observer, queue.Plain = o.Observer, o.without.batches
@@ -168,7 +169,7 @@ func (s *Store) start(ctx context.Context, o Options) error {
 
 // fill starts to index texts in the background.
 func (s *Store) fill(ctx context.Context) {
-	s.filler = relational.NewTextFiller(&s.Reader, func(ctx context.Context, c store.Command) ([]any, error) {
+	s.filler = read.NewTextFiller(&s.Reader, func(ctx context.Context, c store.Command) ([]any, error) {
 		return s.committerOf(&c).Do(ctx, c)
 	})
 	ctx, s.stopFiller = context.WithCancel(context.WithoutCancel(ctx))
@@ -203,7 +204,7 @@ func (s *Store) learn(ctx context.Context) error {
 
 // read runs a read with a consistent snapshot. It returns all errors as coded errors, except the
 // context's error.
-func (s *Store) read(ctx context.Context, read func(c relational.Conn) error) error {
+func (s *Store) read(ctx context.Context, read func(c statement.Conn) error) error {
 	org := store.OrgOf(ctx)
 	if err := s.turns.Take(ctx, org); err != nil {
 		return err
@@ -217,7 +218,7 @@ func (s *Store) read(ctx context.Context, read func(c relational.Conn) error) er
 		return unreachable(err)
 	}
 	defer s.release(conn)
-	err = read(&plain{conn: conn.Conn(), first: []statement{{query: beginRead}}})
+	err = read(&plain{conn: conn.Conn(), first: []request{{query: beginRead}}})
 	if conn.Conn().IsClosed() && err != nil {
 		if errors.Is(err, errSilent) {
 			s.pool.Reset() // idle connections have probably died, too

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/catalog"
 )
 
 func execute(t *testing.T, url, query string, args ...any) {
@@ -55,7 +55,7 @@ func TestAnotherHistoryIsNoticed(t *testing.T) {
 // TestHotStatementsUseIndexes checks that the statements of the hot paths are valid in PostgreSQL
 // and have no sequential scans, also when they run for many rows.
 func TestHotStatementsUseIndexes(t *testing.T) {
-	queries := relational.Statements(dialect)
+	queries := catalog.Statements(dialect)
 	queries["pending agents"], queries["pending alone"], queries["pending tasks"] = dialect.PendingAgents, dialect.PendingAlone, dialect.PendingTasks
 	for kind, query := range due {
 		queries["pick "+string(rune('0'+kind))] = query
@@ -196,7 +196,7 @@ func TestListsUseIndexes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, query := range relational.ListStatements(dialect) {
+	for name, query := range catalog.ListStatements(dialect) {
 		steps := plan(t, conn, name, translate(query.Text()))
 		usesIndexes(t, query.Text(), steps)
 		for i, step := range steps {

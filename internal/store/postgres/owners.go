@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 // owned lists the tables whose rows' executions the audit checks, although they have foreign keys:
@@ -23,13 +23,13 @@ const ownersAfter = "WITH RECURSIVE o (id) AS ((SELECT agent_execution_id FROM T
 	" SELECT o.id, EXISTS (SELECT 1 FROM agent_execution x WHERE x.id = o.id) FROM o WHERE o.id IS NOT NULL LIMIT ?2"
 
 // auditOwners returns an error if a row of an owned table belongs to a missing execution.
-func auditOwners(ctx context.Context, c relational.Conn) error {
+func auditOwners(ctx context.Context, c statement.Conn) error {
 	for _, table := range owned {
 		query := strings.ReplaceAll(ownersAfter, "TABLE", table)
 		var last uuid.UUID
 		for found := ownersPage; found == ownersPage; {
 			found = 0
-			err := c.Each(ctx, relational.Alone(query), []any{last[:], ownersPage}, func(row func(...any) error) error {
+			err := c.Each(ctx, statement.NewAlone(query), []any{last[:], ownersPage}, func(row func(...any) error) error {
 				found++
 				var there bool
 				if err := row(&last, &there); err != nil {

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 // pipe is one transaction in which many commands are decided concurrently. Each command has a
@@ -22,14 +22,14 @@ type pipe struct {
 	strands []*strand
 	names   map[string]*ownership // in this transaction
 	held    map[lock]bool         // locks that this transaction has, or could not get
-	before  []statement           // to be sent first
+	before  []request           // to be sent first
 	ended   []*chain              // unwritten chains of ended strands
 	wrote   bool
 }
 
-// statement is a statement whose result nobody needs.
-type statement struct {
-	query *relational.Statement
+// request is a statement whose result nobody needs.
+type request struct {
+	query *statement.Statement
 	args  []any
 }
 
@@ -38,7 +38,7 @@ type scan = func(row func(dest ...any) error) error
 
 // question is a statement for whose answer a strand waits.
 type question struct {
-	statement
+	request
 	rows   scan // nil if the question is the number of changed rows
 	number int64
 }
@@ -47,20 +47,20 @@ type question struct {
 type strand struct {
 	*pipe
 	*coroutine
-	work    func(c relational.Conn) error
+	work    func(c statement.Conn) error
 	parent  *strand
 	asks    *question
 	blocked func() bool // reports whether it waits for something in this transaction; nil if it does not
 	waiting int         // strands started by Together or Apart
 	apart   bool        // started by Apart: owns names and orders its writes itself
-	later   []statement
+	later   []request
 	chain   chain // only used for strands without a parent and those started by Apart
 	owns    []*ownership
 	ended   bool
 	err     error
 }
 
-var _ relational.Conn = (*strand)(nil)
+var _ statement.Conn = (*strand)(nil)
 
 // errGivenUp is the error that ends a strand after its transaction has failed.
 var errGivenUp = errors.New("the transaction has failed elsewhere")
@@ -70,7 +70,7 @@ func newPipe(ctx context.Context, conn *pgx.Conn, grouped *grouped, idle *corout
 }
 
 // begin creates a strand for f. The strand starts when run is called, or continues.
-func (p *pipe) begin(parent *strand, f func(c relational.Conn) error) *strand {
+func (p *pipe) begin(parent *strand, f func(c statement.Conn) error) *strand {
 	s := &strand{pipe: p, parent: parent, work: f}
 	p.idle.start(s)
 	p.strands = append(p.strands, s)
@@ -208,25 +208,25 @@ func (s *strand) pause() error {
 	return nil
 }
 
-// Exec implements [relational.Conn].
-func (s *strand) Exec(_ context.Context, query *relational.Statement, args ...any) (int64, error) {
-	q := &question{statement: statement{query, args}}
+// Exec implements [statement.Conn].
+func (s *strand) Exec(_ context.Context, query *statement.Statement, args ...any) (int64, error) {
+	q := &question{request: request{query, args}}
 	s.asks, s.wrote = q, true
 	err := s.pause()
 	return q.number, err
 }
 
-// Write implements [relational.Conn]. It defers the statement.
-func (s *strand) Write(_ context.Context, query *relational.Statement, args ...any) error {
+// Write implements [statement.Conn]. It defers the statement.
+func (s *strand) Write(_ context.Context, query *statement.Statement, args ...any) error {
 	s.wrote = true
-	s.later = append(s.later, statement{query, args})
+	s.later = append(s.later, request{query, args})
 	return nil
 }
 
-// Each implements [relational.Conn].
-func (s *strand) Each(_ context.Context, query *relational.Statement, args []any, scan scan) error {
+// Each implements [statement.Conn].
+func (s *strand) Each(_ context.Context, query *statement.Statement, args []any, scan scan) error {
 	s.wrote = s.wrote || inserts(query)
-	s.asks = &question{statement: statement{waiting(query, s.wait), args}, rows: scan}
+	s.asks = &question{request: request{waiting(query, s.wait), args}, rows: scan}
 	return s.pause()
 }
 
@@ -241,8 +241,8 @@ func eachRow(rows pgx.Rows, scan scan) error {
 	return rows.Err()
 }
 
-// Together implements [relational.Conn]. It runs the functions concurrently.
-func (s *strand) Together(fs ...func(c relational.Conn) error) error {
+// Together implements [statement.Conn]. It runs the functions concurrently.
+func (s *strand) Together(fs ...func(c statement.Conn) error) error {
 	made := make([]*strand, len(fs))
 	for i, f := range fs {
 		made[i] = s.begin(s, f)
@@ -250,12 +250,12 @@ func (s *strand) Together(fs ...func(c relational.Conn) error) error {
 	return s.join(made)
 }
 
-// Apart implements [relational.Conn].
-func (s *strand) Apart(pieces ...relational.Piece) error {
+// Apart implements [statement.Conn].
+func (s *strand) Apart(pieces ...statement.Piece) error {
 	s.leaveAll()
 	made := make([]*strand, len(pieces))
 	for i, p := range pieces {
-		made[i] = s.begin(s, func(c relational.Conn) error {
+		made[i] = s.begin(s, func(c statement.Conn) error {
 			if err := c.(*strand).own(p.Name, false); err != nil {
 				return err
 			}

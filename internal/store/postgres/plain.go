@@ -6,20 +6,20 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 // plain runs one statement after the other. It is used by reads, by a careful batch (see
-// [relational.Begin]) and by every batch of a store without groups.
+// [apply.Begin]) and by every batch of a store without groups.
 type plain struct {
 	conn  *pgx.Conn
 	wait  bool
 	held  map[lock]bool
-	first []statement // sent together with the first statement
+	first []request // sent together with the first statement
 	wrote bool
 }
 
-var _ relational.Conn = (*plain)(nil)
+var _ statement.Conn = (*plain)(nil)
 
 func (p *plain) send(ctx context.Context, queue func(b *pgx.Batch)) error {
 	var batch pgx.Batch
@@ -31,8 +31,8 @@ func (p *plain) send(ctx context.Context, queue func(b *pgx.Batch)) error {
 	return p.conn.SendBatch(ctx, &batch).Close()
 }
 
-// Exec implements [relational.Conn].
-func (p *plain) Exec(ctx context.Context, query *relational.Statement, args ...any) (n int64, err error) {
+// Exec implements [statement.Conn].
+func (p *plain) Exec(ctx context.Context, query *statement.Statement, args ...any) (n int64, err error) {
 	p.wrote = true
 	err = p.send(ctx, func(b *pgx.Batch) {
 		b.Queue(translate(query.Text()), args...).Exec(func(tag pgconn.CommandTag) error {
@@ -43,22 +43,22 @@ func (p *plain) Exec(ctx context.Context, query *relational.Statement, args ...a
 	return n, err
 }
 
-// Write implements [relational.Conn]. It executes the statement at once.
-func (p *plain) Write(ctx context.Context, query *relational.Statement, args ...any) error {
+// Write implements [statement.Conn]. It executes the statement at once.
+func (p *plain) Write(ctx context.Context, query *statement.Statement, args ...any) error {
 	_, err := p.Exec(ctx, query, args...)
 	return err
 }
 
-// Each implements [relational.Conn].
-func (p *plain) Each(ctx context.Context, query *relational.Statement, args []any, scan scan) error {
+// Each implements [statement.Conn].
+func (p *plain) Each(ctx context.Context, query *statement.Statement, args []any, scan scan) error {
 	p.wrote = p.wrote || inserts(query)
 	return p.send(ctx, func(b *pgx.Batch) {
 		b.Queue(translate(waiting(query, p.wait).Text()), args...).Query(func(rows pgx.Rows) error { return eachRow(rows, scan) })
 	})
 }
 
-// Together implements [relational.Conn]. It runs one function after the other.
-func (p *plain) Together(fs ...func(c relational.Conn) error) error {
+// Together implements [statement.Conn]. It runs one function after the other.
+func (p *plain) Together(fs ...func(c statement.Conn) error) error {
 	for _, f := range fs {
 		if err := f(p); err != nil {
 			return err
@@ -67,13 +67,13 @@ func (p *plain) Together(fs ...func(c relational.Conn) error) error {
 	return nil
 }
 
-// Apart implements [relational.Conn]. It runs one piece after the other.
-func (p *plain) Apart(pieces ...relational.Piece) error { return relational.InTurn(p, pieces) }
+// Apart implements [statement.Conn]. It runs one piece after the other.
+func (p *plain) Apart(pieces ...statement.Piece) error { return statement.InTurn(p, pieces) }
 
-// Hold implements [relational.Conn].
+// Hold implements [statement.Conn].
 func (p *plain) Hold(ctx context.Context, names ...string) error { return p.holdAll(ctx, false, names) }
 
-// Share implements [relational.Conn].
+// Share implements [statement.Conn].
 func (p *plain) Share(ctx context.Context, names ...string) error { return p.holdAll(ctx, true, names) }
 
 func (p *plain) holdAll(ctx context.Context, shared bool, names []string) error {
@@ -85,7 +85,7 @@ func (p *plain) holdAll(ctx context.Context, shared bool, names []string) error 
 			}
 		}
 		if got, _ := l.in(p.held); !got {
-			return relational.ErrHeld
+			return statement.ErrHeld
 		}
 	}
 	return nil

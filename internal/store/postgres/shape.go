@@ -8,14 +8,14 @@ import (
 	"sync"
 
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 // shape describes how a declared statement runs for many rows of parameters: the rows are the
 // result of unnest, and u.p1, u.p2, ... are the parameters of one row.
 type shape struct {
 	text   string // the statement for one row, in PostgreSQL's dialect
-	group  *relational.Group
+	group  *statement.Group
 	params int
 	// unlike lists the parameters by which the rows of one statement must differ: PostgreSQL
 	// changes a row only once per statement, and rejects or ignores a second change.
@@ -28,7 +28,7 @@ var shapes sync.Map // *shape by the text of a statement; nil if it cannot run f
 
 // shapeOf returns the shape of a statement; nil if it cannot run for many rows of parameters, like
 // a query without parameters.
-func shapeOf(query *relational.Statement) *shape {
+func shapeOf(query *statement.Statement) *shape {
 	g := query.Group()
 	if g == nil {
 		return nil
@@ -41,14 +41,14 @@ func shapeOf(query *relational.Statement) *shape {
 	return made
 }
 
-func newShape(text string, g *relational.Group) *shape {
+func newShape(text string, g *statement.Group) *shape {
 	s := &shape{text: translate(text), group: g}
 	switch g.Kind {
-	case relational.KindRead:
+	case statement.KindRead:
 		if s.params = lastParam(s.text); s.params == 0 {
 			return nil
 		}
-	case relational.KindInsert:
+	case statement.KindInsert:
 		s.params = len(g.Columns)
 		for _, column := range g.ConflictKey {
 			s.unlike = append(s.unlike, slices.Index(g.Columns, column))
@@ -57,7 +57,7 @@ func newShape(text string, g *relational.Group) *shape {
 			s.match = []int{0, 1}
 			s.unlike = s.match
 		}
-	case relational.KindUpdate:
+	case statement.KindUpdate:
 		for _, t := range g.Set {
 			s.params += countParams(t)
 		}
@@ -67,7 +67,7 @@ func newShape(text string, g *relational.Group) *shape {
 			}
 			s.params += countParams(t)
 		}
-	case relational.KindDelete:
+	case statement.KindDelete:
 		for _, t := range g.Where {
 			s.params += countParams(t)
 		}
@@ -75,7 +75,7 @@ func newShape(text string, g *relational.Group) *shape {
 	return s
 }
 
-func countParams(t relational.Term) int {
+func countParams(t statement.Term) int {
 	if t.Param() {
 		return 1
 	}
@@ -125,7 +125,7 @@ func (s *shape) statement(types []uint32, same []bool) string {
 		arraysOf, names, values = append(arraysOf, param), append(names, name), append(values, "u."+name)
 	}
 	from := "unnest(" + strings.Join(arraysOf, ", ") + ")"
-	if s.group.Kind == relational.KindRead {
+	if s.group.Kind == statement.KindRead {
 		from += " WITH ORDINALITY"
 		names = append(names, "n")
 	}
@@ -137,7 +137,7 @@ func (s *shape) statement(types []uint32, same []bool) string {
 func (s *shape) around(from string, values []string) string {
 	g := s.group
 	switch g.Kind {
-	case relational.KindInsert:
+	case statement.KindInsert:
 		text := g.Head() + " SELECT " + strings.Join(values, ", ") + " FROM " + from
 		if g.OnConflict != "" {
 			text += " " + g.OnConflict
@@ -146,11 +146,11 @@ func (s *shape) around(from string, values []string) string {
 			text += " RETURNING " + g.Returning + ", " + g.Columns[0] + ", " + g.Columns[1]
 		}
 		return text
-	case relational.KindUpdate:
+	case statement.KindUpdate:
 		set, rest := sqlOf(g.Set, "", values)
 		where, _ := sqlOf(g.Where, g.Table+".", rest)
 		return g.Head() + strings.Join(set, ", ") + " FROM " + from + " WHERE " + strings.Join(where, " AND ")
-	case relational.KindDelete:
+	case statement.KindDelete:
 		where, _ := sqlOf(g.Where, g.Table+".", values)
 		return g.Head() + " USING " + from + " WHERE " + strings.Join(where, " AND ")
 	}
@@ -161,7 +161,7 @@ func (s *shape) around(from string, values []string) string {
 }
 
 // sqlOf returns the terms with their values, and the values that are left.
-func sqlOf(terms relational.Terms, prefix string, values []string) (all, rest []string) {
+func sqlOf(terms statement.Terms, prefix string, values []string) (all, rest []string) {
 	for _, t := range terms {
 		if !t.Param() {
 			all = append(all, t.SQL(prefix, ""))
@@ -181,9 +181,9 @@ func (s *shape) fits(args []any) error {
 }
 
 // inserts reports whether a statement is an insert, which may return rows although it writes.
-func inserts(query *relational.Statement) bool {
+func inserts(query *statement.Statement) bool {
 	g := query.Group()
-	return g != nil && g.Kind == relational.KindInsert
+	return g != nil && g.Kind == statement.KindInsert
 }
 
 // arrays lists the parameter types that have array types.

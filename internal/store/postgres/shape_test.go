@@ -7,7 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/catalog"
+	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 // TestEveryStatementRunsForManyRows checks that PostgreSQL accepts every declared statement, and the
@@ -18,8 +19,8 @@ func TestEveryStatementRunsForManyRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	all := relational.Declared()
-	for _, of := range []map[string]*relational.Statement{relational.Statements(dialect), relational.ListStatements(dialect)} {
+	all := statement.Declared()
+	for _, of := range []map[string]*statement.Statement{catalog.Statements(dialect), catalog.ListStatements(dialect)} {
 		for _, query := range of {
 			all = append(all, query)
 		}
@@ -51,32 +52,32 @@ func TestEveryStatementRunsForManyRows(t *testing.T) {
 
 // TestShapes checks the text of the statement for many rows for each kind of statement.
 func TestShapes(t *testing.T) {
-	column, adds, fixed := relational.Term{Column: "a"}, relational.Term{Column: "n", Adds: true}, relational.Term{Column: "b", Rest: "IS NOT NULL"}
-	key := relational.Term{Column: "id"}
+	column, adds, fixed := statement.Term{Column: "a"}, statement.Term{Column: "n", Adds: true}, statement.Term{Column: "b", Rest: "IS NOT NULL"}
+	key := statement.Term{Column: "id"}
 	for name, one := range map[string]struct {
 		text  string
-		group relational.Group
+		group statement.Group
 		want  string
 	}{
 		"insert": {
-			group: relational.Group{Kind: relational.KindInsert, Table: "t", Columns: []string{"id", "a"}, OnConflict: "ON CONFLICT DO NOTHING"},
+			group: statement.Group{Kind: statement.KindInsert, Table: "t", Columns: []string{"id", "a"}, OnConflict: "ON CONFLICT DO NOTHING"},
 			want:  "INSERT INTO t (id, a) SELECT u.p1, u.p2 FROM unnest($1::text[], $2::text[]) AS u(p1, p2) ON CONFLICT DO NOTHING",
 		},
 		"insert returning": {
-			group: relational.Group{Kind: relational.KindInsert, Table: "t", Columns: []string{"id", "a"}, Returning: "n"},
+			group: statement.Group{Kind: statement.KindInsert, Table: "t", Columns: []string{"id", "a"}, Returning: "n"},
 			want:  "INSERT INTO t (id, a) SELECT u.p1, u.p2 FROM unnest($1::text[], $2::text[]) AS u(p1, p2) RETURNING n, id, a",
 		},
 		"update": {
-			group: relational.Group{Kind: relational.KindUpdate, Table: "t", Set: relational.Terms{column, adds}, Where: relational.Terms{key, fixed}},
+			group: statement.Group{Kind: statement.KindUpdate, Table: "t", Set: statement.Terms{column, adds}, Where: statement.Terms{key, fixed}},
 			want:  "UPDATE t SET a = u.p1, n = n + u.p2 FROM unnest($1::text[], $2::text[], $3::text[]) AS u(p1, p2, p3) WHERE t.id = u.p3 AND t.b IS NOT NULL",
 		},
 		"deletion": {
-			group: relational.Group{Kind: relational.KindDelete, Table: "t", Where: relational.Terms{key, column}},
+			group: statement.Group{Kind: statement.KindDelete, Table: "t", Where: statement.Terms{key, column}},
 			want:  "DELETE FROM t USING unnest($1::text[], $2::text[]) AS u(p1, p2) WHERE t.id = u.p1 AND t.a = u.p2",
 		},
 		"query": {
 			text:  "SELECT a FROM t INDEXED BY idx_t WHERE id = ?1 AND (?2 = '' OR b = ?2)",
-			group: relational.Group{Kind: relational.KindRead},
+			group: statement.Group{Kind: statement.KindRead},
 			want: "SELECT q.*, u.n FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS u(p1, p2, n)" +
 				" CROSS JOIN LATERAL (SELECT a FROM t WHERE id = u.p1 AND (u.p2 = '' OR b = u.p2)) AS q",
 		},
@@ -96,7 +97,7 @@ func TestShapes(t *testing.T) {
 			t.Errorf("%s: one argument too many gives %v", name, err)
 		}
 	}
-	if newShape("SELECT 1", &relational.Group{Kind: relational.KindRead}) != nil {
+	if newShape("SELECT 1", &statement.Group{Kind: statement.KindRead}) != nil {
 		t.Error("a query without parameters has a statement for many rows")
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/schema"
 )
 
 const tableColumns = `SELECT c.relname, a.attname, coalesce(array_position(i.indkey::int2[], a.attnum), -1)
@@ -18,8 +18,8 @@ const tableReferences = `SELECT a.relname, b.relname FROM pg_constraint f JOIN p
 	WHERE f.contype = 'f' AND f.conrelid <> f.confrelid AND a.relnamespace = current_schema()::regnamespace`
 
 // tablesOf returns the tables, each after the tables that it refers to.
-func tablesOf(ctx context.Context, conn *pgx.Conn) ([]relational.Table, error) {
-	var tables []relational.Table
+func tablesOf(ctx context.Context, conn *pgx.Conn) ([]schema.Table, error) {
+	var tables []schema.Table
 	rows, err := conn.Query(ctx, tableColumns)
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func tablesOf(ctx context.Context, conn *pgx.Conn) ([]relational.Table, error) {
 	var place int
 	_, err = pgx.ForEachRow(rows, []any{&name, &column, &place}, func() error {
 		if len(tables) == 0 || tables[len(tables)-1].Name != name {
-			tables = append(tables, relational.Table{Name: name})
+			tables = append(tables, schema.Table{Name: name})
 		}
 		t := &tables[len(tables)-1]
 		t.Columns = append(t.Columns, column)
@@ -65,12 +65,12 @@ func references(ctx context.Context, conn *pgx.Conn) (map[string][]string, error
 }
 
 // inOrder sorts the tables so that each follows the tables that it refers to.
-func inOrder(tables []relational.Table, refersTo map[string][]string) []relational.Table {
-	byName, done := map[string]relational.Table{}, map[string]bool{}
+func inOrder(tables []schema.Table, refersTo map[string][]string) []schema.Table {
+	byName, done := map[string]schema.Table{}, map[string]bool{}
 	for _, t := range tables {
 		byName[t.Name] = t
 	}
-	var all []relational.Table
+	var all []schema.Table
 	var add func(name string)
 	add = func(name string) {
 		t, known := byName[name]

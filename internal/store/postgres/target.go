@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/schema"
 )
 
 // Target is a database into which a whole store is copied. While a copy is unfinished, no store can
@@ -18,7 +18,7 @@ import (
 type Target struct {
 	conn     *pgx.Conn
 	warnings warnings
-	tables   []relational.Table
+	tables   []schema.Table
 }
 
 // Copying describes a copy that has begun and is not finished.
@@ -109,7 +109,7 @@ func (t *Target) alone(ctx context.Context) error {
 
 // Tables returns every table with stored data, each after the tables that it refers to. It leaves
 // out the tables that describe the database itself.
-func (t *Target) Tables() []relational.Table { return t.tables }
+func (t *Target) Tables() []schema.Table { return t.tables }
 
 // Unfinished returns the copy into this database that has begun and is not finished; nil if there
 // is none.
@@ -176,7 +176,7 @@ func (t *Target) Begin(ctx context.Context, c Copying) error {
 	})
 }
 
-func emptyTable(ctx context.Context, tx pgx.Tx, table relational.Table) error {
+func emptyTable(ctx context.Context, tx pgx.Tx, table schema.Table) error {
 	var any bool
 	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM "+table.Name+")").Scan(&any)
 	if err != nil || !any {
@@ -197,7 +197,7 @@ func (t *Target) Progress(ctx context.Context, table string) (note string, err e
 
 // Put inserts rows into a table and stores a note on its progress, atomically. The values are in
 // the order of the table's columns.
-func (t *Target) Put(ctx context.Context, table relational.Table, rows [][]any, note string) error {
+func (t *Target) Put(ctx context.Context, table schema.Table, rows [][]any, note string) error {
 	err := t.transact(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.CopyFrom(ctx, pgx.Identifier{table.Name}, table.Columns, pgx.CopyFromRows(rows)); err != nil {
 			return err
@@ -214,7 +214,7 @@ func (t *Target) Put(ctx context.Context, table relational.Table, rows [][]any, 
 
 // Rows calls take with every row of a table, in any order, and stops at an error of take. Values
 // have the types that [sqlite.Source.Rows] uses. A row is valid only until take returns.
-func (t *Target) Rows(ctx context.Context, table relational.Table, take func(row []any) error) error {
+func (t *Target) Rows(ctx context.Context, table schema.Table, take func(row []any) error) error {
 	query := "SELECT "
 	for i, column := range table.Columns {
 		if i > 0 {
@@ -288,7 +288,7 @@ func (t *Target) finish(ctx context.Context, epoch uint64, madeAt int64) error {
 }
 
 // goOnNumbering sets the table's sequence, if it has one, to the highest stored number.
-func goOnNumbering(ctx context.Context, tx pgx.Tx, table relational.Table) error {
+func goOnNumbering(ctx context.Context, tx pgx.Tx, table schema.Table) error {
 	var sequence *string
 	err := tx.QueryRow(ctx, "SELECT pg_get_serial_sequence($1, column_name) FROM information_schema.columns"+
 		" WHERE table_schema = current_schema() AND table_name = $1 AND is_identity = 'YES'", table.Name).Scan(&sequence)

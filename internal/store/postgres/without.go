@@ -1,6 +1,6 @@
 package postgres
 
-import "github.com/perdure/perdure/internal/store/relational"
+import "github.com/perdure/perdure/internal/store/sql/statement"
 
 // without lists the optimizations of the store that are turned off. Each optimization changes only
 // what an operation costs, and not its result, its errors, its order or its durability.
@@ -14,7 +14,7 @@ type without struct {
 	// earlyReads: a read returns after its transaction has ended. Otherwise the transaction ends in
 	// the background.
 	earlyReads bool
-	// texts: texts are neither indexed nor searched in the index ([relational.TextFiller]).
+	// texts: texts are neither indexed nor searched in the index ([read.TextFiller]).
 	texts bool
 }
 
@@ -23,7 +23,7 @@ var everything = without{batches: true, groups: true, earlyReads: true, texts: t
 
 // dialectInTurn is the dialect of a store without groups: an update writes only the columns that have
 // changed.
-var dialectInTurn = func() *relational.Dialect {
+var dialectInTurn = func() *statement.Dialect {
 	w := *dialect
 	w.Sets = false
 	return &w

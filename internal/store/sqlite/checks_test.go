@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/catalog"
 )
 
 // TestUnknownStatusesAreRefused checks that databases of all ages reject a row with an unknown
@@ -62,7 +62,7 @@ func refuses(t *testing.T, put func(query, state string) error, query string, st
 // TestWritesMakeNoTables checks that no writing statement creates a temporary table.
 func TestWritesMakeNoTables(t *testing.T) {
 	s := open(t, Options{})
-	queries := relational.Statements(dialect)
+	queries := catalog.Statements(dialect)
 	for _, name := range []string{"change agent_execution 3", "change task_execution 1", "take", "consume", "grow"} {
 		query := queries[name]
 		if query == nil {

@@ -20,7 +20,7 @@ func slept() func() time.Duration {
 		// If the readings took too long, because the process was paused in between, they are
 		// discarded.
 		for range 4 {
-			before, with, after := read(unix.CLOCK_MONOTONIC), read(unix.CLOCK_BOOTTIME), read(unix.CLOCK_MONOTONIC)
+			before, with, after := readClock(unix.CLOCK_MONOTONIC), readClock(unix.CLOCK_BOOTTIME), readClock(unix.CLOCK_MONOTONIC)
 			if after-before < sleepUnit/10 {
 				known = with - before
 				break
@@ -30,7 +30,7 @@ func slept() func() time.Duration {
 	}
 }
 
-func read(clock int32) time.Duration {
+func readClock(clock int32) time.Duration {
 	var at unix.Timespec
 	if err := unix.ClockGettime(clock, &at); err != nil {
 		return 0 // for both clocks, so the difference is 0

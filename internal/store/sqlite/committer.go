@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/internal/store/commit"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/apply"
+	"github.com/perdure/perdure/internal/store/sql/cache"
 )
 
 // committer owns the only connection that writes. Its goroutine takes batches from the queue. Calls
@@ -29,7 +30,7 @@ type committer struct {
 
 	// cache holds rows of active executions; nil if caching is turned off. version is the file's
 	// data version for which the cached rows are valid. deciding is locked while a batch runs.
-	cache    *relational.RowCache
+	cache    *cache.RowCache
 	version  uint32
 	deciding sync.Mutex
 
@@ -144,7 +145,7 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 	c.notice()
 	now := c.clock()
 	c.conn.goAhead(c.haste.commit(now))
-	t := relational.Begin(v.ctx, v, dialect, perdure.At(now), c.logger, careful).WithCache(c.cache)
+	t := apply.Begin(v.ctx, v, dialect, perdure.At(now), c.logger, careful).WithCache(c.cache)
 	outcomes, err := c.decide(t, batch, careful)
 	if err != nil {
 		return nil, errors.Join(brokenOr(err), c.rollback(v))
@@ -167,7 +168,7 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 
 // decide runs the commands of a batch. In a large batch, their writes are executed concurrently
 // with the following decisions. When decide returns, all writes are executed.
-func (c *committer) decide(t *relational.Transaction, batch []*commit.Call, careful bool) ([]commit.Outcome, error) {
+func (c *committer) decide(t *apply.Transaction, batch []*commit.Call, careful bool) ([]commit.Outcome, error) {
 	if c.conn.later != nil && !careful && len(batch) >= c.laterFrom {
 		c.conn.later.begin()
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/statement"
 	lib "modernc.org/sqlite/lib"
 )
 
@@ -221,13 +221,13 @@ func (v view) one(query string, args []any, dest ...any) (found bool, err error)
 		if err := row(dest...); err != nil {
 			return err
 		}
-		return relational.ErrStop
+		return statement.ErrStop
 	})
 	return found && err == nil, err
 }
 
 // each reads every row. It calls scan for each with the row's Scan function. It stops when scan
-// returns an error; it returns that error unless it is relational.ErrStop.
+// returns an error; it returns that error unless it is statement.ErrStop.
 func (v view) each(query string, args []any, scan func(row func(dest ...any) error) error) error {
 	s, err := v.begin(query, args)
 	if err != nil {
@@ -239,7 +239,7 @@ func (v view) each(query string, args []any, scan func(row func(dest ...any) err
 			err = scan(s.row)
 		}
 		switch {
-		case errors.Is(err, relational.ErrStop):
+		case errors.Is(err, statement.ErrStop):
 			return s.finish(nil)
 		case err != nil || !row:
 			return s.finish(err)
@@ -247,14 +247,14 @@ func (v view) each(query string, args []any, scan func(row func(dest ...any) err
 	}
 }
 
-// Exec implements [relational.Conn].
-func (v view) Exec(ctx context.Context, query *relational.Statement, args ...any) (int64, error) {
+// Exec implements [statement.Conn].
+func (v view) Exec(ctx context.Context, query *statement.Statement, args ...any) (int64, error) {
 	return view{v.conn, ctx, v.watched, v.now}.exec(query.Text(), args...)
 }
 
-// Write implements [relational.Conn]. It defers the write while the current transaction defers
+// Write implements [statement.Conn]. It defers the write while the current transaction defers
 // writes, and otherwise executes it at once.
-func (v view) Write(ctx context.Context, query *relational.Statement, args ...any) error {
+func (v view) Write(ctx context.Context, query *statement.Statement, args ...any) error {
 	if v.later != nil && v.later.on {
 		v.later.put(query.Text(), args)
 		return nil
@@ -263,13 +263,13 @@ func (v view) Write(ctx context.Context, query *relational.Statement, args ...an
 	return err
 }
 
-// Each implements [relational.Conn].
-func (v view) Each(ctx context.Context, query *relational.Statement, args []any, scan func(row func(dest ...any) error) error) error {
+// Each implements [statement.Conn].
+func (v view) Each(ctx context.Context, query *statement.Statement, args []any, scan func(row func(dest ...any) error) error) error {
 	return view{v.conn, ctx, v.watched, v.now}.each(query.Text(), args, scan)
 }
 
-// Together implements [relational.Conn]. It runs one function after the other.
-func (v view) Together(fs ...func(c relational.Conn) error) error {
+// Together implements [statement.Conn]. It runs one function after the other.
+func (v view) Together(fs ...func(c statement.Conn) error) error {
 	for _, f := range fs {
 		if err := f(v); err != nil {
 			return err
@@ -278,13 +278,13 @@ func (v view) Together(fs ...func(c relational.Conn) error) error {
 	return nil
 }
 
-// Apart implements [relational.Conn]. It runs one piece after the other.
-func (v view) Apart(pieces ...relational.Piece) error { return relational.InTurn(v, pieces) }
+// Apart implements [statement.Conn]. It runs one piece after the other.
+func (v view) Apart(pieces ...statement.Piece) error { return statement.InTurn(v, pieces) }
 
-// Hold implements [relational.Conn]. It does nothing, because only one transaction decides at a
+// Hold implements [statement.Conn]. It does nothing, because only one transaction decides at a
 // time.
 func (v view) Hold(context.Context, ...string) error { return nil }
 
-// Share implements [relational.Conn]. It does nothing, because only one transaction decides at a
+// Share implements [statement.Conn]. It does nothing, because only one transaction decides at a
 // time.
 func (v view) Share(context.Context, ...string) error { return nil }

@@ -9,14 +9,14 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 // dialect holds the statements in SQLite's dialect.
-var dialect = &relational.Dialect{
-	Due: due, FirstLease: firstLease, FirstTaskLease: firstTaskLease, PendingAgents: relational.Alone(pendingAgents), PendingAlone: relational.Alone(pendingAlone), PendingTasks: relational.Alone(pendingTasks),
+var dialect = &statement.Dialect{
+	Due: due, FirstLease: firstLease, FirstTaskLease: firstTaskLease, PendingAgents: statement.NewAlone(pendingAgents), PendingAlone: statement.NewAlone(pendingAlone), PendingTasks: statement.NewAlone(pendingTasks),
 	TheseExecutions: these,
-	Moved:           relational.Alone(moved), Standings: standings,
+	Moved:           statement.NewAlone(moved), Standings: standings,
 	AmongIDs:     "IN (SELECT unhex(j.value) FROM json_each(?2) j)",
 	AmongNumbers: "IN (SELECT j.value FROM json_each(?2) j)",
 	IDs:          digits,
@@ -47,35 +47,35 @@ const (
 		" WHERE status = 'RUNNING' AND org_id = place.org AND queue = place.queue)) FROM place)"
 )
 
-var due = map[store.PickKind]*relational.Statement{
-	store.PickTimers: relational.Alone("SELECT t.agent_execution_id, NULL FROM agent_timer t" +
+var due = map[store.PickKind]*statement.Statement{
+	store.PickTimers: statement.NewAlone("SELECT t.agent_execution_id, NULL FROM agent_timer t" +
 		" WHERE t.due_at <= ?2 AND (?1 = '' OR (SELECT x.org_id FROM agent_execution x WHERE x.id = t.agent_execution_id) = ?1)" +
 		" ORDER BY t.due_at LIMIT ?3"),
-	store.PickExpiredAgents: relational.Alone(holders +
+	store.PickExpiredAgents: statement.NewAlone(holders +
 		" SELECT x.id, NULL FROM holder CROSS JOIN agent_execution x INDEXED BY idx_agent_execution_held" +
 		" WHERE x.worker_id IS holder.id AND x.status IN ('RUNNING', 'CANCELLING') AND x.lease_until <= ?2 AND (?1 = '' OR x.org_id = ?1)" +
 		" ORDER BY x.lease_until LIMIT ?3"),
-	store.PickExpiredTasks: relational.Alone(places +
+	store.PickExpiredTasks: statement.NewAlone(places +
 		" SELECT x.agent_execution_id, x.id FROM place CROSS JOIN task_execution x INDEXED BY idx_task_execution_held" +
 		" WHERE x.org_id = place.org AND x.queue = place.queue AND x.status = 'RUNNING' AND x.lease_until <= ?2 AND (?1 = '' OR x.org_id = ?1)" +
 		" ORDER BY x.lease_until LIMIT ?3"),
 	// A scan of all claimed rows is sufficient: embedded workers hold few executions and tasks, or
 	// all of them.
-	store.PickEmbedded: relational.Alone("SELECT id, NULL FROM agent_execution INDEXED BY idx_agent_execution_held" +
+	store.PickEmbedded: statement.NewAlone("SELECT id, NULL FROM agent_execution INDEXED BY idx_agent_execution_held" +
 		" WHERE embedded = 1 AND status IN ('RUNNING', 'CANCELLING') AND ?2 IS NOT NULL AND (?1 = '' OR org_id = ?1)" +
 		" UNION SELECT agent_execution_id, NULL FROM task_execution INDEXED BY idx_task_execution_held" +
 		" WHERE embedded = 1 AND status = 'RUNNING' AND (?1 = '' OR org_id = ?1) LIMIT ?3"),
-	store.PickCancelOverdue: relational.Alone("SELECT id, NULL FROM agent_execution" +
+	store.PickCancelOverdue: statement.NewAlone("SELECT id, NULL FROM agent_execution" +
 		" WHERE status = 'CANCELLING' AND cancel_by <= ?2 AND (?1 = '' OR org_id = ?1) ORDER BY cancel_by LIMIT ?3"),
-	store.PickTaskDeadlines: relational.Alone("SELECT agent_execution_id, id FROM task_execution" +
+	store.PickTaskDeadlines: statement.NewAlone("SELECT agent_execution_id, id FROM task_execution" +
 		" WHERE status IN ('PENDING', 'RUNNING') AND deadline_at IS NOT NULL AND deadline_at <= ?2 AND (?1 = '' OR org_id = ?1)" +
 		" ORDER BY deadline_at LIMIT ?3"),
-	store.PickAttempts: relational.Alone("SELECT agent_execution_id, id FROM task_execution" +
+	store.PickAttempts: statement.NewAlone("SELECT agent_execution_id, id FROM task_execution" +
 		" WHERE status = 'RUNNING' AND attempt_due IS NOT NULL AND attempt_due <= ?2 AND (?1 = '' OR org_id = ?1) ORDER BY attempt_due LIMIT ?3"),
-	store.PickLooseBlobs: relational.Alone("SELECT DISTINCT b.agent_execution_id, NULL FROM blob b" +
+	store.PickLooseBlobs: statement.NewAlone("SELECT DISTINCT b.agent_execution_id, NULL FROM blob b" +
 		" WHERE b.owned = 0 AND b.created_at <= ?2 - " + looseBlobAge +
 		" AND (?1 = '' OR (SELECT x.org_id FROM agent_execution x WHERE x.id = b.agent_execution_id) = ?1) LIMIT ?3"),
-	store.PickPruned: relational.Alone("SELECT p.agent_execution_id, NULL FROM pruning p WHERE p.agent_execution_id > x'' AND ?2 IS NOT NULL" +
+	store.PickPruned: statement.NewAlone("SELECT p.agent_execution_id, NULL FROM pruning p WHERE p.agent_execution_id > x'' AND ?2 IS NOT NULL" +
 		" AND (?1 = '' OR (SELECT x.org_id FROM agent_execution x WHERE x.id = p.agent_execution_id) = ?1) LIMIT ?3"),
 }
 
@@ -143,15 +143,15 @@ func standings(all []store.Standing) ([]any, error) {
 
 // free returns unused pages to the file system. The pragma frees one page per step, so all its rows
 // must be read.
-func free(ctx context.Context, c relational.Conn, pages int) error {
-	return c.Each(ctx, relational.Alone("PRAGMA incremental_vacuum("+strconv.Itoa(pages)+")"), nil, func(func(...any) error) error { return nil })
+func free(ctx context.Context, c statement.Conn, pages int) error {
+	return c.Each(ctx, statement.NewAlone("PRAGMA incremental_vacuum("+strconv.Itoa(pages)+")"), nil, func(func(...any) error) error { return nil })
 }
 
 // incremental is the value of auto_vacuum for a file that returns unused pages to the file system
 // on request.
 const incremental = 2
 
-func unused(ctx context.Context, c relational.Conn) (pages, pageSize int64, err error) {
+func unused(ctx context.Context, c statement.Conn) (pages, pageSize int64, err error) {
 	mode, err := pragma(ctx, c, "auto_vacuum")
 	if err != nil || mode != incremental {
 		return 0, 0, err
@@ -163,7 +163,7 @@ func unused(ctx context.Context, c relational.Conn) (pages, pageSize int64, err 
 	return pages, pageSize, err
 }
 
-func size(ctx context.Context, c relational.Conn) (bytes int64, err error) {
+func size(ctx context.Context, c statement.Conn) (bytes int64, err error) {
 	pageSize, err := pragma(ctx, c, "page_size")
 	if err != nil {
 		return 0, err
@@ -172,14 +172,14 @@ func size(ctx context.Context, c relational.Conn) (bytes int64, err error) {
 	return pages * pageSize, err
 }
 
-func pragma(ctx context.Context, c relational.Conn, name string) (n int64, err error) {
-	err = c.Each(ctx, relational.Alone("PRAGMA "+name), nil, func(row func(...any) error) error { return row(&n) })
+func pragma(ctx context.Context, c statement.Conn, name string) (n int64, err error) {
+	err = c.Each(ctx, statement.NewAlone("PRAGMA "+name), nil, func(row func(...any) error) error { return row(&n) })
 	return n, err
 }
 
 // foreignKeys returns an error if a foreign key in the file refers to a missing row.
-func foreignKeys(ctx context.Context, c relational.Conn) error {
-	return c.Each(ctx, relational.Alone("PRAGMA foreign_key_check"), nil, func(row func(...any) error) error {
+func foreignKeys(ctx context.Context, c statement.Conn) error {
+	return c.Each(ctx, statement.NewAlone("PRAGMA foreign_key_check"), nil, func(row func(...any) error) error {
 		var table, parent string
 		var rowid, key any
 		if err := row(&table, &rowid, &parent, &key); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/cache"
 	"pgregory.net/rapid"
 )
 
@@ -57,7 +57,7 @@ func TestKeptRowsAreStoredRows(t *testing.T) {
 			rt.Fatal(err)
 		}
 		defer s.Close()
-		s.committer.cache = relational.NewRowCache(rapid.SampledFrom([]int{1, 12 << 10, 0}).Draw(rt, "limit"))
+		s.committer.cache = cache.NewRowCache(rapid.SampledFrom([]int{1, 12 << 10, 0}).Draw(rt, "limit"))
 		var ids, tasks [3]uuid.UUID
 		for i := range ids {
 			ids[i], tasks[i] = uuid.New(), uuid.New()

@@ -9,12 +9,12 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/read"
 )
 
 // Look is a store that is opened only for reading. A server may have it open.
 type Look struct {
-	relational.Reader
+	read.Reader
 	pool  *pool
 	epoch uint64
 }
@@ -32,7 +32,7 @@ func OpenLook(ctx context.Context, path string) (*Look, error) {
 	if err != nil {
 		return nil, refusal(err)
 	}
-	l := &Look{Reader: relational.Reader{Tx: p.readRows, Clock: time.Now, Dialect: dialect}, pool: p}
+	l := &Look{Reader: read.Reader{Tx: p.readRows, Clock: time.Now, Dialect: dialect}, pool: p}
 	err = p.read(ctx, func(v view) error {
 		if err := checkVersion(v); err != nil {
 			return err

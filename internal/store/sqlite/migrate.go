@@ -9,7 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/schema"
 	"github.com/pressly/goose/v3"
 )
 
@@ -93,5 +93,5 @@ func newestVersion() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return relational.NewestMigration(files)
+	return schema.NewestMigration(files)
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/perdure/perdure/internal/pagecheck"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/cache"
+	"github.com/perdure/perdure/internal/store/sql/read"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 	lib "modernc.org/sqlite/lib"
 )
@@ -59,14 +60,14 @@ type Options struct {
 
 // Store is a store in a SQLite database.
 type Store struct {
-	relational.Reader
+	read.Reader
 	pool      *pool
 	committer *committer
 	path      string
 	epoch     uint64
 	soundness *soundness
 	lock      *fileLock
-	filler    *relational.TextFiller
+	filler    *read.TextFiller
 	stop      context.CancelFunc // of the filler
 	filling   sync.WaitGroup
 	closing   sync.Once
@@ -204,7 +205,7 @@ func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve, 
 	}
 	sound.found = c.foundDamage
 	s := &Store{
-		Reader:    relational.Reader{Tx: pool.readRows, Clock: o.Clock, Dialect: dialect, WithoutTexts: o.without.texts},
+		Reader:    read.Reader{Tx: pool.readRows, Clock: o.Clock, Dialect: dialect, WithoutTexts: o.without.texts},
 		pool:      pool,
 		committer: c,
 		path:      o.Path,
@@ -217,7 +218,7 @@ func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve, 
 
 // fill starts to index texts in the background.
 func (s *Store) fill(ctx context.Context) {
-	s.filler = relational.NewTextFiller(&s.Reader, s.committer.Queue.Do)
+	s.filler = read.NewTextFiller(&s.Reader, s.committer.Queue.Do)
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if !s.WithoutTexts {
 		s.filling.Go(func() { s.filler.Run(ctx) })
@@ -232,7 +233,7 @@ func startCommitter(ctx context.Context, o Options, writer *conn, reserve *disk.
 		path: o.Path, walLimit: walLimit, foldAt: foldFrom(reserve), foldsHere: o.without.folder, reserve: reserve, laterFrom: cmp.Or(o.laterFrom, laterFrom),
 	}
 	if !o.without.kept {
-		c.cache = relational.NewRowCache(0)
+		c.cache = cache.NewRowCache(0)
 	}
 	var err error
 	if c.folder, err = openFolder(ctx, o.Path, c); err != nil {
@@ -312,7 +313,7 @@ func (s *Store) Tidy(ctx context.Context) error {
 	return err
 }
 
-// Audit extends [relational.Reader].Audit: it also checks that the committer's cached rows equal
+// Audit extends [read.Reader].Audit: it also checks that the committer's cached rows equal
 // the stored rows.
 func (s *Store) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 	return func(yield func(uuid.UUID, error) bool) {

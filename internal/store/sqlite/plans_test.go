@@ -7,7 +7,8 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/catalog"
+	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 // wholeTables lists the statements that scan a whole table or index, or sort one, by their
@@ -50,7 +51,7 @@ func TestEveryStatementUsesIndexes(t *testing.T) {
 	if len(known) < 200 {
 		t.Fatalf("only %d statements were run", len(known))
 	}
-	for _, all := range []map[string]*relational.Statement{relational.Statements(dialect), relational.ListStatements(dialect)} {
+	for _, all := range []map[string]*statement.Statement{catalog.Statements(dialect), catalog.ListStatements(dialect)} {
 		for _, query := range all {
 			known[query.Text()] = true
 		}

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/statement"
 	"github.com/perdure/perdure/internal/store/turns"
 )
 
@@ -97,8 +97,8 @@ func (p *pool) read(ctx context.Context, f func(v view) error) error {
 	return refusal(err)
 }
 
-// readRows is read for a [relational.Reader].
-func (p *pool) readRows(ctx context.Context, read func(c relational.Conn) error) error {
+// readRows is read for a reader of rows.
+func (p *pool) readRows(ctx context.Context, read func(c statement.Conn) error) error {
 	return p.read(ctx, func(v view) error { return read(v) })
 }
 

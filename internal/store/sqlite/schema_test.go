@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/catalog"
 )
 
 // TestExecutionsAreDeletedWhole checks that the rows of an execution in all these tables are
@@ -82,7 +82,7 @@ var scan = regexp.MustCompile(`SCAN (\w+)`)
 // that only the listed statements sort their rows.
 func TestHotStatementsUseIndexes(t *testing.T) {
 	s := open(t, Options{})
-	queries := relational.Statements(dialect)
+	queries := catalog.Statements(dialect)
 	queries["pending agents"], queries["pending alone"], queries["pending tasks"] = dialect.PendingAgents, dialect.PendingAlone, dialect.PendingTasks
 	for kind, query := range due {
 		queries[fmt.Sprint("pick ", kind)] = query
@@ -166,7 +166,7 @@ func plan(t *testing.T, s *Store, query string) []string {
 // index and without sorting.
 func TestOpenTasksAreFoundByTheirIndex(t *testing.T) {
 	s := open(t, Options{})
-	steps := strings.Join(plan(t, s, relational.Statements(dialect)["open tasks"].Text()), "\n")
+	steps := strings.Join(plan(t, s, catalog.Statements(dialect)["open tasks"].Text()), "\n")
 	if !strings.Contains(steps, "INDEX idx_task_execution_open (agent_execution_id=?)") || strings.Contains(steps, "TEMP B-TREE") {
 		t.Errorf("the open tasks are found by\n%s", steps)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/schema"
 )
 
 // Source reads the rows of a store in order to copy them elsewhere. Nobody else may have the store
@@ -110,15 +110,15 @@ func (s *Source) Opened(ctx context.Context) (n int64, err error) {
 
 // Tables returns every table with stored data. It leaves out the tables that describe the file
 // itself.
-func (s *Source) Tables(ctx context.Context) ([]relational.Table, error) {
+func (s *Source) Tables(ctx context.Context) ([]schema.Table, error) {
 	return tablesOf(view{conn: s.conn, ctx: ctx})
 }
 
 const tableColumns = "SELECT m.name, c.name, c.pk FROM sqlite_schema m JOIN pragma_table_info(m.name) c" +
 	" WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND m.name NOT IN ('goose_db_version', 'store', '" + movedTable + "') ORDER BY m.name, c.name"
 
-func tablesOf(v view) ([]relational.Table, error) {
-	var tables []relational.Table
+func tablesOf(v view) ([]schema.Table, error) {
+	var tables []schema.Table
 	err := v.each(tableColumns, nil, func(row func(...any) error) error {
 		var table, column string
 		var place int
@@ -126,7 +126,7 @@ func tablesOf(v view) ([]relational.Table, error) {
 			return err
 		}
 		if len(tables) == 0 || tables[len(tables)-1].Name != table {
-			tables = append(tables, relational.Table{Name: table})
+			tables = append(tables, schema.Table{Name: table})
 		}
 		t := &tables[len(tables)-1]
 		t.Columns = append(t.Columns, column)
@@ -144,7 +144,7 @@ func tablesOf(v view) ([]relational.Table, error) {
 // Rows calls take with each row of a table in the order of the table's key, and stops at an error
 // of take. If after is not nil, it starts with the first row whose key is larger. A row is valid
 // only until take returns; its values are int64, string, []byte and nil.
-func (s *Source) Rows(ctx context.Context, t relational.Table, after []any, take func(row []any) error) error {
+func (s *Source) Rows(ctx context.Context, t schema.Table, after []any, take func(row []any) error) error {
 	key := strings.Join(t.Key, ", ")
 	query := "SELECT " + strings.Join(t.Columns, ", ") + " FROM " + t.Name
 	if after != nil {

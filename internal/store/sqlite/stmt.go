@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/google/uuid"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/column"
 	lib "modernc.org/sqlite/lib"
 )
 
@@ -169,7 +169,7 @@ func (s *stmt) column(i int32, dest any) error {
 
 func readNumber(dest any, v int64) error {
 	switch p := dest.(type) {
-	case relational.NumberScanner:
+	case column.NumberScanner:
 		return p.ScanNumber(v)
 	case *int64:
 		*p = v
@@ -194,7 +194,7 @@ func readNumber(dest any, v int64) error {
 // readText scans a text into dest. v is SQLite's memory.
 func readText(dest any, v []byte) error {
 	switch p := dest.(type) {
-	case relational.BytesScanner:
+	case column.BytesScanner:
 		return p.ScanBytes(v)
 	case *string:
 		*p = string(v)
@@ -213,7 +213,7 @@ func readText(dest any, v []byte) error {
 
 func readBlob(dest any, v []byte) error {
 	switch p := dest.(type) {
-	case relational.BytesScanner:
+	case column.BytesScanner:
 		return p.ScanBytes(v)
 	case *uuid.UUID:
 		if len(v) != len(p) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 func openAlone(t testing.TB) view {
@@ -152,7 +152,7 @@ func TestReadersCannotWrite(t *testing.T) {
 		t.Error("a reader wrote")
 	}
 	err = s.pool.read(t.Context(), func(v view) error {
-		return v.each("SELECT 1", nil, func(func(...any) error) error { return relational.ErrStop })
+		return v.each("SELECT 1", nil, func(func(...any) error) error { return statement.ErrStop })
 	})
 	if err != nil {
 		t.Error(err)

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/schema"
 )
 
 // A batch of rows is one transaction. At most one batch is in memory.
@@ -62,7 +62,7 @@ type batch struct {
 }
 
 // copyTable copies the rows of a table that are not in the target yet.
-func (c *copier) copyTable(ctx context.Context, t relational.Table) error {
+func (c *copier) copyTable(ctx context.Context, t schema.Table) error {
 	var p progress
 	note, err := c.target.Progress(ctx, t.Name)
 	if err != nil {
@@ -117,7 +117,7 @@ func (c *copier) copyTable(ctx context.Context, t relational.Table) error {
 
 // add adds a batch to the progress. The key of the batch's last row becomes the position from which
 // the copy continues.
-func (p *progress) add(t relational.Table, b *batch) {
+func (p *progress) add(t schema.Table, b *batch) {
 	p.Rows += int64(len(b.rows))
 	p.Bytes += b.bytes
 	p.Key = nil
@@ -148,7 +148,7 @@ var free = map[string]bool{"fields": true, "metadata": true, "error": true, "inp
 // mend replaces characters that PostgreSQL cannot store by U+FFFD in the columns of free, and
 // returns the number of changed texts. If another text cannot be stored, the error names the table,
 // the row and the column.
-func mend(t relational.Table, row []any) (mended int64, err error) {
+func mend(t schema.Table, row []any) (mended int64, err error) {
 	for i, v := range row {
 		s, ok := v.(string)
 		if !ok || utf8.ValidString(s) && !strings.ContainsRune(s, 0) {
@@ -163,7 +163,7 @@ func mend(t relational.Table, row []any) (mended int64, err error) {
 	return mended, nil
 }
 
-func unfit(t relational.Table, row []any, name string) error {
+func unfit(t schema.Table, row []any, name string) error {
 	var key []string
 	for _, column := range t.Key {
 		v := row[slices.Index(t.Columns, column)]
@@ -178,7 +178,7 @@ func unfit(t relational.Table, row []any, name string) error {
 
 // compare reads a whole table of the source and of the target, and checks that the rows are equal,
 // except for texts changed by mend.
-func (c *copier) compare(ctx context.Context, there, here relational.Table) (Count, error) {
+func (c *copier) compare(ctx context.Context, there, here schema.Table) (Count, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var (

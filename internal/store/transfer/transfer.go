@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/postgres"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/schema"
 	"github.com/perdure/perdure/internal/store/sqlite"
 )
 
@@ -158,7 +158,7 @@ func (c *copier) run(ctx context.Context) (*Result, error) {
 }
 
 // ordered returns the table with the key by which the source orders its rows.
-func ordered(t relational.Table, here []relational.Table) relational.Table {
+func ordered(t schema.Table, here []schema.Table) schema.Table {
 	for _, h := range here {
 		if h.Name == t.Name {
 			t.Key = h.Key
@@ -210,7 +210,7 @@ func (c *copier) sameTables(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return relational.SameTables(here, c.target.Tables())
+	return schema.SameTables(here, c.target.Tables())
 }
 
 // movedBefore handles a source that is closed while the target has no unfinished copy. It reports

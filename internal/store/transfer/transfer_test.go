@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/internal/store/postgres"
-	"github.com/perdure/perdure/internal/store/relational"
+	"github.com/perdure/perdure/internal/store/sql/schema"
 	"github.com/perdure/perdure/internal/store/sqlite"
 )
 
@@ -104,16 +104,16 @@ func TestBothStoresHaveTheSameTablesAndColumns(t *testing.T) {
 	if len(here) < 20 {
 		t.Fatalf("only %d tables were found", len(here))
 	}
-	if err := relational.SameTables(here, there.Tables()); err != nil {
+	if err := schema.SameTables(here, there.Tables()); err != nil {
 		t.Error(err)
 	}
 	short := there.Tables()[1:]
-	if err := relational.SameTables(here, short); !perdure.IsCode(err, perdure.Conflict) {
+	if err := schema.SameTables(here, short); !perdure.IsCode(err, perdure.Conflict) {
 		t.Errorf("a table is missing, and it is said: %v", err)
 	}
 	lost := here[0]
 	lost.Columns = lost.Columns[1:]
-	if err := relational.SameTables(append([]relational.Table{lost}, here[1:]...), there.Tables()); !perdure.IsCode(err, perdure.Conflict) {
+	if err := schema.SameTables(append([]schema.Table{lost}, here[1:]...), there.Tables()); !perdure.IsCode(err, perdure.Conflict) {
 		t.Errorf("a column is missing, and it is said: %v", err)
 	}
 }

@@ -1,0 +1,328 @@
+package apply
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+// apply writes the changes of a command. Each row is written after the rows that it refers to.
+func (t *Transaction) apply(org string, id uuid.UUID, l load.ExecutionRow, k *known, ch *store.Changes) error {
+	if ch.Definition != nil {
+		if err := putDefinition(t.View, ch.Definition); err != nil {
+			return err
+		}
+	}
+	if x := ch.Execution; x != nil {
+		if l.Row != nil && x.ID != l.Row.ID {
+			return errors.New("a command wrote another execution than its own")
+		}
+		id = x.ID
+	}
+	var numbers []int64 // stored numbers of the new entries
+	for _, step := range []func() error{
+		func() error { return t.applyExecution(l, ch) },
+		func() error { return t.applyHead(id, l, ch) },
+		func() error { return t.applyBlobs(id, ch) },
+		func() error { return t.applyEntries(id, l, k, ch, &numbers) },
+		func() error { return t.applyTasks(id, k, ch) },
+		func() error { return t.applyNames(id, ch, numbers) },
+		func() error { return t.applySignals(id, ch) },
+		func() error { return t.applyResponses(id, ch) },
+		func() error { return t.applyConversation(org, ch.Conversation) },
+		func() error { return t.applyLog(id, l.Head.LastSeq, k, ch, numbers) },
+		func() error { return t.applyStored(id, l, ch) },
+		func() error { return t.applyOutside(org, ch) },
+		func() error { return t.applySessions(org, ch) },
+		func() error { return t.putRetention(org, id, ch) },
+		func() error { return t.applyStream(org, ch.Stream) },
+		func() error { return t.dropStreams(ch.DropStreams) },
+		func() error { return t.applyPrune(id, ch.Prune) },
+		func() error { return t.applyFree(ch.Free) },
+		func() error { return t.applyTexts(ch.Texts) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Transaction) applyExecution(l load.ExecutionRow, ch *store.Changes) error {
+	if ch.Execution == nil {
+		return nil
+	}
+	row, values, err := putExecution(t.View, l, ch.Execution, t.now)
+	if err != nil {
+		return err
+	}
+	t.Held(l.Row, row)
+	if l.Row == nil {
+		t.Began(row.ID)
+	}
+	if l.Row != nil && l.Row.CompletedAt == nil && row.CompletedAt != nil {
+		if err := t.Write(retainEnd, column.Millis(*row.CompletedAt), row.ID[:]); err != nil {
+			return err
+		}
+	}
+	row.MaxSeq = l.Head.LastSeq // MaxSeq is not in the row itself
+	l.Row, l.Values = row, values
+	t.Rows[row.ID] = l
+	return nil
+}
+
+var (
+	putHead  = statement.Insert("log_head", "agent_execution_id, last_seq, last_pos, epoch, nonce, nonce_pos, stored")
+	moveHead = statement.Update("log_head", statement.Columns("last_seq, last_pos, epoch, nonce, nonce_pos").Plus("stored"), statement.Columns("agent_execution_id"))
+	setTimer = statement.Insert("agent_timer", "agent_execution_id, due_at",
+		statement.Replacing("agent_execution_id", "due_at = excluded.due_at"))
+	dropTimer = statement.Remove("agent_timer", statement.Columns("agent_execution_id"))
+)
+
+func (t *Transaction) applyHead(id uuid.UUID, before load.ExecutionRow, ch *store.Changes) (err error) {
+	if h := ch.Head; h != nil {
+		l := t.Rows[id]
+		stored := counted(before, ch)
+		if l.HasHead {
+			err = t.Write(moveHead, h.LastSeq, h.LastPos, int64(h.Epoch), storedNonce(h.Nonce), noncePos(h), stored, id[:])
+		} else {
+			err = t.Write(putHead, id[:], h.LastSeq, h.LastPos, int64(h.Epoch), storedNonce(h.Nonce), noncePos(h), stored)
+		}
+		if err != nil {
+			return err
+		}
+		l.Head, l.HasHead = *h, true
+		if l.Row != nil {
+			l.Row.MaxSeq = h.LastSeq
+			t.Rows[id] = l
+		}
+	}
+	if ch.Timer == nil {
+		return nil
+	}
+	if ch.Timer.IsZero() {
+		err = t.Write(dropTimer, id[:])
+	} else {
+		err = t.Write(setTimer, id[:], column.Millis(*ch.Timer))
+	}
+	return err
+}
+
+func (t *Transaction) applyBlobs(id uuid.UUID, ch *store.Changes) error {
+	if ch.Blob != nil {
+		if err := putBlob(t.View, id, ch.Blob, t.now); err != nil {
+			return err
+		}
+		if err := writeBlob(t.View, id, ch.Blob.ID, ch.BlobChunkAt, ch.BlobChunk); err != nil {
+			return err
+		}
+	}
+	for _, blob := range ch.OwnBlobs {
+		if err := t.Write(ownBlob, id[:], blob[:]); err != nil {
+			return err
+		}
+	}
+	if err := t.applyWithheld(id, ch); err != nil {
+		return err
+	}
+	if !ch.SweepBlobs {
+		return nil
+	}
+	return t.dropLooseBlobs(id, t.now.Add(-store.LooseBlobAge))
+}
+
+func (t *Transaction) applyEntries(id uuid.UUID, l load.ExecutionRow, k *known, ch *store.Changes, numbers *[]int64) error {
+	places, err := t.placeEntries(id, l, k, ch.Entries)
+	if err != nil {
+		return err
+	}
+	*numbers = make([]int64, len(ch.Entries))
+	err = statement.ForEach(t.View, statement.Indexes(len(ch.Entries)), func(v statement.View, i int) (err error) {
+		(*numbers)[i], err = putEntry(v, id, &ch.Entries[i], places[i], t.now)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if ch.Checkpoint != nil {
+		return putCheckpoint(t.View, id, ch.Checkpoint, t.now)
+	}
+	return nil
+}
+
+// applyNames replaces stored texts that the new entries repeat by references to these entries, so
+// that each text is stored once.
+func (t *Transaction) applyNames(id uuid.UUID, ch *store.Changes, numbers []int64) error {
+	return statement.ForEach(t.View, statement.Indexes(len(numbers)), func(v statement.View, i int) error {
+		return standFor(v, id, numbers[i], &ch.Entries[i])
+	})
+}
+
+func (t *Transaction) applyTasks(id uuid.UUID, k *known, ch *store.Changes) error {
+	for _, task := range ch.Tasks {
+		if task.ExecutionID != id {
+			return errors.New("a command wrote a task of another execution")
+		}
+		before, asked := k.tasks[task.ID]
+		if !asked {
+			var err error
+			if before, err = t.Task(t.View, id, task.ID); err != nil {
+				return err
+			}
+		}
+		row, err := putTask(t.View, before, task, t.now)
+		if err != nil {
+			return err
+		}
+		t.Wrote(row)
+	}
+	return nil
+}
+
+func (t *Transaction) applySignals(id uuid.UUID, ch *store.Changes) error {
+	for i := range ch.Signals {
+		if err := putSignal(t.View, id, &ch.Signals[i], t.now); err != nil {
+			return err
+		}
+	}
+	row := t.Rows[id].Row
+	for _, signal := range ch.Take {
+		if err := t.Write(takeSignal, id[:], row.CheckpointSeq, signal); err != nil {
+			return err
+		}
+	}
+	if ch.ConsumeTaken {
+		if row.PersistenceMode == perdure.Local {
+			if err := t.eraseSignals(id, "taken"); err != nil {
+				return err
+			}
+		}
+		if err := t.Write(consumeSignals, id[:]); err != nil {
+			return err
+		}
+	}
+	if !ch.EraseSignals {
+		return nil
+	}
+	for _, state := range []perdure.SignalState{perdure.SignalPending, perdure.SignalTaken, perdure.SignalConsumed} {
+		if err := t.eraseSignals(id, state); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var insertRecord = statement.Insert("log_record", "agent_execution_id, pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob, fields_of, nonce")
+
+// applyLog writes events and chunks, then the blocks, and compacts the blocks that have closed. The
+// seqs of events must be greater than given, the last assigned seq, so that no seq is used twice.
+func (t *Transaction) applyLog(id uuid.UUID, given int64, k *known, ch *store.Changes, numbers []int64) error {
+	chunks := 0
+	for i := range ch.Records {
+		r := &ch.Records[i]
+		var err error
+		if r.Chunk == nil && r.Seq <= given {
+			return fmt.Errorf("a command wrote an event with the seq %d after %d", r.Seq, given)
+		}
+		if r.Chunk != nil {
+			chunks++
+			err = t.Write(addChunk, id[:], r.Seq, r.Pos, r.Chunk.Offset, column.Millis(r.CreatedAt), []byte(r.Chunk.Text), withheldLength(r.Chunk), storedNonce(r.Nonce))
+		} else {
+			given = r.Seq
+			fields, of := fieldsOf(r, ch.Entries, numbers)
+			err = t.Write(insertRecord, id[:], r.Pos, r.Seq, string(r.Type), column.Millis(r.CreatedAt), column.OptText(r.Place.ResponseID),
+				column.OptText(r.Place.TurnID), column.OptText(r.Place.MessageID), column.OptText(r.Place.ToolCallID), column.OptID(r.TaskID), int64(r.Attempt), column.RawText(fields), column.RefID(r.Blob), column.RawBytes(of), storedNonce(r.Nonce))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if chunks != len(ch.ChunkKeys) {
+		return errors.New("a command wrote chunks without their blocks' keys")
+	}
+	if len(ch.Blocks) > 0 {
+		t.WroteBlocks(id)
+	}
+	err := statement.ForEach(t.View, statement.Indexes(len(ch.Blocks)), func(v statement.View, i int) error {
+		t.WroteBlock(id, &ch.Blocks[i])
+		return putBlock(v, id, k.blocks[ch.Blocks[i].Key], &ch.Blocks[i])
+	})
+	if err != nil {
+		return err
+	}
+	return t.nameCalls(id, ch)
+}
+
+// withheldLength returns the chunk's length; NULL for a chunk whose text is complete.
+func withheldLength(c *perdure.Chunk) any {
+	if c.Length == 0 {
+		return nil
+	}
+	return c.Length
+}
+
+// nameCalls stores the tool call id in the row of a block of tool-call arguments. The block's first
+// chunk names the call.
+func (t *Transaction) nameCalls(id uuid.UUID, ch *store.Changes) error {
+	i := 0
+	for _, r := range ch.Records {
+		if r.Chunk == nil {
+			continue
+		}
+		if r.Chunk.Offset == 0 && r.Chunk.ToolCallID != "" {
+			if err := t.Write(nameCall, append([]any{r.Chunk.ToolCallID}, load.BlockKey(id, ch.ChunkKeys[i])...)...); err != nil {
+				return err
+			}
+		}
+		i++
+	}
+	return nil
+}
+
+var dropDefinition = statement.Alone("DELETE FROM agent_definition WHERE id = ?1 AND (?2 = '' OR org_id = ?2)")
+
+func (t *Transaction) applyOutside(org string, ch *store.Changes) error {
+	if ch.DeleteDefinition != nil {
+		if err := t.Write(dropDefinition, ch.DeleteDefinition[:], org); err != nil {
+			return err
+		}
+		t.ForgetAll() // references became null
+	}
+	if ch.Idempotency != nil {
+		if err := putIdempotency(t.View, org, ch.Idempotency, t.now); err != nil {
+			return err
+		}
+	}
+	if ch.Key != nil {
+		if err := putKey(t.View, ch.Key); err != nil {
+			return err
+		}
+	}
+	if ch.Org != nil {
+		if err := putOrg(t.View, ch.Org); err != nil {
+			return err
+		}
+	}
+	if ch.Secret != nil {
+		if err := putSecret(t.View, ch.Secret); err != nil {
+			return err
+		}
+	}
+	if ch.Audit != nil {
+		if err := putAudit(t.View, ch.Audit); err != nil {
+			return err
+		}
+	}
+	for i := range ch.Kinds {
+		if err := putKind(t.View, &ch.Kinds[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

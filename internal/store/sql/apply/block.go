@@ -1,0 +1,114 @@
+package apply
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+var (
+	upsertBlock = statement.Declare(load.BlockRows.UpsertStatement())
+	// Blocks that an attempt's source used for events are left out.
+	blocksClosed = statement.Read(load.BlockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.open = 0 AND b.event = 0 AND b.seq > 0 AND b.reason IS DISTINCT FROM 'superseded' ORDER BY b.seq")
+)
+
+var (
+
+	// growBlock touches no indexed column, because it runs for every chunk.
+	growBlock = statement.Update("log_block", statement.Columns("length, last_pos, digest"), statement.Columns("agent_execution_id, task_id, attempt, block"))
+	nameCall  = statement.Update("log_block", statement.Columns("argument_call_id"), statement.Columns("agent_execution_id, task_id, attempt, block"))
+	foldBlock = statement.Update("log_block", statement.Columns("span, cuts, nonces, content, content_blob, entry, path"), statement.Columns("agent_execution_id, task_id, attempt, block"))
+	// emptyBlock keeps the length, the cuts and the nonces.
+	emptyBlock = statement.Update("log_block", statement.Terms{}.Fixed("content", "= NULL").Fixed("content_blob", "= NULL").Fixed("entry", "= NULL").Fixed("path", "= NULL"), statement.Columns("agent_execution_id, task_id, attempt, block"))
+	addChunk   = statement.Insert("log_chunk", "agent_execution_id, seq, pos, byte_offset, created_at, content, length, nonce")
+	dropChunks = statement.Remove("log_chunk", statement.Columns("agent_execution_id, seq"))
+)
+
+// putBlock inserts or replaces a block's row. before is the previous row, nil if it is not known.
+func putBlock(v statement.View, execution uuid.UUID, before, b *store.Block) error {
+	key := load.BlockKey(execution, b.Key)
+	if before != nil && before.Open && b.Open && before.Seq == b.Seq && before.FirstPos == b.FirstPos {
+		err := v.Write(growBlock, append([]any{b.Length, b.LastPos, column.RawBytes(b.Digest)}, key...)...)
+		return err
+	}
+	err := load.BlockRows.Write(v, upsertBlock, &load.BlockRow{Execution: execution, Block: b})
+	if err != nil || b.Open || b.Event || b.Seq == 0 {
+		return err
+	}
+	return compact(v, execution, b)
+}
+
+// compact moves the chunks of a closed block into its row. The row then holds the content, or a
+// reference to an equal text of an entry, and the positions of the cuts, so that readers see the
+// same records as before.
+func compact(v statement.View, execution uuid.UUID, b *store.Block) error {
+	var (
+		content = make([]byte, 0, b.Length)
+		cuts    cutList
+		nonces  load.NonceList
+	)
+	err := v.Each(load.ChunksOf, []any{execution[:], b.Seq}, func(row func(...any) error) error {
+		var (
+			pos, created, length int64
+			piece                []byte
+			nonce                uint32
+		)
+		if err := row(&pos, &created, &piece, &length, load.NonceInto(&nonce)); err != nil {
+			return err
+		}
+		content = append(content, piece...)
+		cuts.add(pos, length, created)
+		nonces.Add(nonce)
+		return nil
+	})
+	if err == nil && cuts.n == 0 && b.Reason == perdure.BlockSuperseded { // compacted before
+		return v.Write(emptyBlock, load.BlockKey(execution, b.Key)...)
+	}
+	if err != nil || cuts.n == 0 {
+		return err
+	}
+	var named load.TextPlace
+	switch {
+	case b.Reason == perdure.BlockSuperseded || b.Content != nil:
+		content = nil
+	default:
+		if named, err = findText(v, execution, b.SHA256, b.Length); err != nil {
+			return err
+		}
+		if named.Entry != 0 {
+			content = nil
+		}
+	}
+	if err := v.Write(foldBlock, append([]any{
+		spanClass(b.LastPos - b.FirstPos), cuts.raw, []byte(nonces), column.RawBytes(content), column.RefID(b.Content), column.OptNumber(named.Entry), column.OptText(named.Path),
+	}, load.BlockKey(execution, b.Key)...)...); err != nil {
+		return err
+	}
+	return v.Write(dropChunks, execution[:], b.Seq)
+}
+
+// spanClass groups blocks by the number of positions that they span, in powers of 16. So a few
+// ranges of first_pos find the blocks that span a position, however long the log is.
+func spanClass(span int64) int64 { return int64(bits.Len64(uint64(span))+3) / 4 }
+
+// cutList encodes where a block's content was cut into chunks. It holds the pos, length and time of
+// each chunk; pos and time are varint differences to the previous chunk.
+type cutList struct {
+	raw              []byte
+	n                int
+	lastPos, lastAge int64
+}
+
+func (c *cutList) add(pos, length, created int64) {
+	c.raw = binary.AppendUvarint(c.raw, uint64(pos-c.lastPos))
+	c.raw = binary.AppendUvarint(c.raw, uint64(length))
+	c.raw = binary.AppendVarint(c.raw, created-c.lastAge)
+	c.lastPos, c.lastAge = pos, created
+	c.n++
+}

@@ -1,0 +1,51 @@
+package apply
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+// loadCallNames loads the tool names of the calls that are open at the requested entries. An entry
+// without open calls costs nothing.
+func loadCallNames(v statement.View, execution uuid.UUID, n store.Needs, s *store.State) error {
+	s.CallNames = map[string]string{}
+	for _, id := range n.Entries {
+		if head := s.Entries[id]; len(head.Open) > 0 {
+			if err := nameCalls(v, execution, id, head.Open[0], s.CallNames); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// nameCalls adds the names of the calls of the entry that made the call: the nearest one, going up
+// from the entry from. Only results lie between the two entries, one for each answered call.
+func nameCalls(v statement.View, execution, from uuid.UUID, call string, names map[string]string) error {
+	for at := &from; at != nil; {
+		e, err := load.Entry(v, execution, *at)
+		if err != nil || e == nil {
+			return err
+		}
+		if !slices.Contains(e.Calls, call) {
+			at = e.ParentID
+			continue
+		}
+		if err := load.JoinContent(v, execution, &e.Content, &e.Blob); err != nil || e.Content == nil {
+			return err // the entry's content is withheld (not stored) if it is nil
+		}
+		var c perdure.Content
+		if err := json.Unmarshal(e.Content, &c); err != nil {
+			return err
+		}
+		perdure.AddCallNames(names, c.Parts)
+		return nil
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package apply
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+var (
+	resultFor    = statement.Read("SELECT t.result, t.result_blob FROM task_execution t WHERE t.agent_execution_id = ? AND t.id = ? AND t.status = 'COMPLETED' AND t.result_of IS NULL")
+	setResultOf  = statement.Update("task_execution", statement.Terms{}.Fixed("result", "= NULL").Params("result_of"), statement.Columns("agent_execution_id, id"))
+	unnameResult = statement.Update("task_execution", statement.Terms{}.Fixed("result_of", "= NULL"), statement.Columns("agent_execution_id, id").Fixed("result_of", "IS NOT NULL"))
+	setContentOf = statement.Update("blob", statement.Columns("content_of"), statement.Columns("agent_execution_id, id"))
+	isOfEntry    = statement.Read("SELECT EXISTS (SELECT 1 FROM agent_entry WHERE agent_execution_id = ? AND content_blob = ?)")
+)
+
+// fieldsOf returns how the fields of an event are stored: as they are, or as a reference to the
+// entry of the same commit that answers the same tool call and contains them.
+func fieldsOf(r *perdure.Record, entries []store.Entry, numbers []int64) (fields json.RawMessage, of []byte) {
+	if r.Type != perdure.EventData || r.Place.ToolCallID == "" {
+		return r.Fields, nil
+	}
+	for i := range entries {
+		if entries[i].Answers != r.Place.ToolCallID || len(entries[i].Content) > store.MostSearched {
+			continue
+		}
+		if stretch, ok := store.FindStretch(r.Fields, entries[i].Content); ok {
+			return nil, load.Named{Entry: numbers[i], Stretch: stretch}.Encode()
+		}
+	}
+	return r.Fields, nil
+}
+
+// nameResult stores the result of a task as a reference to the entry that was made from it. The key
+// of the entry names the task. A result in a blob keeps its id, length and hash: its blob refers to
+// the entry instead of having rows.
+func nameResult(v statement.View, execution uuid.UUID, number int64, e *store.Entry, content json.RawMessage) error {
+	task, ok := taskOfKey(e.Key)
+	if !ok {
+		return nil
+	}
+	var (
+		result json.RawMessage
+		blob   *uuid.UUID
+	)
+	found, err := v.One(resultFor, []any{execution[:], task[:]}, column.RawInto(&result), column.OptIDInto(&blob))
+	if err != nil || !found {
+		return err
+	}
+	if blob != nil {
+		return nameBlob(v, execution, number, *blob, content)
+	}
+	if stretch, ok := store.FindStretch(result, content); ok {
+		err = v.Write(setResultOf, load.Named{Entry: number, Stretch: stretch}.Encode(), execution[:], task[:])
+	}
+	return err
+}
+
+// taskOfKey returns the id of the task that an entry's key names.
+func taskOfKey(key string) (uuid.UUID, bool) {
+	text, ok := strings.CutPrefix(key, perdure.TaskEntryKey(uuid.Nil)[:len("task:")])
+	if !ok {
+		return uuid.Nil, false
+	}
+	id, err := uuid.Parse(text)
+	return id, err == nil
+}
+
+// nameBlob stores a blob as a reference to an entry. It leaves out blobs that are the content of an
+// entry themselves, so that no two can refer to each other.
+func nameBlob(v statement.View, execution uuid.UUID, number int64, id uuid.UUID, content json.RawMessage) error {
+	var ofEntry bool
+	if _, err := v.One(isOfEntry, []any{execution[:], id[:]}, column.FlagInto(&ofEntry)); err != nil || ofEntry {
+		return err
+	}
+	ref, err := load.Ref(v, execution, &id)
+	if err != nil {
+		return err
+	}
+	result, err := searchable(v, execution, ref)
+	if err != nil || result == nil {
+		return err
+	}
+	stretch, ok := store.FindStretch(result, content)
+	if !ok {
+		return nil
+	}
+	if err := v.Write(setContentOf, load.Named{Entry: number, Stretch: stretch}.Encode(), execution[:], id[:]); err != nil {
+		return err
+	}
+	return v.Write(dropRows, execution[:], id[:])
+}

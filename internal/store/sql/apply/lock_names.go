@@ -1,0 +1,77 @@
+package apply
+
+import (
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/load"
+)
+
+// sharedBy returns the names that a command with these needs locks in shared mode. A command that
+// assigns an execution to a worker conflicts only with one that assigns an execution that must run
+// alone.
+func sharedBy(x *perdure.Execution, n store.Needs) (names []string) {
+	if x != nil && n.Worker != nil && x.Crashes < store.AloneScore {
+		names = append(names, load.HeldWorker(*n.Worker))
+	}
+	return names
+}
+
+// heldBy returns the names that a command locks exclusively.
+func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
+	if x != nil {
+		if n.Worker != nil && x.Crashes >= store.AloneScore {
+			names = append(names, load.HeldWorker(*n.Worker))
+		}
+		for _, key := range n.ConcurrencyKeys {
+			names = append(names, load.HeldKey(x.Org, key))
+		}
+		for _, queue := range n.Queues {
+			names = append(names, load.HeldQueue(x.Org, queue))
+		}
+	}
+	if n.Idempotency != "" {
+		names = append(names, "idempotency "+org+"\x00"+n.Idempotency)
+	}
+	if n.Definition != nil {
+		names = append(names, "definition "+n.Definition.String())
+	}
+	if n.Stream != "" {
+		names = append(names, "stream "+org+"\x00"+n.Stream)
+	}
+	if n.StreamCount {
+		names = append(names, "streams of "+org)
+	}
+	if n.Kinds {
+		names = append(names, "kinds of "+org)
+	}
+	if n.KeyID != nil {
+		names = append(names, "api key "+n.KeyID.String())
+	}
+	if n.Session != nil {
+		names = append(names, "session "+n.Session.String())
+	}
+	if n.Conversation != "" {
+		names = append(names, "conversation "+n.Conversation)
+	}
+	if n.Org {
+		names = append(names, "org "+org)
+	}
+	return names
+}
+
+// heldForRoom returns the names to lock for changes that free places of a key or queue or change
+// the text index. Freeing a place of a key unblocks other tasks.
+func heldForRoom(k *known, ch *store.Changes) (names []string) {
+	for _, after := range ch.Tasks {
+		if before := k.tasks[after.ID].OrNil(); leavesRoom(before, after) {
+			names = append(names, load.HeldKey(before.Org, before.Options.ConcurrencyKey))
+		}
+	}
+	if ch.Texts != nil || ch.Prune != nil && ch.Prune.Execution {
+		names = append(names, heldTexts)
+	}
+	if ch.Prune != nil && ch.Prune.Rows > 0 && ch.Prune.Checkpoints == nil {
+		names = append(names, heldPruned)
+	}
+	return names
+}

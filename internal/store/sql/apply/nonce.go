@@ -1,0 +1,52 @@
+package apply
+
+import (
+	"math/rand/v2"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+// drawNonce returns a random number that is not 0.
+func drawNonce() uint32 {
+	for {
+		if n := rand.Uint32(); n != 0 {
+			return n
+		}
+	}
+}
+
+// storedNonce returns a nonce as the tables store it: as a signed 32-bit number.
+func storedNonce(n uint32) int64 { return int64(int32(n)) }
+
+// noncePos returns the position that is stored with a head's nonce. A server without nonces moves
+// the head without changing nonce or position, so the nonce is valid only if the position is the
+// head's.
+func noncePos(h *store.Head) int64 {
+	if h.Nonce == 0 {
+		return 0
+	}
+	return h.LastPos
+}
+
+var (
+	headEnds  = statement.Read("SELECT h.last_pos, h.first_pos FROM log_head h WHERE h.agent_execution_id = ?")
+	setPruned = statement.Update("log_head", statement.Columns("pruned_nonce"), statement.Columns("agent_execution_id"))
+)
+
+// keepPruned stores the nonce of the last record to be pruned, which is the record before the
+// newest one. So a cursor after that record remains valid.
+func (t *Transaction) keepPruned(id uuid.UUID) error {
+	var last, first int64
+	found, err := t.One(headEnds, []any{id[:]}, &last, &first)
+	if err != nil || !found || last < 2 || first == last {
+		return err
+	}
+	nonce, _, err := load.StoredNonceAt(t.View, id, last-1)
+	if err != nil {
+		return err
+	}
+	return t.Write(setPruned, storedNonce(nonce), id[:])
+}

@@ -1,0 +1,130 @@
+package apply
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+// lockExecutions locks and reads the rows of many executions. The statements of this file process
+// many executions at once, for stores other than SQLite. All transactions lock executions in the
+// same order, so that there are no deadlocks.
+var lockExecutions = "SELECT " + load.ExecutionRows.List("x") + " FROM agent_execution x WHERE x.id = ANY(?) ORDER BY x.id"
+
+var (
+	headsByIDs = statement.Alone("SELECT h.agent_execution_id, h.last_seq, h.last_pos, h.epoch, " + load.HeadNonce + " FROM log_head h WHERE h.agent_execution_id = ANY(?)")
+	goneByIDs  = statement.Alone("SELECT gone.agent_execution_id FROM pruning gone WHERE gone.agent_execution_id = ANY(?) AND gone.whole = 1")
+	thereByIDs = statement.Alone("SELECT x.id FROM agent_execution x WHERE x.id = ANY(?) AND " + load.Hidden)
+)
+
+// preloaded is the result of Preload.
+type preloaded struct {
+	rows  map[uuid.UUID]load.ExecutionRow
+	refs  []func(statement.View) error // functions that load the blob references of the rows
+	heads map[uuid.UUID]store.Head
+	gone  []uuid.UUID // executions that are being deleted
+}
+
+// Preload locks the rows of executions and reads them for the commands that follow. All its
+// statements, including those of also, are sent in one round trip. Those of also run after the
+// locking statement. Preload returns the ids of existing executions that other transactions have
+// locked.
+func (t *Transaction) Preload(ids []uuid.UUID, also func(c statement.Conn) error) (held []uuid.UUID, err error) {
+	list, err := t.Dialect.IDs(ids)
+	if err != nil {
+		return nil, err
+	}
+	p := preloaded{rows: make(map[uuid.UUID]load.ExecutionRow, len(ids)), heads: make(map[uuid.UUID]store.Head, len(ids))}
+	// Each statement sees what is committed when it begins. The first one locks the rows and reads
+	// them; the later ones read data that belongs to locked rows.
+	err = t.Together(
+		func(v statement.View) error { return p.lock(v, list) },
+		func(v statement.View) error { return also(v.Conn) },
+		func(v statement.View) error { return p.readHeads(v, list) },
+		func(v statement.View) (err error) {
+			p.gone, err = idsOf(v, goneByIDs, list)
+			return err
+		},
+	)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(t.Rows, p.whole())
+	if len(p.refs) > 0 {
+		if err := t.Together(p.refs...); err != nil {
+			return nil, err
+		}
+	}
+	left := slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool {
+		_, locked := p.rows[id]
+		return locked
+	})
+	if len(left) == 0 {
+		return nil, nil
+	}
+	if list, err = t.Dialect.IDs(left); err != nil {
+		return nil, err
+	}
+	held, err = idsOf(t.View, thereByIDs, list)
+	for _, id := range left {
+		if !slices.Contains(held, id) {
+			t.Rows[id] = load.ExecutionRow{}
+		}
+	}
+	return held, err
+}
+
+func (p *preloaded) lock(v statement.View, list any) error {
+	return v.Each(statement.NewAlone(lockExecutions+v.Dialect.SkipLocked), []any{list}, func(row func(...any) error) error {
+		var x perdure.Execution
+		err := row(load.ExecutionRows.Scan(nil, &x)...)
+		p.rows[x.ID] = load.ExecutionRow{Row: &x}
+		p.refs = append(p.refs, load.CompleteRefs(x.ID, x.InputBlob, x.OutputBlob)...)
+		return err
+	})
+}
+
+func (p *preloaded) readHeads(v statement.View, list any) error {
+	return v.Each(headsByIDs, []any{list}, func(row func(...any) error) error {
+		var (
+			id uuid.UUID
+			h  store.Head
+		)
+		err := row(&id, &h.LastSeq, &h.LastPos, column.UnsignedInto(&h.Epoch), load.NonceInto(&h.Nonce))
+		p.heads[id] = h
+		return err
+	})
+}
+
+// whole returns the rows with their heads. The value of an execution that is being deleted is
+// empty: nobody can see it.
+func (p *preloaded) whole() map[uuid.UUID]load.ExecutionRow {
+	for id, l := range p.rows {
+		if h, has := p.heads[id]; has {
+			l.Head, l.HasHead, l.Row.MaxSeq = h, true, h.LastSeq
+			p.rows[id] = l
+		}
+	}
+	for _, id := range p.gone {
+		if _, locked := p.rows[id]; locked {
+			p.rows[id] = load.ExecutionRow{}
+		}
+	}
+	return p.rows
+}
+
+func idsOf(v statement.View, query *statement.Statement, list any) (ids []uuid.UUID, err error) {
+	err = v.Each(query, []any{list}, func(row func(...any) error) error {
+		var id uuid.UUID
+		err := row(&id)
+		ids = append(ids, id)
+		return err
+	})
+	return ids, err
+}

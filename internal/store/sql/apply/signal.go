@@ -1,0 +1,35 @@
+package apply
+
+import (
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+// pendingLimit is the maximum number of pending signals that a decision receives, in addition to
+// those that it names itself.
+const pendingLimit = 1000
+
+var insertSignal = statement.Insert("agent_signal", "agent_execution_id, id, signal_name, state, signal_order, taken_at, response_id, created_at, value_blob, signal_value")
+
+func putSignal(v statement.View, execution uuid.UUID, s *perdure.Signal, now perdure.Time) error {
+	state := s.State
+	if state == "" {
+		state = perdure.SignalPending
+	}
+	body := planContent(s.Value, s.Blob)
+	err := v.Write(insertSignal, execution[:], s.ID, s.Name, string(state), s.Order, s.TakenAt, column.OptText(s.ResponseID),
+		column.Millis(s.CreatedAt), column.RefID(body.ref), body.column())
+	if err != nil {
+		return err
+	}
+	return spill(v, execution, now, body)
+}
+
+var (
+	takeSignal = statement.Alone("UPDATE agent_signal SET state = 'taken', taken_at = ?2, taken_order =" +
+		" (SELECT coalesce(max(taken_order), 0) + 1 FROM agent_signal WHERE agent_execution_id = ?1 AND state = 'taken')" +
+		" WHERE agent_execution_id = ?1 AND id = ?3 AND state = 'pending'")
+	consumeSignals = statement.Update("agent_signal", statement.Terms{}.Fixed("state", "= 'consumed'"), statement.Columns("agent_execution_id").Fixed("state", "= 'taken'"))
+)

@@ -1,0 +1,176 @@
+package apply
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/listing"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+	"github.com/perdure/perdure/internal/store/sql/trigram"
+)
+
+const (
+	reusedFrom = "(SELECT coalesce(max(number), 0) + 1 FROM agent_execution) / 256"
+)
+
+var (
+	putPart = statement.Insert("agent_text", "part, block, grams",
+		statement.Replacing("part, block", "grams = excluded.grams"))
+	changePart  = statement.Update("agent_text", statement.Columns("grams"), statement.Columns("part, block"))
+	onePart     = statement.Read("SELECT grams FROM agent_text WHERE part = ? AND block = ?")
+	numberOfOne = statement.Read("SELECT number FROM agent_execution WHERE id = ?")
+	setBlocks   = statement.Alone("INSERT INTO text_index (id, blocks) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET blocks = excluded.blocks")
+	reuseBlocks = statement.Alone("UPDATE text_index SET blocks = " + reusedFrom + " WHERE id = 1 AND blocks > " + reusedFrom)
+)
+
+const (
+
+	// heldTexts is the lock for the content of the text index. Only one transaction at a time adds
+	// a block, or marks an execution in a block as deleted.
+	heldTexts = "texts"
+	// heldPruned is the lock for deleting rows, and with them texts from existing blocks.
+	heldPruned = "pruned"
+)
+
+// applyTexts writes the index of a block, if that is still the next block and contains the same
+// executions.
+func (t *Transaction) applyTexts(b *store.TextBlock) error {
+	if b == nil {
+		return nil
+	}
+	var blocks int64
+	if _, err := t.One(listing.TextBlocks, nil, &blocks); err != nil {
+		return err
+	}
+	numbers, err := blockNumbers(t.View, b.Block)
+	if err != nil {
+		return err
+	}
+	if blocks != b.Block || !slices.Equal(numbers, b.Numbers) {
+		b.Stale = true
+		return nil
+	}
+	if err := t.mendMetadata(b.Block); err != nil {
+		return err
+	}
+	for part, grams := range b.Parts {
+		if err := t.Write(putPart, part, b.Block, append([]byte{}, grams...)); err != nil {
+			return err
+		}
+	}
+	return t.Write(setBlocks, b.Block+1)
+}
+
+func blockNumbers(v statement.View, block int64) ([]int64, error) {
+	orgs, err := load.PendingOrgs(v, "", load.NextOrg)
+	var all []int64
+	for _, org := range orgs {
+		if err != nil {
+			return nil, err
+		}
+		var numbers []int64
+		numbers, err = listing.ReadNumbers(v, listing.NumbersOfBlock, []any{org, block * trigram.TextBlock, (block+1)*trigram.TextBlock - 1})
+		all = append(all, numbers...)
+	}
+	slices.Sort(all)
+	return all, err
+}
+
+// unlisted selects executions with metadata of which no member is indexed.
+var unlisted = statement.Read("SELECT x.id, x.metadata FROM agent_execution x WHERE x.org_id = ?1 AND x.number >= ?2 AND x.number <= ?3 AND x.metadata IS NOT NULL AND " + load.Hidden +
+	" AND NOT EXISTS (SELECT 1 FROM agent_metadata m WHERE m.agent_execution_id = x.id)")
+
+// mendMetadata indexes the metadata of executions that a server of an earlier version has started
+// in parallel with this server.
+func (t *Transaction) mendMetadata(block int64) error {
+	if t.Dialect.ReusesNumbers { // there is only one server
+		return nil
+	}
+	orgs, err := load.PendingOrgs(t.View, "", load.NextOrg)
+	if err != nil {
+		return err
+	}
+	var all []*perdure.Execution
+	for _, org := range orgs {
+		err := t.Each(unlisted, []any{org, block * trigram.TextBlock, (block+1)*trigram.TextBlock - 1}, func(row func(...any) error) error {
+			var x perdure.Execution
+			err := row(&x.ID, column.RawInto(&x.Metadata))
+			all = append(all, &x)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, x := range all {
+		if err := indexMetadata(t.View, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropTexts removes all executions of a block that are being deleted from the index, if the given
+// one is still in it. Usually many executions are deleted together, and each is in nearly all rows
+// of the block.
+func (t *Transaction) dropTexts(id uuid.UUID) error {
+	block, in, err := t.indexedIn(id)
+	if err != nil || !in {
+		return err
+	}
+	left, err := blockNumbers(t.View, block)
+	if err != nil {
+		return err
+	}
+	var stay [trigram.TextBlock]bool
+	for _, number := range left {
+		stay[number%trigram.TextBlock] = true
+	}
+	for part := range trigram.TextParts {
+		if err := t.thin(part, block, &stay); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indexedIn returns the block of an execution, and whether that block contains the execution. A
+// block contains all trigrams of an execution, or none.
+func (t *Transaction) indexedIn(id uuid.UUID) (block int64, in bool, err error) {
+	var number int64
+	if found, err := t.One(numberOfOne, []any{id[:]}, &number); err != nil || !found {
+		return 0, false, err
+	}
+	var grams []byte
+	g := trigram.AddGrams(nil, trigram.IdDigits(id))[0]
+	if found, err := t.One(onePart, []any{g.Part(), number / trigram.TextBlock}, &grams); err != nil || !found {
+		return 0, false, err
+	}
+	return number / trigram.TextBlock, slices.Contains(trigram.PlacesOf(grams, g), byte(number%trigram.TextBlock)), nil
+}
+
+// thin removes all places from a part of a block except those that are set in stay.
+func (t *Transaction) thin(part int, block int64, stay *[trigram.TextBlock]bool) error {
+	var grams []byte
+	if found, err := t.One(onePart, []any{part, block}, &grams); err != nil || !found {
+		return err
+	}
+	left, fewer := trigram.Thinned(grams, stay)
+	if !fewer {
+		return nil
+	}
+	return t.Write(changePart, left, part, block)
+}
+
+// freeNumber must be called when an execution's row was deleted. If numbers are reused, it makes
+// the filler index the blocks with such numbers again.
+func (t *Transaction) freeNumber() error {
+	if !t.Dialect.ReusesNumbers {
+		return nil
+	}
+	return t.Write(reuseBlocks)
+}

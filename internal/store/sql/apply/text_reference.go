@@ -1,0 +1,78 @@
+package apply
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+var (
+	nameBlocks = statement.Update("log_block", statement.Columns("entry, path").Fixed("content", "= NULL"), statement.Columns("agent_execution_id, sha256").Fixed("content", "IS NOT NULL"))
+	noteText   = statement.Insert("agent_entry_text", "agent_execution_id, hash, entry", statement.Ignoring)
+	entryOf    = statement.Read("SELECT entry FROM agent_entry_text WHERE agent_execution_id = ? AND hash = ?")
+)
+
+// standFor replaces repeated texts by references to a new entry: the contents of closed blocks that
+// equal one of its texts, and the result of the task that the entry was made from. It also records
+// the entry's texts for blocks that close later.
+func standFor(v statement.View, execution uuid.UUID, number int64, e *store.Entry) error {
+	content := e.Content
+	if e.Blob != nil {
+		var err error
+		if content, err = searchable(v, execution, e.Blob); err != nil {
+			return err
+		}
+	}
+	if len(content) == 0 || len(content) > store.MostSearched {
+		return nil
+	}
+	if err := nameResult(v, execution, number, e, content); err != nil {
+		return err
+	}
+	for _, t := range store.EntryTexts(content) {
+		sum := sha256.Sum256([]byte(t.Text))
+		if err := v.Write(nameBlocks, number, t.Path, execution[:], sum[:]); err != nil {
+			return err
+		}
+		if err := v.Write(noteText, execution[:], shortHash(sum), number); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// searchable loads a blob; nil if it is withheld or too large to be searched.
+func searchable(v statement.View, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMessage, error) {
+	if ref.Length > store.MostSearched {
+		return nil, nil
+	}
+	return load.Whole(v, execution, ref)
+}
+
+func shortHash(sum perdure.Hash) int64 { return int64(binary.BigEndian.Uint64(sum[:8])) }
+
+// findText returns the place of a text of an earlier entry with that SHA-256 and length.
+func findText(v statement.View, execution uuid.UUID, sum perdure.Hash, length int64) (load.TextPlace, error) {
+	var number int64
+	found, err := v.One(entryOf, []any{execution[:], shortHash(sum)}, &number)
+	if err != nil || !found {
+		return load.TextPlace{}, err
+	}
+	var texts load.EntryTexts
+	all, err := texts.Of(v, execution, number)
+	if err != nil {
+		return load.TextPlace{}, err
+	}
+	for _, t := range all {
+		if int64(len(t.Text)) == length && sha256.Sum256([]byte(t.Text)) == sum {
+			return load.TextPlace{Entry: number, Path: t.Path}, nil
+		}
+	}
+	return load.TextPlace{}, nil
+}

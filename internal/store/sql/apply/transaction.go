@@ -1,0 +1,202 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/commit"
+	"github.com/perdure/perdure/internal/store/sql/cache"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/pick"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+// Transaction decides and writes one batch. It keeps the rows of the executions that it has read or
+// written, for later commands of the batch.
+type Transaction struct {
+	statement.View
+	*batch
+}
+
+// batch is the state that the commands of a transaction share.
+type batch struct {
+	*cache.Batch
+	now     perdure.Time
+	nonce   uint32
+	logger  *slog.Logger
+	careful bool
+	erased  bool // deleted data must soon be erased from the disk
+	freed   bool // pages were returned to the file system
+}
+
+// Begin creates a Transaction for the database transaction that c has begun. now may be zero; then
+// At must be called before the first command. With careful, each candidate of a pick is decided in
+// its own savepoint, so that an error of the store undoes only that candidate.
+func Begin(ctx context.Context, c statement.Conn, dialect *statement.Dialect, now perdure.Time, logger *slog.Logger, careful bool) *Transaction {
+	return &Transaction{
+		View:  statement.View{Conn: c, Context: ctx, Dialect: dialect},
+		batch: &batch{Batch: cache.NewBatch(), now: now, nonce: drawNonce(), logger: logger, careful: careful},
+	}
+}
+
+// WithCache sets the cache whose rows the transaction uses. Committed updates it.
+func (t *Transaction) WithCache(k *cache.RowCache) *Transaction {
+	t.Use(k)
+	return t
+}
+
+// At sets the time of the transaction.
+func (t *Transaction) At(now perdure.Time) { t.now = now }
+
+// With returns the same transaction for a command that runs on its own Conn, concurrently with
+// commands for other executions.
+func (t *Transaction) With(c statement.Conn) *Transaction {
+	return &Transaction{View: statement.View{Conn: c, Context: t.Context, Dialect: t.Dialect}, batch: t.batch}
+}
+
+// Erased reports whether deleted data must soon be erased from the disk.
+func (t *Transaction) Erased() bool { return t.erased }
+
+// Freed reports whether pages were returned to the file system.
+func (t *Transaction) Freed() bool { return t.freed }
+
+// Run decides one command and writes its changes. A refusal by the command is in the outcome. err
+// is an error of the store, after which the transaction cannot be committed.
+func (t *Transaction) Run(c *store.Command) (commit.Outcome, error) {
+	if c.Pick == nil {
+		changes, err := t.decide(c, pick.Candidate{Execution: c.Execution})
+		switch {
+		case errors.Is(err, statement.ErrHeld):
+			return commit.Outcome{Missed: true}, nil
+		case err != nil && isRefused(err):
+			return commit.Outcome{Err: refusedBy(err)}, nil
+		case err != nil:
+			return commit.Outcome{}, err
+		case changes == nil:
+			return commit.Outcome{Answers: []any{nil}}, nil
+		}
+		return commit.Outcome{Answers: []any{changes.Answer}}, nil
+	}
+	outcomes, err := t.RunPicks([]*store.Command{c})
+	if err != nil {
+		return commit.Outcome{}, err
+	}
+	return outcomes[0], nil
+}
+
+// refused wraps the error with which a decision, rather than the store, has refused a command.
+type refused struct{ err error }
+
+func (r refused) Error() string { return r.err.Error() }
+
+func isRefused(err error) bool {
+	_, ok := err.(refused)
+	return ok
+}
+
+func refusedBy(err error) error { return err.(refused).err }
+
+var (
+	beginCandidate = statement.Alone("SAVEPOINT candidate")
+	keepCandidate  = statement.Alone("RELEASE candidate")
+	undoCandidate  = statement.Alone("ROLLBACK TO candidate")
+)
+
+// decideApart is decide, but in a savepoint if the transaction is careful. An error of the store
+// then undoes only this decision.
+func (t *Transaction) decideApart(c *store.Command, one pick.Candidate) (*store.Changes, error) {
+	if !t.careful {
+		return t.decide(c, one)
+	}
+	if err := t.Write(beginCandidate); err != nil {
+		return nil, err
+	}
+	changes, err := t.decide(c, one)
+	if err == nil {
+		err = t.Write(keepCandidate)
+		return changes, err
+	}
+	if t.Dialect.Spoils(err) {
+		return nil, err
+	}
+	t.Forget(one.Execution)
+	if undoErr := t.Write(undoCandidate); undoErr != nil {
+		return nil, undoErr
+	}
+	if undoErr := t.Write(keepCandidate); undoErr != nil {
+		return nil, undoErr
+	}
+	if isRefused(err) || errors.Is(err, statement.ErrHeld) {
+		return nil, err
+	}
+	return nil, refused{err}
+}
+
+// decide loads what the command needs of one execution, calls its Decide and writes the changes.
+func (t *Transaction) decide(c *store.Command, one pick.Candidate) (*store.Changes, error) {
+	l, err := t.Row(t.View, one.Execution)
+	if err != nil {
+		return nil, err
+	}
+	if c.Org != "" && l.Row != nil && l.Row.Org != c.Org {
+		l = load.ExecutionRow{}
+	}
+	x := cloneExecution(l.Row)
+	needs, err := askNeeds(c, x)
+	if err != nil {
+		return nil, refused{err}
+	}
+	if c.Pick != nil {
+		needs = pickNeeds(c.Pick, one, needs)
+	}
+	state, known, err := t.load(c.Org, one, l, x, needs)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := askDecision(c, state)
+	if err != nil {
+		return nil, refused{err}
+	}
+	if changes == nil {
+		return nil, nil
+	}
+	if err := t.Hold(heldForRoom(known, changes)...); err != nil {
+		return nil, err
+	}
+	return changes, t.applySafely(c, one.Execution, l, known, changes)
+}
+
+func askNeeds(c *store.Command, x *perdure.Execution) (n store.Needs, err error) {
+	if c.Needs == nil {
+		return n, nil
+	}
+	defer caught(&err)
+	return c.Needs(x), nil
+}
+
+func askDecision(c *store.Command, s *store.State) (changes *store.Changes, err error) {
+	defer caught(&err)
+	return c.Decide(s)
+}
+
+// applySafely is apply, but turns a panic into an error. So changes that cause one, such as a nil
+// row, fail only their own command.
+func (t *Transaction) applySafely(c *store.Command, execution uuid.UUID, l load.ExecutionRow, known *known, ch *store.Changes) (err error) {
+	defer caught(&err)
+	if err = t.apply(c.Org, execution, l, known, ch); errors.Is(err, statement.ErrHeld) {
+		return fmt.Errorf("half of the changes are written: %v", err) // not ErrHeld, which would be retried
+	}
+	return err
+}
+
+func caught(err *error) {
+	if p := recover(); p != nil {
+		*err = &perdure.Error{Code: perdure.Internal, Message: "a rule of the server failed", Err: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+	}
+}

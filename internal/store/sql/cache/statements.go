@@ -1,0 +1,13 @@
+package cache
+
+import (
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+// Statements returns the statements of this package that run often, by name, so that each
+// store can check their query plans.
+func Statements() map[string]*statement.Statement {
+	return map[string]*statement.Statement{
+		"execution": executionByID, "task": taskByID, "log block": blockByKey, "count held": countHeld,
+	}
+}

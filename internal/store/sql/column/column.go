@@ -1,0 +1,129 @@
+package column
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// These functions convert fields to column values; scan.go converts them back. A time is stored as
+// integer milliseconds, 0 for none; a uuid as its 16 bytes; an empty string as NULL.
+
+func Millis(t perdure.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func OptMillis(t *perdure.Time) any {
+	if t == nil {
+		return nil
+	}
+	return Millis(*t)
+}
+
+func FromMillis(ms int64) perdure.Time {
+	if ms == 0 {
+		return perdure.Time{}
+	}
+	return perdure.AtMilli(ms)
+}
+
+func OptText[T ~string](s T) any {
+	if s == "" {
+		return nil
+	}
+	return string(s)
+}
+
+func TextOf[T ~string](s *T) any {
+	if s == nil {
+		return nil
+	}
+	return string(*s)
+}
+
+func OptID(id *uuid.UUID) any {
+	if id == nil {
+		return nil
+	}
+	return bytes.Clone(id[:])
+}
+
+// IdOrNull returns NULL for the zero id.
+func IdOrNull(id *uuid.UUID) any {
+	if *id == uuid.Nil {
+		return nil
+	}
+	return id[:]
+}
+
+func Flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// OptHash returns NULL for the zero hash.
+func OptHash(h perdure.Hash) any {
+	if h == (perdure.Hash{}) {
+		return nil
+	}
+	return h[:]
+}
+
+// OptNumber returns NULL for 0.
+func OptNumber(n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return n
+}
+
+// RawText returns JSON as TEXT, so that SQL can examine it.
+func RawText(raw json.RawMessage) any {
+	if raw == nil {
+		return nil
+	}
+	return string(raw)
+}
+
+// RawBytes returns content as BLOB; NULL for nil.
+func RawBytes(raw []byte) any {
+	if raw == nil {
+		return nil
+	}
+	return raw
+}
+
+// Encode returns a small value as JSON text. The stored types can always be encoded, except a
+// number that is no JSON number.
+func Encode(v any) (string, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("encode %T: %w", v, err)
+	}
+	return string(raw), nil
+}
+
+// Same reports whether two column values are equal.
+func Same(a, b any) bool {
+	x, isBytes := a.([]byte)
+	y, alsoBytes := b.([]byte)
+	if isBytes || alsoBytes {
+		return isBytes && alsoBytes && bytes.Equal(x, y)
+	}
+	return a == b
+}
+
+func RefID(ref *perdure.BlobRef) any {
+	if ref == nil {
+		return nil
+	}
+	return ref.ID[:]
+}

@@ -1,0 +1,333 @@
+package listing
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+	"github.com/perdure/perdure/internal/store/sql/trigram"
+)
+
+// A list of executions is read in two steps. A source returns the numbers of candidates, newest
+// first, from an index in that order. Conditions are then checked on the rows of the candidates.
+// The source is chosen so that few candidates fail the conditions. The number of candidates that
+// one page examines is limited.
+
+// listSource is a statement that selects numbers below a number, newest first. Its last two
+// parameters are that number and the limit.
+type listSource struct {
+	query *statement.Statement
+	args  []any
+}
+
+const newestBelow = " AND number < ? ORDER BY number DESC LIMIT ?"
+
+// ended is the condition of the index of ended executions.
+const ended = "completed_at IS NOT NULL"
+
+var (
+	sourceOfOrg        = statement.Read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_org WHERE org_id = ?" + newestBelow)
+	sourceOfStatus     = statement.Read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_by_status WHERE org_id = ? AND " + ended + " AND status = ?" + newestBelow)
+	sourceOfDefinition = statement.Read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_definition WHERE agent_definition_id = ?" + newestBelow)
+	sourceOfMetadata   = statement.Read("SELECT number FROM agent_metadata INDEXED BY idx_agent_metadata_value WHERE org_id = ? AND key = ? AND value = ?" + newestBelow)
+)
+
+// Executions that have not ended are in the indexes for claiming, holding and counting, which have
+// other orders. These indexes are small, so all their numbers are read and sorted, unless there are
+// more than a page examines.
+var (
+	pendingOfOrg = statement.Read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_dispatch WHERE org_id = ? AND status = 'PENDING' AND crashes < 6 LIMIT ?")
+	aloneOfOrg   = statement.Read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_alone WHERE org_id = ? AND status = 'PENDING' AND crashes >= 6 LIMIT ?")
+	allHeld      = statement.Read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_held WHERE status IN ('RUNNING', 'CANCELLING') LIMIT ?")
+	allWaiting   = statement.Read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_waiting WHERE status = 'WAITING' LIMIT ?")
+)
+
+// option is a filter that can be used as a source, or as a condition on the rows of candidates.
+type option struct {
+	listSource
+	condition string
+	values    []any
+}
+
+// Query is one list of executions.
+type Query struct {
+	dialect *statement.Dialect
+	org     string
+	filter  store.ExecutionFilter
+	// options are filters of which one becomes the source.
+	options []option
+	sources []listSource
+	// live are statements that select the numbers of all executions that have not ended, unordered.
+	// Their last parameter is the limit.
+	live []listSource
+	// gathered is the numbers that live selected, newest first.
+	gathered []int64
+	// where and args are conditions on the rows of candidates.
+	where []string
+	args  []any
+	begun bool
+	Plain bool // without the text index
+	// text finds the candidates of a text query; nil if the sources do.
+	text *textSearch
+	// Rows is the maximum number of candidates that are examined.
+	Rows int
+}
+
+// New collects the filters of a list.
+func New(dialect *statement.Dialect, org string, f store.ExecutionFilter, rows int) *Query {
+	l := &Query{dialect: dialect, org: org, filter: f, Rows: rows}
+	l.addMetadata()
+	if f.DefinitionID != nil {
+		l.options = append(l.options, option{listSource{sourceOfDefinition, []any{f.DefinitionID[:]}}, "x.agent_definition_id = ?", []any{f.DefinitionID[:]}})
+	}
+	l.addStatus()
+	l.addRest()
+	return l
+}
+
+// add adds a condition on the rows of candidates.
+func (l *Query) add(condition string, values ...any) {
+	l.where, l.args = append(l.where, condition), append(l.args, values...)
+}
+
+// walk makes every execution of the org a candidate.
+func (l *Query) walk() {
+	l.sources, l.live = []listSource{{sourceOfOrg, []any{l.org}}}, nil
+}
+
+func (l *Query) addMetadata() {
+	for _, key := range slices.Sorted(maps.Keys(l.filter.Metadata)) {
+		value := l.filter.Metadata[key]
+		if !load.IndexedMember(key, value) {
+			condition, args := l.dialect.MetadataMember(key, value)
+			l.add(condition, args...)
+			continue
+		}
+		l.options = append(l.options, option{
+			listSource{sourceOfMetadata, []any{l.org, key, value}},
+			"EXISTS (SELECT 1 FROM agent_metadata m WHERE m.agent_execution_id = x.id AND m.key = ? AND m.value = ?)",
+			[]any{key, value},
+		})
+	}
+}
+
+// addStatus adds the filter by status. A single terminal status becomes an option. Several statuses
+// become sources if there is no option.
+func (l *Query) addStatus() {
+	statuses := slices.Compact(slices.Sorted(slices.Values(l.filter.Status)))
+	switch {
+	case len(statuses) == 0:
+	case len(statuses) == 1 && statuses[0].Terminal():
+		status := string(statuses[0])
+		l.options = append(l.options, option{listSource{sourceOfStatus, []any{l.org, status}}, "x.status = ?", []any{status}})
+	case len(l.options) > 0:
+		l.addStatuses(statuses)
+	default:
+		l.statusSources(statuses)
+		l.addStatuses(statuses)
+	}
+}
+
+// probed is how many rows of an option are probed. maxProbes is the maximum number of probed
+// options.
+const probed, maxProbes = 500, 8
+
+// skipping returns the statement with an offset as its last parameter.
+func (s listSource) skipping() *statement.Statement {
+	return statement.NewRead(s.query.Text() + " OFFSET ?")
+}
+
+// choose selects the option with the fewest candidates: the one whose probed numbers reach furthest
+// back. For a text query it uses the text index instead, unless an option leaves very few
+// candidates.
+func (l *Query) choose(v statement.View, before int64) (err error) {
+	best, few, err := l.probe(v, before)
+	if err != nil {
+		return err
+	}
+	if l.filter.Query != "" && !l.Plain && !few && len(l.live) == 0 {
+		if l.text, err = newTextSearch(v, l.filter.Query); err != nil {
+			return err
+		}
+		if l.text != nil {
+			best = -1
+		}
+	}
+	l.take(best)
+	if l.text == nil && len(l.sources) == 0 && len(l.live) == 0 {
+		l.walk()
+	}
+	return nil
+}
+
+// probe returns the best option, and whether it leaves few candidates.
+func (l *Query) probe(v statement.View, before int64) (best int, few bool, err error) {
+	least := before
+	for i := range l.options[:min(len(l.options), maxProbes)] {
+		o := &l.options[i]
+		if len(l.options) == 1 && l.filter.Query == "" {
+			break
+		}
+		var furthest int64 // 0 if there are fewer
+		if _, err := v.One(o.skipping(), append(slices.Clone(o.args), before, 1, probed-1), &furthest); err != nil {
+			return 0, false, err
+		}
+		if furthest < least {
+			best, least = i, furthest
+		}
+	}
+	return best, least == 0, nil
+}
+
+// take uses the option with the index best as the source, and all other options as conditions. With
+// -1, all options become conditions.
+func (l *Query) take(best int) {
+	for i, o := range l.options {
+		if i == best {
+			l.sources = []listSource{o.listSource}
+		} else {
+			l.add(o.condition, o.values...)
+		}
+	}
+	l.options = nil
+}
+
+func (l *Query) addStatuses(statuses []perdure.Status) {
+	values := make([]any, len(statuses))
+	for i, status := range statuses {
+		values[i] = string(status)
+	}
+	l.add("x.status IN ("+statement.Marks(len(values))+")", values...)
+}
+
+func (l *Query) statusSources(statuses []perdure.Status) {
+	for _, status := range statuses {
+		switch status {
+		case perdure.StatusPending:
+			l.live = append(l.live, listSource{pendingOfOrg, []any{l.org}}, listSource{aloneOfOrg, []any{l.org}})
+		case perdure.StatusWaiting:
+			l.live = append(l.live, listSource{allWaiting, nil})
+		case perdure.StatusRunning, perdure.StatusCancelling:
+			if !slices.ContainsFunc(l.live, func(s listSource) bool { return s.query == allHeld }) {
+				l.live = append(l.live, listSource{allHeld, nil})
+			}
+		default:
+			l.sources = append(l.sources, listSource{sourceOfStatus, []any{l.org, string(status)}})
+		}
+	}
+}
+
+// textWeight is the cost of examining a text, in rows.
+const textWeight = 3
+
+// addRest adds the conditions that no index covers.
+func (l *Query) addRest() {
+	f := l.filter
+	if f.Kind != "" {
+		l.add("x.kind = ?", f.Kind)
+	}
+	if f.CreatedAfter != nil {
+		l.add("x.created_at > ?", column.Millis(*f.CreatedAfter))
+	}
+	if f.CreatedBefore != nil {
+		l.add("x.created_at < ?", column.Millis(*f.CreatedBefore))
+	}
+	if f.Query != "" {
+		l.Rows /= textWeight
+		plain, escaped := trigram.QueryTexts(f.Query)
+		condition, matched := l.dialect.QueryMatch(plain, escaped, strings.ReplaceAll(plain, "-", ""))
+		l.add(condition, matched...)
+	}
+}
+
+// begin chooses the sources, once.
+func (l *Query) begin(v statement.View, before int64) error {
+	if l.begun {
+		return nil
+	}
+	l.begun = true
+	if err := l.choose(v, before); err != nil {
+		return err
+	}
+	return l.gather(v)
+}
+
+// gather reads the numbers of executions that have not ended. If they are too many, every execution
+// of the org becomes a candidate instead.
+func (l *Query) gather(v statement.View) error {
+	for _, s := range l.live {
+		numbers, err := ReadNumbers(v, s.query, append(slices.Clone(s.args), l.Rows+1))
+		if err != nil {
+			return err
+		}
+		l.gathered = append(l.gathered, numbers...)
+		if len(l.gathered) > l.Rows {
+			l.gathered = nil
+			l.walk()
+			return nil
+		}
+	}
+	l.live = nil
+	slices.SortFunc(l.gathered, newestFirst)
+	return nil
+}
+
+func newestFirst(a, b int64) int { return int(min(1, max(-1, b-a))) }
+
+func ReadNumbers(v statement.View, query *statement.Statement, args []any) (numbers []int64, err error) {
+	err = v.Each(query, args, func(row func(...any) error) error {
+		var number int64
+		err := row(&number)
+		numbers = append(numbers, number)
+		return err
+	})
+	return numbers, err
+}
+
+// candidates returns about the n newest numbers below before.
+func (l *Query) candidates(v statement.View, before int64, n int) (hits, error) {
+	if l.text != nil {
+		return l.text.below(v, l.org, before, n)
+	}
+	from, _ := slices.BinarySearchFunc(l.gathered, before-1, newestFirst)
+	all := slices.Clone(l.gathered[from:min(len(l.gathered), from+n)])
+	for _, s := range l.sources {
+		numbers, err := ReadNumbers(v, s.query, append(slices.Clone(s.args), before, n))
+		if err != nil {
+			return hits{}, err
+		}
+		all = append(all, numbers...)
+	}
+	if len(l.sources) > 1 || len(l.gathered) > 0 {
+		slices.SortFunc(all, newestFirst)
+		all = slices.Compact(all)
+	}
+	if len(all) < n {
+		return hits{numbers: all, cost: len(all), ended: true}, nil
+	}
+	return hits{numbers: all[:n], upto: all[n-1], cost: n}, nil
+}
+
+// matching returns the candidates whose rows meet the conditions.
+func (l *Query) matching(v statement.View, candidates []int64) ([]int64, error) {
+	if len(l.where) == 0 || len(candidates) == 0 {
+		return candidates, nil
+	}
+	list, err := v.Dialect.Numbers(candidates)
+	if err != nil {
+		return nil, err
+	}
+	numbers, err := ReadNumbers(v, l.matchQuery(), append([]any{l.org, list}, l.args...))
+	slices.SortFunc(numbers, newestFirst)
+	return numbers, err
+}
+
+func (l *Query) matchQuery() *statement.Statement {
+	return statement.NewAlone("SELECT x.number FROM agent_execution x WHERE x.org_id = ?1 AND x.number " + l.dialect.AmongNumbers + " AND " +
+		numberedFrom(strings.Join(l.where, " AND "), 3))
+}

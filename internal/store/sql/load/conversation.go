@@ -1,0 +1,40 @@
+package load
+
+import (
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/row"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+// ConversationRows declares the rows of the table of conversations.
+var ConversationRows = row.New("conversation", 1, []row.Field[store.Conversation]{
+	row.Text("id", func(x *store.Conversation) *string { return &x.ID }),
+	row.Text("org_id", func(x *store.Conversation) *string { return &x.Org }),
+	row.OptID("key_id", func(x *store.Conversation) **uuid.UUID { return &x.KeyID }),
+	row.Text("response_id", func(x *store.Conversation) *string { return &x.Response }),
+	row.Number("items", func(x *store.Conversation) *int { return &x.Items }),
+	row.Number("bytes", func(x *store.Conversation) *int64 { return &x.Bytes }),
+	row.RawText("metadata", func(x *store.Conversation) *json.RawMessage { return &x.Metadata }),
+	row.Time("created_at", func(x *store.Conversation) *perdure.Time { return &x.CreatedAt }),
+	row.Number("executions", func(x *store.Conversation) *int { return &x.Executions }),
+	row.OptText("mark", func(x *store.Conversation) *string { return &x.Mark }),
+})
+
+var (
+	ConversationSelect = "SELECT " + ConversationRows.List("c") + " FROM conversation c WHERE "
+	ConversationByID   = statement.Read(ConversationSelect + "c.id = ?1 AND (?2 = '' OR c.org_id = ?2)")
+)
+
+// Conversation returns the conversation; nil if there is none.
+func Conversation(v statement.View, query *statement.Statement, args ...any) (*store.Conversation, error) {
+	var c store.Conversation
+	found, err := v.One(query, args, ConversationRows.Scan(nil, &c)...)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &c, nil
+}

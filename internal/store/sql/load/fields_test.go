@@ -1,0 +1,110 @@
+package load
+
+import (
+	"database/sql"
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/row"
+)
+
+// TestRowsScanWhatTheyWrite checks that the column values of a row, scanned into an empty row,
+// produce equal column values.
+func TestRowsScanWhatTheyWrite(t *testing.T) {
+	id, at, text, code := uuid.New(), perdure.AtMilli(1_700_000_000_123), "text", perdure.Conflict
+	ref := &perdure.BlobRef{ID: uuid.New()}
+	hash := perdure.Hash{1, 2, 3}
+	scansWhatItWrites(t, &ExecutionRows, &perdure.Execution{
+		ID: id, Org: "o", DefinitionID: &id, Kind: "k", PersistenceMode: perdure.Local, Status: perdure.StatusWaiting, WaitReason: "task",
+		Wait: &perdure.Wait{Task: &id}, Error: &text, ErrorCode: &code, Queue: "q", Workspace: "w", CheckpointSeq: 1, WorkerID: &id,
+		Traceparent: "t", Metadata: json.RawMessage(`{"a":1}`), CreatedAt: at, UpdatedAt: at, StartedAt: &at, CompletedAt: &at, Version: 2,
+		Leaf: &id, EntryCount: 3, RecordsSinceCheckpoint: 4, ResponseID: "r", Fence: 5, ClaimID: id, LeaseUntil: at, Embedded: true,
+		LastCommit: perdure.CommitNumber{Fence: 6, Number: 7}, Answer: json.RawMessage(`[]`), ReadyAt: at, NotBefore: at, Woke: perdure.WokeLost,
+		Crashes: 8, Panics: 9, CancelBy: at, NextSignal: 10, CheckpointAt: at, HomeID: &id, Unfit: 11, KeyID: &id, InputBlob: ref, OutputBlob: ref,
+	}, "asked")
+	scansWhatItWrites(t, &TaskRows, &perdure.Task{
+		ExecutionID: id, ID: id, Org: "o", Kind: "k", Status: perdure.TaskRunning, Queue: "q", Key: "key", InputHash: hash,
+		Options: perdure.TaskOptions{ConcurrencyKey: "c", ScheduleToClose: 5}, Attempt: 1, MaxAttempts: 2, Error: &perdure.TaskError{Message: "m"},
+		Progress: json.RawMessage(`1`), WorkerID: &id, ClaimID: id, LeaseUntil: at, Embedded: true, NotBefore: at, Uncounted: 3, Lost: 4,
+		AttemptAt: at, SignAt: at, Step: true, Place: perdure.Place{ResponseID: "r", TurnID: "t", MessageID: "m", ToolCallID: "c"},
+		CreatedAt: at, StartedAt: &at, CompletedAt: &at, InputBlob: ref, ResultBlob: ref,
+	}, "attempt_due")
+	scansWhatItWrites(t, &OrgRows, &perdure.Org{ID: "o", CreatedAt: at, DisabledAt: &at})
+	scansWhatItWrites(t, &KeyRows, &perdure.APIKey{
+		ID: id, Org: "o", Name: "n", Role: "admin", Hash: hash, CreatedAt: at, RevokedAt: &at,
+		Limits: perdure.KeyLimits{RequestsPerSecond: 1, MaxRunning: 2, MaxStored: 3},
+	})
+	scansWhatItWrites(t, &SessionRows, &perdure.Session{
+		ID: id, Org: "o", KeyID: &id, KeyName: "n", Key: hash, Cookie: hash, Page: hash, CreatedAt: at, ExpiresAt: at, RemoteAddress: "r", UserAgent: "u",
+	})
+	scansWhatItWrites(t, &ConversationRows, &store.Conversation{
+		ID: "c", Org: "o", KeyID: &id, Response: "r", Items: 1, Bytes: 2, Metadata: json.RawMessage(`{}`), CreatedAt: at, Executions: 3, Mark: "m",
+	})
+	scansWhatItWrites(t, &DefinitionRows, &perdure.Definition{
+		ID: id, Org: "o", Name: "n", Slug: "s", Description: "d", SystemPrompt: "p", Models: make([]perdure.ModelConfig, 1), Tools: []string{"t"},
+		Config: perdure.AgentConfig{}, Metadata: json.RawMessage(`{}`), CreatedAt: at, UpdatedAt: at, Version: 1, Retention: &perdure.Retention{},
+	})
+	scansWhatItWrites(t, &BlockRows, &BlockRow{id, &store.Block{
+		Key: perdure.BlockKey{TaskID: id, Attempt: 1, Block: 2}, Seq: 3, Type: perdure.EventCreated, Stream: "s",
+		Place: perdure.Place{ResponseID: "r", TurnID: "t", MessageID: "m", ToolCallID: "c"}, CreatedAt: at, Open: true, Event: true, Length: 4,
+		FirstPos: 5, LastPos: 6, Digest: []byte{1}, Reason: "done", SHA256: hash,
+	}})
+}
+
+// scansWhatItWrites checks one row. Every field must have a value, except the named ones, so that a
+// field that is scanned into another one is found.
+func scansWhatItWrites[T any](t *testing.T, r *row.Rows[T], row *T, empty ...string) {
+	t.Helper()
+	values, err := r.Values(row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cap(values) < len(r.Columns) {
+		t.Errorf("%s: there is no room for the contents", r.Name)
+	}
+	var again T
+	if b, is := any(&again).(*BlockRow); is {
+		b.Block = new(store.Block)
+	}
+	for i, dest := range r.Scan(nil, &again) {
+		if values[i] == nil && !contains(empty, r.Columns[i]) {
+			t.Errorf("%s: %s has no value", r.Name, r.Columns[i])
+		}
+		if err := scanInto(dest, values[i]); err != nil {
+			t.Errorf("%s: %s: %v", r.Name, r.Columns[i], err)
+		}
+	}
+	scanned, err := r.Values(&again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range r.Columns[:len(values)] {
+		if !reflect.DeepEqual(values[i], scanned[i]) {
+			t.Errorf("%s: %s is written as %v and as %v once it was read", r.Name, name, values[i], scanned[i])
+		}
+	}
+}
+
+func contains(all []string, one string) bool {
+	for _, name := range all {
+		if name == one {
+			return true
+		}
+	}
+	return false
+}
+
+func scanInto(dest, value any) error {
+	if s, is := dest.(sql.Scanner); is {
+		return s.Scan(value)
+	}
+	v := reflect.ValueOf(dest).Elem()
+	if value != nil {
+		v.Set(reflect.ValueOf(value).Convert(v.Type()))
+	}
+	return nil
+}

@@ -1,0 +1,23 @@
+package load
+
+import (
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+var (
+	RunningOfKey = statement.Read("SELECT count(*) FROM task_execution INDEXED BY idx_task_execution_key" +
+		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'RUNNING' AND status IN ('PENDING', 'RUNNING')")
+	RunningOnQueue = statement.Read("SELECT count(*) FROM task_execution INDEXED BY idx_task_execution_held WHERE org_id = ?1 AND queue = ?2 AND status = 'RUNNING'")
+
+	holds = statement.Read("SELECT EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_held WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING'))," +
+		" EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_held_alone" +
+		" WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING') AND crashes >= 6)")
+)
+
+func Holding(v statement.View, worker uuid.UUID) (h store.Holding, err error) {
+	_, err = v.One(holds, []any{worker[:]}, column.FlagInto(&h.Executions), column.FlagInto(&h.Alone))
+	return h, err
+}

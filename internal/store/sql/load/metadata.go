@@ -1,0 +1,9 @@
+package load
+
+// MemberBytes is the maximum length of an indexed key or value of metadata. Longer ones are
+// compared in the metadata of each candidate.
+const MemberBytes = 256
+
+func IndexedMember(key, value string) bool {
+	return len(key) <= MemberBytes && len(value) <= MemberBytes
+}

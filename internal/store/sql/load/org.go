@@ -1,0 +1,29 @@
+package load
+
+import (
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/sql/row"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+// OrgRows declares the rows of the table of orgs.
+var OrgRows = row.New("org", 1, []row.Field[perdure.Org]{
+	row.Text("id", func(x *perdure.Org) *string { return &x.ID }),
+	row.Time("created_at", func(x *perdure.Org) *perdure.Time { return &x.CreatedAt }),
+	row.OptTime("disabled_at", func(x *perdure.Org) **perdure.Time { return &x.DisabledAt }),
+})
+
+var (
+	OrgSelect = "SELECT " + OrgRows.List("o") + " FROM org o WHERE "
+	orgByID   = statement.Read(OrgSelect + "o.id = ?")
+)
+
+// Org returns the org with that id; nil if there is none.
+func Org(v statement.View, id string) (*perdure.Org, error) {
+	var o perdure.Org
+	found, err := v.One(orgByID, []any{id}, OrgRows.Scan(nil, &o)...)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &o, nil
+}

@@ -1,0 +1,50 @@
+package load
+
+import (
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+// A segment is a part of the tree of entries without branches. An entry whose parent is the last
+// one of a segment belongs to that segment. Any other entry opens a new segment, with its parent as
+// the base. So a path is a list of ranges, one per branch point.
+
+// TreePlace is the place of an entry in the tree. For an entry on the path, depth is the number of
+// entries from the root to this entry. An entry beside the path has the place of its nearest
+// ancestor on the path, with a negative depth.
+type TreePlace struct {
+	Segment, Depth int64
+	// End reports that the segment has no later entry.
+	End bool
+	// None reports that the entry has no place: its parent does not exist.
+	None bool
+}
+
+// Above returns the number of path entries above a child of this entry.
+func (p TreePlace) Above() int64 { return max(p.Depth, -p.Depth) }
+
+func (p TreePlace) Columns() (segment, depth any) {
+	if p.None {
+		return nil, nil
+	}
+	return p.Segment, p.Depth
+}
+
+const (
+	TreeColumns = ", coalesce(h.segment, 0), coalesce(h.depth, 0), h.depth IS NULL, NOT EXISTS (SELECT 1 FROM agent_entry n WHERE n.agent_execution_id = h.agent_execution_id" +
+		" AND n.segment = h.segment AND n.depth = h.depth + 1 AND n.depth > 0)"
+)
+
+var placeOfEntry = statement.Read("SELECT h.parent_id" + TreeColumns + " FROM agent_entry h WHERE h.agent_execution_id = ? AND h.id = ?")
+
+// TreeScan returns the destinations for TreeColumns.
+func TreeScan(p *TreePlace) []any {
+	return []any{&p.Segment, &p.Depth, column.FlagInto(&p.None), column.FlagInto(&p.End)}
+}
+
+// Place reads an entry's place and parent.
+func Place(v statement.View, execution, id uuid.UUID) (p TreePlace, parent *uuid.UUID, found bool, err error) {
+	found, err = v.One(placeOfEntry, []any{execution[:], id[:]}, append([]any{column.OptIDInto(&parent)}, TreeScan(&p)...)...)
+	return p, parent, found, err
+}

@@ -1,0 +1,35 @@
+package load
+
+import (
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/sql/row"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+// SessionRows declares the rows of the table of the web pages' sessions.
+var SessionRows = row.New("web_session", 1, []row.Field[perdure.Session]{
+	row.ID("id", func(x *perdure.Session) *uuid.UUID { return &x.ID }),
+	row.Text("org_id", func(x *perdure.Session) *string { return &x.Org }),
+	row.OptID("key_id", func(x *perdure.Session) **uuid.UUID { return &x.KeyID }),
+	row.Text("key_name", func(x *perdure.Session) *string { return &x.KeyName }),
+	row.Hash("key_hash", func(x *perdure.Session) *perdure.Hash { return &x.Key }),
+	row.Hash("cookie_hash", func(x *perdure.Session) *perdure.Hash { return &x.Cookie }),
+	row.Hash("page_hash", func(x *perdure.Session) *perdure.Hash { return &x.Page }),
+	row.Time("created_at", func(x *perdure.Session) *perdure.Time { return &x.CreatedAt }),
+	row.Time("expires_at", func(x *perdure.Session) *perdure.Time { return &x.ExpiresAt }),
+	row.Text("remote", func(x *perdure.Session) *string { return &x.RemoteAddress }),
+	row.Text("user_agent", func(x *perdure.Session) *string { return &x.UserAgent }),
+})
+
+var SessionSelect = "SELECT " + SessionRows.List("s") + " FROM web_session s WHERE "
+
+// Session returns a session; nil if there is none.
+func Session(v statement.View, query *statement.Statement, args ...any) (*perdure.Session, error) {
+	var s perdure.Session
+	found, err := v.One(query, args, SessionRows.Scan(nil, &s)...)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &s, nil
+}

@@ -1,0 +1,108 @@
+package read
+
+import (
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+func bodiesOf(w *statement.Dialect) *statement.Statement {
+	return statement.NewAlone("SELECT e.number, e.content_blob, e.content FROM agent_entry e WHERE e.agent_execution_id = ?1 AND e.number > 0 AND e.number " + w.AmongNumbers)
+}
+
+// bodies reads the contents of entries by their numbers, in one query round.
+func bodies(v statement.View, execution uuid.UUID, numbers []int64) (map[int64]json.RawMessage, error) {
+	list, err := v.Dialect.Numbers(numbers)
+	if err != nil {
+		return nil, err
+	}
+	contents, blobs := map[int64]json.RawMessage{}, map[int64]uuid.UUID{}
+	err = v.Each(bodiesOf(v.Dialect), []any{execution[:], list}, func(row func(...any) error) error {
+		var (
+			number  int64
+			blob    *uuid.UUID
+			content json.RawMessage
+		)
+		err := row(&number, column.OptIDInto(&blob), column.RawInto(&content))
+		contents[number] = content
+		if blob != nil {
+			blobs[number] = *blob
+		}
+		return err
+	})
+	for number, blob := range blobs {
+		if err != nil {
+			break
+		}
+		var ref *perdure.BlobRef
+		if ref, err = load.Ref(v, execution, &blob); err == nil {
+			contents[number], err = load.Whole(v, execution, ref)
+		}
+	}
+	return contents, err
+}
+
+// recordRow is an event as it is stored. blob and of are references to its fields.
+type recordRow struct {
+	perdure.Record
+	blob *uuid.UUID
+	of   []byte
+}
+
+// size returns the approximate size of the record with its fields, in bytes.
+func (r *recordRow) size() int {
+	if n, err := load.ParseNamed(r.of); r.of != nil && err == nil {
+		return size(r.Record) + len(r.of) + int(n.Length)
+	}
+	return size(r.Record)
+}
+
+// fillRecords returns the records with their fields.
+func fillRecords(v statement.View, execution uuid.UUID, rows []recordRow) ([]perdure.Record, error) {
+	var (
+		records []perdure.Record
+		names   = make([]load.Named, len(rows))
+		numbers []int64
+		said    map[int64]json.RawMessage
+		err     error
+	)
+	for i, r := range rows {
+		if r.of == nil {
+			continue
+		}
+		if names[i], err = load.ParseNamed(r.of); err != nil {
+			return nil, err
+		}
+		numbers = append(numbers, names[i].Entry)
+	}
+	if len(numbers) > 0 {
+		if said, err = bodies(v, execution, numbers); err != nil {
+			return nil, err
+		}
+	}
+	for i, r := range rows {
+		switch {
+		case r.blob != nil:
+			err = joinFields(v, execution, &r)
+		case r.of != nil:
+			r.Fields, err = names[i].Of(said[names[i].Entry])
+		}
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, r.Record)
+	}
+	return records, nil
+}
+
+// joinFields loads the fields of an event from its blob. The reference to a withheld blob remains.
+func joinFields(v statement.View, execution uuid.UUID, r *recordRow) (err error) {
+	if r.Blob, err = load.Ref(v, execution, r.blob); err != nil {
+		return err
+	}
+	return load.JoinContent(v, execution, &r.Fields, &r.Blob)
+}

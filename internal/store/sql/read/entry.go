@@ -1,0 +1,58 @@
+package read
+
+import (
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+var entriesAfter = statement.Read("SELECT e.number, " + load.EntryFull[len("SELECT "):] + " WHERE e.agent_execution_id = ? AND e.number > ? AND e.number > 0 ORDER BY e.number LIMIT ?")
+
+const (
+	checkpointColumns = "SELECT sequence, leaf_entry_id, metadata, created_at, state_blob, state FROM agent_checkpoint WHERE agent_execution_id = ?"
+)
+
+var (
+	checkpointByNo   = statement.Read(checkpointColumns + " AND sequence = ?")
+	checkpointNewest = statement.Read(checkpointColumns + " ORDER BY sequence DESC LIMIT 1")
+	checkpointsAfter = statement.Read(checkpointColumns + " AND sequence > ? ORDER BY sequence LIMIT ?")
+)
+
+// loadCheckpoints reads checkpoints with their states. It stops early after about store.PageBytes.
+func loadCheckpoints(v statement.View, join joiner, execution uuid.UUID, query *statement.Statement, args ...any) ([]*perdure.Checkpoint, error) {
+	var (
+		all   []*perdure.Checkpoint
+		blobs []*uuid.UUID
+		bytes int
+	)
+	err := v.Each(query, append([]any{execution[:]}, args...), func(row func(...any) error) error {
+		var (
+			c    perdure.Checkpoint
+			blob *uuid.UUID
+		)
+		if err := row(&c.Sequence, column.OptIDInto(&c.LeafEntryID), column.RawInto(&c.Metadata), column.TimeInto(&c.CreatedAt), column.OptIDInto(&blob), column.RawInto(&c.State)); err != nil {
+			return err
+		}
+		all, blobs = append(all, &c), append(blobs, blob)
+		if bytes += len(c.State); bytes > store.PageBytes {
+			return statement.ErrStop
+		}
+		return nil
+	})
+	bytes = 0
+	for i, c := range all {
+		if err != nil {
+			return nil, err
+		}
+		if c.Blob, err = load.Ref(v, execution, blobs[i]); err == nil {
+			err = join(v, execution, &c.State, &c.Blob)
+		}
+		if bytes += store.Weight(c.State, c.Blob); bytes > store.PageBytes && i > 0 {
+			return all[:i], err
+		}
+	}
+	return all, err
+}

@@ -1,0 +1,326 @@
+package read
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+const (
+	// firstPiece and lastPiece are the number of entries that one read of a path loads, at first
+	// and at most. Most callers want one page, and few want the whole path.
+	firstPiece, lastPiece = 32, 512
+	// pathBytes is roughly the maximum of content bytes that one read loads.
+	pathBytes = 512 << 10
+)
+
+var (
+	// entriesOfRange needs INDEXED BY, because SQLite has no statistics and several indexes start
+	// with the execution.
+	entriesOfRange = statement.Read("SELECT e.depth, " + load.EntryFull[len("SELECT "):] + " INDEXED BY idx_agent_entry_place" +
+		" WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth > ? AND e.depth <= ? AND e.depth > 0 ORDER BY e.depth")
+	entryAt = statement.Read("SELECT e.id FROM agent_entry e WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth = ? AND e.depth > 0")
+)
+
+// pathRanges selects the segments of the path to depth ?3 of segment ?2, down to depth ?4. It reads
+// one row per branch point. Segment 0 has no base and no row.
+var pathRanges = statement.Alone(`WITH RECURSIVE up (segment, bottom, top, base) AS (
+	SELECT s.segment, s.base_depth, CAST(?3 AS BIGINT), s.base_segment
+	FROM agent_segment s WHERE s.agent_execution_id = ?1 AND s.segment = ?2
+	UNION ALL
+	SELECT up.base, coalesce(s.base_depth, 0), up.bottom, s.base_segment FROM up
+	LEFT JOIN agent_segment s ON s.agent_execution_id = ?1 AND s.segment = up.base
+	WHERE up.bottom > ?4 AND up.bottom < up.top
+) SELECT segment, bottom, top FROM up`)
+
+// pathRange is the part of a path in one segment: the entries with depths greater than bottom and
+// at most top.
+type pathRange struct{ segment, bottom, top int64 }
+
+// route lists the entries of a path as ranges of segments.
+type route struct {
+	ranges []pathRange // in order from the root
+	// beside lists entries after the ranges that are beside the path; the last one is the leaf.
+	// Usually there are none.
+	beside []uuid.UUID
+}
+
+// length returns the number of entries.
+func (w *route) length() (n int64) {
+	for _, r := range w.ranges {
+		n += r.top - r.bottom
+	}
+	return n + int64(len(w.beside))
+}
+
+// skip drops the first n entries.
+func (w *route) skip(n int64) {
+	for len(w.ranges) > 0 && n > 0 {
+		first := &w.ranges[0]
+		drop := min(n, first.top-first.bottom)
+		first.bottom, n = first.bottom+drop, n-drop
+		if first.bottom == first.top {
+			w.ranges = w.ranges[1:]
+		}
+	}
+	w.beside = w.beside[min(n, int64(len(w.beside))):]
+}
+
+// take returns the ranges of the first entries of the route, at most n entries.
+func (w *route) take(n int64) (piece []pathRange) {
+	for _, r := range w.ranges {
+		if n <= 0 {
+			break
+		}
+		r.top = min(r.top, r.bottom+n)
+		n -= r.top - r.bottom
+		piece = append(piece, r)
+	}
+	return piece
+}
+
+// Path implements [store.Reader]. No transaction is open between two reads. Entries never change,
+// so the pieces are consistent.
+func (r *Reader) Path(ctx context.Context, execution, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error] {
+	return func(yield func(perdure.Entry, error) bool) {
+		if after != nil && *after == leaf {
+			return
+		}
+		var way route
+		err := r.read(ctx, func(v statement.View) (err error) {
+			way, err = findRoute(v, execution, leaf, after, int64(newest))
+			return err
+		})
+		for n := firstPiece; err == nil && way.length() > 0; {
+			var entries []perdure.Entry
+			if entries, err = r.piece(ctx, execution, &way, int64(n), lazy); err != nil {
+				break
+			}
+			n = min(max(2*len(entries), firstPiece), lastPiece)
+			for _, e := range entries {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			way.skip(int64(len(entries)))
+		}
+		if err != nil {
+			yield(perdure.Entry{}, err)
+		}
+	}
+}
+
+// findRoute returns the route of the entries from after (exclusive) to leaf, limited to the newest
+// ones if newest > 0.
+func findRoute(v statement.View, execution, leaf uuid.UUID, after *uuid.UUID, newest int64) (way route, err error) {
+	top, beside, err := findPlace(v, execution, leaf)
+	if err != nil {
+		return way, err
+	}
+	way.beside = beside
+	if after != nil && len(beside) > 0 {
+		if at := slices.Index(beside, *after); at >= 0 {
+			way.beside = beside[at+1:]
+			way.skip(way.length() - limited(newest, way.length()))
+			return way, nil
+		}
+	}
+	var from load.TreePlace
+	if after != nil {
+		var found bool
+		if from, _, found, err = load.Place(v, execution, *after); err != nil {
+			return way, err
+		}
+		if !found || from.Depth <= 0 {
+			return way, notOnPath(*after, leaf)
+		}
+	}
+	floor := from.Depth
+	if newest > 0 {
+		floor = max(floor, top.Depth-newest)
+	}
+	down := floor // includes the range that contains after
+	if after != nil {
+		down = from.Depth - 1
+	}
+	if way.ranges, err = loadRanges(v, execution, top, max(down, 0)); err != nil {
+		return way, err
+	}
+	if after != nil && !slices.ContainsFunc(way.ranges, func(r pathRange) bool {
+		return r.segment == from.Segment && r.bottom < from.Depth && from.Depth <= r.top
+	}) {
+		return way, notOnPath(*after, leaf)
+	}
+	if len(way.ranges) > 0 {
+		way.skip(floor - way.ranges[0].bottom)
+	}
+	way.skip(way.length() - limited(newest, way.length()))
+	return way, nil
+}
+
+// limited returns the smaller of newest and n; n if newest is 0.
+func limited(newest, n int64) int64 {
+	if newest > 0 {
+		return min(newest, n)
+	}
+	return n
+}
+
+func notOnPath(after, leaf uuid.UUID) error {
+	return perdure.Errorf(perdure.NotFound, "entry %s is not on the path to %s", after, leaf)
+}
+
+// findPlace returns the place of an entry on the path. If the entry is beside the path, it returns
+// the place of its nearest ancestor on the path, and the entries beside the path from there to the
+// leaf.
+func findPlace(v statement.View, execution, leaf uuid.UUID) (top load.TreePlace, beside []uuid.UUID, err error) {
+	for at := &leaf; at != nil; {
+		p, parent, found, err := load.Place(v, execution, *at)
+		switch {
+		case err != nil:
+			return top, nil, err
+		case !found:
+			return top, nil, noEntry(execution, *at)
+		case p.None || slices.Contains(beside, *at):
+			return top, nil, perdure.Errorf(perdure.Internal, "entry %s of execution %s has no place in the tree; run perdure store check", at, execution)
+		case p.Depth > 0:
+			top, at = p, nil
+		default:
+			beside, at = append(beside, *at), parent
+		}
+	}
+	slices.Reverse(beside)
+	return top, beside, nil
+}
+
+// loadRanges returns the ranges of the path to a place, starting with the one that contains depth
+// down+1.
+func loadRanges(v statement.View, execution uuid.UUID, top load.TreePlace, down int64) (ranges []pathRange, err error) {
+	switch {
+	case top.Depth == 0:
+		return nil, nil
+	case top.Segment == 0:
+		return []pathRange{{0, 0, top.Depth}}, nil
+	}
+	err = v.Each(pathRanges, []any{execution[:], top.Segment, top.Depth, down}, func(row func(...any) error) error {
+		var r pathRange
+		err := row(&r.segment, &r.bottom, &r.top)
+		ranges = append(ranges, r)
+		return err
+	})
+	slices.SortFunc(ranges, func(a, b pathRange) int { return cmp.Compare(a.top, b.top) })
+	if err == nil && (len(ranges) == 0 || slices.ContainsFunc(ranges, func(r pathRange) bool { return r.bottom >= r.top })) {
+		err = perdure.Errorf(perdure.Internal, "the segments of execution %s do not fit together; run perdure store check", execution)
+	}
+	return ranges, err
+}
+
+// piece loads the first entries of a route: at most n, and at least one.
+func (r *Reader) piece(ctx context.Context, execution uuid.UUID, way *route, n int64, lazy bool) (entries []perdure.Entry, err error) {
+	if len(way.ranges) == 0 {
+		e, err := r.one(ctx, execution, way.beside[0], lazy)
+		return []perdure.Entry{e}, err
+	}
+	err = r.read(ctx, func(v statement.View) error {
+		if entries, err = loadPiece(v, execution, way.take(n)); err != nil {
+			return err
+		}
+		bytes := 0
+		for i := range entries {
+			e := &entries[i]
+			if err := r.fillOne(v, execution, e, lazy); err != nil {
+				return err
+			}
+			if bytes += len(e.Content); bytes > pathBytes {
+				entries = entries[:i+1]
+				break
+			}
+		}
+		return nil
+	})
+	return entries, err
+}
+
+// loadPiece loads the entries of ranges, without their blobs. It stops early after about pathBytes.
+func loadPiece(v statement.View, execution uuid.UUID, ranges []pathRange) ([]perdure.Entry, error) {
+	parts := make([][]perdure.Entry, len(ranges))
+	bytes := 0
+	err := statement.ForEach(v, statement.Indexes(len(ranges)), func(v statement.View, i int) (err error) {
+		if bytes <= pathBytes {
+			parts[i], err = loadRange(v, execution, ranges[i], &bytes)
+		}
+		return err
+	})
+	return slices.Concat(parts...), err
+}
+
+func loadRange(v statement.View, execution uuid.UUID, r pathRange, bytes *int) ([]perdure.Entry, error) {
+	entries := make([]perdure.Entry, 0, r.top-r.bottom)
+	at := r.bottom
+	var (
+		e     perdure.Entry
+		blob  *uuid.UUID
+		depth int64
+	)
+	into := append([]any{&depth}, load.EntryScan(&e, &blob)...) // allocated once for all rows
+	err := v.Each(entriesOfRange, []any{execution[:], r.segment, r.bottom, r.top}, func(row func(...any) error) error {
+		e, blob = perdure.Entry{}, nil // entries must not share memory
+		if err := row(into...); err != nil {
+			return err
+		}
+		if at++; depth != at {
+			return hole(execution, r.segment, at)
+		}
+		if blob != nil {
+			e.Blob = &perdure.BlobRef{ID: *blob}
+		}
+		entries = append(entries, e)
+		if *bytes += len(e.Content); *bytes > pathBytes {
+			return statement.ErrStop
+		}
+		return nil
+	})
+	if err == nil && at < r.top && *bytes <= pathBytes {
+		err = hole(execution, r.segment, at+1) // or the execution was deleted meanwhile
+	}
+	return entries, err
+}
+
+func hole(execution uuid.UUID, segment, depth int64) error {
+	return perdure.Errorf(perdure.NotFound, "there is no entry at depth %d of segment %d in execution %s", depth, segment, execution)
+}
+
+// fillOne loads the reference to an entry's blob, and unless lazy is set, its content.
+func (r *Reader) fillOne(v statement.View, execution uuid.UUID, e *perdure.Entry, lazy bool) (err error) {
+	if e.Blob == nil {
+		return nil
+	}
+	if e.Blob, err = load.Ref(v, execution, &e.Blob.ID); err != nil || lazy {
+		return err
+	}
+	return r.joinEntry(v, execution, e)
+}
+
+// one loads one entry.
+func (r *Reader) one(ctx context.Context, execution, id uuid.UUID, lazy bool) (e perdure.Entry, err error) {
+	err = r.read(ctx, func(v statement.View) error {
+		found, err := load.Entry(v, execution, id)
+		if err == nil && found == nil {
+			err = noEntry(execution, id)
+		}
+		if err != nil {
+			return err
+		}
+		if e = *found; lazy {
+			return nil
+		}
+		return r.joinEntry(v, execution, &e)
+	})
+	return e, err
+}

@@ -1,0 +1,147 @@
+package read
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+func nothing[T any](statement.View, *T) (int, error) { return 0, nil }
+
+// Tasks implements [store.Reader].
+func (r *Reader) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, lazy bool) ([]*perdure.Task, error) {
+	tasks := make([]*perdure.Task, len(ids))
+	err := r.read(ctx, func(v statement.View) error {
+		found, err := tasksByID(v, execution, ids)
+		if err != nil {
+			return err
+		}
+		for i, id := range ids {
+			if tasks[i] = found[id]; tasks[i] == nil {
+				continue
+			}
+			if _, err := r.joinTask(v, &tasks[i], lazy); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return tasks, err
+}
+
+// tasksByID reads tasks with their contents, using one statement for any number of tasks.
+func tasksByID(v statement.View, execution uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]*perdure.Task, error) {
+	found := make(map[uuid.UUID]*perdure.Task, len(ids))
+	query, args := taskWhole, []any{execution[:], nil}
+	switch len(ids) {
+	case 0:
+		return found, nil
+	case 1:
+		args[1] = ids[0][:]
+	default:
+		list, err := v.Dialect.IDs(ids)
+		if err != nil {
+			return nil, err
+		}
+		query, args[1] = tasksAmong(v.Dialect), list
+	}
+	tasks, err := load.Tasks(v, query, args, true)
+	for _, t := range tasks {
+		found[t.ID] = t
+	}
+	return found, err
+}
+
+func (r *Reader) joinTask(v statement.View, task **perdure.Task, lazy bool) (int, error) {
+	t := *task
+	if lazy {
+		return 0, nil
+	}
+	if err := r.join(v, t.ExecutionID, &t.Input, &t.InputBlob); err != nil {
+		return 0, err
+	}
+	err := r.join(v, t.ExecutionID, &t.Result, &t.ResultBlob)
+	return store.Weight(t.Input, t.InputBlob) + store.Weight(t.Result, t.ResultBlob), err
+}
+
+// ListTasks implements [store.Reader].
+func (r *Reader) ListTasks(ctx context.Context, execution uuid.UUID, steps bool, cursor string, limit int) (store.Page[*perdure.Task], error) {
+	return list(ctx, r, cursor, limit, 0, func(v statement.View, after int64, limit int, add func(int64, *perdure.Task) bool) error {
+		tasks, numbers, err := loadTaskPage(v, execution, steps, after, limit)
+		for i, t := range tasks {
+			add(numbers[i], t)
+		}
+		return err
+	}, func(v statement.View, t **perdure.Task) (int, error) { return r.joinTask(v, t, false) })
+}
+
+// Definition implements [store.Reader].
+func (r *Reader) Definition(ctx context.Context, org string, id uuid.UUID) (*perdure.Definition, error) {
+	var d *perdure.Definition
+	err := r.read(ctx, func(v statement.View) (err error) {
+		if d, err = load.Definition(v, load.DefinitionByID, id[:], org); err == nil && d == nil {
+			err = perdure.Errorf(perdure.NotFound, "there is no agent definition %s", id)
+		}
+		return err
+	})
+	return d, err
+}
+
+// DefinitionBySlug implements [store.Reader].
+func (r *Reader) DefinitionBySlug(ctx context.Context, org, slug string) (*perdure.Definition, error) {
+	var d *perdure.Definition
+	err := r.read(ctx, func(v statement.View) (err error) {
+		if d, err = load.Definition(v, load.DefinitionBySlug, org, slug); err == nil && d == nil {
+			err = perdure.Errorf(perdure.NotFound, "there is no agent definition %q", slug)
+		}
+		return err
+	})
+	return d, err
+}
+
+// Definitions implements [store.Reader].
+func (r *Reader) Definitions(ctx context.Context, org, cursor string, limit int) (store.Page[*perdure.Definition], error) {
+	return list(ctx, r, cursor, limit, 0, func(v statement.View, after int64, limit int, add func(int64, *perdure.Definition) bool) error {
+		return v.Each(definitionsFrom, []any{org, after, limit}, func(row func(...any) error) error {
+			var (
+				d      perdure.Definition
+				number int64
+			)
+			err := row(append(load.DefinitionRows.Scan(nil, &d), &number)...)
+			if err == nil && !add(number, &d) {
+				err = statement.ErrStop
+			}
+			return err
+		})
+	}, nothing[*perdure.Definition])
+}
+
+// Kinds implements [store.Reader].
+func (r *Reader) Kinds(ctx context.Context, org string) ([]store.Kind, error) {
+	var kinds []store.Kind
+	err := r.read(ctx, func(v statement.View) (err error) {
+		kinds, err = load.Kinds(v, load.KindsOfOrg, org)
+		return err
+	})
+	return kinds, err
+}
+
+// AgentKind implements [store.Reader].
+func (r *Reader) AgentKind(ctx context.Context, org, kind string) (*store.Kind, error) {
+	var kinds []store.Kind
+	err := r.read(ctx, func(v statement.View) (err error) {
+		kinds, err = load.Kinds(v, agentKind, org, kind)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(kinds) == 0 {
+		return nil, perdure.Errorf(perdure.NotFound, "there is no kind of agents %q", kind)
+	}
+	return &kinds[0], nil
+}

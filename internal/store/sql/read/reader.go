@@ -1,0 +1,270 @@
+package read
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+const (
+	defaultLimit = 50
+	maxLimit     = 1000
+	// signalBytes is roughly the maximum of signal value bytes that one read returns.
+	signalBytes = 1 << 20
+)
+
+// Reader implements [store.Reader] for relational stores.
+type Reader struct {
+	// Tx runs a read in a transaction whose statements all see the same moment.
+	Tx      func(ctx context.Context, read func(c statement.Conn) error) error
+	Clock   func() time.Time
+	Dialect *statement.Dialect
+	// ListRows is the maximum number of executions that a page of a list examines; default
+	// [store.ListRows].
+	ListRows int
+	// WithoutTexts disables the use of the text index.
+	WithoutTexts bool
+
+	lazy bool // contents in blobs are left as references
+}
+
+func (r *Reader) read(ctx context.Context, read func(v statement.View) error) error {
+	return r.Tx(ctx, func(c statement.Conn) error { return read(statement.View{Conn: c, Context: ctx, Dialect: r.Dialect}) })
+}
+
+// Lazy implements [store.Reader].
+func (r *Reader) Lazy() store.Reader {
+	lazy := *r
+	lazy.lazy = true
+	return &lazy
+}
+
+// Together implements [store.Reader].
+func (r *Reader) Together(ctx context.Context, read func(store.Reader) error) error {
+	return r.Tx(ctx, func(c statement.Conn) error {
+		within := *r
+		within.Tx = func(_ context.Context, read func(statement.Conn) error) error { return read(c) }
+		return read(&within)
+	})
+}
+
+// join loads the blob of a content that is not inline, unless r is lazy.
+func (r *Reader) join(v statement.View, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
+	if r.lazy {
+		return nil
+	}
+	return load.JoinContent(v, execution, into, ref)
+}
+
+// Now implements [store.Store].
+func (r *Reader) Now() perdure.Time { return perdure.At(r.Clock()) }
+
+func pageLimit(limit int) int {
+	if limit <= 0 {
+		return defaultLimit
+	}
+	return min(limit, maxLimit)
+}
+
+// listCursor returns the cursor of a list: the number of the last row on the previous page.
+
+func listCursor(number int64) string { return strconv.FormatInt(number, 36) }
+
+func parseListCursor(cursor string, start int64) (int64, error) {
+	if cursor == "" {
+		return start, nil
+	}
+	number, err := strconv.ParseInt(cursor, 36, 64)
+	if err != nil || number < 0 || listCursor(number) != cursor {
+		return 0, perdure.FieldErrorf("cursor", "is not a cursor of this list; leave it out to read from the start")
+	}
+	return number, nil
+}
+
+func noExecution(id uuid.UUID) error {
+	return perdure.Errorf(perdure.NotFound, "there is no execution %s", id)
+}
+
+// Execution implements [store.Reader].
+func (r *Reader) Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
+	var x *perdure.Execution
+	err := r.read(ctx, func(v statement.View) error {
+		found, err := load.Executions(v, executionWhole, id[:], true)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 || org != "" && found[0].Row.Org != org {
+			return noExecution(id)
+		}
+		x = found[0].Row
+		if err := r.join(v, id, &x.Input, &x.InputBlob); err != nil {
+			return err
+		}
+		return r.join(v, id, &x.Output, &x.OutputBlob)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+var heldByWorker = statement.Read("SELECT id FROM agent_execution WHERE worker_id = ? AND status IN ('RUNNING', 'CANCELLING') AND org_id = ?")
+
+// HeldBy implements [store.Reader].
+func (r *Reader) HeldBy(ctx context.Context, org string, worker uuid.UUID) (held []uuid.UUID, err error) {
+	err = r.read(ctx, func(v statement.View) error {
+		return v.Each(heldByWorker, []any{worker[:], org}, func(row func(...any) error) error {
+			var id uuid.UUID
+			err := row(&id)
+			held = append(held, id)
+			return err
+		})
+	})
+	return held, err
+}
+
+// Checkpoint implements [store.Reader].
+func (r *Reader) Checkpoint(ctx context.Context, execution uuid.UUID, sequence int64) (*perdure.Checkpoint, error) {
+	var found []*perdure.Checkpoint
+	err := r.read(ctx, func(v statement.View) (err error) {
+		if sequence == 0 {
+			found, err = loadCheckpoints(v, r.join, execution, checkpointNewest)
+		} else {
+			found, err = loadCheckpoints(v, r.join, execution, checkpointByNo, sequence)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) == 0 && sequence == 0:
+		return nil, perdure.Errorf(perdure.NotFound, "execution %s has no checkpoint", execution)
+	case len(found) == 0:
+		return nil, perdure.Errorf(perdure.NotFound, "execution %s has no checkpoint %d", execution, sequence)
+	}
+	return found[0], nil
+}
+
+var laterCheckpoint = statement.Read("SELECT EXISTS (SELECT 1 FROM agent_checkpoint WHERE agent_execution_id = ? AND sequence > ?)")
+
+// Checkpoints implements [store.Reader].
+func (r *Reader) Checkpoints(ctx context.Context, execution uuid.UUID, cursor string, limit int) (store.Page[*perdure.Checkpoint], error) {
+	var page store.Page[*perdure.Checkpoint]
+	after, err := parseListCursor(cursor, 0)
+	if err != nil {
+		return page, err
+	}
+	limit = pageLimit(limit)
+	err = r.read(ctx, func(v statement.View) error {
+		page.Items, err = loadCheckpoints(v, r.join, execution, checkpointsAfter, after, limit)
+		if err != nil || len(page.Items) == 0 {
+			return err
+		}
+		last := page.Items[len(page.Items)-1].Sequence
+		var more bool
+		_, err := v.One(laterCheckpoint, []any{execution[:], last}, column.FlagInto(&more))
+		if more {
+			page.Next = listCursor(last)
+		}
+		return err
+	})
+	return page, err
+}
+
+// PendingSignals implements [store.Reader].
+func (r *Reader) PendingSignals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
+	if len(patterns) == 0 {
+		patterns = []string{"**"}
+	}
+	if after <= 0 {
+		after = -1 // all signals
+	}
+	var signals []perdure.Signal
+	err := r.read(ctx, func(v statement.View) (err error) {
+		if signals, err = load.Pending(v, execution, patterns, after, pageLimit(limit)); err != nil {
+			return err
+		}
+		signals, err = loadValues(v, r.join, execution, signals, signalBytes)
+		return err
+	})
+	return signals, err
+}
+
+// TakenSignals implements [store.Reader].
+func (r *Reader) TakenSignals(ctx context.Context, execution uuid.UUID) ([]perdure.Signal, error) {
+	var signals []perdure.Signal
+	err := r.read(ctx, func(v statement.View) (err error) {
+		if signals, err = load.Taken(v, execution); err != nil {
+			return err
+		}
+		signals, err = loadValues(v, r.join, execution, signals, 1<<62)
+		return err
+	})
+	return signals, err
+}
+
+// Blob implements [store.Reader].
+func (r *Reader) Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCloser, error) {
+	var b *store.Blob
+	err := r.read(ctx, func(v statement.View) (err error) {
+		b, err = load.BlobRow(v, execution, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if b == nil || b.Held != b.Length {
+		return nil, perdure.Errorf(perdure.NotFound, "there is no whole blob %s", id)
+	}
+	return &blobReader{left: b.Length, read: func(n int64) (row []byte, err error) {
+		err = r.read(ctx, func(v statement.View) error {
+			row, err = load.BlobChunk(v, execution, id, n)
+			return err
+		})
+		return row, err
+	}}, nil
+}
+
+// BlobRow implements [store.Reader].
+func (r *Reader) BlobRow(ctx context.Context, execution, id uuid.UUID) (*store.Blob, error) {
+	var b *store.Blob
+	err := r.read(ctx, func(v statement.View) (err error) {
+		b, err = load.BlobRow(v, execution, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if b == nil {
+		return nil, perdure.Errorf(perdure.NotFound, "there is no blob %s in execution %s", id, execution)
+	}
+	b.Digest = nil
+	return b, nil
+}
+
+// BlobOf implements [store.Reader].
+func (r *Reader) BlobOf(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (*store.Blob, error) {
+	var b store.Blob
+	var found bool
+	err := r.read(ctx, func(v statement.View) (err error) {
+		found, err = v.One(blobBySum, []any{execution[:], sum[:]}, load.BlobScan(&b)...)
+		return err
+	})
+	if err == nil && !found {
+		err = perdure.Errorf(perdure.NotFound, "execution %s has no whole blob of the content %s", execution, sum)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.Digest = nil
+	return &b, nil
+}

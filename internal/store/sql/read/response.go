@@ -1,0 +1,113 @@
+package read
+
+import (
+	"context"
+	"math"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+const (
+	selectResponse = "SELECT r.agent_execution_id, r.id, r.signal_id, r.first_pos, r.joined, r.hidden, r.created_at, r.request, r.said, r.said_and_run" +
+		" FROM agent_response r JOIN agent_execution x ON x.id = r.agent_execution_id"
+)
+
+var (
+	responseByID    = statement.Read(selectResponse + " WHERE r.id = ?1 AND (?2 = '' OR x.org_id = ?2) AND " + load.Hidden)
+	responsesBySaid = statement.Read(selectResponse + " WHERE r.said = ?1 AND x.org_id = ?2 AND " + load.Hidden + " ORDER BY r.created_at DESC LIMIT ?3")
+	// Responses that have joined another one are left out.
+	responsesAfter  = statement.Read(selectResponse + " WHERE r.agent_execution_id = ?1 AND r.first_pos > ?2 AND r.joined IS NULL AND " + load.Hidden + " ORDER BY r.first_pos LIMIT ?3")
+	responsesBefore = statement.Read(selectResponse + " WHERE r.agent_execution_id = ?1 AND r.first_pos < ?2 AND r.joined IS NULL AND " + load.Hidden + " ORDER BY r.first_pos DESC LIMIT ?3")
+)
+
+// responseColumns returns the destinations for the columns of selectResponse.
+func responseColumns(row *store.Response) []any {
+	return []any{
+		&row.Execution, &row.ID,
+		column.TextInto(&row.SignalID),
+		&row.FirstPos,
+		column.TextInto(&row.Joined),
+		column.FlagInto(&row.Hidden),
+		column.TimeInto(&row.CreatedAt),
+		column.RawInto(&row.Request),
+		column.HashInto(&row.History.Said), column.HashInto(&row.History.SaidAndRun),
+	}
+}
+
+// Response implements [store.Reader].
+func (r *Reader) Response(ctx context.Context, org, id string) (*store.Response, error) {
+	var (
+		found bool
+		row   store.Response
+	)
+	err := r.read(ctx, func(v statement.View) (err error) {
+		found, err = v.One(responseByID, []any{id, org}, responseColumns(&row)...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, perdure.Errorf(perdure.NotFound, "there is no response %q", id)
+	}
+	return &row, nil
+}
+
+// ResponsesOf implements [store.Reader].
+func (r *Reader) ResponsesOf(ctx context.Context, execution uuid.UUID, q store.ResponseQuery) (all []store.Response, err error) {
+	query, from := responsesAfter, q.After
+	if q.Newest {
+		if query = responsesBefore; from == 0 {
+			from = math.MaxInt64
+		}
+	}
+	err = r.read(ctx, func(v statement.View) error {
+		all = nil // the function may run again
+		return v.Each(query, []any{execution[:], from, q.Limit}, func(row func(...any) error) error {
+			var one store.Response
+			err := row(responseColumns(&one)...)
+			all = append(all, one)
+			return err
+		})
+	})
+	return all, err
+}
+
+// ResponsesBySaid implements [store.Reader].
+func (r *Reader) ResponsesBySaid(ctx context.Context, org string, said perdure.Hash, limit int) ([]store.Response, error) {
+	var found []store.Response
+	err := r.read(ctx, func(v statement.View) error {
+		found = nil // the function may run again
+		return v.Each(responsesBySaid, []any{said[:], org, limit}, func(scan func(...any) error) error {
+			var row store.Response
+			err := scan(responseColumns(&row)...)
+			found = append(found, row)
+			return err
+		})
+	})
+	return found, err
+}
+
+// Signal implements [store.Reader].
+func (r *Reader) Signal(ctx context.Context, execution uuid.UUID, id string) (*perdure.Signal, error) {
+	var found []perdure.Signal
+	err := r.read(ctx, func(v statement.View) (err error) {
+		if found, err = load.Signals(v, load.SignalByID, []any{execution[:], id}, 1, nil); err != nil || len(found) == 0 {
+			return err
+		}
+		found, err = loadValues(v, r.join, execution, found, 1<<62)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, perdure.Errorf(perdure.NotFound, "there is no signal %q", id)
+	}
+	return &found[0], nil
+}

@@ -1,0 +1,45 @@
+package read
+
+import (
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+var (
+	recordAt   = statement.Read("SELECT pos, seq FROM log_record WHERE agent_execution_id = ? AND pos >= ? ORDER BY pos LIMIT 1")
+	lastRecord = statement.Read("SELECT pos, seq FROM log_record WHERE agent_execution_id = ? ORDER BY pos DESC LIMIT 1")
+)
+
+// posOf returns the position of an execution's first record with this seq or a later one. Without
+// an index by seq it uses bisection, because the seqs of records rise with their positions. If
+// there are no chunks between that record and the end of the log, the first probe finds it.
+func posOf(v statement.View, execution uuid.UUID, seq int64) (pos int64, found bool, err error) {
+	if v.Dialect.RecordsBySeq {
+		found, err = v.One(firstRecord, []any{execution[:], seq}, &pos)
+		return pos, found, err
+	}
+	var last, lastSeq int64
+	found, err = v.One(lastRecord, []any{execution[:]}, &last, &lastSeq)
+	if err != nil || !found || lastSeq <= seq {
+		return last, found && lastSeq == seq, err
+	}
+	// The record is at pos, or after low and before high.
+	pos = last
+	low, high := int64(0), last
+	for at := last - (lastSeq - seq); low+1 < high; at = low + (high-low)/2 {
+		at = max(low+1, min(at, high-1))
+		var near, nearSeq int64
+		if _, err := v.One(recordAt, []any{execution[:], at}, &near, &nearSeq); err != nil {
+			return 0, false, err
+		}
+		switch {
+		case nearSeq == seq:
+			return near, true, nil
+		case nearSeq > seq:
+			pos, high = near, at
+		default:
+			low = near
+		}
+	}
+	return pos, true, nil
+}

@@ -1,0 +1,59 @@
+package read
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+var (
+	sessionByCookie = statement.Read(load.SessionSelect + "s.cookie_hash = ?")
+	sessionsOfOrg   = statement.Read(load.SessionSelect + "s.org_id = ? AND s.id > ? AND s.expires_at > ? AND (? = 1 OR s.key_id IS NOT NULL) ORDER BY s.id LIMIT ?")
+	sessionsOfKey   = statement.Read(load.SessionSelect + "s.key_hash = ? AND s.org_id = ? AND s.id > ? AND s.expires_at > ? ORDER BY s.id LIMIT ?")
+)
+
+var expiredSession = statement.Read("SELECT s.id FROM web_session s WHERE s.expires_at <= ? LIMIT 1")
+
+// SessionByCookie implements [store.Reader].
+func (r *Reader) SessionByCookie(ctx context.Context, cookie perdure.Hash) (*perdure.Session, error) {
+	var s *perdure.Session
+	err := r.read(ctx, func(v statement.View) (err error) {
+		if s, err = load.Session(v, sessionByCookie, cookie[:]); err == nil && s == nil {
+			err = perdure.Errorf(perdure.NotFound, "there is no such session")
+		}
+		return err
+	})
+	return s, err
+}
+
+// Sessions implements [store.Reader].
+func (r *Reader) Sessions(ctx context.Context, q store.SessionQuery) (all []*perdure.Session, err error) {
+	query, args := sessionsOfOrg, []any{q.Org, q.After[:], column.Millis(q.Now), column.Flag(q.Operator), q.Limit}
+	if q.Key != nil {
+		query, args = sessionsOfKey, []any{q.Key[:], q.Org, q.After[:], column.Millis(q.Now), q.Limit}
+	}
+	err = r.read(ctx, func(v statement.View) error {
+		return v.Each(query, args, func(row func(...any) error) error {
+			var s perdure.Session
+			err := row(load.SessionRows.Scan(nil, &s)...)
+			all = append(all, &s)
+			return err
+		})
+	})
+	return all, err
+}
+
+// ExpiredSessions implements [store.Reader].
+func (r *Reader) ExpiredSessions(ctx context.Context, now perdure.Time) (found bool, err error) {
+	err = r.read(ctx, func(v statement.View) (err error) {
+		var id uuid.UUID
+		found, err = v.One(expiredSession, []any{column.Millis(now)}, &id)
+		return err
+	})
+	return found, err
+}

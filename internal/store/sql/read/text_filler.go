@@ -1,0 +1,91 @@
+package read
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+	"github.com/perdure/perdure/internal/store/sql/trigram"
+)
+
+// TextFiller indexes the texts of executions in the background, one block at a time. So the index
+// adds no cost to the start of an execution or the upgrade of a store.
+type TextFiller struct {
+	reader *Reader
+	do     func(context.Context, store.Command) ([]any, error)
+	calls  atomic.Int64
+	wake   chan struct{}
+}
+
+// NewTextFiller creates a filler for a store.
+func NewTextFiller(r *Reader, do func(context.Context, store.Command) ([]any, error)) *TextFiller {
+	return &TextFiller{reader: r, do: do, wake: make(chan struct{}, 1)}
+}
+
+const (
+	// fillerShare is the ratio of the filler's pause to its work.
+	fillerShare = 24
+	// fillerPause is how long the filler waits after it was woken. After an error it waits for
+	// [store.TextAge].
+	fillerPause = time.Second
+)
+
+// Called counts a command. Every TextBlock commands the filler checks for a new block.
+func (f *TextFiller) Called() {
+	if f.calls.Add(1)%trigram.TextBlock != 0 {
+		return
+	}
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run works until ctx ends.
+func (f *TextFiller) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		began := time.Now()
+		filled, later, err := f.Fill(ctx)
+		switch {
+		case filled:
+			rest(ctx, fillerShare*time.Since(began))
+		case err != nil || later:
+			rest(ctx, store.TextAge)
+		default:
+			select {
+			case <-ctx.Done():
+			case <-f.wake:
+				rest(ctx, fillerPause)
+			}
+		}
+	}
+}
+
+func rest(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// Fill indexes the next block and reports whether there was one. later reports that the next block
+// will be complete within [store.TextAge].
+func (f *TextFiller) Fill(ctx context.Context) (filled, later bool, err error) {
+	var b *store.TextBlock
+	err = f.reader.read(ctx, func(v statement.View) (err error) {
+		b, later, err = f.reader.readBlock(v)
+		return err
+	})
+	if err != nil || b == nil {
+		return false, later, err
+	}
+	_, err = f.do(ctx, store.Command{
+		Name: "index texts", Lane: store.LaneSweeps,
+		Decide: func(*store.State) (*store.Changes, error) { return &store.Changes{Texts: b}, nil },
+	})
+	return err == nil && !b.Stale, b.Stale, err
+}

@@ -1,0 +1,182 @@
+package row
+
+import (
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+// Field declares one column of the rows of a type: its name, its value and where it is scanned.
+type Field[T any] struct {
+	name  string
+	value func(x *T) (any, error)
+	scan  func(x *T) any
+}
+
+// Rows is a table whose rows are values of a type. Its fields are the table's columns, in order,
+// without the columns of contents, which are loaded and written separately.
+type Rows[T any] struct {
+	Table
+	fields []Field[T]
+}
+
+// New declares the rows of a table. The first fields are the key.
+func New[T any](name string, key int, fields []Field[T], contents ...string) Rows[T] {
+	r := Rows[T]{Table{Name: name, Key: key, Contents: len(contents)}, fields}
+	for _, f := range fields {
+		r.Columns = append(r.Columns, f.name)
+	}
+	r.Columns = append(r.Columns, contents...)
+	return r
+}
+
+// Written returns the rows prepared for writing single rows: see [table.written].
+func (r Rows[T]) Written(sets ...[]string) Rows[T] {
+	r.Table = r.Table.written(sets...)
+	return r
+}
+
+// Values returns the values of the fields, with room for those of the contents.
+func (r *Rows[T]) Values(x *T) ([]any, error) { return r.ValuesWith(x, -1, nil) }
+
+// ValuesWith is values for a row whose field at the index at has the known value; -1 for none.
+func (r *Rows[T]) ValuesWith(x *T, at int, known any) ([]any, error) {
+	all := make([]any, len(r.fields), len(r.Columns))
+	for i := range r.fields {
+		if i == at {
+			all[i] = known
+			continue
+		}
+		var err error
+		if all[i], err = r.fields[i].value(x); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Write runs a statement whose parameters are the fields of a row.
+func (r *Rows[T]) Write(v statement.View, query *statement.Statement, x *T) error {
+	values, err := r.Values(x)
+	if err != nil {
+		return err
+	}
+	return v.Write(query, values...)
+}
+
+// Scan appends the destinations of the fields to dest. There is room for some more.
+func (r *Rows[T]) Scan(dest []any, x *T) []any {
+	if dest == nil {
+		dest = make([]any, 0, len(r.fields)+8)
+	}
+	for i := range r.fields {
+		dest = append(dest, r.fields[i].scan(x))
+	}
+	return dest
+}
+
+// number constrains the types of fields that are stored as a number.
+type number interface{ ~int | ~int32 | ~int64 }
+
+func ID[T any](name string, at func(*T) *uuid.UUID) Field[T] {
+	return Field[T]{name, func(x *T) (any, error) { return at(x)[:], nil }, func(x *T) any { return at(x) }}
+}
+
+// ZeroID stores the zero id as NULL.
+func ZeroID[T any](name string, at func(*T) *uuid.UUID) Field[T] {
+	return Field[T]{name, func(x *T) (any, error) { return column.IdOrNull(at(x)), nil }, func(x *T) any { return at(x) }}
+}
+
+// OptID stores nil as NULL.
+func OptID[T any](name string, at func(*T) **uuid.UUID) Field[T] {
+	return Field[T]{name, func(x *T) (any, error) { return column.OptID(*at(x)), nil }, func(x *T) any { return column.OptIDInto(at(x)) }}
+}
+
+func Text[T any, S ~string](name string, at func(*T) *S) Field[T] {
+	return Field[T]{name, func(x *T) (any, error) { return string(*at(x)), nil }, func(x *T) any { return column.TextInto(at(x)) }}
+}
+
+// OptText stores "" as NULL.
+func OptText[T any, S ~string](name string, at func(*T) *S) Field[T] {
+	return Field[T]{name, func(x *T) (any, error) { return column.OptText(*at(x)), nil }, func(x *T) any { return column.TextInto(at(x)) }}
+}
+
+// NilText stores nil as NULL.
+func NilText[T any, S ~string](name string, at func(*T) **S) Field[T] {
+	return Field[T]{name, func(x *T) (any, error) { return column.TextOf(*at(x)), nil }, func(x *T) any { return column.OptTextInto(at(x)) }}
+}
+
+func Number[T any, N number](name string, at func(*T) *N) Field[T] {
+	return Field[T]{name, func(x *T) (any, error) { return int64(*at(x)), nil }, func(x *T) any { return at(x) }}
+}
+
+func Flag[T any](name string, at func(*T) *bool) Field[T] {
+	return Field[T]{name, func(x *T) (any, error) { return column.Flag(*at(x)), nil }, func(x *T) any { return column.FlagInto(at(x)) }}
+}
+
+// Time stores milliseconds, and the zero time as 0.
+func Time[T any](name string, at func(*T) *perdure.Time) Field[T] {
+	return Field[T]{name, func(x *T) (any, error) { return column.Millis(*at(x)), nil }, func(x *T) any { return column.TimeInto(at(x)) }}
+}
+
+// OptTime stores nil as NULL.
+func OptTime[T any](name string, at func(*T) **perdure.Time) Field[T] {
+	return Field[T]{name, func(x *T) (any, error) { return column.OptMillis(*at(x)), nil }, func(x *T) any { return column.OptTimeInto(at(x)) }}
+}
+
+func Hash[T any](name string, at func(*T) *perdure.Hash) Field[T] {
+	return Field[T]{name, func(x *T) (any, error) { return at(x)[:], nil }, func(x *T) any { return column.HashInto(at(x)) }}
+}
+
+// OptHash stores the zero hash as NULL.
+func OptHash[T any](name string, at func(*T) *perdure.Hash) Field[T] {
+	return Field[T]{name, func(x *T) (any, error) { return column.OptHash(*at(x)), nil }, func(x *T) any { return column.HashInto(at(x)) }}
+}
+
+// RawText stores JSON as text, and nil as NULL.
+func RawText[T any](name string, at func(*T) *json.RawMessage) Field[T] {
+	return Field[T]{name, func(x *T) (any, error) { return column.RawText(*at(x)), nil }, func(x *T) any { return column.RawInto(at(x)) }}
+}
+
+// RawBytes stores JSON as bytes, and nil as NULL.
+func RawBytes[T any](name string, at func(*T) *json.RawMessage) Field[T] {
+	return Field[T]{name, func(x *T) (any, error) { return column.RawBytes(*at(x)), nil }, func(x *T) any { return column.RawInto(at(x)) }}
+}
+
+// Bytes stores nil as NULL.
+func Bytes[T any](name string, at func(*T) *[]byte) Field[T] {
+	return Field[T]{name, func(x *T) (any, error) { return column.RawBytes(*at(x)), nil }, func(x *T) any { return at(x) }}
+}
+
+// JSON stores a value as JSON. A value for which none returns true is stored as NULL; none may
+// be nil.
+func JSON[T, V any](name string, at func(*T) *V, none func(*V) bool) Field[T] {
+	value := func(x *T) (any, error) {
+		v := at(x)
+		if none != nil && none(v) {
+			return nil, nil
+		}
+		encoded, err := column.Encode(v)
+		if err != nil {
+			return nil, err
+		}
+		return encoded, nil
+	}
+	return Field[T]{name, value, func(x *T) any { return column.JsonInto(at(x)) }}
+}
+
+// IsNil reports whether a pointer is nil, for JSON.
+func IsNil[V any](p **V) bool { return *p == nil }
+
+// Blob stores the id of a blob. Scanning sets only the id; see completeRef.
+func Blob[T any](name string, at func(*T) **perdure.BlobRef) Field[T] {
+	return Field[T]{name, func(x *T) (any, error) { return column.RefID(*at(x)), nil }, func(x *T) any { return column.BlobInto(at(x)) }}
+}
+
+// Derived stores a value that follows from other fields. It is not read.
+func Derived[T any](name string, value func(*T) any) Field[T] {
+	return Field[T]{name, func(x *T) (any, error) { return value(x), nil }, func(*T) any { return column.Nowhere }}
+}

@@ -1,0 +1,23 @@
+package row
+
+import (
+	"strconv"
+	"testing"
+)
+
+// TestUpdatesOfWideTablesDiffer checks that updates of different columns are different statements
+// in a table with many columns.
+func TestUpdatesOfWideTablesDiffer(t *testing.T) {
+	wide := Table{Name: "wide", Key: 1, updates: new(updates)}
+	for i := range 100 {
+		wide.Columns = append(wide.Columns, "c"+strconv.Itoa(i))
+	}
+	seen := map[string]int{}
+	for i := 1; i < len(wide.Columns); i++ {
+		query := wide.updateOf([]int{i}).Text()
+		if before, known := seen[query]; known {
+			t.Fatalf("columns %d and %d have the statement %s", before, i, query)
+		}
+		seen[query] = i
+	}
+}

@@ -1,0 +1,203 @@
+package statement
+
+import (
+	"slices"
+	"strings"
+)
+
+// Statement is a declared SQL statement. It says whether and how a store can run it for many rows
+// of parameters at once.
+type Statement struct {
+	text  string
+	group *Group
+}
+
+// Text returns the statement for one row of parameters, in SQLite's dialect.
+func (s *Statement) Text() string { return s.text }
+
+// Group returns how the statement runs for many rows of parameters; nil if it can only run for one
+// row.
+func (s *Statement) Group() *Group { return s.group }
+
+// Kind is the kind of a statement that can run for many rows. The rows of a statement of each kind
+// cannot affect each other.
+type Kind int
+
+// The kinds of statements.
+const (
+	KindRead   Kind = iota + 1 // reads rows, without locks
+	KindInsert                 // inserts one row of parameters
+	KindUpdate                 // changes rows that equal parameters in some columns
+	KindDelete                 // deletes rows that equal parameters in some columns
+)
+
+// Group declares how a statement runs for many rows of parameters. The parameters of the statement
+// are those of Columns, or those of Set and then of Where, in order.
+type Group struct {
+	Kind  Kind
+	Table string
+	// Columns are the columns of an insert. Each has one parameter.
+	Columns []string
+	// OnConflict is the clause ON CONFLICT of an insert, or "". ConflictKey is the columns of the
+	// clause if it updates the existing row.
+	OnConflict  string
+	ConflictKey []string
+	// Returning is the column that an insert returns, or "". The first two columns must identify
+	// the row.
+	Returning string
+	// Set is what an update writes. Where is the condition of an update or a deletion.
+	Set, Where Terms
+}
+
+// Terms are assignments, or conditions that must all hold.
+type Terms []Term
+
+// Term is an assignment to a column, or a condition on a column.
+type Term struct {
+	Column string
+	// Rest follows the column if the term has no parameter, such as "= 0" or "IS NULL".
+	Rest string
+	// Adds reports that an assignment adds the parameter to the column's value.
+	Adds bool
+}
+
+// Param reports whether the term has a parameter.
+func (t Term) Param() bool { return t.Rest == "" }
+
+// SQL returns the term with a value for its parameter. Prefix precedes the column's name.
+func (t Term) SQL(prefix, value string) string {
+	switch {
+	case !t.Param():
+		return prefix + t.Column + " " + t.Rest
+	case t.Adds:
+		return prefix + t.Column + " = " + t.Column + " + " + value
+	}
+	return prefix + t.Column + " = " + value
+}
+
+func (ts Terms) text(separator string) string {
+	all := make([]string, len(ts))
+	for i, t := range ts {
+		all[i] = t.SQL("", "?")
+	}
+	return strings.Join(all, separator)
+}
+
+// Columns returns a term with a parameter for each column of a list such as "id, name".
+func Columns(list string) (ts Terms) {
+	for _, column := range strings.Split(list, ", ") {
+		ts = append(ts, Term{Column: column})
+	}
+	return ts
+}
+
+// Params adds a term with a parameter for each column of a list.
+func (ts Terms) Params(list string) Terms { return append(ts, Columns(list)...) }
+
+// Plus adds an assignment that adds its parameter to the column's value.
+func (ts Terms) Plus(column string) Terms { return append(ts, Term{Column: column, Adds: true}) }
+
+// Fixed adds a term without a parameter.
+func (ts Terms) Fixed(column, rest string) Terms { return append(ts, Term{Column: column, Rest: rest}) }
+
+// declared collects the statements that are declared as package variables.
+var declared []*Statement
+
+// Declared returns all statements that are declared as variables of this package. Statements that
+// depend on a dialect or a filter are not among them; see [Statements] and [ListStatements].
+func Declared() []*Statement { return slices.Clone(declared) }
+
+// Declare registers a statement. It must be called from the initialization of a package variable.
+func Declare(s *Statement) *Statement {
+	declared = append(declared, s)
+	return s
+}
+
+// NewRead creates a query that can be grouped with other uses of it.
+func NewRead(text string) *Statement { return &Statement{text, &Group{Kind: KindRead}} }
+
+// NewAlone creates a statement that runs for one row of parameters only. These must run alone: queries
+// that lock rows, queries with a list as a parameter, and all writes that are not a plain insert,
+// update or deletion.
+func NewAlone(text string) *Statement { return &Statement{text: text} }
+
+func Read(text string) *Statement { return Declare(NewRead(text)) }
+
+func Alone(text string) *Statement { return Declare(NewAlone(text)) }
+
+// Insert declares an insert of one row, with a parameter for each column of the list.
+func Insert(table, list string, options ...func(*Group)) *Statement {
+	return Declare(NewInsert(table, strings.Split(list, ", "), options...))
+}
+
+// NewInsert is insert for a list of columns. It panics if the declaration is impossible.
+func NewInsert(table string, columns []string, options ...func(*Group)) *Statement {
+	g := &Group{Kind: KindInsert, Table: table, Columns: columns}
+	for _, option := range options {
+		option(g)
+	}
+	for _, column := range g.ConflictKey {
+		if !slices.Contains(columns, column) {
+			panic("an insert into " + table + " has a conflict on a column that it does not write: " + column)
+		}
+	}
+	if g.Returning != "" && (g.OnConflict != "" || len(columns) < 2) {
+		panic("an insert into " + table + " may return no row, or a row that cannot be identified")
+	}
+	text := g.Head() + " VALUES (?" + strings.Repeat(", ?", len(columns)-1) + ")"
+	if g.OnConflict != "" {
+		text += " " + g.OnConflict
+	}
+	if g.Returning != "" {
+		text += " RETURNING " + g.Returning
+	}
+	return &Statement{text, g}
+}
+
+// Ignoring is an option: the insert does nothing if the row exists.
+func Ignoring(g *Group) { g.OnConflict = "ON CONFLICT DO NOTHING" }
+
+// IgnoringOn is an option: the insert does nothing if a row with the same values of these columns
+// exists.
+func IgnoringOn(list string) func(*Group) {
+	return func(g *Group) { g.OnConflict = "ON CONFLICT (" + list + ") DO NOTHING" }
+}
+
+// Replacing is an option: the insert changes the existing row with the same key by the assignments,
+// which have no parameters.
+func Replacing(key, assignments string) func(*Group) {
+	return func(g *Group) {
+		g.ConflictKey = strings.Split(key, ", ")
+		g.OnConflict = "ON CONFLICT (" + key + ") DO UPDATE SET " + assignments
+	}
+}
+
+// Returning is an option: the insert returns a column of the new row.
+func Returning(column string) func(*Group) { return func(g *Group) { g.Returning = column } }
+
+// Update declares a change of the rows that meet the conditions.
+func Update(table string, set, where Terms) *Statement { return Declare(NewUpdate(table, set, where)) }
+
+func NewUpdate(table string, set, where Terms) *Statement {
+	g := &Group{Kind: KindUpdate, Table: table, Set: set, Where: where}
+	return &Statement{g.Head() + set.text(", ") + " WHERE " + where.text(" AND "), g}
+}
+
+// Remove declares a deletion of the rows that meet the conditions.
+func Remove(table string, where Terms) *Statement {
+	g := &Group{Kind: KindDelete, Table: table, Where: where}
+	return Declare(&Statement{g.Head() + " WHERE " + where.text(" AND "), g})
+}
+
+// Head returns the beginning of the statement, up to its first parameter.
+func (g *Group) Head() string {
+	switch g.Kind {
+	case KindInsert:
+		return "INSERT INTO " + g.Table + " (" + strings.Join(g.Columns, ", ") + ")"
+	case KindUpdate:
+		return "UPDATE " + g.Table + " SET "
+	case KindDelete:
+		return "DELETE FROM " + g.Table
+	}
+	return ""
+}

@@ -1,0 +1,214 @@
+package trigram
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+func QueryTexts(query string) (plain, escaped string) {
+	plain = lowerASCII(query)
+	quoted, err := json.Marshal(query)
+	if err != nil {
+		return plain, plain // a string can always be encoded
+	}
+	return plain, lowerASCII(string(quoted[1 : len(quoted)-1]))
+}
+
+// lowerASCII converts ASCII letters to lower case, like SQLite's lower.
+func lowerASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}
+
+// The texts by which executions are found are indexed in blocks of execution numbers. For each
+// block, the index lists which executions contain which trigrams (sequences of three bytes).
+// Trigrams are distributed over parts, one row each. So a block is written with few rows, and one
+// trigram can be searched in many blocks by reading a range of one part.
+
+const (
+	// TextBlock is the number of execution numbers per block. A place in a block is one byte.
+	TextBlock = 256
+	// TextParts is the maximum number of rows per block.
+	TextParts = 128
+)
+
+// gram is a trigram: a sequence of three bytes.
+type gram uint32
+
+// Part returns the part of a trigram. It distributes trigrams evenly.
+func (g gram) Part() int { return int(uint32(g) * 2654435761 >> (32 - 7)) }
+
+// AddGrams appends the trigrams of a text in lower case.
+func AddGrams(all []gram, text string) []gram {
+	for i := 0; i+3 <= len(text); i++ {
+		all = append(all, gram(text[i])<<16|gram(text[i+1])<<8|gram(text[i+2]))
+	}
+	return all
+}
+
+// FoundBy holds the texts by which an execution is found.
+type FoundBy struct {
+	Number int64
+	ID     uuid.UUID
+	Kind   string
+	Input  []byte // the start of the input
+}
+
+// grams returns the sorted trigrams of the id's digits, the kind and the input.
+func (s *FoundBy) grams() []gram {
+	all := AddGrams(nil, IdDigits(s.ID))
+	all = AddGrams(all, lowerASCII(s.Kind))
+	all = AddGrams(all, lowerBytes(s.Input))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func IdDigits(id uuid.UUID) string { return strings.ReplaceAll(id.String(), "-", "") }
+
+// lowerBytes is lowerASCII for bytes that may be invalid UTF-8.
+func lowerBytes(text []byte) string {
+	lower := make([]byte, len(text))
+	for i, c := range text {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		lower[i] = c
+	}
+	return string(lower)
+}
+
+// A part of a block is a sorted list of trigrams: each is three bytes, the number of places minus
+// one, and the places.
+
+// IndexTexts returns the parts of a block. A part without trigrams is nil.
+func IndexTexts(texts []FoundBy) [][]byte {
+	var all []uint32 // a trigram and a place
+	for i := range texts {
+		place := uint32(texts[i].Number % TextBlock)
+		for _, g := range texts[i].grams() {
+			all = append(all, uint32(g)<<8|place)
+		}
+	}
+	slices.Sort(all)
+	parts := make([][]byte, TextParts)
+	for len(all) > 0 {
+		g := gram(all[0] >> 8)
+		n := 1
+		for n < len(all) && gram(all[n]>>8) == g {
+			n++
+		}
+		p := append(parts[g.Part()], byte(g>>16), byte(g>>8), byte(g), byte(n-1))
+		for _, one := range all[:n] {
+			p = append(p, byte(one))
+		}
+		parts[g.Part()], all = p, all[n:]
+	}
+	return parts
+}
+
+// entries calls each for the trigrams of a part, until each returns false.
+func entries(part []byte, each func(g gram, whole, places []byte) bool) {
+	for len(part) >= 5 {
+		end := 4 + int(part[3]) + 1
+		if end > len(part) {
+			return
+		}
+		if !each(gram(part[0])<<16|gram(part[1])<<8|gram(part[2]), part[:end], part[4:end]) {
+			return
+		}
+		part = part[end:]
+	}
+}
+
+// PlacesOf returns the places of a trigram in a part.
+func PlacesOf(part []byte, g gram) (found []byte) {
+	entries(part, func(at gram, _, places []byte) bool {
+		if at == g {
+			found = places
+		}
+		return at < g
+	})
+	return found
+}
+
+// Thinned returns the part with only those places that are set in stay, and whether it has fewer
+// places.
+func Thinned(part []byte, stay *[TextBlock]bool) (left []byte, fewer bool) {
+	left = make([]byte, 0, len(part))
+	entries(part, func(_ gram, whole, places []byte) bool {
+		begin := len(left)
+		left = append(left, whole[:4]...)
+		for _, place := range places {
+			if stay[place] {
+				left = append(left, place)
+			}
+		}
+		switch n := len(left) - begin - 4; n {
+		case len(places):
+		case 0:
+			left, fewer = left[:begin], true
+		default:
+			left[begin+3], fewer = byte(n-1), true
+		}
+		return true
+	})
+	return left, fewer
+}
+
+// Needle is a searched text, as some of its trigrams, the rarest first.
+type Needle []gram
+
+// maxGrams is the maximum number of trigrams of a needle. Further trigrams would exclude few
+// candidates.
+const maxGrams = 4
+
+// needleOf returns the needle of a text; nil for a text of less than three bytes.
+func needleOf(text string) Needle {
+	all := AddGrams(nil, text)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	slices.SortStableFunc(all, func(a, b gram) int { return b.rarity() - a.rarity() })
+	return all[:min(len(all), maxGrams)]
+}
+
+// often lists bytes that are common in texts, the most common first.
+const often = " etaoinsrhldcumfpgwybvk\"\\0123456789xjqz"
+
+// rarity returns an estimate of how rare the trigram is in texts; higher is rarer.
+func (g gram) rarity() (sum int) {
+	for _, c := range []byte{byte(g >> 16), byte(g >> 8), byte(g)} {
+		at := strings.IndexByte(often, c)
+		if at < 0 {
+			at = len(often)
+		}
+		sum += at
+	}
+	return sum
+}
+
+// NeedlesOf returns the needles of a query, any of which may match. It returns nil if one of them
+// is too short for the index.
+func NeedlesOf(query string) []Needle {
+	plain, escaped := QueryTexts(query)
+	texts := []string{plain}
+	if escaped != plain {
+		texts = append(texts, escaped)
+	}
+	if id := strings.ReplaceAll(plain, "-", ""); id != plain && strings.Trim(id, "0123456789abcdef") == "" {
+		texts = append(texts, id)
+	}
+	all := make([]Needle, len(texts))
+	for i, text := range texts {
+		if all[i] = needleOf(text); all[i] == nil {
+			return nil
+		}
+	}
+	return all
+}
