@@ -19,7 +19,6 @@ var (
 )
 
 var (
-
 	// growBlock touches no indexed column, because it runs for every chunk.
 	growBlock = statement.Update("log_block", statement.Columns("length, last_pos, digest"), statement.Columns("agent_execution_id, task_id, attempt, block"))
 	nameCall  = statement.Update("log_block", statement.Columns("argument_call_id"), statement.Columns("agent_execution_id, task_id, attempt, block"))

@@ -70,7 +70,7 @@ func loadEntryHead(v statement.View, query *statement.Statement, args ...any) (h
 		column.TextInto(&h.Role),
 		column.TextInto(&h.Key),
 		column.HashInto(&h.Hash),
-		column.JsonInto(&h.Open),
+		column.JSONInto(&h.Open),
 		column.TextInto(&h.ResponseID),
 	}, load.TreeScan(&at)...)...)
 	return h, at, found, err

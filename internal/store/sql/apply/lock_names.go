@@ -6,6 +6,12 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/load"
 )
 
+// A decision can depend on data outside of its execution that has no row to lock. Named locks
+// protect these data: the claims of a worker, the tasks that run under a key or on a queue, and an
+// idempotency key that may not exist yet. They also protect rows outside of executions that are
+// read, changed and written back. A name is locked before the data is read and until the
+// transaction ends.
+
 // sharedBy returns the names that a command with these needs locks in shared mode. A command that
 // assigns an execution to a worker conflicts only with one that assigns an execution that must run
 // alone.

@@ -10,6 +10,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
+// This file deletes data whose retention period is over: the data is first marked, then deleted a
+// few rows at a time.
+
 var (
 	markWhole = statement.Alone("INSERT INTO pruning (agent_execution_id, whole) VALUES (?, 1) ON CONFLICT (agent_execution_id) DO UPDATE SET whole = 1")
 	markPart  = statement.Alone("INSERT INTO pruning (agent_execution_id, whole) VALUES (?, 0) ON CONFLICT (agent_execution_id) DO NOTHING")

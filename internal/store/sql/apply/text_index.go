@@ -28,7 +28,6 @@ var (
 )
 
 const (
-
 	// heldTexts is the lock for the content of the text index. Only one transaction at a time adds
 	// a block, or marks an execution in a block as deleted.
 	heldTexts = "texts"
@@ -146,7 +145,7 @@ func (t *Transaction) indexedIn(id uuid.UUID) (block int64, in bool, err error) 
 		return 0, false, err
 	}
 	var grams []byte
-	g := trigram.AddGrams(nil, trigram.IdDigits(id))[0]
+	g := trigram.AddGrams(nil, trigram.IDDigits(id))[0]
 	if found, err := t.One(onePart, []any{g.Part(), number / trigram.TextBlock}, &grams); err != nil || !found {
 		return 0, false, err
 	}

@@ -207,8 +207,8 @@ func (r rawScan) Scan(src any) error {
 	return nil
 }
 
-// JsonInto returns a destination for JSON, which is decoded into p. NULL leaves p unchanged.
-func JsonInto(p any) jsonScan { return jsonScan{p} }
+// JSONInto returns a destination for JSON, which is decoded into p. NULL leaves p unchanged.
+func JSONInto(p any) jsonScan { return jsonScan{p} }
 
 type jsonScan struct{ p any }
 

@@ -26,7 +26,7 @@ func EntryScan(e *perdure.Entry, blob **uuid.UUID) []any {
 		column.RawInto(&e.Metadata),
 		column.TimeInto(&e.CreatedAt),
 		column.TextInto(&e.Key),
-		column.JsonInto(&e.Calls),
+		column.JSONInto(&e.Calls),
 		column.TextInto(&e.Answers),
 		column.OptIDInto(blob),
 		column.RawInto(&e.Content),

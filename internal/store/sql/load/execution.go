@@ -69,7 +69,6 @@ var ExecutionRows = row.New("agent_execution", 1, []row.Field[perdure.Execution]
 )
 
 var (
-
 	// executionGoesOn are columns that change together, with a commit that continues.
 	executionGoesOn = []string{
 		"updated_at", "version", "last_commit_fence", "last_commit_number", "answer",
@@ -121,3 +120,6 @@ func Executions(v statement.View, query *statement.Statement, arg any, withConte
 	}
 	return all, v.Together(refs...)
 }
+
+// Hidden is a condition on an execution x: it is not being deleted.
+const Hidden = "NOT EXISTS (SELECT 1 FROM pruning gone WHERE gone.agent_execution_id = x.id AND gone.whole = 1)"

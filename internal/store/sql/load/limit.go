@@ -21,3 +21,9 @@ func Holding(v statement.View, worker uuid.UUID) (h store.Holding, err error) {
 	_, err = v.One(holds, []any{worker[:]}, column.FlagInto(&h.Executions), column.FlagInto(&h.Alone))
 	return h, err
 }
+
+func HeldWorker(id uuid.UUID) string { return "worker " + id.String() }
+
+func HeldKey(org, key string) string { return "key " + org + "\x00" + key }
+
+func HeldQueue(org, queue string) string { return "queue " + org + "\x00" + queue }

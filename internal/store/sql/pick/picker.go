@@ -12,6 +12,14 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
+// Candidate is an execution, or one of its tasks, on which a command decides.
+type Candidate struct {
+	Execution uuid.UUID
+	Task      *uuid.UUID
+	// Key and queue are those of a pending task, whose limits they select.
+	Key, Queue string
+}
+
 // Picker is a command with a pick (a search for work), and the candidates that it got.
 type Picker struct {
 	*store.Command
@@ -103,3 +111,6 @@ func free(v statement.View, pickers []*Picker) error {
 		return err
 	})
 }
+
+// HeldExecution returns the name of the lock that serializes the commands of an execution.
+func HeldExecution(id uuid.UUID) string { return "execution " + id.String() }

@@ -268,3 +268,7 @@ func (r *Reader) BlobOf(ctx context.Context, execution uuid.UUID, sum perdure.Ha
 	b.Digest = nil
 	return &b, nil
 }
+
+var blobBySum = statement.Read(load.BlobColumns + " AND sha256 = ? AND owned = 1 AND held = length LIMIT 1")
+
+var executionWhole = statement.Read("SELECT " + load.ExecutionRows.List("x") + load.ExecutionHead + ", x.input, x.output" + load.ExecutionFrom + " AND x.id = ?")

@@ -165,7 +165,7 @@ func JSON[T, V any](name string, at func(*T) *V, none func(*V) bool) Field[T] {
 		}
 		return encoded, nil
 	}
-	return Field[T]{name, value, func(x *T) any { return column.JsonInto(at(x)) }}
+	return Field[T]{name, value, func(x *T) any { return column.JSONInto(at(x)) }}
 }
 
 // IsNil reports whether a pointer is nil, for JSON.

@@ -63,14 +63,14 @@ type FoundBy struct {
 
 // grams returns the sorted trigrams of the id's digits, the kind and the input.
 func (s *FoundBy) grams() []gram {
-	all := AddGrams(nil, IdDigits(s.ID))
+	all := AddGrams(nil, IDDigits(s.ID))
 	all = AddGrams(all, lowerASCII(s.Kind))
 	all = AddGrams(all, lowerBytes(s.Input))
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-func IdDigits(id uuid.UUID) string { return strings.ReplaceAll(id.String(), "-", "") }
+func IDDigits(id uuid.UUID) string { return strings.ReplaceAll(id.String(), "-", "") }
 
 // lowerBytes is lowerASCII for bytes that may be invalid UTF-8.
 func lowerBytes(text []byte) string {

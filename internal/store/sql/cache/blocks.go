@@ -11,6 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
+var blockByKey = statement.Read(load.BlockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.block = ?")
+
 // blockRows are the blocks of one execution. A nil value is a block that is not open.
 type blockRows map[perdure.BlockKey]*store.Block
 

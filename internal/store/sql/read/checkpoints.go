@@ -9,8 +9,6 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-var entriesAfter = statement.Read("SELECT e.number, " + load.EntryFull[len("SELECT "):] + " WHERE e.agent_execution_id = ? AND e.number > ? AND e.number > 0 ORDER BY e.number LIMIT ?")
-
 const (
 	checkpointColumns = "SELECT sequence, leaf_entry_id, metadata, created_at, state_blob, state FROM agent_checkpoint WHERE agent_execution_id = ?"
 )

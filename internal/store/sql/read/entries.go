@@ -10,6 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
+var entriesAfter = statement.Read("SELECT e.number, " + load.EntryFull[len("SELECT "):] + " WHERE e.agent_execution_id = ? AND e.number > ? AND e.number > 0 ORDER BY e.number LIMIT ?")
+
 // Entry implements [store.Reader].
 func (r *Reader) Entry(ctx context.Context, execution, id uuid.UUID) (*perdure.Entry, error) {
 	e, err := r.one(ctx, execution, id, false)

@@ -58,7 +58,7 @@ func scanEnded(row func(...any) error) (perdure.EndedHead, int64, error) {
 		ref            perdure.BlobRef
 		inline         json.RawMessage
 	)
-	err := row(&number, &h.ID, &h.Kind, column.FlagInto(&h.Step), column.TextInto(&h.Status), column.JsonInto(&h.Error),
+	err := row(&number, &h.ID, &h.Kind, column.FlagInto(&h.Step), column.TextInto(&h.Status), column.JSONInto(&h.Error),
 		&h.Size, column.RawInto(&inline), column.FlagInto(&elsewhere), column.OptIDInto(&blob), column.OptNumberInto(&length), column.HashInto(&ref.SHA256), &h.InputSize)
 	h.Result.Bytes = inline
 	if blob != nil {

@@ -254,3 +254,5 @@ func candidates(all []ranked) []Candidate {
 	}
 	return picked
 }
+
+var blockTask = statement.Update("task_execution", statement.Terms{}.Fixed("blocked", "= 1"), statement.Columns("agent_execution_id, id"))
