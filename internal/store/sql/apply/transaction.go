@@ -1,3 +1,5 @@
+// Package apply decides commands and writes their changes. It loads the state that a decision needs,
+// calls the decision and applies the changes, for a batch of commands in one transaction.
 package apply
 
 import (

@@ -1,3 +1,5 @@
+// Package cache keeps rows of executions, tasks and blocks: those that a transaction has read or
+// written, and those that a store with a single committer keeps between transactions.
 package cache
 
 import (
@@ -183,6 +185,7 @@ func (t *Batch) Forget(id uuid.UUID) {
 	}
 }
 
+// ForgetAll drops all cached rows.
 func (t *Batch) ForgetAll() {
 	clear(t.Rows)
 	if t.cache != nil {

@@ -1,3 +1,4 @@
+// Package catalog lists the statements of the stores, for the tests of their query plans.
 package catalog
 
 import (

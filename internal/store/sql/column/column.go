@@ -1,3 +1,6 @@
+// Package column converts between Go values and the values of columns. A time is stored as integer
+// milliseconds, 0 for none; a uuid as its 16 bytes; an empty string as NULL. The functions whose
+// names end in Into return destinations for scanned values.
 package column
 
 import (
@@ -9,9 +12,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// These functions convert fields to column values; scan.go converts them back. A time is stored as
-// integer milliseconds, 0 for none; a uuid as its 16 bytes; an empty string as NULL.
-
+// Millis returns a time in milliseconds; 0 for the zero time.
 func Millis(t perdure.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -19,6 +20,7 @@ func Millis(t perdure.Time) int64 {
 	return t.UnixMilli()
 }
 
+// OptMillis returns a time in milliseconds; NULL for nil.
 func OptMillis(t *perdure.Time) any {
 	if t == nil {
 		return nil
@@ -26,6 +28,7 @@ func OptMillis(t *perdure.Time) any {
 	return Millis(*t)
 }
 
+// FromMillis returns the time of a column value; the zero time for 0.
 func FromMillis(ms int64) perdure.Time {
 	if ms == 0 {
 		return perdure.Time{}
@@ -33,6 +36,7 @@ func FromMillis(ms int64) perdure.Time {
 	return perdure.AtMilli(ms)
 }
 
+// OptText returns a text; NULL for "".
 func OptText[T ~string](s T) any {
 	if s == "" {
 		return nil
@@ -40,6 +44,7 @@ func OptText[T ~string](s T) any {
 	return string(s)
 }
 
+// TextOf returns a text; NULL for nil.
 func TextOf[T ~string](s *T) any {
 	if s == nil {
 		return nil
@@ -47,6 +52,7 @@ func TextOf[T ~string](s *T) any {
 	return string(*s)
 }
 
+// OptID returns a copy of the bytes of an id; NULL for nil.
 func OptID(id *uuid.UUID) any {
 	if id == nil {
 		return nil
@@ -62,6 +68,7 @@ func IdOrNull(id *uuid.UUID) any {
 	return id[:]
 }
 
+// Flag returns 1 for true and 0 for false.
 func Flag(b bool) int64 {
 	if b {
 		return 1
@@ -121,6 +128,7 @@ func Same(a, b any) bool {
 	return a == b
 }
 
+// RefID returns the id of a blob; NULL for nil.
 func RefID(ref *perdure.BlobRef) any {
 	if ref == nil {
 		return nil

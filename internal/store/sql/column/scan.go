@@ -8,8 +8,6 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The types in this file convert column values to fields.
-
 // NumberScanner is a destination for a number. A store that knows the kind of a value calls
 // ScanNumber, which avoids an interface allocation. NULL is passed to Scan.
 type NumberScanner interface {

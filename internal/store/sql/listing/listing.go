@@ -1,3 +1,5 @@
+// Package listing finds the executions that a filter selects, newest first. It examines a bounded
+// number of rows for each page.
 package listing
 
 import (
@@ -279,6 +281,7 @@ func (l *Query) gather(v statement.View) error {
 
 func newestFirst(a, b int64) int { return int(min(1, max(-1, b-a))) }
 
+// ReadNumbers returns the numbers that a query selects.
 func ReadNumbers(v statement.View, query *statement.Statement, args []any) (numbers []int64, err error) {
 	err = v.Each(query, args, func(row func(...any) error) error {
 		var number int64

@@ -145,11 +145,15 @@ const textsOf = "SELECT x.number, x.id, x.kind, CASE WHEN x.persistence_mode = '
 	" FROM agent_execution x LEFT JOIN blob_chunk c ON c.agent_execution_id = x.id AND c.id = x.input_blob AND c.n = 0"
 
 var (
-	TextsOfBlock   = statement.Read(textsOf + " WHERE x.org_id = ?2 AND x.number >= ?3 AND x.number <= ?4 AND " + load.Hidden)
+	// TextsOfBlock selects the texts of the executions of an org with numbers in a range.
+	TextsOfBlock = statement.Read(textsOf + " WHERE x.org_id = ?2 AND x.number >= ?3 AND x.number <= ?4 AND " + load.Hidden)
+	// NumbersOfBlock selects the numbers of the executions of an org in a range.
 	NumbersOfBlock = statement.Read("SELECT x.number FROM agent_execution x WHERE x.org_id = ?1 AND x.number >= ?2 AND x.number <= ?3 AND " + load.Hidden)
-	FirstBeyond    = statement.Read("SELECT created_at FROM agent_execution INDEXED BY idx_agent_execution_org WHERE org_id = ? AND number > ? ORDER BY number LIMIT 1")
+	// FirstBeyond selects the creation time of the first execution of an org beyond a number.
+	FirstBeyond = statement.Read("SELECT created_at FROM agent_execution INDEXED BY idx_agent_execution_org WHERE org_id = ? AND number > ? ORDER BY number LIMIT 1")
 )
 
+// LoadTexts returns the texts by which executions are found.
 func LoadTexts(v statement.View, query *statement.Statement, args ...any) (all []trigram.FoundBy, err error) {
 	err = v.Each(query, append([]any{store.QueryBytes}, args...), func(row func(...any) error) error {
 		var s trigram.FoundBy

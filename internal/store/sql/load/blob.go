@@ -8,6 +8,7 @@ import (
 )
 
 const (
+	// BlobColumns is the beginning of a query for blobs of an execution.
 	BlobColumns = "SELECT id, length, held, digest, sha256, owned, staged FROM blob WHERE agent_execution_id = ?"
 )
 
@@ -16,10 +17,12 @@ var (
 	blobIsWhole = statement.Read("SELECT held = length FROM blob WHERE agent_execution_id = ? AND id = ?")
 )
 
+// BlobScan returns the destinations of the columns of BlobColumns.
 func BlobScan(b *store.Blob) []any {
 	return []any{&b.ID, &b.Length, &b.Held, &b.Digest, column.HashInto(&b.SHA256), column.FlagInto(&b.Owned), &b.Staged}
 }
 
+// BlobRow returns the row of a blob without its content; nil if there is none.
 func BlobRow(v statement.View, execution, id uuid.UUID) (*store.Blob, error) {
 	var b store.Blob
 	found, err := v.One(blobByID, []any{execution[:], id[:]}, BlobScan(&b)...)

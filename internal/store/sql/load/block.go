@@ -43,16 +43,21 @@ var BlockRows = row.New("log_block", 4, []row.Field[BlockRow]{
 })
 
 var (
+	// BlockSelect is the beginning of a query for blocks of an execution.
 	BlockSelect = "SELECT " + BlockRows.List("b") + ", b.entry IS NOT NULL FROM log_block b WHERE b.agent_execution_id = ?"
-	BlocksOpen  = statement.Read(BlockSelect + " AND b.open = 1 ORDER BY b.seq")
+	// BlocksOpen selects the open blocks of an execution.
+	BlocksOpen = statement.Read(BlockSelect + " AND b.open = 1 ORDER BY b.seq")
 )
 
+// ChunksOf selects the chunks of an open block, in order.
 var ChunksOf = statement.Read("SELECT pos, created_at, content, coalesce(length, length(content)), nonce FROM log_chunk WHERE agent_execution_id = ? AND seq = ? ORDER BY pos")
 
+// BlockKey returns the parameters that select a block by its key.
 func BlockKey(execution uuid.UUID, k perdure.BlockKey) []any {
 	return []any{execution[:], k.TaskID[:], k.Attempt, k.Block}
 }
 
+// Blocks reads blocks by a query, without their contents.
 func Blocks(v statement.View, query *statement.Statement, args ...any) ([]*store.Block, error) {
 	var found []*store.Block
 	err := v.Each(query, args, func(row func(...any) error) error {
@@ -102,6 +107,7 @@ func ReadCuts(raw []byte, nonces NonceList, after, upTo int64) ([]Cut, error) {
 	return cuts, nil
 }
 
+// ErrCuts says that the cuts of a closed block cannot be read.
 var ErrCuts = errors.New("the cuts of a block do not decode")
 
 // Piece returns the cut's part of its block's content. The content of a superseded block is
@@ -117,6 +123,7 @@ const (
 	// Closed blocks that overlap (?2, ?3]. Blocks of span class n begin less than 16^n positions
 	// before it.
 	SpanClasses = "WITH RECURSIVE class (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM class WHERE n < ?4)"
-	FromSpans   = " FROM class CROSS JOIN log_block b WHERE b.agent_execution_id = ?1 AND b.span = class.n" +
+	// FromSpans is the FROM clause of a query for closed blocks. It follows SpanClasses.
+	FromSpans = " FROM class CROSS JOIN log_block b WHERE b.agent_execution_id = ?1 AND b.span = class.n" +
 		" AND b.first_pos > ?2 - (CAST(1 AS BIGINT) << (4 * class.n)) AND b.first_pos <= ?3 AND b.last_pos > ?2"
 )

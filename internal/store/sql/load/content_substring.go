@@ -17,6 +17,7 @@ type Named struct {
 	store.Stretch
 }
 
+// Encode returns the stored form.
 func (n Named) Encode() []byte {
 	var raw []byte
 	for _, number := range []int64{n.Entry, n.At, n.Length, int64(len(n.Before))} {
@@ -25,6 +26,7 @@ func (n Named) Encode() []byte {
 	return append(append(raw, n.Before...), n.After...)
 }
 
+// ParseNamed parses the stored form of a content that contains a substring of an entry.
 func ParseNamed(raw []byte) (n Named, err error) {
 	var before int64
 	for _, number := range []*int64{&n.Entry, &n.At, &n.Length, &before} {

@@ -25,8 +25,10 @@ var ConversationRows = row.New("conversation", 1, []row.Field[store.Conversation
 })
 
 var (
+	// ConversationSelect is the beginning of a query for conversations, up to its condition.
 	ConversationSelect = "SELECT " + ConversationRows.List("c") + " FROM conversation c WHERE "
-	ConversationByID   = statement.Read(ConversationSelect + "c.id = ?1 AND (?2 = '' OR c.org_id = ?2)")
+	// ConversationByID selects a conversation.
+	ConversationByID = statement.Read(ConversationSelect + "c.id = ?1 AND (?2 = '' OR c.org_id = ?2)")
 )
 
 // Conversation returns the conversation; nil if there is none.

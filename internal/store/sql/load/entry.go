@@ -8,6 +8,7 @@ import (
 )
 
 var (
+	// EntryFull is the beginning of a query for whole entries, up to its condition.
 	EntryFull = "SELECT e.id, e.parent_id, e.entry_type, e.role, e.turn_id, e.response_id, e.message_id, e.metadata," +
 		" e.created_at, e.entry_key, e.calls, e.answers, e.content_blob, e.content FROM agent_entry e"
 	entryByID = statement.Read(EntryFull + " WHERE e.agent_execution_id = ? AND e.id = ?")

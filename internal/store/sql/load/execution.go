@@ -1,3 +1,5 @@
+// Package load declares the rows of the tables and reads them. Decisions and readers use the same
+// functions.
 package load
 
 import (
@@ -82,7 +84,9 @@ var (
 )
 
 const (
+	// ExecutionHead is the list of the columns of an execution's log head.
 	ExecutionHead = ", coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), " + HeadNonce + ", h.epoch IS NOT NULL"
+	// ExecutionFrom is the FROM clause of a query for executions with their log heads.
 	ExecutionFrom = " FROM agent_execution x LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + Hidden
 )
 

@@ -21,8 +21,10 @@ var KeyRows = row.New("api_key", 1, []row.Field[perdure.APIKey]{
 	row.Number("max_stored", func(x *perdure.APIKey) *int64 { return &x.Limits.MaxStored }),
 })
 
+// KeySelect is the beginning of a query for API keys, up to its condition.
 var KeySelect = "SELECT " + KeyRows.List("k") + " FROM api_key k WHERE "
 
+// Key returns an API key; nil if there is none.
 func Key(v statement.View, query *statement.Statement, args ...any) (*perdure.APIKey, error) {
 	var k perdure.APIKey
 	found, err := v.One(query, args, KeyRows.Scan(nil, &k)...)
@@ -33,6 +35,7 @@ func Key(v statement.View, query *statement.Statement, args ...any) (*perdure.AP
 }
 
 var (
+	// RunningWithKey counts the executions of an API key that run.
 	RunningWithKey = statement.Read("SELECT count(*) FROM agent_execution INDEXED BY idx_agent_execution_key_open" +
 		" WHERE key_id = ? AND completed_at IS NULL AND (status <> 'WAITING' OR wait_reason = 'task')")
 	// StoredWithKey adds up one number per execution: from the log's head for executions that have

@@ -7,11 +7,14 @@ import (
 )
 
 const (
+	// KindColumns is the beginning of a query for kinds, up to its condition.
 	KindColumns = "SELECT org_id, agent, kind, description, input_schema, providers, endpoints, seen_at FROM kind"
 )
 
+// KindsOfOrg selects all kinds of an org.
 var KindsOfOrg = statement.Read(KindColumns + " WHERE org_id = ? ORDER BY agent DESC, kind")
 
+// Kinds reads kinds by a query.
 func Kinds(v statement.View, query *statement.Statement, args ...any) (kinds []store.Kind, err error) {
 	err = v.Each(query, args, func(row func(...any) error) error {
 		var k store.Kind

@@ -8,8 +8,10 @@ import (
 )
 
 var (
+	// RunningOfKey counts the running tasks of a concurrency key.
 	RunningOfKey = statement.Read("SELECT count(*) FROM task_execution INDEXED BY idx_task_execution_key" +
 		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'RUNNING' AND status IN ('PENDING', 'RUNNING')")
+	// RunningOnQueue counts the running tasks of a queue.
 	RunningOnQueue = statement.Read("SELECT count(*) FROM task_execution INDEXED BY idx_task_execution_held WHERE org_id = ?1 AND queue = ?2 AND status = 'RUNNING'")
 
 	holds = statement.Read("SELECT EXISTS (SELECT 1 FROM agent_execution INDEXED BY idx_agent_execution_held WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING'))," +
@@ -17,13 +19,17 @@ var (
 		" WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING') AND crashes >= 6)")
 )
 
+// Holding returns whether a worker holds executions, and whether one of them must run alone.
 func Holding(v statement.View, worker uuid.UUID) (h store.Holding, err error) {
 	_, err = v.One(holds, []any{worker[:]}, column.FlagInto(&h.Executions), column.FlagInto(&h.Alone))
 	return h, err
 }
 
+// HeldWorker returns the name of the lock of a worker's claims.
 func HeldWorker(id uuid.UUID) string { return "worker " + id.String() }
 
+// HeldKey returns the name of the lock of a concurrency key.
 func HeldKey(org, key string) string { return "key " + org + "\x00" + key }
 
+// HeldQueue returns the name of the lock of a queue.
 func HeldQueue(org, queue string) string { return "queue " + org + "\x00" + queue }

@@ -4,6 +4,7 @@ package load
 // compared in the metadata of each candidate.
 const MemberBytes = 256
 
+// IndexedMember reports whether a member of metadata is indexed.
 func IndexedMember(key, value string) bool {
 	return len(key) <= MemberBytes && len(value) <= MemberBytes
 }

@@ -27,6 +27,7 @@ func (n *nonceScan) Scan(src any) error {
 // A block that was closed by a version without nonces has no list.
 type NonceList []byte
 
+// Add appends a nonce.
 func (l *NonceList) Add(n uint32) { *l = binary.BigEndian.AppendUint32(*l, n) }
 
 // Of returns the nonce of the cut with index i; 0 if it is unknown.

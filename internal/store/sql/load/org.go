@@ -14,6 +14,7 @@ var OrgRows = row.New("org", 1, []row.Field[perdure.Org]{
 })
 
 var (
+	// OrgSelect is the beginning of a query for orgs.
 	OrgSelect = "SELECT " + OrgRows.List("o") + " FROM org o WHERE "
 	orgByID   = statement.Read(OrgSelect + "o.id = ?")
 )

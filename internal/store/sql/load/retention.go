@@ -7,6 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
+// RetentionOfOrg selects the retention policy of an org.
 var RetentionOfOrg = statement.Read("SELECT executions, checkpoints, logs FROM retention WHERE org_id = ?")
 
 // PeriodOf returns the column value of a period; NULL for nil.

@@ -24,6 +24,7 @@ type TreePlace struct {
 // Above returns the number of path entries above a child of this entry.
 func (p TreePlace) Above() int64 { return max(p.Depth, -p.Depth) }
 
+// Columns returns the values of the columns of the place.
 func (p TreePlace) Columns() (segment, depth any) {
 	if p.None {
 		return nil, nil
@@ -32,6 +33,7 @@ func (p TreePlace) Columns() (segment, depth any) {
 }
 
 const (
+	// TreeColumns are the columns of the place of an entry e.
 	TreeColumns = ", coalesce(h.segment, 0), coalesce(h.depth, 0), h.depth IS NULL, NOT EXISTS (SELECT 1 FROM agent_entry n WHERE n.agent_execution_id = h.agent_execution_id" +
 		" AND n.segment = h.segment AND n.depth = h.depth + 1 AND n.depth > 0)"
 )

@@ -22,6 +22,7 @@ var SessionRows = row.New("web_session", 1, []row.Field[perdure.Session]{
 	row.Text("user_agent", func(x *perdure.Session) *string { return &x.UserAgent }),
 })
 
+// SessionSelect is the beginning of a query for web sessions, up to its condition.
 var SessionSelect = "SELECT " + SessionRows.List("s") + " FROM web_session s WHERE "
 
 // Session returns a session; nil if there is none.

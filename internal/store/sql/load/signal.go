@@ -19,7 +19,8 @@ var (
 	namedPending = statement.Read("SELECT " + signalColumns + signalFrom + " AND state = 'pending' AND signal_name = ? AND signal_order > ? ORDER BY signal_order LIMIT ?")
 	allPending   = statement.Read("SELECT " + signalColumns + signalFrom + " AND state = 'pending' AND signal_order > ? ORDER BY signal_order")
 	allTaken     = statement.Read("SELECT " + signalColumns + signalFrom + " AND state = 'taken' ORDER BY taken_order")
-	SignalByID   = statement.Read("SELECT " + signalColumns + signalFrom + " AND id = ?")
+	// SignalByID selects a signal by its id.
+	SignalByID = statement.Read("SELECT " + signalColumns + signalFrom + " AND id = ?")
 )
 
 // Signals reads at most limit signals without their values. It reads only those whose name keep

@@ -7,9 +7,11 @@ import (
 )
 
 const (
+	// StreamSelect is the beginning of a query for streams, up to its condition.
 	StreamSelect = "SELECT id, org_id, path, content_type, tail, closed, seq, closed_by, closed_epoch, closed_seq, created_at, key_id FROM durable_stream WHERE "
 )
 
+// StreamByPath selects a stream by its path.
 var StreamByPath = statement.Read(StreamSelect + "org_id = ? AND path = ? AND deleted = 0")
 
 func streamScan(s *store.Stream, by *closedBy) []any {
@@ -27,6 +29,7 @@ type closedBy struct {
 	epoch, seq *int64
 }
 
+// Stream returns a stream; nil if there is none.
 func Stream(v statement.View, query *statement.Statement, args ...any) (*store.Stream, error) {
 	var (
 		s  store.Stream
@@ -42,4 +45,5 @@ func Stream(v statement.View, query *statement.Statement, args ...any) (*store.S
 	return &s, nil
 }
 
+// DeadStream selects a deleted stream that still has rows.
 var DeadStream = statement.Alone("SELECT id FROM durable_stream WHERE deleted = 1 ORDER BY number LIMIT 1")

@@ -32,6 +32,7 @@ type EntryTexts struct {
 	texts []store.EntryText
 }
 
+// Of returns the texts of an entry. It keeps those of the last one.
 func (c *EntryTexts) Of(v statement.View, execution uuid.UUID, number int64) ([]store.EntryText, error) {
 	if c.entry == number {
 		return c.texts, nil
@@ -57,6 +58,7 @@ func (c *EntryTexts) At(v statement.View, execution uuid.UUID, p TextPlace) ([]b
 	return nil, ErrNamed
 }
 
+// ErrNamed says that a reference to a part of an entry leads nowhere.
 var ErrNamed = errors.New("a row names a part of an entry that is not there")
 
 // contentOfEntry reads the content of the entry with that number.

@@ -1,3 +1,5 @@
+// Package pick finds the executions and tasks on which commands without an execution of their own
+// decide: the pending ones that workers claim, and those whose time has come.
 package pick
 
 import (

@@ -29,6 +29,7 @@ type Picker struct {
 	InOrder bool // each decision depends on the previous ones
 }
 
+// NewPicker returns the picker of a command.
 func NewPicker(c *store.Command) *Picker {
 	p := &Picker{Command: c, left: c.Pick.Limit}
 	if p.left <= 0 {

@@ -1,3 +1,5 @@
+// Package read implements [store.Reader] for SQL databases, and indexes the texts by which executions
+// are found.
 package read
 
 import (

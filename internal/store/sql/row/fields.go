@@ -81,6 +81,7 @@ func (r *Rows[T]) Scan(dest []any, x *T) []any {
 // number constrains the types of fields that are stored as a number.
 type number interface{ ~int | ~int32 | ~int64 }
 
+// ID stores an id.
 func ID[T any](name string, at func(*T) *uuid.UUID) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return at(x)[:], nil }, func(x *T) any { return at(x) }}
 }
@@ -95,6 +96,7 @@ func OptID[T any](name string, at func(*T) **uuid.UUID) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.OptID(*at(x)), nil }, func(x *T) any { return column.OptIDInto(at(x)) }}
 }
 
+// Text stores a text.
 func Text[T any, S ~string](name string, at func(*T) *S) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return string(*at(x)), nil }, func(x *T) any { return column.TextInto(at(x)) }}
 }
@@ -109,10 +111,12 @@ func NilText[T any, S ~string](name string, at func(*T) **S) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.TextOf(*at(x)), nil }, func(x *T) any { return column.OptTextInto(at(x)) }}
 }
 
+// Number stores a number.
 func Number[T any, N number](name string, at func(*T) *N) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return int64(*at(x)), nil }, func(x *T) any { return at(x) }}
 }
 
+// Flag stores a flag as 0 or 1.
 func Flag[T any](name string, at func(*T) *bool) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.Flag(*at(x)), nil }, func(x *T) any { return column.FlagInto(at(x)) }}
 }
@@ -127,6 +131,7 @@ func OptTime[T any](name string, at func(*T) **perdure.Time) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.OptMillis(*at(x)), nil }, func(x *T) any { return column.OptTimeInto(at(x)) }}
 }
 
+// Hash stores a hash.
 func Hash[T any](name string, at func(*T) *perdure.Hash) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return at(x)[:], nil }, func(x *T) any { return column.HashInto(at(x)) }}
 }

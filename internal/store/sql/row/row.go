@@ -1,3 +1,5 @@
+// Package row declares tables. The columns, values and scan destinations of a row are declared once,
+// and the statements that write rows follow from them.
 package row
 
 import (
@@ -72,6 +74,7 @@ func (s *set) covers(differ []int) bool {
 // Unchanged is the value of a content column that is not loaded and remains as stored.
 type Unchanged struct{}
 
+// InsertStatement returns a statement that inserts a row.
 func (t Table) InsertStatement(options ...func(*statement.Group)) *statement.Statement {
 	return statement.NewInsert(t.Name, t.Columns, options...)
 }

@@ -1,3 +1,4 @@
+// Package schema describes the tables of a database, and compares the tables of two.
 package schema
 
 import (

@@ -57,14 +57,17 @@ type View struct {
 	Dialect *Dialect
 }
 
+// Exec runs a statement and returns the number of rows that it changed.
 func (v View) Exec(query *Statement, args ...any) (int64, error) {
 	return v.Conn.Exec(v.Context, query, args...)
 }
 
+// Write is Exec for callers that do not need the number of rows.
 func (v View) Write(query *Statement, args ...any) error {
 	return v.Conn.Write(v.Context, query, args...)
 }
 
+// Each calls scan for each row: see [Conn].
 func (v View) Each(query *Statement, args []any, scan func(row func(dest ...any) error) error) error {
 	return v.Conn.Each(v.Context, query, args, scan)
 }
@@ -81,6 +84,7 @@ func (v View) One(query *Statement, args []any, dest ...any) (found bool, err er
 	return found && err == nil, err
 }
 
+// Hold acquires named locks: see [Conn].
 func (v View) Hold(names ...string) error {
 	if len(names) == 0 {
 		return nil
@@ -88,6 +92,7 @@ func (v View) Hold(names ...string) error {
 	return v.Conn.Hold(v.Context, names...)
 }
 
+// Share acquires named locks in shared mode: see [Conn].
 func (v View) Share(names ...string) error {
 	if len(names) == 0 {
 		return nil
@@ -95,6 +100,7 @@ func (v View) Share(names ...string) error {
 	return v.Conn.Share(v.Context, names...)
 }
 
+// Together runs functions that do not depend on each other: see [Conn].
 func (v View) Together(fs ...func(v View) error) error {
 	if len(fs) == 1 {
 		return fs[0](v)

@@ -1,3 +1,6 @@
+// Package statement declares the SQL statements that the stores share, and what runs them:
+// connections within a transaction, and the dialects of the databases. A declaration says whether
+// and how a statement runs for many rows of parameters.
 package statement
 
 import (
@@ -121,8 +124,10 @@ func NewRead(text string) *Statement { return &Statement{text, &Group{Kind: Kind
 // update or deletion.
 func NewAlone(text string) *Statement { return &Statement{text: text} }
 
+// Read declares a query that can be grouped with other uses of it.
 func Read(text string) *Statement { return Declare(NewRead(text)) }
 
+// Alone declares a statement that runs for one row of parameters only.
 func Alone(text string) *Statement { return Declare(NewAlone(text)) }
 
 // Insert declares an insert of one row, with a parameter for each column of the list.
@@ -178,6 +183,7 @@ func Returning(column string) func(*Group) { return func(g *Group) { g.Returning
 // Update declares a change of the rows that meet the conditions.
 func Update(table string, set, where Terms) *Statement { return Declare(NewUpdate(table, set, where)) }
 
+// NewUpdate returns a change of the rows that meet the conditions.
 func NewUpdate(table string, set, where Terms) *Statement {
 	g := &Group{Kind: KindUpdate, Table: table, Set: set, Where: where}
 	return &Statement{g.Head() + set.text(", ") + " WHERE " + where.text(" AND "), g}

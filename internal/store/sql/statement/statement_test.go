@@ -1,30 +1,8 @@
 package statement
 
 import (
-	"reflect"
-	"strings"
 	"testing"
 )
-
-// TestDeclarationsAgree checks that statements with the same text are declared alike, and that no
-// query that can be grouped locks rows.
-func TestDeclarationsAgree(t *testing.T) {
-	byText := map[string]*Statement{}
-	for _, s := range Declared() {
-		if same := byText[s.text]; same != nil && !reflect.DeepEqual(same.group, s.group) {
-			t.Errorf("%s is declared as %+v and as %+v", s.text, same.group, s.group)
-		}
-		byText[s.text] = s
-		for _, lock := range []string{" FOR UPDATE", " FOR NO KEY UPDATE", " FOR SHARE", " FOR KEY SHARE"} {
-			if s.group != nil && strings.Contains(s.text, lock) {
-				t.Errorf("%s locks rows and does not run alone", s.text)
-			}
-		}
-	}
-	if len(byText) < 150 {
-		t.Errorf("only %d statements are declared", len(byText))
-	}
-}
 
 // TestImpossibleDeclarationsPanic checks that an insert panics when it is declared if it cannot run
 // for many rows.

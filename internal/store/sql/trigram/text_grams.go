@@ -1,3 +1,5 @@
+// Package trigram encodes the text index of executions: which texts contain which sequences of three
+// bytes.
 package trigram
 
 import (
@@ -8,6 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
+// QueryTexts returns the forms of a query in which it is searched: plain and escaped as JSON, both in
+// lower case.
 func QueryTexts(query string) (plain, escaped string) {
 	plain = lowerASCII(query)
 	quoted, err := json.Marshal(query)
@@ -70,6 +74,7 @@ func (s *FoundBy) grams() []gram {
 	return slices.Compact(all)
 }
 
+// IDDigits returns an id as it is indexed, without dashes.
 func IDDigits(id uuid.UUID) string { return strings.ReplaceAll(id.String(), "-", "") }
 
 // lowerBytes is lowerASCII for bytes that may be invalid UTF-8.
