@@ -4,9 +4,9 @@ import (
 	"net/http"
 
 	"github.com/perdure/perdure/internal/face/front"
+	"github.com/perdure/perdure/internal/face/openai"
 	"github.com/perdure/perdure/internal/face/problem"
 	eventlog "github.com/perdure/perdure/internal/log"
-	"github.com/perdure/perdure/internal/face/openai"
 )
 
 // openAI is the OpenAI-compatible API as a tree of the front. Its errors have a different shape.

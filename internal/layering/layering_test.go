@@ -78,7 +78,7 @@ var rules = map[string][]string{
 	"internal/durablestream":               {"internal/fair", "internal/store", "internal/notify"},
 	// The rooms of the face do not import each other.
 	"internal/face":           {"internal/durablestream", "internal/log", "internal/face/...", "internal/health"},
-	"internal/face/facetest":  {"internal/engine", "internal/log", "internal/face", "internal/face/front", "internal/notify", "internal/store", "internal/store/opentest"},
+	"internal/face/facetest":  {"client", "internal/engine", "internal/log", "internal/face", "internal/face/front", "internal/notify", "internal/store", "internal/store/opentest"},
 	"internal/face/front":     {"internal/engine", "internal/engine/tenants", "internal/log", "internal/face/problem", "internal/fair", "internal/store"},
 	"internal/face/problem":   nil,
 	"internal/face/operation": {"internal/face/front", "internal/face/problem"},
