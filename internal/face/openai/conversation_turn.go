@@ -167,7 +167,7 @@ func (b *beginning) turnInput(ctx context.Context, c *store.Conversation, pendin
 		return nil, err
 	}
 	b.req.InputIDs = inputIDs(c.Response, pending, messages)
-	kept, err := b.req.kept()
+	kept, err := b.req.storedBody()
 	b.asked = &engine.ResponseRequest{Request: kept, Hidden: !b.req.stored()}
 	return messages, err
 }

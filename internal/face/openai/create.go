@@ -131,7 +131,7 @@ func (a *API) prepare(ctx context.Context, org string, req *request, idem idempo
 	if err := b.know(ctx); err != nil {
 		return nil, err
 	}
-	kept, err := req.kept()
+	kept, err := req.storedBody()
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (b *beginning) know(ctx context.Context) error {
 	}
 	var all store.History
 	b.prefixes, all = prefixes(h, b.req.resolved)
-	b.req.History = &keptHistory{all.Said, all.SaidAndRun}
+	b.req.History = &historyOfResponse{all.Said, all.SaidAndRun}
 	return nil
 }
 

@@ -154,12 +154,12 @@ func (f *fold) end() store.History {
 	return h.History
 }
 
-// keptHistory is the history up to the end of the response's input, as stored with the request.
-type keptHistory struct {
+// historyOfResponse is the history up to the end of the response's input, as stored with the request.
+type historyOfResponse struct {
 	Said       perdure.Hash `json:"said"`
 	SaidAndRun perdure.Hash `json:"saidAndRun"`
 }
 
-func (k *keptHistory) history() store.History {
+func (k *historyOfResponse) history() store.History {
 	return store.History{Said: k.Said, SaidAndRun: k.SaidAndRun}
 }

@@ -52,8 +52,8 @@ func shownEffort(effort *string) *string {
 	return effort
 }
 
-// kept encodes the part of the request that is stored with the response.
-func (r *request) kept() (json.RawMessage, error) {
+// storedBody encodes the part of the request that is stored with the response.
+func (r *request) storedBody() (json.RawMessage, error) {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return nil, &perdure.Error{Code: perdure.Internal, Message: "a request does not encode", Err: err}

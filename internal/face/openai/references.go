@@ -109,13 +109,13 @@ type references struct {
 	wanted map[string]bool
 	inputs map[string]map[string]resolvedItem
 
-	kept, total budget
+	restored, total budget
 }
 
 func newReferences(a *API, org string, items []readItem) *references {
 	r := &references{
 		API: a, org: org, responses: map[string]*found{}, wanted: map[string]bool{}, inputs: map[string]map[string]resolvedItem{},
-		kept: budget{left: a.Engine.PayloadLimit}, total: budget{left: a.Engine.PayloadLimit},
+		restored: budget{left: a.Engine.PayloadLimit}, total: budget{left: a.Engine.PayloadLimit},
 	}
 	for _, i := range items {
 		r.wanted[i.id] = r.wanted[i.id] || i.refers
@@ -225,7 +225,7 @@ func (r *references) ofInput(ctx context.Context, f *found, id string) (resolved
 				continue
 			}
 			items[i.ID] = resolvedItem{messages: i.messages, here: len(i.messages) > 1}
-			if err := r.kept.add(items[i.ID]); err != nil {
+			if err := r.restored.add(items[i.ID]); err != nil {
 				return resolvedItem{}, false, err
 			}
 		}

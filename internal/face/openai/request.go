@@ -42,7 +42,7 @@ type request struct {
 	PreviousResponseID string            `json:"previous_response_id,omitempty"`
 
 	// History is the hash of the conversation that the client knows, up to the end of the input.
-	History *keptHistory `json:"history,omitempty"`
+	History *historyOfResponse `json:"history,omitempty"`
 
 	inConversation
 

@@ -105,8 +105,8 @@ type socket struct {
 	admission Admission
 	org       string
 
-	waiting chan frame
-	held    atomic.Int64 // bytes of the waiting frames
+	waiting      chan frame
+	waitingBytes atomic.Int64 // bytes of the waiting frames
 
 	chain chain // used only by the answering goroutine
 }
@@ -135,7 +135,7 @@ func (k *socket) serve(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case f := <-k.waiting:
-			k.held.Add(-int64(len(f.raw)))
+			k.waitingBytes.Add(-int64(len(f.raw)))
 			if err := k.answer(ctx, f); err != nil {
 				return err
 			}

@@ -27,8 +27,8 @@ func (k *socket) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if held := k.held.Add(int64(len(f.raw))); held > bodyLimit && held > int64(len(f.raw)) {
-			k.held.Add(-int64(len(f.raw)))
+		if held := k.waitingBytes.Add(int64(len(f.raw))); held > bodyLimit && held > int64(len(f.raw)) {
+			k.waitingBytes.Add(-int64(len(f.raw)))
 			f = frame{refused: tooMany()}
 		}
 		select {
