@@ -2,9 +2,19 @@ package perdure_test
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/perdure/perdure"
 )
+
+// A worker sends a wait with its commit. This wait is met by an answer or when the time comes.
+func ExampleWaitUntil() {
+	noon := perdure.At(time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC))
+	wait := perdure.WaitAny(perdure.WaitSignal("answer"), perdure.WaitUntil(noon))
+	wakesAt, _ := wait.NextTimer()
+	fmt.Println(wait.Signals(), wakesAt)
+	// Output: [answer] 2030-01-02T12:00:00.000Z
+}
 
 func ExampleWaitKinds() {
 	for _, kind := range perdure.WaitKinds() {

@@ -30,7 +30,7 @@ plain=(
 # The packages that take longest, longest first: a long package that begins last would
 # leave a processor idle.
 slow=(
-	e2e internal/store/postgres internal/face worker internal/openaiapi server
+	e2e internal/store/postgres internal/face worker internal/face/openai server
 	internal/engine react internal/store/sqlite agent/agenttest internal/bench
 	internal/log client internal/durablestream
 )

@@ -58,7 +58,7 @@ func newFleetWith(t *testing.T, n int, nats string, lease time.Duration) *fleet 
 	f := &fleet{t: t, done: map[string]int{}, http: &http.Client{Transport: &http.Transport{}}}
 	url := opentest.URL(t)
 	for range n {
-		f.open(server.Config{Store: url, NATS: nats, Lease: lease, GoneAfter: patience})
+		f.open(server.Config{Store: url, NATS: nats, Lease: lease, ReconnectTimeout: patience})
 	}
 	_, secret, err := f.servers[0].CreateKey(t.Context(), server.DevOrg, "test", perdure.KeyAdmin)
 	if err != nil {

@@ -87,9 +87,9 @@ type Config struct {
 	Dev bool
 	// Lease is how long a claim lasts without a renewal; default 15 s.
 	Lease time.Duration
-	// GoneAfter is how long a worker may take to reconnect before its agents are given to other
+	// ReconnectTimeout is how long a worker may take to reconnect before its agents are given to other
 	// workers; default 0.5 s.
-	GoneAfter time.Duration
+	ReconnectTimeout time.Duration
 	// OrgsCPU is a percentage of the processors. While goroutines wait for a processor, the active
 	// orgs share that percentage equally. If only one org is active, it is not limited. A negative
 	// value limits nothing. Default: DefaultOrgsCPU.
@@ -202,7 +202,7 @@ func (s *Server) assemble(watch observers) (err error) {
 		return err
 	}
 	s.engine = engine.New(engine.Config{
-		Store: s.store, Hints: s.hints.Notifier, Logger: s.Logger, Lease: s.Lease, GoneAfter: s.GoneAfter, PayloadLimit: s.PayloadLimit,
+		Store: s.store, Hints: s.hints.Notifier, Logger: s.Logger, Lease: s.Lease, ReconnectTimeout: s.ReconnectTimeout, PayloadLimit: s.PayloadLimit,
 		QueueLimits: s.QueueLimits, Observer: watch.engine,
 	})
 	// Whoever can read the token's file owns the data directory, in every mode.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/tool"
@@ -64,6 +65,24 @@ func ExampleNewSet() {
 	// invalid_argument
 }
 
+// Tools returns all tools of a set, for instance to list those that change nothing.
+func ExampleSet_Tools() {
+	set, err := tool.NewSet(tool.Builtin()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, t := range set.Tools() {
+		if t.ReadOnly {
+			fmt.Println(t.Name)
+		}
+	}
+	// Output:
+	// read-file
+	// grep
+	// find
+}
+
 // Lookup returns built-in tools by name.
 func ExampleLookup() {
 	set, err := tool.Lookup([]string{"find"})
@@ -108,6 +127,40 @@ func ExampleOpenWorkspace() {
 	// write-file failed: false <nil>
 	// read-file failed: false <nil>
 	// read-file failed: true <nil>
+}
+
+// Dir is where the program itself finds the files of the tools.
+func ExampleWorkspace_Dir() {
+	base, err := os.MkdirTemp("", "perdure-example-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = os.RemoveAll(base) }()
+	if err := os.Mkdir(filepath.Join(base, "project"), 0o700); err != nil {
+		fmt.Println(err)
+		return
+	}
+	w, err := tool.OpenWorkspace(base, "project", tool.WorkspaceOptions{Confine: tool.ConfineOff})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = w.Close() }()
+	set, err := tool.Lookup([]string{"write-file"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	write, _ := set.Get("write-file")
+	arguments := json.RawMessage(`{"path": "notes.txt", "content": "hello"}`)
+	if _, err := write.Run(context.Background(), &tool.Call{Arguments: arguments, Workspace: w}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	text, err := os.ReadFile(filepath.Join(w.Dir(), "notes.txt"))
+	fmt.Println(filepath.Base(w.Dir()), string(text), err)
+	// Output: project hello <nil>
 }
 
 // Infos describes tools for a server's catalog.

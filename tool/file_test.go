@@ -72,20 +72,11 @@ func TestFileToolsStayInTheWorkspace(t *testing.T) {
 	}
 	for _, path := range paths {
 		t.Run(path, func(t *testing.T) {
-			results := []Result{
-				use(t, w, "read-file", args{"path": path}),
-				use(t, w, "write-file", args{"path": path, "content": "overwritten"}),
-				use(t, w, "edit-file", args{"path": path, "oldString": "top", "newString": "no"}),
-				use(t, w, "grep", args{"path": path, "pattern": "secret"}),
-				use(t, w, "find", args{"path": filepath.Dir(path), "pattern": "secret"}),
-			}
-			for _, r := range results {
-				if strings.Contains(r.PlainText(), "top secret") {
-					t.Errorf("it leaks: %s", r.PlainText())
+			wantRefused(t, w, path, "top secret")
+			for _, c := range callsAt(t, filepath.Dir(path)) {
+				if r := use(t, w, c.tool, c.args); strings.Contains(r.PlainText(), "top secret") {
+					t.Errorf("%s leaks: %s", c.tool, r.PlainText())
 				}
-			}
-			for _, r := range results[:4] {
-				wantError(t, r)
 			}
 		})
 	}
@@ -112,19 +103,7 @@ func TestFileToolsKeepOutOfADataDirectoryInside(t *testing.T) {
 	}
 	w := openDir(t, dir, WorkspaceOptions{DataDir: data, Unconfined: true})
 	for _, path := range []string{"sub/data/token", "link/token", "sub/file", "self/sub/data/token", "link/new/x", filepath.Join(data, "token")} {
-		for tool, a := range map[string]args{
-			"read-file":  {},
-			"write-file": {"content": "overwritten"},
-			"edit-file":  {"oldString": "top", "newString": "no"},
-			"grep":       {"pattern": "secret"},
-		} {
-			a["path"] = path
-			r := use(t, w, tool, a)
-			wantError(t, r)
-			if strings.Contains(r.PlainText(), "top secret") {
-				t.Errorf("%s %s: %s", tool, path, r.PlainText())
-			}
-		}
+		wantRefused(t, w, path, "top secret")
 	}
 	wantError(t, use(t, w, "find", args{"path": "link", "pattern": "**"}), "data directory")
 	for _, path := range []string{"", "self", "sub"} {
@@ -205,11 +184,8 @@ func TestFileToolsRefuseAPipe(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(w.Dir(), "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for tool, a := range map[string]args{
-		"read-file": {}, "write-file": {"content": ""}, "edit-file": {"oldString": "a", "newString": "b"}, "grep": {"pattern": "a"},
-	} {
-		a["path"] = "pipe"
-		wantError(t, use(t, w, tool, a), "neither a file nor a directory")
+	for _, c := range callsAt(t, "pipe") {
+		wantError(t, use(t, w, c.tool, c.args), "neither a file nor a directory")
 	}
 }
 

@@ -137,6 +137,7 @@ func TestSecondMountsHideTheDataDirectory(t *testing.T) {
 	})
 	w := openDir(t, home, WorkspaceOptions{DataDir: data})
 	for _, path := range []string{"same/token", "same/inner/key", "part/key"} {
+		wantRefused(t, w, path, "top secret")
 		wantError(t, use(t, w, "read-file", args{"path": path}), errDataDir.Error())
 	}
 }

@@ -69,6 +69,7 @@ func TestRenamedSecretFilesStayHidden(t *testing.T) {
 			}
 		}
 		for _, path := range []string{"away/worker.key", "etc/worker.key"} {
+			wantRefused(t, w, path, "handed secret")
 			wantError(t, use(t, w, "read-file", args{"path": path}), errSecret.Error())
 			wantError(t, use(t, w, "write-file", args{"path": path, "content": "x"}), errSecret.Error())
 		}

@@ -40,6 +40,7 @@ func TestSecretFoldersAreNotRead(t *testing.T) {
 			}
 			w := openDir(t, dir, o)
 			for _, path := range []string{"other/token", "other/inner/worker.key", "sub/../other/token"} {
+				wantRefused(t, w, path, "handed secret")
 				wantError(t, use(t, w, "read-file", args{"path": path}), errSecret.Error())
 				wantError(t, use(t, w, "write-file", args{"path": path, "content": "x"}), errSecret.Error())
 			}

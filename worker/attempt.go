@@ -25,17 +25,17 @@ type attempt struct {
 	stream *stream
 	span   begun
 
-	kept bool // the result is stored in Config.Results; only the goroutine of main uses the field
+	resultStored bool // the result is stored in Config.Results; only the goroutine of main uses the field
 
 	// silence cancels the attempt after its heartbeat timeout. It is nil without such a timeout.
 	silence *time.Timer
 
-	mu       sync.Mutex // guards the fields below
-	progress json.RawMessage
-	signs    int // number of calls of Heartbeat and Progress
-	told     int // value of signs at the last heartbeat sent
-	acked    int // value of signs that the server has acknowledged
-	renew    leaseClock
+	mu            sync.Mutex // guards the fields below
+	progress      json.RawMessage
+	signs         int // number of calls of Heartbeat and Progress
+	reportedSigns int // value of signs at the last heartbeat sent
+	acked         int // value of signs that the server has acknowledged
+	renew         leaseClock
 }
 
 var _ agent.TaskContext = (*attempt)(nil)
@@ -159,7 +159,7 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 	a.span.end(failureErr(failure))
 	switch {
 	case err == nil:
-		a.discardKept()
+		a.discardStoredResult()
 	case late(err):
 		a.log().Info("the outcome of a task came too late")
 	default:
@@ -280,7 +280,7 @@ func (a *attempt) heard(b perdure.TaskBeatReply, sent leaseClock) {
 		a.cancel(agent.ErrCancelled)
 	default:
 		a.mu.Lock()
-		a.renew, a.acked = sent, a.told
+		a.renew, a.acked = sent, a.reportedSigns
 		a.mu.Unlock()
 	}
 }
@@ -300,7 +300,7 @@ func (a *attempt) beat() perdure.TaskBeat {
 	if a.signs > a.acked {
 		b.Alive, b.Progress = true, a.progress
 	}
-	a.told = a.signs
+	a.reportedSigns = a.signs
 	return b
 }
 

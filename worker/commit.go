@@ -174,7 +174,7 @@ func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure
 	if int64(len(p.Bytes)) > w.settings.PayloadLimit {
 		return perdure.Errorf(perdure.PayloadTooLarge, "a payload has %d bytes; the limit is %d", len(p.Bytes), w.settings.PayloadLimit)
 	}
-	if w.kept != nil && w.kept.Keeps(owner.ExecutionID) {
+	if w.localDispatch != nil && w.localDispatch.Keeps(owner.ExecutionID) {
 		return nil // the local store takes the content with the commit
 	}
 	content := p.Bytes

@@ -43,7 +43,7 @@ const sweepEvery = time.Hour
 // sweepEvery, until ctx ends.
 func (w *Worker) sweepContents(ctx context.Context) {
 	for ctx.Err() == nil {
-		if err := w.kept.Sweep(ctx); err != nil && ctx.Err() == nil {
+		if err := w.localDispatch.Sweep(ctx); err != nil && ctx.Err() == nil {
 			w.Logger.Info("could not find out which contents are needed no longer; trying again later", "error", err)
 		}
 		rest(ctx, sweepEvery)

@@ -92,16 +92,16 @@ func (w *Worker) expire() {
 	}
 }
 
-// held contains the work whose leases one heartbeat renews, in the order of the heartbeat's lists.
-type held struct {
+// heldLeases contains the work whose leases one heartbeat renews, in the order of the heartbeat's lists.
+type heldLeases struct {
 	runs     []*run
 	attempts []*attempt
 	parked   []*run
 	beat     perdure.Heartbeat
 }
 
-func (w *Worker) held() held {
-	h := held{beat: perdure.Heartbeat{WorkerID: w.ID}}
+func (w *Worker) heldLeases() heldLeases {
+	h := heldLeases{beat: perdure.Heartbeat{WorkerID: w.ID}}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.runs {
@@ -124,7 +124,7 @@ func (w *Worker) held() held {
 
 func (w *Worker) beatOnce(ctx context.Context, within time.Duration) {
 	w.giveOverdueBack(ctx, within)
-	h := w.held()
+	h := w.heldLeases()
 	if len(h.runs)+len(h.attempts)+len(h.parked) == 0 {
 		return
 	}

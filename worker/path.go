@@ -11,20 +11,20 @@ import (
 	"github.com/perdure/perdure/internal/lru"
 )
 
-// maxHeldPaths is the maximum number of bytes that a worker's cache of entry paths may have.
+// maxCachedPaths is the maximum number of bytes that a worker's cache of entry paths may have.
 // Entries are immutable, so cached ones never become stale.
-const maxHeldPaths = 128 << 20
+const maxCachedPaths = 128 << 20
 
 // paths caches the entry paths of recently run executions, so that a turn reads only the new
 // entries of a conversation.
 type paths struct {
-	mu    sync.Mutex                    // guards the fields below
-	held  lru.Map[uuid.UUID, *heldPath] // by execution
+	mu    sync.Mutex                      // guards the fields below
+	cache lru.Map[uuid.UUID, *cachedPath] // by execution
 	bytes int
 }
 
-// heldPath is the cached part of an execution's path. It begins at the root.
-type heldPath struct {
+// cachedPath is the cached part of an execution's path. It begins at the root.
+type cachedPath struct {
 	entries   []perdure.Entry
 	path      int                // size of the entries in bytes
 	bytes     int                // size in bytes, with the execution
@@ -94,7 +94,7 @@ func yieldAll(entries []perdure.Entry, yield func(perdure.Entry, error) bool) {
 func (p *paths) get(execution uuid.UUID) []perdure.Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if h := p.held.Get(execution); h != nil {
+	if h := p.cache.Get(execution); h != nil {
 		return h.entries
 	}
 	return nil
@@ -118,7 +118,7 @@ func (p *paths) put(execution uuid.UUID, held, more []perdure.Entry) []perdure.E
 }
 
 // extend appends entries to a cached path. The caller has locked p.mu.
-func (p *paths) extend(h *heldPath, more []perdure.Entry) {
+func (p *paths) extend(h *cachedPath, more []perdure.Entry) {
 	h.entries = append(h.entries, more...)
 	bytes := bytesOf(more)
 	h.path += bytes
@@ -134,7 +134,7 @@ func bytesOf(entries []perdure.Entry) (n int) {
 }
 
 // grow adds bytes to the counted size of a cached path. The caller has locked p.mu.
-func (p *paths) grow(h *heldPath, bytes int) {
+func (p *paths) grow(h *cachedPath, bytes int) {
 	h.bytes += bytes
 	p.bytes += bytes
 }
@@ -142,18 +142,18 @@ func (p *paths) grow(h *heldPath, bytes int) {
 // makeRoom evicts the least recently used paths until the cache is within its limit. It never
 // evicts the most recently used path, which the caller works with. The caller has locked p.mu.
 func (p *paths) makeRoom() {
-	for p.bytes > maxHeldPaths && p.held.Len() > 1 {
-		p.bytes -= p.held.RemoveOldest().bytes
+	for p.bytes > maxCachedPaths && p.cache.Len() > 1 {
+		p.bytes -= p.cache.RemoveOldest().bytes
 	}
 }
 
 // at returns the cached path of an execution, and marks it as the most recently used one. If there
 // is none, it adds an empty path. The caller has locked p.mu.
-func (p *paths) at(execution uuid.UUID) *heldPath {
-	h := p.held.Get(execution)
+func (p *paths) at(execution uuid.UUID) *cachedPath {
+	h := p.cache.Get(execution)
 	if h == nil {
-		h = &heldPath{}
-		p.held.Put(execution, h)
+		h = &cachedPath{}
+		p.cache.Put(execution, h)
 		p.grow(h, 1000)
 	}
 	return h
@@ -163,7 +163,7 @@ func (p *paths) at(execution uuid.UUID) *heldPath {
 func (p *paths) size(execution uuid.UUID) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if h := p.held.Peek(execution); h != nil {
+	if h := p.cache.Peek(execution); h != nil {
 		return h.bytes
 	}
 	return 0
@@ -173,7 +173,7 @@ func (p *paths) size(execution uuid.UUID) int {
 func (p *paths) drop(execution uuid.UUID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if h := p.held.Remove(execution); h != nil {
+	if h := p.cache.Remove(execution); h != nil {
 		p.bytes -= h.bytes
 	}
 }
@@ -187,7 +187,7 @@ func (p *paths) add(execution uuid.UUID, entries []perdure.Entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var held []perdure.Entry
-	if h := p.held.Peek(execution); h != nil {
+	if h := p.cache.Peek(execution); h != nil {
 		held = h.entries
 	}
 	parent, n := entries[0].ParentID, len(held)
@@ -224,7 +224,7 @@ func (p *paths) execution(id uuid.UUID, read func() (*perdure.Execution, error))
 func (p *paths) knownExecution(id uuid.UUID) *perdure.Execution {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if h := p.held.Get(id); h != nil {
+	if h := p.cache.Get(id); h != nil {
 		return h.execution
 	}
 	return nil

@@ -129,8 +129,8 @@ func TestPathsAreForgotten(t *testing.T) {
 	w.paths.mu.Lock()
 	held := w.paths.bytes
 	w.paths.mu.Unlock()
-	if held > maxHeldPaths || held < 20<<20 {
-		t.Errorf("%d bytes are held, the bound is %d", held, maxHeldPaths)
+	if held > maxCachedPaths || held < 20<<20 {
+		t.Errorf("%d bytes are held, the bound is %d", held, maxCachedPaths)
 	}
 	before := tr.given
 	read(19)
@@ -214,7 +214,7 @@ func TestAdoptedEntriesInMessages(t *testing.T) {
 func BenchmarkFullPathCache(b *testing.B) {
 	var p paths
 	entry := []perdure.Entry{{Content: make([]byte, 100)}}
-	for p.bytes < maxHeldPaths-2000 {
+	for p.bytes < maxCachedPaths-2000 {
 		p.add(uuid.New(), entry)
 	}
 	for b.Loop() {

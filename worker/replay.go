@@ -41,7 +41,7 @@ func (a *attempt) replay(def agent.TaskDefinition) (json.RawMessage, bool) {
 		a.w.Results.Remove(a.resultKey())
 		return nil, false
 	}
-	a.kept = true
+	a.resultStored = true
 	a.log().Info("the task ends with the result that an earlier attempt left on disk")
 	a.w.Observer.replayed(a.claim.Task.Kind)
 	return result, true
@@ -54,13 +54,13 @@ func (a *attempt) keep(result json.RawMessage) {
 		a.log().Warn("a result could not be kept on disk until the server has it", "error", err)
 		return
 	}
-	a.kept = true
+	a.resultStored = true
 }
 
-// discardKept removes the attempt's result from Config.Results, because the server has an outcome
+// discardStoredResult removes the attempt's result from Config.Results, because the server has an outcome
 // of the task.
-func (a *attempt) discardKept() {
-	if a.kept {
+func (a *attempt) discardStoredResult() {
+	if a.resultStored {
 		a.w.Results.Remove(a.resultKey())
 	}
 }

@@ -177,18 +177,18 @@ func (s *streams) settle(sent []*block) {
 
 // block is a block of a source whose text grows, or a single event.
 type block struct {
-	stream     *stream
-	number     int64
-	kind       perdure.EventType
-	place      perdure.Place
-	terminal   string // stdout or stderr
-	toolCallID string
-	sent       bool   // a frame of the block is being sent
-	held       int64  // number of bytes that the server has acknowledged
-	ahead      []byte // bytes that the server has not acknowledged
-	fields     json.RawMessage
-	closing    bool
-	reason     perdure.BlockReason
+	stream       *stream
+	number       int64
+	kind         perdure.EventType
+	place        perdure.Place
+	terminal     string // stdout or stderr
+	toolCallID   string
+	sent         bool   // a frame of the block is being sent
+	acknowledged int64  // number of bytes that the server has acknowledged
+	ahead        []byte // bytes that the server has not acknowledged
+	fields       json.RawMessage
+	closing      bool
+	reason       perdure.BlockReason
 }
 
 // due reports whether the block has something to send.
@@ -197,7 +197,7 @@ func (b *block) due() bool { return len(b.ahead) > 0 || b.closing || b.fields !=
 // urgent reports whether the block must be sent at once: it is an event, it begins or ends, or its
 // unsent text fills a frame.
 func (b *block) urgent() bool {
-	return b.closing || b.fields != nil || len(b.ahead) >= maxFrame || len(b.ahead) > 0 && b.held == 0
+	return b.closing || b.fields != nil || len(b.ahead) >= maxFrame || len(b.ahead) > 0 && b.acknowledged == 0
 }
 
 func (b *block) frame() perdure.Frame {
@@ -207,12 +207,12 @@ func (b *block) frame() perdure.Frame {
 	}
 	return perdure.Frame{
 		Lease: b.stream.task, AgentLease: b.stream.agent, Block: b.number, Type: b.kind, Place: b.place,
-		Offset: b.held, Text: string(b.ahead[:n]), Stream: b.terminal, ToolCallID: b.toolCallID,
+		Offset: b.acknowledged, Text: string(b.ahead[:n]), Stream: b.terminal, ToolCallID: b.toolCallID,
 		Close: b.closing && n == len(b.ahead), Reason: b.reason, Fields: b.fields,
 	}
 }
 
-func (b *block) length() int64 { return b.held + int64(len(b.ahead)) }
+func (b *block) length() int64 { return b.acknowledged + int64(len(b.ahead)) }
 
 func (b *block) key() perdure.BlockKey {
 	if b.stream.task != nil {
@@ -239,12 +239,12 @@ func (st *stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
 	}
 	st.failures = 0
 	if f.Fields == nil {
-		if r.Held < b.held || r.Held > b.length() {
-			st.fail(perdure.Errorf(perdure.Conflict, "block %d is at %d bytes here and %d at the server", b.number, b.held, r.Held))
+		if r.Held < b.acknowledged || r.Held > b.length() {
+			st.fail(perdure.Errorf(perdure.Conflict, "block %d is at %d bytes here and %d at the server", b.number, b.acknowledged, r.Held))
 			return
 		}
-		b.ahead = b.ahead[r.Held-b.held:]
-		b.held = r.Held
+		b.ahead = b.ahead[r.Held-b.acknowledged:]
+		b.acknowledged = r.Held
 	}
 	if f.Fields != nil || (f.Close && len(b.ahead) == 0) {
 		st.end(b)
@@ -255,8 +255,8 @@ func (st *stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
 // end removes a block whose content is sent completely, and records its length for flush. The
 // caller has locked the owner's mu.
 func (st *stream) end(b *block) {
-	if b.fields == nil && b.held > 0 {
-		st.ends = append(st.ends, perdure.BlockEnd{Key: b.key(), Length: b.held})
+	if b.fields == nil && b.acknowledged > 0 {
+		st.ends = append(st.ends, perdure.BlockEnd{Key: b.key(), Length: b.acknowledged})
 	}
 	st.blocks = slices.DeleteFunc(st.blocks, func(other *block) bool { return other == b })
 }
@@ -268,7 +268,7 @@ func (st *stream) leaveOpen() {
 		return
 	}
 	for _, b := range slices.Clone(st.blocks) {
-		if b.closing && b.reason == "" && b.held > 0 && len(b.ahead) == 0 && !b.sent {
+		if b.closing && b.reason == "" && b.acknowledged > 0 && len(b.ahead) == 0 && !b.sent {
 			st.end(b)
 			st.signal()
 		}

@@ -91,9 +91,9 @@ type Config struct {
 // Worker runs agents and tasks.
 type Worker struct {
 	Config
-	kept   *local.Dispatch // equals Dispatch if there is a Local store; else nil
-	agents map[string]agent.Definition
-	tasks  map[string]agent.TaskDefinition
+	localDispatch *local.Dispatch // equals Dispatch if there is a Local store; else nil
+	agents        map[string]agent.Definition
+	tasks         map[string]agent.TaskDefinition
 
 	settings   perdure.Settings
 	agentSlots slots
@@ -149,7 +149,7 @@ func New(c Config) *Worker {
 		c.Logger = slog.Default()
 	}
 	return &Worker{
-		Config: c, kept: kept, agents: map[string]agent.Definition{}, tasks: map[string]agent.TaskDefinition{},
+		Config: c, localDispatch: kept, agents: map[string]agent.Definition{}, tasks: map[string]agent.TaskDefinition{},
 		agentSlots: newSlots(c.Agents), taskSlots: newSlots(c.Tasks),
 		runs: map[uuid.UUID]*run{}, parked: map[uuid.UUID]*run{}, attempts: map[uuid.UUID]*attempt{},
 		begun: map[*run]bool{}, registered: make(chan struct{}),
@@ -204,7 +204,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	beats.Go(func() { w.streams.run(live) })
 	beats.Go(func() { w.beat(live) })
 	beats.Go(func() { w.watch(live) })
-	if w.kept != nil {
+	if w.localDispatch != nil {
 		beats.Go(func() { w.serveContents(live) })
 		beats.Go(func() { w.sweepContents(live) })
 	}
@@ -227,7 +227,7 @@ func (w *Worker) checkPolls() error {
 		return fmt.Errorf("worker: agents: %w", err)
 	}
 	queues := len(w.Queues)
-	if w.kept != nil {
+	if w.localDispatch != nil {
 		queues++ // the queue of this worker's LOCAL executions
 	}
 	if err := perdure.CheckPollSize(queues, len(w.tasks)); err != nil {

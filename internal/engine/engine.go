@@ -42,9 +42,9 @@ type Config struct {
 	Logger *slog.Logger
 	// Lease is the duration of a claim without a renewal; default 15 s.
 	Lease time.Duration
-	// GoneAfter is the time in which a worker whose connection was lost must connect or renew its
+	// ReconnectTimeout is the time in which a worker whose connection was lost must connect or renew its
 	// leases. After it, other workers may claim its executions; default 0.5 s.
-	GoneAfter time.Duration
+	ReconnectTimeout time.Duration
 	// CancelGrace is the time in which the worker of a cancelled execution must end it; default 30
 	// s.
 	CancelGrace time.Duration
@@ -92,8 +92,8 @@ func New(c Config) *Engine {
 	if c.Lease <= 0 {
 		c.Lease = 15 * time.Second
 	}
-	if c.GoneAfter <= 0 {
-		c.GoneAfter = goneAfter
+	if c.ReconnectTimeout <= 0 {
+		c.ReconnectTimeout = reconnectTimeout
 	}
 	if c.CancelGrace <= 0 {
 		c.CancelGrace = 30 * time.Second

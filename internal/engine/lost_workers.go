@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// goneAfter is the default of Config.GoneAfter. A live worker reconnects within that time, to this
+// reconnectTimeout is the default of Config.ReconnectTimeout. A live worker reconnects within that time, to this
 // server or another, and first renews its leases.
-const goneAfter = 500 * time.Millisecond
+const reconnectTimeout = 500 * time.Millisecond
 
 // workerKey identifies a worker by org and id, because the id is unique only within the org.
 type workerKey struct {
@@ -30,7 +30,7 @@ type lostWorkers struct {
 }
 
 // WorkerGone reports that the last connection of a worker to this server was lost. After
-// Config.GoneAfter its executions become PENDING, unless the worker has connected again or has
+// Config.ReconnectTimeout its executions become PENDING, unless the worker has connected again or has
 // renewed their leases. Its tasks keep their leases, because the processes or remote calls that
 // they started may continue.
 func (e *Engine) WorkerGone(org string, worker uuid.UUID) {
@@ -66,7 +66,7 @@ func (b *lostWorkers) due(after time.Duration, now perdure.Time) map[workerKey]p
 // endLostLeases ends the leases of lost workers' executions, unless a lease was renewed after the
 // connection was lost.
 func (e *Engine) endLostLeases(ctx context.Context, now perdure.Time) error {
-	for key, since := range e.lost.due(e.GoneAfter, now) {
+	for key, since := range e.lost.due(e.ReconnectTimeout, now) {
 		held, err := e.Store.HeldBy(ctx, key.org, key.worker)
 		if err != nil {
 			return fmt.Errorf("what worker %s held: %w", key.worker, err)

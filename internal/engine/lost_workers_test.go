@@ -15,11 +15,11 @@ func TestWhatAWorkerThatIsGoneHeldIsTakenBack(t *testing.T) {
 	h := b.started()
 	b.e.WorkerGone(org, uuid.New()) // another worker
 	b.e.WorkerGone("other", b.worker)
-	b.clock.advance(goneAfter)
+	b.clock.advance(reconnectTimeout)
 	b.sweep()
 	b.wantStatus(h.id, perdure.StatusRunning)
 	b.e.WorkerGone(org, b.worker)
-	b.clock.advance(goneAfter - time.Millisecond)
+	b.clock.advance(reconnectTimeout - time.Millisecond)
 	b.sweep()
 	b.wantStatus(h.id, perdure.StatusRunning)
 	b.clock.advance(time.Millisecond)
@@ -55,9 +55,9 @@ func TestAWorkerThatIsBackKeepsWhatItHolds(t *testing.T) {
 		},
 	} {
 		b.e.WorkerGone(org, b.worker)
-		b.clock.advance(goneAfter / 2)
+		b.clock.advance(reconnectTimeout / 2)
 		back()
-		b.clock.advance(goneAfter)
+		b.clock.advance(reconnectTimeout)
 		b.sweep()
 		if x := b.execution(h.id); x.Status != perdure.StatusRunning {
 			t.Fatalf("after %s it is %s", name, x.Status)

@@ -45,11 +45,18 @@ func Open(setup func(w *worker.Worker)) *House {
 	check(s.Listen())
 	h := &House{Server: s, dir: dir, Client: client.Socket(s.Socket(), s.Token())}
 	h.run(s.Run)
-	h.Worker = worker.New(worker.Config{Dispatch: s.Dispatch(perdure.DefaultOrg), Logger: logger})
-	setup(h.Worker)
-	h.run(h.Worker.Run)
-	<-h.Worker.Registered()
+	h.Worker = h.AddWorker(worker.Config{}, setup)
 	return h
+}
+
+// AddWorker starts a further worker. setup registers its agents and tasks.
+func (h *House) AddWorker(c worker.Config, setup func(w *worker.Worker)) *worker.Worker {
+	c.Dispatch, c.Logger = h.Server.Dispatch(perdure.DefaultOrg), slog.New(slog.DiscardHandler)
+	w := worker.New(c)
+	setup(w)
+	h.run(w.Run)
+	<-w.Registered()
+	return w
 }
 
 // run calls do in the background until Close.

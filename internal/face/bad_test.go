@@ -111,7 +111,7 @@ func TestCursorOfAnotherExecution(t *testing.T) {
 	if page.Reset == nil || page.Reset.Reason != "epoch" || len(page.Items) != len(whole)-1 {
 		t.Errorf("the page has %d items, reset %+v", len(page.Items), page.Reset)
 	}
-	if m := h.socket(r.ID).load(fmt.Sprintf(`{"cursor":%q}`, foreign)); !m.Data.Stale {
+	if m := h.Socket(r.ID).Load(fmt.Sprintf(`{"cursor":%q}`, foreign)); !m.Data.Stale {
 		t.Errorf("the socket answers %+v", m)
 	}
 }
@@ -143,19 +143,19 @@ func TestAbsurdLimits(t *testing.T) {
 	if e := h.Follow(h.Path(r.ID, "/stream?after_seq=9223372036854775807")).Must(); e.Event != "reset" || e.Fields["reason"] != "ahead" {
 		t.Errorf("far ahead: %s %s", e.Event, e.Data)
 	}
-	c := h.socket(r.ID)
+	c := h.Socket(r.ID)
 	for _, ask := range []string{
 		`{"limit":0}`, `{"limit":-1}`, `{"limit":1001}`, `{"limit":9223372036854775808}`, `{"limit":"many"}`, `{"limit":1.5}`,
 		`{"after_seq":-1}`, `{"before_seq":-1}`, `{"after_seq":9223372036854775808}`, `{"before_seq":1e400}`, `{"after_seq":0,"cursor":"x"}`,
 	} {
-		if m := c.load(ask); m.Type != "error" || m.Data.Code != "invalid_argument" || m.Data.Message == "" {
+		if m := c.Load(ask); m.Type != "error" || m.Data.Code != "invalid_argument" || m.Data.Message == "" {
 			t.Errorf("%s is answered %+v", ask, m)
 		}
 	}
-	if m := c.load(`{"after_seq":9223372036854775807}`); !m.Data.Stale {
+	if m := c.Load(`{"after_seq":9223372036854775807}`); !m.Data.Stale {
 		t.Errorf("far ahead: %+v", m)
 	}
-	if m := h.socket(r.ID).load(`{"before_seq":9223372036854775807}`); m.Type != "events_loaded" || m.Data.LastSeq != m.Data.MaxSeq {
+	if m := h.Socket(r.ID).Load(`{"before_seq":9223372036854775807}`); m.Type != "events_loaded" || m.Data.LastSeq != m.Data.MaxSeq {
 		t.Errorf("before the far end: %+v", m)
 	}
 }
@@ -165,20 +165,20 @@ func TestAbsurdLimits(t *testing.T) {
 func TestWebSocketBinaryFrame(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
-	c := h.socket(x.ID)
+	c := h.Socket(x.ID)
 	for _, kind := range []websocket.MessageType{websocket.MessageBinary, websocket.MessageText} {
 		frame := `{"type":"keepalive"}`
 		if kind == websocket.MessageText {
 			frame = "\x00\x01"
 		}
-		if err := c.conn.Write(c.ctx, kind, []byte(frame)); err != nil {
+		if err := c.Conn.Write(c.Ctx, kind, []byte(frame)); err != nil {
 			t.Fatal(err)
 		}
-		if m := c.next(); m.Type != "error" || m.Data.Code != "invalid_argument" || !strings.Contains(m.Data.Message, "text") {
+		if m := c.Next(); m.Type != "error" || m.Data.Code != "invalid_argument" || !strings.Contains(m.Data.Message, "text") {
 			t.Errorf("%v: %+v", kind, m)
 		}
 	}
-	c.load(`{}`)
+	c.Load(`{}`)
 }
 
 // A server with a list of hosts refuses requests and WebSockets from pages of other origins, and
@@ -194,7 +194,7 @@ func TestWrongOrigin(t *testing.T) {
 		dev.Call("POST", "/agent-executions", `{}`, "Origin", origin).Problem(403, "permission_denied", "")
 		dev.Call("POST", dev.Path(x.ID, "/signal"), `{"signalName":"a"}`, "Origin", origin).Problem(403, "permission_denied", "")
 		dev.Call("DELETE", dev.Path(x.ID, ""), "", "Origin", origin).Problem(403, "permission_denied", "")
-		if _, res, err := dev.dialSocket(x.ID, "Origin", origin); err == nil || res == nil || res.StatusCode != 403 {
+		if _, res, err := dev.DialSocket(x.ID, "Origin", origin); err == nil || res == nil || res.StatusCode != 403 {
 			t.Errorf("a socket from %s: %v %v", origin, res, err)
 		}
 	}

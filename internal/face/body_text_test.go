@@ -62,12 +62,12 @@ func TestMembersOfBodiesHaveTheirExactNames(t *testing.T) {
 	h.Call("POST", "/agent-definitions", `{"name":"a","Slug":"b",`+models+`}`).Problem(400, perdure.InvalidArgument, "Slug")
 	x := h.Start("")
 	h.Call("POST", h.Path(x.ID, "/signal"), `{"signalName":"x","SignalValue":1}`).Problem(400, perdure.InvalidArgument, "SignalValue")
-	c := h.socket(x.ID)
+	c := h.Socket(x.ID)
 	for _, m := range []string{`{"Type":"keepalive"}`, `{"type":"load_events","data":{"LIMIT":1}}`, `{"type":"prompt","data":{"prompt_id":"p","Text":"x"}}`} {
-		if err := c.conn.Write(c.ctx, websocket.MessageText, []byte(m)); err != nil {
+		if err := c.Conn.Write(c.Ctx, websocket.MessageText, []byte(m)); err != nil {
 			t.Fatal(err)
 		}
-		if got := c.next(); got.Type != "error" || got.Data.Code != "invalid_argument" || !strings.Contains(got.Data.Message, "is no member") {
+		if got := c.Next(); got.Type != "error" || got.Data.Code != "invalid_argument" || !strings.Contains(got.Data.Message, "is no member") {
 			t.Errorf("%s is answered %+v", m, got)
 		}
 	}

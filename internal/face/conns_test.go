@@ -145,10 +145,10 @@ func TestWebSocketOfAClientThatVanishes(t *testing.T) {
 	})
 	h.silent(h.Path(x.ID, "/ws"), "Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13",
 		"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==", "X-Vanishes", "yes")
-	other := h.socket(x.ID)
-	other.load(`{"after_seq":0}`)
+	other := h.Socket(x.ID)
+	other.Load(`{"after_seq":0}`)
 	h.Claim().Complete()
-	other.toEnd()
+	other.ToEnd()
 	<-gone
 }
 
@@ -173,7 +173,7 @@ func TestStreamsOfAKeyAreCounted(t *testing.T) {
 	x := h.Start("")
 	first := h.Follow(h.Path(x.ID, "/stream"))
 	first.Must()
-	socket := h.socket(x.ID)
+	socket := h.Socket(x.ID)
 	durableOne := h.Follow(durable(x.ID, "?offset=-1&live=sse"))
 	durableOne.Block()
 	for _, path := range []string{h.Path(x.ID, "/stream"), h.Path(x.ID, "/stream/consolidated"), durable(x.ID, "?offset=now&live=long-poll"), durable(x.ID, "?offset=-1&live=sse")} {
@@ -182,7 +182,7 @@ func TestStreamsOfAKeyAreCounted(t *testing.T) {
 			t.Errorf("the answer is %s, with %v", p.Detail, refused.Header)
 		}
 	}
-	if _, res, err := h.dialSocket(x.ID); err == nil || res == nil || res.StatusCode != 429 || res.Header.Get("Retry-After") != "5" {
+	if _, res, err := h.DialSocket(x.ID); err == nil || res == nil || res.StatusCode != 429 || res.Header.Get("Retry-After") != "5" {
 		t.Errorf("a fourth, a socket: %v %v", res, err)
 	}
 	for _, c := range [][3]string{ // readers of responses count, too, and over the limit nothing is started
@@ -196,7 +196,7 @@ func TestStreamsOfAKeyAreCounted(t *testing.T) {
 	h.Follow(h.Path(x.ID, "/stream"), "Authorization", "Bearer "+h.AdminKey).Must()
 	h.Claim().Complete()
 	first.All()
-	_ = socket.conn.CloseNow()
+	_ = socket.Conn.CloseNow()
 	h.untilAdmitted(x.ID)
 }
 
@@ -205,8 +205,8 @@ func TestStreamsOfAKeyAreCounted(t *testing.T) {
 func (h *house) untilAdmitted(id uuid.UUID) {
 	h.T.Helper()
 	for {
-		if c, res, err := h.dialSocket(id); err == nil {
-			_ = c.conn.CloseNow()
+		if c, res, err := h.DialSocket(id); err == nil {
+			_ = c.Conn.CloseNow()
 			return
 		} else if res == nil || res.StatusCode != 429 {
 			h.T.Fatal(errors.Join(err, errors.New("not let in")))

@@ -68,12 +68,12 @@ func TestRequestsComputeInTheirOrgsShare(t *testing.T) {
 
 func TestMessagesOfSocketsComputeInTheirOrgsShare(t *testing.T) {
 	h, share := openFair(t)
-	log, responses := h.socket(h.Start("").ID), h.responses()
+	log, responses := h.Socket(h.Start("").ID), h.responses()
 	mine := share.Visit("default")
 	enter(t, mine)
-	log.send("load_events", `{}`)
+	log.Send("load_events", `{}`)
 	answer := make(chan responsesFrame, 1)
-	go func() { answer <- responses.ask("nobody") }()
+	go func() { answer <- ask(responses, "nobody") }()
 	untilWaiting(share, 2)
 	select {
 	case a := <-answer:
@@ -81,7 +81,7 @@ func TestMessagesOfSocketsComputeInTheirOrgsShare(t *testing.T) {
 	default:
 	}
 	mine.Leave()
-	if m := log.next(); m.Type != "events_loaded" {
+	if m := log.Next(); m.Type != "events_loaded" {
 		t.Errorf("the page is %+v", m)
 	}
 	if a := <-answer; a.Type != "error" || a.Status != 400 {

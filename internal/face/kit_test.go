@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// house is the kit's house with what only tests of the whole API need.
+// house is the server of facetest, with the methods of the tests of this package.
 type house struct{ *facetest.House }
 
 func open(t *testing.T, change ...func(*face.Config)) *house {
@@ -27,13 +27,17 @@ func openOver(t *testing.T, st store.Store, change ...func(*face.Config)) *house
 
 func play(h *house) *run { return facetest.Play(h.House) }
 
+func talk(h *house) *run { return facetest.Talk(h.House) }
+
 type (
 	run         = facetest.Run
 	frame       = perdure.Frame
 	reply       = facetest.Reply
-	page[T any] = facetest.Page[T]
 	sseEvent    = facetest.Event
 	stream      = facetest.Stream
+	wsClient    = facetest.Socket
+	wsEvent     = facetest.LogEvent
+	page[T any] = facetest.Page[T]
 )
 
 const (
@@ -46,4 +50,7 @@ var (
 	assistantText = facetest.AssistantText
 	streamOf      = facetest.StreamOf
 	show          = facetest.Show
+	durable       = facetest.DurablePath
+	posOf         = facetest.PosOf
+	pingAlways    = facetest.PingAlways
 )

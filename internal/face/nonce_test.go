@@ -77,9 +77,9 @@ func TestCursorsOfAnotherRecordBeginAgain(t *testing.T) {
 			}
 		}
 		for given, stale := range map[perdure.Cursor]bool{c: false, other: true, old: true} {
-			k := h.socket(r.ID)
-			k.send("load_events", fmt.Sprintf(`{"cursor":%q}`, given))
-			if m := k.next(); m.Type != "events_loaded" || m.Data.Stale != stale {
+			k := h.Socket(r.ID)
+			k.Send("load_events", fmt.Sprintf(`{"cursor":%q}`, given))
+			if m := k.Next(); m.Type != "events_loaded" || m.Data.Stale != stale {
 				t.Errorf("a socket with the cursor %+v answers %+v", given, m)
 			}
 		}

@@ -4,20 +4,20 @@ import (
 	"net/http"
 
 	"github.com/perdure/perdure/internal/face/front"
+	"github.com/perdure/perdure/internal/face/openai"
 	"github.com/perdure/perdure/internal/face/problem"
 	eventlog "github.com/perdure/perdure/internal/log"
-	"github.com/perdure/perdure/internal/openaiapi"
 )
 
 // openAI is the OpenAI-compatible API as a tree of the front. Its errors have a different shape.
 type openAI struct {
-	*openaiapi.API
+	*openai.API
 	front *front.Front
 }
 
 func mountOpenAI(f *front.Front, log *eventlog.Log) {
 	o := &openAI{front: f}
-	o.API = openaiapi.New(openaiapi.Config{
+	o.API = openai.New(openai.Config{
 		Engine: f.Engine, Log: log, Logger: f.Logger, Stop: f.Stop, Read: o.admitReader, PingEvery: f.PingEvery, WriteTimeout: f.WriteTimeout,
 		Recheck: f.Recheck, Admit: o.admitSocket, Subprotocol: front.SocketProtocol, FrameTimeout: f.BodyTimeout,
 	})
@@ -25,19 +25,19 @@ func mountOpenAI(f *front.Front, log *eventlog.Log) {
 }
 
 // Owns implements [front.Tree].
-func (o *openAI) Owns(path string) bool { return openaiapi.Owns(path) }
+func (o *openAI) Owns(path string) bool { return openai.Owns(path) }
 
 // Refuse implements [front.Tree].
 func (o *openAI) Refuse(w http.ResponseWriter, p *problem.Problem) { errorOf(p).WriteTo(w) }
 
 // ServeHTTP implements [front.Tree]. The org is the caller's org.
 func (o *openAI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx := openaiapi.WithOrg(r.Context(), front.CallerOf(r.Context()).Org)
+	ctx := openai.WithOrg(r.Context(), front.CallerOf(r.Context()).Org)
 	o.API.ServeHTTP(w, r.WithContext(ctx))
 }
 
 // admitReader admits a caller as the reader of a response.
-func (o *openAI) admitReader(r *http.Request) (leave func(), refused *openaiapi.Error) {
+func (o *openAI) admitReader(r *http.Request) (leave func(), refused *openai.Error) {
 	leave, p := o.front.Admit(front.CallerOf(r.Context()), front.TransportResponses)
 	if p != nil {
 		return nil, errorOf(p)
@@ -46,16 +46,16 @@ func (o *openAI) admitReader(r *http.Request) (leave func(), refused *openaiapi.
 }
 
 // admitSocket lets a caller open a WebSocket of responses.
-func (o *openAI) admitSocket(r *http.Request) (openaiapi.Admission, *openaiapi.Error) {
+func (o *openAI) admitSocket(r *http.Request) (openai.Admission, *openai.Error) {
 	if p := o.front.ForeignSocket(r); p != nil {
-		return openaiapi.Admission{}, errorOf(p)
+		return openai.Admission{}, errorOf(p)
 	}
 	leave, p := o.front.Admit(front.CallerOf(r.Context()), front.TransportResponsesSocket)
 	if p != nil {
-		return openaiapi.Admission{}, errorOf(p)
+		return openai.Admission{}, errorOf(p)
 	}
 	ctx, over := o.front.Supervise(r.Context())
-	return openaiapi.Admission{
+	return openai.Admission{
 		Context: ctx,
 		Count:   func() error { return o.front.CountRequest(ctx) },
 		Leave:   func() { over(); leave() },
@@ -63,6 +63,6 @@ func (o *openAI) admitSocket(r *http.Request) (openaiapi.Admission, *openaiapi.E
 }
 
 // errorOf converts a problem to the error shape of the OpenAI API.
-func errorOf(p *problem.Problem) *openaiapi.Error {
-	return openaiapi.ErrorOf(p.Code, p.Status, p.Detail, p.Errors...).After(p.RetryAfter)
+func errorOf(p *problem.Problem) *openai.Error {
+	return openai.ErrorOf(p.Code, p.Status, p.Detail, p.Errors...).After(p.RetryAfter)
 }

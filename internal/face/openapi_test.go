@@ -148,7 +148,7 @@ func TestAnswersMatchTheOpenAPIDocument(t *testing.T) {
 	h.Start("")
 	waiting := h.Claim()
 	waiting.Say(userText("hi"))
-	waiting.Commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: ptr(perdure.WaitSignal("userMessage"))}})
+	waiting.Commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: new(perdure.WaitSignal("userMessage"))}})
 	for _, x := range []*run{running, waiting} {
 		match("Execution", h.Call("GET", h.Path(x.ID, ""), ""))
 		match("ListExecution", h.Call("GET", "/agent-executions", ""))

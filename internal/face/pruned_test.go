@@ -60,7 +60,7 @@ func TestReadersOfAPrunedLogAreToldFromTheStart(t *testing.T) {
 	}
 	check("page", p.Reset.Reason, p.Reset.FirstAvailable, p.Reset.LastSeq)
 	for _, ask := range []string{`{"after_seq":0}`, `{"after_seq":3}`, fmt.Sprintf(`{"cursor":%q}`, before[1].ID)} {
-		m := h.socket(id).load(ask)
+		m := h.Socket(id).Load(ask)
 		if !m.Data.Stale || m.Data.Reset == nil || len(m.Data.Events) != 1 {
 			t.Fatalf("%s: the page is %+v", ask, m.Data)
 		}

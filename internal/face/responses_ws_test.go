@@ -28,7 +28,7 @@ func (h *house) dialResponses(headers ...string) (*wsClient, *http.Response, err
 		offered = strings.Split(o, ", ")
 	}
 	conn, res, err := websocket.Dial(ctx, req.URL.String(), &websocket.DialOptions{HTTPHeader: req.Header, Host: req.Host, Subprotocols: offered})
-	return &wsClient{t: h.T, ctx: ctx, conn: conn}, res, err
+	return &wsClient{T: h.T, Ctx: ctx, Conn: conn}, res, err
 }
 
 func (h *house) responses(headers ...string) *wsClient {
@@ -37,23 +37,23 @@ func (h *house) responses(headers ...string) *wsClient {
 	if err != nil {
 		h.T.Fatalf("%v %v", err, res)
 	}
-	h.T.Cleanup(func() { _ = c.conn.CloseNow() })
+	h.T.Cleanup(func() { _ = c.Conn.CloseNow() })
 	return c
 }
 
 // ask sends a create and returns the first frame of the response.
-func (c *wsClient) ask(model string) responsesFrame {
-	c.t.Helper()
-	if err := c.conn.Write(c.ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"response.create","model":%q,"input":"hi"}`, model)); err != nil {
-		c.t.Fatal(err)
+func ask(c *wsClient, model string) responsesFrame {
+	c.T.Helper()
+	if err := c.Conn.Write(c.Ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"response.create","model":%q,"input":"hi"}`, model)); err != nil {
+		c.T.Fatal(err)
 	}
-	_, raw, err := c.conn.Read(c.ctx)
+	_, raw, err := c.Conn.Read(c.Ctx)
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	var f responsesFrame
 	if err := json.Unmarshal(raw, &f); err != nil {
-		c.t.Fatalf("%v: %s", err, raw)
+		c.T.Fatalf("%v: %s", err, raw)
 	}
 	return f
 }
@@ -68,8 +68,8 @@ type responsesFrame struct {
 // Origin.
 func TestResponsesSocketAccess(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.Origins = []string{"https://app.example.com"} })
-	session := h.signIn(h.ClientKey)
-	socket := []string{"Authorization", "", "Cookie", session.cookie, "Sec-WebSocket-Protocol", session.protocols()}
+	session := h.SignIn(h.ClientKey)
+	socket := []string{"Authorization", "", "Cookie", session.Cookie, "Sec-WebSocket-Protocol", session.Protocols()}
 	for name, c := range map[string]struct {
 		headers []string
 		status  int
@@ -77,8 +77,8 @@ func TestResponsesSocketAccess(t *testing.T) {
 		"no key":                  {[]string{"Authorization", ""}, 401},
 		"an unknown key":          {[]string{"Authorization", "Bearer nobody"}, 401},
 		"a worker's key":          {[]string{"Authorization", "Bearer " + h.WorkerKey}, 403},
-		"the cookie alone":        {[]string{"Authorization", "", "Cookie", session.cookie, "Origin", h.URL}, 401},
-		"the page's half alone":   {[]string{"Authorization", "", "Sec-WebSocket-Protocol", session.protocols(), "Origin", h.URL}, 401},
+		"the cookie alone":        {[]string{"Authorization", "", "Cookie", session.Cookie, "Origin", h.URL}, 401},
+		"the page's half alone":   {[]string{"Authorization", "", "Sec-WebSocket-Protocol", session.Protocols(), "Origin", h.URL}, 401},
 		"the session, no origin":  {socket, 403},
 		"the session from abroad": {append(slices.Clone(socket), "Origin", "https://evil.example.com"), 403},
 	} {
@@ -95,10 +95,10 @@ func TestResponsesSocketAccess(t *testing.T) {
 		if got := res.Header.Values("Sec-WebSocket-Protocol"); len(got) != 1 || got[0] != "perdure" {
 			t.Errorf("the server selects %q", got)
 		}
-		if f := c.ask("scripted/m"); f.Type != "response.created" {
+		if f := ask(c, "scripted/m"); f.Type != "response.created" {
 			t.Errorf("answered %+v", f)
 		}
-		_ = c.conn.CloseNow()
+		_ = c.Conn.CloseNow()
 	}
 	h.Call("GET", responsesPath, "").Want(426, nil)
 }
@@ -112,18 +112,18 @@ func TestResponsesSocketEndsAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	idle, busy := h.responses("Authorization", "Bearer "+secret), h.responses("Authorization", "Bearer "+secret)
-	if f := busy.ask("scripted/m"); f.Type != "response.created" {
+	if f := ask(busy, "scripted/m"); f.Type != "response.created" {
 		t.Fatalf("answered %+v", f)
 	}
 	stays := h.responses()
 	h.Call("DELETE", "/keys/"+key.ID.String(), "", "Authorization", "Bearer "+h.AdminKey).Want(200, nil)
 	for _, c := range []*wsClient{idle, busy} {
-		if _, _, err := c.conn.Read(c.ctx); websocket.CloseStatus(err) != websocket.StatusPolicyViolation {
+		if _, _, err := c.Conn.Read(c.Ctx); websocket.CloseStatus(err) != websocket.StatusPolicyViolation {
 			t.Errorf("with a revoked key: %v", err)
 		}
 	}
 	close(h.Stop)
-	if _, _, err := stays.conn.Read(stays.ctx); websocket.CloseStatus(err) != websocket.StatusGoingAway {
+	if _, _, err := stays.Conn.Read(stays.Ctx); websocket.CloseStatus(err) != websocket.StatusGoingAway {
 		t.Errorf("when the server stops: %v", err)
 	}
 }
@@ -141,11 +141,11 @@ func TestResponsesSocketsAreCounted(t *testing.T) {
 		t.Errorf("a second: %v %v", res, err)
 	}
 	h.responses("Authorization", "Bearer "+h.AdminKey)
-	_ = first.conn.CloseNow()
+	_ = first.Conn.CloseNow()
 	for {
 		c, res, err := h.dialResponses()
 		if err == nil {
-			_ = c.conn.CloseNow()
+			_ = c.Conn.CloseNow()
 			break
 		}
 		if res == nil || res.StatusCode != 429 {
@@ -167,9 +167,9 @@ func TestResponsesSocketCreatesAreRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	defer c.conn.CloseNow()
+	defer c.Conn.CloseNow()
 	for {
-		f := c.ask("none/m")
+		f := ask(c, "none/m")
 		if f.Type == "error" && f.Status == 429 && f.Error.Code == string(perdure.RateLimited) {
 			return
 		}

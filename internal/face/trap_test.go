@@ -17,7 +17,7 @@ func TestTwoServersNeverAssignTheSameSeq(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
 	r := h.Claim()
-	other := h.restarted()
+	other := &house{h.Restarted()}
 	const pieces = 40
 	var writers sync.WaitGroup
 	for n := range int64(6) {
@@ -100,9 +100,9 @@ func TestReadersNeitherCancelNorStartRuns(t *testing.T) {
 				}
 			}()
 		}
-		c := h.socket(x.ID)
-		c.load(`{"after_seq":0}`)
-		_ = c.conn.CloseNow()
+		c := h.Socket(x.ID)
+		c.Load(`{"after_seq":0}`)
+		_ = c.Conn.CloseNow()
 	}
 	leave()
 	r.Stream(0, 0, "token", "still here")
@@ -129,16 +129,16 @@ func TestWebSocketPagesLeadOverASupersededBlock(t *testing.T) {
 	}
 	r.Fail(lease)
 	r.Complete()
-	c := h.socket(x.ID)
-	m := c.load(`{"after_seq":0,"limit":1}`)
+	c := h.Socket(x.ID)
+	m := c.Load(`{"after_seq":0,"limit":1}`)
 	for m.Data.HasMore {
 		if len(m.Data.Events) == 0 {
 			t.Fatalf("there is more, and no way to it: %+v", m.Data)
 		}
-		m = c.load(`{"limit":3,"cursor":"` + m.Data.Events[len(m.Data.Events)-1].Cursor + `"}`)
+		m = c.Load(`{"limit":3,"cursor":"` + m.Data.Events[len(m.Data.Events)-1].Cursor + `"}`)
 	}
-	c.toEnd()
-	if got, want := c.picture(), wantPicture(t, h, x.ID); got != want {
+	c.ToEnd()
+	if got, want := c.Picture(), h.StreamedPicture(x.ID); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

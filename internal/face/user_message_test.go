@@ -62,15 +62,15 @@ func TestUserMessagesAreCheckedByValueAndByReference(t *testing.T) {
 func TestPromptsHaveNoOtherMembers(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
-	c := h.socket(x.ID)
+	c := h.Socket(x.ID)
 	for _, member := range []string{"settings", "messages", "parts", "Text"} {
-		c.send("prompt", `{"prompt_id":"p","text":"x","`+member+`":{}}`)
-		if m := c.next(); m.Type != "error" || m.Data.Code != "invalid_argument" || !strings.Contains(m.Data.Message, "data") {
+		c.Send("prompt", `{"prompt_id":"p","text":"x","`+member+`":{}}`)
+		if m := c.Next(); m.Type != "error" || m.Data.Code != "invalid_argument" || !strings.Contains(m.Data.Message, "data") {
 			t.Errorf("%s is answered %+v", member, m)
 		}
 	}
-	c.send("prompt", `{"prompt_id":"p","text":"x"}`)
-	if m := c.next(); m.Type != "prompt_ack" {
+	c.Send("prompt", `{"prompt_id":"p","text":"x"}`)
+	if m := c.Next(); m.Type != "prompt_ack" {
 		t.Errorf("a text is answered %+v", m)
 	}
 }

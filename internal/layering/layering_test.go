@@ -77,8 +77,8 @@ var rules = map[string][]string{
 	"internal/log/fold":                    {"internal/response"}, // pure
 	"internal/durablestream":               {"internal/fair", "internal/store", "internal/notify"},
 	// The rooms of the face do not import each other.
-	"internal/face":           {"internal/durablestream", "internal/log", "internal/face/...", "internal/health", "internal/openaiapi"},
-	"internal/face/facetest":  {"internal/engine", "internal/log", "internal/face", "internal/face/front", "internal/notify", "internal/store", "internal/store/opentest"},
+	"internal/face":           {"internal/durablestream", "internal/log", "internal/face/...", "internal/health"},
+	"internal/face/facetest":  {"client", "internal/engine", "internal/log", "internal/face", "internal/face/front", "internal/notify", "internal/store", "internal/store/opentest"},
 	"internal/face/front":     {"internal/engine", "internal/engine/tenants", "internal/log", "internal/face/problem", "internal/fair", "internal/store"},
 	"internal/face/problem":   nil,
 	"internal/face/operation": {"internal/face/front", "internal/face/problem"},
@@ -88,7 +88,7 @@ var rules = map[string][]string{
 	"internal/face/ws":        {"internal/engine", "internal/log", "internal/face/front", "internal/face/problem", "internal/face/record", "internal/fair"},
 	"internal/face/durable":   {"internal/durablestream", "internal/log", "internal/face/front", "internal/face/problem", "internal/face/record"},
 	"internal/face/pages":     {"internal/face/front", "internal/face/operation", "internal/face/problem"},
-	"internal/openaiapi":      {"internal/engine", "internal/log", "internal/log/fold", "internal/face/front", "internal/fair", "internal/response", "internal/schema", "internal/sealed", "internal/store"},
+	"internal/face/openai":    {"internal/engine", "internal/log", "internal/log/fold", "internal/face/front", "internal/fair", "internal/response", "internal/schema", "internal/sealed", "internal/store"},
 	"internal/sealed":         nil, // pure
 	"internal/face/grpc":      {"internal/fair", "api/...", "internal/health"},
 	"internal/disk":           nil, // pure: the worker's side uses it as well

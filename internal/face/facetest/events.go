@@ -131,6 +131,33 @@ func Play(h *House) *Run {
 	return r
 }
 
+// AnswerText is the answer of the run of Talk, in Markdown.
+const AnswerText = "# Plan\n\nFirst **this**:\n\n- one\n- two\n\n```go\nx := 1\n\ny := 2\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nThe <script>end</script>."
+
+// Talk creates a run whose text arrives in small chunks, with other events in the middle of blocks.
+func Talk(h *House) *Run {
+	x := h.Start("")
+	r := h.Claim()
+	if r.ID != x.ID {
+		h.T.Fatalf("claimed %s", r.ID)
+	}
+	r.Say(UserText("hi"))
+	for i := 0; i < len(AnswerText); i += 3 {
+		r.Stream(0, int64(i), "token", AnswerText[i:min(i+3, len(AnswerText))])
+		switch i {
+		case 33:
+			r.Stream(1, 0, "thinking", "in the list")
+		case 51:
+			r.Task("bash", "in the code")
+		case 54:
+			r.Append(Frame{AgentLease: &r.Lease, Block: 2, Type: "data", Fields: []byte(`{"data":{"type":"file_write","path":"x"}}`)})
+		}
+	}
+	r.Say(AssistantText(AnswerText))
+	r.Complete()
+	return r
+}
+
 // Filtered returns the numbers of an event that a client of a filtered stream checks. shown must
 // equal the newest seq that the client has, and spared is the newest omitted seq.
 func (e Event) Filtered() (shown, spared int64) {

@@ -106,6 +106,26 @@ func OpenOver(t *testing.T, st store.Store, change ...func(*face.Config)) *House
 	return h
 }
 
+// Restarted returns another server over the same store, without the state of the first.
+func (h *House) Restarted() *House {
+	h.T.Helper()
+	again := &House{T: h.T, Store: h.Store, ID: h.ID, Stop: h.Stop, AdminKey: h.AdminKey, ClientKey: h.ClientKey, WorkerKey: h.WorkerKey}
+	again.Engine = engine.New(engine.Config{Store: h.Store, Hints: &notify.Local{}})
+	again.Worker = again.Engine.Dispatch("default", false)
+	again.Log = eventlog.New(again.Engine.Read(), h.Store.Epoch(), again.Engine.Hints)
+	handler, err := face.New(face.Config{Config: front.Config{Engine: again.Engine, Stop: h.Stop}, Log: again.Log})
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	srv := httptest.NewServer(handler)
+	h.T.Cleanup(func() {
+		srv.CloseClientConnections()
+		srv.Close()
+	})
+	again.URL = srv.URL
+	return again
+}
+
 // Wrap installs a wrapper around the server's handler.
 func (h *House) Wrap(around func(http.HandlerFunc) http.HandlerFunc) {
 	var outer http.Handler = around((*h.Serve.Load()).ServeHTTP)

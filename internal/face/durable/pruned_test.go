@@ -1,0 +1,28 @@
+package durable_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// After a log was pruned, older ETags no longer get 304. An offset in the pruned part gets 410.
+func TestACachedRangeOfAPrunedLogIsGivenUp(t *testing.T) {
+	h := open(t)
+	x := h.Start("")
+	r := h.Claim()
+	r.Say(userText("hi"))
+	whole := h.Call("GET", durable(x.ID, ""), "").Want(200, nil)
+	r.Complete()
+	all := h.Call("GET", durable(x.ID, ""), "").Want(200, nil)
+	h.Call("GET", durable(x.ID, ""), "", "If-None-Match", all.Header.Get("ETag")).Want(304, nil)
+	h.Call("PUT", "/retention", `{"logs":"1ms"}`, "Authorization", "Bearer "+h.AdminKey).Want(200, nil)
+	h.Call("POST", "/agent-executions/prune", `{}`, "Authorization", "Bearer "+h.AdminKey).Want(200, nil)
+	for _, held := range []reply{whole, all} {
+		left := h.Call("GET", durable(x.ID, ""), "", "If-None-Match", held.Header.Get("ETag")).Want(200, nil)
+		if strings.Contains(string(left.Body), "agent.created") || !strings.Contains(string(left.Body), "agent.completed") {
+			t.Errorf("of the pruned log is left %s", left.Body)
+		}
+	}
+	h.Call("GET", durable(x.ID, "?offset="+fmt.Sprintf("%020d", 2)), "", "If-None-Match", all.Header.Get("ETag")).Want(410, nil)
+}

@@ -1,0 +1,42 @@
+package facetest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/face"
+)
+
+// DurablePath returns the path of a log as a durable stream.
+func DurablePath(id uuid.UUID, query string) string {
+	return "./v1/stream/executions/" + id.String() + query
+}
+
+// PosOf returns the position of a cursor.
+func PosOf(t *testing.T, cursor string) int64 {
+	t.Helper()
+	c, err := perdure.ParseCursor(cursor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Pos
+}
+
+// PingAlways sets the shortest interval of pings that the tests use: one second.
+func PingAlways(c *face.Config) { c.PingEvery = time.Second }
+
+// OfType returns the events of one type or, for data events, of one type of data.
+func OfType(events []Event, name string) []Event {
+	name, kind, _ := strings.Cut(name, " ")
+	var found []Event
+	for _, e := range events {
+		data, _ := e.Fields["data"].(map[string]any)
+		if e.Event == name && (kind == "" || data["type"] == kind) {
+			found = append(found, e)
+		}
+	}
+	return found
+}

@@ -1,0 +1,32 @@
+package front_test
+
+import (
+	"testing"
+
+	"github.com/perdure/perdure/internal/face"
+	"github.com/perdure/perdure/internal/face/facetest"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// house is the server of facetest, with the methods of the tests of this package.
+type house struct{ *facetest.House }
+
+func open(t *testing.T, change ...func(*face.Config)) *house {
+	t.Helper()
+	return &house{facetest.Open(t, change...)}
+}
+
+type (
+	reply = facetest.Reply
+)
+
+const (
+	models = facetest.Models
+)
+
+var (
+	userText      = facetest.UserText
+	assistantText = facetest.AssistantText
+)

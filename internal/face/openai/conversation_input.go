@@ -1,0 +1,228 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// pendingItem is an item that a client added to a conversation, as it is stored. Its references are
+// already resolved.
+type pendingItem struct {
+	Messages []perdure.InputMessage `json:"messages"`
+	Entry    uuid.UUID              `json:"entry,omitzero"`
+	// Here and Lost have the values of the fields here and lost of the resolvedItem.
+	Here bool `json:"here,omitempty"`
+	Lost bool `json:"lost,omitempty"`
+}
+
+func (p pendingItem) resolved() resolvedItem {
+	return resolvedItem{entry: p.Entry, messages: p.Messages, here: p.Here, lost: p.Lost}
+}
+
+// pendingItems resolves the items' references and checks the items as input of a create, after the
+// pending items and with the given open calls.
+func (a *API) pendingItems(ctx context.Context, org string, items []readItem, pending []pendingItem, open []string) ([]pendingItem, error) {
+	resolved, err := a.resolveItems(ctx, org, items)
+	if err != nil {
+		return nil, err
+	}
+	added := []pendingItem{}
+	for i, r := range resolved {
+		if len(r.messages) == 0 {
+			return nil, noItem(items[i]) // withdrawn
+		}
+		if len(r.messages[0].Parts) == 0 {
+			return nil, invalid(items[i].at, "invalid_value", "Invalid '%s': it has no content.", items[i].at)
+		}
+		added = append(added, pendingItem{r.messages, r.entry, r.here, r.lost})
+	}
+	return added, checkAdded(messagesOf(added), messagesOf(pending), open)
+}
+
+func messagesOf(items []pendingItem) []perdure.InputMessage {
+	var all []resolvedItem
+	for _, i := range items {
+		all = append(all, i.resolved())
+	}
+	return join(all)
+}
+
+// checkAdded checks that a create could take the items. Each added call must have its result, and
+// any other result must answer an open call that has no result yet.
+func checkAdded(added, pending []perdure.InputMessage, open []string) error {
+	results := func(messages []perdure.InputMessage) (ids []string) {
+		for _, m := range messages {
+			if m.Role == perdure.RoleToolResult {
+				ids = append(ids, m.Parts[0].ToolCallID)
+			}
+		}
+		return ids
+	}
+	had, brought := results(pending), results(added)
+	open = slices.DeleteFunc(slices.Clone(open), func(id string) bool { return slices.Contains(had, id) || !slices.Contains(brought, id) })
+	messages, err := answering(open, added)
+	if err == nil {
+		err = perdure.CheckMessages("items", open, messages)
+	}
+	var mine *Error
+	var coded *perdure.Error
+	switch {
+	case errors.As(err, &mine):
+		return invalid("items", "invalid_value", "%s", mine.Message)
+	case errors.As(err, &coded) && len(coded.Fields) > 0:
+		return invalid("items", "invalid_value", "Invalid '%s': it %s.", coded.Fields[0].Location, coded.Fields[0].Message)
+	}
+	return err
+}
+
+func encodeItems(items []pendingItem) ([]json.RawMessage, error) {
+	var all []json.RawMessage
+	for _, i := range items {
+		raw, err := json.Marshal(i)
+		if err != nil {
+			return nil, &perdure.Error{Code: perdure.Internal, Message: "an item does not encode", Err: err}
+		}
+		all = append(all, raw)
+	}
+	return all, nil
+}
+
+// pending reads at most limit pending items, starting at an index.
+func (a *API) pending(ctx context.Context, c *store.Conversation, from, limit int) ([]pendingItem, error) {
+	stored, err := a.Engine.Store.ConversationItems(ctx, c.ID, from, limit)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]pendingItem, len(stored))
+	for i, raw := range stored {
+		if err := json.Unmarshal(raw, &items[i]); err != nil {
+			return nil, &perdure.Error{Code: perdure.Internal, Message: "a pending item does not decode", Err: err}
+		}
+	}
+	return items, nil
+}
+
+// pendingID returns the id of a pending item. The id never changes, because the response that takes
+// the item gets the id that is reserved for the conversation's next response.
+func pendingID(response string, p pendingItem, index int) string {
+	return itemID(prefixOf(itemOfMessages(p.Messages).Type), response, sidePending, index)
+}
+
+// shownPending converts a pending item to an Item.
+func shownPending(c *store.Conversation, p pendingItem, index int) Item {
+	i := itemOfMessages(p.Messages)
+	i.ID = pendingID(c.Response, p, index)
+	return i
+}
+
+// itemOfMessages converts the messages of one item back to it: a message, or a call of a tool that
+// ran at Perdure with its result.
+func itemOfMessages(messages []perdure.InputMessage) Item {
+	if len(messages) < 2 {
+		return itemOf(messages[0])
+	}
+	call, result := messages[0].Parts[0], messages[1].Parts[0]
+	text := resultText(result.Parts)
+	i := Item{Type: itemToolCall, Status: statusCompleted, Name: call.Name, Arguments: call.RawArguments, Result: &text}
+	if i.Arguments == "" {
+		i.Arguments = "{}"
+	}
+	if result.IsError {
+		i.Status, i.Result, i.Failure = statusFailed, nil, &text
+	}
+	return i
+}
+
+// inputItem is an item of a response's input, with its messages.
+type inputItem struct {
+	Item
+	messages []perdure.InputMessage
+}
+
+// inputItems converts the parts of the response's input to items. Parts of the same conversation
+// item become one item.
+func (f *found) inputItems(parts []perdure.InputMessage) []inputItem {
+	var all []inputItem
+	at := map[string]int{} // index in all by the id of the conversation item
+	for i, m := range parts {
+		id := ""
+		if i < len(f.request.InputIDs) {
+			id = f.request.InputIDs[i]
+		}
+		if n, there := at[id]; there {
+			all[n].add(m)
+			continue
+		}
+		if id != "" {
+			at[id] = len(all)
+		}
+		all = append(all, inputItem{Item: Item{ID: id}, messages: []perdure.InputMessage{m}})
+		if id == "" {
+			all[len(all)-1].ID = itemID(prefixOf(itemOf(m).Type), f.id(), sideInput, i)
+		}
+	}
+	for i := range all {
+		id := all[i].ID
+		all[i].Item = itemOfMessages(all[i].messages)
+		all[i].ID = id
+	}
+	return all
+}
+
+func (i *inputItem) add(m perdure.InputMessage) {
+	if m.Role == perdure.RoleToolResult {
+		i.messages = append(i.messages, m)
+		return
+	}
+	first := &i.messages[0]
+	first.Parts = slices.Concat(first.Parts, m.Parts)
+}
+
+// inputIDs returns an id for each part of the messages that a create assembled from pending items
+// and its own input. It is the id of the part's pending item, or "" for the create's own input.
+func inputIDs(response string, pending []pendingItem, messages []perdure.InputMessage) []string {
+	var said []string // ids of the parts in order, without results
+	results := map[string][]string{}
+	for n, p := range pending {
+		id := pendingID(response, p, n)
+		for _, m := range p.Messages {
+			for _, part := range split(m) {
+				if m.Role == perdure.RoleToolResult {
+					call := part.Parts[0].ToolCallID
+					results[call] = append(results[call], id)
+				} else {
+					said = append(said, id)
+				}
+			}
+		}
+	}
+	next := func(from []string) (string, []string) {
+		if len(from) == 0 {
+			return "", nil
+		}
+		return from[0], from[1:]
+	}
+	var ids []string
+	for _, m := range messages {
+		for _, part := range split(m) {
+			var id string
+			if m.Role == perdure.RoleToolResult {
+				call := part.Parts[0].ToolCallID
+				id, results[call] = next(results[call])
+			} else {
+				id, said = next(said)
+			}
+			ids = append(ids, id)
+		}
+	}
+	for len(ids) > 0 && ids[len(ids)-1] == "" {
+		ids = ids[:len(ids)-1]
+	}
+	return ids
+}

@@ -1,0 +1,89 @@
+package openai
+
+import (
+	"context"
+	"slices"
+
+	"github.com/perdure/perdure"
+)
+
+// maxRepeated is the number of newest messages of a conversation that are compared with an input.
+const maxRepeated = 1_000
+
+// fresh removes repeated items from an input that answers the open calls. In each round of a tool
+// loop, some clients send the user's message and the results of earlier rounds again.
+func (b *beginning) fresh(ctx context.Context, head conversationHead, items []resolvedItem) ([]resolvedItem, error) {
+	if len(head.open) == 0 || !answersAll(items, head.open) {
+		return items, nil
+	}
+	said, err := b.lastSaid(ctx, head.execution)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(said.messages); n <= len(items) && slices.EqualFunc(items[:n], said.messages, resolvedItem.says) {
+		items = items[n:]
+	}
+	return slices.DeleteFunc(slices.Clone(items), func(i resolvedItem) bool {
+		return len(i.messages) == 1 && i.says(said.results[resultOf(i)])
+	}), nil
+}
+
+// clientSaid is the latest input of the client: its messages, and the results of the calls that it
+// ran since, by call id.
+type clientSaid struct {
+	messages []perdure.InputMessage
+	results  map[string]perdure.InputMessage
+}
+
+func (b *beginning) lastSaid(ctx context.Context, x *perdure.Execution) (clientSaid, error) {
+	said := clientSaid{results: map[string]perdure.InputMessage{}}
+	if x.Leaf == nil {
+		return said, nil
+	}
+	answered := false
+	for e, err := range b.Engine.Store.Path(ctx, x.ID, *x.Leaf, nil, maxRepeated, false) {
+		if err != nil {
+			return said, err
+		}
+		m, err := e.Message()
+		if err != nil {
+			return said, err
+		}
+		switch m.Role {
+		case perdure.RoleAssistant:
+			answered = true
+		case perdure.RoleToolResult:
+			for _, one := range split(perdure.InputMessage{Role: m.Role, Parts: m.Parts}) {
+				said.results[one.Parts[0].ToolCallID] = one
+			}
+		default:
+			if answered {
+				said, answered = clientSaid{results: map[string]perdure.InputMessage{}}, false
+			}
+			said.messages = append(said.messages, perdure.InputMessage{Role: m.Role, Parts: m.Parts})
+		}
+	}
+	return said, nil
+}
+
+// answersAll reports whether the items include a result for each of the calls.
+func answersAll(items []resolvedItem, calls []string) bool {
+	return !slices.ContainsFunc(calls, func(id string) bool {
+		return !slices.ContainsFunc(items, func(i resolvedItem) bool { return resultOf(i) == id })
+	})
+}
+
+// resultOf returns the id of the call that a client's item is the result of; "" if it is not a
+// result.
+func resultOf(i resolvedItem) string {
+	if len(i.messages) != 1 || i.messages[0].Role != perdure.RoleToolResult {
+		return ""
+	}
+	return i.messages[0].Parts[0].ToolCallID
+}
+
+// says reports whether the item equals the message, apart from ids and names that clients do not
+// send.
+func (i resolvedItem) says(m perdure.InputMessage) bool {
+	return len(i.messages) == 1 && len(m.Parts) > 0 && string(asSaid(i.messages[0])) == string(asSaid(m))
+}

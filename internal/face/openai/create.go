@@ -1,0 +1,370 @@
+package openai
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// bodyLimit is the largest size of a request body, in bytes.
+const bodyLimit = 8 << 20
+
+// create creates a response: it starts an execution, or continues one that waits at the end of the
+// previous response.
+func (a *API) create(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
+	if err != nil {
+		a.fail(w, r, bodyError(err))
+		return
+	}
+	req, err := parse(body)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	if req.Stream || !req.Background {
+		leave, err := a.read(r)
+		if err != nil {
+			a.fail(w, r, err)
+			return
+		}
+		defer leave()
+	}
+	f, err := a.begin(r.Context(), orgOf(r), req, idempotency{key: r.Header.Get("Idempotency-Key"), hash: sha256.Sum256(body)})
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	switch {
+	case req.Stream:
+		a.stream(w, r, f.fold, -1)
+	case req.Background:
+		a.answer(w, r, f.fold, a.current(r.Context(), f.fold))
+	default:
+		a.answer(w, r, f.fold, a.wait(r.Context(), f.fold))
+	}
+}
+
+// answer writes the current state of the response.
+func (a *API) answer(w http.ResponseWriter, r *http.Request, f *fold, err error) {
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, f.object())
+}
+
+func bodyError(err error) error {
+	if err == nil {
+		return nil
+	}
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return ErrorOf(perdure.PayloadTooLarge, 0, "the body is over 8 MiB")
+	}
+	return invalid("", "invalid_body", "The body of the request could not be read.")
+}
+
+// idempotency lets a repeated create return the response of the first one.
+type idempotency struct {
+	key  string
+	hash perdure.Hash
+}
+
+// signalID returns the id of the message that the create sends; "" lets the engine choose one.
+func (i idempotency) signalID() string {
+	if i.key == "" {
+		return ""
+	}
+	sum := perdure.Hash(sha256.Sum256(append([]byte(i.key+"\n"), i.hash[:]...)))
+	return "idempotency:" + sum.String()
+}
+
+// begin stores the input, and returns the response that it begins.
+func (a *API) begin(ctx context.Context, org string, req *request, idem idempotency) (*found, error) {
+	b, err := a.prepare(ctx, org, req, idem)
+	if err != nil {
+		return nil, err
+	}
+	begins := b.store
+	if req.Conversation != "" {
+		begins = b.turn
+	}
+	id, err := begins(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return a.find(ctx, org, id, true)
+}
+
+// prepare checks a create and resolves its input. It stores nothing.
+func (a *API) prepare(ctx context.Context, org string, req *request, idem idempotency) (*beginning, error) {
+	who, err := a.agent(ctx, org, req.Model)
+	if err != nil {
+		return nil, err
+	}
+	settings := req.settings(who.settings)
+	if err := checkTools(settings, req.Model); err != nil {
+		return nil, err
+	}
+	if err := req.toolChoice.narrow(&settings, req.Model); err != nil {
+		return nil, err
+	}
+	if err := a.resolve(ctx, org, req); err != nil {
+		return nil, err
+	}
+	b := &beginning{API: a, org: org, req: req, idem: idem, who: who, settings: settings}
+	if req.Conversation != "" {
+		return b, nil
+	}
+	if err := b.know(ctx); err != nil {
+		return nil, err
+	}
+	kept, err := req.storedBody()
+	if err != nil {
+		return nil, err
+	}
+	b.asked = &engine.ResponseRequest{Request: kept, Hidden: !req.stored()}
+	return b, nil
+}
+
+// checkTools refuses a client's tool whose name equals a tool that the agent runs, or whose name a
+// provider of the agent does not accept.
+func checkTools(settings perdure.ReactInput, agent string) error {
+	var names []string
+	for _, t := range settings.ClientTools {
+		if slices.Contains(settings.Tools, t.Name) {
+			return invalid("tools", "invalid_value", "Tool '%s' is one that the agent '%s' runs here; name yours otherwise.", t.Name, agent)
+		}
+		names = append(names, t.Name)
+	}
+	at := func(i int) string { return fmt.Sprintf("tools[%d].name", i) }
+	var bad *perdure.Error
+	if err := perdure.CheckToolNames(at, names, settings.Models); errors.As(err, &bad) {
+		return invalid(bad.Fields[0].Location, "invalid_value", "Invalid '%s': %s.", bad.Fields[0].Location, bad.Fields[0].Message)
+	}
+	return nil
+}
+
+// beginning is a create in progress.
+type beginning struct {
+	*API
+	org      string
+	req      *request
+	idem     idempotency
+	who      agent
+	settings perdure.ReactInput
+	asked    *engine.ResponseRequest
+	previous *found   // nil if the create names none
+	prefixes []prefix // prefixes of the input that may be conversations of existing executions
+}
+
+// know finds the previous response, if the create names one, and computes the history that the
+// client knows.
+func (b *beginning) know(ctx context.Context) error {
+	h := newHistory(b.org, b.req)
+	if b.req.origin().id != "" {
+		var err error
+		if b.previous, err = b.findPrevious(ctx); err != nil {
+			return err
+		}
+		end := b.previous.end()
+		if end == (store.History{}) {
+			return nil // its history is unknown; it is found only by its id
+		}
+		h = historyAfter(end)
+	}
+	var all store.History
+	b.prefixes, all = prefixes(h, b.req.resolved)
+	b.req.History = &historyOfResponse{all.Said, all.SaidAndRun}
+	return nil
+}
+
+// store begins a response with the input and returns its id.
+func (b *beginning) store(ctx context.Context) (string, error) {
+	if id, err := b.recognise(ctx); id != "" || err != nil {
+		return id, err
+	}
+	if b.previous == nil {
+		return b.execution(ctx, nil, nil)
+	}
+	id, err := b.goOn(ctx, b.previous, b.req.input)
+	if perdure.IsCode(err, perdure.Conflict) || perdure.IsCode(err, perdure.ExecutionEnded) {
+		return b.execution(ctx, b.previous, b.previous.open()) // it is not the head, or not idle
+	}
+	return id, err
+}
+
+// findPrevious returns the response that the create continues from.
+func (b *beginning) findPrevious(ctx context.Context) (*found, error) {
+	const param = "previous_response_id"
+	from := b.req.origin()
+	f, err := b.find(ctx, b.org, from.id, from.local)
+	if err == nil {
+		err = b.current(ctx, f.fold)
+	}
+	switch {
+	case isNotFound(err):
+		return nil, invalid(param, "previous_response_not_found", "Previous response with id '%s' not found.", b.req.PreviousResponseID)
+	case err != nil:
+		return nil, err
+	case !f.ended():
+		return nil, invalid(param, "previous_response_in_progress", "Previous response with id '%s' is still in progress.", f.id())
+	case !f.begun():
+		return nil, invalid(param, "previous_response_empty", "Previous response with id '%s' ended before it began; there is nothing to go on from.", f.id())
+	}
+	return f, nil
+}
+
+// goOn sends the input to the execution that waits at the end of the previous response. Errors:
+// execution_ended; conflict, also if the execution belongs to a conversation, because only creates
+// in that conversation may continue it.
+func (b *beginning) goOn(ctx context.Context, previous *found, input []perdure.InputMessage) (string, error) {
+	if id := previous.request.Conversation; id != "" {
+		return "", perdure.Errorf(perdure.Conflict, "the execution is that of conversation %s", id)
+	}
+	messages, err := answering(previous.open(), input)
+	if err != nil {
+		return "", err
+	}
+	reply, err := b.Engine.Signal(ctx, b.org, previous.execution.ID, engine.SignalRequest{
+		Name: perdure.UserMessage, Turn: &engine.Turn{Messages: messages, Settings: &b.settings}, ID: b.idem.signalID(), Head: previous.id(), Response: b.asked,
+		IdempotencyKey: b.idem.key, RequestHash: b.idem.hash,
+	})
+	return reply.ResponseID, err
+}
+
+// execution starts an execution, from the end of the previous response if there is one.
+func (b *beginning) execution(ctx context.Context, previous *found, open []string) (string, error) {
+	messages, err := answering(open, b.req.input)
+	if err != nil {
+		return "", err
+	}
+	start, err := b.startRequest(messages)
+	if err != nil {
+		return "", err
+	}
+	if previous != nil {
+		start.Queue, start.Workspace = previous.execution.Queue, previous.execution.Workspace
+		start.From = &perdure.EntryRef{ExecutionID: previous.execution.ID, EntryID: *previous.leaf}
+	}
+	x, err := b.Engine.Start(ctx, b.org, start)
+	if err != nil {
+		return "", err
+	}
+	return b.first(ctx, x.ID)
+}
+
+func (b *beginning) startRequest(messages []perdure.InputMessage) (engine.StartRequest, error) {
+	s := b.settings
+	start := engine.StartRequest{
+		Kind: perdure.ReactKind, DefinitionID: b.who.definition, SystemPrompt: &s.SystemPrompt, Models: s.Models, Tools: &s.Tools,
+		Config: s.Config, Messages: messages, Turns: s.Turns, Response: b.asked, IdempotencyKey: b.idem.key, RequestHash: b.idem.hash,
+	}
+	if len(b.req.Metadata) == 0 {
+		return start, nil
+	}
+	var err error
+	if start.Metadata, err = json.Marshal(b.req.Metadata); err != nil {
+		return start, &perdure.Error{Code: perdure.Internal, Message: "metadata does not encode", Err: err}
+	}
+	return start, nil
+}
+
+// first returns the response of an execution's own input, from its first event. It does not use the
+// execution's current response, because a repeated create may find an execution that has continued
+// since.
+func (b *beginning) first(ctx context.Context, execution uuid.UUID) (string, error) {
+	page, err := b.Log.Page(ctx, execution, "", 1)
+	if err != nil {
+		return "", err
+	}
+	if len(page.Items) == 0 || page.Items[0].Seq != 1 {
+		return "", perdure.Errorf(perdure.NotFound, "the beginning of execution %s is no longer kept", execution)
+	}
+	return page.Items[0].Record.Place.ResponseID, nil
+}
+
+// agent is the configuration that answers a create.
+type agent struct {
+	definition *uuid.UUID
+	settings   perdure.ReactInput
+}
+
+func noModel(model string) *Error {
+	return invalid("model", "model_not_found", "The requested model '%s' does not exist.", model)
+}
+
+// agent returns the definition with that slug or id, or the configured model of that name.
+func (a *API) agent(ctx context.Context, org, name string) (agent, error) {
+	d, err := a.definition(ctx, org, name)
+	if err != nil {
+		return agent{}, err
+	}
+	if d != nil {
+		return agent{&d.ID, perdure.ReactInput{SystemPrompt: d.SystemPrompt, Models: d.Models, Tools: d.Tools, Config: d.Config}}, nil
+	}
+	provider, model, ok := strings.Cut(name, "/")
+	if !ok || model == "" {
+		return agent{}, noModel(name)
+	}
+	known, err := a.hasProvider(ctx, org, provider)
+	if err != nil {
+		return agent{}, err
+	}
+	if !known {
+		return agent{}, noModel(name)
+	}
+	return agent{nil, perdure.ReactInput{Models: []perdure.ModelConfig{{Provider: provider, ModelID: model}}, Tools: []string{}}}, nil
+}
+
+// definition returns a definition by slug or id; nil if there is none.
+func (a *API) definition(ctx context.Context, org, name string) (*perdure.Definition, error) {
+	var d *perdure.Definition
+	var err error
+	if perdure.CheckText("model", name) != nil {
+		return nil, nil // no store can hold such a name
+	}
+	if id, bad := uuid.Parse(name); bad == nil && len(name) == 36 {
+		d, err = a.Engine.Store.Definition(ctx, org, id)
+	} else {
+		d, err = a.Engine.Store.DefinitionBySlug(ctx, org, name)
+	}
+	if perdure.IsCode(err, perdure.NotFound) {
+		return nil, nil
+	}
+	return d, err
+}
+
+// hasProvider reports whether the org's workers can call the model provider. Error: unavailable, if
+// no worker has registered yet. A worker that registers meanwhile is found: its providers are looked
+// up again after the org is known to have workers.
+func (a *API) hasProvider(ctx context.Context, org, provider string) (bool, error) {
+	if known, err := a.calls(ctx, org, provider); known || err != nil {
+		return known, err
+	}
+	if err := a.Engine.HasWorkers(ctx, org); err != nil {
+		return false, err
+	}
+	return a.calls(ctx, org, provider)
+}
+
+// calls reports whether the provider is one of those that the org's registered workers can call.
+func (a *API) calls(ctx context.Context, org, provider string) (bool, error) {
+	known, err := a.Engine.AgentKind(ctx, org, perdure.ReactKind)
+	if perdure.IsCode(err, perdure.NotFound) {
+		return false, nil
+	}
+	return err == nil && slices.Contains(known.Providers, provider), err
+}

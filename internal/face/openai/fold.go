@@ -1,0 +1,367 @@
+package openai
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	eventlog "github.com/perdure/perdure/internal/log"
+	logfold "github.com/perdure/perdure/internal/log/fold"
+	"github.com/perdure/perdure/internal/response"
+)
+
+// fold builds a response and its events from the tree of its execution's log. The same records
+// always produce the same events.
+type fold struct {
+	of      response.Identity
+	first   int64 // position of the event of the input
+	request request
+	source
+
+	into string // the response that the input has joined
+
+	emitted    []Event // since the last take
+	next       int64   // next sequence number
+	created    perdure.Time
+	completed  *perdure.Time
+	status     string
+	failure    *responseError
+	incomplete string
+	tree       *logfold.Tree // the response's part of the log
+	items      []*growing
+	parts      map[*logfold.Part]*growing
+	calls      []*growing                    // in call order
+	leaf       *uuid.UUID                    // the last entry of the response
+	makers     map[uuid.UUID]perdure.Content // provider and model by entry
+}
+
+// source provides what the log does not contain.
+type source struct {
+	// entry reads an entry whose event does not contain its content.
+	entry func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error)
+	// joined returns the response that the input has joined; "" if none.
+	joined func(ctx context.Context) (string, error)
+	// other begins the fold of that response.
+	other func(ctx context.Context, id string) (*fold, error)
+	// seal encrypts data so that only the response's org can open it; nil if no block is shown.
+	seal func(plain []byte) string
+	// noteEnd is called when the fold reaches the response's end, before any client sees the end.
+	noteEnd func(ctx context.Context, f *fold)
+	// steers is set if no client created a response for the input, so that the input may join
+	// another response.
+	steers bool
+	// takesMessages is set if the agent's input can contain assistant messages.
+	takesMessages bool
+}
+
+// newFold creates the fold of the response whose input event is at position first.
+func newFold(of response.Identity, first int64, asked request, from source) *fold {
+	return &fold{of: of, first: first, request: asked, source: from, tree: logfold.NewTree(of.Execution)}
+}
+
+// id returns the id of the response.
+func (f *fold) id() string { return f.of.Response }
+
+func (f *fold) ended() bool {
+	return f.status != "" && f.status != statusQueued && f.status != statusInProgress
+}
+
+// begun reports whether the agent has taken the input.
+func (f *fold) begun() bool { return f.leaf != nil }
+
+// take returns the events since the last call. Events of an input that may join another response
+// are held back until its response is known, so that the stream is the same whenever it is read.
+func (f *fold) take() []Event {
+	if f.steers && !f.begun() && !f.ended() {
+		return nil
+	}
+	events := f.emitted
+	f.emitted = nil
+	return events
+}
+
+// merged returns the response's stored messages with its finish reason and usage, as far as they are
+// known.
+func (f *fold) merged() response.Response {
+	if r := f.tree.Response(f.id()); r != nil {
+		return r.Merged()
+	}
+	return response.Response{}
+}
+
+// apply applies an item of the log. Items after the response's end change nothing.
+func (f *fold) apply(ctx context.Context, i eventlog.Item) error {
+	switch {
+	case f.ended():
+		return nil
+	case i.Event == "":
+		if g := f.parts[f.tree.Part(i.Seq)]; g != nil {
+			f.delta(g, "") // keeps the event numbers stable
+		}
+		return nil
+	case i.Record == nil:
+		return nil
+	case f.status == "":
+		if i.Cursor.Pos == f.first {
+			f.begin(i.Record)
+		}
+		return nil
+	case i.Event.Ends():
+		return f.executionEnded(i.Record)
+	}
+	waits, err := waitsForInput(i.Record)
+	switch {
+	case err != nil:
+		return err
+	case waits:
+		// An agent that waits without an end event has ended the response, or produced nothing from
+		// the input. It would not wait with an unread message.
+		f.finish(i.Record, statusCompleted)
+		return nil
+	case i.Record.Place.ResponseID == f.id():
+		return f.own(ctx, i)
+	case i.Event == perdure.EventEntry && f.steers && !f.begun():
+		return f.join(ctx)
+	}
+	return nil
+}
+
+// waitsForInput reports whether the record is a wait that ends a response.
+func waitsForInput(r *perdure.Record) (bool, error) {
+	if r.Type != perdure.EventWaiting {
+		return false, nil
+	}
+	w, err := logfold.WaitingOf(r)
+	return w.Reason == "signal" && w.Wait != nil && w.Wait.TakesSignal(perdure.UserMessage), err
+}
+
+// join sets into to the response that the input was taken into, if it is another one.
+func (f *fold) join(ctx context.Context) (err error) {
+	f.into, err = f.joined(ctx)
+	return err
+}
+
+// own applies a record of the response.
+func (f *fold) own(ctx context.Context, i eventlog.Item) error {
+	if i.Event == perdure.EventTerminal {
+		return nil // this API does not show it, so it is not stored here
+	}
+	e := logfold.Event{Record: i.Record, Entry: i.Entry}
+	if e.Entry != nil {
+		var err error
+		if e.Entry, err = f.whole(ctx, e.Entry); err != nil {
+			return err
+		}
+	}
+	changes, err := f.tree.Apply(e)
+	if err != nil {
+		return err
+	}
+	switch i.Event {
+	case perdure.EventToken, perdure.EventThinking, perdure.EventBlockClosed:
+		for _, c := range changes {
+			f.grow(c)
+		}
+	case perdure.EventTaskRetrying, perdure.EventTaskInterrupted:
+		f.withdraw(func(g *growing) bool { return i.Record.TaskID != nil && g.task == *i.Record.TaskID })
+	case perdure.EventEntry:
+		f.entryAppended(e, changes)
+	case perdure.EventData:
+		if p := logfold.PayloadOf(i.Record); p.Type == logfold.ResponseEnd {
+			f.responseEnded(i.Record, p)
+		}
+	}
+	return nil
+}
+
+// whole returns an entry of the agent with its content, which a large entry's event leaves out.
+func (f *fold) whole(ctx context.Context, e *perdure.Entry) (*perdure.Entry, error) {
+	if e.ContentBytes == 0 || e.Type == perdure.EntryLLMCall || e.Role != perdure.RoleAssistant && e.Role != perdure.RoleToolResult {
+		return e, nil
+	}
+	return f.entry(ctx, e.ID)
+}
+
+func (f *fold) begin(r *perdure.Record) {
+	f.created, f.status = r.CreatedAt, statusInProgress
+	f.parts, f.makers = map[*logfold.Part]*growing{}, map[uuid.UUID]perdure.Content{}
+	if f.request.Background {
+		f.status = statusQueued
+	}
+	f.emitResponse("response.created")
+	if f.status == statusQueued {
+		f.emitResponse("response.queued")
+	}
+}
+
+// entryAppended applies an entry: the input, an answer of the model, or the result of a tool.
+func (f *fold) entryAppended(e logfold.Event, changes []logfold.Change) {
+	if e.Entry.Type == perdure.EntryLLMCall {
+		return
+	}
+	if !f.begun() {
+		f.status = statusInProgress
+		f.emitResponse("response.in_progress")
+	}
+	id := e.Entry.ID
+	f.leaf = &id
+	switch e.Entry.Role {
+	case perdure.RoleToolResult:
+		f.answeredCalls(changes)
+	case perdure.RoleAssistant:
+		if len(changes) > 0 && f.said(changes[0].Message.Content) {
+			f.answered(e, changes)
+		}
+	}
+}
+
+// said reports whether an assistant message was produced by the agent, and is not input from a
+// client. The react agent stores both kinds. A message of the model has the usage or the stop
+// reason of its call, which a client cannot send. Other agents accept no assistant messages.
+func (f *fold) said(c perdure.Content) bool {
+	return !f.takesMessages || c.StopReason != "" || c.Usage != nil
+}
+
+// answered applies an answer of the model. Items that were shown while they grew are done, and the
+// rest is shown at once.
+func (f *fold) answered(e logfold.Event, changes []logfold.Change) {
+	c, message := changes[0].Message.Content, e.Record.Place.MessageID
+	f.makers[e.Entry.ID] = perdure.Content{Provider: c.Provider, Model: c.Model}
+	blocks := f.sealedBlocks(e.Entry.ID, c)
+	if blocks.extra != "" {
+		f.reasoningBlock(e, blocks.extra)
+	}
+	last := lastText(c)
+	for _, change := range changes {
+		if change.Kind != logfold.PartSettled {
+			continue
+		}
+		status := statusCompleted
+		if change.Index == last {
+			status = statusIncomplete
+		}
+		switch change.Part.Type {
+		case perdure.PartText:
+			f.complete(e, change.Part, itemMessage, status, "")
+		case perdure.PartThinking:
+			f.complete(e, change.Part, itemReasoning, status, blocks.of[change.Index])
+		case perdure.PartToolCall:
+			f.called(e, change.Part)
+		}
+	}
+	f.withdraw(func(g *growing) bool { return g.isText() && g.message == message })
+}
+
+// lastText returns the index of the part in which an answer was cut off; -1 if the answer is
+// complete.
+func lastText(c perdure.Content) int {
+	if _, broken := stops[c.StopReason]; !broken {
+		return -1
+	}
+	last := len(c.Parts) - 1
+	if last < 0 || c.Parts[last].Type == perdure.PartToolCall {
+		return -1
+	}
+	return last
+}
+
+// complete finishes the item of a stored part, or shows a new one if the part did not grow.
+func (f *fold) complete(e logfold.Event, p *logfold.Part, kind, status, encrypted string) {
+	text := p.Text()
+	g := f.parts[p]
+	if g == nil || g.over {
+		g = f.show(kind, e.Record.Place.MessageID)
+		f.delta(g, text)
+	}
+	g.entry, g.part, g.Encrypted = e.Entry.ID, p.Stored, encrypted
+	f.done(g, text, status)
+}
+
+// stops maps stop reasons to the status of a response, and to the reason why it is incomplete.
+var stops = map[perdure.StopReason]struct{ status, why string }{
+	perdure.StopMaxTokens: {statusIncomplete, "max_output_tokens"},
+	perdure.StopTurnLimit: {statusIncomplete, "max_turns"},
+	perdure.StopRefusal:   {statusIncomplete, "content_filter"},
+	perdure.StopError:     {statusFailed, ""},
+	perdure.StopCancelled: {statusCancelled, ""},
+}
+
+func (f *fold) responseEnded(r *perdure.Record, e logfold.Payload) {
+	stop, other := stops[f.merged().FinishReason]
+	if !other {
+		stop.status = statusCompleted
+	}
+	f.incomplete = stop.why
+	if stop.status == statusFailed {
+		f.failure = &responseError{Code: typeServer, Message: e.Error}
+	}
+	f.finish(r, stop.status)
+}
+
+func (f *fold) executionEnded(r *perdure.Record) error {
+	switch r.Type {
+	case perdure.EventFailed:
+		why, err := logfold.FailureOf(r)
+		if err != nil {
+			return err
+		}
+		f.failure = &responseError{Code: typeServer, Message: why.Error}
+		if why.Code != "" {
+			f.failure.Code = why.Code
+		}
+		f.finish(r, statusFailed)
+	case perdure.EventCancelled:
+		f.finish(r, statusCancelled)
+	default:
+		f.finish(r, statusCompleted)
+	}
+	return nil
+}
+
+// terminal maps statuses to the events that end a response. OpenAI publishes no event for a
+// cancelled response: the event says incomplete, and the response has status cancelled.
+var terminal = map[string]string{
+	statusCompleted: "response.completed", statusIncomplete: "response.incomplete",
+	statusFailed: "response.failed", statusCancelled: "response.incomplete",
+}
+
+// finish ends the response. Growing items keep the text that they have.
+func (f *fold) finish(r *perdure.Record, status string) {
+	for _, g := range f.items {
+		switch {
+		case g.over:
+		case g.Type == itemToolCall:
+			f.resulted(g, perdure.Part{IsError: true, Parts: []perdure.Part{perdure.Text("the response ended before the tool did")}})
+		default:
+			f.done(g, g.text.String(), statusIncomplete)
+		}
+	}
+	f.status = status
+	if at := r.CreatedAt; status == statusCompleted {
+		f.completed = &at
+	}
+	f.emitResponse(terminal[status])
+}
+
+// object returns the current response object.
+func (f *fold) object() Response {
+	o := f.request.object()
+	o.ID, o.Object, o.Status = f.id(), "response", f.status
+	o.CreatedAt = f.created.Unix()
+	if f.completed != nil {
+		at := f.completed.Unix()
+		o.CompletedAt = &at
+	}
+	o.Error = f.failure
+	if f.incomplete != "" {
+		o.IncompleteDetails = &incompleteDetails{f.incomplete}
+	}
+	o.Output = make([]Item, len(f.items))
+	for i, g := range f.items {
+		o.Output[i] = g.Item
+	}
+	if usage := f.merged().Usage; usage != nil {
+		o.Usage = usageOf(*usage)
+	}
+	return o
+}

@@ -1,0 +1,140 @@
+package openai
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/perdure/perdure"
+)
+
+// The longest identifiers of end users and prompts, in characters. The bounds are OpenAI's and, for
+// user, Anthropic's.
+const (
+	mostUser       = 256
+	mostIdentifier = 64
+)
+
+// checkHints checks the members that are passed on to the provider, and the limit of tool calls.
+func (r *request) checkHints() error {
+	if r.TopP != nil && (*r.TopP < 0 || *r.TopP > 1) {
+		return invalid("top_p", "invalid_value", "Invalid 'top_p': must be from 0 to 1.")
+	}
+	if r.MaxToolCalls != nil && *r.MaxToolCalls < 1 {
+		return invalid("max_tool_calls", "integer_below_min_value", "Invalid 'max_tool_calls': must be at least 1.")
+	}
+	for _, s := range []struct {
+		param string
+		value *string
+		most  int
+	}{
+		{"user", r.User, mostUser}, {"safety_identifier", r.SafetyIdentifier, mostIdentifier}, {"prompt_cache_key", r.PromptCacheKey, mostIdentifier},
+	} {
+		if s.value != nil && utf8.RuneCountInString(*s.value) > s.most {
+			return invalid(s.param, "string_above_max_length", "Invalid '%s': has over %d characters.", s.param, s.most)
+		}
+	}
+	return nil
+}
+
+// hints returns the members that are passed on to the provider unchanged.
+func (r *request) hints() perdure.Hints {
+	return perdure.Hints{
+		TopP: r.TopP, User: orEmpty(r.User), SafetyIdentifier: orEmpty(r.SafetyIdentifier), PromptCacheKey: orEmpty(r.PromptCacheKey),
+		Verbosity: orEmpty(r.Verbosity), ReasoningSummary: orEmpty(r.Summary),
+	}
+}
+
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// parseTruncation parses truncation. A conversation is never truncated yet, so both values have the
+// same effect.
+func parseTruncation(r *request, raw json.RawMessage) error {
+	if err := decode(raw, "truncation", &r.Truncation, "a string"); err != nil {
+		return err
+	}
+	return oneOf("truncation", r.Truncation, "auto", "disabled")
+}
+
+// efforts maps OpenAI's names of reasoning levels to Perdure's.
+var efforts = map[string]string{
+	"none": "off", "minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh",
+}
+
+func parseReasoning(r *request, raw json.RawMessage) error {
+	members, err := givenMembers(raw, "reasoning")
+	if err != nil {
+		return err
+	}
+	for name, member := range members {
+		switch name {
+		case "effort":
+			err = decode(member, "reasoning.effort", &r.Effort, "a string")
+			if err == nil {
+				err = oneOf("reasoning.effort", *r.Effort, "none", "minimal", "low", "medium", "high", "xhigh")
+			}
+		case "summary":
+			err = decode(member, "reasoning.summary", &r.Summary, "a string")
+			if err == nil {
+				err = oneOf("reasoning.summary", *r.Summary, "auto", "concise", "detailed")
+			}
+		default:
+			err = unsupported("reasoning."+name, "leave it out")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func parseText(r *request, raw json.RawMessage) error {
+	members, err := givenMembers(raw, "text")
+	if err != nil {
+		return err
+	}
+	for name, member := range members {
+		switch name {
+		case "format":
+			err = parseFormat(r, member)
+		case "verbosity":
+			err = decode(member, "text.verbosity", &r.Verbosity, "a string")
+			if err == nil {
+				err = oneOf("text.verbosity", *r.Verbosity, "low", "medium", "high")
+			}
+		default:
+			err = unsupported("text."+name, "leave it out")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// givenMembers returns the members of an object that are not null.
+func givenMembers(raw json.RawMessage, param string) (map[string]json.RawMessage, error) {
+	var all map[string]json.RawMessage
+	if err := decode(raw, param, &all, "an object"); err != nil {
+		return nil, err
+	}
+	for name, member := range all {
+		if !given(member) {
+			delete(all, name)
+		}
+	}
+	return all, nil
+}
+
+func oneOf(param, value string, values ...string) error {
+	if !slices.Contains(values, value) {
+		return unsupportedValue(param, "'%s' is none of %s.", value, strings.Join(values, ", "))
+	}
+	return nil
+}

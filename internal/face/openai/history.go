@@ -1,0 +1,165 @@
+package openai
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// history is a conversation as its client knows it, hashed turn by turn. It identifies the
+// conversation of a client that sends all of it. Reasoning, item ids and the division of text into
+// items are not hashed, because clients differ in what they keep of them. Calls of tools that ran
+// at Perdure are in only one of the two hashes, because some clients drop them.
+type history struct {
+	store.History
+	turn turn
+}
+
+// turn is the output of the agent between two inputs of the client.
+type turn struct {
+	Text  []byte
+	Calls []knownCall
+	ran   []knownCall
+}
+
+// knownCall is a call as a client sends it back. Calls of the client's tools have an ID, other
+// calls have an outcome.
+type knownCall struct {
+	ID, Name, Arguments, Outcome string
+	Failed                       bool
+}
+
+// newHistory begins a conversation with an agent. The org, the agent and the end user are hashed,
+// so that different end users of one client never share a history.
+func newHistory(org string, r *request) history {
+	seed := perdure.Hash(sha256.Sum256(encoded("history", org, r.Model, r.User, r.SafetyIdentifier)))
+	return history{History: store.History{Said: seed, SaidAndRun: seed}}
+}
+
+// historyAfter continues from the end of a response.
+func historyAfter(end store.History) history { return history{History: end} }
+
+// add adds an item of the input. The caller ends the turn before an item of the client.
+func (h *history) add(i resolvedItem) {
+	if i.messages == nil || i.lost {
+		return // withdrawn or unknown
+	}
+	m := i.messages[0]
+	if i.clients() {
+		h.client(m)
+		return
+	}
+	for _, p := range m.Parts {
+		switch {
+		case p.Type == perdure.PartText:
+			h.turn.Text = append(h.turn.Text, p.Text...)
+		case p.Type == perdure.PartToolCall && i.here:
+			result := i.messages[1].Parts[0]
+			h.turn.ranHere(p, result)
+		case p.Type == perdure.PartToolCall:
+			h.turn.call(p)
+		}
+	}
+}
+
+// clients reports whether the item comes from the client and not from the agent.
+func (i resolvedItem) clients() bool {
+	return len(i.messages) > 0 && i.messages[0].Role != perdure.RoleAssistant
+}
+
+func (t *turn) call(p perdure.Part) {
+	t.Calls = append(t.Calls, knownCall{ID: p.ID, Name: p.Name, Arguments: sameArguments(p.RawArguments)})
+}
+
+func (t *turn) ranHere(call, result perdure.Part) {
+	t.ran = append(t.ran, knownCall{Name: call.Name, Arguments: sameArguments(call.RawArguments), Outcome: resultText(result.Parts), Failed: result.IsError})
+}
+
+// sameArguments returns arguments in a canonical form, because clients decode and encode them.
+func sameArguments(raw string) string {
+	var v any
+	if strings.TrimSpace(raw) == "" {
+		return "{}"
+	}
+	if json.Unmarshal([]byte(raw), &v) != nil {
+		return raw
+	}
+	return string(encoded(v))
+}
+
+// client adds a message of the client, or the result of a call that it ran.
+func (h *history) client(m perdure.InputMessage) { h.step(asSaid(m), nil) }
+
+// asSaid encodes a message without the ids and names that only one side knows.
+func asSaid(m perdure.InputMessage) []byte {
+	said := []any{string(m.Role)}
+	for _, p := range m.Parts {
+		p.ID, p.ProviderID, p.ToolName = "", "", ""
+		said = append(said, p)
+	}
+	return encoded(said...)
+}
+
+// endTurn hashes the agent's turn. An empty turn is skipped.
+func (h *history) endTurn() {
+	t := h.turn
+	h.turn = turn{}
+	if len(t.Text) == 0 && len(t.Calls) == 0 && len(t.ran) == 0 {
+		return
+	}
+	h.step(encoded("turn", t), encoded(t.ran))
+}
+
+func (h *history) step(said, ran []byte) {
+	h.Said = after(h.Said, said)
+	h.SaidAndRun = after(h.SaidAndRun, append(said, ran...))
+}
+
+func after(h perdure.Hash, said []byte) perdure.Hash {
+	return sha256.Sum256(append(h[:], said...))
+}
+
+func encoded(v ...any) []byte {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // all values were decoded from JSON
+	}
+	return raw
+}
+
+// end returns the history up to the end of a response whose client knows its input. It is zero if
+// the client cannot continue from the response.
+func (f *fold) end() store.History {
+	known := f.request.History
+	if known == nil || f.status != statusCompleted && f.status != statusIncomplete {
+		return store.History{}
+	}
+	h := historyAfter(known.history())
+	for _, g := range f.items {
+		switch {
+		case g.Type == itemMessage:
+			for _, c := range g.Content {
+				h.turn.Text = append(h.turn.Text, c.Text...)
+			}
+		case g.Type == itemToolCall:
+			h.turn.ranHere(g.part, g.answer())
+		case g.Type == itemCall:
+			h.turn.call(g.part)
+		}
+	}
+	h.endTurn()
+	return h.History
+}
+
+// historyOfResponse is the history up to the end of the response's input, as stored with the request.
+type historyOfResponse struct {
+	Said       perdure.Hash `json:"said"`
+	SaidAndRun perdure.Hash `json:"saidAndRun"`
+}
+
+func (k *historyOfResponse) history() store.History {
+	return store.History{Said: k.Said, SaidAndRun: k.SaidAndRun}
+}

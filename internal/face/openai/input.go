@@ -1,0 +1,241 @@
+package openai
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// givenItem is an item of a create's input.
+type givenItem struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Role      string          `json:"role"`
+	Content   json.RawMessage `json:"content"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments *string         `json:"arguments"`
+	Output    json.RawMessage `json:"output"`
+	Summary   json.RawMessage `json:"summary"`
+	Encrypted string          `json:"encrypted_content"`
+}
+
+// readItem is a parsed item of a create's input. Its content is in messages, unless it refers to
+// another item by id.
+type readItem struct {
+	at       string
+	refers   bool
+	whole    bool // an mcp_call: it refers to an item, even if it is complete
+	lost     bool // an mcp_call without an id
+	id       string
+	sealed   string // encrypted_content of reasoning
+	messages []perdure.InputMessage
+}
+
+// parseInput parses a text or items. References are resolved later.
+func parseInput(r *request, raw json.RawMessage) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		m := perdure.InputMessage{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text(text)}}
+		r.items = []readItem{{at: "input", messages: []perdure.InputMessage{m}}}
+		return nil
+	}
+	var err error
+	r.items, err = readItems(raw, "input", "a string or an array of items")
+	return err
+}
+
+func readItems(raw json.RawMessage, param, kind string) ([]readItem, error) {
+	var items []givenItem
+	if err := decode(raw, param, &items, kind); err != nil {
+		return nil, err
+	}
+	var all []readItem
+	for i, item := range items {
+		one, err := item.read(param + "[" + strconv.Itoa(i) + "]")
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func (i givenItem) read(at string) (readItem, error) {
+	one := readItem{at: at, id: i.ID}
+	if i.Type == itemReasoning {
+		one.sealed = i.Encrypted
+	}
+	var err error
+	switch {
+	case i.Type == itemToolCall && i.ID == "":
+		one.lost = true
+		one.messages, err = i.lostCall(at)
+		return one, err
+	case i.Type == itemReference && i.ID == "":
+		return one, missing(at + ".id")
+	case i.Type == itemToolCall || i.Type == itemReference || i.Type == "" && i.Role == "" && i.ID != "":
+		one.refers, one.whole = true, i.Type == itemToolCall
+		return one, nil
+	}
+	m, err := i.message(at)
+	one.messages = []perdure.InputMessage{m}
+	return one, err
+}
+
+// lostCall parses a call of a tool that ran at Perdure whose id the client has removed. The output
+// of the item is used as the result if there is one; usually there is none.
+func (i givenItem) lostCall(at string) ([]perdure.InputMessage, error) {
+	i.CallID = "call_" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	call, err := i.call(at)
+	if err != nil {
+		return nil, err
+	}
+	result := perdure.Part{
+		Type: perdure.PartToolResult, ToolCallID: i.CallID, ToolName: i.Name, IsError: true,
+		Parts: []perdure.Part{perdure.Text("The result of this call is not known any more.")},
+	}
+	if given(i.Output) {
+		if result.Parts, err = contentParts(i.Output, at+".output"); err != nil {
+			return nil, err
+		}
+		result.IsError = false
+	}
+	return []perdure.InputMessage{
+		{Role: perdure.RoleAssistant, Parts: call}, {Role: perdure.RoleToolResult, Parts: []perdure.Part{result}},
+	}, nil
+}
+
+// message converts an item to a message.
+func (i givenItem) message(at string) (perdure.InputMessage, error) {
+	m := perdure.InputMessage{Role: perdure.RoleAssistant}
+	var err error
+	switch i.Type {
+	case "", itemMessage:
+		return i.said(at)
+	case itemCall:
+		m.Parts, err = i.call(at)
+	case itemOutput:
+		m.Role = perdure.RoleToolResult
+		m.Parts, err = i.output(at)
+	case itemReasoning:
+		m.Parts, err = i.reasoning(at)
+	default:
+		err = unsupportedValue(at+".type", "'%s' is none of message, function_call, function_call_output, reasoning, mcp_call, item_reference.", i.Type)
+	}
+	return m, err
+}
+
+// roles maps the roles of message items.
+var roles = map[string]perdure.Role{
+	"user": perdure.RoleUser, "assistant": perdure.RoleAssistant, "system": perdure.RoleSystem, "developer": perdure.RoleSystem,
+}
+
+func (i givenItem) said(at string) (perdure.InputMessage, error) {
+	role, ok := roles[i.Role]
+	if !ok {
+		return perdure.InputMessage{}, invalid(at+".role", "invalid_value", "Invalid '%s.role': '%s' is none of user, assistant, system, developer.", at, i.Role)
+	}
+	parts, err := contentParts(i.Content, at+".content")
+	if err == nil && role != perdure.RoleUser && slices.ContainsFunc(parts, func(p perdure.Part) bool { return p.Type != perdure.PartText }) {
+		err = unsupportedValue(at+".content", "images and files are for the role user.")
+	}
+	return perdure.InputMessage{Role: role, Parts: parts}, err
+}
+
+func (i givenItem) call(at string) ([]perdure.Part, error) {
+	switch {
+	case i.CallID == "":
+		return nil, missing(at + ".call_id")
+	case i.Name == "":
+		return nil, missing(at + ".name")
+	case i.Arguments == nil:
+		return nil, missing(at + ".arguments")
+	}
+	p := perdure.Part{Type: perdure.PartToolCall, ID: i.CallID, ProviderID: i.CallID, Name: i.Name, RawArguments: *i.Arguments}
+	if json.Valid([]byte(*i.Arguments)) {
+		p.Arguments = json.RawMessage(*i.Arguments)
+	}
+	return []perdure.Part{p}, nil
+}
+
+func (i givenItem) output(at string) ([]perdure.Part, error) {
+	if i.CallID == "" {
+		return nil, missing(at + ".call_id")
+	}
+	if !given(i.Output) {
+		return nil, missing(at + ".output")
+	}
+	parts, err := contentParts(i.Output, at+".output")
+	return []perdure.Part{{Type: perdure.PartToolResult, ToolCallID: i.CallID, Parts: parts}}, err
+}
+
+// reasoning converts the readable text of a reasoning item. Providers accept signed reasoning only
+// from where it was made.
+func (i givenItem) reasoning(at string) ([]perdure.Part, error) {
+	var texts []string
+	for _, of := range []struct {
+		name string
+		raw  json.RawMessage
+	}{{"summary", i.Summary}, {"content", i.Content}} {
+		if !given(of.raw) {
+			continue
+		}
+		var parts []struct {
+			Text string `json:"text"`
+		}
+		if err := decode(of.raw, at+"."+of.name, &parts, "an array of content"); err != nil {
+			return nil, err
+		}
+		for _, p := range parts {
+			texts = append(texts, p.Text)
+		}
+	}
+	return []perdure.Part{{Type: perdure.PartThinking, Thinking: strings.Join(texts, "\n")}}, nil
+}
+
+func missing(param string) *Error {
+	return invalid(param, "missing_required_parameter", "Missing required parameter: '%s'.", param)
+}
+
+// answering orders the input so that the results of the open calls come first. It checks that each
+// call has a result, and each result a call.
+func answering(open []string, input []perdure.InputMessage) ([]perdure.InputMessage, error) {
+	var first, rest []perdure.InputMessage
+	waiting, own := map[string]bool{}, map[string]bool{}
+	for _, id := range open {
+		waiting[id] = true
+	}
+	calls := slices.Clone(open)
+	for _, m := range input {
+		if m.Role != perdure.RoleToolResult {
+			for _, p := range m.Parts {
+				if p.Type == perdure.PartToolCall {
+					own[p.ID] = true
+					calls = append(calls, p.ID)
+				}
+			}
+			rest = append(rest, m)
+			continue
+		}
+		id := m.Parts[0].ToolCallID
+		switch {
+		case waiting[id]:
+			delete(waiting, id)
+			first = append(first, m)
+		case own[id]:
+			delete(own, id)
+			rest = append(rest, m)
+		default:
+			return nil, invalid("input", "invalid_value", "No tool call found for function call output with call_id %s.", id)
+		}
+	}
+	if at := slices.IndexFunc(calls, func(id string) bool { return waiting[id] || own[id] }); at >= 0 {
+		return nil, invalid("input", "invalid_value", "No tool output found for function call %s.", calls[at])
+	}
+	return append(first, rest...), nil
+}

@@ -1,0 +1,51 @@
+package openai_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+)
+
+// pruneLog prunes until the log of the ended run is pruned, which its policy allows a millisecond
+// after the end.
+func (s *stage) pruneLog() {
+	s.t.Helper()
+	for s.t.Context().Err() == nil {
+		r, err := s.engine.Prune(s.t.Context(), "default", engine.PruneRequest{})
+		if err != nil || r.Logs.Count > 1 {
+			s.t.Fatalf("pruned %+v, %v", r, err)
+		}
+		if r.Logs.Count == 1 {
+			return
+		}
+	}
+}
+
+// A response whose log was pruned is not found by any request. No partial response is returned, and
+// no other response in its place.
+func TestAResponseOfAPrunedLogIsNotFound(t *testing.T) {
+	s := newStage(t, says("one"), says("two"))
+	body := `{"model":"test/m","input":"a"}`
+	first := s.keyed("k", body).object()
+	second := s.create(`"input":"b","previous_response_id":"` + first.ID + `"`).object()
+	row, err := s.store.Response(t.Context(), "default", first.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.engine.Cancel(t.Context(), "default", row.Execution); err != nil {
+		t.Fatal(err)
+	}
+	period := perdure.Period(time.Millisecond)
+	if _, err := s.engine.SetRetention(t.Context(), "default", perdure.Retention{Logs: &period}); err != nil {
+		t.Fatal(err)
+	}
+	s.pruneLog()
+	for _, id := range []string{first.ID, second.ID} {
+		s.call("GET", "/v1/responses/"+id, "").refused(404, "", "not_found")
+		s.call("GET", "/v1/responses/"+id+"?stream=true", "").refused(404, "", "not_found")
+		s.create(`"input":"c","previous_response_id":"`+id+`"`).refused(400, "previous_response_id", "previous_response_not_found")
+	}
+	s.keyed("k", body).refused(404, "", "not_found")
+}

@@ -1,0 +1,213 @@
+package openai
+
+import (
+	"context"
+	"iter"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	eventlog "github.com/perdure/perdure/internal/log"
+	"github.com/perdure/perdure/internal/response"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// found is an existing response.
+type found struct {
+	row       *store.Response
+	execution *perdure.Execution
+	*fold
+}
+
+// find returns a response by its id, or by the id of an input that has joined it. A hidden response
+// is found only if hidden is true. Errors: an *Error with status 404.
+func (a *API) find(ctx context.Context, org, id string, hidden bool) (*found, error) {
+	row, err := a.row(ctx, org, id, hidden)
+	if err == nil && row.Joined != "" {
+		row, err = a.row(ctx, org, row.Joined, hidden)
+	}
+	if err != nil {
+		return nil, err
+	}
+	x, err := a.Engine.Store.Execution(ctx, org, row.Execution)
+	if perdure.IsCode(err, perdure.NotFound) || err == nil && x.PersistenceMode == perdure.Local {
+		return nil, noResponse(id) // the worker of a LOCAL execution stores the content
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.foundIn(ctx, org, row, x, hidden)
+}
+
+// foundIn creates the fold of a response of an execution.
+func (a *API) foundIn(ctx context.Context, org string, row *store.Response, x *perdure.Execution, hidden bool) (*found, error) {
+	r, err := requestOf(row.Request, x)
+	if err != nil {
+		return nil, err
+	}
+	from := a.sourceOf(org, row, x.Kind, hidden)
+	if r.wants(includeReasoning) {
+		box, err := a.box(ctx, org)
+		if err != nil {
+			return nil, err
+		}
+		from.seal = box.Seal
+	}
+	of := response.Identity{Execution: row.Execution, Response: row.ID}
+	return &found{row, x, newFold(of, row.FirstPos, r, from)}, nil
+}
+
+func (a *API) sourceOf(org string, row *store.Response, kind string, hidden bool) source {
+	return source{
+		entry: func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error) {
+			return a.Engine.Store.Entry(ctx, row.Execution, id)
+		},
+		joined: func(ctx context.Context) (string, error) {
+			now, err := a.row(ctx, org, row.ID, true)
+			if err != nil {
+				return "", err
+			}
+			return now.Joined, nil
+		},
+		other: func(ctx context.Context, id string) (*fold, error) {
+			f, err := a.find(ctx, org, id, hidden)
+			if err != nil {
+				return nil, err
+			}
+			return f.fold, nil
+		},
+		noteEnd:       func(ctx context.Context, f *fold) { a.noteEnd(ctx, org, row, f) },
+		steers:        row.SignalID != "" && row.Request == nil,
+		takesMessages: kind == perdure.ReactKind,
+	}
+}
+
+func (a *API) row(ctx context.Context, org, id string, hidden bool) (*store.Response, error) {
+	if perdure.CheckText("id", id) != nil {
+		return nil, noResponse(id) // no store can hold such an id
+	}
+	row, err := a.Engine.Store.Response(ctx, org, id)
+	if perdure.IsCode(err, perdure.NotFound) || err == nil && row.Hidden && !hidden {
+		return nil, noResponse(id)
+	}
+	return row, err
+}
+
+// start returns the cursor before the response's first record.
+func (a *API) start(ctx context.Context, f *fold) (string, error) {
+	c, err := a.Log.CursorAt(ctx, f.of.Execution, f.first-1)
+	if err != nil {
+		return "", err
+	}
+	return c.String(), nil
+}
+
+// pageRecords bounds one read of the log.
+const pageRecords = 500
+
+// current applies all records of the response that the log holds now.
+func (a *API) current(ctx context.Context, f *fold) error {
+	at, err := a.start(ctx, f)
+	if err != nil {
+		return err
+	}
+	for {
+		p, err := a.Log.Page(ctx, f.of.Execution, at, pageRecords)
+		if err != nil {
+			return err
+		}
+		if p.Reset != nil {
+			return noResponse(f.id()) // its log was pruned
+		}
+		for _, item := range p.Items {
+			if err := f.take1(ctx, item); err != nil {
+				return err
+			}
+		}
+		f.take()
+		if p.UpToDate && f.status == "" {
+			return noResponse(f.id()) // the event of its input is missing
+		}
+		if f.ended() || p.UpToDate {
+			return nil
+		}
+		at = p.Next.String()
+	}
+}
+
+// take1 applies one item of the log.
+func (f *fold) take1(ctx context.Context, item eventlog.Item) error {
+	before := f.ended()
+	if err := f.apply(ctx, item); err != nil {
+		return err
+	}
+	if f.ended() && !before {
+		f.noteEnd(ctx, f)
+	}
+	return nil
+}
+
+// step is the result of one record of the log: the events of the response, if any.
+type step struct {
+	events []Event
+	more   bool // another step follows at once
+}
+
+// follow returns the response's events from the first to the last, as they occur. About once a
+// second it yields a step without events. If the input joins another response, f becomes that
+// response, and all events are from it.
+func (a *API) follow(ctx context.Context, f *fold) iter.Seq2[step, error] {
+	return func(yield func(step, error) bool) {
+		for {
+			for s, err := range a.followOne(ctx, f) {
+				if !yield(s, err) || err != nil {
+					return
+				}
+			}
+			if f.into == "" {
+				return
+			}
+			other, err := f.other(ctx, f.into)
+			if err != nil {
+				yield(step{}, err)
+				return
+			}
+			*f = *other
+		}
+	}
+}
+
+// followOne implements follow until the end of f, or until its input has joined another response.
+func (a *API) followOne(ctx context.Context, f *fold) iter.Seq2[step, error] {
+	return func(yield func(step, error) bool) {
+		at, err := a.start(ctx, f)
+		if err != nil {
+			yield(step{}, err)
+			return
+		}
+		for item, err := range a.Log.Tail(ctx, f.of.Execution, eventlog.From{Cursor: at}) {
+			if err == nil && item.Event == eventlog.Reset {
+				err = noResponse(f.id())
+			}
+			if err == nil {
+				err = f.take1(ctx, item)
+			}
+			if err != nil {
+				yield(step{}, err)
+				return
+			}
+			if f.into != "" || !yield(step{f.take(), item.More}, nil) || f.ended() {
+				return
+			}
+		}
+	}
+}
+
+// wait follows the response to its end.
+func (a *API) wait(ctx context.Context, f *fold) error {
+	for _, err := range a.follow(ctx, f) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

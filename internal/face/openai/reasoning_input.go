@@ -1,0 +1,123 @@
+package openai
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/sealed"
+)
+
+// partBlock is the type of a placeholder part for a block, until its message is complete.
+const partBlock perdure.PartType = "block"
+
+// opener opens the blocks of one input.
+type opener struct {
+	*API
+	org string
+	box *sealed.Box
+}
+
+// open replaces the text of an item by the item's block, if it has one.
+func (o *opener) open(ctx context.Context, i *readItem) (err error) {
+	if i.sealed == "" {
+		return nil
+	}
+	if o.box == nil {
+		if o.box, err = o.API.box(ctx, o.org); err != nil {
+			return err
+		}
+	}
+	raw, err := o.box.Open(i.sealed)
+	if err != nil {
+		return invalid(i.at+".encrypted_content", "invalid_encrypted_content",
+			"Invalid '%s.encrypted_content': %v. Give it back as it came, or leave it out.", i.at, err)
+	}
+	block := perdure.Part{Type: partBlock, Native: raw}
+	for _, m := range i.messages {
+		block.Thinking += m.Parts[0].Thinking // for display
+	}
+	i.messages = []perdure.InputMessage{{Role: perdure.RoleAssistant, Parts: []perdure.Part{block}}}
+	return nil
+}
+
+// restored returns the messages with each block replaced by its parts, and with the provider and
+// model of the block.
+func restored(messages []perdure.InputMessage) []perdure.InputMessage {
+	var all []perdure.InputMessage
+	for _, m := range messages {
+		if !slices.ContainsFunc(m.Parts, func(p perdure.Part) bool { return p.Type == partBlock }) {
+			all = append(all, m)
+			continue
+		}
+		for _, a := range answersOf(m.Parts) {
+			if made := a.message(); len(made.Parts) > 0 {
+				all = append(all, made)
+			}
+		}
+	}
+	return all
+}
+
+// givenAnswer is an answer of a model as a client sends it back.
+type givenAnswer struct {
+	blocks []reasoningBlock
+	others []perdure.Part
+}
+
+// answersOf splits adjacent parts of an assistant by the answers that their blocks belong to.
+func answersOf(parts []perdure.Part) []givenAnswer {
+	all := []givenAnswer{{}}
+	for _, p := range parts {
+		last := &all[len(all)-1]
+		if p.Type != partBlock {
+			last.others = append(last.others, p)
+			continue
+		}
+		var b reasoningBlock
+		if json.Unmarshal(p.Native, &b) != nil {
+			continue // written by a later version
+		}
+		if len(last.blocks) > 0 && last.blocks[0].Answer != b.Answer {
+			all = append(all, givenAnswer{})
+			last = &all[len(all)-1]
+		}
+		last.blocks = append(last.blocks, b)
+	}
+	return all
+}
+
+// message returns the answer as a message, with the parts of its blocks at their original places.
+func (a givenAnswer) message() perdure.InputMessage {
+	m := perdure.InputMessage{Role: perdure.RoleAssistant, Parts: slices.Clone(a.others)}
+	var placed []placedPart
+	for _, b := range a.blocks {
+		m.Provider, m.Model = b.Provider, b.Model
+		placed = append(placed, b.Parts...)
+		for _, s := range b.Signatures {
+			s.sign(m.Parts)
+		}
+	}
+	slices.SortStableFunc(placed, func(a, b placedPart) int { return cmp.Compare(a.At, b.At) })
+	for _, p := range placed {
+		m.Parts = slices.Insert(m.Parts, min(p.At, len(m.Parts)), p.Part)
+	}
+	return m
+}
+
+// sign restores a signature on its part, if that part exists unchanged.
+func (s signature) sign(parts []perdure.Part) {
+	for i := range parts {
+		p := &parts[i]
+		switch {
+		case p.Type == perdure.PartToolCall && s.Call != "" && p.ID == s.Call:
+			p.ThinkingSignature = s.Signature
+			return
+		case p.Type == perdure.PartText && s.Text != "" && p.TextSignature == "" && textSum(p.Text) == s.Text:
+			p.TextSignature = s.Signature
+			return
+		}
+	}
+}

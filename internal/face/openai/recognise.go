@@ -1,0 +1,116 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	// maxPrefixes is the number of prefixes of an input that are looked up, longest first.
+	maxPrefixes = 64
+	// maxAlike is the number of executions with the same conversation that are tried.
+	maxAlike = 4
+)
+
+// prefix is the beginning of an input, in whole items, that may equal the conversation of an
+// execution.
+type prefix struct {
+	items   int
+	history store.History
+	calls   bool // includes calls of tools that ran at Perdure
+}
+
+// prefixes hashes the input, continuing from a history. It returns the prefixes that are followed
+// by a message of the client, longest first, and the history of the whole input.
+func prefixes(h history, items []resolvedItem) ([]prefix, store.History) {
+	var all []prefix
+	calls, theirs := false, false // theirs: the previous item is the agent's
+	for i, item := range items {
+		if item.clients() {
+			h.endTurn()
+			if theirs {
+				all = append(all, prefix{i, h.History, calls})
+			}
+		}
+		h.add(item)
+		calls = calls || item.here
+		theirs = !item.clients()
+	}
+	h.endTurn()
+	slices.Reverse(all)
+	return all[:min(len(all), maxPrefixes)], h.History
+}
+
+// recognise looks for an execution whose conversation is the longest known prefix of the input, and
+// continues it. It returns "" if there is none, or if the execution is not idle at that end.
+//
+// It skips a create with an idempotency key, because the execution found could change before the
+// create is repeated.
+func (b *beginning) recognise(ctx context.Context) (string, error) {
+	if b.idem.key != "" {
+		return "", nil
+	}
+	for _, p := range b.prefixes {
+		rows, err := b.Engine.Store.ResponsesBySaid(ctx, b.org, p.history.Said, maxAlike)
+		if err != nil {
+			return "", err
+		}
+		rows = slices.DeleteFunc(rows, func(r store.Response) bool {
+			return p.calls && r.History.SaidAndRun != p.history.SaidAndRun || deleted(r)
+		})
+		if len(rows) > 0 {
+			return b.goOnWithOne(ctx, rows, p)
+		}
+	}
+	return "", nil
+}
+
+// deleted reports whether the client deleted the response. A response that the client did not want
+// stored is hidden, too, but is not deleted.
+func deleted(r store.Response) bool {
+	var asked request
+	return r.Hidden && json.Unmarshal(r.Request, &asked) == nil && asked.stored()
+}
+
+// goOnWithOne continues the first of the executions that is idle at the end of its response.
+func (b *beginning) goOnWithOne(ctx context.Context, rows []store.Response, p prefix) (string, error) {
+	input := join(b.req.resolved[p.items:])
+	for _, row := range rows {
+		f, err := b.find(ctx, b.org, row.ID, true)
+		if err == nil {
+			err = b.current(ctx, f.fold)
+		}
+		if isNotFound(err) || err == nil && (!f.ended() || !f.begun()) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		id, err := b.goOn(ctx, f, input)
+		if !perdure.IsCode(err, perdure.Conflict) && !perdure.IsCode(err, perdure.ExecutionEnded) {
+			return id, err
+		}
+	}
+	return "", nil
+}
+
+// noteEnd stores the history up to a response's end, before the client receives the response. If it
+// fails, the conversation is not recognised later; nothing else is affected.
+func (a *API) noteEnd(ctx context.Context, org string, row *store.Response, f *fold) {
+	end := f.end()
+	if end == (store.History{}) || row.History != (store.History{}) {
+		return
+	}
+	err := a.Engine.EndResponse(ctx, org, row.Execution, store.ResponseEnd{ID: row.ID, History: end})
+	if err != nil {
+		a.Logger.WarnContext(ctx, "the end of a response was not noted: a client that sends the whole conversation begins a new run",
+			slog.String("response", row.ID), slog.Any("error", err))
+		return
+	}
+	row.History = end
+}

@@ -1,0 +1,268 @@
+package openai
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// maxReferred is the largest number of responses that one input may refer to. Each of them is read
+// from its log.
+const maxReferred = 1_000
+
+// resolve converts the input's items to messages. It replaces an item that refers to a stored
+// response by the item's stored content. That content includes parts that clients never see:
+// signatures and whole tool results.
+func (a *API) resolve(ctx context.Context, org string, r *request) (err error) {
+	r.resolved, err = a.resolveItems(ctx, org, r.items)
+	r.input = join(r.resolved)
+	return err
+}
+
+func (a *API) resolveItems(ctx context.Context, org string, items []readItem) ([]resolvedItem, error) {
+	refs := newReferences(a, org, items)
+	var all []resolvedItem
+	blocks := opener{API: a, org: org}
+	for _, i := range items {
+		if err := blocks.open(ctx, &i); err != nil {
+			return nil, err
+		}
+		item := resolvedItem{entry: refs.origin(i), messages: i.messages, lost: i.lost}
+		if i.refers {
+			var err error
+			if item, err = refs.item(ctx, i); err == nil {
+				err = refs.total.add(item)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, item)
+	}
+	return all, nil
+}
+
+// resolvedItem is an item of the input as messages. It has one message; a call of a tool that ran
+// at Perdure also has its result. The field entry is the entry that the item was made of, if known.
+// The field lost marks a call without an id, whose original call is unknown.
+type resolvedItem struct {
+	entry      uuid.UUID
+	messages   []perdure.InputMessage
+	here, lost bool
+}
+
+// join combines items to messages.
+func join(items []resolvedItem) []perdure.InputMessage {
+	var t transcript
+	for _, i := range items {
+		t.add(i)
+	}
+	return restored(t.end())
+}
+
+// transcript combines items to messages. Adjacent items of an assistant, including calls, become
+// one message. The results of Perdure's tools, which come in the items of their calls, follow the
+// message with the calls.
+type transcript struct {
+	messages []perdure.InputMessage
+	results  []perdure.InputMessage // of calls in the last message
+	entry    uuid.UUID              // the entry of the calls
+}
+
+func (t *transcript) add(i resolvedItem) {
+	if len(i.messages) == 0 {
+		return // withdrawn
+	}
+	m := i.messages[0]
+	together := m.Role == perdure.RoleAssistant && i.entry == t.entry && t.entry != uuid.Nil
+	if len(t.results) > 0 && !together {
+		t.messages = t.end()
+	}
+	last := len(t.messages) - 1
+	if m.Role == perdure.RoleAssistant && last >= 0 && t.messages[last].Role == m.Role {
+		t.messages[last].Parts = append(t.messages[last].Parts, m.Parts...)
+		if t.messages[last].Provider == "" {
+			t.messages[last].Provider, t.messages[last].Model = m.Provider, m.Model
+		}
+	} else {
+		t.messages = append(t.messages, m)
+	}
+	if len(i.messages) > 1 {
+		t.results, t.entry = append(t.results, i.messages[1]), i.entry
+	}
+}
+
+func (t *transcript) end() []perdure.InputMessage {
+	all := append(t.messages, t.results...)
+	t.results, t.entry = nil, uuid.Nil
+	return all
+}
+
+// references resolves items by their ids among the responses of one org.
+type references struct {
+	*API
+	org       string
+	responses map[string]*found
+
+	// A response's input is read once, and only the wanted items are kept.
+	wanted map[string]bool
+	inputs map[string]map[string]resolvedItem
+
+	restored, total budget
+}
+
+func newReferences(a *API, org string, items []readItem) *references {
+	r := &references{
+		API: a, org: org, responses: map[string]*found{}, wanted: map[string]bool{}, inputs: map[string]map[string]resolvedItem{},
+		restored: budget{left: a.Engine.PayloadLimit}, total: budget{left: a.Engine.PayloadLimit},
+	}
+	for _, i := range items {
+		r.wanted[i.id] = r.wanted[i.id] || i.refers
+	}
+	return r
+}
+
+// budget bounds the bytes that one input refers to, because an id is short while its item may be
+// large. An input over the budget would be refused as a whole anyway.
+type budget struct{ left int64 }
+
+func (b *budget) add(i resolvedItem) error {
+	if len(i.messages) > 0 {
+		b.left -= int64(len(encoded(i.messages)))
+	}
+	if b.left < 0 {
+		return perdure.Errorf(perdure.PayloadTooLarge, "the items that the input refers to are together over the limit of a payload; refer to fewer of them")
+	}
+	return nil
+}
+
+func noItem(i readItem) *Error {
+	return invalid(i.at+".id", "item_not_found", "Item with id '%s' not found.", i.id)
+}
+
+// item resolves the item that an item refers to.
+func (r *references) item(ctx context.Context, i readItem) (resolvedItem, error) {
+	place, ok := placeOf(i.id)
+	if !ok || i.whole && place.prefix != prefixToolCall {
+		return resolvedItem{}, noItem(i)
+	}
+	if place.side == sidePending {
+		if item, there, err := r.pendingItem(ctx, place, i.id); there || err != nil {
+			return item, err
+		}
+	}
+	f, err := r.response(ctx, place.response, i)
+	if err != nil {
+		return resolvedItem{}, err
+	}
+	var item resolvedItem
+	var there bool
+	if place.side == sideOutput {
+		item, there = ofOutput(f, place)
+	} else {
+		item, there, err = r.ofInput(ctx, f, i.id)
+	}
+	if err == nil && !there {
+		err = noItem(i)
+	}
+	return item, err
+}
+
+// origin returns the entry of the item with the same id, if the input also refers to its response.
+// It allows join to keep the items of one model answer in one message.
+func (r *references) origin(i readItem) uuid.UUID {
+	place, ok := placeOf(i.id)
+	f := r.responses[place.response]
+	if !ok || f == nil || place.side != sideOutput || place.index >= len(f.items) {
+		return uuid.Nil
+	}
+	return f.items[place.index].entry
+}
+
+// response reads a response once. A response that its client deleted is not found. A response that
+// the client did not want stored is found only for calls of tools that ran at Perdure, because no
+// client has their whole results.
+func (r *references) response(ctx context.Context, id string, i readItem) (*found, error) {
+	if f := r.responses[id]; f != nil {
+		return f, nil
+	}
+	if len(r.responses) == maxReferred {
+		return nil, invalid("input", "array_above_max_length", "Invalid 'input': it refers to items of over %d responses.", maxReferred)
+	}
+	f, err := r.find(ctx, r.org, id, true)
+	if err == nil && f.id() != id {
+		err = noItem(i) // the id of a joined input has no items
+	}
+	if err == nil && f.row.Hidden && (f.request.stored() || !i.whole) {
+		var belongs bool
+		if belongs, err = r.belongs(ctx, f); err == nil && !belongs {
+			err = noItem(i)
+		}
+	}
+	if err == nil {
+		err = r.current(ctx, f.fold)
+	}
+	if isNotFound(err) {
+		return nil, noItem(i)
+	}
+	if err == nil {
+		r.responses[id] = f
+	}
+	return f, err
+}
+
+func (r *references) ofInput(ctx context.Context, f *found, id string) (resolvedItem, bool, error) {
+	items := r.inputs[f.id()]
+	if items == nil {
+		parts, err := r.inputParts(ctx, f)
+		if err != nil {
+			return resolvedItem{}, false, err
+		}
+		items = map[string]resolvedItem{}
+		for _, i := range f.inputItems(parts) {
+			if !r.wanted[i.ID] {
+				continue
+			}
+			items[i.ID] = resolvedItem{messages: i.messages, here: len(i.messages) > 1}
+			if err := r.restored.add(items[i.ID]); err != nil {
+				return resolvedItem{}, false, err
+			}
+		}
+		r.inputs[f.id()] = items
+	}
+	item, there := items[id]
+	return item, there, nil
+}
+
+// ofOutput returns an item of the output; it has no messages if it was withdrawn.
+func ofOutput(f *found, place itemPlace) (resolvedItem, bool) {
+	if place.index >= len(f.items) {
+		return resolvedItem{}, false
+	}
+	g := f.items[place.index]
+	if !g.over || prefixOf(g.Type) != place.prefix {
+		return resolvedItem{}, false
+	}
+	if g.part.Type == "" {
+		return resolvedItem{}, true
+	}
+	made := f.makers[g.entry]
+	said := perdure.InputMessage{Role: perdure.RoleAssistant, Parts: []perdure.Part{g.part}, Provider: made.Provider, Model: made.Model}
+	item := resolvedItem{entry: g.entry, messages: []perdure.InputMessage{said}}
+	if g.Type == itemToolCall {
+		item.here = true
+		item.messages = append(item.messages, perdure.InputMessage{Role: perdure.RoleToolResult, Parts: []perdure.Part{g.answer()}})
+	}
+	return item, true
+}
+
+// answer returns the result of a call, also if the response ended before the tool.
+func (g *growing) answer() perdure.Part {
+	if g.result != nil {
+		return *g.result
+	}
+	return perdure.Part{
+		Type: perdure.PartToolResult, ToolCallID: g.part.ID, ToolName: g.part.Name, IsError: true, Parts: []perdure.Part{perdure.Text(*g.Failure)},
+	}
+}

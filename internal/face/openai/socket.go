@@ -1,0 +1,204 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/perdure/perdure/internal/face/front"
+)
+
+const (
+	// socketLife is how long a WebSocket may be open, as in OpenAI's API.
+	socketLife = 60 * time.Minute
+	// maxWaiting is the largest number of a client's frames that wait for an earlier response.
+	// Together they have at most bodyLimit bytes.
+	maxWaiting = 16
+)
+
+// Causes of a WebSocket's end, as the cause of its context.
+var (
+	ErrStopping = front.ErrStopping
+	ErrKeyOver  = front.ErrKeyOver
+)
+
+var (
+	errSocketLife  = errors.New("the connection has been open for 60 minutes")
+	errFlooded     = errors.New("too many frames wait")
+	errNoAnswer    = errors.New("the client does not answer")
+	errStreamBroke = errors.New("the stream of a response broke off")
+	errNotSent     = errors.New("a frame could not be sent")
+)
+
+// Admission describes the admitted caller of a WebSocket.
+type Admission struct {
+	// Context is the context of the socket. Its cause is the reason of the socket's end.
+	Context context.Context
+	// Count counts a create as a request, and returns an error to refuse it; may be nil.
+	Count func() error
+	// Leave is called at the socket's end; may be nil.
+	Leave func()
+}
+
+func (m Admission) count() error {
+	if m.Count == nil {
+		return nil
+	}
+	return m.Count()
+}
+
+// socket creates responses over a WebSocket, one after the other.
+func (a *API) socket(w http.ResponseWriter, r *http.Request) {
+	if refused := notUpgrade(w, r); refused != nil {
+		refused.WriteTo(w)
+		return
+	}
+	m, refused := a.Admit(r)
+	if refused != nil {
+		refused.WriteTo(w)
+		return
+	}
+	if m.Leave != nil {
+		defer m.Leave()
+	}
+	options := &websocket.AcceptOptions{InsecureSkipVerify: true} // Admit has checked the origin
+	if a.Subprotocol != "" {
+		options.Subprotocols = []string{a.Subprotocol}
+	}
+	conn, err := websocket.Accept(w, r, options)
+	if err != nil {
+		a.Logger.DebugContext(r.Context(), "no websocket", slog.Any("cause", err))
+		return // Accept has sent the response
+	}
+	k := &socket{API: a, r: r, conn: conn, admission: m, org: orgOf(r), waiting: make(chan frame, maxWaiting)}
+	err = k.run(m.Context)
+	a.Logger.DebugContext(r.Context(), "websocket closed", slog.Any("cause", err))
+}
+
+// notUpgrade refuses a request that is not a WebSocket upgrade.
+func notUpgrade(w http.ResponseWriter, r *http.Request) *Error {
+	switch {
+	case r.ProtoMajor != 1:
+		return invalid("", "invalid_request", "A WebSocket needs a connection of HTTP/1.1; this one is %s. Create responses with POST %s.", r.Proto, responsesPath)
+	case !strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+		w.Header().Set("Upgrade", "websocket")
+		refused := invalid("", "websocket_upgrade_required", "GET %s opens a WebSocket: ask for it with the header 'Upgrade: websocket', or create responses with POST.", responsesPath)
+		refused.Status = http.StatusUpgradeRequired
+		return refused
+	}
+	return nil
+}
+
+// socket is one open WebSocket. One goroutine answers its frames in order and writes; another reads
+// them.
+type socket struct {
+	*API
+	r         *http.Request
+	conn      *websocket.Conn
+	admission Admission
+	org       string
+
+	waiting      chan frame
+	waitingBytes atomic.Int64 // bytes of the waiting frames
+
+	chain chain // used only by the answering goroutine
+}
+
+func (k *socket) run(ctx context.Context) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer func() { // also after a panic: the HTTP server does not close a hijacked connection
+		end(errStreamBroke)
+		_ = k.conn.CloseNow()
+	}()
+	var helpers sync.WaitGroup
+	helpers.Go(func() { end(k.read(ctx)) })
+	helpers.Go(func() { end(k.attend(ctx)) })
+	helpers.Go(func() { end(k.ping(ctx)) })
+	err := k.serve(ctx)
+	end(err)
+	k.close(ctx, err)
+	helpers.Wait() // close has ended the wait for a frame
+	return err
+}
+
+// serve answers frames until the socket ends.
+func (k *socket) serve(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case f := <-k.waiting:
+			k.waitingBytes.Add(-int64(len(f.raw)))
+			if err := k.answer(ctx, f); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// attend waits for external reasons to end the socket: its age, and the stop of the server.
+func (k *socket) attend(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-k.Stop:
+		return ErrStopping
+	case <-k.After(socketLife):
+		return errSocketLife
+	}
+}
+
+// ping checks whether the client still answers.
+func (k *socket) ping(ctx context.Context) error {
+	next := time.NewTicker(k.PingEvery)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-next.C:
+		}
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.WriteTimeout) // the end of the socket also ends the ping
+		err := k.conn.Ping(within)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("%w: %w", errNoAnswer, err)
+		}
+	}
+}
+
+// close closes the socket with a code that tells the client whether to reconnect. 1001 and 1011
+// mean yes; 1008 means that the client must change something first.
+func (k *socket) close(ctx context.Context, err error) {
+	code, reason := websocket.StatusCode(0), ""
+	switch {
+	case errors.Is(err, ErrStopping):
+		code, reason = websocket.StatusGoingAway, "the server is stopping; connect again"
+	case errors.Is(err, errSocketLife):
+		_ = k.refuse(context.WithoutCancel(ctx), tooOld())
+		code, reason = websocket.StatusGoingAway, "the connection was open for 60 minutes; connect again"
+	case errors.Is(err, errStreamBroke):
+		code, reason = websocket.StatusInternalError, "the stream of the response broke off; read on with GET"
+	case errors.Is(err, ErrKeyOver):
+		code, reason = websocket.StatusPolicyViolation, "the key is revoked, its org is disabled, or the session has ended"
+	case errors.Is(err, errFlooded):
+		code, reason = websocket.StatusPolicyViolation, "too many frames wait; send the next when a response has ended"
+	}
+	if code != 0 {
+		_ = k.conn.Close(code, reason)
+	}
+	_ = k.conn.CloseNow()
+}
+
+func tooOld() *Error {
+	e := invalid("", "websocket_connection_limit_reached", "The WebSocket connection has been open for 60 minutes, its limit. Open a new one to continue.")
+	e.Param = nil
+	return e
+}

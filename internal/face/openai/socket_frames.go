@@ -1,0 +1,130 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/perdure/perdure"
+)
+
+// frame is a message of the client.
+type frame struct {
+	raw     []byte
+	refused error // the reason why it was refused; nil if it was not
+}
+
+// read passes the client's frames to the answering goroutine. It continues reading while a response
+// runs, because pongs arrive on the same connection.
+func (k *socket) read(ctx context.Context) error {
+	k.conn.SetReadLimit(8 * bodyLimit) // the rest of a frame over bodyLimit is read and discarded
+	for {
+		f, err := k.next(ctx)
+		if err != nil {
+			return err
+		}
+		if held := k.waitingBytes.Add(int64(len(f.raw))); held > bodyLimit && held > int64(len(f.raw)) {
+			k.waitingBytes.Add(-int64(len(f.raw)))
+			f = frame{refused: tooMany()}
+		}
+		select {
+		case k.waiting <- f:
+		default:
+			return errFlooded
+		}
+	}
+}
+
+// next reads a frame. It reads without the context, because cancelling a read closes the connection
+// before the close frame is sent.
+func (k *socket) next(ctx context.Context) (frame, error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	kind, in, err := k.conn.Reader(ctx)
+	if err != nil {
+		return frame{}, err
+	}
+	late := time.AfterFunc(k.FrameTimeout, cancel)
+	defer late.Stop()
+	if kind == websocket.MessageBinary {
+		_, err = io.Copy(io.Discard, in)
+		return frame{refused: badFrame("Frames are text: send a JSON object of type 'response.create'.")}, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(in, bodyLimit+1))
+	if err != nil || len(raw) <= bodyLimit {
+		return frame{raw: raw}, err
+	}
+	_, err = io.Copy(io.Discard, in)
+	return frame{refused: ErrorOf(perdure.PayloadTooLarge, 0, "the frame is over 8 MiB; send less at once")}, err
+}
+
+func badFrame(message string) *Error {
+	e := invalid("", "invalid_frame", "%s", message)
+	e.Param = nil
+	return e
+}
+
+func tooMany() *Error {
+	return ErrorOf(perdure.RateLimited, 0, "the frames that wait for the response before them have over 8 MiB; send the next when it has ended")
+}
+
+// refuse sends an error.
+func (k *socket) refuse(ctx context.Context, e *Error) error {
+	if e.Param != nil && *e.Param == "" {
+		e.Param = nil
+	}
+	raw, err := json.Marshal(struct {
+		Type   string `json:"type"`
+		Status int    `json:"status"`
+		Error  *Error `json:"error"`
+	}{"error", e.Status, e})
+	if err != nil {
+		return err
+	}
+	return k.send(ctx, raw)
+}
+
+// send writes a frame. Errors: errNotSent.
+func (k *socket) send(ctx context.Context, whole []byte) error {
+	if err := k.write(ctx, perdure.ValidJSON(whole)); err != nil { // clients close a WebSocket when a text is not UTF-8
+		return fmt.Errorf("%w: %w", errNotSent, err)
+	}
+	return nil
+}
+
+// overTime is the time that a client has for the rest of a message after the end of the socket.
+// Without it, the connection would be closed before the reason is sent.
+const overTime = time.Second
+
+// write disconnects a client that does not take the next piece in time.
+func (k *socket) write(ctx context.Context, whole []byte) error {
+	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	limit := time.AfterFunc(k.WriteTimeout, func() { cancel(errNoAnswer) })
+	defer limit.Stop()
+	hurry := context.AfterFunc(ctx, func() { limit.Reset(min(k.WriteTimeout, overTime)) })
+	defer hurry()
+	if len(whole) <= pieceBytes {
+		return k.conn.Write(late, websocket.MessageText, whole)
+	}
+	out, err := k.conn.Writer(late, websocket.MessageText)
+	if err != nil {
+		return err
+	}
+	for piece := range slices.Chunk(whole, pieceBytes) {
+		if _, err := out.Write(piece); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			continue // all remaining pieces together have overTime
+		}
+		if limit.Reset(k.WriteTimeout); ctx.Err() != nil { // hurry may have reset limit before this reset
+			limit.Reset(min(k.WriteTimeout, overTime))
+		}
+	}
+	return out.Close()
+}

@@ -1,0 +1,511 @@
+package openai_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/face/openai"
+	eventlog "github.com/perdure/perdure/internal/log"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/opentest"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/react"
+	"github.com/perdure/perdure/tool"
+	"github.com/perdure/perdure/worker"
+)
+
+func TestMain(m *testing.M) { os.Exit(opentest.Main(m)) }
+
+// answer produces a model's answer to a request, and returns its stop reason.
+type answer func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error)
+
+// model is a provider with scripted answers, selected by the number of answers in the conversation.
+// After the last one it answers "ok".
+type model struct {
+	mu       sync.Mutex // guards requests
+	requests []llm.Request
+	answers  []answer
+}
+
+func (m *model) Name() string { return "test" }
+
+func (m *model) Abilities() []llm.Ability {
+	return []llm.Ability{llm.AbleToChooseTools, llm.AbleToCallOneTool, llm.AbleToFormat, llm.AbleToSayObject}
+}
+
+func (m *model) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+	m.mu.Lock()
+	m.requests = append(m.requests, req)
+	m.mu.Unlock()
+	n := 0
+	for _, said := range req.Messages {
+		if said.Role == perdure.RoleAssistant {
+			n++
+		}
+	}
+	say := says("ok")
+	if n < len(m.answers) {
+		say = m.answers[n]
+	}
+	b := llm.NewBuilder(emit)
+	stop, err := say(ctx, req, b)
+	if err != nil {
+		return nil, err
+	}
+	return b.Finish(llm.Model{Provider: "test", ID: req.Model}, stop, perdure.Usage{Input: 10, Output: 5, CacheRead: 2}, nil)
+}
+
+func (m *model) asked() []llm.Request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.requests)
+}
+
+// says returns an answer with the words.
+func says(words ...string) answer {
+	return func(_ context.Context, _ llm.Request, b *llm.Builder) (perdure.StopReason, error) {
+		for _, w := range words {
+			if err := b.Text(w); err != nil {
+				return "", err
+			}
+		}
+		return perdure.StopEndTurn, nil
+	}
+}
+
+// thinks returns an answer that reasons first.
+func thinks(thought string, then answer) answer {
+	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
+		if err := b.Thinking(thought); err != nil {
+			return "", err
+		}
+		return then(ctx, req, b)
+	}
+}
+
+// calls returns an answer with a text and tool calls, as alternating names and arguments.
+func calls(text string, nameAndArguments ...string) answer {
+	return func(_ context.Context, _ llm.Request, b *llm.Builder) (perdure.StopReason, error) {
+		if err := b.Text(text); err != nil {
+			return "", err
+		}
+		for call := range slices.Chunk(nameAndArguments, 2) {
+			part, err := b.StartTool(call[0], "p_"+call[0])
+			if err == nil {
+				err = b.ToolArguments(part, call[1])
+			}
+			if err == nil {
+				err = b.EndTool(part)
+			}
+			if err != nil {
+				return "", err
+			}
+		}
+		return perdure.StopToolUse, nil
+	}
+}
+
+// stops returns the answer with another stop reason.
+func stops(a answer, why perdure.StopReason) answer {
+	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
+		_, err := a(ctx, req, b)
+		return why, err
+	}
+}
+
+// fails returns an answer that fails after its text.
+func fails(a answer, retryable bool) answer {
+	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
+		if _, err := a(ctx, req, b); err != nil {
+			return "", err
+		}
+		return "", &llm.Error{Kind: llm.Overloaded, Retryable: retryable, Provider: "test", Message: "too many"}
+	}
+}
+
+// holds returns an answer that waits after its text, until open is closed or the call is cancelled.
+func holds(a answer, said chan<- struct{}, open <-chan struct{}) answer {
+	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
+		stop, err := a(ctx, req, b)
+		if err != nil {
+			return stop, err
+		}
+		select {
+		case said <- struct{}{}:
+		default:
+		}
+		select {
+		case <-open:
+			return stop, nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}
+
+// A request with the header impatientHeader gets a server with this short write timeout. All other
+// requests have a long one, so that a slow machine does not disconnect a test's readers.
+const (
+	impatientHeader = "Test-Impatient"
+	impatience      = 200 * time.Millisecond
+)
+
+// stage is the API over a real engine, with a worker.
+type stage struct {
+	t      *testing.T
+	model  *model
+	others []llm.Provider
+	engine *engine.Engine
+	store  store.Store
+	url    string
+	http   *http.Client
+	open   sync.WaitGroup // open streams
+
+	lastResponse string // the last argument of path
+}
+
+// reading counts the open streams.
+func (s *stage) reading(*http.Request) (leave func(), refused *openai.Error) {
+	s.open.Add(1)
+	return s.open.Done, nil
+}
+
+func newStage(t *testing.T, answers ...answer) *stage {
+	t.Helper()
+	return newStageOf(t, opentest.Store(t), func(*openai.Config) {}, nil, answers)
+}
+
+// newStageOn creates a stage on a store.
+func newStageOn(t *testing.T, on store.Store, answers ...answer) *stage {
+	t.Helper()
+	return newStageOf(t, on, func(*openai.Config) {}, nil, answers)
+}
+
+// newStageWith creates a stage with a changed configuration.
+func newStageWith(t *testing.T, change func(*openai.Config), answers ...answer) *stage {
+	t.Helper()
+	return newStageOf(t, opentest.Store(t), change, nil, answers)
+}
+
+// newStageBeside creates a stage with additional providers.
+func newStageBeside(t *testing.T, others []llm.Provider, answers ...answer) *stage {
+	t.Helper()
+	return newStageOf(t, opentest.Store(t), func(*openai.Config) {}, others, answers)
+}
+
+func newStageOf(t *testing.T, on store.Store, change func(*openai.Config), others []llm.Provider, answers []answer) *stage {
+	t.Helper()
+	s := &stage{t: t, model: &model{answers: answers}, others: others, store: on}
+	s.engine = engine.New(engine.Config{Store: s.store, Lease: 5 * time.Second, CancelGrace: 2 * time.Second})
+	ctx, cancel := context.WithCancel(context.Background())
+	engineDone := make(chan error, 1)
+	go func() { engineDone <- s.engine.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-engineDone; err != nil {
+			t.Error(err)
+		}
+	})
+	s.work("default")
+	config := openai.Config{
+		Engine: s.engine, Log: eventlog.New(s.store, s.store.Epoch(), s.engine.Hints), Logger: slog.New(slog.DiscardHandler),
+		PingEvery: time.Minute, WriteTimeout: 30 * time.Second, Read: s.reading,
+	}
+	change(&config)
+	api := openai.New(config)
+	config.WriteTimeout = impatience
+	impatient := openai.New(config)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		org := r.Header.Get("Authorization")
+		if org = strings.TrimPrefix(org, "Bearer "); org == "" || org == "none" {
+			org = "default"
+		}
+		h := api
+		if r.Header.Get(impatientHeader) != "" {
+			h = impatient
+		}
+		h.ServeHTTP(w, r.WithContext(openai.WithOrg(r.Context(), org)))
+	}))
+	t.Cleanup(server.Close)
+	s.url, s.http = server.URL, server.Client()
+	return s
+}
+
+// work starts a worker of an org, which ends with the test.
+func (s *stage) work(org string) {
+	s.t.Helper()
+	folder := s.t.TempDir()
+	c := react.Config{
+		Providers: llm.NewProviders(append([]llm.Provider{s.model}, s.others...)...), Tools: tool.Builtin(),
+		Workspaces: func(dir string) (*tool.Workspace, error) {
+			return tool.OpenWorkspace(folder, dir, tool.WorkspaceOptions{})
+		},
+	}
+	w := worker.New(worker.Config{Dispatch: s.engine.Dispatch(org, true), Parked: 10, Drain: time.Second})
+	w.RegisterAgent(react.Agent(c))
+	w.RegisterAgent(deaf())
+	for _, d := range react.Tasks(c) {
+		w.RegisterTask(d)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx) }()
+	s.t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			s.t.Error(err)
+		}
+	})
+	<-w.Registered()
+}
+
+// deaf returns an agent that reads messages, produces nothing from them, and reports no end of a
+// response.
+func deaf() agent.Definition {
+	return agent.DefineFunc("deaf", func(ctx agent.Context, _ struct{}) (struct{}, error) {
+		for {
+			if _, err := ctx.WaitSignal(perdure.UserMessage, 0); err != nil {
+				return struct{}{}, err
+			}
+		}
+	})
+}
+
+// object is the part of a response's JSON that tests read.
+type object struct {
+	ID, Status, Model string
+	CreatedAt         int64  `json:"created_at"`
+	CompletedAt       *int64 `json:"completed_at"`
+	Previous          string `json:"previous_response_id"`
+	Output            []item
+	Error             *struct{ Code, Message string }
+	Incomplete        *struct{ Reason string } `json:"incomplete_details"`
+	Usage             *struct {
+		In      int `json:"input_tokens"`
+		Out     int `json:"output_tokens"`
+		Total   int `json:"total_tokens"`
+		Details struct {
+			Cached int `json:"cached_tokens"`
+		} `json:"input_tokens_details"`
+	}
+	Metadata map[string]string
+	raw      []byte
+}
+
+type item struct {
+	Type, ID, Status, Role, Name, Arguments string
+	CallID                                  string `json:"call_id"`
+	Output                                  any
+	Content, Summary                        []struct{ Type, Text string }
+	Error                                   *itemError
+}
+
+// itemError is the error of a tool that ran at Perdure.
+type itemError struct{ Content []struct{ Text string } }
+
+// outcome returns the result or error of a call of a tool that ran at Perdure.
+func (i item) outcome() string {
+	if i.Error != nil {
+		return "failed: " + i.Error.Content[0].Text
+	}
+	return fmt.Sprint(i.Output)
+}
+
+// text joins the texts of the output's messages.
+func (o object) text() string {
+	var b strings.Builder
+	for _, i := range o.Output {
+		for _, c := range i.Content {
+			b.WriteString(c.Text)
+		}
+	}
+	return b.String()
+}
+
+// calls returns the calls of the client's tools.
+func (o object) calls() []item {
+	return slices.DeleteFunc(slices.Clone(o.Output), func(i item) bool { return i.Type != "function_call" })
+}
+
+type reply struct {
+	t      *testing.T
+	status int
+	body   []byte
+}
+
+func (s *stage) request(method, path, body, org string) *http.Response {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+org)
+	resp, err := s.http.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp
+}
+
+func (s *stage) call(method, path, body string) reply { return s.callAs("default", method, path, body) }
+
+func (s *stage) callAs(org, method, path, body string) reply {
+	s.t.Helper()
+	resp := s.request(method, path, body, org)
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return reply{s.t, resp.StatusCode, raw}
+}
+
+// object decodes a response, and checks that it has the published shape.
+func (r reply) object() object {
+	r.t.Helper()
+	if r.status != http.StatusOK {
+		r.t.Fatalf("status %d: %s", r.status, r.body)
+	}
+	checkResponse(r.t, r.body)
+	o := object{raw: r.body}
+	if err := json.Unmarshal(r.body, &o); err != nil {
+		r.t.Fatal(err)
+	}
+	return o
+}
+
+// refused checks an error and returns its message.
+func (r reply) refused(status int, param, code string) string {
+	r.t.Helper()
+	var e struct {
+		Error struct {
+			Message, Type string
+			Param, Code   *string
+		}
+	}
+	if err := json.Unmarshal(r.body, &e); err != nil {
+		r.t.Fatalf("%v: %s", err, r.body)
+	}
+	got := func(p *string) string {
+		if p == nil {
+			return ""
+		}
+		return *p
+	}
+	if r.status != status || got(e.Error.Param) != param || got(e.Error.Code) != code || e.Error.Message == "" || e.Error.Type == "" {
+		r.t.Errorf("got %d %s, want %d with param %q and code %q", r.status, r.body, status, param, code)
+	}
+	return e.Error.Message
+}
+
+// create creates a response; members are members of the request's JSON.
+func (s *stage) create(members string) reply {
+	s.t.Helper()
+	return s.call("POST", "/v1/responses", `{"model":"test/m",`+members+`}`)
+}
+
+// keyed creates a response with an idempotency key.
+func (s *stage) keyed(key, body string) reply {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+"/v1/responses", strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Idempotency-Key", key)
+	resp, err := s.http.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return reply{s.t, resp.StatusCode, raw}
+}
+
+// event is an event of a stream as received.
+type event struct {
+	Type   string
+	Number int64 `json:"sequence_number"`
+	Raw    string
+}
+
+// streamed opens a stream, and sends its events until the end. The returned function reports an
+// error if the stream ended without the end mark.
+func (s *stage) streamed(method, path, body string) (<-chan event, func() error) {
+	s.t.Helper()
+	resp := s.request(method, path, body, "default")
+	if ct := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK || !strings.HasPrefix(ct, "text/event-stream") {
+		raw, _ := io.ReadAll(resp.Body)
+		s.t.Fatalf("status %d, %s: %s", resp.StatusCode, ct, raw)
+	}
+	events, failed := make(chan event), make(chan error, 1)
+	go func() {
+		defer resp.Body.Close()
+		defer close(events)
+		failed <- readEvents(resp.Body, events)
+	}()
+	return events, func() error { return <-failed }
+}
+
+func readEvents(body io.Reader, events chan<- event) error {
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+		if !ok {
+			continue
+		}
+		if string(data) == "[DONE]" {
+			return nil
+		}
+		e := event{Raw: string(data)}
+		if err := json.Unmarshal(data, &e); err != nil {
+			return err
+		}
+		events <- e
+	}
+	return fmt.Errorf("the stream broke off: %w", lines.Err())
+}
+
+// all reads a stream to its end, and checks each event.
+func (s *stage) all(method, path, body string) []event {
+	s.t.Helper()
+	events, end := s.streamed(method, path, body)
+	var all []event
+	for e := range events {
+		checkEvent(s.t, e.Type, []byte(e.Raw))
+		all = append(all, e)
+	}
+	if err := end(); err != nil {
+		s.t.Fatal(err)
+	}
+	return all
+}
+
+// responseOf returns the response that an event contains.
+func responseOf(t *testing.T, e event) object {
+	t.Helper()
+	var v struct{ Response json.RawMessage }
+	if err := json.Unmarshal([]byte(e.Raw), &v); err != nil || v.Response == nil {
+		t.Fatalf("%s has no response: %v", e.Raw, err)
+	}
+	return reply{t, 200, v.Response}.object()
+}

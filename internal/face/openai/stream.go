@@ -1,0 +1,129 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// stream writes the response's events with numbers greater than after. If it ends before the
+// response's end, it resets the connection, because clients take a clean end for success.
+func (a *API) stream(w http.ResponseWriter, r *http.Request, f *fold, after int64) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	stopped := a.cancelOnStop(ctx, cancel)
+	defer func() { cancel(nil); <-stopped }()
+	s := &sse{w: w, c: http.NewResponseController(w), timeout: a.WriteTimeout}
+	if err := a.copyEvents(ctx, s, r, f, after); err != nil {
+		if !s.begun {
+			a.fail(w, r, err)
+			return
+		}
+		a.Logger.DebugContext(ctx, "stream reset", slog.String("response", f.id()), slog.Any("cause", err))
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// read registers a reader of a response, and returns the function that ends the registration.
+func (a *API) read(r *http.Request) (leave func(), err error) {
+	if a.Read == nil {
+		return func() {}, nil
+	}
+	leave, refused := a.Read(r)
+	if refused != nil {
+		return nil, refused
+	}
+	return leave, nil
+}
+
+func (a *API) cancelOnStop(ctx context.Context, cancel context.CancelCauseFunc) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-a.Stop:
+			cancel(ErrStopping)
+		case <-ctx.Done():
+		}
+	}()
+	return done
+}
+
+func (a *API) copyEvents(ctx context.Context, s *sse, r *http.Request, f *fold, after int64) error {
+	still := func() error { return nil }
+	if a.Recheck != nil {
+		still = a.Recheck(r)
+	}
+	for step, err := range a.follow(ctx, f) {
+		if err == nil {
+			err = still()
+		}
+		if err != nil {
+			return err
+		}
+		for _, e := range step.events {
+			if e.Number > after {
+				s.event(e)
+			}
+		}
+		if s.buf.Len() == 0 && s.begun && time.Since(s.wrote) > a.PingEvery-time.Second {
+			s.buf.WriteString(": ping\n\n")
+		}
+		if !step.more || s.buf.Len() > flushAt {
+			if err := s.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	s.buf.WriteString("data: [DONE]\n\n")
+	return s.flush()
+}
+
+const (
+	// flushAt is the number of bytes that are buffered while there is more to write.
+	flushAt = 16 << 10
+	// pieceBytes is the number of bytes that a reader has to take within the write timeout.
+	pieceBytes = 64 << 10
+)
+
+// sse writes server-sent events. A write fails if the reader does not take the next piece in time.
+type sse struct {
+	w       http.ResponseWriter
+	c       *http.ResponseController
+	timeout time.Duration
+	buf     bytes.Buffer
+	wrote   time.Time
+	begun   bool
+}
+
+func (s *sse) event(e Event) { fmt.Fprintf(&s.buf, "event: %s\ndata: %s\n\n", e.Type, e.Body) }
+
+// flush writes the buffered events. The first flush also sends the headers, even if the buffer is
+// empty.
+func (s *sse) flush() error {
+	if !s.begun {
+		s.begun = true
+		h := s.w.Header()
+		h.Set("Content-Type", "text/event-stream; charset=utf-8")
+		h.Set("Cache-Control", "no-store")
+		h.Set("X-Accel-Buffering", "no")
+		s.w.WriteHeader(http.StatusOK)
+	} else if s.buf.Len() == 0 {
+		return nil
+	}
+	s.wrote = time.Now()
+	for {
+		if err := s.c.SetWriteDeadline(time.Now().Add(s.timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return err
+		}
+		if s.buf.Len() == 0 {
+			return s.c.Flush()
+		}
+		if _, err := s.w.Write(s.buf.Next(pieceBytes)); err != nil {
+			return err
+		}
+	}
+}

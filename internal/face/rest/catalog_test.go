@@ -1,0 +1,169 @@
+package rest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/face"
+)
+
+// programCatalog is the catalog of a program with two providers and two tools.
+var programCatalog = perdure.Catalog{
+	Providers: []perdure.ProviderInfo{
+		{Name: "acme", APIKeyEnvs: []string{"ACME_KEY"}, DefaultModel: "m1", Models: []perdure.ModelInfo{{ID: "m1", Price: perdure.Price{Input: 2, Output: 8}}}},
+		{Name: "scripted"},
+	},
+	Tools: []perdure.ToolInfo{
+		{Name: "look", Description: "Looks.", InputSchema: json.RawMessage(`{"type":"object"}`), ReadOnly: true},
+		{Name: "fetch", Description: "Fetches.", Network: true},
+	},
+}
+
+// withCatalog configures a server of a program with programCatalog.
+func withCatalog(c *face.Config) { c.Catalog = programCatalog }
+
+func (h *house) register(r perdure.Registration) {
+	h.T.Helper()
+	r.WorkerID, r.Queues = uuid.New(), []string{"default"}
+	if _, err := h.Worker.Register(h.T.Context(), r); err != nil {
+		h.T.Fatal(err)
+	}
+}
+
+// /kinds lists the registered kinds, agents before tasks, with their descriptions, input schemas
+// and providers. The list can be filtered by type.
+func TestKindsAreThoseThatWorkersRegistered(t *testing.T) {
+	h := open(t)
+	h.register(perdure.Registration{
+		Agents: []perdure.KindSpec{{Kind: "count", Description: "Counts.", InputSchema: json.RawMessage(`{"type":"object"}`)}},
+		Tasks:  []perdure.KindSpec{{Kind: "count", Description: "A task of the same name."}},
+	})
+	var page struct {
+		Items      []perdure.KindInfo
+		NextCursor *string
+	}
+	h.Call("GET", "/kinds", "").Want(200, &page)
+	var got []string
+	for _, k := range page.Items {
+		got = append(got, fmt.Sprintf("%s %s %q %s %v", k.Type, k.Kind, k.Description, k.InputSchema, k.Providers))
+		if k.RegisteredAt.IsZero() {
+			t.Errorf("%s has no time of registration", k.Kind)
+		}
+	}
+	want := []string{
+		`agent anything ""  []`, `agent count "Counts." {"type":"object"} []`, `agent react-agent ""  [scripted]`,
+		`task count "A task of the same name."  []`,
+	}
+	if !slices.Equal(got, want) || page.NextCursor != nil {
+		t.Errorf("the kinds are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for of, want := range map[string]int{"agent": 3, "task": 1} {
+		h.Call("GET", "/kinds?type="+of, "").Want(200, &page)
+		if len(page.Items) != want || string(page.Items[0].Type) != of {
+			t.Errorf("of type %s there are %+v", of, page.Items)
+		}
+	}
+	h.Call("GET", "/kinds?type=step", "").Problem(400, perdure.InvalidArgument, "type")
+}
+
+// Pages of seven kinds contain each of the 23 kinds once. The lists of the catalog refuse an
+// invalid cursor.
+func TestKindsComeInPages(t *testing.T) {
+	h := open(t)
+	var tasks []perdure.KindSpec
+	for i := range 20 {
+		tasks = append(tasks, perdure.KindSpec{Kind: fmt.Sprintf("task/%02d", i)})
+	}
+	h.register(perdure.Registration{Tasks: tasks})
+	var all []string
+	for cursor := ""; ; {
+		var page struct {
+			Items      []perdure.KindInfo
+			NextCursor *string
+		}
+		h.Call("GET", "/kinds?limit=7&cursor="+url.QueryEscape(cursor), "").Want(200, &page)
+		if len(page.Items) > 7 {
+			t.Fatalf("a page has %d items", len(page.Items))
+		}
+		for _, k := range page.Items {
+			all = append(all, k.Kind)
+		}
+		if page.NextCursor == nil {
+			break
+		}
+		cursor = *page.NextCursor
+	}
+	if len(all) != 23 || len(slices.Compact(slices.Sorted(slices.Values(all)))) != 23 {
+		t.Errorf("the pages have %v", all)
+	}
+	for _, wrong := range []string{"%21", "eA", "agent"} {
+		for _, path := range []string{"/kinds", "/providers", "/tools"} {
+			h.Call("GET", path+"?cursor="+wrong, "").Problem(400, perdure.InvalidArgument, "cursor")
+		}
+	}
+}
+
+// /providers lists the program's providers and those that only workers have registered. It reports
+// which of them have a worker.
+func TestProvidersAreThoseOfProgramAndWorkers(t *testing.T) {
+	h := open(t, withCatalog)
+	h.register(perdure.Registration{Agents: []perdure.KindSpec{{Kind: "other", Providers: []string{"own"}}}})
+	var page struct{ Items []perdure.ProviderInfo }
+	h.Call("GET", "/providers", "").Want(200, &page)
+	var got []string
+	for _, p := range page.Items {
+		got = append(got, fmt.Sprintf("%s %t %v %s %v", p.Name, p.Registered, p.APIKeyEnvs, p.DefaultModel, p.Models))
+	}
+	want := []string{"acme false [ACME_KEY] m1 [{m1 {2 8 0 0}}]", "scripted true []  []", "own true []  []"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the providers are %q, want %q", got, want)
+	}
+	if programCatalog.Providers[1].Registered {
+		t.Error("the program's catalog was changed")
+	}
+}
+
+// /tools lists the program's tools, and reports for each whether a worker has registered it.
+func TestToolsAreThoseOfTheProgram(t *testing.T) {
+	h := open(t, withCatalog)
+	h.register(perdure.Registration{Tasks: []perdure.KindSpec{{Kind: "fetch"}, {Kind: "unrelated"}}})
+	var page struct{ Items []perdure.ToolInfo }
+	h.Call("GET", "/tools", "").Want(200, &page)
+	var got []string
+	for _, tool := range page.Items {
+		got = append(got, fmt.Sprintf("%s %q %s %t %t %t", tool.Name, tool.Description, tool.InputSchema, tool.ReadOnly, tool.Network, tool.Registered))
+	}
+	want := []string{`look "Looks." {"type":"object"} true false false`, `fetch "Fetches."  false true true`}
+	if !slices.Equal(got, want) {
+		t.Errorf("the tools are %q, want %q", got, want)
+	}
+}
+
+// The catalog contains nothing that only workers of another org have registered.
+func TestTheCatalogIsThatOfTheOrg(t *testing.T) {
+	h := open(t, withCatalog)
+	if _, err := h.Engine.CreateOrg(t.Context(), "other"); err != nil {
+		t.Fatal(err)
+	}
+	theirs := h.Engine.Dispatch("other", false)
+	_, err := theirs.Register(t.Context(), perdure.Registration{
+		WorkerID: uuid.New(), Queues: []string{"default"},
+		Agents: []perdure.KindSpec{{Kind: "secret", Providers: []string{"hidden"}}}, Tasks: []perdure.KindSpec{{Kind: "look"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/kinds", "/providers", "/tools"} {
+		for _, item := range items(t, h.Call("GET", path, "").Object(200)) {
+			if item["kind"] == "secret" || item["name"] == "hidden" || item["name"] == "look" && item["registered"] == true {
+				t.Errorf("%s shows %v", path, item)
+			}
+		}
+	}
+}

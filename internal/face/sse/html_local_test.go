@@ -1,0 +1,101 @@
+package sse_test
+
+import (
+	"crypto/sha256"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+)
+
+// speech is a LOCAL execution whose text arrives in chunks.
+type speech struct {
+	*run
+	said string
+}
+
+func (h *house) speech() *speech {
+	h.T.Helper()
+	h.Call("POST", "/agent-executions", `{"kind":"count","input":{"n":1},"persistenceMode":"local"}`).Want(201, nil)
+	claims, err := h.Worker.PollAgents(h.T.Context(), perdure.Poll{
+		WorkerID: h.ID, Queues: []string{"default", perdure.LocalQueue(h.ID)}, Kinds: []string{"count"}, Slots: 1, Local: true,
+	})
+	if err != nil || len(claims) != 1 {
+		h.T.Fatalf("claimed %d, %v", len(claims), err)
+	}
+	return &speech{run: &run{House: h.House, ID: claims[0].Lease.ExecutionID, Lease: claims[0].Lease}}
+}
+
+func (s *speech) say(pieces ...string) {
+	s.House.T.Helper()
+	for _, p := range pieces {
+		f := frame{AgentLease: &s.Lease, Type: "token", Offset: int64(len(s.said)), Text: p}
+		s.said += p
+		f.Sum = sha256.Sum256([]byte(s.said))
+		s.Append(f)
+	}
+}
+
+func (s *speech) complete() {
+	s.House.T.Helper()
+	ref := perdure.ContentRef(s.ID, []byte(`{}`))
+	s.Commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Payload{Blob: &ref}}})
+}
+
+// The text of a LOCAL run is rendered while it streams.
+func TestRenderedLocalTextWhileItStreams(t *testing.T) {
+	h := open(t)
+	s := h.speech()
+	stream := h.Follow(h.Path(s.ID, "/stream?render=html"))
+	s.say("- one\n", "- *two*")
+	p := newHTMLPage()
+	for !strings.Contains(p.html(), "<em>two</em>") {
+		p.fold(t, stream.Must())
+	}
+	s.complete()
+	for e := stream.Must(); e.Event != "end"; e = stream.Must() {
+		p.fold(t, e)
+	}
+	if want := "<ul>\n<li>one</li>\n<li><em>two</em></li>\n</ul>\n"; p.html() != want {
+		t.Errorf("the page is %q, want %q", p.html(), want)
+	}
+	for name := range p.parts {
+		if !p.final[name] {
+			t.Errorf("part %s is never final", name)
+		}
+	}
+}
+
+// A text chunk that is stored only on its worker is sent unrendered, like all later chunks of the
+// text. Other events do not wait for the text.
+func TestRenderedLocalTextThatIsOnItsWorker(t *testing.T) {
+	h := open(t)
+	s := h.speech()
+	s.say("- one\n")
+	later := h.Restarted()
+	s.House = later
+	s.say("- two\n")
+	stream := later.Follow(h.Path(s.ID, "/stream?render=html"))
+	var got []string
+	note := func() sseEvent {
+		e := stream.Must()
+		if e.Event == "token" || e.Event == "html" {
+			text, _ := e.Fields["data"].(string)
+			where, _ := e.Fields["content"].(string)
+			got = append(got, e.Event+" "+where+text)
+		}
+		return e
+	}
+	for len(got) < 2 {
+		note()
+	}
+	s.Append(frame{AgentLease: &s.Lease, Block: 1, Type: "data", Fields: []byte(`{"data":{"type":"plan"}}`), Sum: sha256.Sum256([]byte(`{"data":{"type":"plan"}}`))})
+	for note().Event != "data" {
+	}
+	s.complete()
+	for note().Event != "end" {
+	}
+	if want := "token worker|token - two\n"; strings.Join(got, "|") != want {
+		t.Errorf("came %q, want %q", strings.Join(got, "|"), want)
+	}
+}
