@@ -3,11 +3,12 @@ package perdure
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 var partsOfRole = map[Role][]PartType{
 	RoleSystem:     {PartText},
-	RoleUser:       {PartText, PartImage, PartFile},
+	RoleUser:       {PartText, PartImage, PartFile, PartCompaction},
 	RoleAssistant:  {PartText, PartThinking, PartImage, PartToolCall},
 	RoleToolResult: {PartToolResult},
 }
@@ -28,8 +29,12 @@ func CheckParts(role Role, at string, parts []Part) error {
 		return tooManyParts(at, parts)
 	}
 	for i, p := range parts {
-		if err := checkPart(role, fmt.Sprintf("%s[%d]", at, i), p); err != nil {
+		here := fmt.Sprintf("%s[%d]", at, i)
+		if err := checkPart(role, here, p); err != nil {
 			return err
+		}
+		if p.Type == PartCompaction && len(parts) > 1 {
+			return FieldErrorf(here+".type", "is compaction, which is the only part of its message")
 		}
 	}
 	return nil
@@ -48,6 +53,10 @@ func checkPart(role Role, at string, p Part) error {
 	case PartToolCall:
 		if p.Name == "" {
 			return FieldErrorf(at+".name", "is missing: a tool call names its tool")
+		}
+	case PartCompaction:
+		if strings.TrimSpace(p.Text) == "" {
+			return FieldErrorf(at+".text", "is blank: a compaction has a summary")
 		}
 	case PartToolResult:
 		return checkResultParts(at+".parts", p.Parts)
@@ -109,6 +118,8 @@ func AcceptableParts(role Role, parts []Part) []Part {
 		}
 		err := checkPart(role, "", p)
 		switch {
+		case err == nil && p.Type == PartCompaction && len(parts) > 1:
+			return Text(SummaryPrefix + p.Text), true
 		case err == nil:
 			return p, false
 		case p.Type == PartToolCall && role == RoleAssistant:
