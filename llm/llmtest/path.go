@@ -55,6 +55,9 @@ func DrawPath(t *rapid.T) *Path {
 
 func (c *Path) draw() []perdure.Message {
 	var messages []perdure.Message
+	if rapid.Bool().Draw(c.t, "compacted") {
+		messages = append(messages, message(perdure.RoleUser, []perdure.Part{perdure.Compaction("goal: \"x\"")}))
+	}
 	for range rapid.IntRange(0, 6).Draw(c.t, "messages") {
 		switch rapid.IntRange(0, 3).Draw(c.t, "role") {
 		case 0:

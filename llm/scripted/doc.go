@@ -39,9 +39,11 @@
 //	pause DURATION      waits once
 //	usage in=N out=N reasoning=N cacheRead=N cacheWrite=N
 //	                    the tokens counted; without it a quarter of the bytes
-//	stop REASON         end_turn, tool_use, max_tokens or refusal; without it tool_use after a call
+//	stop REASON         end_turn, tool_use, max_tokens, context_length or refusal; without it
+//	                    tool_use after a call, else end_turn
 //	fail KIND MESSAGE   ends the call with an error of package llm: rate_limited, overloaded, timeout,
-//	                    network, empty_answer, auth, invalid_request, refused, unknown
+//	                    network, empty_answer, auth, invalid_request, context_length, refused,
+//	                    unknown
 //	expect WORDS        fails the call unless the new messages contain WORDS
 //	when WORDS          begins an alternative, played if the new messages contain WORDS
 //	else                begins the alternative that is played if no other fits

@@ -228,7 +228,7 @@ func parseUsage(rest string) (perdure.Usage, error) {
 
 func parseStop(rest string) (perdure.StopReason, error) {
 	stop := perdure.StopReason(rest)
-	known := []perdure.StopReason{perdure.StopEndTurn, perdure.StopToolUse, perdure.StopMaxTokens, perdure.StopRefusal}
+	known := []perdure.StopReason{perdure.StopEndTurn, perdure.StopToolUse, perdure.StopMaxTokens, perdure.StopContextLength, perdure.StopRefusal}
 	if !slices.Contains(known, stop) {
 		return "", fmt.Errorf("stop takes one of %v", known)
 	}
@@ -239,7 +239,7 @@ func parseStop(rest string) (perdure.StopReason, error) {
 var retryable = map[llm.ErrorKind]bool{
 	llm.RateLimited: true, llm.Overloaded: true, llm.Timeout: true, llm.Network: true,
 	llm.EmptyAnswer: true, llm.Unknown: true,
-	llm.Auth: false, llm.InvalidRequest: false, llm.Refused: false,
+	llm.Auth: false, llm.InvalidRequest: false, llm.ContextLength: false, llm.Refused: false,
 }
 
 func parseFailure(rest string) (llm.ErrorKind, string, error) {

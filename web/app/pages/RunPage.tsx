@@ -145,6 +145,7 @@ const remedies: Record<string, string> = {
   rate_limited: "The provider refuses calls that come too often, or its account has no credit.",
   model_invalid_request:
     "The provider refused the request. If there are images in the conversation, start a run with a model that reads them.",
+  model_context_length: "The conversation does not fit into the model's context window.",
   crash_loop: "Its worker ended again and again while it ran. Look at the worker's log.",
   panic: "The agent's code panicked. The worker's log has the stack.",
 };

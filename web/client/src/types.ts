@@ -112,6 +112,14 @@ export interface ToolResultPart {
   isError?: boolean;
 }
 
+/** The summary of an earlier part of the conversation. It is the only part of its message. */
+export interface CompactionPart {
+  type: "compaction";
+  text: string;
+  /** The provider's own block. */
+  native?: unknown;
+}
+
 /** One piece of a message. */
 export type Part =
   | TextPart
@@ -120,7 +128,8 @@ export type Part =
   | ImageLinkPart
   | FilePart
   | ToolCallPart
-  | ToolResultPart;
+  | ToolResultPart
+  | CompactionPart;
 
 export interface Content {
   parts: Part[];
