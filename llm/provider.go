@@ -53,6 +53,8 @@ type Request struct {
 	ToolChoice, ToolName string
 	ParallelToolCalls    *bool
 	Format               *perdure.OutputFormat
+	// Summary reports that the request asks for a summary of the conversation. It is not sent.
+	Summary bool
 }
 
 // Response is the whole answer. Provider, Model, Usage and StopReason are set. Usage.Calls is the

@@ -48,6 +48,11 @@
 //	when WORDS          begins an alternative, played if the new messages contain WORDS
 //	else                begins the alternative that is played if no other fits
 //
+// A section that begins with the line "summary" instead of "turn" is the answer to a request for a
+// summary of the conversation, which precedes a compaction. The provider writes the number of played
+// turns before it, so that the script goes on after the compaction. Without the section, a summary
+// is that number alone.
+//
 // The new messages are those after the last answer: the results of its tool calls and the user's
 // messages. Of several alternatives, the first that fits is played. Lines before the first "when"
 // are always played. A pace before the first turn applies to all turns.

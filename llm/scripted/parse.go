@@ -30,6 +30,7 @@ func parse(text string) (*script, error) {
 }
 
 type parser struct {
+	open       *turn // the turn, or the summary, to which the lines belong
 	lines      []string
 	at         int // number of the line of word and rest, from 1
 	word, rest string
@@ -66,6 +67,17 @@ func (p *parser) line() error {
 			return err
 		}
 		p.script.turns = append(p.script.turns, turn{line: p.at})
+		p.open = &p.script.turns[len(p.script.turns)-1]
+		return nil
+	case "summary":
+		if p.script.summary != nil {
+			return fmt.Errorf("there is another summary")
+		}
+		if err := p.endTurn(); err != nil {
+			return err
+		}
+		p.script.summary = &turn{line: p.at}
+		p.open = p.script.summary
 		return nil
 	case "when", "else":
 		return p.alternative()
@@ -74,7 +86,7 @@ func (p *parser) line() error {
 	if err != nil {
 		return err
 	}
-	if len(p.script.turns) == 0 {
+	if p.open == nil {
 		if s.word != "pace" {
 			return fmt.Errorf("%q stands before the first turn", s.word)
 		}
@@ -86,21 +98,19 @@ func (p *parser) line() error {
 }
 
 func (p *parser) alternative() error {
-	if len(p.script.turns) == 0 {
+	if p.open == nil {
 		return fmt.Errorf("%q stands before the first turn", p.word)
 	}
 	if (p.word == "when") != (p.rest != "") {
 		return fmt.Errorf("when takes the words to look for, else takes none")
 	}
-	t := p.current()
+	t := p.open
 	t.alternatives = append(t.alternatives, alternative{when: p.rest})
 	return nil
 }
 
-func (p *parser) current() *turn { return &p.script.turns[len(p.script.turns)-1] }
-
 func (p *parser) add(s step) {
-	t := p.current()
+	t := p.open
 	if n := len(t.alternatives); n > 0 {
 		t.alternatives[n-1].steps = append(t.alternatives[n-1].steps, s)
 		return
@@ -110,10 +120,10 @@ func (p *parser) add(s step) {
 
 // endTurn refuses an empty turn.
 func (p *parser) endTurn() error {
-	if len(p.script.turns) == 0 {
+	if p.open == nil {
 		return nil
 	}
-	t := p.current()
+	t := p.open
 	if len(t.alternatives) == 0 && !speaks(t.common) {
 		return silent(t.line)
 	}

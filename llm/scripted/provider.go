@@ -56,7 +56,7 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.De
 	if req.BaseURL != "" || req.APIKeyEnv != "" {
 		return nil, perdure.Errorf(perdure.PermissionDenied, "provider %q takes no endpoint", Name)
 	}
-	n := answers(req.Messages)
+	n := played(req.Messages)
 	if p.config.Journal != "" {
 		if err := appendJournal(p.config.Journal, req, n+1); err != nil {
 			return nil, &llm.Error{Kind: llm.Unknown, Provider: Name, Message: "the journal of calls cannot be written", Err: err}
@@ -65,6 +65,9 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.De
 	s, err := p.load(req.Model)
 	if err != nil {
 		return nil, err
+	}
+	if req.Summary {
+		return summarise(newPlayer(ctx, req, n, s.pace, emit), s.summary, fresh(req.Messages))
 	}
 	if n >= len(s.turns) {
 		return nil, refuse("script %s has %d turns, and the conversation asks for turn %d", req.Model, len(s.turns), n+1)
@@ -113,17 +116,6 @@ func (p *Provider) read(model string) (string, error) {
 
 func refuse(format string, args ...any) *llm.Error {
 	return &llm.Error{Kind: llm.InvalidRequest, Provider: Name, Message: fmt.Sprintf(format, args...)}
-}
-
-// answers counts the assistant messages: the number of played turns.
-func answers(messages []perdure.Message) int {
-	n := 0
-	for _, m := range messages {
-		if m.Role == perdure.RoleAssistant {
-			n++
-		}
-	}
-	return n
 }
 
 // lastAnswer returns the index of the last assistant message, -1 if there is none.

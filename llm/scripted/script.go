@@ -12,6 +12,8 @@ import (
 type script struct {
 	pace  time.Duration
 	turns []turn
+	// summary is the answer to a request for a summary; nil means the default.
+	summary *turn
 }
 
 // turn has common steps, which are always played, and alternatives, of which one is played.
