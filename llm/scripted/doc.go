@@ -56,6 +56,14 @@
 // MARK are the operand. They are unchanged, except that the indentation of the MARK line is removed
 // from them. In this way a call can have arguments that are not JSON.
 //
+// # Compaction
+//
+// The section "summary" is played, instead of a turn, if a request asks for the summary of its
+// conversation (llm.PurposeCompaction); its words are those of a turn. Without the section, the summary
+// is a fixed text. The summary ends with the number of answers in the conversation, as in
+// "(12 answers before)". A conversation that begins with this summary gets turn 13 if it has no further
+// assistant message.
+//
 // After the last turn of a script, the provider returns an error that says so.
 //
 // # The journal
