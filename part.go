@@ -13,6 +13,9 @@ var partsOfRole = map[Role][]PartType{
 	RoleToolResult: {PartToolResult},
 }
 
+// TakesPart reports whether a message of the role may have parts of the type.
+func TakesPart(role Role, t PartType) bool { return slices.Contains(partsOfRole[role], t) }
+
 // partsOfResult are the types of parts that a tool result may have.
 var partsOfResult = []PartType{PartText, PartImage, PartFile}
 
@@ -41,7 +44,7 @@ func CheckParts(role Role, at string, parts []Part) error {
 }
 
 func checkPart(role Role, at string, p Part) error {
-	if !slices.Contains(partsOfRole[role], p.Type) {
+	if !TakesPart(role, p.Type) {
 		return FieldErrorf(at+".type", "is %s, which a message of the role %s does not take; it takes %s",
 			clip(string(p.Type)), role, listed(partsOfRole[role]))
 	}

@@ -158,6 +158,10 @@ func TestACompactionIsAMessageOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := perdure.CheckContent(e); !perdure.IsCode(err, perdure.InvalidTranscript) {
+		t.Errorf("a summary in an entry of type message: %v", err)
+	}
+	e.Type, e.Metadata = perdure.EntryCompaction, json.RawMessage(`{"last":"0198c0de-0000-7000-8000-000000000001","reason":"manual"}`)
 	if err := perdure.CheckContent(e); err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func (r *compactionRequest) ask(ctx agent.TaskContext, c Config, provider llm.Pr
 	if q, err = buildRequest(ctx, c, provider, in); err != nil {
 		return q, err
 	}
-	q.Format, q.Summary = nil, true
+	q.Format, q.Purpose = nil, llm.PurposeCompaction
 	q = withoutCalls(q, provider, nil)
 	if q.MaxTokens == 0 || q.MaxTokens > r.MaxTokens {
 		q.MaxTokens = r.MaxTokens

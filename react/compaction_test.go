@@ -41,7 +41,7 @@ func (n *narrow) requests() (turns, summaries []llm.Request) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, r := range n.asked {
-		if r.Summary {
+		if r.Purpose == llm.PurposeCompaction {
 			summaries = append(summaries, r)
 		} else {
 			turns = append(turns, r)

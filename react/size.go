@@ -99,5 +99,5 @@ func (l *loop) fixedSize() int {
 	for _, t := range in.ClientTools {
 		tools = append(tools, llm.ToolSpec{Name: t.Name, Description: t.Description, Schema: t.Schema})
 	}
-	return llm.Estimate(in.SystemPrompt, tools, nil, l.anyLimits())
+	return llm.EstimateHead(in.SystemPrompt, tools)
 }

@@ -48,11 +48,6 @@
 //	when WORDS          begins an alternative, played if the new messages contain WORDS
 //	else                begins the alternative that is played if no other fits
 //
-// A section that begins with the line "summary" instead of "turn" is the answer to a request for a
-// summary of the conversation, which precedes a compaction. The provider writes the number of played
-// turns before it, so that the script goes on after the compaction. Without the section, a summary
-// is that number alone.
-//
 // The new messages are those after the last answer: the results of its tool calls and the user's
 // messages. Of several alternatives, the first that fits is played. Lines before the first "when"
 // are always played. A pace before the first turn applies to all turns.
@@ -60,6 +55,14 @@
 // "text", "thinking" and "call NAME" also accept <<MARK: the following lines up to a line with only
 // MARK are the operand. They are unchanged, except that the indentation of the MARK line is removed
 // from them. In this way a call can have arguments that are not JSON.
+//
+// # Compaction
+//
+// The section "summary" is played, instead of a turn, if a request asks for the summary of its
+// conversation (llm.PurposeCompaction); its words are those of a turn. Without the section, the summary
+// is a fixed text. The summary ends with the number of answers in the conversation, as in
+// "(12 answers before)". A conversation that begins with this summary gets turn 13 if it has no further
+// assistant message.
 //
 // After the last turn of a script, the provider returns an error that says so.
 //

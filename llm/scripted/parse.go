@@ -30,11 +30,11 @@ func parse(text string) (*script, error) {
 }
 
 type parser struct {
-	open       *turn // the turn, or the summary, to which the lines belong
 	lines      []string
 	at         int // number of the line of word and rest, from 1
 	word, rest string
 	script     script
+	summary    bool // the current section is the summary, not a turn
 }
 
 // next advances to the next line that is neither empty nor a comment.
@@ -66,18 +66,17 @@ func (p *parser) line() error {
 		if err := p.endTurn(); err != nil {
 			return err
 		}
+		p.summary = false
 		p.script.turns = append(p.script.turns, turn{line: p.at})
-		p.open = &p.script.turns[len(p.script.turns)-1]
 		return nil
 	case "summary":
-		if p.script.summary != nil {
-			return fmt.Errorf("there is another summary")
-		}
 		if err := p.endTurn(); err != nil {
 			return err
 		}
-		p.script.summary = &turn{line: p.at}
-		p.open = p.script.summary
+		if p.script.summary != nil {
+			return fmt.Errorf("there is a summary already, in line %d", p.script.summary.line)
+		}
+		p.summary, p.script.summary = true, &turn{line: p.at}
 		return nil
 	case "when", "else":
 		return p.alternative()
@@ -86,7 +85,7 @@ func (p *parser) line() error {
 	if err != nil {
 		return err
 	}
-	if p.open == nil {
+	if p.current() == nil {
 		if s.word != "pace" {
 			return fmt.Errorf("%q stands before the first turn", s.word)
 		}
@@ -98,19 +97,30 @@ func (p *parser) line() error {
 }
 
 func (p *parser) alternative() error {
-	if p.open == nil {
+	if p.current() == nil {
 		return fmt.Errorf("%q stands before the first turn", p.word)
 	}
 	if (p.word == "when") != (p.rest != "") {
 		return fmt.Errorf("when takes the words to look for, else takes none")
 	}
-	t := p.open
+	t := p.current()
 	t.alternatives = append(t.alternatives, alternative{when: p.rest})
 	return nil
 }
 
+// current returns the turn or the summary that is being read, nil before the first one.
+func (p *parser) current() *turn {
+	switch {
+	case p.summary:
+		return p.script.summary
+	case len(p.script.turns) == 0:
+		return nil
+	}
+	return &p.script.turns[len(p.script.turns)-1]
+}
+
 func (p *parser) add(s step) {
-	t := p.open
+	t := p.current()
 	if n := len(t.alternatives); n > 0 {
 		t.alternatives[n-1].steps = append(t.alternatives[n-1].steps, s)
 		return
@@ -120,10 +130,10 @@ func (p *parser) add(s step) {
 
 // endTurn refuses an empty turn.
 func (p *parser) endTurn() error {
-	if p.open == nil {
+	t := p.current()
+	if t == nil {
 		return nil
 	}
-	t := p.open
 	if len(t.alternatives) == 0 && !speaks(t.common) {
 		return silent(t.line)
 	}

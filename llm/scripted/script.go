@@ -12,7 +12,7 @@ import (
 type script struct {
 	pace  time.Duration
 	turns []turn
-	// summary is the answer to a request for a summary; nil means the default.
+	// summary is played in place of a turn if a summary is asked for; nil if the file has none.
 	summary *turn
 }
 

@@ -2,52 +2,47 @@ package scripted
 
 import (
 	"fmt"
-	"strings"
+	"regexp"
+	"strconv"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/llm"
 )
 
-// summaryLine is the first line of a summary. It counts the turns that the summary stands for.
-const summaryLine = "%d turns of the script were played."
+// counted matches the end of a summary that this provider wrote. The number is that of the answers
+// in the summarized messages.
+var counted = regexp.MustCompile(`\((\d+) answers before\)\s*$`)
 
-// summarise answers a request for a summary: the number of played turns, and the text of the
-// script's summary. A summary that says nothing is empty, and its failures fail.
-func summarise(p *player, summary *turn, fresh string) (*llm.Response, error) {
-	line := step{word: "text", text: fmt.Sprintf(summaryLine, p.turn)}
-	if summary == nil {
-		return p.play([]step{line})
+// summarize returns the steps of a summary of a conversation with n answers. The text ends with n,
+// so that a later request with the summary gets the turn that follows these answers.
+func (s *script) summarize(n int, fresh string) ([]step, bool) {
+	end := step{word: "text", text: fmt.Sprintf("(%d answers before)", n)}
+	if s.summary == nil {
+		return []step{{word: "text", text: "The conversation goes on."}, end}, true
 	}
-	steps, fits := summary.steps(fresh)
-	if !fits {
-		return nil, refuse("script %s: no alternative of the summary fits what is new", p.req.Model)
+	steps, fits := s.summary.steps(fresh)
+	if len(steps) > 0 && steps[len(steps)-1].word != "text" {
+		end.text = "\n" + end.text // the player begins a new line only between two texts
 	}
-	return p.play(concat([]step{line}, steps))
+	return concat(steps, []step{end}), fits
 }
 
-// played returns the number of turns that were played: those that a summary counts, and the answers
-// after it.
-func played(messages []perdure.Message) int {
+// answers counts the assistant messages: the number of played turns. A summary counts as the answers
+// that it replaces.
+func answers(messages []perdure.Message) int {
 	n := 0
 	for _, m := range messages {
 		if m.Role == perdure.RoleAssistant {
 			n++
 		}
 		for _, p := range m.Parts {
-			if p.Type == perdure.PartCompaction {
-				n += counted(p.Text)
+			if p.Type != perdure.PartCompaction {
+				continue
+			}
+			if found := counted.FindStringSubmatch(p.Text); found != nil {
+				before, _ := strconv.Atoi(found[1]) // a number that is too large counts as the largest one
+				n += before
 			}
 		}
-	}
-	return n
-}
-
-// counted returns the number of turns in the first line of a summary; 0 if it has none.
-func counted(summary string) int {
-	n := 0
-	first, _, _ := strings.Cut(summary, "\n")
-	if _, err := fmt.Sscanf(first, summaryLine, &n); err != nil {
-		return 0
 	}
 	return n
 }

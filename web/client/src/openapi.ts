@@ -958,7 +958,11 @@ export interface components {
         };
         ModelInfo: {
             id: string;
+            /** Format: int64 */
+            maxOutput?: number;
             price: components["schemas"]["Price"];
+            /** Format: int64 */
+            window?: number;
         };
         NewKey: {
             /** Format: date-time */
