@@ -48,7 +48,7 @@ func TestLimitsOfModels(t *testing.T) {
 		{nil, llm.Model{Provider: "openai-responses", ID: "gpt-5-2025-08-07"}, 272_000, true, 128_000},
 		{nil, llm.Model{Provider: "openai", ID: "gpt-4o-2024-05-13"}, 128_000, true, 128_000},
 		{nil, llm.Model{Provider: "openai", ID: "gpt-5-unheard-of"}, 128_000, false, 128_000},
-		{nil, llm.Model{Provider: "scripted", ID: "x"}, 128_000, false, 128_000},
+		{nil, llm.Model{Provider: "scripted", ID: "x"}, 1_000_000_000, true, 1_000_000_000},
 		{own, llm.Model{Provider: "acme", ID: "m-latest"}, 5000, true, 5000},
 		{own, llm.Model{Provider: "acme", ID: "n"}, llm.UnknownWindow, false, llm.UnknownWindow},
 	} {

@@ -3,6 +3,7 @@ package llmtest
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -110,6 +111,9 @@ func (c *Path) checkStorable(messages []perdure.Message) {
 		e, err := perdure.NewMessageEntry(m)
 		if err != nil {
 			c.t.Fatal(err)
+		}
+		if len(m.Parts) == 1 && m.Parts[0].Type == perdure.PartCompaction {
+			e.Type, e.Metadata = perdure.EntryCompaction, json.RawMessage(`{"last":"0198c0de-0000-7000-8000-000000000001","reason":"manual"}`)
 		}
 		open, err := perdure.CheckAppend(parent, e)
 		if err == nil {
