@@ -120,8 +120,18 @@ export interface CompactionPart {
   native?: unknown;
 }
 
+/** The metadata of an entry of type `compaction`. */
+export type CompactionRecord = Schemas["CompactionRecord"];
+
+/** What the next model call is asked with. */
+export type Context = Omit<Schemas["ContextPage"], "entries" | "compaction"> & {
+  entries: (Omit<Schemas["ContextEntry"], "entry"> & { entry: Entry })[];
+  compaction: { entry: Entry; record: CompactionRecord } | null;
+};
+
 /** One piece of a message. */
 export type Part =
+  | CompactionPart
   | TextPart
   | ThinkingPart
   | ImagePart
