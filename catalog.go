@@ -30,6 +30,10 @@ type ProviderInfo struct {
 type ModelInfo struct {
 	ID    string `json:"id"`
 	Price Price  `json:"price"`
+	// Window is the number of tokens of the model's context window. It and MaxOutput, the maximum
+	// number of tokens of an answer, are absent if they are unknown.
+	Window    int `json:"window,omitempty"`
+	MaxOutput int `json:"maxOutput,omitempty"`
 }
 
 // Price is a list price in US dollars per million tokens.

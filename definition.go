@@ -95,6 +95,8 @@ type AgentConfig struct {
 	// Net limits the network of the commands that bash runs: open, loopback or none; default open.
 	// If the worker has a limit, too, the stricter one applies.
 	Net string `json:"net,omitempty"`
+	// Compaction says when the conversation is compacted.
+	Compaction *CompactionConfig `json:"compaction,omitempty"`
 }
 
 // nets are the values of Net, from the least to the most strict.
@@ -147,6 +149,7 @@ func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 	if strictness(over.Net) > strictness(c.Net) {
 		c.Net = over.Net
 	}
+	c.Compaction = c.Compaction.merge(over.Compaction)
 	return c
 }
 

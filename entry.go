@@ -13,13 +13,17 @@ import (
 type EntryType string
 
 const (
-	// EntryMessage is a message of the conversation. Only messages and injections are on the path
-	// from root to leaf.
+	// EntryMessage is a message of the conversation. Only messages, injections and compactions are
+	// on the path from root to leaf.
 	EntryMessage EntryType = "message"
 	// EntryLLMCall records a model call. It is not on the path.
 	EntryLLMCall EntryType = "llm_call"
 	// EntryInjection is context that an operator added.
 	EntryInjection EntryType = "injection"
+	// EntryCompaction is a summary of the conversation before it. Models see the summary instead of
+	// what it covers. The entry belongs to no response. Its metadata is a
+	// CompactionRecord.
+	EntryCompaction EntryType = "compaction"
 )
 
 // Entry is an immutable node of an execution's conversation tree.

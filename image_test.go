@@ -179,7 +179,7 @@ func TestAcceptablePartsAreAccepted(t *testing.T) {
 	result := perdure.Part{Type: perdure.PartToolResult, ToolCallID: "c", Parts: []perdure.Part{perdure.Text("a"), bad}}
 	for role, parts := range map[perdure.Role][]perdure.Part{
 		perdure.RoleSystem:     {perdure.Text("a"), bad},
-		perdure.RoleUser:       {perdure.Text("a"), bad, {Type: "video"}, toolCall("c"), imageOf(imageBytes["image/png"], "image/png")},
+		perdure.RoleUser:       {perdure.Text("a"), bad, perdure.Compaction("s"), perdure.Compaction(" "), {Type: "video"}, toolCall("c"), imageOf(imageBytes["image/png"], "image/png")},
 		perdure.RoleAssistant:  {{Type: perdure.PartThinking, Thinking: "hm"}, call, bad, result},
 		perdure.RoleToolResult: {result},
 	} {

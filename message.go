@@ -22,6 +22,9 @@ const (
 	PartFile       PartType = "file"
 	PartToolCall   PartType = "toolCall"
 	PartToolResult PartType = "toolResult"
+	// PartCompaction is the summary of an earlier part of the conversation. It is the only part of
+	// its message, which has the role user. Clients cannot send it.
+	PartCompaction PartType = "compaction"
 )
 
 // Part is one part of a message, independent of providers. Type determines which of the other
@@ -29,7 +32,7 @@ const (
 type Part struct {
 	Type PartType `json:"type"`
 
-	// Text and its opaque signature, for PartText.
+	// Text and its opaque signature, for PartText. A PartCompaction has its summary in Text.
 	Text          string `json:"text,omitempty"`
 	TextSignature string `json:"textSignature,omitempty"`
 
@@ -64,7 +67,8 @@ type Part struct {
 	Parts      []Part `json:"parts,omitempty"`
 	IsError    bool   `json:"isError,omitempty"`
 
-	// Native is a provider's own block. It is stored unchanged and sent only to that provider.
+	// Native is a provider's own block. It is stored unchanged and sent only to that provider, which
+	// Content.Provider names.
 	Native json.RawMessage `json:"native,omitempty"`
 }
 
@@ -73,7 +77,7 @@ type Part struct {
 func (p Part) MarshalJSON() ([]byte, error) {
 	type plain Part
 	switch p.Type {
-	case PartText:
+	case PartText, PartCompaction:
 		if p.Text == "" {
 			return json.Marshal(struct {
 				plain
@@ -105,6 +109,12 @@ func (p Part) MarshalJSON() ([]byte, error) {
 // Text returns a text part.
 func Text(s string) Part { return Part{Type: PartText, Text: s} }
 
+// SummaryPrefix precedes a summary where a model reads it.
+const SummaryPrefix = "Summary of the conversation so far:\n\n"
+
+// Compaction returns a part with the summary of an earlier part of the conversation.
+func Compaction(summary string) Part { return Part{Type: PartCompaction, Text: summary} }
+
 // StopReason is the reason for which a model call or a response ended.
 type StopReason string
 
@@ -112,14 +122,17 @@ const (
 	StopEndTurn   StopReason = "end_turn"
 	StopToolUse   StopReason = "tool_use"
 	StopMaxTokens StopReason = "max_tokens"
-	StopTurnLimit StopReason = "turn_limit"
-	StopRefusal   StopReason = "refusal"
-	StopError     StopReason = "error"
-	StopCancelled StopReason = "cancelled"
+	// StopContextLength is the reason of an answer that filled the model's context window, and of a
+	// response whose conversation does not fit into the window.
+	StopContextLength StopReason = "context_length"
+	StopTurnLimit     StopReason = "turn_limit"
+	StopRefusal       StopReason = "refusal"
+	StopError         StopReason = "error"
+	StopCancelled     StopReason = "cancelled"
 )
 
 // Content is the content of a message entry. Provider, Model, Usage and StopReason are set on
-// assistant messages.
+// assistant messages. A message with a PartCompaction has the Provider and Model of its Native block.
 type Content struct {
 	Parts      []Part     `json:"parts"`
 	Provider   string     `json:"provider,omitempty"`
@@ -150,11 +163,11 @@ func (c Content) ToolCalls() []Part {
 	return calls
 }
 
-// PlainText returns the concatenated text parts.
+// PlainText returns the concatenated text parts. The text of a PartCompaction is its summary.
 func (c Content) PlainText() string {
 	var text string
 	for _, p := range c.Parts {
-		if p.Type == PartText {
+		if p.Type == PartText || p.Type == PartCompaction {
 			text += p.Text
 		}
 	}

@@ -3,14 +3,18 @@ package perdure
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 var partsOfRole = map[Role][]PartType{
 	RoleSystem:     {PartText},
-	RoleUser:       {PartText, PartImage, PartFile},
+	RoleUser:       {PartText, PartImage, PartFile, PartCompaction},
 	RoleAssistant:  {PartText, PartThinking, PartImage, PartToolCall},
 	RoleToolResult: {PartToolResult},
 }
+
+// TakesPart reports whether a message of the role may have parts of the type.
+func TakesPart(role Role, t PartType) bool { return slices.Contains(partsOfRole[role], t) }
 
 // partsOfResult are the types of parts that a tool result may have.
 var partsOfResult = []PartType{PartText, PartImage, PartFile}
@@ -28,15 +32,19 @@ func CheckParts(role Role, at string, parts []Part) error {
 		return tooManyParts(at, parts)
 	}
 	for i, p := range parts {
-		if err := checkPart(role, fmt.Sprintf("%s[%d]", at, i), p); err != nil {
+		here := fmt.Sprintf("%s[%d]", at, i)
+		if err := checkPart(role, here, p); err != nil {
 			return err
+		}
+		if p.Type == PartCompaction && len(parts) > 1 {
+			return FieldErrorf(here+".type", "is compaction, which is the only part of its message")
 		}
 	}
 	return nil
 }
 
 func checkPart(role Role, at string, p Part) error {
-	if !slices.Contains(partsOfRole[role], p.Type) {
+	if !TakesPart(role, p.Type) {
 		return FieldErrorf(at+".type", "is %s, which a message of the role %s does not take; it takes %s",
 			clip(string(p.Type)), role, listed(partsOfRole[role]))
 	}
@@ -48,6 +56,10 @@ func checkPart(role Role, at string, p Part) error {
 	case PartToolCall:
 		if p.Name == "" {
 			return FieldErrorf(at+".name", "is missing: a tool call names its tool")
+		}
+	case PartCompaction:
+		if strings.TrimSpace(p.Text) == "" {
+			return FieldErrorf(at+".text", "is blank: a compaction has a summary")
 		}
 	case PartToolResult:
 		return checkResultParts(at+".parts", p.Parts)
@@ -109,6 +121,8 @@ func AcceptableParts(role Role, parts []Part) []Part {
 		}
 		err := checkPart(role, "", p)
 		switch {
+		case err == nil && p.Type == PartCompaction && len(parts) > 1:
+			return Text(SummaryPrefix + p.Text), true
 		case err == nil:
 			return p, false
 		case p.Type == PartToolCall && role == RoleAssistant:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 )
 
 // The transcript rules keep a stored conversation in a form from which a request to any provider
@@ -68,6 +69,11 @@ func openCalls(e Entry) ([]string, error) {
 // checks it again. An entry whose content is only in a blob passes; the reader of the blob checks
 // it.
 func CheckContent(e Entry) error {
+	if e.Type == EntryCompaction {
+		if _, err := e.Compaction(); err != nil {
+			return transcriptField(e, err)
+		}
+	}
 	switch {
 	case e.Content == nil && e.Blob != nil:
 		return nil
@@ -86,6 +92,9 @@ func CheckContent(e Entry) error {
 	if err != nil {
 		return err
 	}
+	if err := checkCompaction(e, m); err != nil {
+		return err
+	}
 	if err := CheckParts(m.Role, "content.parts", m.Parts); err != nil {
 		return transcriptField(e, err)
 	}
@@ -95,6 +104,24 @@ func CheckContent(e Entry) error {
 	}
 	if e.Role == RoleToolResult && len(m.Parts) != 1 {
 		return invalidTranscript(e, "must hold exactly one tool result")
+	}
+	return nil
+}
+
+// checkCompaction checks that exactly the entries of type compaction have a summary.
+func checkCompaction(e Entry, m Message) error {
+	summary := len(m.Parts) == 1 && m.Parts[0].Type == PartCompaction
+	if e.Type != EntryCompaction {
+		if summary {
+			return invalidTranscript(e, "has a part of type compaction, but its type is %s", e.Type)
+		}
+		return nil
+	}
+	if !summary || m.Role != RoleUser {
+		return invalidTranscript(e, "must be a user's message with one part of type compaction")
+	}
+	if strings.TrimSpace(m.Parts[0].Text) == "" {
+		return invalidTranscript(e, "has an empty summary")
 	}
 	return nil
 }

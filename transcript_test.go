@@ -1,6 +1,7 @@
 package perdure_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/google/uuid"
@@ -108,12 +109,17 @@ func TestStoredConversationIsAlwaysAcceptable(t *testing.T) {
 
 func TestCheckContentRefusesWhatARoleDoesNotSay(t *testing.T) {
 	for name, m := range map[string]perdure.Message{
-		"user calls":       message(perdure.RoleUser, toolCall("c")),
-		"assistant result": message(perdure.RoleAssistant, toolResult("c")),
-		"two results":      message(perdure.RoleToolResult, toolResult("c"), toolResult("d")),
-		"nameless call":    message(perdure.RoleAssistant, perdure.Part{Type: perdure.PartToolCall, ID: "c"}),
-		"no parts":         {Role: perdure.RoleUser},
-		"call in a result": message(perdure.RoleToolResult, perdure.Part{Type: perdure.PartToolResult, ToolCallID: "c", Parts: []perdure.Part{toolCall("d")}}),
+		"user calls":             message(perdure.RoleUser, toolCall("c")),
+		"assistant result":       message(perdure.RoleAssistant, toolResult("c")),
+		"two results":            message(perdure.RoleToolResult, toolResult("c"), toolResult("d")),
+		"nameless call":          message(perdure.RoleAssistant, perdure.Part{Type: perdure.PartToolCall, ID: "c"}),
+		"no parts":               {Role: perdure.RoleUser},
+		"compaction and text":    message(perdure.RoleUser, perdure.Compaction("s"), perdure.Text("a")),
+		"two compactions":        message(perdure.RoleUser, perdure.Compaction("s"), perdure.Compaction("t")),
+		"blank compaction":       message(perdure.RoleUser, perdure.Compaction(" ")),
+		"model's compaction":     message(perdure.RoleAssistant, perdure.Compaction("s")),
+		"compaction in a result": message(perdure.RoleToolResult, perdure.Part{Type: perdure.PartToolResult, ToolCallID: "c", Parts: []perdure.Part{perdure.Compaction("s")}}),
+		"call in a result":       message(perdure.RoleToolResult, perdure.Part{Type: perdure.PartToolResult, ToolCallID: "c", Parts: []perdure.Part{toolCall("d")}}),
 	} {
 		e, err := perdure.NewMessageEntry(m)
 		if err != nil {
@@ -138,6 +144,36 @@ func TestCheckContentRefusesWhatARoleDoesNotSay(t *testing.T) {
 	e.Blob = &perdure.BlobRef{}
 	if err := perdure.CheckContent(e); err != nil {
 		t.Errorf("content in a blob: %v", err)
+	}
+}
+
+// A compaction is stored as the only part of a user's message, with a provider's own block unchanged.
+// Its text is the message's plain text.
+func TestACompactionIsAMessageOfItsOwn(t *testing.T) {
+	part := perdure.Compaction("goal: x")
+	part.Native = json.RawMessage(`{"b": 1,"a":2}`)
+	m := message(perdure.RoleUser, part)
+	m.Provider, m.Model = "anthropic", "m"
+	e, err := perdure.NewMessageEntry(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := perdure.CheckContent(e); !perdure.IsCode(err, perdure.InvalidTranscript) {
+		t.Errorf("a summary in an entry of type message: %v", err)
+	}
+	e.Type, e.Metadata = perdure.EntryCompaction, json.RawMessage(`{"last":"0198c0de-0000-7000-8000-000000000001","reason":"manual"}`)
+	if err := perdure.CheckContent(e); err != nil {
+		t.Fatal(err)
+	}
+	got, err := e.Message()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := got.Parts[0]; p.Type != perdure.PartCompaction || got.PlainText() != "goal: x" || string(p.Native) != `{"b":1,"a":2}` || got.Provider != "anthropic" {
+		t.Errorf("the stored message is %+v", got)
+	}
+	if raw, err := json.Marshal(perdure.Part{Type: perdure.PartCompaction}); err != nil || string(raw) != `{"type":"compaction","text":""}` {
+		t.Errorf("an empty one is %s, %v", raw, err)
 	}
 }
 

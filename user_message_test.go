@@ -32,6 +32,7 @@ func TestUserMessageValues(t *testing.T) {
 		`{"parts":[{"type":"toolCall","id":"1","name":"bash"}]}`:             "v.parts[0].type",
 		`{"parts":[{"type":"toolResult","toolCallId":"1","parts":[]}]}`:      "v.parts[0].type",
 		`{"parts":[{"type":"thinking","thinking":"x"}]}`:                     "v.parts[0].type",
+		`{"parts":[{"type":"compaction","text":"x"}]}`:                       "v.parts[0].type",
 		`{"parts":[{"type":"text","text":"x","native":{"a":1}}]}`:            "v.parts[0].native",
 		`{"parts":[{"type":"text","text":"x","Native":{"a":1}}]}`:            "v.parts[0].Native",
 		`{"parts":[{"type":"text","text":"x","textSignature":"s"}]}`:         "v.parts[0].textSignature",
@@ -58,6 +59,9 @@ func TestUserPartsAreChecked(t *testing.T) {
 		if err := CheckUserParts("parts", []Part{p}); !errors.As(err, &coded) || len(coded.Fields) != 1 || coded.Fields[0].Location != field {
 			t.Errorf("%+v is refused by %v, want one that names %s", p, err, field)
 		}
+	}
+	if err := CheckUserParts("parts", []Part{Compaction("x")}); !IsCode(err, InvalidArgument) {
+		t.Errorf("a client's compaction is accepted: %v", err)
 	}
 	if err := CheckUserParts("parts", []Part{Text("x")}); err != nil {
 		t.Error(err)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -31,6 +32,19 @@ func WithPlace(p perdure.Place) AppendOption {
 func AsRecord(metadata []byte) AppendOption {
 	return func(e *perdure.Entry) {
 		e.Type, e.Role, e.Metadata = perdure.EntryLLMCall, "", metadata
+	}
+}
+
+// AsCompaction sets the type of the entry to compaction. The message must be a user's message with
+// one part, perdure.Compaction. Models see it instead of what the record says that it covers.
+func AsCompaction(record perdure.CompactionRecord) AppendOption {
+	return func(e *perdure.Entry) {
+		metadata, err := json.Marshal(record)
+		if err != nil {
+			panic("agent: a compaction's record does not encode: " + err.Error()) // it has only ids, texts and numbers
+		}
+		e.Type, e.Metadata = perdure.EntryCompaction, metadata
+		e.TurnID, e.ResponseID, e.MessageID = "", "", "" // it belongs to no response
 	}
 }
 

@@ -172,6 +172,28 @@ func (c *Client) Signal(ctx context.Context, id uuid.UUID, r SignalRequest) (Sig
 	return reply, err
 }
 
+// CompactRequest requests a compaction of a conversation.
+type CompactRequest struct {
+	// Instructions are added to the request for the summary.
+	Instructions string `json:"instructions,omitempty"`
+
+	// IdempotencyKey identifies the request for 24 hours. A repeat has no effect.
+	IdempotencyKey string `json:"-"`
+}
+
+// Compact asks a react agent to replace the older part of its conversation by a summary for the
+// model, at the next boundary of a turn. Errors: invalid_argument, not_found, conflict (the execution
+// is of another kind), execution_ended, idempotency_key_reused.
+func (c *Client) Compact(ctx context.Context, id uuid.UUID, r CompactRequest) (SignalReply, error) {
+	header := http.Header{}
+	if r.IdempotencyKey != "" {
+		header.Set("Idempotency-Key", r.IdempotencyKey)
+	}
+	var reply SignalReply
+	err := c.call(ctx, request{method: http.MethodPost, path: []string{executions, id.String(), "compact"}, header: header, body: r}, &reply)
+	return reply, err
+}
+
 // Cancel requests the end of an execution and returns the execution's current state. A running
 // execution becomes CANCELLING first; one that has ended does not change. Errors: not_found.
 func (c *Client) Cancel(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {

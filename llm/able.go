@@ -29,7 +29,10 @@ func Can(p Provider, ability Ability) bool {
 }
 
 // CheckRequest refuses a request that needs an ability that the provider lacks, because the
-// provider would ignore it. The error is an *Error that is not retryable.
+// provider would ignore it. It also refuses one whose messages break a rule of CheckMessages that no
+// adaptation repairs, because the provider would refuse it. The error is an *Error that is not
+// retryable; for messages it has the kind RuleBroken and wraps the *RuleError. A request that
+// CheckRequest refuses must not be sent.
 func CheckRequest(p Provider, req Request) error {
 	for _, asked := range []struct {
 		ability Ability
@@ -43,6 +46,9 @@ func CheckRequest(p Provider, req Request) error {
 		if asked.is && !Can(p, asked.ability) {
 			return &Error{Kind: InvalidRequest, Provider: p.Name(), Message: "the provider does not take " + string(asked.ability)}
 		}
+	}
+	if err := checkRules(p, req.Messages, true); err != nil {
+		return &Error{Kind: RuleBroken, Provider: p.Name(), Message: err.Error(), Err: err}
 	}
 	return nil
 }

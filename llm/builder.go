@@ -208,13 +208,18 @@ func (b *Builder) Parts() []perdure.Part { return b.parts }
 
 // Finish returns the response with its cost from prices. A response without content and output
 // tokens is a retryable *Error of kind EmptyAnswer, unless it is a refusal: such a server has
-// failed, and an empty answer would end the agent's run.
+// failed, and an empty answer would end the agent's run. If the context window left no room for it, the
+// error is of kind ContextLength.
 func (b *Builder) Finish(m Model, stop perdure.StopReason, usage perdure.Usage, prices Prices) (*Response, error) {
 	b.settle()
 	if b.failed != nil {
 		return nil, b.failed
 	}
-	if len(b.parts) == 0 && usage.Output == 0 && stop != perdure.StopRefusal {
+	nothing := len(b.parts) == 0 && usage.Output == 0
+	if nothing && stop == perdure.StopContextLength {
+		return nil, &Error{Kind: ContextLength, Provider: m.Provider, Message: "the prompt fills the model's context window"}
+	}
+	if nothing && stop != perdure.StopRefusal {
 		return nil, &Error{
 			Kind: EmptyAnswer, Retryable: true, Provider: m.Provider,
 			Message: "the model answered with no content and no tokens",

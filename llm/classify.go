@@ -44,6 +44,9 @@ func StatusError(provider string, status int, header http.Header, body []byte) *
 	case "content_filter", "content_policy_violation":
 		e.Kind, e.Retryable = Refused, false
 	}
+	if isOverWindow(provider, status, said) {
+		e.Kind, e.Retryable = ContextLength, false
+	}
 	if e.Kind == Auth {
 		e.Message = "the provider refused the API key, or the key may not use this model"
 	}
@@ -76,25 +79,26 @@ func EventError(provider string, data []byte) *Error {
 
 // statusOfName maps error types and codes to HTTP statuses.
 var statusOfName = map[string]int{
-	"image_too_large":          http.StatusBadRequest,
-	"image_parse_error":        http.StatusBadRequest,
-	"context_length_exceeded":  http.StatusBadRequest,
-	"content_filter":           http.StatusBadRequest,
-	"content_policy_violation": http.StatusBadRequest,
-	"authentication_error":     http.StatusUnauthorized,
-	"invalid_api_key":          http.StatusUnauthorized,
-	"billing_error":            http.StatusPaymentRequired,
-	"permission_error":         http.StatusForbidden,
-	"not_found_error":          http.StatusNotFound,
-	"request_too_large":        http.StatusRequestEntityTooLarge,
-	"rate_limit_error":         http.StatusTooManyRequests,
-	"rate_limit_exceeded":      http.StatusTooManyRequests,
-	"insufficient_quota":       http.StatusTooManyRequests,
-	"api_error":                http.StatusInternalServerError,
-	"server_error":             http.StatusInternalServerError,
-	"service_unavailable":      http.StatusServiceUnavailable,
-	"timeout_error":            http.StatusGatewayTimeout,
-	"overloaded_error":         529,
+	"image_too_large":           http.StatusBadRequest,
+	"image_parse_error":         http.StatusBadRequest,
+	"context_length_exceeded":   http.StatusBadRequest,
+	"exceed_context_size_error": http.StatusBadRequest,
+	"content_filter":            http.StatusBadRequest,
+	"content_policy_violation":  http.StatusBadRequest,
+	"authentication_error":      http.StatusUnauthorized,
+	"invalid_api_key":           http.StatusUnauthorized,
+	"billing_error":             http.StatusPaymentRequired,
+	"permission_error":          http.StatusForbidden,
+	"not_found_error":           http.StatusNotFound,
+	"request_too_large":         http.StatusRequestEntityTooLarge,
+	"rate_limit_error":          http.StatusTooManyRequests,
+	"rate_limit_exceeded":       http.StatusTooManyRequests,
+	"insufficient_quota":        http.StatusTooManyRequests,
+	"api_error":                 http.StatusInternalServerError,
+	"server_error":              http.StatusInternalServerError,
+	"service_unavailable":       http.StatusServiceUnavailable,
+	"timeout_error":             http.StatusGatewayTimeout,
+	"overloaded_error":          529,
 }
 
 type errorBody struct{ message, kind, code string }

@@ -17,8 +17,13 @@ const (
 	EmptyAnswer    ErrorKind = "empty_answer"
 	Auth           ErrorKind = "auth"
 	InvalidRequest ErrorKind = "invalid_request"
-	Refused        ErrorKind = "refused"
-	Unknown        ErrorKind = "unknown"
+	// ContextLength is the kind of a request that does not fit into the model's context window.
+	ContextLength ErrorKind = "context_length"
+	// RuleBroken is the kind of a request that was not sent, because it breaks one of the
+	// provider's rules. Err is a *RuleError.
+	RuleBroken ErrorKind = "rule_broken"
+	Refused    ErrorKind = "refused"
+	Unknown    ErrorKind = "unknown"
 )
 
 // Error is the error of a failed model call.

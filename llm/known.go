@@ -12,12 +12,18 @@ import (
 var knownNames = []string{"anthropic", "openai", "openai-responses", "gemini", "scripted"}
 
 // KnownProviders returns descriptions of the providers that this module implements, in the order
-// in which DefaultModel prefers them.
-func KnownProviders() []perdure.ProviderInfo {
+// in which DefaultModel prefers them. Their models are those of DefaultPrices.
+func KnownProviders() []perdure.ProviderInfo { return DescribeProviders(nil, nil) }
+
+// DescribeProviders is KnownProviders with other prices and windows.
+func DescribeProviders(prices Prices, windows Windows) []perdure.ProviderInfo {
+	if prices == nil {
+		prices = DefaultPrices
+	}
 	all := make([]perdure.ProviderInfo, len(knownNames))
 	for i, name := range knownNames {
 		d := defaultsOf[name]
-		all[i] = perdure.ProviderInfo{Name: name, DefaultModel: d.model, Models: pricedModels(name)}
+		all[i] = perdure.ProviderInfo{Name: name, DefaultModel: d.model, Models: pricedModels(name, prices, windows)}
 		for _, variable := range []string{d.keyEnv, otherKeys[name]} {
 			if variable != "" {
 				all[i].APIKeyEnvs = append(all[i].APIKeyEnvs, variable)
@@ -28,14 +34,14 @@ func KnownProviders() []perdure.ProviderInfo {
 }
 
 // pricedModels returns the models of a provider that have a price, in the order of their ids.
-func pricedModels(provider string) []perdure.ModelInfo {
+func pricedModels(provider string, prices Prices, windows Windows) []perdure.ModelInfo {
 	if provider == "openai-responses" { // the same models through another API
 		provider = "openai"
 	}
 	var models []perdure.ModelInfo
-	for model, price := range DefaultPrices {
+	for model, price := range prices {
 		if model.Provider == provider {
-			models = append(models, perdure.ModelInfo{ID: model.ID, Price: price})
+			models = append(models, infoOf(model, price, windows))
 		}
 	}
 	slices.SortFunc(models, func(a, b perdure.ModelInfo) int { return cmp.Compare(a.ID, b.ID) })

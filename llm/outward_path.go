@@ -26,6 +26,7 @@ type OutwardRules struct {
 // changes copies, never the stored messages:
 //
 //   - A part that the provider does not accept becomes a text that says so.
+//   - A compaction becomes a text with perdure.SummaryPrefix and the summary.
 //   - The name of a call that the provider does not accept is replaced by a valid
 //     one. Of two calls with the same id, the later one gets another (Distinct).
 //   - A user message with ContinueText is inserted before an assistant message at the
@@ -52,6 +53,8 @@ func (r OutwardRules) parts(m perdure.Message) []perdure.Part {
 	parts := slices.Clone(perdure.AcceptableParts(m.Role, m.Parts))
 	for i := range parts {
 		switch p := &parts[i]; p.Type {
+		case perdure.PartCompaction:
+			*p = perdure.Text(perdure.SummaryPrefix + p.Text)
 		case perdure.PartImage, perdure.PartFile:
 			*p = r.shown(*p)
 		case perdure.PartToolCall:

@@ -77,6 +77,35 @@ func TestTheUserSpeaksOnEveryWire(t *testing.T) {
 	}
 }
 
+// TestACompactionIsAUserMessageOnEveryWire checks that each provider receives a compaction as a user's
+// text with SummaryPrefix, also where it is next to another message of the user. A provider's own
+// block is not sent.
+func TestACompactionIsAUserMessageOnEveryWire(t *testing.T) {
+	summary := perdure.Compaction("goal: a \"b\"")
+	summary.Native = json.RawMessage(`{"sealed":"block"}`)
+	compacted := message(perdure.RoleUser, []perdure.Part{summary})
+	compacted.Provider = "anthropic"
+	want, err := json.Marshal(perdure.SummaryPrefix + summary.Text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range remotes {
+		p, server := r.Serve(t, llmtest.Answer{Text: []string{"ok"}, Usage: perdure.Usage{Output: 1}})
+		user := text(perdure.RoleUser, "U")
+		for _, path := range [][]perdure.Message{{compacted}, {user, compacted}, {compacted, user}, {compacted, madeBy("p", "M", "f"), llmtest.Result("c_M", "f")}} {
+			llmtest.Ask(t, p, llm.Request{Model: r.Model, Messages: path}) // the fake server checks the rules of its wire
+		}
+		for i, got := range server.Requests() {
+			if bytes.Count(got.Raw, want) != 1 || bytes.Contains(got.Raw, []byte("sealed")) || bytes.Contains(got.Raw, []byte(llm.ContinueText)) {
+				t.Errorf("%s: path %d went out as %s", p.Name(), i, got.Raw)
+			}
+		}
+	}
+	if compacted.Parts[0].Type != perdure.PartCompaction {
+		t.Error("the stored message was changed")
+	}
+}
+
 // TestOutwardPathsOnlyGrow checks that while a conversation grows, the messages of Outward begin
 // with the messages that Outward returned before.
 func TestOutwardPathsOnlyGrow(t *testing.T) {

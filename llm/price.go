@@ -47,15 +47,7 @@ func (p Prices) find(m Model) (Price, bool) {
 	if m.Provider == "scripted" {
 		return Price{}, true
 	}
-	if price, ok := p[m]; ok {
-		return price, true
-	}
-	if m.Provider == "openai-responses" { // the same models through another API
-		return p.find(Model{Provider: "openai", ID: m.ID})
-	}
-	m.ID = snapshot.ReplaceAllString(m.ID, "")
-	price, ok := p[m]
-	return price, ok
+	return findModel(p, m)
 }
 
 // claude returns a price with Anthropic's usual factors: a cache read costs a tenth of the input

@@ -31,10 +31,15 @@ const (
 // On reports whether the level requests reasoning.
 func (t Thinking) On() bool { return t != "" && t != ThinkingOff }
 
+// PurposeCompaction is the Request.Purpose of a call that asks for the summary of a conversation.
+const PurposeCompaction = "compaction"
+
 // Request is one model call.
 type Request struct {
 	// Model is the provider's id of the model. System is the system prompt.
 	Model, System string
+	// Purpose is PurposeCompaction, or "" for a turn. It is not sent to a provider's server.
+	Purpose string
 	// BaseURL and APIKeyEnv are accepted only if the operator allows exactly that pair (Endpoints).
 	// Empty means the default.
 	BaseURL, APIKeyEnv string

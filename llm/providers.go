@@ -13,6 +13,8 @@ import (
 type Providers struct {
 	mu     sync.RWMutex
 	byName map[string]Provider
+	// windows is the table of Limits; nil is DefaultWindows.
+	windows Windows
 }
 
 // NewProviders registers the providers. If two have the same name, the later one is used.

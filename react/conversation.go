@@ -39,6 +39,9 @@ type conversation struct {
 type source struct {
 	role    perdure.Role
 	content json.RawMessage
+	// rewritten and resultBytes are those of the entry in the context.
+	rewritten   bool
+	resultBytes int
 }
 
 // take removes the conversation of an execution from the cache and returns it. It returns a new one
@@ -68,12 +71,73 @@ func (c *conversations) put(execution uuid.UUID, conv *conversation) {
 	}
 }
 
-// read changes the conversation to that of a path. It returns the number of leading messages that
-// are unchanged.
-func (conv *conversation) read(path iter.Seq2[perdure.Entry, error]) (same int, err error) {
+// readContext changes the conversation to the context of a path. It returns the number of leading
+// messages that are unchanged.
+func (conv *conversation) readContext(path func() iter.Seq2[perdure.Entry, error]) (same int, err error) {
+	compacted, err := hasCompaction(path())
+	if err != nil {
+		return 0, err
+	}
+	if !compacted { // the context is the path
+		return conv.read(unchanged(path()))
+	}
+	entries, err := collect(path())
+	if err != nil {
+		return 0, err
+	}
+	c, err := perdure.ContextOf(entries)
+	if err != nil {
+		return 0, agent.Permanent(err)
+	}
+	return conv.read(inOrder(c.Entries))
+}
+
+func hasCompaction(path iter.Seq2[perdure.Entry, error]) (bool, error) {
+	for e, err := range path {
+		if err != nil || e.Type == perdure.EntryCompaction {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+func collect(path iter.Seq2[perdure.Entry, error]) ([]perdure.Entry, error) {
+	var entries []perdure.Entry
+	for e, err := range path {
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+func unchanged(path iter.Seq2[perdure.Entry, error]) iter.Seq2[perdure.ContextEntry, error] {
+	return func(yield func(perdure.ContextEntry, error) bool) {
+		for e, err := range path {
+			if !yield(perdure.ContextEntry{Entry: e}, err) {
+				return
+			}
+		}
+	}
+}
+
+func inOrder(entries []perdure.ContextEntry) iter.Seq2[perdure.ContextEntry, error] {
+	return func(yield func(perdure.ContextEntry, error) bool) {
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// read changes the conversation to that of a context. It returns the number of leading messages
+// that are unchanged.
+func (conv *conversation) read(context iter.Seq2[perdure.ContextEntry, error]) (same int, err error) {
 	known := len(conv.from)
 	n := 0
-	for e, err := range path {
+	for e, err := range context {
 		if err != nil {
 			return 0, err
 		}
@@ -94,9 +158,9 @@ func (conv *conversation) read(path iter.Seq2[perdure.Entry, error]) (same int, 
 	return same, nil
 }
 
-func (s source) is(e *perdure.Entry) bool {
+func (s source) is(e *perdure.ContextEntry) bool {
 	// fast if both slices are the same memory
-	return s.role == e.Role && bytes.Equal(s.content, e.Content)
+	return s.role == e.Entry.Role && s.rewritten == e.Rewritten && s.resultBytes == e.ResultBytes && bytes.Equal(s.content, e.Entry.Content)
 }
 
 // cut removes all messages after the first n.
@@ -111,8 +175,8 @@ func (conv *conversation) cut(n int) {
 	}
 }
 
-func (conv *conversation) add(e *perdure.Entry, m perdure.Message) {
-	s := source{e.Role, e.Content}
+func (conv *conversation) add(e *perdure.ContextEntry, m perdure.Message) {
+	s := source{e.Entry.Role, e.Entry.Content, e.Rewritten, e.ResultBytes}
 	conv.from, conv.messages = append(conv.from, s), append(conv.messages, m)
 	conv.bytes += s.bytes()
 }

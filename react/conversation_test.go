@@ -85,7 +85,7 @@ func TestCachedConversationEqualsItsPath(t *testing.T) {
 				asked = calls[r.IntN(len(calls))].path
 			}
 			conv := kept.take(id)
-			same, err := conv.read(each(asked))
+			same, err := conv.read(unchanged(each(asked)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,12 +140,12 @@ func TestATurnDecodesWhatIsNew(t *testing.T) {
 		{append(reread(path), uttered(perdure.RoleUser, "three")), 3},
 		{append(reread(path[:1]), uttered(perdure.RoleAssistant, "another")), 1},
 	} {
-		if same, err := conv.read(each(turn.path)); err != nil || same != turn.same {
+		if same, err := conv.read(unchanged(each(turn.path))); err != nil || same != turn.same {
 			t.Errorf("%d messages of %d are known, want %d, %v", same, len(turn.path), turn.same, err)
 		}
 	}
 	first := &conv.messages[0].Parts[0]
-	if _, err := conv.read(each(path)); err != nil {
+	if _, err := conv.read(unchanged(each(path))); err != nil {
 		t.Fatal(err)
 	}
 	if &conv.messages[0].Parts[0] != first {
@@ -159,11 +159,11 @@ func TestAConversationThatCannotBeRead(t *testing.T) {
 	broken := uttered(perdure.RoleUser, "x")
 	broken.Content = []byte("{")
 	var conv conversation
-	if _, err := conv.read(each([]perdure.Entry{uttered(perdure.RoleUser, "one"), broken})); perdure.CodeOf(err) == "" || err == nil {
+	if _, err := conv.read(unchanged(each([]perdure.Entry{uttered(perdure.RoleUser, "one"), broken}))); perdure.CodeOf(err) == "" || err == nil {
 		t.Errorf("an entry that does not decode gives %v", err)
 	}
 	lost := perdure.Errorf(perdure.Unavailable, "gone")
-	_, err := conv.read(func(yield func(perdure.Entry, error) bool) { yield(perdure.Entry{}, lost) })
+	_, err := conv.read(unchanged(func(yield func(perdure.Entry, error) bool) { yield(perdure.Entry{}, lost) }))
 	if !perdure.IsCode(err, perdure.Unavailable) {
 		t.Errorf("a path that cannot be read gives %v", err)
 	}
@@ -178,7 +178,7 @@ func TestConversationsAreForgotten(t *testing.T) {
 		id := uuid.New()
 		ids = append(ids, id)
 		conv := kept.take(id)
-		conv.add(&perdure.Entry{Content: make([]byte, 2<<20)}, perdure.Message{})
+		conv.add(&perdure.ContextEntry{Entry: perdure.Entry{Content: make([]byte, 2<<20)}}, perdure.Message{})
 		kept.put(id, conv)
 		if kept.bytes > mostKept {
 			t.Fatalf("%d bytes are kept, the bound is %d", kept.bytes, mostKept)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/tool"
 )
 
@@ -115,7 +116,7 @@ func (l *loop) appendInput(key string, open []call, messages []perdure.InputMess
 		}
 		parts := namedResults(perdure.BoundedParts(m.Role, perdure.AcceptableParts(m.Role, m.Parts)), names)
 		perdure.AddCallNames(names, parts)
-		if _, err := l.ctx.Append(perdure.Message{Role: m.Role, Content: perdure.Content{Parts: parts, Provider: m.Provider, Model: m.Model}}, agent.WithKey(id)); err != nil {
+		if err := l.append(perdure.Message{Role: m.Role, Content: perdure.Content{Parts: parts, Provider: m.Provider, Model: m.Model}}, agent.WithKey(id)); err != nil {
 			return err
 		}
 	}
@@ -169,6 +170,7 @@ func (l *loop) copyFrom() ([]call, error) {
 		return nil, nil
 	}
 	var open []call
+	var path sizedPath
 	size := 0
 	for e, err := range l.ctx.PathOf(from.ExecutionID, from.EntryID) {
 		if err != nil {
@@ -184,6 +186,7 @@ func (l *loop) copyFrom() ([]call, error) {
 		if _, err := l.ctx.Append(m, agent.WithEntryID(l.derived(e.ID)), agent.WithKey("from:"+e.ID.String()), l.asCopyOf(e)); err != nil {
 			return nil, err
 		}
+		path.add(e, llm.EstimateMessage(m, l.anyLimits()))
 		if size += len(e.Content); size > copyBytes {
 			size = 0
 			if err := l.ctx.Flush(); err != nil {
@@ -191,17 +194,37 @@ func (l *loop) copyFrom() ([]call, error) {
 			}
 		}
 	}
-	return open, nil
+	tokens, err := path.context()
+	l.st.Size.New = tokens
+	return open, err
 }
 
 // asCopyOf returns an option that sets type, turn, response and message of an entry to those of e.
 func (l *loop) asCopyOf(e perdure.Entry) agent.AppendOption {
 	return func(made *perdure.Entry) {
 		made.Type, made.TurnID, made.ResponseID, made.MessageID = e.Type, e.TurnID, e.ResponseID, e.MessageID
+		if record, err := e.Compaction(); err == nil && e.Type == perdure.EntryCompaction {
+			agent.AsCompaction(l.copiedRecord(record))(made)
+			return
+		}
 		if id, err := uuid.Parse(e.MessageID); err == nil {
 			made.MessageID = l.derived(id).String()
 		}
 	}
+}
+
+// copiedRecord returns the record of a compaction with the ids of the copies.
+func (l *loop) copiedRecord(r perdure.CompactionRecord) perdure.CompactionRecord {
+	r.Last = l.derived(r.Last)
+	if r.KeepFrom != nil {
+		id := l.derived(*r.KeepFrom)
+		r.KeepFrom = &id
+	}
+	r.Pinned = slices.Clone(r.Pinned)
+	for i, id := range r.Pinned {
+		r.Pinned[i] = l.derived(id)
+	}
+	return r
 }
 
 func (l *loop) derived(from uuid.UUID) uuid.UUID { return uuid.NewSHA1(l.ctx.ID(), from[:]) }

@@ -81,6 +81,8 @@ func (l *loop) run() (perdure.ReactOutput, error) {
 	for {
 		var err error
 		switch {
+		case l.st.Pending == nil && l.st.Compaction != nil:
+			err = l.finishCompaction()
 		case l.st.Pending == nil && l.st.Idle:
 			done, err := l.idle()
 			if done || err != nil {
@@ -125,7 +127,7 @@ func (l *loop) idle() (done bool, err error) {
 	} else if l.in.OneShot && !there {
 		return !failed, l.failure()
 	}
-	patterns := []string{perdure.UserMessage}
+	patterns := []string{perdure.UserMessage, perdure.CompactSignal}
 	if failed {
 		patterns = append(patterns, retrySignal)
 	}
@@ -133,10 +135,18 @@ func (l *loop) idle() (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if signal.Name == retrySignal {
+	switch signal.Name {
+	case retrySignal:
 		l.st.Try++
 		l.goOn()
 		return false, nil
+	case perdure.CompactSignal:
+		model, err := l.choose()
+		if err != nil {
+			return false, err
+		}
+		_, err = l.compactFor(signal, model)
+		return false, err
 	}
 	open := l.st.Open
 	said := read(signal, open)
@@ -188,6 +198,9 @@ func (l *loop) ask() error {
 	}
 	model, err := l.choose()
 	if err != nil {
+		return err
+	}
+	if begun, err := l.compactIfDue(model); begun || err != nil {
 		return err
 	}
 	p := &pending{Turn: l.st.TurnIndex, Try: l.st.Try, Model: model, EntryID: uuid.Must(uuid.NewV7())}
@@ -246,6 +259,7 @@ func (l *loop) answer() error {
 		return err
 	}
 	p.ModelTask = nil
+	l.st.TooLong = 0
 	l.st.TurnIndex++
 	l.st.ResponseTurns++
 	l.st.Try = 0
@@ -275,12 +289,16 @@ func (l *loop) store(p *pending, a modelAnswer, t *perdure.Task) error {
 	if a.Content.Usage != nil {
 		l.st.count(p.Model, *a.Content.Usage)
 	}
+	l.st.Size.answered(p.Model, m, l.limits(p.Model))
 	return err
 }
 
 // modelFailed ends the response with the error, which clients see. A one-shot run then fails.
 // Another run tries once more after a message or a retry signal.
 func (l *loop) modelFailed(failure error) error {
+	if perdure.CodeOf(failure) == tooLongCode {
+		return l.tooLong(failure)
+	}
 	l.ctx.Stream().Error(failure.Error(), perdure.CodeOf(failure))
 	l.st.ErrorCode = perdure.CodeOf(failure)
 	return l.endResponse(perdure.StopError, failure.Error())

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -28,6 +29,8 @@ type modelRequest struct {
 	// reports that the response has had an earlier turn.
 	Settings *perdure.ReactInput `json:"settings,omitempty"`
 	Later    bool                `json:"later,omitempty"`
+	// Compaction, if set, asks for a summary of the conversation in place of an answer.
+	Compaction *compactionRequest `json:"compaction,omitempty"`
 	// Spent reports that the response may call no more tools that run on workers.
 	Spent bool `json:"spent,omitempty"`
 }
@@ -109,6 +112,9 @@ func modelTask(c Config) agent.TaskDefinition {
 		if err != nil {
 			return modelAnswer{}, agent.Permanent(err)
 		}
+		if in.Compaction != nil {
+			return summarise(ctx, c, provider, in)
+		}
 		request, prompt, err := lately.ask(ctx, c, provider, in)
 		if err != nil {
 			return modelAnswer{}, err
@@ -141,7 +147,7 @@ func (c *conversations) ask(ctx agent.TaskContext, config Config, provider llm.P
 	}
 	id := ctx.Task().ExecutionID
 	conv := c.take(id)
-	same, err := conv.read(ctx.Path(in.LeafEntryID))
+	same, err := conv.readContext(func() iter.Seq2[perdure.Entry, error] { return ctx.Path(in.LeafEntryID) })
 	if err != nil {
 		return r, p, err
 	}

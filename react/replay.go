@@ -19,6 +19,9 @@ func replayAnswer(ctx agent.TaskContext, result json.RawMessage) error {
 	if err := json.Unmarshal(result, &answer); err != nil {
 		return err
 	}
+	if in.Compaction != nil { // summaries are not streamed
+		return nil
+	}
 	show := newShower(ctx.Stream(), in.EntryID)
 	for i, part := range answer.Content.Parts {
 		for _, d := range deltasOf(i, part) {

@@ -39,6 +39,18 @@ type state struct {
 	Try int `json:"try,omitempty"`
 	// Prompt is the hash of the prompt of the last model call.
 	Prompt string `json:"prompt,omitempty"`
+	// Size is what is known about the size of the context.
+	Size contextSize `json:"size,omitzero"`
+	// Compaction is the compaction whose summary the loop awaits. Compactions is the number of
+	// compactions that were begun.
+	Compaction  *compaction `json:"compaction,omitempty"`
+	Compactions int         `json:"compactions,omitempty"`
+	// CompactFrom is the estimated size from which the next automatic compaction is tried, after
+	// one that failed or did not make the context small enough.
+	CompactFrom int `json:"compactFrom,omitempty"`
+	// TooLong is the turn for which a compaction was begun because the provider refused its context
+	// as too long, plus one. 0 means none.
+	TooLong int `json:"tooLong,omitempty"`
 }
 
 // pending is the turn whose tasks were scheduled in the commit that stored this state.

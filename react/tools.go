@@ -152,7 +152,7 @@ func (l *loop) storeResult(c call, result tool.Result, t *perdure.Task) error {
 	if t != nil {
 		key = perdure.TaskEntryKey(t.ID)
 	}
-	if _, err := l.ctx.Append(m, agent.WithKey(key)); err != nil {
+	if err := l.append(m, agent.WithKey(key)); err != nil {
 		return err
 	}
 	at := l.ctx.Place()

@@ -245,7 +245,8 @@ func TestStopReasonsOverREST(t *testing.T) {
 	dir := t.TempDir()
 	const call = "turn\n  call find {\"pattern\": \"*\"}\n"
 	for name, script := range map[string]string{
-		"end_turn": "turn\n  text x\n", "max_tokens": "turn\n  text x\n  stop max_tokens\n", "refusal": "turn\n  text x\n  stop refusal\n",
+		"end_turn": "turn\n  text x\n", "max_tokens": "turn\n  text x\n  stop max_tokens\n",
+		"context_length": "turn\n  text x\n  stop context_length\n", "refusal": "turn\n  text x\n  stop refusal\n",
 		"turn_limit": call + call, "error": "turn\n  fail refused no\n", "cancelled": "turn\n  text x\n  pause 1h\n",
 	} {
 		write(t, dir, name, script)
@@ -255,7 +256,7 @@ func TestStopReasonsOverREST(t *testing.T) {
 		log := s.logTo(at, func(e logRecord) bool { return e.dataOf()["type"] == "response_end" })
 		return log[len(log)-1]
 	}
-	for _, reason := range []string{"end_turn", "max_tokens", "refusal", "turn_limit"} {
+	for _, reason := range []string{"end_turn", "max_tokens", "context_length", "refusal", "turn_limit"} {
 		at := s.start(`{"userPrompt":"go","oneShot":true,"models":[{"provider":"scripted","modelId":"` + reason + `"}],"tools":["find"],"config":{"maxTurns":1}}`)
 		if got := ends(at).dataOf()["stopReason"]; got != reason {
 			t.Errorf("%s is told as %v", reason, got)

@@ -61,9 +61,17 @@ func (e *Engine) checkSignalValue(name string, value json.RawMessage) error {
 	if err := perdure.CheckDocumentBytes("signalValue", value, signalRules(name)); err != nil {
 		return err
 	}
-	if name != perdure.UserMessage {
-		return nil
+	switch name {
+	case perdure.CompactSignal:
+		return checkCompaction(value)
+	case perdure.UserMessage:
+		return e.checkUserMessage(value)
 	}
+	return nil
+}
+
+// checkUserMessage checks the value of a userMessage.
+func (e *Engine) checkUserMessage(value json.RawMessage) error {
 	m, err := perdure.ParseUserMessage("signalValue", value)
 	if err != nil {
 		return err
@@ -88,7 +96,7 @@ func (e *Engine) checkReferenced(ctx context.Context, org string, execution uuid
 	check := uploads.Rule{What: "the signal's value", Scan: func(text io.Reader) error {
 		return perdure.CheckDocument("signalValue", text, signalRules(r.Name))
 	}}
-	if r.Name == perdure.UserMessage {
+	if r.Name == perdure.UserMessage || r.Name == perdure.CompactSignal {
 		check.Whole = func(value json.RawMessage) error { return e.checkSignalValue(r.Name, value) }
 	}
 	checked, refused, err := e.uploads.Check(ctx, org, execution, *r.Ref, check)

@@ -288,5 +288,8 @@ func checkConfig(c perdure.AgentConfig) error {
 	if err := c.CheckThinking(); err != nil {
 		return err
 	}
+	if err := c.CheckCompaction(); err != nil {
+		return err
+	}
 	return c.CheckNet()
 }

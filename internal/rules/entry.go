@@ -56,6 +56,9 @@ func (d *draft) append(e perdure.NewEntry) error {
 	if err != nil {
 		return err
 	}
+	if err := d.checkCompaction(e.Entry, parent); err != nil {
+		return err
+	}
 	d.belong(&e.Entry)
 	head := perdure.EntryHead{
 		ID: e.ID, ParentID: e.ParentID, Type: e.Type, Role: e.Role, Key: e.Key, Hash: contentHash(e), Open: open, ResponseID: e.ResponseID,

@@ -42,10 +42,17 @@ func (d *draft) join(e perdure.Entry) {
 func runs(x *perdure.Execution, id string) bool { return x.ResponseID == id && !between(x) }
 
 // idleAt reports whether the execution waits for its user without pending messages, and the leaf
-// belongs to the response.
+// belongs to the response or is a compaction after it.
 func idleAt(s *store.State, response string) bool {
 	x := s.Execution
-	return between(x) && len(s.Pending) == 0 && x.Leaf != nil && s.Entries[*x.Leaf].ResponseID == response
+	if !between(x) || len(s.Pending) > 0 || x.Leaf == nil {
+		return false
+	}
+	leaf := s.Entries[*x.Leaf]
+	if leaf.Type == perdure.EntryCompaction { // it belongs to no response
+		return x.ResponseID == response
+	}
+	return leaf.ResponseID == response
 }
 
 // here returns the place of the engine's own events, which is the current response.
@@ -62,8 +69,12 @@ func (d *draft) placed(p perdure.Place) perdure.Place {
 }
 
 // belong sets the place of an entry. A message without an id gets the id of its entry. The entry of
-// a user's message sets the current response.
+// a user's message sets the current response. A compaction belongs to no response.
 func (d *draft) belong(e *perdure.Entry) {
+	if e.Type == perdure.EntryCompaction {
+		e.ResponseID, e.TurnID, e.MessageID = "", "", e.ID.String()
+		return
+	}
 	p := d.placed(perdure.Place{ResponseID: e.ResponseID, MessageID: e.MessageID})
 	e.ResponseID, e.MessageID = p.ResponseID, p.MessageID
 	if e.OnPath() && e.MessageID == "" {

@@ -136,8 +136,10 @@ func (a *answer) stopReason() perdure.StopReason {
 	switch a.stop {
 	case anthropic.StopReasonToolUse:
 		return perdure.StopToolUse
-	case anthropic.StopReasonMaxTokens, anthropic.StopReasonModelContextWindowExceeded:
+	case anthropic.StopReasonMaxTokens:
 		return perdure.StopMaxTokens
+	case anthropic.StopReasonModelContextWindowExceeded:
+		return perdure.StopContextLength
 	case anthropic.StopReasonRefusal:
 		return perdure.StopRefusal
 	case anthropic.StopReasonPauseTurn:

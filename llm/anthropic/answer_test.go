@@ -100,3 +100,18 @@ func TestNothingMoreToSay(t *testing.T) {
 		t.Errorf("got %+v, %v", resp, err)
 	}
 }
+
+// TestTheWindowEndsAnAnswer checks that an answer that filled the model's context window has its own
+// stop reason, and that one without content and tokens is an error of kind context_length.
+func TestTheWindowEndsAnAnswer(t *testing.T) {
+	const stop = `{"type":"message_delta","delta":{"stop_reason":"model_context_window_exceeded"},"usage":{"output_tokens":`
+	resp, err := ask(t, begin,
+		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Half an ans"}}`,
+		`{"type":"content_block_stop","index":0}`, stop+`3}}`, finish)
+	if err != nil || resp.StopReason != perdure.StopContextLength || resp.PlainText() != "Half an ans" {
+		t.Errorf("got %+v, %v", resp, err)
+	}
+	_, err = ask(t, `{"type":"message_start","message":{"id":"msg_1","usage":{"input_tokens":200000,"output_tokens":0}}}`, stop+`0}}`, finish)
+	_ = llmtest.WantError(t, err, llm.ContextLength, false)
+}

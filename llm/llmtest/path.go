@@ -3,6 +3,7 @@ package llmtest
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -55,6 +56,9 @@ func DrawPath(t *rapid.T) *Path {
 
 func (c *Path) draw() []perdure.Message {
 	var messages []perdure.Message
+	if rapid.Bool().Draw(c.t, "compacted") {
+		messages = append(messages, message(perdure.RoleUser, []perdure.Part{perdure.Compaction("goal: \"x\"")}))
+	}
 	for range rapid.IntRange(0, 6).Draw(c.t, "messages") {
 		switch rapid.IntRange(0, 3).Draw(c.t, "role") {
 		case 0:
@@ -107,6 +111,9 @@ func (c *Path) checkStorable(messages []perdure.Message) {
 		e, err := perdure.NewMessageEntry(m)
 		if err != nil {
 			c.t.Fatal(err)
+		}
+		if len(m.Parts) == 1 && m.Parts[0].Type == perdure.PartCompaction {
+			e.Type, e.Metadata = perdure.EntryCompaction, json.RawMessage(`{"last":"0198c0de-0000-7000-8000-000000000001","reason":"manual"}`)
 		}
 		open, err := perdure.CheckAppend(parent, e)
 		if err == nil {

@@ -231,7 +231,7 @@ func TestFailuresByCode(t *testing.T) {
 		"insufficient_quota":      {429, llm.RateLimited, false},
 		"rate_limit_exceeded":     {429, llm.RateLimited, true},
 		"content_filter":          {400, llm.Refused, false},
-		"context_length_exceeded": {400, llm.InvalidRequest, false},
+		"context_length_exceeded": {400, llm.ContextLength, false},
 	} {
 		p, _ := remote.Serve(t, llmtest.Answer{Status: want.status, Body: `{"error":{"message":"m","type":"t","code":"` + code + `"}}`})
 		_, _, err := llmtest.TryAsk(t.Context(), p, llm.Request{Model: model, Messages: []perdure.Message{perdure.UserText("hi")}})

@@ -35,7 +35,7 @@ func TestFailuresInTheStream(t *testing.T) {
 		`{"type":"response.failed","response":{"id":"r","status":"failed","error":{"code":"invalid_image","message":"x"}}}`:       {llm.InvalidRequest, false},
 		`{"type":"response.failed","response":{"id":"r","status":"failed"}}`:                                                      {llm.Unknown, true},
 		`{"type":"error","code":"server_error","message":"x","param":null,"sequence_number":3}`:                                   {llm.Unknown, true},
-		`{"type":"error","code":"context_length_exceeded","message":"x","param":"input"}`:                                         {llm.InvalidRequest, false},
+		`{"type":"error","code":"context_length_exceeded","message":"x","param":"input"}`:                                         {llm.ContextLength, false},
 		`{"type":"error","code":"insufficient_quota","message":"x"}`:                                                              {llm.RateLimited, false},
 	} {
 		_, err := said(t, created, line)

@@ -39,9 +39,11 @@
 //	pause DURATION      waits once
 //	usage in=N out=N reasoning=N cacheRead=N cacheWrite=N
 //	                    the tokens counted; without it a quarter of the bytes
-//	stop REASON         end_turn, tool_use, max_tokens or refusal; without it tool_use after a call
+//	stop REASON         end_turn, tool_use, max_tokens, context_length or refusal; without it
+//	                    tool_use after a call, else end_turn
 //	fail KIND MESSAGE   ends the call with an error of package llm: rate_limited, overloaded, timeout,
-//	                    network, empty_answer, auth, invalid_request, refused, unknown
+//	                    network, empty_answer, auth, invalid_request, context_length, refused,
+//	                    unknown
 //	expect WORDS        fails the call unless the new messages contain WORDS
 //	when WORDS          begins an alternative, played if the new messages contain WORDS
 //	else                begins the alternative that is played if no other fits
@@ -53,6 +55,14 @@
 // "text", "thinking" and "call NAME" also accept <<MARK: the following lines up to a line with only
 // MARK are the operand. They are unchanged, except that the indentation of the MARK line is removed
 // from them. In this way a call can have arguments that are not JSON.
+//
+// # Compaction
+//
+// The section "summary" is played, instead of a turn, if a request asks for the summary of its
+// conversation (llm.PurposeCompaction); its words are those of a turn. Without the section, the summary
+// is a fixed text. The summary ends with the number of answers in the conversation, as in
+// "(12 answers before)". A conversation that begins with this summary gets turn 13 if it has no further
+// assistant message.
 //
 // After the last turn of a script, the provider returns an error that says so.
 //

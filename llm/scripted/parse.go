@@ -34,6 +34,7 @@ type parser struct {
 	at         int // number of the line of word and rest, from 1
 	word, rest string
 	script     script
+	summary    bool // the current section is the summary, not a turn
 }
 
 // next advances to the next line that is neither empty nor a comment.
@@ -65,7 +66,17 @@ func (p *parser) line() error {
 		if err := p.endTurn(); err != nil {
 			return err
 		}
+		p.summary = false
 		p.script.turns = append(p.script.turns, turn{line: p.at})
+		return nil
+	case "summary":
+		if err := p.endTurn(); err != nil {
+			return err
+		}
+		if p.script.summary != nil {
+			return fmt.Errorf("there is a summary already, in line %d", p.script.summary.line)
+		}
+		p.summary, p.script.summary = true, &turn{line: p.at}
 		return nil
 	case "when", "else":
 		return p.alternative()
@@ -74,7 +85,7 @@ func (p *parser) line() error {
 	if err != nil {
 		return err
 	}
-	if len(p.script.turns) == 0 {
+	if p.current() == nil {
 		if s.word != "pace" {
 			return fmt.Errorf("%q stands before the first turn", s.word)
 		}
@@ -86,7 +97,7 @@ func (p *parser) line() error {
 }
 
 func (p *parser) alternative() error {
-	if len(p.script.turns) == 0 {
+	if p.current() == nil {
 		return fmt.Errorf("%q stands before the first turn", p.word)
 	}
 	if (p.word == "when") != (p.rest != "") {
@@ -97,7 +108,16 @@ func (p *parser) alternative() error {
 	return nil
 }
 
-func (p *parser) current() *turn { return &p.script.turns[len(p.script.turns)-1] }
+// current returns the turn or the summary that is being read, nil before the first one.
+func (p *parser) current() *turn {
+	switch {
+	case p.summary:
+		return p.script.summary
+	case len(p.script.turns) == 0:
+		return nil
+	}
+	return &p.script.turns[len(p.script.turns)-1]
+}
 
 func (p *parser) add(s step) {
 	t := p.current()
@@ -110,10 +130,10 @@ func (p *parser) add(s step) {
 
 // endTurn refuses an empty turn.
 func (p *parser) endTurn() error {
-	if len(p.script.turns) == 0 {
+	t := p.current()
+	if t == nil {
 		return nil
 	}
-	t := p.current()
 	if len(t.alternatives) == 0 && !speaks(t.common) {
 		return silent(t.line)
 	}
@@ -228,7 +248,7 @@ func parseUsage(rest string) (perdure.Usage, error) {
 
 func parseStop(rest string) (perdure.StopReason, error) {
 	stop := perdure.StopReason(rest)
-	known := []perdure.StopReason{perdure.StopEndTurn, perdure.StopToolUse, perdure.StopMaxTokens, perdure.StopRefusal}
+	known := []perdure.StopReason{perdure.StopEndTurn, perdure.StopToolUse, perdure.StopMaxTokens, perdure.StopContextLength, perdure.StopRefusal}
 	if !slices.Contains(known, stop) {
 		return "", fmt.Errorf("stop takes one of %v", known)
 	}
@@ -239,7 +259,7 @@ func parseStop(rest string) (perdure.StopReason, error) {
 var retryable = map[llm.ErrorKind]bool{
 	llm.RateLimited: true, llm.Overloaded: true, llm.Timeout: true, llm.Network: true,
 	llm.EmptyAnswer: true, llm.Unknown: true,
-	llm.Auth: false, llm.InvalidRequest: false, llm.Refused: false,
+	llm.Auth: false, llm.InvalidRequest: false, llm.ContextLength: false, llm.Refused: false,
 }
 
 func parseFailure(rest string) (llm.ErrorKind, string, error) {

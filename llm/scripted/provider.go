@@ -57,8 +57,12 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.De
 		return nil, perdure.Errorf(perdure.PermissionDenied, "provider %q takes no endpoint", Name)
 	}
 	n := answers(req.Messages)
+	turn := n + 1
+	if req.Purpose == llm.PurposeCompaction {
+		turn = 0
+	}
 	if p.config.Journal != "" {
-		if err := appendJournal(p.config.Journal, req, n+1); err != nil {
+		if err := appendJournal(p.config.Journal, req, turn); err != nil {
 			return nil, &llm.Error{Kind: llm.Unknown, Provider: Name, Message: "the journal of calls cannot be written", Err: err}
 		}
 	}
@@ -66,15 +70,29 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.De
 	if err != nil {
 		return nil, err
 	}
-	if n >= len(s.turns) {
-		return nil, refuse("script %s has %d turns, and the conversation asks for turn %d", req.Model, len(s.turns), n+1)
+	steps, err := s.steps(req, turn, n)
+	if err != nil {
+		return nil, err
 	}
-	steps, fits := s.turns[n].steps(fresh(req.Messages))
-	if !fits {
-		return nil, refuse("script %s: no alternative of turn %d fits what is new", req.Model, n+1)
-	}
-	pl := newPlayer(ctx, req, n+1, s.pace, emit)
+	pl := newPlayer(ctx, req, turn, s.pace, emit)
 	return pl.play(steps)
+}
+
+// steps returns the steps to play: those of a turn, or of the summary if turn is 0. n is the number
+// of answers in the conversation.
+func (s *script) steps(req llm.Request, turn, n int) ([]step, error) {
+	if turn > len(s.turns) {
+		return nil, refuse("script %s has %d turns, and the conversation asks for turn %d", req.Model, len(s.turns), turn)
+	}
+	play := func(fresh string) ([]step, bool) { return s.summarize(n, fresh) }
+	if turn > 0 {
+		play = s.turns[turn-1].steps
+	}
+	steps, fits := play(fresh(req.Messages))
+	if !fits {
+		return nil, refuse("script %s: no alternative of turn %d fits what is new", req.Model, turn)
+	}
+	return steps, nil
 }
 
 func (p *Provider) load(model string) (*script, error) {
@@ -115,17 +133,6 @@ func refuse(format string, args ...any) *llm.Error {
 	return &llm.Error{Kind: llm.InvalidRequest, Provider: Name, Message: fmt.Sprintf(format, args...)}
 }
 
-// answers counts the assistant messages: the number of played turns.
-func answers(messages []perdure.Message) int {
-	n := 0
-	for _, m := range messages {
-		if m.Role == perdure.RoleAssistant {
-			n++
-		}
-	}
-	return n
-}
-
 // lastAnswer returns the index of the last assistant message, -1 if there is none.
 func lastAnswer(messages []perdure.Message) int {
 	for i := len(messages) - 1; i >= 0; i-- {
@@ -142,7 +149,10 @@ func fresh(messages []perdure.Message) string {
 	for _, m := range messages[lastAnswer(messages)+1:] {
 		texts = append(texts, m.PlainText())
 		for _, p := range m.Parts {
-			if p.Type == perdure.PartToolResult {
+			switch p.Type {
+			case perdure.PartCompaction: // as the models of other providers read it
+				texts[len(texts)-1] = perdure.SummaryPrefix + p.Text
+			case perdure.PartToolResult:
 				texts = append(texts, perdure.Content{Parts: p.Parts}.PlainText())
 			}
 		}

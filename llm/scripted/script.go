@@ -12,6 +12,8 @@ import (
 type script struct {
 	pace  time.Duration
 	turns []turn
+	// summary is played in place of a turn if a summary is asked for; nil if the file has none.
+	summary *turn
 }
 
 // turn has common steps, which are always played, and alternatives, of which one is played.

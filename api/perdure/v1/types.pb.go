@@ -220,6 +220,8 @@ const (
 	// path itself.
 	EntryType_ENTRY_TYPE_LLM_CALL  EntryType = 2
 	EntryType_ENTRY_TYPE_INJECTION EntryType = 3
+	// A summary of the conversation before it. It is on the path.
+	EntryType_ENTRY_TYPE_COMPACTION EntryType = 4
 )
 
 // Enum value maps for EntryType.
@@ -229,12 +231,14 @@ var (
 		1: "ENTRY_TYPE_MESSAGE",
 		2: "ENTRY_TYPE_LLM_CALL",
 		3: "ENTRY_TYPE_INJECTION",
+		4: "ENTRY_TYPE_COMPACTION",
 	}
 	EntryType_value = map[string]int32{
 		"ENTRY_TYPE_UNSPECIFIED": 0,
 		"ENTRY_TYPE_MESSAGE":     1,
 		"ENTRY_TYPE_LLM_CALL":    2,
 		"ENTRY_TYPE_INJECTION":   3,
+		"ENTRY_TYPE_COMPACTION":  4,
 	}
 )
 
@@ -4154,12 +4158,13 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"WOKE_TIMER\x10\x04\x12\r\n" +
 	"\tWOKE_LOST\x10\x05\x12\x11\n" +
-	"\rWOKE_RETURNED\x10\x06*r\n" +
+	"\rWOKE_RETURNED\x10\x06*\x8d\x01\n" +
 	"\tEntryType\x12\x1a\n" +
 	"\x16ENTRY_TYPE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12ENTRY_TYPE_MESSAGE\x10\x01\x12\x17\n" +
 	"\x13ENTRY_TYPE_LLM_CALL\x10\x02\x12\x18\n" +
-	"\x14ENTRY_TYPE_INJECTION\x10\x03*f\n" +
+	"\x14ENTRY_TYPE_INJECTION\x10\x03\x12\x19\n" +
+	"\x15ENTRY_TYPE_COMPACTION\x10\x04*f\n" +
 	"\x04Role\x12\x14\n" +
 	"\x10ROLE_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vROLE_SYSTEM\x10\x01\x12\r\n" +

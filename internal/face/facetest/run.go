@@ -58,6 +58,24 @@ func (r *Run) Say(m perdure.Message) perdure.Entry {
 	return e
 }
 
+// Compact appends a compaction with that summary.
+func (r *Run) Compact(c perdure.CompactionRecord, summary string) perdure.Entry {
+	r.House.T.Helper()
+	e, err := perdure.NewMessageEntry(perdure.Message{
+		Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Compaction(summary)}},
+	})
+	if err == nil {
+		e.Metadata, err = json.Marshal(c)
+	}
+	if err != nil {
+		r.House.T.Fatal(err)
+	}
+	e.Type, e.ParentID = perdure.EntryCompaction, r.Leaf
+	r.Leaf = &e.ID
+	r.Commit(perdure.Commit{Entries: []perdure.NewEntry{{Entry: e}}})
+	return e
+}
+
 // Stream appends text to the run's block with that number.
 func (r *Run) Stream(block int64, offset int64, typ perdure.EventType, text string) {
 	r.House.T.Helper()

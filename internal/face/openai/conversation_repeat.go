@@ -45,6 +45,9 @@ func (b *beginning) lastSaid(ctx context.Context, x *perdure.Execution) (clientS
 		if err != nil {
 			return said, err
 		}
+		if e.Type == perdure.EntryCompaction {
+			continue // no client has said it
+		}
 		m, err := e.Message()
 		if err != nil {
 			return said, err

@@ -280,10 +280,12 @@ func (f *fold) complete(e logfold.Event, p *logfold.Part, kind, status, encrypte
 // stops maps stop reasons to the status of a response, and to the reason why it is incomplete.
 var stops = map[perdure.StopReason]struct{ status, why string }{
 	perdure.StopMaxTokens: {statusIncomplete, "max_output_tokens"},
-	perdure.StopTurnLimit: {statusIncomplete, "max_turns"},
-	perdure.StopRefusal:   {statusIncomplete, "content_filter"},
-	perdure.StopError:     {statusFailed, ""},
-	perdure.StopCancelled: {statusCancelled, ""},
+	// OpenAI has no other reason for an answer that filled the window.
+	perdure.StopContextLength: {statusIncomplete, "max_output_tokens"},
+	perdure.StopTurnLimit:     {statusIncomplete, "max_turns"},
+	perdure.StopRefusal:       {statusIncomplete, "content_filter"},
+	perdure.StopError:         {statusFailed, ""},
+	perdure.StopCancelled:     {statusCancelled, ""},
 }
 
 func (f *fold) responseEnded(r *perdure.Record, e logfold.Payload) {

@@ -48,7 +48,7 @@ var (
 			perdure.TaskInterrupted, perdure.TaskCancelled),
 		reflect.TypeFor[perdure.PersistenceMode](): values(perdure.Remote, perdure.Local),
 		reflect.TypeFor[perdure.Role]():            values(perdure.RoleSystem, perdure.RoleUser, perdure.RoleAssistant, perdure.RoleToolResult),
-		reflect.TypeFor[perdure.EntryType]():       values(perdure.EntryMessage, perdure.EntryLLMCall, perdure.EntryInjection),
+		reflect.TypeFor[perdure.EntryType]():       values(perdure.EntryMessage, perdure.EntryLLMCall, perdure.EntryInjection, perdure.EntryCompaction),
 		reflect.TypeFor[perdure.KeyRole]():         values(perdure.KeyAdmin, perdure.KeyClient, perdure.KeyWorker),
 		reflect.TypeFor[perdure.KindType]():        values(perdure.KindAgent, perdure.KindTask),
 	}

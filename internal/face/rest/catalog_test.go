@@ -120,7 +120,7 @@ func TestProvidersAreThoseOfProgramAndWorkers(t *testing.T) {
 	for _, p := range page.Items {
 		got = append(got, fmt.Sprintf("%s %t %v %s %v", p.Name, p.Registered, p.APIKeyEnvs, p.DefaultModel, p.Models))
 	}
-	want := []string{"acme false [ACME_KEY] m1 [{m1 {2 8 0 0}}]", "scripted true []  []", "own true []  []"}
+	want := []string{"acme false [ACME_KEY] m1 [{m1 {2 8 0 0} 0 0}]", "scripted true []  []", "own true []  []"}
 	if !slices.Equal(got, want) {
 		t.Errorf("the providers are %q, want %q", got, want)
 	}

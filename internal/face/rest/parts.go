@@ -19,6 +19,7 @@ func (s *server) partRoutes() {
 	operation.Get(g, one+"/checkpoints/{seq}", "getCheckpoint", "Get a checkpoint", s.getCheckpoint)
 	operation.Get(g, one+"/tasks", "listTasks", "List the tasks, oldest first", s.listTasks)
 	operation.Get(g, one+"/entries", "listEntries", "List the entries from root to leaf, or all of them", s.listEntries)
+	operation.Get(g, one+"/context", "getContext", "Get what the next model call is asked with, and what it leaves out", s.context)
 	operation.Get(g, one+"/entries/{entryId}", "getEntry", "Get an entry with the whole of its content", s.getEntry, asEntry)
 }
 

@@ -29,8 +29,11 @@ func (r *Response) turn(id string) *Turn {
 
 // entry applies a stored message, or the stored result of a call.
 func (t *Tree) entry(r *perdure.Record, e *perdure.Entry) error {
-	if e.Type == perdure.EntryLLMCall {
+	switch e.Type {
+	case perdure.EntryLLMCall:
 		return nil
+	case perdure.EntryCompaction:
+		return t.compacted(e)
 	}
 	content, err := contentOf(e)
 	if err != nil {
@@ -50,6 +53,7 @@ func (t *Tree) entry(r *perdure.Record, e *perdure.Entry) error {
 		return nil
 	}
 	m.Entry, m.Role, m.Content = e, e.Role, content
+	t.last = m
 	t.changed(Change{Kind: MessageStored, Message: m})
 	t.settle(m)
 	return nil

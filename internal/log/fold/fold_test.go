@@ -25,6 +25,15 @@ const recorded = "testdata"
 type tree struct {
 	Responses []responseNode `json:"responses"`
 	Withdrawn []int64        `json:"withdrawn"`
+	// Compactions is absent if there are none.
+	Compactions []compactionNode `json:"compactions,omitempty"`
+}
+
+type compactionNode struct {
+	ID      string `json:"id"`
+	After   string `json:"after"`
+	Line    string `json:"line"`
+	Summary string `json:"summary"`
 }
 
 type responseNode struct {
@@ -104,6 +113,13 @@ func folded(t *testing.T, events []fold.Event) *fold.Tree {
 func treeOf(f *fold.Tree) tree {
 	all := tree{Responses: []responseNode{}, Withdrawn: append([]int64{}, f.Withdrawn...)}
 	slices.Sort(all.Withdrawn)
+	for _, c := range f.Compactions {
+		node := compactionNode{ID: c.Entry.ID.String(), Line: c.Line(), Summary: c.Summary}
+		if c.After != nil {
+			node.After = c.After.ID
+		}
+		all.Compactions = append(all.Compactions, node)
+	}
 	for _, r := range f.Responses {
 		node := responseNode{ID: r.ID, Turns: []turnNode{}}
 		for _, turn := range r.Turns {
@@ -157,7 +173,7 @@ func callOf(c *fold.Call) *callNode {
 // The file has the tree of the whole log and at least one other.
 func TestRecordedLogsHaveTheirTrees(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(recorded, "*.jsonl"))
-	if err != nil || len(files) < 5 {
+	if err != nil || len(files) < 6 {
 		t.Fatalf("%d recorded logs (%v)", len(files), err)
 	}
 	for _, file := range files {

@@ -13,6 +13,8 @@ import (
 type Tree struct {
 	// Responses are in the order of their first message.
 	Responses []*Response
+	// Compactions are in the order in which they were stored.
+	Compactions []*Compaction
 	// Withdrawn are the seqs of the blocks that were withdrawn, in the order of their withdrawal.
 	Withdrawn []int64
 
@@ -21,6 +23,7 @@ type Tree struct {
 	all       []*Part         // those that grew, in the order in which they began
 	parts     map[int64]*Part // those that have a block, by its seq
 	messages  map[string]*Message
+	last      *Message // the last stored one
 	calls     map[string]*Call
 	attempts  map[uuid.UUID]int // the newest attempt of each task
 	changes   []Change          // of the current record

@@ -37,7 +37,16 @@ export function repositoryOf(rows: readonly Row[]) {
 }
 
 function likeOf(row: Row): ThreadMessageLike {
-  const custom = { kind: row.kind, of: row.of };
+  const custom = { kind: row.kind, of: row.of, unseen: row.kind === "message" && row.unseen };
+  if (row.kind === "compaction") {
+    return {
+      id: row.id,
+      role: "user",
+      content: [{ type: "text", text: row.of.summary }],
+      createdAt: new Date(row.of.createdAt),
+      metadata: { custom },
+    };
+  }
   if (row.kind === "sent") {
     return {
       id: row.id,

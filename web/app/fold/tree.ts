@@ -63,7 +63,7 @@ function textOf(e: Entry): string {
   if (absent) return absentText(absent);
   const words: string[] = [];
   for (const p of contentOf(e)?.parts ?? []) {
-    if (p.type === "text") words.push(p.text);
+    if (p.type === "text" || p.type === "compaction") words.push(p.text);
     else if (p.type === "toolCall") words.push(`→ ${p.name}`);
     else if (p.type === "toolResult")
       words.push(...(p.parts ?? []).flatMap((q) => (q.type === "text" ? [q.text] : [])));

@@ -145,7 +145,11 @@ export function ToolsField({ draft, catalog: { tools }, faults, onChange }: Fiel
 
 /** Limits and thinking. An empty field means the value of the definition, or of the server. */
 export function LimitFields({ draft, faults, onChange }: FieldsProps) {
-  const number = (name: "maxTurns" | "maxTokens" | "temperature", label: string, hint: string) => (
+  const number = (
+    name: "maxTurns" | "maxTokens" | "temperature" | "compactAt",
+    label: string,
+    hint: string,
+  ) => (
     <Field label={label} hint={hint} error={faults[name]}>
       {(props) => (
         <input
@@ -197,6 +201,21 @@ export function LimitFields({ draft, faults, onChange }: FieldsProps) {
       {number("temperature", "Temperature", "0 to 2; empty: the model's own.")}
       {number("maxTurns", "Turns at most", "Of one answer; empty: the default.")}
       {number("maxTokens", "Tokens at most", "Of one model call; empty: the default.")}
+      <Field label="Automatic compaction" hint="Older messages are summarized before the window is full.">
+        {(props) => (
+          <select
+            {...props}
+            value={draft.compact}
+            onChange={(e) => onChange({ compact: e.target.value })}
+            className={inputClass}
+          >
+            <option value="">default</option>
+            <option>on</option>
+            <option>off</option>
+          </select>
+        )}
+      </Field>
+      {number("compactAt", "Compact at", "Part of the window, 0.1 to 0.95; empty: 0.75.")}
     </div>
   );
 }

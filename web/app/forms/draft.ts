@@ -20,6 +20,10 @@ export interface AgentDraft {
   temperature: string;
   thinking: string;
   net: string;
+  /** The part of the window from which the conversation is compacted. */
+  compactAt: string;
+  /** Automatic compaction: "on", "off", or "" for the default. */
+  compact: string;
 }
 
 /** A new agent: a provider that a worker has registered, and every built-in tool. */
@@ -33,6 +37,8 @@ export function emptyDraft({ providers, tools }: Catalog): AgentDraft {
     temperature: "",
     thinking: "",
     net: "",
+    compactAt: "",
+    compact: "",
   };
 }
 
@@ -49,6 +55,8 @@ export function draftOf(d: Definition): AgentDraft {
     temperature: shown(config.temperature),
     thinking: config.thinking ?? "",
     net: config.net ?? "",
+    compactAt: shown(config.compaction?.at),
+    compact: config.compaction?.off === undefined ? "" : config.compaction.off ? "off" : "on",
   };
 }
 
@@ -64,6 +72,8 @@ export function faultsOf(d: AgentDraft): Faults {
   whole(d.maxTokens, "maxTokens", faults);
   const t = Number(d.temperature);
   if (d.temperature.trim() && !(t >= 0 && t <= 2)) faults.temperature = "A number from 0 to 2.";
+  const at = Number(d.compactAt);
+  if (d.compactAt.trim() && !(at >= 0.1 && at <= 0.95)) faults.compactAt = "A number from 0.1 to 0.95.";
   return faults;
 }
 
@@ -80,7 +90,14 @@ export function configOf(d: AgentDraft): AgentConfig {
     ...(d.temperature.trim() ? { temperature: Number(d.temperature) } : {}),
     ...(d.thinking ? { thinking: d.thinking } : {}),
     ...(d.net ? { net: d.net } : {}),
+    ...compactionOf(d),
   };
+}
+
+function compactionOf({ compactAt, compact }: AgentDraft): Pick<AgentConfig, "compaction"> {
+  const at = compactAt.trim() ? { at: Number(compactAt) } : {};
+  const off = compact ? { off: compact === "off" } : {};
+  return compactAt.trim() || compact ? { compaction: { ...at, ...off } } : {};
 }
 
 /** Maps the server's errors of fields to the fields of the form. */
@@ -91,6 +108,7 @@ export function faultsFrom(error: unknown): Faults {
     const name = location
       .replace(/^body\.?/, "")
       .replace(/^config\./, "")
+      .replace(/^compaction\.at$/, "compactAt")
       .match(/^\w+/)?.[0];
     if (name) faults[name as keyof Faults] = message;
   }

@@ -40,15 +40,24 @@ function Run({ id }: { id: string }) {
 
   const title = input.data ? titleOf(input.data.input, input.data.kind) : "Run";
   const known = view.status !== null;
-  const { status, phase, ended, error } = view;
+  const { status, phase, ended, compacting, error } = view;
   const speaks = view.messages.at(-1)?.stored === false;
   const over = connection === "failed" ? state.error : null;
   // Memoized, so that growing text does not draw it again.
   const tail = useMemo(
     () => (
-      <Tail id={id} status={status} phase={phase} ended={ended} speaks={speaks} error={error} over={over} />
+      <Tail
+        id={id}
+        status={status}
+        phase={phase}
+        ended={ended}
+        speaks={speaks}
+        compacting={compacting}
+        error={error}
+        over={over}
+      />
     ),
-    [id, status, phase, ended, speaks, error, over],
+    [id, status, phase, ended, speaks, compacting, error, over],
   );
   if (connection === "failed" && !known) {
     return (
@@ -101,9 +110,10 @@ function Tail({
   phase,
   ended,
   speaks,
+  compacting,
   error,
   over,
-}: Pick<ExecutionView, "status" | "phase" | "ended" | "error"> & {
+}: Pick<ExecutionView, "status" | "phase" | "ended" | "compacting" | "error"> & {
   id: string;
   /** An answer is being streamed, which shows that the run works. */
   speaks: boolean;
@@ -114,7 +124,9 @@ function Tail({
     <div className="space-y-3">
       {!status && <Spinner label="Reading the run" />}
       {status && phase === "queued" && <Spinner label="Waiting for a worker" />}
-      {phase === "working" && !speaks && <Spinner label="Working" />}
+      {phase === "working" && !speaks && (
+        <Spinner label={compacting ? "Summarizing the conversation" : "Working"} />
+      )}
       {phase === "cancelling" && <Spinner label="Cancelling" />}
       {error && <Failure error={error} ended={ended} />}
       {status && !ended && <ManyRecords id={id} at={`${status} ${phase}`} />}
@@ -145,6 +157,7 @@ const remedies: Record<string, string> = {
   rate_limited: "The provider refuses calls that come too often, or its account has no credit.",
   model_invalid_request:
     "The provider refused the request. If there are images in the conversation, start a run with a model that reads them.",
+  model_context_length: "The conversation does not fit into the model's context window.",
   crash_loop: "Its worker ended again and again while it ran. Look at the worker's log.",
   panic: "The agent's code panicked. The worker's log has the stack.",
 };

@@ -1,16 +1,19 @@
 import { MessagePrimitive, useAuiState } from "@assistant-ui/react";
-import type { MessageView, Prompt, ToolCallView } from "../../client/src/index";
+import type { CompactionView, MessageView, Prompt, ToolCallView } from "../../client/src/index";
 import { AlertIcon } from "../components/icons";
 import { Markdown } from "../components/Markdown";
 import { AbsentContent } from "./Absent";
+import { CompactionDivider } from "./CompactionDivider";
 import { useRun } from "./context";
 import { Thinking } from "./Thinking";
 import { ToolCard } from "./ToolCard";
 
 /** The data of the row that is not in its parts. */
 interface Custom {
-  kind: "message" | "queued" | "sent";
+  kind: "message" | "compaction" | "queued" | "sent";
   of: unknown;
+  /** A compaction hides the message from the model. */
+  unseen: boolean;
 }
 
 function useCustom(): Custom {
@@ -21,6 +24,16 @@ const userParts = { Text: PlainText, Image: Picture };
 
 export function UserMessage() {
   const { kind, of } = useCustom();
+  return kind === "compaction" ? <CompactionDivider compaction={of as CompactionView} /> : <Said />;
+}
+
+/** Marks a message that a compaction hides from the model. */
+function Unseen() {
+  return <p className="text-xs text-faint">Not seen by the model</p>;
+}
+
+function Said() {
+  const { kind, of, unseen } = useCustom();
   return (
     <MessagePrimitive.Root className="flex flex-col items-end" data-role="user" data-kind={kind}>
       <span className="sr-only">You said:</span>
@@ -32,6 +45,7 @@ export function UserMessage() {
         <MessagePrimitive.Parts components={userParts} />
         {kind === "message" && <AbsentOf message={of as MessageView} />}
       </div>
+      {unseen && <Unseen />}
       {kind === "queued" && <Note>Received, not yet read</Note>}
       {kind === "sent" && <Sent prompt={of as Prompt} />}
     </MessagePrimitive.Root>
@@ -78,7 +92,9 @@ const assistantParts = {
 };
 
 const unusual: Record<string, string> = {
+  context_length: "Stopped: the conversation fills the model's window.",
   max_tokens: "Cut off: the model reached its limit of tokens.",
+  context_length: "Cut off: the conversation fills the model's context window.",
   refusal: "The model declined to answer.",
   error: "The model's answer broke off.",
   cancelled: "Cancelled.",
@@ -86,7 +102,8 @@ const unusual: Record<string, string> = {
 };
 
 export function AssistantMessage() {
-  const m = useCustom().of as MessageView;
+  const custom = useCustom();
+  const m = custom.of as MessageView;
   const stop = m.stopReason ? unusual[m.stopReason] : undefined;
   return (
     <MessagePrimitive.Root
@@ -98,6 +115,7 @@ export function AssistantMessage() {
       <MessagePrimitive.Parts components={assistantParts} />
       {m.absent && <AbsentContent absent={m.absent} what="message" heard={m.parts.length > 0} />}
       {stop && <p className="text-sm text-warn">{stop}</p>}
+      {custom.unseen && <Unseen />}
     </MessagePrimitive.Root>
   );
 }

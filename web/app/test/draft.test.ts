@@ -1,13 +1,16 @@
 import { expect, test } from "vitest";
 import type { AgentConfig, Definition } from "../../client/src/index";
 import { PerdureError } from "../../client/src/index";
-import { type Catalog, configOf, draftOf, emptyDraft, faultsFrom } from "../forms/draft";
+import { type Catalog, configOf, draftOf, emptyDraft, faultsFrom, faultsOf } from "../forms/draft";
 
 test.each<AgentConfig>([
   {},
   { net: "open" },
   { net: "loopback" },
   { net: "none" },
+  { compaction: { at: 0.5 } },
+  { compaction: { off: true } },
+  { compaction: { at: 0.9, off: false } },
   { maxTurns: 3, maxTokens: 9, temperature: 0.5, thinking: "high", net: "none" },
 ])("a definition's configuration %j comes through the form", (config) => {
   expect(configOf(draftOf({ config } as Definition))).toEqual(config);
@@ -44,4 +47,14 @@ test("what the server says of the network is shown at its field", () => {
     fields: [{ location: "body.config.net", message: "is not one of open, loopback, none" }],
   });
   expect(faultsFrom(refused).net).toBe("is not one of open, loopback, none");
+});
+
+test.each(["0.05", "1", "x"])("compaction at %s is refused before a request is sent", (compactAt) => {
+  expect(faultsOf({ ...emptyDraft(catalog), compactAt }).compactAt).toBe("A number from 0.1 to 0.95.");
+});
+
+test("what the server says of compaction is shown at its field", () => {
+  const fields = [{ location: "config.compaction.at", message: "is 2" }];
+  const refused = new PerdureError("invalid_argument", "no", { status: 400, fields });
+  expect(faultsFrom(refused).compactAt).toBe("is 2");
 });

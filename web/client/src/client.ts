@@ -11,6 +11,7 @@ import type {
   APIKey,
   Checkpoint,
   Content,
+  Context,
   Definition,
   DefinitionBody,
   Entry,
@@ -144,6 +145,23 @@ export class Executions {
   /** Sends a signal. A repeated signalId changes nothing. */
   signal(id: string, body: SignalBody, signal?: AbortSignal): Promise<SignalReply> {
     return this.#t.json("POST", `${pathOf(id)}/signal`, { body, signal });
+  }
+
+  /** Asks the agent to compact its conversation. `key` identifies the request for 24 hours. */
+  compact(
+    id: string,
+    options: { instructions?: string; key?: string; signal?: AbortSignal } = {},
+  ): Promise<SignalReply> {
+    const { instructions, key, signal } = options;
+    const headers: Record<string, string> = key ? { "Idempotency-Key": key } : {};
+    const body = instructions === undefined ? {} : { instructions };
+    return this.#t.json("POST", `${pathOf(id)}/compact`, { body, headers, signal });
+  }
+
+  /** Returns a page of what the next model call is asked with. */
+  context(id: string, options: Paging = {}): Promise<Context> {
+    const { signal, ...query } = options;
+    return this.#t.json("GET", `${pathOf(id)}/context`, { query: { ...query }, signal });
   }
 
   /** Returns the path of entries, root to leaf. With `all` it returns every entry. */

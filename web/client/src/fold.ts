@@ -2,10 +2,20 @@ import type { Common, EventOf, LogEvent, Snapshot } from "./events";
 import { hasSeq } from "./events";
 import { Listed } from "./listed";
 import type { HeldBlock, Message } from "./messages";
-import type { Content, Entry, FilePart, ImageLinkPart, Part, Status, WaitReason } from "./types";
+import type {
+  CompactionRecord,
+  Content,
+  Entry,
+  FilePart,
+  ImageLinkPart,
+  Part,
+  Status,
+  WaitReason,
+} from "./types";
 import {
   type Absent,
   absentOf,
+  type CompactionView,
   contentOf,
   type ExecutionView,
   type MessageView,
@@ -76,6 +86,9 @@ export class ViewFold {
   readonly #supplied: ReadonlyMap<string, Entry>;
   #checkpoint: number;
   readonly #attempts = new Map<string, number>(); // newest, by task
+  #compactions: CompactionView[] = []; // replaced when it changes
+  #compacting = false;
+  #stored: string | null = null; // the last stored message
   readonly #queued = new Listed<ExecutionView["queued"][number]>();
   readonly #files = new Listed<ExecutionView["files"][number]>();
   readonly #others = new Listed<ExecutionView["others"][number]>();
@@ -228,6 +241,8 @@ export class ViewFold {
       input,
       ended,
       messages: this.#shown(),
+      compactions: this.#compactions,
+      compacting: this.#compacting && !ended,
       entriesBefore: this.#entriesBefore,
       queued: ended ? [] : this.#queued.list(),
       error: this.#error,
@@ -373,8 +388,13 @@ export class ViewFold {
       this.#resultAbsent(told.toolCallId, absentOf(e));
       return;
     }
+    if (e.entryType === "compaction") {
+      this.#compacted(e);
+      return;
+    }
     const m = messageFrom(e);
     const content = contentOf(e);
+    this.#stored = e.id;
     this.#messages.set(e.id, m);
     this.#touch(e.id);
     if (content) {
@@ -382,6 +402,15 @@ export class ViewFold {
       this.#live.delete(e.id);
     }
     if (e.role === "user") this.#takeIn(content?.parts ?? []);
+  }
+
+  #compacted(e: Entry): void {
+    if (this.#compactions.some((c) => c.id === e.id)) return;
+    const summary = (contentOf(e)?.parts ?? []).map((p) => (p.type === "compaction" ? p.text : "")).join("");
+    const record = (e.metadata ?? null) as CompactionRecord | null;
+    const { id, createdAt } = e;
+    const made = { id, after: this.#stored, summary, absent: absentOf(e), record, createdAt };
+    this.#compactions = [...this.#compactions, made];
   }
 
   #storedPart(home: string, p: Part): PartView[] {
@@ -473,6 +502,8 @@ export class ViewFold {
       }
     } else if (d.type === "response_end") {
       // The status has this information.
+    } else if (d.type === "compaction") {
+      this.#compacting = (d as { state?: unknown }).state === "started";
     } else if (d.type === "plan") {
       this.#plan = d;
     } else if (d.type === "file_read" || d.type === "file_write") {

@@ -23,6 +23,8 @@ export * from "./types";
 export {
   type Absent,
   absentOf,
+  type CompactionView,
+  compactionLine,
   contentOf,
   type ExecutionView,
   type FileView,

@@ -211,6 +211,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/orgs/{org}/agent-executions/{id}/compact": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ask the agent to compact its conversation at the next boundary of a turn: 202 */
+        post: operations["compactExecution"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/orgs/{org}/agent-executions/{id}/content": {
         parameters: {
             query?: never;
@@ -237,6 +254,23 @@ export interface paths {
         };
         /** Get a content that was left out, by its hash; of a LOCAL execution from its worker (503 while that is away) */
         get: operations["getContent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/orgs/{org}/agent-executions/{id}/context": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get what the next model call is asked with, and what it leaves out */
+        get: operations["getContext"];
         put?: never;
         post?: never;
         delete?: never;
@@ -648,6 +682,7 @@ export interface components {
             requestId?: string;
         };
         AgentConfig: {
+            compaction?: components["schemas"]["CompactionConfig"];
             /** Format: int64 */
             maxTokens?: number;
             /** Format: int64 */
@@ -681,9 +716,64 @@ export interface components {
             stateBytes?: number;
             stateSha256?: string;
         };
+        CompactionConfig: {
+            /** Format: double */
+            at?: number;
+            off?: boolean;
+        };
+        CompactionRecord: {
+            /** Format: uuid */
+            keepFrom: string | null;
+            /** Format: uuid */
+            last: string;
+            /** Format: int64 */
+            messages: number;
+            pinned: string[] | null;
+            reason: string;
+            /** Format: int64 */
+            resultBytes?: number;
+            /** Format: int64 */
+            tokensAfter: number;
+            /** Format: int64 */
+            tokensBefore: number;
+        };
+        CompactionRequest: {
+            instructions?: string;
+        };
         ContentRef: {
             /** Format: uuid */
             blobId: string;
+        };
+        ContextCompaction: {
+            entry: components["schemas"]["Entry"];
+            record: components["schemas"]["CompactionRecord"];
+        };
+        ContextEntry: {
+            entry: components["schemas"]["Entry"];
+            /** Format: uuid */
+            entryId: string;
+            /**
+             * Format: int64
+             * @description A model sees the head and the tail of tool results with more bytes of text; 0 is no limit.
+             */
+            resultBytes: number;
+            /** @description The model that created the message saw something else before it. Its thinking is left out. */
+            rewritten: boolean;
+        };
+        ContextPage: {
+            /** @description The newest compaction of the path, or null. */
+            compaction: components["schemas"]["ContextCompaction"] | null;
+            /** @description In the order in which a model sees them. */
+            entries: components["schemas"]["ContextEntry"][];
+            /**
+             * Format: uuid
+             * @description The end of the path that the context is built from; null if there is no entry yet.
+             */
+            leafEntryId: string | null;
+            /** @description The parts of the path that a model does not see, oldest first. */
+            leftOut: components["schemas"]["LeftOut"][];
+            /** @description Where the next page begins; null at the end. The pages are of one path, even if the execution grows meanwhile. */
+            nextCursor: string | null;
         };
         CreateKeyInputBody: {
             /** @description What is left out, or 0, sets no limit. */
@@ -743,7 +833,7 @@ export interface components {
             /** Format: date-time */
             createdAt: string;
             /** @enum {string} */
-            entryType: "message" | "llm_call" | "injection";
+            entryType: "message" | "llm_call" | "injection" | "compaction";
             /** Format: uuid */
             id: string;
             messageId: string | null;
@@ -858,6 +948,17 @@ export interface components {
             /** @enum {string} */
             type: "agent" | "task";
         };
+        LeftOut: {
+            /** Format: int64 */
+            entries: number;
+            /** Format: uuid */
+            entryId: string;
+            /** Format: uuid */
+            first: string;
+            /** Format: uuid */
+            last: string;
+            why: string;
+        };
         LimitChange: {
             /**
              * Format: int64
@@ -958,7 +1059,11 @@ export interface components {
         };
         ModelInfo: {
             id: string;
+            /** Format: int64 */
+            maxOutput?: number;
             price: components["schemas"]["Price"];
+            /** Format: int64 */
+            window?: number;
         };
         NewKey: {
             /** Format: date-time */
@@ -2119,6 +2224,58 @@ export interface operations {
             };
         };
     };
+    compactExecution: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body within 24 hours sends no second signal. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+                /** @description The id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CompactionRequest"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignalReply"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     putContent: {
         parameters: {
             query?: never;
@@ -2196,6 +2353,56 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getContext: {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+                /** @description The id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ContextPage"];
                 };
             };
             /** @description A limit of the key is reached (RFC 9457) */

@@ -112,15 +112,34 @@ export interface ToolResultPart {
   isError?: boolean;
 }
 
+/** The summary of an earlier part of the conversation. It is the only part of its message. */
+export interface CompactionPart {
+  type: "compaction";
+  text: string;
+  /** The provider's own block. */
+  native?: unknown;
+}
+
+/** The metadata of an entry of type `compaction`. */
+export type CompactionRecord = Schemas["CompactionRecord"];
+
+/** What the next model call is asked with. */
+export type Context = Omit<Schemas["ContextPage"], "entries" | "compaction"> & {
+  entries: (Omit<Schemas["ContextEntry"], "entry"> & { entry: Entry })[];
+  compaction: { entry: Entry; record: CompactionRecord } | null;
+};
+
 /** One piece of a message. */
 export type Part =
+  | CompactionPart
   | TextPart
   | ThinkingPart
   | ImagePart
   | ImageLinkPart
   | FilePart
   | ToolCallPart
-  | ToolResultPart;
+  | ToolResultPart
+  | CompactionPart;
 
 export interface Content {
   parts: Part[];

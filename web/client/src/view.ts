@@ -1,5 +1,5 @@
 import type { Common, DataPayload } from "./events";
-import type { Content, Entry, Part, Role, Status, Usage, Wait, WaitReason } from "./types";
+import type { CompactionRecord, Content, Entry, Part, Role, Status, Usage, Wait, WaitReason } from "./types";
 
 /** The activity of a run in a user's terms. */
 export type Phase = "queued" | "working" | "your_turn" | "sleeping" | "cancelling" | "ended";
@@ -100,6 +100,33 @@ export interface QueuedMessage {
   createdAt: string;
 }
 
+/** A compaction: the model sees a summary instead of an earlier part of the conversation. */
+export interface CompactionView {
+  /** The entry's id. */
+  id: string;
+  /** The id of the last message before it; null if none is loaded. */
+  after: string | null;
+  /** Empty while it is not loaded. */
+  summary: string;
+  absent: Absent | null;
+  /** Null if only the worker of a LOCAL execution has it. */
+  record: CompactionRecord | null;
+  createdAt: string;
+}
+
+/** Returns a compaction in a line, such as "48 messages, 112 k → 4 k tokens". */
+export function compactionLine({ record }: CompactionView): string {
+  if (!record) return "compaction";
+  const messages = record.messages === 1 ? "message" : "messages";
+  return `${record.messages} ${messages}, ${tokens(record.tokensBefore)} → ${tokens(record.tokensAfter)} tokens`;
+}
+
+function tokens(n: number): string {
+  if (n < 1000) return String(n);
+  if (n < 999_500) return `${Math.round(n / 1000)} k`;
+  return `${(Math.round(n / 100_000) / 10).toFixed(1)} M`;
+}
+
 /** The view of an execution that clients show. */
 export interface ExecutionView {
   /** Null while it is unknown. */
@@ -120,6 +147,10 @@ export interface ExecutionView {
   input: "steer" | "follow_up" | null;
   ended: boolean;
   messages: MessageView[];
+  /** Oldest first. They are no messages: each stands between two of them. */
+  compactions: CompactionView[];
+  /** The agent is making a summary. */
+  compacting: boolean;
   /** The number of entries of the path before the first loaded message. */
   entriesBefore: number;
   queued: QueuedMessage[];

@@ -3,7 +3,13 @@ import { describe, expect, test } from "vitest";
 import type { LogEvent } from "../src/events";
 import { foldView, ViewFold } from "../src/fold";
 import { HeldLog } from "../src/held";
-import type { ExecutionView, MessageView, PartView, ToolCallView } from "../src/view";
+import {
+  compactionLine,
+  type ExecutionView,
+  type MessageView,
+  type PartView,
+  type ToolCallView,
+} from "../src/view";
 
 /** Recorded logs and their trees. The Go package internal/log/fold is held against the same files. */
 const recorded = new URL("../../../internal/log/fold/testdata/", import.meta.url);
@@ -57,11 +63,21 @@ function treeOf(view: ExecutionView, held: HeldLog) {
         messages: of.map(messageOf),
       })),
     })),
+    ...(view.compactions.length > 0
+      ? {
+          compactions: view.compactions.map((c) => ({
+            id: c.id,
+            after: c.after ?? "",
+            line: compactionLine(c),
+            summary: c.summary,
+          })),
+        }
+      : {}),
     withdrawn: held.messages.filter((m) => m.kind === "block" && m.state === "superseded").map((m) => m.seq),
   };
 }
 
-test("there are recorded logs", () => expect(names.length).toBeGreaterThanOrEqual(5));
+test("there are recorded logs", () => expect(names.length).toBeGreaterThanOrEqual(6));
 
 describe.each(names)("%s", (name) => {
   const log = read(`${name}.jsonl`)

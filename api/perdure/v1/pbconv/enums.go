@@ -55,9 +55,10 @@ var wokes = pair(map[perdure.Woke]perdurev1.Woke{
 })
 
 var entryTypes = pair(map[perdure.EntryType]perdurev1.EntryType{
-	perdure.EntryMessage:   perdurev1.EntryType_ENTRY_TYPE_MESSAGE,
-	perdure.EntryLLMCall:   perdurev1.EntryType_ENTRY_TYPE_LLM_CALL,
-	perdure.EntryInjection: perdurev1.EntryType_ENTRY_TYPE_INJECTION,
+	perdure.EntryMessage:    perdurev1.EntryType_ENTRY_TYPE_MESSAGE,
+	perdure.EntryLLMCall:    perdurev1.EntryType_ENTRY_TYPE_LLM_CALL,
+	perdure.EntryInjection:  perdurev1.EntryType_ENTRY_TYPE_INJECTION,
+	perdure.EntryCompaction: perdurev1.EntryType_ENTRY_TYPE_COMPACTION,
 })
 
 var roles = pair(map[perdure.Role]perdurev1.Role{

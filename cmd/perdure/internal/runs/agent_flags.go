@@ -2,6 +2,7 @@ package runs
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -25,6 +26,8 @@ type AgentFlags struct {
 	temperature     float64
 	thinking        string
 	Net             string
+	compactAt       float64
+	noCompact       bool
 	metadata        []string
 }
 
@@ -39,6 +42,8 @@ func (s *AgentFlags) Flags(cmd *cobra.Command) {
 	f.IntVar(&s.maxTokens, "max-tokens", 0, "most tokens that a model call may write")
 	f.Float64Var(&s.temperature, "temperature", 0, "sampling temperature, 0 to 2")
 	f.StringVar(&s.thinking, "thinking", "", "how much to reason: off, low, medium, high or xhigh")
+	f.Float64Var(&s.compactAt, "compact-at", 0, "part of the model's window from which the conversation is compacted, 0.1 to 0.95 (default 0.75)")
+	f.BoolVar(&s.noCompact, "no-compact", false, "do not compact the conversation automatically")
 	f.StringArrayVar(&s.metadata, "metadata", nil, "KEY=VALUE to find the run by; may be repeated")
 	_ = cmd.RegisterFlagCompletionFunc("thinking", cobra.FixedCompletions(perdure.Thinkings, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(BuiltinNames(), cobra.ShellCompDirectiveNoFileComp))
@@ -85,7 +90,23 @@ func (s *AgentFlags) Config() perdure.AgentConfig {
 	if s.Given("temperature") {
 		c.Temperature = &s.temperature
 	}
+	c.Compaction = s.compaction()
 	return c
+}
+
+// compaction returns the settings of the compaction; nil if none were given.
+func (s *AgentFlags) compaction() *perdure.CompactionConfig {
+	var c perdure.CompactionConfig
+	if s.Given("compact-at") {
+		c.At = &s.compactAt
+	}
+	if s.Given("no-compact") {
+		c.Off = &s.noCompact
+	}
+	if c == (perdure.CompactionConfig{}) {
+		return nil
+	}
+	return &c
 }
 
 // Check returns an error for values that every server would refuse. Errors: UsageError.
@@ -97,6 +118,8 @@ func (s *AgentFlags) Check() error {
 		return setup.NewUsageError("--max-tokens must be at least 1", "")
 	case s.Given("temperature") && (s.temperature < 0 || s.temperature > 2):
 		return setup.NewUsageError("--temperature must be from 0 to 2", "")
+	case s.Config().CheckCompaction() != nil:
+		return setup.NewUsageError(fmt.Sprintf("--compact-at must be from %v to %v", perdure.MinCompactionAt, perdure.MaxCompactionAt), "")
 	case s.thinking != "" && !slices.Contains(perdure.Thinkings, s.thinking):
 		return setup.NewUsageError("--thinking "+s.thinking+" is unknown", "it is one of "+strings.Join(perdure.Thinkings, ", "))
 	}

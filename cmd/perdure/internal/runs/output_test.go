@@ -24,8 +24,9 @@ func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
 			"signal": func() error {
 				return printSignal(a, &connection.Conn{}, x(), terminaltest.Filled[client.SignalReply](text))
 			},
-			"away": func() error { printAway(a, x()); return nil },
-			"idle": func() error { printIdle(a, &connection.Conn{}, x()); return nil },
+			"context": func() error { c := terminaltest.Filled[client.Context](text); return printContext(a, &c) },
+			"away":    func() error { printAway(a, x()); return nil },
+			"idle":    func() error { printIdle(a, &connection.Conn{}, x()); return nil },
 		}
 	}, "away", "idle", "run")
 }

@@ -40,6 +40,7 @@ the start, carries no content, and keeps nothing: GET /readyz says
 		},
 	}
 	s.flags(cmd)
+	s.worker.ModelTableFlag(cmd)
 	f := cmd.Flags()
 	f.StringVar(&s.nats, "nats", "", "URL of NATS, nats://[user:password@]host:4222 or tls://..., several separated by commas: servers of one --store tell each other what is new")
 	f.StringVar(&s.natsCreds, "nats-creds", "", "file with credentials for NATS, as nsc makes it")
@@ -60,10 +61,14 @@ func (s *serverCommand) open(ctx context.Context, dev bool) (*server.Server, err
 	if err != nil {
 		return nil, err
 	}
+	catalog, err := s.worker.Catalog()
+	if err != nil {
+		return nil, err
+	}
 	config := server.Config{
 		Data: data, Store: s.Store, StoreAllowOff: s.StoreAllowOff, StorePlain: s.StorePlain, CheckBefore: s.when == checkBefore, NATS: s.nats, NATSCreds: s.natsCreds, NATSCA: s.natsCA,
 		HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits,
-		Origins: s.origins, PublicURL: s.publicURL, StreamsPerKey: s.streamsPerKey, StreamsPerOrg: s.streamsPerOrg, OrgsCPU: s.ofProcessors(), TLSCert: s.tlsCert, TLSKey: s.tlsKey, ClientCA: s.clientCA, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.Logger(slog.LevelInfo), Version: s.Version, Catalog: setup.Catalog(),
+		Origins: s.origins, PublicURL: s.publicURL, StreamsPerKey: s.streamsPerKey, StreamsPerOrg: s.streamsPerOrg, OrgsCPU: s.ofProcessors(), TLSCert: s.tlsCert, TLSKey: s.tlsKey, ClientCA: s.clientCA, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.Logger(slog.LevelInfo), Version: s.Version, Catalog: catalog,
 		OpsAddr: s.opsAddr, DrainDelay: s.drainDelay, Registerer: s.registerer(), TracerProvider: s.Tracing.TracerProvider(),
 	}
 	for deadline := time.Now().Add(connection.ConnectTimeout); ; {

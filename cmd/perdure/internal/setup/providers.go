@@ -80,14 +80,20 @@ func (w *Worker) providers() (*llm.Providers, error) {
 	if err != nil {
 		return nil, err
 	}
+	prices, windows, err := w.models()
+	if err != nil {
+		return nil, err
+	}
 	web := llm.NewClient(llm.TransportConfig{AllowHosts: endpoints.Hosts(), AllowLoopback: w.Dev})
-	return llm.NewProviders(
-		anthropic.New(anthropic.Config{Endpoints: endpoints, Client: web}),
-		openai.New(openai.Config{Endpoints: endpoints, Client: web}),
-		openairesponses.New(openairesponses.Config{Endpoints: endpoints, Client: web}),
-		gemini.New(gemini.Config{Endpoints: endpoints, Client: web}),
+	providers := llm.NewProviders(
+		anthropic.New(anthropic.Config{Endpoints: endpoints, Client: web, Prices: prices}),
+		openai.New(openai.Config{Endpoints: endpoints, Client: web, Prices: prices}),
+		openairesponses.New(openairesponses.Config{Endpoints: endpoints, Client: web, Prices: prices}),
+		gemini.New(gemini.Config{Endpoints: endpoints, Client: web, Prices: prices}),
 		scripted.New(scripted.Config{Dir: w.scripts, Journal: os.Getenv("PERDURE_SCRIPTED_JOURNAL")}),
-	), nil
+	)
+	providers.SetWindows(windows)
+	return providers, nil
 }
 
 // warnOfPlainKeys warns about keys of providers that are not hidden in the providers' output,

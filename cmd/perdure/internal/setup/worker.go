@@ -28,6 +28,8 @@ type Worker struct {
 	Drain     time.Duration
 	allow     []string
 	scripts   string
+	// modelTable is the file of the operator's table of models.
+	modelTable string
 
 	// The command sets these fields, not the user.
 	Version string // of this program

@@ -15,6 +15,7 @@ func (w *Worker) Flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&w.Workspace, "workspace", "", "folder that the tools work in (default: the current one)")
 	f.StringArrayVar(&w.allow, "allow-endpoint", nil, "URL=KEYVAR: let definitions name this model server, called with the key in this variable; may be repeated")
+	w.ModelTableFlag(cmd)
 	w.Bash.flags(cmd)
 	w.secrets = func() []string { return SecretFiles(cmd.Flags()) }
 	f.StringVar(&w.scripts, "scripts", ".", "folder of the scripts that scripted/NAME plays")

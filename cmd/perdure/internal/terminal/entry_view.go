@@ -35,6 +35,9 @@ func (v *TextView) Entry(e perdure.Entry) error {
 		v.Note(ContentOnWorkerText)
 		return v.p.err
 	}
+	if e.Type == perdure.EntryCompaction {
+		return v.compaction(e, true)
+	}
 	m, err := e.Message()
 	if err != nil {
 		return err
@@ -60,6 +63,21 @@ func (v *TextView) Entry(e perdure.Entry) error {
 				IsError: part.IsError, Text: partsText(part.Parts),
 			})
 		}
+	}
+	return v.p.err
+}
+
+// compaction shows a compaction as a divider. The summary is shown under it if whole is set.
+func (v *TextView) compaction(e perdure.Entry, whole bool) error {
+	c, err := fold.CompactionOf(&e)
+	if err != nil {
+		return err
+	}
+	v.p.section("compaction")
+	v.p.line(StyleDim, "── "+c.Line()+" ──")
+	if whole && c.Summary != "" {
+		v.p.indented(StyleDim, "│ ", Clean(c.Summary))
+		v.p.newline()
 	}
 	return v.p.err
 }

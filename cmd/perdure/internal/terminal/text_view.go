@@ -105,7 +105,7 @@ func (v *TextView) Event(e client.Event) error {
 	case r.Chunk != nil:
 		v.chunk(&r, e.Type == client.EventSnapshot)
 	case entry != nil:
-		v.entryAppended(*entry)
+		return v.entryAppended(*entry)
 	case r.Type == perdure.EventData:
 		v.data(&r)
 	case r.Type == perdure.EventBlockClosed:
@@ -172,18 +172,22 @@ func (v *TextView) data(r *perdure.Record) {
 	}
 }
 
-func (v *TextView) entryAppended(entry perdure.Entry) {
+func (v *TextView) entryAppended(entry perdure.Entry) error {
+	if entry.Type == perdure.EntryCompaction {
+		return v.compaction(entry, false)
+	}
 	v.tools.addArguments(entry)
 	if entry.Role != perdure.RoleUser || entry.Type == perdure.EntryLLMCall {
-		return
+		return v.p.err
 	}
 	if v.typedMessages > 0 && !v.ShowUserMessages {
 		v.typedMessages--
-		return
+		return v.p.err
 	}
 	if m, err := entry.Message(); err == nil {
 		v.user(m.Content)
 	}
+	return v.p.err
 }
 
 func (v *TextView) user(m perdure.Content) {

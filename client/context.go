@@ -1,0 +1,62 @@
+package client
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// Context is what the next model call of an execution is asked with, without the system prompt and
+// the tools.
+type Context struct {
+	// LeafEntryID is the end of the path that the context is built from; nil if there is no entry.
+	LeafEntryID *uuid.UUID `json:"leafEntryId"`
+	// Compaction is the newest compaction of the path; nil if there is none.
+	Compaction *ContextCompaction `json:"compaction"`
+	// Entries are in the order in which a model sees them.
+	Entries []ContextEntry `json:"entries"`
+	// LeftOut are the parts of the path that a model does not see, oldest first.
+	LeftOut []perdure.LeftOut `json:"leftOut"`
+}
+
+// ContextCompaction is a compaction entry with its decoded metadata.
+type ContextCompaction struct {
+	Entry  perdure.Entry            `json:"entry"`
+	Record perdure.CompactionRecord `json:"record"`
+}
+
+// ContextEntry is an entry as a model sees it; see [perdure.ContextEntry].
+type ContextEntry struct {
+	EntryID     uuid.UUID     `json:"entryId"`
+	Rewritten   bool          `json:"rewritten"`
+	ResultBytes int           `json:"resultBytes"`
+	Entry       perdure.Entry `json:"entry"`
+}
+
+// contextPage is a page of a context.
+type contextPage struct {
+	Context
+	NextCursor *string `json:"nextCursor"`
+}
+
+// Context returns what the next model call is asked with. Contents over 256 KiB are left out; Entry
+// returns them. Errors: not_found, unavailable (only the worker of a LOCAL execution has it).
+func (c *Client) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
+	var whole *Context
+	for o := (PageOptions{Limit: 1000}); ; {
+		page, err := get[contextPage](ctx, c, o.query(), executions, id.String(), "context")
+		if err != nil {
+			return nil, err
+		}
+		if whole == nil {
+			whole = &page.Context
+		} else {
+			whole.Entries = append(whole.Entries, page.Entries...)
+		}
+		if page.NextCursor == nil {
+			return whole, nil
+		}
+		o.Cursor = *page.NextCursor
+	}
+}

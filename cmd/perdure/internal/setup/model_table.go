@@ -1,0 +1,43 @@
+package setup
+
+import (
+	"os"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/tool"
+	"github.com/spf13/cobra"
+)
+
+// ModelTableFlag adds the flag for the operator's table of models.
+func (w *Worker) ModelTableFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&w.modelTable, "model-table", "", "JSON file with context windows, maximum outputs and prices of models, in addition to the built-in ones")
+}
+
+// models returns the built-in prices and limits of models, with those of the operator's table.
+func (w *Worker) models() (llm.Prices, llm.Windows, error) {
+	if w.modelTable == "" {
+		return llm.DefaultPrices, llm.DefaultWindows, nil
+	}
+	const advice = `write it like {"openai/my-model": {"window": 32768, "maxOutput": 8192, "price": {"input": 0.2, "output": 0.8}}}`
+	text, err := os.ReadFile(w.modelTable)
+	if err != nil {
+		return nil, nil, NewUsageError("--model-table cannot be read: "+err.Error(), advice)
+	}
+	prices, windows, err := llm.ParseModels(text)
+	if err != nil {
+		return nil, nil, NewUsageError("--model-table "+w.modelTable+": "+terminal.ErrorMessage(err), advice)
+	}
+	return prices, windows, nil
+}
+
+// Catalog returns the providers and tools of the package's Catalog, with the operator's table of
+// models.
+func (w *Worker) Catalog() (perdure.Catalog, error) {
+	prices, windows, err := w.models()
+	if err != nil {
+		return perdure.Catalog{}, err
+	}
+	return perdure.Catalog{Providers: llm.DescribeProviders(prices, windows), Tools: tool.Infos(tool.Builtin()...)}, nil
+}

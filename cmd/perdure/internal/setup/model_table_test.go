@@ -1,0 +1,55 @@
+package setup
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+)
+
+// TestTheModelTableExtendsTheBuiltInOnes checks that the limits of the file are those of the
+// worker's providers and of the catalog, and that a file that cannot be used is a usage error that
+// names the member.
+func TestTheModelTableExtendsTheBuiltInOnes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "models.json")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &Worker{modelTable: path}
+	write(`{"scripted/small": {"window": 8000}, "openai/mine": {"window": 32768, "maxOutput": 8192, "price": {"input": 1, "output": 2}}}`)
+	providers, err := w.providers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, known := providers.Limits("scripted", "small"); !known || l.Window != 8000 {
+		t.Errorf("the scripted model has %+v, %v", l, known)
+	}
+	if l, known := providers.Limits("openai-responses", "mine"); !known || l.Window != 32768 || l.MaxOutput != 8192 {
+		t.Errorf("the model of the other API has %+v, %v", l, known)
+	}
+	c, err := w.Catalog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := perdure.ModelInfo{ID: "mine", Price: perdure.Price{Input: 1, Output: 2}, Window: 32768, MaxOutput: 8192}
+	for _, p := range c.Providers {
+		if openai := strings.HasPrefix(p.Name, "openai"); slices.Contains(p.Models, want) != openai {
+			t.Errorf("%s has the models %+v", p.Name, p.Models)
+		}
+	}
+	write(`{"openai/mine": {"window": 0}}`)
+	var usage UsageError
+	if _, err := w.providers(); !errors.As(err, &usage) || !strings.Contains(err.Error(), "openai/mine.window") {
+		t.Errorf("a window of 0 is answered with %v", err)
+	}
+	w.modelTable = filepath.Join(path, "missing")
+	if _, err := w.Catalog(); !errors.As(err, &usage) {
+		t.Errorf("a missing file is answered with %v", err)
+	}
+}

@@ -1,0 +1,141 @@
+package perdure
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+
+	"github.com/google/uuid"
+)
+
+// CompactSignal is the name of the signal that asks the react agent to compact its conversation at
+// the next boundary of a turn. Its value is a CompactionRequest.
+const CompactSignal = "perdure.compact"
+
+// MaxCompactionInstructions is the maximum number of bytes of the instructions of a compaction.
+const MaxCompactionInstructions = 4 << 10
+
+// CompactionRequest is the value of a CompactSignal.
+type CompactionRequest struct {
+	// Instructions are added to the request for the summary, such as what it must not omit.
+	Instructions string `json:"instructions,omitempty"`
+}
+
+// Check refuses instructions over MaxCompactionInstructions. Errors: invalid_argument.
+func (r CompactionRequest) Check() error {
+	if n := len(r.Instructions); n > MaxCompactionInstructions {
+		return FieldErrorf("instructions", "have %d bytes; the limit is %d", n, MaxCompactionInstructions)
+	}
+	return CheckText("instructions", r.Instructions)
+}
+
+// CompactionReason says why a conversation was compacted.
+type CompactionReason string
+
+const (
+	// CompactionAutomatic is a compaction of a context that is close to the model's window.
+	CompactionAutomatic CompactionReason = "automatic"
+	// CompactionContextLength is a compaction after the provider refused a context as too long.
+	CompactionContextLength CompactionReason = "context_length"
+	// CompactionManual is a compaction that a client asked for.
+	CompactionManual CompactionReason = "manual"
+)
+
+var compactionReasons = []CompactionReason{CompactionAutomatic, CompactionContextLength, CompactionManual}
+
+// CompactionRecord is the metadata of a compaction entry: which part of the path before it the
+// summary covers. The summary covers all that the model saw up to Last.
+type CompactionRecord struct {
+	// Last is the last entry that the summary covers. All its tool calls are answered.
+	Last uuid.UUID `json:"last"`
+	// KeepFrom is the entry after Last. The model sees it and what follows it unchanged. It is null
+	// if the summary covers the whole path before the compaction.
+	KeepFrom *uuid.UUID `json:"keepFrom"`
+	// Pinned are covered entries that the model sees nevertheless, before the summary. They are
+	// messages of the user or of the system.
+	Pinned []uuid.UUID `json:"pinned"`
+	// ResultBytes is the maximum number of bytes of text in a tool result before the compaction.
+	// The model sees the head and the tail of a longer one. 0 means no limit.
+	ResultBytes int              `json:"resultBytes,omitempty"`
+	Reason      CompactionReason `json:"reason"`
+	// Messages is the number of messages that the summary replaces. TokensBefore and TokensAfter
+	// estimate the context before and after the compaction.
+	Messages     int `json:"messages"`
+	TokensBefore int `json:"tokensBefore"`
+	TokensAfter  int `json:"tokensAfter"`
+}
+
+// MaxPinned is the maximum number of pinned entries of a compaction.
+const MaxPinned = 50
+
+// Compaction decodes the metadata of a compaction entry. Errors: invalid_argument.
+func (e Entry) Compaction() (CompactionRecord, error) {
+	var c CompactionRecord
+	if err := json.Unmarshal(e.Metadata, &c); err != nil {
+		return c, FieldErrorf("metadata", "of compaction %s does not decode: %v", e.ID, err)
+	}
+	switch {
+	case c.Last == uuid.Nil:
+		return c, FieldErrorf("metadata.last", "of compaction %s is missing", e.ID)
+	case len(c.Pinned) > MaxPinned:
+		return c, FieldErrorf("metadata.pinned", "of compaction %s has %d entries; the limit is %d", e.ID, len(c.Pinned), MaxPinned)
+	case c.ResultBytes < 0 || c.Messages < 0 || c.TokensBefore < 0 || c.TokensAfter < 0:
+		return c, FieldErrorf("metadata", "of compaction %s has a negative number", e.ID)
+	case !slices.Contains(compactionReasons, c.Reason):
+		return c, FieldErrorf("metadata.reason", "%q of compaction %s is unknown", clip(string(c.Reason)), e.ID)
+	}
+	return c, nil
+}
+
+// CompactionConfig says when a conversation is compacted.
+type CompactionConfig struct {
+	// At is the part of the model's window, less its maximum output, from which the conversation is
+	// compacted: from MinCompactionAt to MaxCompactionAt; default DefaultCompactionAt.
+	At *float64 `json:"at,omitempty"`
+	// Off turns off automatic compaction. A client can still ask for one.
+	Off *bool `json:"off,omitempty"`
+}
+
+const (
+	MinCompactionAt     = 0.1
+	DefaultCompactionAt = 0.75
+	MaxCompactionAt     = 0.95
+)
+
+// Threshold returns At, or the default.
+func (c *CompactionConfig) Threshold() float64 {
+	if c == nil || c.At == nil {
+		return DefaultCompactionAt
+	}
+	return *c.At
+}
+
+// Disabled reports whether automatic compaction is off.
+func (c *CompactionConfig) Disabled() bool { return c != nil && c.Off != nil && *c.Off }
+
+// merge returns c with each field that over sets replaced by over's value.
+func (c *CompactionConfig) merge(over *CompactionConfig) *CompactionConfig {
+	if c == nil || over == nil {
+		if over == nil {
+			return c
+		}
+		return over
+	}
+	merged := *c
+	if over.At != nil {
+		merged.At = over.At
+	}
+	if over.Off != nil {
+		merged.Off = over.Off
+	}
+	return &merged
+}
+
+// CheckCompaction checks the settings of the compaction. Errors: invalid_argument.
+func (c AgentConfig) CheckCompaction() error {
+	at := c.Compaction.Threshold()
+	if at < MinCompactionAt || at > MaxCompactionAt || math.IsNaN(at) {
+		return FieldErrorf("config.compaction.at", "is %v; it must be from %v to %v", at, MinCompactionAt, MaxCompactionAt)
+	}
+	return nil
+}

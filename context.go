@@ -1,0 +1,196 @@
+package perdure
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// Context is what a model sees of a conversation.
+type Context struct {
+	// Entries are the entries in the order in which the model sees them.
+	Entries []ContextEntry
+	// Compaction is the newest compaction of the path, or nil if there is none.
+	Compaction *Entry
+	// LeftOut are the parts of the path that the model does not see, oldest first.
+	LeftOut []LeftOut
+}
+
+// ContextEntry is an entry as a model sees it.
+type ContextEntry struct {
+	Entry Entry
+	// Rewritten reports that the model that created the entry saw something else before it.
+	// Providers accept the thinking of a message only after the messages that it was created with,
+	// so the message is sent without it.
+	Rewritten bool
+	// ResultBytes is the maximum number of bytes of text in the tool results of the entry. The model
+	// sees the head and the tail of a longer one. 0 means no limit.
+	ResultBytes int
+}
+
+// LeftOut is a part of a path that the model does not see.
+type LeftOut struct {
+	First uuid.UUID `json:"first"`
+	Last  uuid.UUID `json:"last"`
+	// Entries is the number of entries from First to Last.
+	Entries int `json:"entries"`
+	// Why is "compaction".
+	Why string `json:"why"`
+	// EntryID is the compaction that stands for the entries.
+	EntryID uuid.UUID `json:"entryId"`
+}
+
+// leftOutByCompaction is the value of LeftOut.Why.
+const leftOutByCompaction = "compaction"
+
+// ContextOf returns what a model sees of a path, which is in order from the root or from any entry
+// before the newest compaction's Pinned and KeepFrom. It depends only on the path, so each attempt
+// of a model call and each reader gets the same context:
+//
+//   - Without a compaction, the context is the path.
+//   - With compactions, the newest one applies. The context is its pinned entries, the compaction
+//     itself, the entries from KeepFrom up to it, and the entries after it.
+//
+// Error: invalid_transcript, if the newest compaction does not fit the path.
+func ContextOf(path []Entry) (Context, error) {
+	at := len(path) - 1
+	for at >= 0 && path[at].Type != EntryCompaction {
+		at--
+	}
+	if at < 0 {
+		return Context{Entries: unchanged(path)}, nil
+	}
+	newest := path[at]
+	c, err := newest.Compaction()
+	if err != nil {
+		return Context{}, invalidTranscript(newest, "%v", err)
+	}
+	from := keepIndex(path[:at], c)
+	if from < 0 {
+		return Context{}, invalidTranscript(newest, "keeps from %s, which is not before it on the path", c.KeepFrom)
+	}
+	pinned, leftOut := pin(path[:from], c.Pinned, newest.ID)
+	entries := append(pinned, ContextEntry{Entry: newest})
+	for _, e := range path[from:at] {
+		if e.Type != EntryCompaction { // an older one, which the newest covers
+			entries = append(entries, ContextEntry{Entry: e, Rewritten: true, ResultBytes: c.ResultBytes})
+		}
+	}
+	return Context{Entries: append(entries, unchanged(path[at+1:])...), Compaction: &newest, LeftOut: leftOut}, nil
+}
+
+// keepIndex returns the index of the first entry that a compaction keeps, len(path) if it keeps
+// none, or -1 if the entry is not on the path.
+func keepIndex(path []Entry, c CompactionRecord) int {
+	if c.KeepFrom == nil {
+		return len(path)
+	}
+	return slices.IndexFunc(path, func(e Entry) bool { return e.ID == *c.KeepFrom })
+}
+
+func unchanged(entries []Entry) []ContextEntry {
+	out := make([]ContextEntry, len(entries))
+	for i, e := range entries {
+		out[i] = ContextEntry{Entry: e}
+	}
+	return out
+}
+
+// pin splits the covered entries into those that are pinned and the ranges between them.
+func pin(covered []Entry, ids []uuid.UUID, compaction uuid.UUID) (pinned []ContextEntry, out []LeftOut) {
+	open := false
+	for _, e := range covered {
+		if slices.Contains(ids, e.ID) && (e.Role == RoleUser || e.Role == RoleSystem) {
+			pinned = append(pinned, ContextEntry{Entry: e})
+			open = false
+			continue
+		}
+		if !open {
+			out = append(out, LeftOut{First: e.ID, Why: leftOutByCompaction, EntryID: compaction})
+			open = true
+		}
+		last := &out[len(out)-1]
+		last.Last = e.ID
+		last.Entries++
+	}
+	return pinned, out
+}
+
+// Message decodes the entry's content in the form in which the model sees it.
+func (c ContextEntry) Message() (Message, error) {
+	m, err := c.Entry.Message()
+	if err != nil {
+		return m, err
+	}
+	if c.Rewritten && m.Role == RoleAssistant {
+		m.Parts = withoutThinking(m.Parts)
+	}
+	if c.ResultBytes > 0 && m.Role == RoleToolResult {
+		m.Parts = cutResults(m.Parts, c.ResultBytes)
+	}
+	return m, nil
+}
+
+// noAnswerText replaces a message of which nothing but thinking was left.
+const noAnswerText = "(an answer without text)"
+
+// withoutThinking removes thinking parts. The signature of a tool call stays.
+func withoutThinking(parts []Part) []Part {
+	left := slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.Type == PartThinking })
+	if len(left) == 0 {
+		return []Part{Text(noAnswerText)}
+	}
+	return left
+}
+
+// cutResults shortens the texts of tool results to at most most bytes for each result, and a note
+// of what is left out.
+func cutResults(parts []Part, most int) []Part {
+	return mendParts(parts, func(p Part) (Part, bool) {
+		if p.Type != PartToolResult || textBytes(p.Parts) <= most {
+			return p, false
+		}
+		p.Parts = cutTexts(p.Parts, most)
+		return p, true
+	})
+}
+
+func textBytes(parts []Part) int {
+	n := 0
+	for _, p := range parts {
+		n += len(p.Text)
+	}
+	return n
+}
+
+// cutTexts replaces the texts among parts by one that has their head and tail. Other parts stay.
+func cutTexts(parts []Part, most int) []Part {
+	var whole strings.Builder
+	for _, p := range parts {
+		whole.WriteString(p.Text)
+	}
+	text := whole.String()
+	// ToValidUTF8 removes a character that is cut in two.
+	head, tail := strings.ToValidUTF8(text[:most/2], ""), strings.ToValidUTF8(text[len(text)-most/2:], "")
+	note := fmt.Sprintf("\n[... %s left out by compaction ...]\n", byteCount(len(text)-len(head)-len(tail)))
+	out := []Part{Text(head + note + tail)}
+	for _, p := range parts {
+		if p.Type != PartText {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// byteCount returns a number of bytes in the largest unit below it, such as 1.2 MB.
+func byteCount(n int) string {
+	switch {
+	case n >= 1_000_000:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	case n >= 1_000:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

@@ -1,0 +1,214 @@
+package rest
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/face/operation"
+	"github.com/perdure/perdure/internal/store"
+)
+
+type compactInput struct {
+	operation.IDInput
+	IdempotencyKey string `header:"Idempotency-Key" maxLength:"255" doc:"A repeat with the same key and body within 24 hours sends no second signal."`
+	Body           *perdure.CompactionRequest
+}
+
+// compact asks the agent for a compaction.
+func (s *server) compact(ctx context.Context, in *compactInput) (*operation.Body[engine.SignalReply], error) {
+	id, err := in.Of("execution")
+	if err != nil {
+		return nil, err
+	}
+	r := engine.CompactRequest{IdempotencyKey: in.IdempotencyKey}
+	if in.Body != nil {
+		r.CompactionRequest = *in.Body
+	}
+	reply, err := s.Engine.Compact(ctx, in.Org, id, r)
+	if err != nil {
+		return nil, err
+	}
+	return operation.BodyOf(reply), nil
+}
+
+// contextPage is a page of what a model sees of an execution's conversation.
+type contextPage struct {
+	LeafEntryID *uuid.UUID         `json:"leafEntryId" doc:"The end of the path that the context is built from; null if there is no entry yet."`
+	Compaction  *contextCompaction `json:"compaction" doc:"The newest compaction of the path, or null."`
+	Entries     []contextEntry     `json:"entries" nullable:"false" doc:"In the order in which a model sees them."`
+	LeftOut     []perdure.LeftOut  `json:"leftOut" nullable:"false" doc:"The parts of the path that a model does not see, oldest first."`
+	NextCursor  *string            `json:"nextCursor" doc:"Where the next page begins; null at the end. The pages are of one path, even if the execution grows meanwhile."`
+}
+
+// contextCompaction is a compaction entry with its decoded metadata.
+type contextCompaction struct {
+	Entry  perdure.Entry            `json:"entry"`
+	Record perdure.CompactionRecord `json:"record"`
+}
+
+// contextEntry is an entry as a model sees it.
+type contextEntry struct {
+	EntryID     uuid.UUID     `json:"entryId"`
+	Rewritten   bool          `json:"rewritten" doc:"The model that created the message saw something else before it. Its thinking is left out."`
+	ResultBytes int           `json:"resultBytes" doc:"A model sees the head and the tail of tool results with more bytes of text; 0 is no limit."`
+	Entry       perdure.Entry `json:"entry"`
+}
+
+// context returns what the next model call is asked with.
+func (s *server) context(ctx context.Context, in *PartsInput) (*operation.Body[contextPage], error) {
+	x, err := s.execution(ctx, in.IDInput)
+	if err != nil {
+		return nil, err
+	}
+	leaf, after, err := contextCursor(x, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	page := contextPage{LeafEntryID: leaf, Entries: []contextEntry{}, LeftOut: []perdure.LeftOut{}}
+	if leaf == nil {
+		return operation.BodyOf(page), nil
+	}
+	seen, err := s.contextOf(ctx, x, *leaf, in.Cursor != "")
+	if err != nil {
+		return nil, err
+	}
+	from := 0
+	if after != nil {
+		from = 1 + slices.IndexFunc(seen.Entries, func(e perdure.ContextEntry) bool { return e.Entry.ID == *after })
+		if from == 0 {
+			return nil, noCursor()
+		}
+	}
+	if seen.Compaction != nil {
+		if page.Compaction, err = s.shownCompaction(ctx, x, *seen.Compaction); err != nil {
+			return nil, err
+		}
+	}
+	page.LeftOut = append(page.LeftOut, seen.LeftOut...)
+	left := seen.Entries[from:]
+	if page.Entries, err = s.contextEntries(ctx, x, left[:min(len(left), in.Limit)]); err != nil {
+		return nil, err
+	}
+	if n := len(page.Entries); n < len(left) {
+		next := leaf.String() + cursorSeparator + page.Entries[n-1].EntryID.String()
+		page.NextCursor = &next
+	}
+	return operation.BodyOf(page), nil
+}
+
+// cursorSeparator divides a cursor into the leaf of the path and the last entry of the page before.
+const cursorSeparator = "."
+
+func noCursor() error { return perdure.FieldErrorf("cursor", "is not one of this list") }
+
+// contextCursor returns the leaf of the path that the pages are of, and the last entry of the page
+// before.
+func contextCursor(x *perdure.Execution, cursor string) (leaf, after *uuid.UUID, err error) {
+	if cursor == "" {
+		return x.Leaf, nil, nil
+	}
+	first, second, _ := strings.Cut(cursor, cursorSeparator)
+	path, err1 := uuid.Parse(first)
+	last, err2 := uuid.Parse(second)
+	if err1 != nil || err2 != nil {
+		return nil, nil, noCursor()
+	}
+	return &path, &last, nil
+}
+
+// contextOf returns the context at a leaf. Its entries have no content, and only the newest
+// compaction has metadata.
+func (s *server) contextOf(ctx context.Context, x *perdure.Execution, leaf uuid.UUID, continued bool) (perdure.Context, error) {
+	var path []perdure.Entry
+	newest := -1
+	for e, err := range s.read().Path(ctx, x.ID, leaf, nil, 0, true) {
+		if perdure.IsCode(err, perdure.NotFound) && continued {
+			return perdure.Context{}, noCursor()
+		}
+		if err != nil {
+			return perdure.Context{}, err
+		}
+		outline := perdure.Entry{ID: e.ID, ParentID: e.ParentID, Type: e.Type, Role: e.Role}
+		if e.Type == perdure.EntryCompaction {
+			if newest >= 0 {
+				path[newest].Metadata, path[newest].Blob = nil, nil
+			}
+			newest = len(path)
+			outline.Metadata, outline.Blob = e.Metadata, e.Blob
+		}
+		path = append(path, outline)
+	}
+	if newest >= 0 {
+		if err := s.fillRecord(ctx, x, &path[newest]); err != nil {
+			return perdure.Context{}, err
+		}
+	}
+	return perdure.ContextOf(path)
+}
+
+// fillRecord loads the metadata of a compaction that only the execution's worker stores. Errors:
+// unavailable.
+func (s *server) fillRecord(ctx context.Context, x *perdure.Execution, e *perdure.Entry) error {
+	if e.Blob == nil || !folded(x, e.Blob) {
+		return nil
+	}
+	one := []perdure.Entry{*e}
+	if err := s.showEntries(ctx, x, one); err != nil {
+		return err
+	}
+	if len(one[0].Metadata) == 0 || string(one[0].Metadata) == "null" {
+		return perdure.Errorf(perdure.Unavailable, "the context of execution %s is on its worker, which is away", x.ID)
+	}
+	e.Metadata = one[0].Metadata
+	return nil
+}
+
+// shownCompaction returns the compaction with its summary.
+func (s *server) shownCompaction(ctx context.Context, x *perdure.Execution, e perdure.Entry) (*contextCompaction, error) {
+	record, err := e.Compaction()
+	if err != nil {
+		return nil, err
+	}
+	shown, err := s.entriesOf(ctx, x, []uuid.UUID{e.ID})
+	if err != nil {
+		return nil, err
+	}
+	return &contextCompaction{Entry: shown[0], Record: record}, nil
+}
+
+// contextEntries returns the first of the entries with their contents, as many as a page holds.
+func (s *server) contextEntries(ctx context.Context, x *perdure.Execution, seen []perdure.ContextEntry) ([]contextEntry, error) {
+	page := make([]contextEntry, 0, len(seen))
+	ids := make([]uuid.UUID, len(seen))
+	for i, e := range seen {
+		ids[i] = e.Entry.ID
+	}
+	shown, err := s.entriesOf(ctx, x, ids)
+	for i, e := range shown {
+		page = append(page, contextEntry{EntryID: e.ID, Rewritten: seen[i].Rewritten, ResultBytes: seen[i].ResultBytes, Entry: e})
+	}
+	return page, err
+}
+
+// entriesOf returns the first of the entries by id, as in a list: as many as a page holds.
+func (s *server) entriesOf(ctx context.Context, x *perdure.Execution, ids []uuid.UUID) ([]perdure.Entry, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found, err := s.read().EntriesOf(ctx, x.ID, ids, 0)
+	if err != nil {
+		return nil, err
+	}
+	bytes := 0
+	for i := range found {
+		if bytes += store.Weight(found[i].Content, found[i].Blob); bytes > store.PageBytes && i > 0 {
+			found = found[:i]
+			break
+		}
+	}
+	return found, s.showEntries(ctx, x, found)
+}

@@ -1,0 +1,73 @@
+package fold
+
+import (
+	"fmt"
+
+	"github.com/perdure/perdure"
+)
+
+// Compaction is a compaction of a conversation. It stands between two messages and belongs to no
+// response.
+type Compaction struct {
+	Entry  *perdure.Entry
+	Record perdure.CompactionRecord
+	// Summary is "" if the tree did not get the content of the entry.
+	Summary string
+	// After is the last stored message before the compaction; nil if the tree has none.
+	After *Message
+}
+
+// CompactionOf returns an entry of type compaction. The record is zero if only the execution's
+// worker stores it. Errors: invalid_argument, internal.
+func CompactionOf(e *perdure.Entry) (Compaction, error) {
+	c := Compaction{Entry: e}
+	content, err := contentOf(e)
+	if err != nil {
+		return c, err
+	}
+	c.Summary = content.PlainText()
+	if len(e.Metadata) > 0 && string(e.Metadata) != "null" {
+		c.Record, err = e.Compaction()
+	}
+	return c, err
+}
+
+// Line returns the compaction in a line, such as "48 messages, 112 k → 4 k tokens".
+func (c Compaction) Line() string {
+	if c.Record.Reason == "" {
+		return "compaction"
+	}
+	messages := "messages"
+	if c.Record.Messages == 1 {
+		messages = "message"
+	}
+	return fmt.Sprintf("%d %s, %s → %s tokens", c.Record.Messages, messages, tokens(c.Record.TokensBefore), tokens(c.Record.TokensAfter))
+}
+
+// tokens returns a rounded number of tokens.
+func tokens(n int) string {
+	switch {
+	case n < 1_000:
+		return fmt.Sprint(n)
+	case n < 999_500:
+		return fmt.Sprintf("%d k", (n+500)/1_000)
+	}
+	tenths := (n + 50_000) / 100_000
+	return fmt.Sprintf("%d.%d M", tenths/10, tenths%10)
+}
+
+// compacted adds a compaction after the last stored message.
+func (t *Tree) compacted(e *perdure.Entry) error {
+	for _, c := range t.Compactions {
+		if c.Entry.ID == e.ID {
+			return nil
+		}
+	}
+	c, err := CompactionOf(e)
+	if err != nil {
+		return err
+	}
+	c.After = t.last
+	t.Compactions = append(t.Compactions, &c)
+	return nil
+}

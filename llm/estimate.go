@@ -1,0 +1,90 @@
+package llm
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+const (
+	// unknownFile is the number of tokens of a file whose content is not known.
+	unknownFile = UnknownImage
+	// bytesOfFile is the number of bytes of a file that is no text for each token. It is that of PDFs
+	// of about 50 KiB and 2,000 tokens a page.
+	bytesOfFile = 25
+)
+
+// Estimate returns the approximate number of tokens of a prompt. It is the sum of EstimateHead and of
+// EstimateMessage of each message, so a caller can add the estimates of new messages.
+func Estimate(system string, tools []ToolSpec, messages []perdure.Message, l Limits) int {
+	sum := EstimateHead(system, tools)
+	for _, m := range messages {
+		sum += EstimateMessage(m, l)
+	}
+	return sum
+}
+
+// EstimateHead returns the approximate number of tokens of a prompt before its messages.
+func EstimateHead(system string, tools []ToolSpec) int {
+	bytes := len(system)
+	for _, t := range tools {
+		bytes += len(t.Name) + len(t.Description) + len(t.Schema)
+	}
+	return tokensOf(bytes)
+}
+
+// EstimateMessage returns the approximate number of tokens of a message: its bytes of text divided by
+// 3.5, rounded up, and its images and files. Calls count with name and arguments. Thinking counts if
+// it has a signature, because only then is it sent back. The estimate depends only on the message.
+func EstimateMessage(m perdure.Message, l Limits) int {
+	bytes, media := 0, 0
+	for _, p := range m.Parts {
+		b, t := estimatePart(p, l)
+		bytes, media = bytes+b, media+t
+	}
+	return tokensOf(bytes) + media
+}
+
+// tokensOf returns the number of tokens of a text.
+func tokensOf(bytes int) int { return (2*bytes + 6) / 7 }
+
+// estimatePart returns the bytes of text of a part, and the tokens of its images and files.
+func estimatePart(p perdure.Part, l Limits) (bytes, media int) {
+	switch p.Type {
+	case perdure.PartText:
+		return len(p.Text), 0
+	case perdure.PartCompaction:
+		return len(perdure.SummaryPrefix) + len(p.Text), 0
+	case perdure.PartThinking:
+		if p.ThinkingSignature == "" {
+			return 0, 0
+		}
+		// A signature may contain the reasoning of which the text is a summary.
+		return max(len(p.Thinking), len(p.ThinkingSignature)), 0
+	case perdure.PartImage:
+		return 0, l.ImageTokens.tokens(p)
+	case perdure.PartFile:
+		return estimateFile(p)
+	case perdure.PartToolCall:
+		arguments := max(len(p.RawArguments), len(p.Arguments))
+		return len(p.Name) + arguments, 0
+	case perdure.PartToolResult:
+		for _, inner := range p.Parts {
+			b, t := estimatePart(inner, l)
+			bytes, media = bytes+b, media+t
+		}
+	}
+	return bytes, media
+}
+
+func estimateFile(p perdure.Part) (bytes, media int) {
+	size := base64.StdEncoding.DecodedLen(len(p.Data))
+	switch {
+	case p.Data == "":
+		return 0, unknownFile
+	case strings.HasPrefix(p.MimeType, "text/"):
+		return size, 0
+	}
+	return 0, max(unknownFile, size/bytesOfFile)
+}

@@ -1,0 +1,88 @@
+package llm
+
+import (
+	"fmt"
+
+	"github.com/perdure/perdure"
+)
+
+// Rule is the name of a rule that a conversation follows in a request. The names never change.
+type Rule = string
+
+// The rules of CheckMessages.
+const (
+	// RuleNoMessages: there is at least one message besides system messages.
+	RuleNoMessages Rule = "no_messages"
+	// RuleFirstNotUser: the first message besides system messages is the user's.
+	RuleFirstNotUser Rule = "first_not_user"
+	// RuleLastNotUser: the last message besides system messages is the user's or a tool result.
+	RuleLastNotUser Rule = "last_not_user"
+	// RuleRoleUnknown: a message is of the system, the user, the assistant or a tool result.
+	RuleRoleUnknown Rule = "role_unknown"
+	// RuleMessageEmpty: a message has a part that is not a blank text.
+	RuleMessageEmpty Rule = "message_empty"
+	// RulePartMisplaced: a part belongs to the role of its message, and a compaction is alone in it.
+	RulePartMisplaced Rule = "part_misplaced"
+	// RuleThinkingUnsigned: redacted thinking has the signature that is its content.
+	RuleThinkingUnsigned Rule = "thinking_unsigned"
+	// RuleThinkingUnowned: a message with signed thinking names the model that signed it.
+	RuleThinkingUnowned Rule = "thinking_unowned"
+	// RuleCallIDMissing: a tool call has an id.
+	RuleCallIDMissing Rule = "tool_call_id_missing"
+	// RuleCallIDRepeated: the tool calls of a message have different ids.
+	RuleCallIDRepeated Rule = "tool_call_id_repeated"
+	// RuleCallIDReused: a tool call does not have the id of a call of an earlier message.
+	RuleCallIDReused Rule = "tool_call_id_reused"
+	// RuleResultMissing: the results of all tool calls of a message follow it directly.
+	RuleResultMissing Rule = "tool_result_missing"
+	// RuleResultUnexpected: a tool result answers a call of the last assistant message.
+	RuleResultUnexpected Rule = "tool_result_unexpected"
+	// RuleResultRepeated: a tool call has one result.
+	RuleResultRepeated Rule = "tool_result_repeated"
+)
+
+// RuleError is the error of a conversation that breaks a rule.
+type RuleError struct {
+	Rule Rule
+	// Message is the index of the message that breaks the rule. For RuleResultMissing it is that of
+	// the message with the call.
+	Message int
+	Detail  string
+	// Provider is the provider that would refuse the conversation; "" if none was given.
+	Provider string
+}
+
+func (e *RuleError) Error() string {
+	return fmt.Sprintf("message %d breaks the rule %s: %s", e.Message, e.Rule, e.Detail)
+}
+
+// CheckMessages checks that messages follow the rules that all providers have in common after
+// conversion: they begin with the user, end with the user or a tool result, have each call and its
+// result in one pair, and have no empty message. Messages of one role may be adjacent, because each
+// provider joins them or accepts them. Thinking of other models is allowed, because OwnThinking
+// selects what is sent. The error is a *RuleError about the first message that breaks a rule. p may
+// be nil.
+//
+// It is for conversations that a program composes. A stored conversation may break some of the
+// rules, and is then adapted; CheckRequest checks the others.
+func CheckMessages(p Provider, messages []perdure.Message) error {
+	return checkRules(p, messages, false)
+}
+
+// checkRules returns the first broken rule. If sent is true, it omits the rules that requests are
+// adapted to, by Outward and by the converters: RuleNoMessages, RuleFirstNotUser, RuleLastNotUser,
+// RuleCallIDReused, RuleMessageEmpty, RulePartMisplaced and those of thinking.
+func checkRules(p Provider, messages []perdure.Message, sent bool) error {
+	c := ruleChecker{sent: sent, answers: -1}
+	if !sent {
+		c.seen = map[string]bool{}
+	}
+	e := c.conversation(messages)
+	if e == nil {
+		return nil
+	}
+	if p != nil {
+		e.Provider = p.Name()
+	}
+	return e
+}

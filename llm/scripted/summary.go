@@ -1,0 +1,48 @@
+package scripted
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"github.com/perdure/perdure"
+)
+
+// counted matches the end of a summary that this provider wrote. The number is that of the answers
+// in the summarized messages.
+var counted = regexp.MustCompile(`\((\d+) answers before\)\s*$`)
+
+// summarize returns the steps of a summary of a conversation with n answers. The text ends with n,
+// so that a later request with the summary gets the turn that follows these answers.
+func (s *script) summarize(n int, fresh string) ([]step, bool) {
+	end := step{word: "text", text: fmt.Sprintf("(%d answers before)", n)}
+	if s.summary == nil {
+		return []step{{word: "text", text: "The conversation goes on."}, end}, true
+	}
+	steps, fits := s.summary.steps(fresh)
+	if len(steps) > 0 && steps[len(steps)-1].word != "text" {
+		end.text = "\n" + end.text // the player begins a new line only between two texts
+	}
+	return concat(steps, []step{end}), fits
+}
+
+// answers counts the assistant messages: the number of played turns. A summary counts as the answers
+// that it replaces.
+func answers(messages []perdure.Message) int {
+	n := 0
+	for _, m := range messages {
+		if m.Role == perdure.RoleAssistant {
+			n++
+		}
+		for _, p := range m.Parts {
+			if p.Type != perdure.PartCompaction {
+				continue
+			}
+			if found := counted.FindStringSubmatch(p.Text); found != nil {
+				before, _ := strconv.Atoi(found[1]) // a number that is too large counts as the largest one
+				n += before
+			}
+		}
+	}
+	return n
+}

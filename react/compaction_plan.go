@@ -1,0 +1,182 @@
+package react
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+const (
+	// maxKeptTokens is the maximum size of the turns that a compaction keeps. At most a quarter of
+	// the window is kept.
+	maxKeptTokens = 20_000
+	// maxPinnedTokens is the maximum size of all pinned messages. It is at most an eighth of the
+	// window.
+	maxPinnedTokens = 4_000
+	// maxSummaryTokens is the maximum size of a summary. It is at most a quarter of the window.
+	maxSummaryTokens = 16_000
+	// bytesPerToken is the approximate number of bytes of text in a token.
+	bytesPerToken = 3.5
+	// instructionTokens is the size that is reserved for the instructions to summarise.
+	instructionTokens = 2_000
+)
+
+// planner decides what a compaction covers.
+type planner struct {
+	limits llm.Limits
+	fixed  int // the size of the system prompt and the tools
+	// newestOnly keeps the newest turn alone.
+	newestOnly bool
+}
+
+// piece is an entry of the context with its size.
+type piece struct {
+	perdure.ContextEntry
+	tokens int
+}
+
+// plan returns the record of the compaction of a path, without its reason. It returns false if
+// there is nothing to cover. partial reports that the window is too small for a summary of all that
+// should be covered, so that another compaction has to follow.
+func (p planner) plan(path []perdure.Entry) (record perdure.CompactionRecord, partial, ok bool, err error) {
+	pieces, before, err := p.pieces(path)
+	if err != nil {
+		return record, false, false, err
+	}
+	all := p.keepFrom(pieces)
+	record.Pinned = p.pinned(pieces[:all])
+	keep := p.fitting(pieces, all, record.Pinned)
+	covered := 0
+	for _, c := range pieces[:keep] {
+		if isCovered(c, record.Pinned) {
+			covered++
+		}
+		if c.Entry.Type != perdure.EntryCompaction {
+			record.Last = c.Entry.ID
+		}
+	}
+	if covered == 0 {
+		return record, false, false, nil
+	}
+	if keep < len(pieces) {
+		id := pieces[keep].Entry.ID
+		record.KeepFrom = &id
+	}
+	record.ResultBytes = int(float64(p.keptTokens()) * bytesPerToken)
+	record.Messages, record.TokensBefore = covered+before.messages, p.fixed+sum(pieces)
+	return record, keep < all, true, nil
+}
+
+// earlier is what an earlier compaction of the path says.
+type earlier struct{ messages int }
+
+// pieces returns the context of the path with the size of each entry.
+func (p planner) pieces(path []perdure.Entry) ([]piece, earlier, error) {
+	c, err := perdure.ContextOf(path)
+	if err != nil {
+		return nil, earlier{}, err
+	}
+	var before earlier
+	if c.Compaction != nil {
+		record, err := c.Compaction.Compaction()
+		if err != nil {
+			return nil, earlier{}, err
+		}
+		before.messages = record.Messages
+	}
+	pieces := make([]piece, len(c.Entries))
+	for i, e := range c.Entries {
+		m, err := e.Message()
+		if err != nil {
+			return nil, earlier{}, err
+		}
+		pieces[i] = piece{e, llm.EstimateMessage(m, p.limits)}
+	}
+	return pieces, before, nil
+}
+
+func sum(pieces []piece) int {
+	n := 0
+	for _, p := range pieces {
+		n += p.tokens
+	}
+	return n
+}
+
+// keptTokens returns the maximum size of what is kept.
+func (p planner) keptTokens() int { return min(maxKeptTokens, p.limits.Window/4) }
+
+// begins reports whether a turn begins at a piece: an answer of the model, or a message.
+func (p piece) begins() bool {
+	return p.Entry.Role != perdure.RoleToolResult && p.Entry.Type != perdure.EntryCompaction
+}
+
+// keepFrom returns the index of the first piece that is kept: the newest turns up to keptTokens,
+// and always the newest one. What precedes an earlier compaction in the context is pinned.
+func (p planner) keepFrom(pieces []piece) int {
+	keep, tokens := len(pieces), 0
+	for i := len(pieces) - 1; i >= 0 && pieces[i].Entry.Type != perdure.EntryCompaction; i-- {
+		tokens += min(pieces[i].tokens, p.keptTokens())
+		if !pieces[i].begins() {
+			continue
+		}
+		if keep < len(pieces) && (p.newestOnly || tokens > p.keptTokens()) {
+			break
+		}
+		keep = i
+	}
+	return keep
+}
+
+// fitting returns the largest index up to keep, at the beginning of a turn, for which a request for
+// a summary of the pieces before it fits into the window. They contain at least one piece that is
+// not pinned.
+func (p planner) fitting(pieces []piece, keep int, pinned []uuid.UUID) int {
+	room := p.limits.Window - p.fixed - p.summaryTokens() - instructionTokens
+	fits, tokens, covers := 0, 0, false
+	for i := 0; i <= keep; i++ {
+		if covers && (i == keep || pieces[i].begins()) {
+			if tokens > room && fits > 0 {
+				return fits
+			}
+			fits = i
+		}
+		if i < keep {
+			tokens += min(pieces[i].tokens, p.keptTokens())
+			covers = covers || isCovered(pieces[i], pinned)
+		}
+	}
+	return fits
+}
+
+// isCovered reports whether a summary replaces the piece. An earlier compaction does not count.
+func isCovered(c piece, pinned []uuid.UUID) bool {
+	return c.Entry.Type != perdure.EntryCompaction && !slices.Contains(pinned, c.Entry.ID)
+}
+
+// pinned returns the pieces that a model always sees: messages of the system, and the first message
+// of the user, if they are small.
+func (p planner) pinned(pieces []piece) []uuid.UUID {
+	room, user := min(maxPinnedTokens, p.limits.Window/8), false
+	pinned := []uuid.UUID{}
+	for _, c := range pieces {
+		first := c.Entry.Role == perdure.RoleUser && c.Entry.Type == perdure.EntryMessage && !user
+		user = user || first
+		if (first || c.Entry.Role == perdure.RoleSystem) && c.tokens <= room && len(pinned) < perdure.MaxPinned {
+			room -= c.tokens
+			pinned = append(pinned, c.Entry.ID)
+		}
+	}
+	return pinned
+}
+
+// summaryTokens returns the maximum size of the summary.
+func (p planner) summaryTokens() int {
+	n := min(maxSummaryTokens, p.limits.Window/4)
+	if p.limits.MaxOutput > 0 {
+		n = min(n, p.limits.MaxOutput)
+	}
+	return n
+}

@@ -1,0 +1,366 @@
+package react_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/llm/scripted"
+	"github.com/perdure/perdure/tool"
+)
+
+// narrow is a scripted provider whose models have a context window. It refuses a request over the
+// window, as a provider does.
+type narrow struct {
+	*scripted.Provider
+	window int
+	mu     sync.Mutex
+	asked  []llm.Request
+}
+
+func (n *narrow) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+	n.mu.Lock()
+	n.asked = append(n.asked, r)
+	n.mu.Unlock()
+	if size := llm.Estimate(r.System, r.Tools, r.Messages, llm.Limits{}); size > n.window {
+		return nil, &llm.Error{Kind: llm.ContextLength, Provider: n.Name(), Message: fmt.Sprintf("prompt is too long: %d tokens > %d maximum", size, n.window)}
+	}
+	return n.Provider.Stream(ctx, r, emit)
+}
+
+// requests returns the requests so far: those of turns, and those for summaries.
+func (n *narrow) requests() (turns, summaries []llm.Request) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, r := range n.asked {
+		if r.Purpose == llm.PurposeCompaction {
+			summaries = append(summaries, r)
+		} else {
+			turns = append(turns, r)
+		}
+	}
+	return turns, summaries
+}
+
+// look is a tool that returns as many bytes as asked, and counts its runs by number.
+type look struct {
+	mu   sync.Mutex
+	runs map[int]int
+}
+
+type lookInput struct {
+	Number int `json:"number"`
+	Bytes  int `json:"bytes"`
+}
+
+func (l *look) tool() tool.Tool {
+	looks := tool.New("find", "Looks.", func(_ context.Context, _ *tool.Call, in lookInput) (tool.Result, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.runs[in.Number]++
+		return tool.Text(fmt.Sprintf("look %d: %s", in.Number, strings.Repeat("x", in.Bytes))), nil
+	})
+	looks.OnLost = perdure.OnLostRetry // it changes nothing
+	return looks
+}
+
+// looks returns a script of n turns that call look, and a last one that says Done.
+func looks(n, bytes int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "turn\n  call find {\"number\": %d, \"bytes\": %d}\n", i, bytes)
+	}
+	return b.String() + "turn\n  text Done.\nturn\n  text You are welcome.\n"
+}
+
+// narrowTheatre creates a theatre with one worker, whose model has a window of that many tokens.
+func narrowTheatre(t *testing.T, parked, window int, script string, change ...func(*staff)) (*theatre, *narrow, *look) {
+	t.Helper()
+	s := emptyTheatre(t, script)
+	n := &narrow{Provider: scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal}), window: window}
+	l := &look{runs: map[int]int{}}
+	s.work(parked, append([]func(*staff){n.employ(l)}, change...)...)
+	return s, n, l
+}
+
+// employ returns a change of a worker's configuration: its model is n, its tool is l.
+func (n *narrow) employ(l *look) func(*staff) {
+	return func(c *staff) {
+		c.Providers = llm.NewProviders(n)
+		c.Providers.SetWindows(llm.Windows{{Provider: "scripted", ID: "s"}: {Window: n.window}})
+		c.Tools = slices.DeleteFunc(slices.Clone(c.Tools), func(t tool.Tool) bool { return t.Name == "find" })
+		c.Tools = append(c.Tools, l.tool())
+	}
+}
+
+// compactions returns the compactions on the path of the execution.
+func (s *stage) compactions(x *perdure.Execution) []perdure.CompactionRecord {
+	s.t.Helper()
+	var all []perdure.CompactionRecord
+	for e, err := range s.store.Path(s.t.Context(), x.ID, *x.Leaf, nil, 0, false) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if e.Type != perdure.EntryCompaction {
+			continue
+		}
+		c, err := e.Compaction()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// TestALongRunIsCompacted checks that a run of many tool turns in a small window ends as in a large
+// one: each tool runs once, each request fits into the window, and the first message of the user is
+// in each of them.
+func TestALongRunIsCompacted(t *testing.T) {
+	for _, parked := range []int{100, -1} {
+		t.Run(fmt.Sprint(parked, " parked"), func(t *testing.T) {
+			turns := 60
+			s, n, l := narrowTheatre(t, parked, 8000, looks(turns, 1500))
+			most := 1000
+			x := s.idle(s.start(engine.StartRequest{UserPrompt: "look everywhere", Config: perdure.AgentConfig{MaxTurns: &most}}), 0)
+			lines := s.conversation(x.ID)
+			if last := lines[len(lines)-1]; last != "assistant: Done." {
+				t.Fatalf("the last line is %q", last)
+			}
+			for i := range turns {
+				if l.runs[i] != 1 {
+					t.Errorf("look %d ran %d times", i, l.runs[i])
+				}
+			}
+			asked, summaries := n.requests()
+			all := s.compactions(x)
+			if len(all) == 0 || len(all) != len(summaries) || len(asked) != turns+1 {
+				t.Errorf("%d compactions, %d summaries, %d requests", len(all), len(summaries), len(asked))
+			}
+			for i, r := range asked {
+				if text := r.Messages[0].PlainText(); text != "look everywhere" {
+					t.Errorf("request %d begins with %q", i, text)
+				}
+			}
+			for i, c := range all {
+				if c.Reason != perdure.CompactionAutomatic || c.TokensAfter >= c.TokensBefore || i > 0 && c.Messages <= all[i-1].Messages {
+					t.Errorf("compaction %d: %+v", i, c)
+				}
+			}
+		})
+	}
+}
+
+// TestALongChatIsCompacted checks that a chat of many messages goes on in a small window, that each
+// message of the user is answered once and in order, and that the last compaction counts them.
+func TestALongChatIsCompacted(t *testing.T) {
+	const messages = 60
+	s, n, _ := narrowTheatre(t, 100, 8000, strings.Repeat("turn\n  text "+strings.Repeat("answer ", 60)+"\n", messages))
+	id := s.start(engine.StartRequest{UserPrompt: "message 0"})
+	x := s.idle(id, 0)
+	for i := 1; i < messages; i++ {
+		s.say(id, fmt.Sprintf("message %d %s", i, strings.Repeat("word ", 40)))
+		x = s.idle(id, x.CheckpointSeq)
+	}
+	turns, _ := n.requests()
+	if len(turns) != messages {
+		t.Errorf("%d model calls, want %d", len(turns), messages)
+	}
+	all := s.compactions(x)
+	if len(all) == 0 || all[len(all)-1].Messages > 2*messages {
+		t.Errorf("compactions: %+v", all)
+	}
+	said := 0
+	for _, line := range s.conversation(id) {
+		if strings.HasPrefix(line, fmt.Sprintf("user: message %d", said)) {
+			said++
+		}
+	}
+	if said != messages {
+		t.Errorf("%d messages are in the conversation in order, want %d", said, messages)
+	}
+}
+
+// TestAContextThatIsTooLong checks that a refused context is compacted once for a turn, with its
+// newest turn alone, and that a second refusal ends the response with the stop reason
+// context_length. The next message is answered.
+func TestAContextThatIsTooLong(t *testing.T) {
+	off := true
+	config := perdure.AgentConfig{Compaction: &perdure.CompactionConfig{Off: &off}}
+	t.Run("once", func(t *testing.T) {
+		s, n, _ := narrowTheatre(t, 100, 8000, looks(12, 3000))
+		x := s.idle(s.start(engine.StartRequest{UserPrompt: "go", Config: config}), 0)
+		all := s.compactions(x)
+		if len(all) == 0 || all[0].Reason != perdure.CompactionContextLength {
+			t.Errorf("compactions: %+v", all)
+		}
+		lines := s.conversation(x.ID)
+		if last := lines[len(lines)-1]; last != "assistant: Done." {
+			t.Errorf("the last line is %q", last)
+		}
+		if _, summaries := n.requests(); len(summaries) != len(all) {
+			t.Errorf("%d summaries, %d compactions", len(summaries), len(all))
+		}
+	})
+	t.Run("twice", func(t *testing.T) {
+		s, _, _ := narrowTheatre(t, 100, 8000, "turn\n  text one\nturn\n  text two\nturn\n  text three\n")
+		x := s.idle(s.start(engine.StartRequest{UserPrompt: "go", Config: config}), 0)
+		s.say(x.ID, strings.Repeat("too much ", 10_000))
+		x = s.idle(x.ID, x.CheckpointSeq)
+		state, err := s.store.Checkpoint(t.Context(), x.ID, x.CheckpointSeq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var st struct {
+			StopReason perdure.StopReason `json:"stopReason"`
+			Error      string             `json:"error"`
+		}
+		if err := json.Unmarshal(state.State, &st); err != nil || st.StopReason != perdure.StopContextLength || !strings.Contains(st.Error, "too long") {
+			t.Errorf("the response ended with %+v, %v", st, err)
+		}
+	})
+}
+
+// TestAClientCompacts checks that an idle execution compacts when a client asks for it, that its
+// instructions reach the model, and that the response that ended is unchanged.
+func TestAClientCompacts(t *testing.T) {
+	s, n, _ := narrowTheatre(t, 100, 100_000, looks(6, 3000))
+	x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)
+	before := s.conversation(x.ID)
+	s.compact(x.ID, `{"instructions":"keep the numbers"}`)
+	x = s.until(x.ID, func(x *perdure.Execution) bool { return len(s.compactions(x)) == 1 && x.WaitReason == "signal" })
+	_, summaries := n.requests()
+	asked := summaries[0].Messages
+	if text := asked[len(asked)-1].PlainText(); len(summaries) != 1 || !strings.Contains(text, "keep the numbers") {
+		t.Errorf("%d summaries; the last message is %q", len(summaries), text)
+	}
+	if got := s.conversation(x.ID); !slices.Equal(got[:len(before)], before) || len(got) != len(before)+1 {
+		t.Errorf("%d entries, before %d", len(got), len(before))
+	}
+	if c := s.compactions(x)[0]; c.Reason != perdure.CompactionManual || c.TokensAfter >= c.TokensBefore {
+		t.Errorf("%+v", c)
+	}
+	s.say(x.ID, "thanks")
+	s.until(x.ID, func(x *perdure.Execution) bool {
+		lines := s.conversation(x.ID)
+		return lines[len(lines)-1] == "assistant: You are welcome." && x.WaitReason == "signal"
+	})
+}
+
+func (s *stage) compact(id uuid.UUID, value string) {
+	s.t.Helper()
+	if _, err := s.engine.Signal(s.t.Context(), "default", id, engine.SignalRequest{Name: perdure.CompactSignal, Value: json.RawMessage(value)}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestASummaryThatCannotBeUsed checks that the run goes on uncompacted if the summary fails or is
+// longer than what it covers, that an event says so, and that the next one is not tried at once.
+func TestASummaryThatCannotBeUsed(t *testing.T) {
+	for name, summary := range map[string]string{
+		"fails":  "summary\n  fail invalid_request no\n",
+		"longer": "summary\n  text " + strings.Repeat("much ", 40_000) + "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, n, _ := narrowTheatre(t, 100, 40_000, summary+looks(14, 9000))
+			at := 0.5
+			x := s.idle(s.start(engine.StartRequest{UserPrompt: "go", Config: perdure.AgentConfig{Compaction: &perdure.CompactionConfig{At: &at}}}), 0)
+			_, summaries := n.requests()
+			if got := s.compactions(x); len(got) != 0 || len(summaries) == 0 || len(summaries) > 6 {
+				t.Errorf("%d compactions, %d summaries", len(got), len(summaries))
+			}
+			lines := s.conversation(x.ID)
+			if last := lines[len(lines)-1]; last != "assistant: Done." {
+				t.Errorf("the last line is %q", last)
+			}
+		})
+	}
+}
+
+// dyingAt is the dispatch of a worker whose process dies after its nth commit: the server stores
+// the commit, but the worker receives lease_lost.
+type dyingAt struct {
+	perdure.Dispatch
+	mu   *sync.Mutex
+	left *int
+	died chan struct{}
+}
+
+func (d dyingAt) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
+	reply, err := d.Dispatch.Commit(ctx, c)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err != nil || *d.left < 0 {
+		return reply, err
+	}
+	if *d.left--; *d.left > 0 {
+		return reply, nil
+	}
+	*d.left = -1
+	close(d.died)
+	return reply, perdure.Errorf(perdure.LeaseLost, "the process is dead")
+}
+
+// TestACompactionSurvivesADeathAtEachCommit checks that a run with compactions has the same
+// conversation and the same compactions, at whichever commit its worker
+// dies.
+func TestACompactionSurvivesADeathAtEachCommit(t *testing.T) {
+	const turns = 12
+	play := func(t *testing.T, nth int) (conversation []string, records []perdure.CompactionRecord, reached bool) {
+		s := emptyTheatre(t, looks(turns, 1500))
+		n := &narrow{Provider: scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal}), window: 6000}
+		l := &look{runs: map[int]int{}}
+		d := dyingAt{mu: &sync.Mutex{}, left: &nth, died: make(chan struct{})}
+		stop := s.work(100, n.employ(l), func(c *staff) {
+			c.over = func(inner perdure.Dispatch) perdure.Dispatch { d.Dispatch = inner; return d }
+		})
+		id := s.start(engine.StartRequest{UserPrompt: "go"})
+		ended := make(chan *perdure.Execution, 1)
+		go func() { ended <- s.idle(id, 0) }()
+		var x *perdure.Execution
+		select {
+		case <-d.died:
+			reached = true
+			stop()
+			if err := s.engine.ReturnEmbedded(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			s.work(100, n.employ(l))
+			x = <-ended
+		case x = <-ended:
+		}
+		for i := range turns {
+			if n := l.runs[i]; n == 0 || n > 1 && !reached || n > 2 {
+				t.Errorf("look %d ran %d times", i, n)
+			}
+		}
+		records = s.compactions(x)
+		for i := range records { // ids differ
+			r := &records[i]
+			r.Last, r.KeepFrom, r.Pinned = [16]byte{}, nil, nil
+		}
+		return s.conversation(id), records, reached
+	}
+	want, records, _ := play(t, -1)
+	if len(records) < 2 || want[len(want)-1] != "assistant: Done." {
+		t.Fatalf("%d compactions, %d entries", len(records), len(want))
+	}
+	for nth := 1; ; nth++ {
+		got, again, reached := play(t, nth)
+		if !reached {
+			t.Logf("%d commits", nth-1)
+			return
+		}
+		if !slices.Equal(got, want) || fmt.Sprint(again) != fmt.Sprint(records) {
+			t.Errorf("death at commit %d: %v, want %v; the conversations are equal: %t", nth, again, records, slices.Equal(got, want))
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package react
+
+import (
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/llm"
+)
+
+// contextSize is what is known about the size of the context that the next model call gets.
+type contextSize struct {
+	// Tokens is the size of the context with the last answer, as the provider of Model counted it.
+	// If Model is empty, it is an estimate.
+	Tokens int    `json:"tokens,omitempty"`
+	Model  string `json:"model,omitempty"`
+	// New is the estimated size of the messages since then.
+	New int `json:"new,omitempty"`
+}
+
+// otherModel is the factor for a count of tokens by another model.
+const otherModel = 1.15
+
+// of returns the estimated size for a model. fixed is the estimated size of the system prompt and
+// the tools, which a provider's count includes.
+func (s contextSize) of(m perdure.ModelConfig, fixed int) int {
+	switch s.Model {
+	case "":
+		return s.Tokens + s.New + fixed
+	case m.String():
+		return s.Tokens + s.New
+	}
+	return int(float64(s.Tokens)*otherModel) + s.New
+}
+
+// answered stores the size after an answer.
+func (s *contextSize) answered(m perdure.ModelConfig, answer perdure.Message, l llm.Limits) {
+	u := answer.Usage
+	if u == nil || u.Input+u.CacheRead+u.CacheWrite == 0 {
+		s.New += llm.EstimateMessage(answer, l)
+		return
+	}
+	*s = contextSize{Tokens: int(u.Input + u.CacheRead + u.CacheWrite + u.Output), Model: m.String()}
+}
+
+// append appends a message to the conversation and adds its size.
+func (l *loop) append(m perdure.Message, opts ...agent.AppendOption) (err error) {
+	if _, err = l.ctx.Append(m, opts...); err != nil {
+		return err
+	}
+	l.st.Size.New += llm.EstimateMessage(m, l.anyLimits())
+	return nil
+}
+
+// sizedPath is a path of entries without contents, and their sizes.
+type sizedPath struct {
+	entries []perdure.Entry
+	tokens  map[uuid.UUID]int
+}
+
+func (p *sizedPath) add(e perdure.Entry, tokens int) {
+	if p.tokens == nil {
+		p.tokens = map[uuid.UUID]int{}
+	}
+	e.Content = nil
+	p.entries, p.tokens[e.ID] = append(p.entries, e), tokens
+}
+
+// context returns the size of the path's context.
+func (p *sizedPath) context() (int, error) {
+	c, err := perdure.ContextOf(p.entries)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, e := range c.Entries {
+		n += p.tokens[e.Entry.ID]
+	}
+	return n, nil
+}
+
+// limits returns the limits of a model.
+func (l *loop) limits(m perdure.ModelConfig) llm.Limits {
+	limits, _ := l.c.Providers.Limits(m.Provider, m.ModelID)
+	return limits
+}
+
+// anyLimits returns the limits of the first configured model. They say how images count.
+func (l *loop) anyLimits() llm.Limits {
+	if models := l.asked().Models; len(models) > 0 {
+		return l.limits(models[0])
+	}
+	return l.limits(perdure.ModelConfig{})
+}
+
+// fixedSize estimates the system prompt and the tools.
+func (l *loop) fixedSize() int {
+	in := l.asked()
+	tools := specs(l.c.Tools, in.Tools)
+	for _, t := range in.ClientTools {
+		tools = append(tools, llm.ToolSpec{Name: t.Name, Description: t.Description, Schema: t.Schema})
+	}
+	return llm.EstimateHead(in.SystemPrompt, tools)
+}
