@@ -9,7 +9,7 @@
 // statements are sent together. Commands whose execution another server has locked go into the next
 // batch. After three misses they run alone and wait for the lock.
 //
-// Advisory locks protect what decisions depend on beyond an execution's row (see relational.Conn's
+// Advisory locks protect what decisions depend on beyond an execution's row (see statement.Conn's
 // Hold). The lock order is: executions, advisory locks, rows below an execution. A batch never
 // waits for executions or advisory locks. A command that runs alone waits for its one execution
 // first. So transactions can deadlock only by foreign keys. The database then aborts one of them,

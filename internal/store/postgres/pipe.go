@@ -22,7 +22,7 @@ type pipe struct {
 	strands []*strand
 	names   map[string]*ownership // in this transaction
 	held    map[lock]bool         // locks that this transaction has, or could not get
-	before  []request           // to be sent first
+	before  []request             // to be sent first
 	ended   []*chain              // unwritten chains of ended strands
 	wrote   bool
 }

@@ -7,14 +7,14 @@ type without struct {
 	batches bool
 	// later: writes are executed at once, and not by a second goroutine ([later]).
 	later bool
-	// kept: commands read the rows that they decide on, which are not cached ([relational.RowCache]).
+	// kept: commands read the rows that they decide on, which are not cached ([cache.RowCache]).
 	kept bool
 	// logLayer: SQLite writes and syncs the log itself. Its writes are not gathered, the log is not
 	// extended ahead, and a sync is an fsync ([gathered], [haste], [dataSync]).
 	logLayer bool
 	// folder: the committer checkpoints the log itself, and not another connection ([folder]).
 	folder bool
-	// texts: texts are neither indexed nor searched in the index ([relational.TextFiller]).
+	// texts: texts are neither indexed nor searched in the index ([read.TextFiller]).
 	texts bool
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Batch are the rows of the executions that a transaction has read or written. It keeps them
-// for later commands of its batch.
+// Batch holds the rows of the executions that a transaction has read or written, for later commands
+// of its batch.
 type Batch struct {
 	Rows map[uuid.UUID]load.ExecutionRow
 	// cache holds rows of earlier transactions. tasks are the rows of open tasks that this

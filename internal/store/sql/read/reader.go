@@ -24,7 +24,7 @@ const (
 	signalBytes = 1 << 20
 )
 
-// Reader implements [store.Reader] for relational stores.
+// Reader implements [store.Reader] for SQL databases.
 type Reader struct {
 	// Tx runs a read in a transaction whose statements all see the same moment.
 	Tx      func(ctx context.Context, read func(c statement.Conn) error) error

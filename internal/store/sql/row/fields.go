@@ -33,7 +33,7 @@ func New[T any](name string, key int, fields []Field[T], contents ...string) Row
 	return r
 }
 
-// Written returns the rows prepared for writing single rows: see [table.written].
+// Written returns the rows prepared for writing single rows: see [Table.Written].
 func (r Rows[T]) Written(sets ...[]string) Rows[T] {
 	r.Table = r.Table.written(sets...)
 	return r
@@ -176,7 +176,7 @@ func JSON[T, V any](name string, at func(*T) *V, none func(*V) bool) Field[T] {
 // IsNil reports whether a pointer is nil, for JSON.
 func IsNil[V any](p **V) bool { return *p == nil }
 
-// Blob stores the id of a blob. Scanning sets only the id; see completeRef.
+// Blob stores the id of a blob. Scanning sets only the id.
 func Blob[T any](name string, at func(*T) **perdure.BlobRef) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.RefID(*at(x)), nil }, func(x *T) any { return column.BlobInto(at(x)) }}
 }
