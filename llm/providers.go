@@ -15,6 +15,8 @@ type Providers struct {
 	byName map[string]Provider
 	// windows is the table of Limits; nil is DefaultWindows.
 	windows Windows
+	// unknown are the models of which Limits has said that their window is not known.
+	unknown sync.Map
 }
 
 // NewProviders registers the providers. If two have the same name, the later one is used.

@@ -1,6 +1,8 @@
 package llm
 
 import (
+	"log/slog"
+
 	"github.com/perdure/perdure"
 )
 
@@ -48,11 +50,17 @@ func (ps *Providers) SetWindows(w Windows) {
 }
 
 // Limits returns the limits of a model, as Windows.Limits does for the table of SetWindows. Without
-// SetWindows, the table is DefaultWindows.
+// SetWindows, the table is DefaultWindows. That a model is unknown is logged once.
 func (ps *Providers) Limits(provider, modelID string) (l Limits, known bool) {
 	ps.mu.RLock()
 	defer ps.mu.RUnlock()
-	return ps.windows.Limits(provider, modelID)
+	l, known = ps.windows.Limits(provider, modelID)
+	if !known {
+		if _, said := ps.unknown.LoadOrStore(Model{provider, modelID}, true); !said {
+			slog.Warn("the window of a model is not known and assumed; --model-table sets it", "model", Model{provider, modelID}.String(), "window", l.Window)
+		}
+	}
+	return l, known
 }
 
 // findModel returns the entry of a model in a table: the entry of its id, or of the id without a

@@ -74,7 +74,7 @@ func (l *loop) compactIfAsked(m perdure.ModelConfig) (begun bool, err error) {
 // threshold returns the size from which the context is compacted.
 func (l *loop) threshold(m perdure.ModelConfig) int {
 	in, limits := l.asked(), l.limits(m)
-	output := 0
+	output := min(limits.MaxOutput, limits.Window/4)
 	if n := in.Config.MaxTokens; n != nil {
 		output = min(*n, limits.Window/2)
 	}

@@ -364,3 +364,18 @@ func TestACompactionSurvivesADeathAtEachCommit(t *testing.T) {
 		}
 	}
 }
+
+// TestAWindowSmallerThanTheSystemPrompt checks that a response whose system prompt fills the window
+// fails with an error that names both, before the model is called.
+func TestAWindowSmallerThanTheSystemPrompt(t *testing.T) {
+	s, n, _ := narrowTheatre(t, 100, 4000, looks(1, 10))
+	rules := strings.Repeat("rule ", 4000)
+	id := s.start(engine.StartRequest{UserPrompt: "go", OneShot: true, SystemPrompt: &rules})
+	x := s.until(id, func(x *perdure.Execution) bool { return x.Status.Terminal() })
+	if x.Status != perdure.StatusFailed || x.Error == nil || !strings.Contains(*x.Error, "the window of scripted/s has 4000") {
+		t.Errorf("it is %s: %v", x.Status, x.Error)
+	}
+	if turns, summaries := n.requests(); len(turns)+len(summaries) != 0 {
+		t.Errorf("%d model calls", len(turns)+len(summaries))
+	}
+}

@@ -200,6 +200,10 @@ func (l *loop) ask() error {
 	if err != nil {
 		return err
 	}
+	if err := l.checkWindow(model); err != nil {
+		l.st.ErrorCode = perdure.CodeOf(err)
+		return l.endResponse(perdure.StopError, err.Error())
+	}
 	if begun, err := l.compactIfDue(model); begun || err != nil {
 		return err
 	}

@@ -84,6 +84,16 @@ func (l *loop) limits(m perdure.ModelConfig) llm.Limits {
 	return limits
 }
 
+// checkWindow refuses a system prompt and tools that fill the window of the model: no compaction
+// makes room then. Error: invalid_argument.
+func (l *loop) checkWindow(m perdure.ModelConfig) error {
+	limits, known := l.c.Providers.Limits(m.Provider, m.ModelID)
+	if fixed := l.fixedSize(); known && fixed >= limits.Window {
+		return perdure.FieldErrorf("systemPrompt", "has with the tools about %d tokens, but the window of %s has %d: shorten it, use fewer tools or another model", fixed, m, limits.Window)
+	}
+	return nil
+}
+
 // anyLimits returns the limits of the first configured model. They say how images count.
 func (l *loop) anyLimits() llm.Limits {
 	if models := l.asked().Models; len(models) > 0 {
