@@ -94,7 +94,6 @@ const assistantParts = {
 const unusual: Record<string, string> = {
   context_length: "Stopped: the conversation fills the model's window.",
   max_tokens: "Cut off: the model reached its limit of tokens.",
-  context_length: "Cut off: the conversation fills the model's context window.",
   refusal: "The model declined to answer.",
   error: "The model's answer broke off.",
   cancelled: "Cancelled.",
