@@ -37,7 +37,7 @@ func (w Windows) Limits(provider, modelID string) (l Limits, known bool) {
 		return l, true
 	}
 	if provider == "scripted" { // a script reads nothing
-		return Limits{Window: noWindow}, true
+		return Limits{Window: noWindow, ImageTokens: imagesOf(provider)}, true
 	}
 	return Limits{Window: UnknownWindow, ImageTokens: imagesOf(provider)}, false
 }

@@ -52,7 +52,7 @@ func TestLimitsOfModels(t *testing.T) {
 		{own, llm.Model{Provider: "acme", ID: "m-latest"}, 5000, true, 5000},
 		{own, llm.Model{Provider: "acme", ID: "n"}, llm.UnknownWindow, false, llm.UnknownWindow},
 	} {
-		if l, known := c.windows.Limits(c.model.Provider, c.model.ID); l.Window != c.window || known != c.is {
+		if l, known := c.windows.Limits(c.model.Provider, c.model.ID); l.Window != c.window || known != c.is || l.ImageTokens == "" {
 			t.Errorf("%s has %+v, %v", c.model, l, known)
 		}
 		if l, known := ps.Limits(c.model.Provider, c.model.ID); c.windows == nil && (l.Window != c.window || known != c.is) {
