@@ -59,6 +59,9 @@ func TestLimitsOfModels(t *testing.T) {
 			t.Errorf("without a table the registry says of %s %+v, %v", c.model, l, known)
 		}
 	}
+	if l, _ := ps.Limits("scripted", "x"); l.ImageTokens != llm.ImagesByArea {
+		t.Errorf("a script counts images by %q", l.ImageTokens)
+	}
 	ps.SetWindows(own)
 	if l, known := ps.Limits("acme", "m"); !known || l.Window != 5000 {
 		t.Errorf("the registry's own table says %+v, %v", l, known)
