@@ -91,23 +91,18 @@ func ExampleConcurrencyKey() {
 	// Output: ["version 1","version 2","version 3"]
 }
 
-// Deadline limits the time of a task with all its attempts and the pauses between them. If no time
-// is left for a further attempt, the task fails with the error of the last one.
+// Deadline limits the time of a task with all its attempts and the pauses between them.
 func ExampleDeadline() {
-	closed := agent.DefineTask("closed", func(agent.TaskContext, any) (string, error) {
-		return "", errors.New("the shop is closed")
-	})
 	shopper := agent.DefineFunc("shopper", func(ctx agent.Context, _ any) (string, error) {
-		_, err := agent.Call[string](ctx, "closed", nil,
-			agent.Attempts(1_000), agent.Backoff(10*time.Millisecond, 10*time.Millisecond), agent.Deadline(100*time.Millisecond))
+		_, err := agent.Call[string](ctx, "fetch", nil, agent.Attempts(1_000), agent.Deadline(100*time.Millisecond))
 		var failed *perdure.TaskError
 		if errors.As(err, &failed) {
 			return failed.Message, nil
 		}
 		return "bought", err
 	})
-	fmt.Println(exampletest.Run(shopper, nil, closed))
-	// Output: the shop is closed
+	fmt.Println(exampletest.Run(shopper, nil, fetch))
+	// Output: it did not end within 100ms of being scheduled
 }
 
 // fetch is a task that lasts until its context ends.
