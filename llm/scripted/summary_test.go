@@ -58,8 +58,8 @@ func TestASummaryCanFail(t *testing.T) {
 	for script, want := range map[string]string{
 		"turn\ntext x\nsummary\nturn\ntext y":            "says nothing",
 		"summary\ntext x\nsummary\ntext y\nturn\ntext z": "there is a summary already",
-		"summary\ntext x":                                "there is no turn",
-		"summary\nwhen magic\ntext x\nturn\ntext y":      "no alternative",
+		"summary\ntext x": "there is no turn",
+		"summary\nwhen magic\ntext x\nturn\ntext y": "no alternative",
 	} {
 		_, _, err := llmtest.TryAsk(t.Context(), write(t, script), req)
 		var failed *llm.Error
