@@ -60,8 +60,8 @@ func OptID(id *uuid.UUID) any {
 	return bytes.Clone(id[:])
 }
 
-// IdOrNull returns NULL for the zero id.
-func IdOrNull(id *uuid.UUID) any {
+// IDOrNull returns NULL for the zero id.
+func IDOrNull(id *uuid.UUID) any {
 	if *id == uuid.Nil {
 		return nil
 	}

@@ -88,7 +88,7 @@ func ID[T any](name string, at func(*T) *uuid.UUID) Field[T] {
 
 // ZeroID stores the zero id as NULL.
 func ZeroID[T any](name string, at func(*T) *uuid.UUID) Field[T] {
-	return Field[T]{name, func(x *T) (any, error) { return column.IdOrNull(at(x)), nil }, func(x *T) any { return at(x) }}
+	return Field[T]{name, func(x *T) (any, error) { return column.IDOrNull(at(x)), nil }, func(x *T) any { return at(x) }}
 }
 
 // OptID stores nil as NULL.
