@@ -53,8 +53,8 @@ func orEmpty(s *string) string {
 	return *s
 }
 
-// parseTruncation parses truncation. A conversation is never truncated yet, so both values have the
-// same effect.
+// parseTruncation parses truncation. With both values, a conversation that comes close to the model's
+// window is compacted (perdure.CompactionConfig).
 func parseTruncation(r *request, raw json.RawMessage) error {
 	if err := decode(raw, "truncation", &r.Truncation, "a string"); err != nil {
 		return err
