@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/llm"
@@ -143,4 +144,24 @@ func ExampleError() {
 		fmt.Println(failed.Kind, failed.Retryable)
 	}
 	// Output: overloaded true
+}
+
+// A prompt of a million bytes does not fit into the window of most models.
+func ExampleEstimate() {
+	limits, known := llm.Windows(nil).Limits("anthropic", "claude-sonnet-4-5")
+	prompt := []perdure.Message{perdure.UserText(strings.Repeat("word ", 200_000))}
+	fmt.Println(known, llm.Estimate("Be brief.", nil, prompt, limits) < limits.Window)
+	// Output: true false
+}
+
+// A conversation that ends with a call of a tool is refused by every provider.
+func ExampleCheckMessages() {
+	call := perdure.Part{Type: perdure.PartToolCall, ID: "call_1", Name: "find", RawArguments: "{}"}
+	err := llm.CheckMessages(nil, []perdure.Message{
+		perdure.UserText("Where is it?"),
+		{Role: perdure.RoleAssistant, Content: perdure.Content{Parts: []perdure.Part{call}}},
+	})
+	var broken *llm.RuleError
+	fmt.Println(errors.As(err, &broken), broken.Rule, broken.Message)
+	// Output: true tool_result_missing 1
 }

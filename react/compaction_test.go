@@ -30,6 +30,9 @@ func (n *narrow) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta)
 	n.mu.Lock()
 	n.asked = append(n.asked, r)
 	n.mu.Unlock()
+	if err := llm.CheckMessages(n, r.Messages); err != nil {
+		return nil, &llm.Error{Kind: llm.InvalidRequest, Provider: n.Name(), Message: err.Error()}
+	}
 	if size := llm.Estimate(r.System, r.Tools, r.Messages, llm.Limits{}); size > n.window {
 		return nil, &llm.Error{Kind: llm.ContextLength, Provider: n.Name(), Message: fmt.Sprintf("prompt is too long: %d tokens > %d maximum", size, n.window)}
 	}
