@@ -2,7 +2,8 @@
 # Installs the dependencies of the tests: Node.js (the end-to-end tests use a mock of
 # the model providers and a conformance suite, both npm packages, and web/ is
 # TypeScript), a browser for the tests of the pages, PostgreSQL (tests start their own),
-# Python 3 (a client of the log, e2e/logclient), git, make, bash.
+# Python 3 (a client of the log, e2e/logclient), bubblewrap (the tests of tool confine commands
+# with it), git, make, bash.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,6 +13,7 @@ command -v npm >/dev/null || missing+=(nodejs npm)
 command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing+=(postgresql)
 command -v chromium >/dev/null || missing+=(chromium)
 command -v python3 >/dev/null || missing+=(python3)
+if [ "$(uname)" = Linux ]; then command -v bwrap >/dev/null || missing+=(bubblewrap); fi
 if [ ${#missing[@]} -gt 0 ]; then
 	if ! command -v apt-get >/dev/null; then
 		echo "please install: ${missing[*]}" >&2
