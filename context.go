@@ -145,16 +145,22 @@ func withoutThinking(parts []Part) []Part {
 	return left
 }
 
-// cutResults shortens the texts of tool results to at most most bytes for each result, and a note
-// of what is left out.
 func cutResults(parts []Part, most int) []Part {
 	return mendParts(parts, func(p Part) (Part, bool) {
 		if p.Type != PartToolResult || textBytes(p.Parts) <= most {
 			return p, false
 		}
-		p.Parts = cutTexts(p.Parts, most)
-		return p, true
+		return CutResult(p, most), true
 	})
+}
+
+// CutResult shortens the texts of a tool result to at most most bytes, and a note of what is left
+// out.
+func CutResult(p Part, most int) Part {
+	if textBytes(p.Parts) > most {
+		p.Parts = cutTexts(p.Parts, most)
+	}
+	return p
 }
 
 func textBytes(parts []Part) int {
@@ -171,17 +177,24 @@ func cutTexts(parts []Part, most int) []Part {
 	for _, p := range parts {
 		whole.WriteString(p.Text)
 	}
-	text := whole.String()
-	// ToValidUTF8 removes a character that is cut in two.
-	head, tail := strings.ToValidUTF8(text[:most/2], ""), strings.ToValidUTF8(text[len(text)-most/2:], "")
-	note := fmt.Sprintf("\n[... %s left out by compaction ...]\n", byteCount(len(text)-len(head)-len(tail)))
-	out := []Part{Text(head + note + tail)}
+	out := []Part{Text(CutText(whole.String(), most))}
 	for _, p := range parts {
 		if p.Type != PartText {
 			out = append(out, p)
 		}
 	}
 	return out
+}
+
+// CutText returns the head and the tail of a text over most bytes, and between them how much is left
+// out.
+func CutText(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	// ToValidUTF8 removes a character that is cut in two.
+	head, tail := strings.ToValidUTF8(text[:most/2], ""), strings.ToValidUTF8(text[len(text)-most/2:], "")
+	return head + fmt.Sprintf("\n[... %s left out by compaction ...]\n", byteCount(len(text)-len(head)-len(tail))) + tail
 }
 
 // byteCount returns a number of bytes in the largest unit below it, such as 1.2 MB.

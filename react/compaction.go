@@ -22,6 +22,8 @@ type compaction struct {
 	Record perdure.CompactionRecord `json:"record"`
 	// Partial reports that another compaction follows, because the window is too small for one.
 	Partial bool `json:"partial,omitempty"`
+	// Instructions are those of the client.
+	Instructions string `json:"instructions,omitempty"`
 }
 
 // compactionEvent is the content of the data events of a compaction.
@@ -88,11 +90,13 @@ func (l *loop) compactFor(s perdure.Signal, m perdure.ModelConfig) (begun bool, 
 	if err := json.Unmarshal(s.Value, &r); err != nil || r.Check() != nil {
 		r = perdure.CompactionRequest{} // the server checks the value before it stores it
 	}
-	begun, err = l.compact(perdure.CompactionManual, m, r.Instructions)
-	if err != nil || begun {
+	why := "there is nothing to compact"
+	if len(l.st.Open) > 0 {
+		why = "a tool call of the client is not answered yet"
+	} else if begun, err = l.compact(perdure.CompactionManual, m, r.Instructions); err != nil || begun {
 		return begun, err
 	}
-	return false, l.emitCompaction(compactionEvent{State: compactionFailed, Reason: perdure.CompactionManual, Error: "there is nothing to compact"})
+	return false, l.emitCompaction(compactionEvent{State: compactionFailed, Reason: perdure.CompactionManual, Error: why})
 }
 
 // tooLong handles a model call whose context was refused as too long: it compacts once for the
@@ -128,7 +132,7 @@ func (l *loop) compact(reason perdure.CompactionReason, m perdure.ModelConfig, i
 		return false, err
 	}
 	record.Reason = reason
-	c := &compaction{N: l.st.Compactions, Model: m, Record: record, Partial: partial}
+	c := &compaction{N: l.st.Compactions, Model: m, Record: record, Partial: partial, Instructions: instructions}
 	l.st.Compactions++
 	l.place()
 	request := modelRequest{
@@ -176,53 +180,68 @@ func (l *loop) finishCompaction() error {
 		return err
 	}
 	l.st.Compaction = nil
-	if err := l.takeSummary(c, results[0]); err != nil {
+	used, err := l.takeSummary(c, results[0])
+	if err != nil {
 		return err
 	}
-	return l.save("compacted")
+	if err := l.save("compacted"); err != nil || !used {
+		return err
+	}
+	if c.Partial && c.Record.Reason != perdure.CompactionAutomatic { // an automatic one follows if it is due
+		_, err = l.compact(c.Record.Reason, c.Model, c.Instructions)
+	}
+	return err
 }
 
-func (l *loop) takeSummary(c *compaction, r agent.Result) error {
+// takeSummary appends the summary if it can be used, and reports whether it can.
+func (l *loop) takeSummary(c *compaction, r agent.Result) (used bool, err error) {
 	if failure := r.Err(); failure != nil {
-		return l.compactionFailed(c, failure.Error())
+		return false, l.compactionFailed(c, failure.Error())
 	}
 	var a modelAnswer
 	if err := json.Unmarshal(r.Task.Result, &a); err != nil {
-		return l.compactionFailed(c, "the answer does not decode: "+err.Error())
+		return false, l.compactionFailed(c, "the answer does not decode: "+err.Error())
 	}
 	return l.appendSummary(c, a, r.Task)
 }
 
 // appendSummary appends the compaction's entry and the record of its model call.
-func (l *loop) appendSummary(c *compaction, a modelAnswer, t *perdure.Task) error {
+func (l *loop) appendSummary(c *compaction, a modelAnswer, t *perdure.Task) (used bool, err error) {
 	summary := perdure.ValidText(strings.TrimSpace(a.Content.PlainText()))
 	after, err := l.sizeWith(c, summary)
 	switch {
 	case err != nil:
-		return err
+		return false, err
+	case !whole(a.Content.StopReason):
+		return false, l.unusedSummary(c, a, t, "the summary is not whole: the model stopped with "+string(a.Content.StopReason))
 	case summary == "":
-		return l.unusedSummary(c, a, t, "the summary is empty")
+		return false, l.unusedSummary(c, a, t, "the summary is empty")
 	case after >= c.Record.TokensBefore:
-		return l.unusedSummary(c, a, t, fmt.Sprintf("the summary is longer than what it covers: %d tokens in place of %d", after, c.Record.TokensBefore))
+		return false, l.unusedSummary(c, a, t, fmt.Sprintf("the summary is longer than what it covers: %d tokens in place of %d", after, c.Record.TokensBefore))
 	}
 	c.Record.TokensAfter = after
 	m := perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Compaction(summary)}}}
 	id, err := l.ctx.Append(m, agent.AsCompaction(c.Record), agent.WithKey(perdure.TaskEntryKey(t.ID)))
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := l.recordSummary(c, a, t); err != nil {
-		return err
+		return false, err
 	}
 	l.st.Size, l.st.CompactFrom = contextSize{Tokens: after - l.fixedSize()}, 0
 	l.st.Prompt = "" // the prompt of the next call begins with another text, as it must
 	if threshold := l.threshold(c.Model); after >= threshold && !c.Partial {
 		l.st.CompactFrom = after + l.limits(c.Model).Window/10
 	}
-	return l.emitCompaction(compactionEvent{
+	return true, l.emitCompaction(compactionEvent{
 		State: compactionCompleted, Reason: c.Record.Reason, Messages: c.Record.Messages,
 		TokensBefore: c.Record.TokensBefore, TokensAfter: after, EntryID: &id,
 	})
+}
+
+// whole reports whether an answer with this stop reason is all that the model wanted to say.
+func whole(reason perdure.StopReason) bool {
+	return reason == "" || reason == perdure.StopEndTurn || reason == perdure.StopToolUse
 }
 
 // unusedSummary records the model call of a summary that is not used.

@@ -35,6 +35,8 @@ type planner struct {
 type piece struct {
 	perdure.ContextEntry
 	tokens int
+	// asked is the size in the request for a summary, in which long texts are cut.
+	asked int
 }
 
 // plan returns the record of the compaction of a path, without its reason. It returns false if
@@ -64,7 +66,7 @@ func (p planner) plan(path []perdure.Entry) (record perdure.CompactionRecord, pa
 		id := pieces[keep].Entry.ID
 		record.KeepFrom = &id
 	}
-	record.ResultBytes = int(float64(p.keptTokens()) * bytesPerToken)
+	record.ResultBytes = p.textBytes()
 	record.Messages, record.TokensBefore = covered+before.messages, p.fixed+sum(pieces)
 	return record, keep < all, true, nil
 }
@@ -92,7 +94,7 @@ func (p planner) pieces(path []perdure.Entry) ([]piece, earlier, error) {
 		if err != nil {
 			return nil, earlier{}, err
 		}
-		pieces[i] = piece{e, llm.EstimateMessage(m, p.limits)}
+		pieces[i] = piece{e, llm.EstimateMessage(m, p.limits), llm.EstimateMessage(shortened(m, p.textBytes()), p.limits)}
 	}
 	return pieces, before, nil
 }
@@ -108,6 +110,18 @@ func sum(pieces []piece) int {
 // keptTokens returns the maximum size of what is kept.
 func (p planner) keptTokens() int { return min(maxKeptTokens, p.limits.Window/4) }
 
+// textBytes returns the maximum number of bytes of a tool result that is kept, and of each text in
+// the request for a summary.
+func (p planner) textBytes() int { return int(float64(p.keptTokens()) * bytesPerToken) }
+
+// kept returns the size of a piece if it is kept: tool results are cut then.
+func (p planner) kept(c piece) int {
+	if c.Entry.Role == perdure.RoleToolResult {
+		return min(c.tokens, c.asked)
+	}
+	return c.tokens
+}
+
 // begins reports whether a turn begins at a piece: an answer of the model, or a message.
 func (p piece) begins() bool {
 	return p.Entry.Role != perdure.RoleToolResult && p.Entry.Type != perdure.EntryCompaction
@@ -118,7 +132,7 @@ func (p piece) begins() bool {
 func (p planner) keepFrom(pieces []piece) int {
 	keep, tokens := len(pieces), 0
 	for i := len(pieces) - 1; i >= 0 && pieces[i].Entry.Type != perdure.EntryCompaction; i-- {
-		tokens += min(pieces[i].tokens, p.keptTokens())
+		tokens += p.kept(pieces[i])
 		if !pieces[i].begins() {
 			continue
 		}
@@ -144,7 +158,7 @@ func (p planner) fitting(pieces []piece, keep int, pinned []uuid.UUID) int {
 			fits = i
 		}
 		if i < keep {
-			tokens += min(pieces[i].tokens, p.keptTokens())
+			tokens += pieces[i].asked
 			covers = covers || isCovered(pieces[i], pinned)
 		}
 	}
@@ -162,6 +176,8 @@ func (p planner) pinned(pieces []piece) []uuid.UUID {
 	room, user := min(maxPinnedTokens, p.limits.Window/8), false
 	pinned := []uuid.UUID{}
 	for _, c := range pieces {
+		// what precedes an earlier compaction is pinned; what follows it are later messages
+		user = user || c.Entry.Type == perdure.EntryCompaction
 		first := c.Entry.Role == perdure.RoleUser && c.Entry.Type == perdure.EntryMessage && !user
 		user = user || first
 		if (first || c.Entry.Role == perdure.RoleSystem) && c.tokens <= room && len(pinned) < perdure.MaxPinned {

@@ -72,9 +72,7 @@ func (r *compactionRequest) ask(ctx agent.TaskContext, c Config, provider llm.Pr
 	}
 	q.Format, q.Purpose = nil, llm.PurposeCompaction
 	q = withoutCalls(q, provider, nil)
-	if q.MaxTokens == 0 || q.MaxTokens > r.MaxTokens {
-		q.MaxTokens = r.MaxTokens
-	}
+	q.MaxTokens = r.MaxTokens
 	path, err := collect(ctx.Path(in.LeafEntryID))
 	if err != nil {
 		return q, err
@@ -97,14 +95,27 @@ func (r *compactionRequest) covered(path []perdure.Entry) ([]perdure.Message, er
 	last := slices.IndexFunc(c.Entries, func(e perdure.ContextEntry) bool { return e.Entry.ID == r.Last })
 	var messages []perdure.Message
 	for _, e := range c.Entries[:last+1] {
-		if e.ResultBytes == 0 || e.ResultBytes > r.ResultBytes {
-			e.ResultBytes = r.ResultBytes
-		}
 		m, err := e.Message()
 		if err != nil {
 			return nil, agent.Permanent(err)
 		}
-		messages = append(messages, m)
+		messages = append(messages, shortened(m, r.ResultBytes))
 	}
 	return messages, nil
+}
+
+// shortened returns the message with the head and the tail of each text and tool result that has
+// more than most bytes.
+func shortened(m perdure.Message, most int) perdure.Message {
+	parts := slices.Clone(m.Parts)
+	for i, p := range parts {
+		if p.Type == perdure.PartText && len(p.Text) > most {
+			parts[i] = perdure.Text(perdure.CutText(p.Text, most))
+		}
+		if p.Type == perdure.PartToolResult {
+			parts[i] = perdure.CutResult(p, most)
+		}
+	}
+	m.Parts = parts
+	return m
 }

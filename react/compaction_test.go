@@ -21,20 +21,22 @@ import (
 // window, as a provider does.
 type narrow struct {
 	*scripted.Provider
-	window int
-	mu     sync.Mutex
-	asked  []llm.Request
+	providers *llm.Providers
+	mu        sync.Mutex
+	window    int
+	asked     []llm.Request
 }
 
 func (n *narrow) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
 	n.mu.Lock()
 	n.asked = append(n.asked, r)
+	window := n.window
 	n.mu.Unlock()
 	if err := llm.CheckMessages(n, r.Messages); err != nil {
 		return nil, &llm.Error{Kind: llm.InvalidRequest, Provider: n.Name(), Message: err.Error()}
 	}
-	if size := llm.Estimate(r.System, r.Tools, r.Messages, llm.Limits{}); size > n.window {
-		return nil, &llm.Error{Kind: llm.ContextLength, Provider: n.Name(), Message: fmt.Sprintf("prompt is too long: %d tokens > %d maximum", size, n.window)}
+	if size := llm.Estimate(r.System, r.Tools, r.Messages, llm.Limits{}); size > window {
+		return nil, &llm.Error{Kind: llm.ContextLength, Provider: n.Name(), Message: fmt.Sprintf("prompt is too long: %d tokens > %d maximum", size, window)}
 	}
 	return n.Provider.Stream(ctx, r, emit)
 }
@@ -98,6 +100,7 @@ func narrowTheatre(t *testing.T, parked, window int, script string, change ...fu
 func (n *narrow) employ(l *look) func(*staff) {
 	return func(c *staff) {
 		c.Providers = llm.NewProviders(n)
+		n.providers = c.Providers
 		c.Providers.SetWindows(llm.Windows{{Provider: "scripted", ID: "s"}: {Window: n.window}})
 		c.Tools = slices.DeleteFunc(slices.Clone(c.Tools), func(t tool.Tool) bool { return t.Name == "find" })
 		c.Tools = append(c.Tools, l.tool())
@@ -380,5 +383,93 @@ func TestAWindowSmallerThanTheSystemPrompt(t *testing.T) {
 	}
 	if turns, summaries := n.requests(); len(turns)+len(summaries) != 0 {
 		t.Errorf("%d model calls", len(turns)+len(summaries))
+	}
+}
+
+// TestACompactionWithAnOpenCall checks that a client's request during an open call of its own tool
+// changes nothing, and that the call can be answered afterwards.
+func TestACompactionWithAnOpenCall(t *testing.T) {
+	s, n, _ := narrowTheatre(t, 100, 100_000, "turn\n  call ask {}\nturn\n  text Done.\n")
+	id := s.start(engine.StartRequest{UserPrompt: "go", Turns: perdure.Turns{ClientTools: []perdure.ClientTool{{Name: "ask", Schema: json.RawMessage(`{"type":"object"}`)}}}})
+	x := s.idle(id, 0)
+	s.compact(id, `{}`)
+	x = s.idle(id, x.CheckpointSeq)
+	if _, summaries := n.requests(); x.Status != perdure.StatusWaiting || len(summaries) != 0 || len(s.compactions(x)) != 0 {
+		t.Fatalf("it is %s, with %d summaries", x.Status, len(summaries))
+	}
+	s.say(id, "never mind")
+	x = s.idle(id, x.CheckpointSeq)
+	if lines := s.conversation(id); lines[len(lines)-1] != "assistant: Done." {
+		t.Errorf("%s: the last line is %q", x.Status, lines[len(lines)-1])
+	}
+}
+
+// TestASummaryThatIsNotWhole checks that a summary that was cut off, or is a refusal, is not used.
+func TestASummaryThatIsNotWhole(t *testing.T) {
+	for _, stop := range []string{"refusal", "max_tokens"} {
+		t.Run(stop, func(t *testing.T) {
+			s, n, _ := narrowTheatre(t, 100, 100_000, "summary\n  text I cannot.\n  stop "+stop+"\n"+looks(6, 3000))
+			x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)
+			s.compact(x.ID, `{}`)
+			x = s.idle(x.ID, x.CheckpointSeq)
+			if _, summaries := n.requests(); len(summaries) != 1 || len(s.compactions(x)) != 0 {
+				t.Errorf("%d summaries, %d compactions", len(summaries), len(s.compactions(x)))
+			}
+		})
+	}
+}
+
+// TestALongMessageIsCompacted checks that messages of the user over the window's quarter are cut in
+// the requests for summaries, that a client's request compacts all of a conversation that does not
+// fit into one of them, and that only the first message of the user is pinned.
+func TestALongMessageIsCompacted(t *testing.T) {
+	off := true
+	const answers = 12
+	s, n, _ := narrowTheatre(t, 100, 100_000, strings.Repeat("turn\n  text ok\n", answers+1))
+	id := s.start(engine.StartRequest{UserPrompt: "first", Config: perdure.AgentConfig{Compaction: &perdure.CompactionConfig{Off: &off}}})
+	x := s.idle(id, 0)
+	for i := 1; i < answers; i++ {
+		s.say(id, fmt.Sprint(i, " ", strings.Repeat("word ", 2000)))
+		x = s.idle(id, x.CheckpointSeq)
+	}
+	n.resize(8000)
+	s.compact(id, `{}`)
+	x = s.until(id, func(x *perdure.Execution) bool {
+		all := s.compactions(x)
+		return x.WaitReason == "signal" && len(all) > 0 && all[len(all)-1].Messages >= 2*answers-4
+	})
+	all := s.compactions(x)
+	for i, c := range all {
+		if len(c.Pinned) != 1 || c.Pinned[0] != all[0].Pinned[0] || c.Reason != perdure.CompactionManual {
+			t.Errorf("compaction %d: %+v", i, c)
+		}
+	}
+	if last := all[len(all)-1]; len(all) < 2 || last.TokensAfter > 6000 {
+		t.Errorf("%d compactions; the last leaves %d tokens", len(all), last.TokensAfter)
+	}
+}
+
+// resize changes the window.
+func (n *narrow) resize(window int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.window = window
+	n.providers.SetWindows(llm.Windows{{Provider: "scripted", ID: "s"}: {Window: window}})
+}
+
+// TestACompactionIsTriedAgainInTheNextResponse checks that a context that was refused as too long is
+// compacted in the next response, if the summary failed before.
+func TestACompactionIsTriedAgainInTheNextResponse(t *testing.T) {
+	off := true
+	s, n, _ := narrowTheatre(t, 100, 8000, "summary\n  fail invalid_request no\n"+looks(12, 3000))
+	x := s.idle(s.start(engine.StartRequest{UserPrompt: "go", Config: perdure.AgentConfig{Compaction: &perdure.CompactionConfig{Off: &off}}}), 0)
+	if _, summaries := n.requests(); len(summaries) != 1 {
+		t.Fatalf("%d summaries", len(summaries))
+	}
+	s.play("s", looks(12, 3000))
+	s.say(x.ID, "go on")
+	x = s.idle(x.ID, x.CheckpointSeq)
+	if lines := s.conversation(x.ID); len(s.compactions(x)) == 0 || lines[len(lines)-1] != "assistant: Done." {
+		t.Errorf("%d compactions, the last line is %q", len(s.compactions(x)), lines[len(lines)-1])
 	}
 }

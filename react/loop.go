@@ -170,6 +170,7 @@ func (l *loop) failure() error {
 
 func (l *loop) goOn() {
 	l.st.Idle, l.st.StopReason, l.st.Error, l.st.ErrorCode = false, "", "", ""
+	l.st.TooLong = 0
 	l.place()
 }
 
