@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding"
 	"encoding/json"
+	"errors"
 	"maps"
 	"reflect"
 	"slices"
@@ -22,9 +23,37 @@ func DecodeExactly(root string, raw []byte, v any) error {
 		return err
 	}
 	if err := json.Unmarshal(raw, v); err != nil {
-		return FieldErrorf(root, "does not decode: %v", err)
+		return mistyped(root, err)
 	}
 	return nil
+}
+
+// mistyped returns the error of a value that does not decode. It names the member and both types, if
+// the decoder does.
+func mistyped(root string, err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return FieldErrorf(root, "does not decode: %v", err)
+	}
+	at := strings.TrimPrefix(root+"."+wrong.Field, ".")
+	return FieldErrorf(strings.TrimSuffix(at, "."), "is of type %s, but must be %s", wrong.Value, nameOfType(wrong.Type))
+}
+
+// nameOfType returns the name of the JSON type that decodes into t.
+func nameOfType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "a whole number"
+	}
+	return "a number in its range"
 }
 
 // CheckExactNames refuses members whose names differ only in case from a name of v's type. Other

@@ -2,6 +2,7 @@ package perdure_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -19,7 +20,7 @@ func TestMembersAreTakenByTheirExactNames(t *testing.T) {
 		`{"\u017flug":"a"}`:                           "at.ſlug",
 		`{"nothing":1}`:                               "at.nothing",
 		`{"name":"a","name":"b"}`:                     "at.name",
-		`{"name":7}`:                                  "at",
+		`{"name":7}`:                                  "at.name",
 		`{`:                                           "at",
 	} {
 		var d perdure.Definition
@@ -34,5 +35,32 @@ func TestMembersAreTakenByTheirExactNames(t *testing.T) {
 	}
 	if err := perdure.CheckExactNames("at", []byte(`{"models":[{"Provider":"p"}]}`), perdure.Definition{}); err == nil {
 		t.Error("a name in another case is taken")
+	}
+}
+
+// TestDecodeExactlyNamesTypes checks that the error of a value of another type names the member and
+// the type, in the words of JSON.
+func TestDecodeExactlyNamesTypes(t *testing.T) {
+	type inner struct {
+		Count int      `json:"count"`
+		Names []string `json:"names"`
+	}
+	for raw, want := range map[string]string{
+		`{"text":5}`:                "root.text: is of type number, but must be a string",
+		`{"on":"yes"}`:              "root.on: is of type string, but must be true or false",
+		`{"inner":{"count":1.5}}`:   "root.inner.count: is of type number 1.5, but must be a whole number",
+		`{"inner":{"names":"one"}}`: "root.inner.names: is of type string, but must be an array",
+		`{"inner":[]}`:              "root.inner: is of type array, but must be an object",
+		`7`:                         "root: is of type number, but must be an object",
+	} {
+		var v struct {
+			Text  string `json:"text"`
+			On    bool   `json:"on"`
+			Inner inner  `json:"inner"`
+		}
+		err := perdure.DecodeExactly("root", []byte(raw), &v)
+		if !perdure.IsCode(err, perdure.InvalidArgument) || !strings.Contains(err.Error(), strings.Replace(want, ": ", " ", 1)) && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", raw, err, want)
+		}
 	}
 }

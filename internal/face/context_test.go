@@ -100,7 +100,7 @@ func TestCompactSignalsAreChecked(t *testing.T) {
 	}
 	for value, field := range map[string]string{
 		`7`: "signalValue", `"x"`: "signalValue", `[]`: "signalValue",
-		`{"instructions":7}`: "signalValue", `{"Instructions":"x"}`: "signalValue.Instructions", `{"last":"x"}`: "signalValue.last",
+		`{"instructions":7}`: "signalValue.instructions", `{"Instructions":"x"}`: "signalValue.Instructions", `{"last":"x"}`: "signalValue.last",
 		`{"instructions":"` + strings.Repeat("x", perdure.MaxCompactionInstructions+1) + `"}`: "signalValue.instructions",
 	} {
 		h.Call("POST", at, fmt.Sprintf(`{"signalName":%q,"signalValue":%s}`, perdure.CompactSignal, value)).Problem(400, perdure.InvalidArgument, field)
