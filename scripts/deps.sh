@@ -47,6 +47,9 @@ at_least node "$(node --version | number)" 20.0
 at_least npm "$(npm --version | number)" 9.0
 at_least postgresql "$("$postgres" --version | number)" 15.0
 at_least python3 "$(python3 --version | number)" 3.9
+if [ "$(uname)" = Linux ]; then
+	at_least bubblewrap "$(bwrap --version | number)" 0.4
+fi
 at_least git "$(git --version | number)" 2.30
 at_least chromium "$(chromium --version 2>/dev/null | number)" 100.0
 
