@@ -55,16 +55,16 @@ func TestASummaryCanFail(t *testing.T) {
 	req.Purpose = llm.PurposeCompaction
 	_, _, err := llmtest.TryAsk(t.Context(), write(t, "summary\n fail context_length too long\nturn\n text x"), req)
 	_ = llmtest.WantError(t, err, llm.ContextLength, false)
-	for script, want := range map[string]string{
-		"turn\ntext x\nsummary\nturn\ntext y":            "says nothing",
-		"summary\ntext x\nsummary\ntext y\nturn\ntext z": "there is a summary already",
-		"summary\ntext x": "there is no turn",
-		"summary\nwhen magic\ntext x\nturn\ntext y": "no alternative",
+	for _, c := range []struct{ script, want string }{
+		{"turn\ntext x\nsummary\nturn\ntext y", "says nothing"},
+		{"summary\ntext x\nsummary\ntext y\nturn\ntext z", "there is a summary already"},
+		{"summary\ntext x", "there is no turn"},
+		{"summary\nwhen magic\ntext x\nturn\ntext y", "no alternative"},
 	} {
-		_, _, err := llmtest.TryAsk(t.Context(), write(t, script), req)
+		_, _, err := llmtest.TryAsk(t.Context(), write(t, c.script), req)
 		var failed *llm.Error
-		if !errors.As(err, &failed) || !strings.Contains(failed.Message, want) {
-			t.Errorf("%q: %v", script, err)
+		if !errors.As(err, &failed) || !strings.Contains(failed.Message, c.want) {
+			t.Errorf("%q: %v", c.script, err)
 		}
 	}
 }
