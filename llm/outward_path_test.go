@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/llm/llmtest"
 )
@@ -135,6 +136,7 @@ func TestOutwardPathsOnlyGrow(t *testing.T) {
 // place of an image of 8 MiB, while those of the other providers have the image. The stored
 // messages are unchanged.
 func TestImagesTooLargeForAProviderAreToldAsText(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	var picture bytes.Buffer
 	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/llm/scripted"
 	"github.com/perdure/perdure/tool"
@@ -131,6 +132,7 @@ func (s *stage) compactions(x *perdure.Execution) []perdure.CompactionRecord {
 // one: each tool runs once, each request fits into the window, and the first message of the user is
 // in each of them.
 func TestALongRunIsCompacted(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, parked := range []int{100, -1} {
 		t.Run(fmt.Sprint(parked, " parked"), func(t *testing.T) {
 			turns := 60
@@ -319,6 +321,7 @@ func (d dyingAt) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitRe
 // conversation and the same compactions, at whichever commit its worker
 // dies.
 func TestACompactionSurvivesADeathAtEachCommit(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	const turns = 12
 	play := func(t *testing.T, nth int) (conversation []string, records []perdure.CompactionRecord, reached bool) {
 		s := emptyTheatre(t, looks(turns, 1500))

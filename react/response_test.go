@@ -18,6 +18,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
 	eventlog "github.com/perdure/perdure/internal/log"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/response"
 	"github.com/perdure/perdure/internal/store/opentest"
@@ -31,6 +32,7 @@ import (
 //
 // PERDURE_KILL_SEED is the seed of the first run, PERDURE_FOLDS the number of runs.
 func TestStreamMergeAndEntriesAreTheSame(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	runs, seed := 8, rand.Uint64()
 	if text := os.Getenv("PERDURE_FOLDS"); text != "" {
 		runs, _ = strconv.Atoi(text)

@@ -22,6 +22,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 const huge = perdure.DefaultPayloadLimit
@@ -144,6 +146,7 @@ func (w *remotely) same(what string, got, want []byte) {
 // A worker uploads and reads back payloads of 64 MiB over gRPC: a signal, an entry, a task's input
 // and result, a state, a step and an output.
 func TestPayloadsOf64MiB(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s, w := serve(t, 0)
 	claim := w.start(starting(s))
 	id, owner := claim.Lease.ExecutionID, perdure.BlobOwner{ExecutionID: claim.Lease.ExecutionID, Lease: &claim.Lease}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/counttest"
 	"github.com/perdure/perdure/internal/store/opentest"
@@ -14,6 +15,7 @@ import (
 // TestStorePlainReachesTheStore checks both stores. With StorePlain each command has its own
 // transaction, and the server logs a warning. Without it, ten commands share one transaction.
 func TestStorePlainReachesTheStore(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	const n = 10
 	for name, url := range map[string]string{"SQLite": "", "PostgreSQL": opentest.URL(t)} {
 		for plain, want := range map[bool]int{true: n, false: 1} {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 const (
@@ -165,6 +167,7 @@ func eachFence(t *testing.T, dir, data string, fn func(t *testing.T, w *Workspac
 // TestAttacksOfAnOrdinaryUser runs the tests of attacks again as the user nobody if root runs the
 // tests.
 func TestAttacksOfAnOrdinaryUser(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	if os.Geteuid() != 0 {
 		return // the tests already run as an ordinary user
 	}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 func sh(t testing.TB, w *Workspace, command string) Result {
@@ -150,6 +152,7 @@ func TestEscapedWriterDoesNotHangTheTool(t *testing.T) {
 }
 
 func TestGrandchildrenAreKilledWithTheCommand(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	w := plainWorkspace(t)
 	for name, command := range map[string]string{
 		"holds the pipe":    "sleep 60 & echo $!",
@@ -176,6 +179,7 @@ func TestOutputOfTheBackgroundIsWaitedFor(t *testing.T) {
 }
 
 func TestBashTimeoutKillsTheWholeGroup(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	w := plainWorkspace(t)
 	r := use(t, w, "bash", args{"command": "sleep 61 & echo $!; trap '' TERM; (trap '' TERM; while :; do sleep 0.1; done)", "timeout": 1})
 	wantError(t, r, "[timed out after 1 s; the command was killed]")
@@ -190,6 +194,7 @@ func TestBashTimeoutLeavesTimeToCleanUp(t *testing.T) {
 
 // A cancel also kills the child processes of the command.
 func TestCancelKillsChildProcesses(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	w := plainWorkspace(t)
 	for name, command := range map[string]string{
 		"foreground":  "echo $$; sleep 63",

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // eachConfinement runs fn in a workspace under each confinement of bash that this machine supports.
@@ -85,6 +87,7 @@ func lasting(t *testing.T) string {
 }
 
 func TestConfinedBashWorksInTheWorkspace(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, place := range []string{"data", "ws/data"} {
 		t.Run(place, func(t *testing.T) {
 			dir, data := layout(t, place)
@@ -119,6 +122,7 @@ func TestMaskLeavesTheWorkspaceWritable(t *testing.T) {
 }
 
 func TestConfinedBashCannotReachTheDataDirectory(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, place := range []string{"data", "ws/data", "ws/deep/down/data"} {
 		t.Run(place, func(t *testing.T) {
 			dir, data := layout(t, place)

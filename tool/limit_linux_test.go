@@ -6,10 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // A command that exceeds a limit is stopped, and the result names the limit.
 func TestLimitsOfACommand(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
 	o := WorkspaceOptions{DataDir: data, Limits: Limits{OpenFiles: 64, FileSize: 2 << 20, Processes: 40, Memory: 256 << 20}}

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"io"
 	"net"
 	"os/exec"
 	"path/filepath"
@@ -11,14 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reached starts a listener on loopback and counts its connections.
-func reached(t *testing.T) (port string, n *atomic.Int32) {
+// reached returns the port of a listener and a function that returns the number of connections that
+// arrived there.
+func reached(t *testing.T) (port string, connections func() int) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	n = &atomic.Int32{}
+	var n, own atomic.Int32
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -33,7 +35,16 @@ func reached(t *testing.T) (port string, n *atomic.Int32) {
 	}()
 	t.Cleanup(func() { l.Close(); <-done })
 	_, port, _ = net.SplitHostPort(l.Addr().String())
-	return port, n
+	return port, func() int {
+		// Connections are accepted in their order: when this one ends, all before it are counted.
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_, _ = io.Copy(io.Discard, c)
+		return int(n.Load() - own.Add(1))
+	}
 }
 
 // families are families of sockets that can reach something outside the command.
@@ -46,8 +57,8 @@ var families = map[string]int{
 func TestNoNetworkReachesNothing(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
-	port, n := reached(t)
-	if out, err := exec.Command(program, attackMark, "connect", port).CombinedOutput(); err != nil || n.Load() != 1 {
+	port, connections := reached(t)
+	if out, err := exec.Command(program, attackMark, "connect", port).CombinedOutput(); err != nil || connections() != 1 {
 		t.Fatalf("unfenced, it fails: %s", out)
 	}
 	try := func(t *testing.T, w *Workspace) {
@@ -62,8 +73,8 @@ func TestNoNetworkReachesNothing(t *testing.T) {
 	eachConfinementWith(t, dir, o, try)
 	o.Unconfined = true
 	t.Run("none", func(t *testing.T) { try(t, openDir(t, dir, o)) })
-	if n.Load() != 1 {
-		t.Errorf("%d connections", n.Load())
+	if n := connections(); n != 1 {
+		t.Errorf("%d connections", n)
 	}
 }
 
@@ -72,7 +83,7 @@ func TestNoNetworkReachesNothing(t *testing.T) {
 func TestOwnLoopbackReachesTheCommandAlone(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
-	port, n := reached(t)
+	port, connections := reached(t)
 	eachConfinementWith(t, dir, WorkspaceOptions{DataDir: data, Net: NetLoopback}, func(t *testing.T, w *Workspace) {
 		wantError(t, sh(t, w, program+" "+attackMark+" connect "+port), "connection refused")
 		wantOK(t, sh(t, w, program+" "+attackMark+" talk"), "reached")
@@ -86,8 +97,8 @@ func TestOwnLoopbackReachesTheCommandAlone(t *testing.T) {
 		t.Errorf("err = %v", err)
 	}
 	wantMissing(t, filepath.Join(dir, "ran"))
-	if n.Load() != 0 {
-		t.Errorf("%d connections", n.Load())
+	if n := connections(); n != 0 {
+		t.Errorf("%d connections", n)
 	}
 }
 
@@ -108,15 +119,15 @@ func TestStricterNetworkHolds(t *testing.T) {
 	}
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
-	port, n := reached(t)
+	port, connections := reached(t)
 	for _, c := range []struct{ worker, call Net }{{NetOpen, NetNone}, {NetNone, NetOpen}} {
 		w := openDir(t, dir, WorkspaceOptions{DataDir: data, Net: c.worker})
 		call := callOf(t, w, args{"command": program + " " + attackMark + " connect " + port})
 		call.Net = c.call
 		wantError(t, run(t, "bash", call), "operation not permitted")
 	}
-	if n.Load() != 0 {
-		t.Errorf("%d connections", n.Load())
+	if n := connections(); n != 0 {
+		t.Errorf("%d connections", n)
 	}
 	if _, err := OpenWorkspace(dir, "", WorkspaceOptions{Net: "lan"}); err == nil || !strings.Contains(err.Error(), "net") {
 		t.Errorf("err = %v", err)

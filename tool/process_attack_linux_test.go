@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 func wantMissing(t *testing.T, path string) {
@@ -70,6 +72,7 @@ func TestWhatACommandLeavesDiesWithTheCall(t *testing.T) {
 // A command's exit code is reported in every confinement. With Landlock, the signal that ended it
 // is reported, too, even through the first process of a PID namespace.
 func TestCommandEndIsReportedInEveryConfinement(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")
 	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
 		wantError(t, sh(t, w, "exit 7"), "[exit code 7]")

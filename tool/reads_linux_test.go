@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // secretFile creates a file with a secret in folder.
@@ -31,6 +33,7 @@ func secretReads(path string) []string {
 
 // Commands cannot read a worker's secret file beside the workspace or in it.
 func TestSecretFilesAreNotRead(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, place := range []string{"etc", "ws/etc"} {
 		t.Run(place, func(t *testing.T) {
 			dir, data := layout(t, "data")

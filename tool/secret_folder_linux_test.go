@@ -5,11 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // Commands cannot read a folder of secrets, such as another server's data directory. The folder may
 // be beside the workspace or in it, and may contain other secrets.
 func TestSecretFoldersAreNotRead(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, place := range []string{"other", "ws/other"} {
 		t.Run(place, func(t *testing.T) {
 			dir, data := layout(t, "data")

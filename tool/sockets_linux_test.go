@@ -17,6 +17,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // knocks is the number of connections and messages that reach a test's sockets.
@@ -132,6 +134,7 @@ func wantNoneReached(t *testing.T, w *Workspace, program string, attacks [][]str
 }
 
 func TestNoCommandReachesASocket(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
 	var outside, inside knocks
@@ -160,6 +163,7 @@ func socketAttacksBeside(t *testing.T, workspace string, k *knocks) (attacks [][
 
 // With SocketsOwn, a command can connect to its own sockets and to no others.
 func TestOwnSocketsAreAllThatACommandReaches(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "ws/data")
 	program := attacker(t, dir)
 	var k knocks
@@ -220,6 +224,7 @@ func TestSocketsOptionIsChecked(t *testing.T) {
 }
 
 func TestCallsThatTheFilterDenies(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
 	denied := map[string]string{

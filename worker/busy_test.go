@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestManyExecutionsRunAtOnce checks that one worker runs 20 executions at the same time: each of
@@ -37,6 +38,7 @@ func TestManyExecutionsRunAtOnce(t *testing.T) {
 // TestLongSilentToolIsNotTakenForDead checks that a tool that never calls Heartbeat runs in one
 // attempt for longer than a lease, because its worker sends heartbeats.
 func TestLongSilentToolIsNotTakenForDead(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	b := newBench(t, 3*time.Second)
 	enough := make(chan struct{})
 	var attempts atomic.Int32

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestDrainGivesEverythingBack checks that a stopping worker releases running work, so that another
@@ -136,6 +137,7 @@ func TestDrainLetsWorkEnd(t *testing.T) {
 // TestDrainWithoutAServer checks that a worker stops and frees its slots although the server is
 // unavailable and its work is waiting for replies.
 func TestDrainWithoutAServer(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	b := newBench(t, time.Hour)
 	var away atomic.Bool
 	begun := make(chan struct{}, 2)

@@ -13,12 +13,14 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestResumeOfEveryEnd checks that a function that is entered again receives the same results as
 // before: a failed step, and completed, failed and cancelled tasks. No code runs a second time, and
 // the number of commits does not grow with the number of records.
 func TestResumeOfEveryEnd(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	const calls = 120
 	eachLine(t, func(b *bench, line perdure.Dispatch) {
 		var ran atomic.Int32

@@ -19,6 +19,7 @@ import (
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/internal/engine"
 	grpcapi "github.com/perdure/perdure/internal/face/grpc"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store/opentest"
 	grpcclient "github.com/perdure/perdure/worker/remote"
 )
@@ -134,6 +135,7 @@ func counted(f *faulty, line perdure.Dispatch) func(*Config) {
 // number of calls, whatever their number and size. It runs no step again, and makes no request for
 // a step without a record.
 func TestResumeReadsRecordsInPages(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, c := range []struct {
 		steps, size  int
 		ended, tasks int // maximum numbers of calls

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
@@ -201,6 +202,7 @@ func (d *doomed) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Agen
 // taken, its entry stored and a task completed. The function is entered again with the same signal
 // and result; no entry is stored twice, and the task runs once.
 func TestCrashBeforeCheckpoint(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	everyWay(t, time.Second, func(b *bench, way func(*Config)) {
 		var ran, entered atomic.Int32
 		b.task("double", func(_ agent.TaskContext, n int) (int, error) { ran.Add(1); return 2 * n, nil })

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/worker/local"
 )
 
@@ -188,6 +189,7 @@ func (b *bench) supervise(at int, after bool, store *local.Store, ended <-chan s
 // arrives, with parked goroutines, or after it, without. Another worker with the same store ends
 // the execution as without a kill, and the step runs once.
 func TestLocalRunOutlastsAKillAtEveryWrite(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for parked, after := range map[int]bool{100: false, -1: true} {
 		for at, came := 1, true; came && !t.Failed(); at++ {
 			came = false

@@ -14,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // passing are the temporary errors that a server returns for reasons that have nothing to do with
@@ -33,6 +34,7 @@ var passing = map[string]error{
 // uploads are repeated after each temporary error. The code of the task, of the step and of the
 // agent runs once.
 func TestPaidWorkIsSentUntilTheServerHasIt(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, failure := range passing {
 		for _, method := range []string{"FinishTask", "Commit", "PutBlob"} {
 			t.Run(method+" "+name, func(t *testing.T) {

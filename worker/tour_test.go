@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // modes are the persistence modes in which tests run.
@@ -236,6 +237,7 @@ func parked(n int) func(*bench) func(*Config) {
 // TestOutcomeIsTheSameHoweverItGoesOn checks that tours have the same outcome with parked
 // goroutines, without, and with different numbers of workers and slots.
 func TestOutcomeIsTheSameHoweverItGoesOn(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, test := range map[string]struct {
 		workers int
 		change  func(*bench) func(*Config)
@@ -258,6 +260,7 @@ func TestOutcomeIsTheSameHoweverItGoesOn(t *testing.T) {
 // TestOutcomeIsTheSameUnderFaults checks that tours have the same outcome if calls between worker
 // and server are lost or arrive twice.
 func TestOutcomeIsTheSameUnderFaults(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, plan := range map[string]func(string, int) fault{
 		"everything arrives twice":  func(string, int) fault { return twice },
 		"every answer is lost once": func(_ string, n int) fault { return []fault{fine, after}[n%2] },

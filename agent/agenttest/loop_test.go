@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/agent/agenttest"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // digest is the state of an agent that reads one page after the other.
@@ -68,6 +69,7 @@ func digestScenario() agenttest.Scenario {
 // an hour and a signal, and that the sleeps take three hours in all. agenttest.All then runs the
 // scenario again with crashes, lost leases, duplicate calls and without parking.
 func TestLoopOutlastsCrashes(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := digestScenario()
 	o := agenttest.Run(t, s)
 	const want = `"page 1 good \"a\"\npage 2 good \"b\"\npage 3 good \"c\""`

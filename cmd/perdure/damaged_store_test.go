@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/pagecheck"
 )
 
@@ -89,6 +90,7 @@ func ready(t *testing.T, base string) (status int, body string) {
 // not ready, and ends with exit code 1. The next start is refused, with --check before and without.
 // With the page repaired, the server starts again.
 func TestDamageEndsTheServer(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, name := range []string{"agent_execution", "sqlite_autoindex_agent_execution_1"} {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(http.DefaultClient.CloseIdleConnections)

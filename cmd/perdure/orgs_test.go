@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // outputOf runs a command to its end and returns its standard output.
@@ -65,6 +66,7 @@ func eventuallyErr(t *testing.T, what string, code perdure.Code, call func() err
 // Two orgs use one server with their own keys; orgs and keys are created on the command line. An
 // org's run is unknown to the other org. One org is disabled and enabled again.
 func TestOrgsOfOneServerAreSeparate(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text First.\nturn\n  text Second.\n")
 	s := serveDev(t, dir)

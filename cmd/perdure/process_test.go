@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 const waiting = `turn
@@ -143,6 +145,7 @@ func TestResumeBesideDev(t *testing.T) {
 }
 
 func TestServerAndWorker(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	write(t, dir, "s", waiting)
 	gate(t, dir, "gate")

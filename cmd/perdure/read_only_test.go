@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // contentOf returns the contents of the files in a folder, except empty ones.
@@ -33,6 +34,7 @@ func contentOf(t *testing.T, dir string) map[string]string {
 // Commands that only read write nothing if no server is running. This holds after a kill, which
 // leaves the store's write-ahead log, and after a clean end.
 func TestReadOnlyCommandsWriteNothing(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, end := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "interrupted": syscall.SIGINT} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestMain runs the test binary as a child process if its arguments say so, because Run starts this
@@ -35,6 +36,7 @@ func TestMain(m *testing.M) {
 // TestEveryWorkloadRuns runs all workloads in their short form, checks that each has results, and
 // that no file is left.
 func TestEveryWorkloadRuns(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	folder := t.TempDir()
 	report, err := Run(t.Context(), Config{Short: true, Folder: folder, Memory: true})
 	if err != nil {
@@ -130,6 +132,7 @@ func TestTooLateIsBegunAgain(t *testing.T) {
 // TestHostileRuns checks that a hostile run prints a row for each operation and attack, and that no
 // file is left.
 func TestHostileRuns(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	folder := t.TempDir()
 	var out strings.Builder
 	h := Hostile{Stores: []string{"sqlite"}, Attacks: []string{"starts", "signals", "searches", "durable", "polls"}, Orgs: 2, For: 2 * time.Second, Folder: folder}

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestAGrownStoreIsMeasured checks that the table for small stores has every expected line once,
 // and that no file is left.
 func TestAGrownStoreIsMeasured(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	folder, shown := t.TempDir(), 0
 	var out strings.Builder
 	err := Growth{

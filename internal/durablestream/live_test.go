@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/opentest"
@@ -212,6 +213,7 @@ func (m *moody) StreamContent(ctx context.Context, id uuid.UUID, after int64, by
 // The read of a store that fails for a moment is retried. If the store stays unavailable, the
 // readers get the error.
 func TestStoreThatIsAway(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := &moody{Store: opentest.Store(t)}
 	hints := &notify.Local{}
 	r := serve(t, s, hints)

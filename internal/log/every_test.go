@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/log/logtest"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
@@ -13,6 +14,7 @@ import (
 // Each projection that is cut after an event and resumed on a restarted server equals the
 // uninterrupted one.
 func TestEveryProjectionResumedAtAnyEventEqualsWhole(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	opentest.EachLasting(t, logtest.CutAndResume)
 }
 
@@ -24,5 +26,6 @@ func TestEveryProjectionReadLiveEqualsReplay(t *testing.T) {
 
 // Readers of a live run get the same content although the server restarts during the run.
 func TestEveryProjectionSurvivesServerRestarts(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	opentest.EachLasting(t, func(t *testing.T, open opentest.Reopener) { logtest.Live(t, open, 3) })
 }

@@ -8,7 +8,7 @@ package longtest
 import "testing"
 
 // Skip skips a test under -short. needs says what the test needs that make check does not have:
-// minutes, a PostgreSQL server, a browser.
+// seconds of a processor, a PostgreSQL server, a browser.
 func Skip(t testing.TB, needs string) {
 	t.Helper()
 	if testing.Short() {

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 const hostileBytes = 62 << 10
@@ -142,6 +144,7 @@ func TestBoundsAreWhereTheyAreSaidToBe(t *testing.T) {
 // TestBlocksOverABoundJoinToTheWhole checks that the joined parts of a text with a hostile block
 // equal the rendering of the whole text.
 func TestBlocksOverABoundJoinToTheWhole(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	t.Parallel()
 	for name, c := range hostile() {
 		source := "# before\n\n" + c.text + "\n\nafter *it*\n"

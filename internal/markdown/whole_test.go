@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // unbounded renders a whole text with goldmark only, without parts and bounds.
@@ -91,6 +93,7 @@ func finals(chunks []string, r *rand.Rand) []string {
 // TestPartsFollowFromTheTextAlone checks that the numbers and contents of the final parts do not
 // depend on the chunks, nor on provisional parts.
 func TestPartsFollowFromTheTextAlone(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	t.Parallel()
 	texts := []string{
 		"\n\nHello\n\nworld", "before\n| a |\n|---|\n| 1 |\n\nafter\n\nend", "[a]: /u\n\n[a]\n\nend", "[a]: /u\n===\n\nx\n\ny", "a\n\u00a0\nb\n\nc",

@@ -7,12 +7,15 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/disktest"
 	lib "modernc.org/sqlite/lib"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestLossOfPowerAfterAFailedSync checks that a store reports a failed sync and stops. After a
 // restart and a power failure, it has the contents that were stored before the failed sync and
 // after the restart.
 func TestLossOfPowerAfterAFailedSync(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	d := disktest.New(t, dir)
 	s, err := Open(dir)

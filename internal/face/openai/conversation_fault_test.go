@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/internal/store/storetest"
@@ -15,6 +16,7 @@ import (
 // command runs twice. In each case it is stored once. The first and the second create of the
 // conversation are checked.
 func TestACreateInAConversationIsStoredOnce(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, fault := range map[string]storetest.Fault{"before": storetest.FailBefore, "after": storetest.LoseAnswer, "twice": storetest.Twice} {
 		t.Run(name, func(t *testing.T) {
 			var armed atomic.Bool

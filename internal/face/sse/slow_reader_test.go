@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/face"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // A client that does not read its stream is disconnected, while another reader of the log receives
 // at least 60 events.
 func TestSlowReaderIsResetAndDisturbsNobody(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	reset := make(chan struct{})
 	h := open(t, func(c *face.Config) {
 		c.WriteTimeout = 5 * time.Second // enough for the fast reader on a busy machine

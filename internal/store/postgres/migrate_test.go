@@ -21,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store/migrationtest"
 	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
 	"github.com/perdure/perdure/internal/store/storetest"
@@ -351,6 +352,7 @@ func TestOlderDatabasesAreRefused(t *testing.T) {
 // statement leaves schema and version unchanged, and that two servers can then migrate the database
 // at the same time.
 func TestInterruptedMigrationsContinue(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	fresh, interruptions := schemaOf(t, emptyDatabase(t)), 0
 	for _, version := range oldVersions(t) {
 		url := oldDatabase(t, version)

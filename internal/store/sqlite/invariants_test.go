@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/storetest"
 )
@@ -68,6 +69,7 @@ func sound(t *testing.T, s *Store) {
 // TestInvariantsFindWhatIsWrong checks that the invariants find nothing in an intact store, and
 // report each of these faults.
 func TestInvariantsFindWhatIsWrong(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for what, query := range map[string]string{
 		"":                                "SELECT 1",
 		"lacks seq 3":                     "UPDATE log_head SET last_seq = 3",

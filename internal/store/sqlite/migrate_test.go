@@ -25,6 +25,8 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 	"github.com/pressly/goose/v3"
 	lib "modernc.org/sqlite"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // oldStore unpacks the stored database of a version, which an earlier build wrote, and returns its
@@ -163,6 +165,7 @@ func TestMigrationsGoBack(t *testing.T) {
 // TestInterruptedMigrationsContinue checks that a store whose migration was interrupted at any
 // statement opens with the same rows and the schema of a new store.
 func TestInterruptedMigrationsContinue(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	fresh, images := emptyStore(t), 0
 	for _, version := range oldVersions(t) {
 		before := rowsOf(t, oldStore(t, version))

@@ -16,6 +16,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/disktest"
 	lib "modernc.org/sqlite/lib"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 const database = "perdure.db"
@@ -164,6 +166,7 @@ func failSync(d *disktest.Disk, file string, n int, code int32) {
 // answered write is lost, from before or after the failure, wherever power is lost, including
 // during the start.
 func TestLossOfPowerAfterAFailedSync(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, plain := range []bool{false, true} {
 		t.Run(fmt.Sprintf("plain %t", plain), func(t *testing.T) { loseAfterAFailedSync(t, plain) })
 	}

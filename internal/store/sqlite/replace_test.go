@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // killed creates at path the store of a killed server: an execution whose data is only in the log.
@@ -64,6 +65,7 @@ func backedUp(t *testing.T) (backup string, held uuid.UUID) {
 // the old store with its log, or the restored store without that log. In the second case the
 // replaced store must be kept with the data of its log.
 func TestRestoreIsCutOffAnywhere(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	backup, restored := backedUp(t)
 	for cut := 0; ; cut++ {
 		path := filepath.Join(t.TempDir(), "perdure.db")
