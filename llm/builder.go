@@ -12,7 +12,7 @@ import (
 type Builder struct {
 	emit  func(Delta) error
 	parts []perdure.Part
-	grown []*Grown // texts of the parts, by index of the part
+	grown []*GrowingText // texts of the parts, by index of the part
 	open  bool     // the last part may still grow
 
 	wire   bool   // texts have the marks of MarkHalves
@@ -169,9 +169,9 @@ func (b *Builder) grow(t perdure.PartType) int {
 }
 
 // text returns the buffer for the text of part i.
-func (b *Builder) text(i int) *Grown {
+func (b *Builder) text(i int) *GrowingText {
 	for len(b.grown) <= i {
-		b.grown = append(b.grown, &Grown{})
+		b.grown = append(b.grown, &GrowingText{})
 	}
 	return b.grown[i]
 }

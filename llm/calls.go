@@ -22,7 +22,7 @@ type Calls struct {
 type Call struct {
 	Name, ID, Arguments string
 
-	grown   Grown // Arguments
+	grown   GrowingText // Arguments
 	part    int   // index in the builder; -1 before the first delta
 	halves  joiner
 	suspect bool

@@ -33,17 +33,17 @@ type Delta struct {
 // thinking are not streamed, so Fold omits them; a redacted part becomes an empty thinking part.
 func Fold(deltas []Delta) []perdure.Part {
 	parts := []perdure.Part{}
-	var texts []*Grown
+	var texts []*GrowingText
 	for _, d := range deltas {
 		for d.Part >= len(parts) {
-			parts, texts = append(parts, perdure.Part{Type: perdure.PartThinking}), append(texts, &Grown{})
+			parts, texts = append(parts, perdure.Part{Type: perdure.PartThinking}), append(texts, &GrowingText{})
 		}
 		fold(&parts[d.Part], texts[d.Part], d)
 	}
 	return parts
 }
 
-func fold(p *perdure.Part, text *Grown, d Delta) {
+func fold(p *perdure.Part, text *GrowingText, d Delta) {
 	switch d.Kind {
 	case DeltaText:
 		p.Type = perdure.PartText

@@ -38,7 +38,7 @@ type run struct {
 	ckptLeaf   *uuid.UUID
 	state      json.RawMessage
 	version    int                // version of the state
-	tasks      known              // tasks known to have ended
+	tasks      taskCache              // tasks known to have ended
 	ended      ended              // steps and tasks that had ended when the function was entered
 	records    int64              // number of stored records since the newest checkpoint
 	asked      map[uuid.UUID]bool // tasks scheduled or requested since the function was entered
@@ -183,7 +183,7 @@ func (r *run) reset() {
 		r.seq, r.state, r.version, r.ckptLeaf = k.Sequence, k.State, k.StateVersion(), k.LeafEntryID
 	}
 	r.SetPlace(perdure.Place{ResponseID: c.Execution.ResponseID})
-	r.tasks, r.asked, r.ended = known{}, map[uuid.UUID]bool{}, newEnded(c)
+	r.tasks, r.asked, r.ended = taskCache{}, map[uuid.UUID]bool{}, newEnded(c)
 	r.claim.Ended = nil // frees memory
 	r.learn(c.Results)
 	r.steps = map[string]bool{}

@@ -63,15 +63,15 @@ type echo struct {
 // echoed is a block: its members, and the deltas of some members.
 type echoed struct {
 	members   map[string]json.RawMessage
-	added     map[string]*llm.Grown
-	input     llm.Grown
+	added     map[string]*llm.GrowingText
+	input     llm.GrowingText
 	citations []json.RawMessage
 }
 
 func (e *echo) take(event anthropic.MessageStreamEventUnion) {
 	switch event.Type {
 	case "content_block_start":
-		b := &echoed{added: map[string]*llm.Grown{}}
+		b := &echoed{added: map[string]*llm.GrowingText{}}
 		if json.Unmarshal(llm.Escaped([]byte(event.ContentBlock.RawJSON())), &b.members) != nil || b.members == nil {
 			return
 		}
@@ -110,7 +110,7 @@ func (b *echoed) add(event anthropic.MessageStreamEventUnion) {
 // more appends a delta to a member.
 func (b *echoed) more(member, piece string) {
 	if b.added[member] == nil {
-		b.added[member] = &llm.Grown{}
+		b.added[member] = &llm.GrowingText{}
 	}
 	b.added[member].Add(piece)
 }

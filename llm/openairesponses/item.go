@@ -33,7 +33,7 @@ type item struct {
 	index gpt.Count
 	id    gpt.Text
 	call  *llm.Call
-	said  llm.Grown // text, refusal or reasoning so far
+	said  llm.GrowingText // text, refusal or reasoning so far
 	ended bool
 }
 

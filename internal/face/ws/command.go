@@ -126,7 +126,7 @@ func (k *socket) load(ctx context.Context, raw json.RawMessage) error {
 // window sends a page that is counted in events, and records what it has shown.
 func (k *socket) window(ctx context.Context, w eventlog.Window, prepend bool) error {
 	if w.Reset != nil {
-		k.given, k.chain = nil, nil // the client starts over with this page
+		k.pages, k.chain = nil, nil // the client starts over with this page
 	}
 	out := eventsLoaded{
 		FirstSeq: w.First, LastSeq: w.Last, MaxSeq: w.Max, HasMore: w.More, Prepend: prepend, Stale: w.Reset != nil, Reset: w.Reset,
@@ -135,10 +135,10 @@ func (k *socket) window(ctx context.Context, w eventlog.Window, prepend bool) er
 		return err
 	}
 	if len(w.Items) > 0 {
-		k.given.add(covered{w.First, w.Last, w.At.Pos})
+		k.pages.add(covered{w.First, w.Last, w.At.Pos})
 	}
 	for _, block := range w.Across {
-		k.given.add(covered{block.Seq, block.Seq, w.AcrossAt})
+		k.pages.add(covered{block.Seq, block.Seq, w.AcrossAt})
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ type socket struct {
 	// The fields below are used only by the writing goroutine.
 	chain     *perdure.Cursor // where to start following: the position of the first forward page
 	following bool
-	given     pagesGiven
+	pages     sentPages
 }
 
 func (k *socket) run(ctx context.Context, x *perdure.Execution) error {
@@ -204,13 +204,13 @@ func (k *socket) follow(ctx context.Context, from perdure.Cursor) {
 
 // item sends an item of the log, unless a page has shown it.
 func (k *socket) item(ctx context.Context, i eventlog.Item) error {
-	known := k.given.know(i)
-	k.given.passed(i.Cursor.Pos)
+	known := k.pages.know(i)
+	k.pages.passed(i.Cursor.Pos)
 	if i.Event == "" || known {
 		return nil
 	}
 	if i.Event == eventlog.Reset {
-		k.given = nil
+		k.pages = nil
 	}
 	if err := k.send(ctx, "event", record.Of(i)); err != nil {
 		return err

@@ -182,9 +182,9 @@ func fillDisk(t *testing.T, folder string) (free func()) {
 	}
 }
 
-// TestAFullDiskIsNoTrap checks that on a full disk deletions free space, the next start succeeds,
+// TestDeletionsFreeSpaceOnAFullDisk checks that on a full disk deletions free space, the next start succeeds,
 // answered writes are still stored, and writes succeed once there is space.
-func TestAFullDiskIsNoTrap(t *testing.T) {
+func TestDeletionsFreeSpaceOnAFullDisk(t *testing.T) {
 	folder := inSmallDisk(t, 24<<20)
 	if folder == "" {
 		return

@@ -10,12 +10,12 @@ import (
 // pos.
 type covered struct{ first, last, pos int64 }
 
-// pagesGiven are the pages that a socket has sent and whose events the log may send again. Their
+// sentPages are the pages that a socket has sent and whose events the log may send again. Their
 // number is at most the number of the log's events, however often the client asks for pages.
-type pagesGiven []covered
+type sentPages []covered
 
 // know reports whether one of the sent pages contains the item.
-func (g pagesGiven) know(i eventlog.Item) bool {
+func (g sentPages) know(i eventlog.Item) bool {
 	return slices.ContainsFunc(g, func(c covered) bool {
 		return c.first <= i.Seq && i.Seq <= c.last && i.Cursor.Pos <= c.pos
 	})
@@ -23,7 +23,7 @@ func (g pagesGiven) know(i eventlog.Item) bool {
 
 // add records a page. It drops pages that the new page covers, and ignores the new page if another
 // page covers it.
-func (g *pagesGiven) add(page covered) {
+func (g *sentPages) add(page covered) {
 	holds := func(outer, c covered) bool {
 		return outer.first <= c.first && c.last <= outer.last && c.pos <= outer.pos
 	}
@@ -34,7 +34,7 @@ func (g *pagesGiven) add(page covered) {
 }
 
 // passed drops the pages whose events the log does not send again after the position.
-func (g *pagesGiven) passed(pos int64) {
+func (g *sentPages) passed(pos int64) {
 	if len(*g) > 0 {
 		*g = slices.DeleteFunc(*g, func(c covered) bool { return c.pos <= pos })
 	}

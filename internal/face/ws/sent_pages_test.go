@@ -7,10 +7,10 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// pagesGiven drops a page that a newer page covers, and a page whose events cannot repeat after a
+// sentPages drops a page that a newer page covers, and a page whose events cannot repeat after a
 // position.
 func TestPagesGivenAreForgotten(t *testing.T) {
-	var g pagesGiven
+	var g sentPages
 	item := func(seq, pos int64) eventlog.Item {
 		return eventlog.Item{Seq: seq, Cursor: perdure.Cursor{Pos: pos}}
 	}

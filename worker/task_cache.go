@@ -5,32 +5,32 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// known contains the states of tasks and steps that a run knows, and counts their memory. The zero
+// taskCache contains the states of tasks and steps that a run knows, and counts their memory. The zero
 // value is empty.
-type known struct {
-	tasks map[uuid.UUID]weighed
+type taskCache struct {
+	tasks map[uuid.UUID]sizedTask
 	bytes int
 }
 
-type weighed struct {
+type sizedTask struct {
 	task  *perdure.Task
 	bytes int
 }
 
 // get returns the task, or nil if the run does not know it.
-func (k *known) get(id uuid.UUID) *perdure.Task { return k.tasks[id].task }
+func (k *taskCache) get(id uuid.UUID) *perdure.Task { return k.tasks[id].task }
 
-func (k *known) put(t *perdure.Task) {
+func (k *taskCache) put(t *perdure.Task) {
 	if k.tasks == nil {
-		k.tasks = map[uuid.UUID]weighed{}
+		k.tasks = map[uuid.UUID]sizedTask{}
 	}
 	k.drop(t.ID)
-	one := weighed{t, len(t.Input) + len(t.Result) + 500}
+	one := sizedTask{t, len(t.Input) + len(t.Result) + 500}
 	k.tasks[t.ID] = one
 	k.bytes += one.bytes
 }
 
-func (k *known) drop(id uuid.UUID) {
+func (k *taskCache) drop(id uuid.UUID) {
 	k.bytes -= k.tasks[id].bytes
 	delete(k.tasks, id)
 }

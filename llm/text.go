@@ -1,0 +1,16 @@
+package llm
+
+import "strings"
+
+// GrowingText is a text that arrives in pieces. It does not copy the existing text for each piece, so
+// many pieces cost no more than few. It must not be copied.
+type GrowingText struct{ text strings.Builder }
+
+// Add appends a piece and returns the whole text so far.
+func (g *GrowingText) Add(piece string) string {
+	g.text.WriteString(piece)
+	return g.text.String()
+}
+
+// String returns the text so far.
+func (g *GrowingText) String() string { return g.text.String() }
