@@ -13,7 +13,7 @@ type Builder struct {
 	emit  func(Delta) error
 	parts []perdure.Part
 	grown []*GrowingText // texts of the parts, by index of the part
-	open  bool     // the last part may still grow
+	open  bool           // the last part may still grow
 
 	wire   bool   // texts have the marks of MarkHalves
 	halves joiner // joins the texts of the last part while it is open

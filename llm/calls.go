@@ -23,7 +23,7 @@ type Call struct {
 	Name, ID, Arguments string
 
 	grown   GrowingText // Arguments
-	part    int   // index in the builder; -1 before the first delta
+	part    int         // index in the builder; -1 before the first delta
 	halves  joiner
 	suspect bool
 	ended   bool

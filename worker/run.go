@@ -38,7 +38,7 @@ type run struct {
 	ckptLeaf   *uuid.UUID
 	state      json.RawMessage
 	version    int                // version of the state
-	tasks      taskCache              // tasks known to have ended
+	tasks      taskCache          // tasks known to have ended
 	ended      ended              // steps and tasks that had ended when the function was entered
 	records    int64              // number of stored records since the newest checkpoint
 	asked      map[uuid.UUID]bool // tasks scheduled or requested since the function was entered

@@ -12,11 +12,11 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// TestSizeOfKnownTasksIsTrackedIncrementally checks that the counted memory of known tasks equals a
+// TestSizeOfKnownTasksIsTrackedIncrementally checks that the counted memory of taskCache tasks equals a
 // full computation after each of 2000 random additions, replacements and removals.
 func TestSizeOfKnownTasksIsTrackedIncrementally(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 4))
-	var k known
+	var k taskCache
 	ids := make([]uuid.UUID, 20)
 	for i := range ids {
 		ids[i] = uuid.New()
@@ -27,13 +27,13 @@ func TestSizeOfKnownTasksIsTrackedIncrementally(t *testing.T) {
 		case 0:
 			k.drop(id)
 			if k.get(id) != nil {
-				t.Fatal("what was forgotten is known")
+				t.Fatal("what was forgotten is taskCache")
 			}
 		default:
 			task := &perdure.Task{ID: id, Result: make(json.RawMessage, r.IntN(1000))}
 			k.put(task)
 			if k.get(id) != task {
-				t.Fatal("what was learned is not known")
+				t.Fatal("what was learned is not taskCache")
 			}
 			task.Input = make(json.RawMessage, 10) // this later change is not counted
 		}
