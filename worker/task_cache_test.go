@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// TestSizeOfKnownTasksIsTrackedIncrementally checks that the counted memory of taskCache tasks equals a
+// TestSizeOfKnownTasksIsTrackedIncrementally checks that the counted memory of cached tasks equals a
 // full computation after each of 2000 random additions, replacements and removals.
 func TestSizeOfKnownTasksIsTrackedIncrementally(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 4))
@@ -27,7 +27,7 @@ func TestSizeOfKnownTasksIsTrackedIncrementally(t *testing.T) {
 		case 0:
 			k.drop(id)
 			if k.get(id) != nil {
-				t.Fatal("what was forgotten is taskCache")
+				t.Fatal("what was forgotten is known")
 			}
 		default:
 			task := &perdure.Task{ID: id, Result: make(json.RawMessage, r.IntN(1000))}
