@@ -39,15 +39,19 @@ const (
 	CompactionContextLength CompactionReason = "context_length"
 	// CompactionManual is a compaction that a client asked for.
 	CompactionManual CompactionReason = "manual"
+	// CompactionInput is a compaction that a client sent with its input: the summary stands for a
+	// conversation that the client had compacted before.
+	CompactionInput CompactionReason = "input"
 )
 
-var compactionReasons = []CompactionReason{CompactionAutomatic, CompactionContextLength, CompactionManual}
+var compactionReasons = []CompactionReason{CompactionAutomatic, CompactionContextLength, CompactionManual, CompactionInput}
 
 // CompactionRecord is the metadata of a compaction entry: which part of the path before it the
 // summary covers. The summary covers all that the model saw up to Last.
 type CompactionRecord struct {
-	// Last is the last entry that the summary covers. All its tool calls are answered.
-	Last uuid.UUID `json:"last"`
+	// Last is the last entry that the summary covers. All its tool calls are answered. It is absent
+	// only in a compaction of reason input that begins the conversation.
+	Last uuid.UUID `json:"last,omitzero"`
 	// KeepFrom is the entry after Last. The model sees it and what follows it unchanged. It is null
 	// if the summary covers the whole path before the compaction.
 	KeepFrom *uuid.UUID `json:"keepFrom"`
@@ -75,7 +79,7 @@ func (e Entry) Compaction() (CompactionRecord, error) {
 		return c, FieldErrorf("metadata", "of compaction %s does not decode: %v", e.ID, err)
 	}
 	switch {
-	case c.Last == uuid.Nil:
+	case c.Last == uuid.Nil && c.Reason != CompactionInput:
 		return c, FieldErrorf("metadata.last", "of compaction %s is missing", e.ID)
 	case len(c.Pinned) > MaxPinned:
 		return c, FieldErrorf("metadata.pinned", "of compaction %s has %d entries; the limit is %d", e.ID, len(c.Pinned), MaxPinned)

@@ -204,6 +204,10 @@ type InputMessage struct {
 	// returned them. Only that model accepts the signatures of the parts.
 	Provider string `json:"provider,omitempty"`
 	Model    string `json:"model,omitempty"`
+	// Compaction is set on a message with a PartCompaction: a summary that the client got from an
+	// earlier compaction. Its counts say what the summary stands for. The agent sets the entries that
+	// it covers.
+	Compaction *CompactionRecord `json:"compaction,omitempty"`
 }
 
 // EntryRef names an entry of an execution.

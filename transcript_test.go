@@ -177,6 +177,32 @@ func TestACompactionIsAMessageOfItsOwn(t *testing.T) {
 	}
 }
 
+// TestASummaryIsAnInput checks that an input message is a summary if it has both the part and the
+// record of a compaction, and no other part.
+func TestASummaryIsAnInput(t *testing.T) {
+	record := &perdure.CompactionRecord{Reason: perdure.CompactionInput}
+	manual := &perdure.CompactionRecord{Reason: perdure.CompactionManual}
+	for name, c := range map[string]struct {
+		role   perdure.Role
+		parts  []perdure.Part
+		record *perdure.CompactionRecord
+		ok     bool
+	}{
+		"a summary":        {perdure.RoleUser, []perdure.Part{perdure.Compaction("goal: x")}, record, true},
+		"no record":        {perdure.RoleUser, []perdure.Part{perdure.Compaction("goal: x")}, nil, false},
+		"another record":   {perdure.RoleUser, []perdure.Part{perdure.Compaction("goal: x")}, manual, false},
+		"a text":           {perdure.RoleUser, []perdure.Part{perdure.Text("goal: x")}, record, false},
+		"another part":     {perdure.RoleUser, []perdure.Part{perdure.Compaction("goal: x"), perdure.Text("y")}, record, false},
+		"another role":     {perdure.RoleAssistant, []perdure.Part{perdure.Compaction("goal: x")}, record, false},
+		"an empty summary": {perdure.RoleUser, []perdure.Part{perdure.Compaction(" ")}, record, false},
+	} {
+		err := perdure.CheckMessages("messages", nil, []perdure.InputMessage{{Role: c.role, Parts: c.parts, Compaction: c.record}})
+		if c.ok && err != nil || !c.ok && !perdure.IsCode(err, perdure.InvalidArgument) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestNothingHangsOnAnLLMCall(t *testing.T) {
 	e, err := perdure.NewMessageEntry(perdure.UserText("hi"))
 	if err != nil {

@@ -19,8 +19,25 @@ type Turns struct {
 	// MaxToolCalls limits the calls of tools that run here, over all turns of a response; nil is no
 	// limit. A call over the limit gets a result that says so.
 	MaxToolCalls *int `json:"maxToolCalls,omitempty"`
+	// Compact replaces what the config says about compaction; "" replaces nothing.
+	Compact CompactMode `json:"compact,omitempty"`
+	// CompactFrom, if set, compacts a context of this many tokens, or of the size at which it would be
+	// compacted anyway if that is less or CompactFrom is 0. The summary then covers the whole
+	// conversation, and only messages of the user and the system stay beside it.
+	CompactFrom *int `json:"compactFrom,omitempty"`
 	Hints
 }
+
+// CompactMode says whether a response compacts its conversation.
+type CompactMode string
+
+const (
+	// CompactNever ends a response whose context the provider refuses as too long. It is not
+	// compacted.
+	CompactNever CompactMode = "never"
+	// CompactOnly compacts the whole conversation in place of an answer, and ends the response.
+	CompactOnly CompactMode = "only"
+)
 
 // Hints are sent to the provider unchanged if it has the parameter, and are left out if it has not.
 type Hints struct {

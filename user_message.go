@@ -153,7 +153,7 @@ func CheckMessages(field string, open []string, messages []InputMessage) error {
 		if err := CheckParts(m.Role, partAt(field, i)+".parts", m.Parts); err != nil {
 			return err
 		}
-		e, err := NewMessageEntry(Message{Role: m.Role, Content: Content{Parts: m.Parts}})
+		e, err := m.entry()
 		if err != nil {
 			return err
 		}
@@ -169,6 +169,18 @@ func CheckMessages(field string, open []string, messages []InputMessage) error {
 		return FieldErrorf(field, "tool call %s has no result", head.Open[0])
 	}
 	return nil
+}
+
+// entry returns an entry with the message's parts, of the type that the message has in a
+// conversation.
+func (m InputMessage) entry() (Entry, error) {
+	e, err := NewMessageEntry(Message{Role: m.Role, Content: Content{Parts: m.Parts}})
+	if err != nil || m.Compaction == nil {
+		return e, err
+	}
+	e.Type = EntryCompaction
+	e.Metadata, err = json.Marshal(m.Compaction)
+	return e, err
 }
 
 // messageOf returns the message of an error for a client.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -12,10 +13,11 @@ var responseScripts = map[string]string{
 	"chain": "turn\n thinking Let me see.\n text First answer.\nturn\n text Second answer.\nturn\n text Third answer.\n",
 	"tools": "turn\n text I will ask.\n call get_weather {\"city\": \"Paris\"}\n call get_weather {\"city\": \"Rome\"}\n" +
 		"turn\n expect sunny\n text It is sunny.\n",
-	"json":  "turn\n text {\"n\": 7}\n",
-	"cut":   "turn\n text I have to st\n stop max_tokens\n",
-	"fails": "turn\n text I beg\n fail auth no such key\n",
-	"slow":  "pace 150ms\nturn\n text One two three four five six seven eight nine ten.\n",
+	"json":     "turn\n text {\"n\": 7}\n",
+	"cut":      "turn\n text I have to st\n stop max_tokens\n",
+	"fails":    "turn\n text I beg\n fail auth no such key\n",
+	"compacts": "summary\n text The user is Ada.\nturn\n text Hello Ada." + strings.Repeat(" Welcome.", 100) + "\nturn\n expect Who am I\n text You are Ada.\n",
+	"slow":     "pace 150ms\nturn\n text One two three four five six seven eight nine ten.\n",
 }
 
 // newResponseStand starts a stand whose worker plays the scripts.

@@ -53,12 +53,11 @@ func (l *loop) emitCompaction(e compactionEvent) error {
 // compactIfDue begins a compaction if the context of the next call of the model is over the
 // threshold. It reports whether one was begun; the loop then awaits its summary first.
 func (l *loop) compactIfDue(m perdure.ModelConfig) (begun bool, err error) {
-	in := l.asked()
 	size := l.st.Size.of(m, l.fixedSize())
 	if begun, err = l.compactIfAsked(m); begun || err != nil {
 		return begun, err
 	}
-	if in.Config.Compaction.Disabled() || size < max(l.threshold(m), l.st.CompactFrom) {
+	if due, automatic := l.dueSize(m); !automatic || size < max(due, l.st.CompactFrom) {
 		return false, nil
 	}
 	return l.compact(perdure.CompactionAutomatic, m, "")
@@ -103,7 +102,7 @@ func (l *loop) compactFor(s perdure.Signal, m perdure.ModelConfig) (begun bool, 
 // turn, and otherwise ends the response.
 func (l *loop) tooLong(failure error) error {
 	p := l.st.Pending
-	if l.st.TooLong != p.Turn+1 {
+	if l.st.TooLong != p.Turn+1 && l.asked().Compact != perdure.CompactNever {
 		l.st.TooLong, l.st.Pending = p.Turn+1, nil
 		begun, err := l.compact(perdure.CompactionContextLength, p.Model, "")
 		if begun || err != nil {
@@ -122,7 +121,10 @@ func (l *loop) compact(reason perdure.CompactionReason, m perdure.ModelConfig, i
 		return false, err
 	}
 	limits := l.limits(m)
-	p := planner{limits: limits, fixed: l.fixedSize(), newestOnly: reason == perdure.CompactionContextLength}
+	p := planner{
+		limits: limits, fixed: l.fixedSize(), newestOnly: reason == perdure.CompactionContextLength,
+		all: l.coversAll(), pinnedAlone: l.onlyCompacts(),
+	}
 	record, partial, ok, err := p.plan(path)
 	if !ok && reason == perdure.CompactionManual && err == nil {
 		p.newestOnly = true
@@ -196,11 +198,11 @@ func (l *loop) finishCompaction() error {
 // takeSummary appends the summary if it can be used, and reports whether it can.
 func (l *loop) takeSummary(c *compaction, r agent.Result) (used bool, err error) {
 	if failure := r.Err(); failure != nil {
-		return false, l.compactionFailed(c, failure.Error())
+		return false, l.compactionFailed(c, perdure.CodeOf(failure), failure.Error())
 	}
 	var a modelAnswer
 	if err := json.Unmarshal(r.Task.Result, &a); err != nil {
-		return false, l.compactionFailed(c, "the answer does not decode: "+err.Error())
+		return false, l.compactionFailed(c, perdure.Internal, "the answer does not decode: "+err.Error())
 	}
 	return l.appendSummary(c, a, r.Task)
 }
@@ -216,7 +218,7 @@ func (l *loop) appendSummary(c *compaction, a modelAnswer, t *perdure.Task) (use
 		return false, l.unusedSummary(c, a, t, "the summary is not whole: the model stopped with "+string(a.Content.StopReason))
 	case summary == "":
 		return false, l.unusedSummary(c, a, t, "the summary is empty")
-	case after >= c.Record.TokensBefore:
+	case after >= c.Record.TokensBefore && !l.onlyCompacts():
 		return false, l.unusedSummary(c, a, t, fmt.Sprintf("the summary is longer than what it covers: %d tokens in place of %d", after, c.Record.TokensBefore))
 	}
 	c.Record.TokensAfter = after
@@ -230,7 +232,7 @@ func (l *loop) appendSummary(c *compaction, a modelAnswer, t *perdure.Task) (use
 	}
 	l.st.Size, l.st.CompactFrom = contextSize{Tokens: after - l.fixedSize()}, 0
 	l.st.Prompt = "" // the prompt of the next call begins with another text, as it must
-	if threshold := l.threshold(c.Model); after >= threshold && !c.Partial {
+	if due, _ := l.dueSize(c.Model); after >= due && !c.Partial {
 		l.st.CompactFrom = after + l.limits(c.Model).Window/10
 	}
 	return true, l.emitCompaction(compactionEvent{
@@ -249,7 +251,7 @@ func (l *loop) unusedSummary(c *compaction, a modelAnswer, t *perdure.Task, why 
 	if err := l.recordSummary(c, a, t); err != nil {
 		return err
 	}
-	return l.compactionFailed(c, why)
+	return l.compactionFailed(c, perdure.Internal, why)
 }
 
 // recordSummary appends the llm_call entry of the compaction's model call, and counts its usage.
@@ -270,9 +272,13 @@ func (l *loop) recordSummary(c *compaction, a modelAnswer, t *perdure.Task) erro
 
 // compactionFailed emits why there is no summary. The next automatic compaction is tried when a
 // tenth of the window is new.
-func (l *loop) compactionFailed(c *compaction, why string) error {
+func (l *loop) compactionFailed(c *compaction, code perdure.Code, why string) error {
 	l.st.CompactFrom = l.st.Size.of(c.Model, l.fixedSize()) + l.limits(c.Model).Window/10
-	return l.emitCompaction(compactionEvent{State: compactionFailed, Reason: c.Record.Reason, Error: reason(fmt.Errorf("%s", why))})
+	err := l.emitCompaction(compactionEvent{State: compactionFailed, Reason: c.Record.Reason, Error: reason(fmt.Errorf("%s", why))})
+	if err != nil {
+		return err
+	}
+	return l.compactOnlyFailed(code, why)
 }
 
 // sizeWith estimates the context after a compaction with this summary.

@@ -29,6 +29,10 @@ type planner struct {
 	fixed  int // the size of the system prompt and the tools
 	// newestOnly keeps the newest turn alone.
 	newestOnly bool
+	// all covers the newest turn, too.
+	all bool
+	// pinnedAlone allows a compaction that covers nothing but messages that stay beside the summary.
+	pinnedAlone bool
 }
 
 // piece is an entry of the context with its size.
@@ -47,9 +51,15 @@ func (p planner) plan(path []perdure.Entry) (record perdure.CompactionRecord, pa
 	if err != nil {
 		return record, false, false, err
 	}
-	all := p.keepFrom(pieces)
-	record.Pinned = p.pinned(pieces[:all])
-	keep := p.fitting(pieces, all, record.Pinned)
+	var all, keep int
+	if p.all {
+		all = len(pieces)
+		record.Pinned, keep = p.planAll(pieces)
+	} else {
+		all = p.keepFrom(pieces)
+		record.Pinned = p.pinned(pieces[:all])
+		keep = p.fitting(pieces, all, record.Pinned)
+	}
 	covered := 0
 	for _, c := range pieces[:keep] {
 		if isCovered(c, record.Pinned) {
@@ -59,7 +69,7 @@ func (p planner) plan(path []perdure.Entry) (record perdure.CompactionRecord, pa
 			record.Last = c.Entry.ID
 		}
 	}
-	if covered == 0 {
+	if covered == 0 && (!p.pinnedAlone || record.Last == uuid.Nil) {
 		return record, false, false, nil
 	}
 	if keep < len(pieces) {

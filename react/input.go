@@ -102,6 +102,8 @@ func (l *loop) isClients(name string) bool {
 // after a crash creates no second entry.
 func (l *loop) appendInput(key string, open []call, messages []perdure.InputMessage) error {
 	names := namesOf(open)
+	summary, first := hasSummary(messages), true
+	var before []inputEntry // since the last summary
 	for i, m := range messages {
 		if m.Role != perdure.RoleToolResult {
 			if err := l.skip(open); err != nil {
@@ -110,17 +112,41 @@ func (l *loop) appendInput(key string, open []call, messages []perdure.InputMess
 			open = nil
 		}
 		open = slices.DeleteFunc(slices.Clone(open), func(c call) bool { return answers(m, c.ID) })
+		if m.Compaction != nil {
+			if err := l.appendSummaryOf(m, fmt.Sprintf("%s.%d.summary", key, i), before); err != nil {
+				return err
+			}
+			before = nil
+			continue
+		}
 		id := key
-		if i > 0 {
+		if !first {
 			id = fmt.Sprintf("%s.%d", key, i)
 		}
-		parts := namedResults(perdure.BoundedParts(m.Role, perdure.AcceptableParts(m.Role, m.Parts)), names)
-		perdure.AddCallNames(names, parts)
-		if err := l.append(perdure.Message{Role: m.Role, Content: perdure.Content{Parts: parts, Provider: m.Provider, Model: m.Model}}, agent.WithKey(id)); err != nil {
+		first = false
+		appended, err := l.appendSaid(m, id, names, summary)
+		if err != nil {
 			return err
 		}
+		before = append(before, appended)
 	}
 	return l.skip(open)
+}
+
+// appendSaid appends a message of the input, with its derived id if derive is set. It adds the names
+// of the message's calls to names.
+func (l *loop) appendSaid(m perdure.InputMessage, key string, names map[string]string, derive bool) (inputEntry, error) {
+	parts := namedResults(perdure.BoundedParts(m.Role, perdure.AcceptableParts(m.Role, m.Parts)), names)
+	perdure.AddCallNames(names, parts)
+	opts := []agent.AppendOption{agent.WithKey(key)}
+	e := inputEntry{role: m.Role}
+	if derive {
+		e.id = l.inputID(key)
+		opts = append(opts, agent.WithEntryID(e.id))
+	}
+	message := perdure.Message{Role: m.Role, Content: perdure.Content{Parts: parts, Provider: m.Provider, Model: m.Model}}
+	e.tokens = llm.EstimateMessage(message, l.anyLimits())
+	return e, l.append(message, opts...)
 }
 
 // namesOf returns the names of the calls' tools by call id.
@@ -215,7 +241,9 @@ func (l *loop) asCopyOf(e perdure.Entry) agent.AppendOption {
 
 // copiedRecord returns the record of a compaction with the ids of the copies.
 func (l *loop) copiedRecord(r perdure.CompactionRecord) perdure.CompactionRecord {
-	r.Last = l.derived(r.Last)
+	if r.Last != uuid.Nil {
+		r.Last = l.derived(r.Last)
+	}
 	if r.KeepFrom != nil {
 		id := l.derived(*r.KeepFrom)
 		r.KeepFrom = &id

@@ -59,7 +59,7 @@ func (l *loop) begin() error {
 	} else if len(messages) == 0 && l.in.UserPrompt != "" {
 		messages = []perdure.InputMessage{{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text(l.in.UserPrompt)}}}
 	}
-	if len(messages) == 0 {
+	if len(messages) == 0 && !l.onlyCompacts() {
 		l.st.Idle, l.st.StopReason = true, perdure.StopEndTurn
 		return nil
 	}
@@ -204,6 +204,9 @@ func (l *loop) ask() error {
 	if err := l.checkWindow(model); err != nil {
 		l.st.ErrorCode = perdure.CodeOf(err)
 		return l.endResponse(perdure.StopError, err.Error())
+	}
+	if l.onlyCompacts() {
+		return l.compactOnly(model)
 	}
 	if begun, err := l.compactIfDue(model); begun || err != nil {
 		return err

@@ -134,6 +134,34 @@ const suite = {
     const stranger = new OpenAI({ apiKey: "none", maxRetries: 0 });
     await refused(stranger.models.list(), 401, null, "unauthenticated");
   },
+  async "a compaction, whose items are the next input"() {
+    const input = [
+      { role: "user", content: "I am Ada." },
+      { role: "assistant", content: "Hello Ada." },
+    ];
+    const made = await client.responses.compact({ model: "scripted/compacts", input });
+    assert.equal(made.object, "response.compaction");
+    assert.deepEqual(made.output.map((i) => i.type), ["message", "compaction"]);
+    assert.ok(made.usage.total_tokens > 0);
+    const next = await client.responses.create({
+      model: "scripted/compacts", input: [...made.output, { role: "user", content: "Who am I?" }],
+    });
+    assert.equal(next.output_text, "You are Ada.");
+    const items = await all(client.responses.inputItems.list(next.id, { order: "asc" }));
+    assert.deepEqual(items.map((i) => i.type), ["message", "compaction", "message"]);
+    assert.equal(items[1].encrypted_content, made.output[1].encrypted_content);
+    const again = await client.responses.compact({ model: "scripted/compacts", previous_response_id: next.id });
+    assert.equal(again.output.at(-1).type, "compaction");
+    const long = "word ".repeat(1000);
+    const asked = (input, previous) => client.responses.create({
+      model: "scripted/compacts", input, previous_response_id: previous, context_management: [{ type: "compaction", compact_threshold: 1000 }],
+    });
+    const first = await asked(long);
+    const second = await asked(`Who am I? ${long}`, first.id);
+    assert.deepEqual([first, second].map((r) => r.output.map((i) => i.type)), [["message"], ["compaction", "message"]]);
+    const changed = { ...made.output[1], encrypted_content: made.output[1].encrypted_content.slice(0, -4) };
+    await refused(client.responses.create({ model: "scripted/compacts", input: [changed, input[0]] }), 400, "input[0].encrypted_content", "invalid_encrypted_content");
+  },
   async models() {
     assert.equal((await client.models.retrieve("scripted/chain")).id, "scripted/chain");
     await refused(client.models.retrieve("none"), 404, "model", "model_not_found");

@@ -231,7 +231,7 @@ func checkReact(in perdure.ReactInput, spec perdure.KindSpec, queue string) erro
 	if err := checkEndpoints(in.Models, spec.Endpoints, queue); err != nil {
 		return err
 	}
-	if in.OneShot && in.UserPrompt == "" && len(in.Parts) == 0 {
+	if in.OneShot && in.UserPrompt == "" && len(in.Parts) == 0 && in.Compact != perdure.CompactOnly {
 		return perdure.FieldErrorf("userPrompt", "is needed for a one-shot run")
 	}
 	if err := perdure.CheckUserParts("parts", in.Parts); err != nil {

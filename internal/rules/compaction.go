@@ -14,7 +14,10 @@ func compactionNeeds(e perdure.Entry) []uuid.UUID {
 	if err != nil {
 		return nil // append refuses the entry
 	}
-	needs := []uuid.UUID{c.Last}
+	var needs []uuid.UUID
+	if c.Last != uuid.Nil {
+		needs = append(needs, c.Last)
+	}
 	if c.KeepFrom != nil {
 		needs = append(needs, *c.KeepFrom)
 	}
@@ -23,7 +26,8 @@ func compactionNeeds(e perdure.Entry) []uuid.UUID {
 
 // checkCompaction checks that a compaction covers whole turns of this execution: that no tool call
 // is open at its last entry, that it keeps the conversation from the entry after that one, and that
-// it pins messages of the user or the system. Error: invalid_transcript.
+// it pins messages of the user or the system. A compaction that a client sent may be the first entry;
+// it then covers nothing. Error: invalid_transcript.
 func (d *draft) checkCompaction(e perdure.Entry, parent *perdure.EntryHead) error {
 	if e.Type != perdure.EntryCompaction {
 		return nil
@@ -31,6 +35,12 @@ func (d *draft) checkCompaction(e perdure.Entry, parent *perdure.EntryHead) erro
 	c, err := e.Compaction()
 	if err != nil {
 		return err
+	}
+	if c.Last == uuid.Nil {
+		if parent != nil || c.KeepFrom != nil || len(c.Pinned) > 0 {
+			return wrongCompaction(e, "covers nothing, but it is not the beginning of the conversation")
+		}
+		return nil
 	}
 	if parent == nil {
 		return wrongCompaction(e, "covers nothing: it is the first entry")

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"encoding/json"
 	"testing"
 
@@ -24,6 +25,7 @@ func TestCheckCompaction(t *testing.T) {
 		last   uuid.UUID
 		keep   *uuid.UUID
 		pinned []uuid.UUID
+		reason perdure.CompactionReason
 		parent *perdure.EntryHead
 		ok     bool
 	}{
@@ -39,8 +41,18 @@ func TestCheckCompaction(t *testing.T) {
 		"keeps from somewhere":     {last: user.ID, keep: &uuid.UUID{1}, parent: &result},
 		"pins an answer":           {last: result.ID, pinned: []uuid.UUID{answer.ID}, parent: &result},
 		"pins what does not exist": {last: result.ID, pinned: []uuid.UUID{{1}}, parent: &result},
+
+		"a client's":                        {last: result.ID, pinned: []uuid.UUID{user.ID}, reason: perdure.CompactionInput, parent: &result, ok: true},
+		"a client's at the beginning":       {reason: perdure.CompactionInput, ok: true},
+		"a client's that covers nothing":    {reason: perdure.CompactionInput, parent: &result},
+		"a client's that pins a message":    {reason: perdure.CompactionInput, pinned: []uuid.UUID{user.ID}},
+		"a client's that keeps a message":   {reason: perdure.CompactionInput, keep: id(user)},
+		"a client's at an open call":        {last: answer.ID, reason: perdure.CompactionInput, parent: &result},
+		"a client's of what does not exist": {last: uuid.New(), reason: perdure.CompactionInput, parent: &result},
 	} {
-		metadata, err := json.Marshal(perdure.CompactionRecord{Last: c.last, KeepFrom: c.keep, Pinned: c.pinned, Reason: perdure.CompactionManual})
+		metadata, err := json.Marshal(perdure.CompactionRecord{
+			Last: c.last, KeepFrom: c.keep, Pinned: c.pinned, Reason: cmp.Or(c.reason, perdure.CompactionManual),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,6 +69,7 @@ func New(c Config) *API {
 	a := &API{Config: c.normal()}
 	a.mux.HandleFunc("GET "+responsesPath, a.socket)
 	a.mux.HandleFunc("POST "+responsesPath, a.create)
+	a.mux.HandleFunc("POST "+responsesPath+"/compact", a.compact)
 	a.mux.HandleFunc("GET "+responsesPath+"/{id}", a.retrieve)
 	a.mux.HandleFunc("DELETE "+responsesPath+"/{id}", a.delete)
 	a.mux.HandleFunc("POST "+responsesPath+"/{id}/cancel", a.cancel)

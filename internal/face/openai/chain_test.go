@@ -30,9 +30,14 @@ func (s *stage) prompt() string {
 				line += perdure.Content{Parts: p.Parts}.PlainText()
 			case perdure.PartImage:
 				line += "[" + p.MimeType + "]"
+			case perdure.PartCompaction:
+				line = string(m.Role) + ": [summary]" + p.Text
 			}
 		}
 		lines = append(lines, line)
+	}
+	if all[len(all)-1].Purpose == llm.PurposeCompaction {
+		lines[len(lines)-1] = "user: [request]" // for a summary
 	}
 	return strings.Join(lines, "\n")
 }

@@ -68,7 +68,7 @@ func (a *API) tryAdd(ctx context.Context, org, id string, items []readItem) ([]I
 	for i, p := range added {
 		shown = append(shown, shownPending(c, p, c.Items+i))
 	}
-	return shown, nil
+	return shown, a.sealSummaries(ctx, org, shown)
 }
 
 // answerable returns the open calls, and the pending items, which may contain results of these

@@ -208,6 +208,9 @@ func (l *itemList) ofResponse(ctx context.Context, row *store.Response) ([]Item,
 	for _, i := range f.inputItems(parts) {
 		items = append(items, i.Item)
 	}
+	if err := l.sealSummaries(ctx, l.c.Org, items); err != nil {
+		return nil, err
+	}
 	if !f.ended() {
 		return items, nil
 	}
@@ -239,9 +242,12 @@ func (l *itemList) foldOf(ctx context.Context, row *store.Response) (*found, err
 
 func (l *itemList) pendingPage(ctx context.Context, from, limit int) ([]Item, error) {
 	pending, err := l.pending(ctx, l.c, from, limit)
+	if err != nil {
+		return nil, err
+	}
 	items := []Item{}
 	for i, p := range pending {
 		items = append(items, shownPending(l.c, p, from+i))
 	}
-	return items, err
+	return items, l.sealSummaries(ctx, l.c.Org, items)
 }

@@ -162,7 +162,11 @@ func (b *beginning) turnInput(ctx context.Context, c *store.Conversation, pendin
 	if err != nil {
 		return nil, err
 	}
-	messages, err := answering(head.open, join(append(items, given...)))
+	input := join(append(items, given...))
+	if onlySummaries(input) {
+		return nil, noMessage()
+	}
+	messages, err := answering(head.open, input)
 	if err != nil {
 		return nil, err
 	}

@@ -115,6 +115,7 @@ func (a *API) prepare(ctx context.Context, org string, req *request, idem idempo
 		return nil, err
 	}
 	settings := req.settings(who.settings)
+	req.Truncation = truncationOf(settings)
 	if err := checkTools(settings, req.Model); err != nil {
 		return nil, err
 	}
@@ -185,6 +186,9 @@ func (b *beginning) know(ctx context.Context) error {
 		}
 		h = historyAfter(end)
 	}
+	if b.req.compacts {
+		return nil // no create continues from it
+	}
 	var all store.History
 	b.prefixes, all = prefixes(h, b.req.resolved)
 	b.req.History = &historyOfResponse{all.Said, all.SaidAndRun}
@@ -234,6 +238,9 @@ func (b *beginning) goOn(ctx context.Context, previous *found, input []perdure.I
 	if id := previous.request.Conversation; id != "" {
 		return "", perdure.Errorf(perdure.Conflict, "the execution is that of conversation %s", id)
 	}
+	if onlySummaries(input) {
+		return "", perdure.Errorf(perdure.Conflict, "no message follows response %s", previous.id())
+	}
 	messages, err := answering(previous.open(), input)
 	if err != nil {
 		return "", err
@@ -247,6 +254,9 @@ func (b *beginning) goOn(ctx context.Context, previous *found, input []perdure.I
 
 // execution starts an execution, from the end of the previous response if there is one.
 func (b *beginning) execution(ctx context.Context, previous *found, open []string) (string, error) {
+	if onlySummaries(b.req.input) {
+		return "", noMessage()
+	}
 	messages, err := answering(open, b.req.input)
 	if err != nil {
 		return "", err
@@ -270,7 +280,7 @@ func (b *beginning) startRequest(messages []perdure.InputMessage) (engine.StartR
 	s := b.settings
 	start := engine.StartRequest{
 		Kind: perdure.ReactKind, DefinitionID: b.who.definition, SystemPrompt: &s.SystemPrompt, Models: s.Models, Tools: &s.Tools,
-		Config: s.Config, Messages: messages, Turns: s.Turns, Response: b.asked, IdempotencyKey: b.idem.key, RequestHash: b.idem.hash,
+		Config: s.Config, Messages: messages, OneShot: b.req.compacts, Turns: s.Turns, Response: b.asked, IdempotencyKey: b.idem.key, RequestHash: b.idem.hash,
 	}
 	if len(b.req.Metadata) == 0 {
 		return start, nil

@@ -23,6 +23,7 @@ type Error struct {
 	Code    *string `json:"code"`
 
 	retryAfter time.Duration // 0 omits Retry-After
+	final      bool          // sends X-Should-Retry: false
 }
 
 // After sets the pause after which the request may be repeated, and returns e.
@@ -38,7 +39,19 @@ func (e *Error) WriteTo(w http.ResponseWriter) {
 	if e.retryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.FormatInt(int64((e.retryAfter+time.Second-1)/time.Second), 10))
 	}
+	if e.final {
+		w.Header().Set("X-Should-Retry", "false")
+	}
 	writeJSON(w, e.Status, map[string]*Error{"error": e})
+}
+
+// codeContextLength is the code of a conversation that is too long for the model.
+const codeContextLength = "context_length_exceeded"
+
+// finally prevents the official clients from repeating the request, and returns e.
+func (e *Error) finally() *Error {
+	e.final = true
+	return e
 }
 
 // Types of errors.

@@ -33,6 +33,8 @@ type fold struct {
 	calls      []*growing                    // in call order
 	leaf       *uuid.UUID                    // the last entry of the response
 	makers     map[uuid.UUID]perdure.Content // provider and model by entry
+	// compactions is the usage of the model calls that wrote summaries; nil if there is none.
+	compactions *perdure.Usage
 }
 
 // source provides what the log does not contain.
@@ -45,6 +47,8 @@ type source struct {
 	other func(ctx context.Context, id string) (*fold, error)
 	// seal encrypts data so that only the response's org can open it; nil if no block is shown.
 	seal func(plain []byte) string
+	// sealSummary encrypts the content of compactions; nil if none is shown.
+	sealSummary func(plain []byte) string
 	// noteEnd is called when the fold reaches the response's end, before any client sees the end.
 	noteEnd func(ctx context.Context, f *fold)
 	// steers is set if no client created a response for the input, so that the input may join
@@ -120,6 +124,8 @@ func (f *fold) apply(ctx context.Context, i eventlog.Item) error {
 		return nil
 	case i.Record.Place.ResponseID == f.id():
 		return f.own(ctx, i)
+	case f.showsCompaction(i):
+		return f.compacted(ctx, i.Entry)
 	case i.Event == perdure.EventEntry && f.steers && !f.begun():
 		return f.join(ctx)
 	}
@@ -197,6 +203,7 @@ func (f *fold) begin(r *perdure.Record) {
 // entryAppended applies an entry: the input, an answer of the model, or the result of a tool.
 func (f *fold) entryAppended(e logfold.Event, changes []logfold.Change) {
 	if e.Entry.Type == perdure.EntryLLMCall {
+		f.compactionCall(e.Entry)
 		return
 	}
 	if !f.begun() {
@@ -293,9 +300,14 @@ func (f *fold) responseEnded(r *perdure.Record, e logfold.Payload) {
 	if !other {
 		stop.status = statusCompleted
 	}
+	code := typeServer
+	if f.merged().FinishReason == perdure.StopContextLength && e.Error != "" {
+		// The provider refused the conversation. Without an error, an answer filled the window.
+		stop.status, stop.why, code = statusFailed, "", codeContextLength
+	}
 	f.incomplete = stop.why
 	if stop.status == statusFailed {
-		f.failure = &responseError{Code: typeServer, Message: e.Error}
+		f.failure = &responseError{Code: code, Message: e.Error}
 	}
 	f.finish(r, stop.status)
 }
@@ -362,7 +374,7 @@ func (f *fold) object() Response {
 	for i, g := range f.items {
 		o.Output[i] = g.Item
 	}
-	if usage := f.merged().Usage; usage != nil {
+	if usage := f.summed(); usage != nil {
 		o.Usage = usageOf(*usage)
 	}
 	return o

@@ -53,15 +53,6 @@ func orEmpty(s *string) string {
 	return *s
 }
 
-// parseTruncation parses truncation. With both values, a conversation that comes close to the model's
-// window is compacted (perdure.CompactionConfig).
-func parseTruncation(r *request, raw json.RawMessage) error {
-	if err := decode(raw, "truncation", &r.Truncation, "a string"); err != nil {
-		return err
-	}
-	return oneOf("truncation", r.Truncation, "auto", "disabled")
-}
-
 // efforts maps OpenAI's names of reasoning levels to Perdure's.
 var efforts = map[string]string{
 	"none": "off", "minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh",

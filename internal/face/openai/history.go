@@ -148,6 +148,9 @@ func (f *fold) end() store.History {
 			h.turn.ranHere(g.part, g.answer())
 		case g.Type == itemCall:
 			h.turn.call(g.part)
+		case g.Type == itemCompaction:
+			h.endTurn()
+			h.client(g.summary.message())
 		}
 	}
 	h.endTurn()

@@ -32,7 +32,8 @@ type readItem struct {
 	whole    bool // an mcp_call: it refers to an item, even if it is complete
 	lost     bool // an mcp_call without an id
 	id       string
-	sealed   string // encrypted_content of reasoning
+	sealed   string // encrypted_content of reasoning, or of a compaction
+	compacts bool   // the item is a compaction
 	messages []perdure.InputMessage
 }
 
@@ -76,6 +77,11 @@ func (i givenItem) read(at string) (readItem, error) {
 		one.lost = true
 		one.messages, err = i.lostCall(at)
 		return one, err
+	case i.Type == itemCompaction && i.Encrypted == "":
+		return one, missing(at + ".encrypted_content")
+	case i.Type == itemCompaction:
+		one.compacts, one.sealed = true, i.Encrypted
+		return one, nil
 	case i.Type == itemReference && i.ID == "":
 		return one, missing(at + ".id")
 	case i.Type == itemToolCall || i.Type == itemReference || i.Type == "" && i.Role == "" && i.ID != "":
@@ -125,7 +131,7 @@ func (i givenItem) message(at string) (perdure.InputMessage, error) {
 	case itemReasoning:
 		m.Parts, err = i.reasoning(at)
 	default:
-		err = unsupportedValue(at+".type", "'%s' is none of message, function_call, function_call_output, reasoning, mcp_call, item_reference.", i.Type)
+		err = unsupportedValue(at+".type", "'%s' is none of message, function_call, function_call_output, reasoning, compaction, mcp_call, item_reference.", i.Type)
 	}
 	return m, err
 }

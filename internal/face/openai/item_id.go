@@ -8,6 +8,9 @@ import (
 // prefixToolCall is the id prefix of calls of tools that run at Perdure.
 const prefixToolCall = "mcp_"
 
+// prefixCompaction is the id prefix of compactions.
+const prefixCompaction = "cmp_"
+
 // side identifies the list of a response that an item belongs to.
 type side byte
 

@@ -28,6 +28,9 @@ type Item struct {
 	// Members of reasoning. Encrypted is opaque to the client, which sends it back.
 	Summary   []Content
 	Encrypted string
+
+	// summary is the content of a compaction, whose Encrypted is its sealed form.
+	summary *sealedSummary
 }
 
 // Types of items.
@@ -38,6 +41,8 @@ const (
 	itemReasoning = "reasoning"
 	itemToolCall  = "mcp_call" // call of a tool that runs at Perdure
 	itemReference = "item_reference"
+	// itemCompaction is a summary that stands for the conversation before it.
+	itemCompaction = "compaction"
 )
 
 // Content is a part of a message, of a call's output or of reasoning.
@@ -117,6 +122,12 @@ func (i Item) MarshalJSON() ([]byte, error) {
 		}{i.Type, i.ID, i.CallID, output, i.Status})
 	case itemToolCall:
 		return i.marshalToolCall()
+	case itemCompaction:
+		return json.Marshal(struct {
+			Type   string `json:"type"`
+			ID     string `json:"id"`
+			Sealed string `json:"encrypted_content"`
+		}{i.Type, i.ID, i.Encrypted})
 	case itemReasoning:
 		return json.Marshal(struct {
 			Type    string    `json:"type"`
@@ -205,6 +216,9 @@ func itemOf(m perdure.InputMessage) Item {
 		}
 		return Item{Type: itemMessage, Status: done, Role: "assistant", Content: contentOf(m.Parts, contentOutput)}
 	}
+	if m.Compaction != nil {
+		return Item{Type: itemCompaction, summary: summaryOf(m)}
+	}
 	return Item{Type: itemMessage, Status: done, Role: string(m.Role), Content: contentOf(m.Parts, contentInput)}
 }
 
@@ -219,6 +233,8 @@ func prefixOf(itemType string) string {
 		return response.PrefixReasoning
 	case itemToolCall:
 		return prefixToolCall
+	case itemCompaction:
+		return prefixCompaction
 	}
 	return response.PrefixMessage
 }

@@ -70,6 +70,7 @@ func requestOf(raw json.RawMessage, x *perdure.Execution) (request, error) {
 		if x.Kind == perdure.ReactKind && json.Unmarshal(x.Input, &in) == nil && len(in.Models) > 0 {
 			r.Model = in.Models[0].String()
 			r.Tools = toolsOf(in.ClientTools)
+			r.Truncation = truncationOf(in)
 		}
 		return r, nil
 	}
@@ -120,6 +121,8 @@ func (r *request) settings(base perdure.ReactInput) perdure.ReactInput {
 		base.ClientTools = append(base.ClientTools, one)
 	}
 	base.Hints, base.MaxToolCalls = r.hints(), r.MaxToolCalls
+	base.Config.Compaction, base.Compact = r.compaction(base.Config.Compaction)
+	base.CompactFrom = r.CompactFrom
 	if r.toolChoice.mode != perdure.ToolChoiceAuto {
 		base.ToolChoice, base.ToolName = r.toolChoice.mode, r.toolChoice.name
 	}

@@ -180,7 +180,8 @@ var parameterCases = map[string]func(w *wired){
 	"truncation": func(w *wired) {
 		w.echoes(`"input":"a","truncation":"auto"`, sent{"truncation": "auto"})
 		w.echoes(`"input":"a","truncation":"disabled"`, sent{"truncation": "disabled"})
-		w.echoes(`"input":"a"`, sent{"truncation": "disabled"})
+		o := w.echoes(`"input":"a"`, sent{"truncation": "auto"})
+		w.here(at(w.shown(o), "truncation") == "auto", "shown as %s", o.raw)
 		w.refuses("truncation", `"truncation":"some"`)
 	},
 	"conversation": func(w *wired) {
@@ -193,12 +194,25 @@ var parameterCases = map[string]func(w *wired){
 	},
 	"prompt":                 func(w *wired) { w.refuses("prompt", `"prompt":{"id":"p"}`) },
 	"prompt_cache_retention": func(w *wired) { w.refuses("prompt_cache_retention", `"prompt_cache_retention":"24h"`) },
-	"context_management":     func(w *wired) { w.refuses("context_management", `"context_management":[{"type":"compaction"}]`) },
-	"service_tier":           neutralCase("service_tier", `"flex"`, `"auto"`, `"default"`),
-	"stream_options":         neutralCase("stream_options", `{"include_obfuscation":true}`, `{}`, `{"include_obfuscation":false}`),
-	"top_logprobs":           neutralCase("top_logprobs", `1`, `0`),
-	"presence_penalty":       neutralCase("presence_penalty", `0.5`, `0`, `0.0`),
-	"frequency_penalty":      neutralCase("frequency_penalty", `0.5`, `0`),
+	"context_management": func(w *wired) {
+		w.refuses("context_management", `"context_management":"compaction"`)
+		w.refuses("context_management", `"context_management":[{"type":"compaction"},{"type":"compaction"}]`)
+		w.refuses("context_management[0]", `"context_management":["compaction"]`)
+		w.refuses("context_management[0].type", `"context_management":[{"compact_threshold":1000}]`)
+		w.refuses("context_management[0].type", `"context_management":[{"type":"clear"}]`)
+		w.refuses("context_management[0].compact_threshold", `"context_management":[{"type":"compaction","compact_threshold":999}]`)
+		w.refuses("context_management[0].compact_threshold", `"context_management":[{"type":"compaction","compact_threshold":1e30}]`)
+		w.refuses("context_management[0].more", `"context_management":[{"type":"compaction","more":1}]`)
+		for _, accepted := range []string{`[]`, `null`, `[{"type":"compaction"}]`, `[{"type":"compaction","compact_threshold":null}]`, `[{"type":"compaction","compact_threshold":1000}]`} {
+			o := w.create(`"input":"a","context_management":` + accepted).object()
+			w.here(o.Status == "completed" && len(o.Output) == 1, "%s: got %s", accepted, o.raw)
+		}
+	},
+	"service_tier":      neutralCase("service_tier", `"flex"`, `"auto"`, `"default"`),
+	"stream_options":    neutralCase("stream_options", `{"include_obfuscation":true}`, `{}`, `{"include_obfuscation":false}`),
+	"top_logprobs":      neutralCase("top_logprobs", `1`, `0`),
+	"presence_penalty":  neutralCase("presence_penalty", `0.5`, `0`, `0.0`),
+	"frequency_penalty": neutralCase("frequency_penalty", `0.5`, `0`),
 }
 
 // neutralCase returns the case of a parameter that is refused except for values without effect.

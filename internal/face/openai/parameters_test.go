@@ -227,7 +227,7 @@ func TestParametersAreHandledAsTheTableSays(t *testing.T) {
 			}
 		})
 	}
-	if known := []string{"done here", "echoed", "passed on", "refused"}; !slices.Equal(slices.Compact(slices.Sorted(maps.Values(rows))), known) {
+	if known := []string{"done here", "passed on", "refused"}; !slices.Equal(slices.Compact(slices.Sorted(maps.Values(rows))), known) {
 		t.Errorf("the table says %v, want each of %v", rows, known)
 	}
 }

@@ -46,11 +46,18 @@ func (a *API) foundIn(ctx context.Context, org string, row *store.Response, x *p
 	}
 	from := a.sourceOf(org, row, x.Kind, hidden)
 	if r.wants(includeReasoning) {
-		box, err := a.box(ctx, org)
+		box, err := a.box(ctx, org, sealedReasoning)
 		if err != nil {
 			return nil, err
 		}
 		from.seal = box.Seal
+	}
+	if r.CompactFrom != nil {
+		box, err := a.box(ctx, org, sealedCompaction)
+		if err != nil {
+			return nil, err
+		}
+		from.sealSummary = box.Seal
 	}
 	of := response.Identity{Execution: row.Execution, Response: row.ID}
 	return &found{row, x, newFold(of, row.FirstPos, r, from)}, nil

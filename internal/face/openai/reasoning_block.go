@@ -37,16 +37,19 @@ type signature struct {
 	Signature string `json:"signature"`
 }
 
-// sealPurpose prevents blocks from being confused with other sealed data.
-const sealPurpose = "reasoning"
+// The purposes of sealed data, which prevent one kind from being used as another.
+const (
+	sealedReasoning  = "reasoning"
+	sealedCompaction = "compaction"
+)
 
-// box returns the box that seals data for an org.
-func (a *API) box(ctx context.Context, org string) (*sealed.Box, error) {
+// box returns the box that seals data for an org and a purpose.
+func (a *API) box(ctx context.Context, org, purpose string) (*sealed.Box, error) {
 	secret, err := a.Engine.SealingSecret(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return sealed.New(secret, org, sealPurpose)
+	return sealed.New(secret, org, purpose)
 }
 
 // sealedBlocks are the sealed blocks of an answer: one for each reasoning part by its index, and an

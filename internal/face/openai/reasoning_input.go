@@ -16,8 +16,9 @@ const partBlock perdure.PartType = "block"
 // opener opens the blocks of one input.
 type opener struct {
 	*API
-	org string
-	box *sealed.Box
+	org     string
+	box     *sealed.Box // of reasoning
+	summary *sealed.Box // of compactions
 }
 
 // open replaces the text of an item by the item's block, if it has one.
@@ -25,15 +26,17 @@ func (o *opener) open(ctx context.Context, i *readItem) (err error) {
 	if i.sealed == "" {
 		return nil
 	}
+	if i.compacts {
+		return o.openSummary(ctx, i)
+	}
 	if o.box == nil {
-		if o.box, err = o.API.box(ctx, o.org); err != nil {
+		if o.box, err = o.API.box(ctx, o.org, sealedReasoning); err != nil {
 			return err
 		}
 	}
 	raw, err := o.box.Open(i.sealed)
 	if err != nil {
-		return invalid(i.at+".encrypted_content", "invalid_encrypted_content",
-			"Invalid '%s.encrypted_content': %v. Give it back as it came, or leave it out.", i.at, err)
+		return notOpened(i, err, "Give it back as it came, or leave it out.")
 	}
 	block := perdure.Part{Type: partBlock, Native: raw}
 	for _, m := range i.messages {

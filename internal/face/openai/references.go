@@ -247,6 +247,9 @@ func ofOutput(f *found, place itemPlace) (resolvedItem, bool) {
 	if g.part.Type == "" {
 		return resolvedItem{}, true
 	}
+	if g.Type == itemCompaction {
+		return resolvedItem{entry: g.entry, messages: []perdure.InputMessage{g.summary.message()}}, true
+	}
 	made := f.makers[g.entry]
 	said := perdure.InputMessage{Role: perdure.RoleAssistant, Parts: []perdure.Part{g.part}, Provider: made.Provider, Model: made.Model}
 	item := resolvedItem{entry: g.entry, messages: []perdure.InputMessage{said}}

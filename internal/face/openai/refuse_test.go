@@ -131,7 +131,7 @@ func TestUnknownResponsesAre404(t *testing.T) {
 	if r := s.call("GET", "/v1/responses/"+kept.ID, `{"stream":true}`); !strings.HasPrefix(string(r.body), "event: response.created") {
 		t.Errorf("asked for a stream in the body, as the Go client does: %s", r.body)
 	}
-	s.call("POST", "/v1/responses/compact", "{}").refused(404, "", "not_found")
+	s.call("POST", "/v1/responses/other", "{}").refused(404, "", "not_found")
 }
 
 // A response in progress cannot be deleted, and a create may continue from a cancelled one.

@@ -41,6 +41,10 @@ type request struct {
 	Background         bool              `json:"background,omitempty"`
 	PreviousResponseID string            `json:"previous_response_id,omitempty"`
 
+	// CompactFrom is the compact_threshold of context_management; 0 if that has none, nil without
+	// context_management.
+	CompactFrom *int `json:"compact_from,omitempty"`
+
 	// History is the hash of the conversation that the client knows, up to the end of the input.
 	History *historyOfResponse `json:"history,omitempty"`
 
@@ -55,6 +59,8 @@ type request struct {
 	// The fields below are set only in a create over a WebSocket.
 	warmUp bool    // the input is only stored for the next create
 	from   *origin // replaces PreviousResponseID
+
+	compacts bool // the request is for a compaction and not for a response
 }
 
 // origin identifies the response that a create continues from by its id; "" means that the create
@@ -102,6 +108,7 @@ var parsers = map[string]parser{
 	"tool_choice":          parseToolChoice,
 	"input":                parseInput,
 	"conversation":         parseConversation,
+	"context_management":   parseContextManagement,
 }
 
 // neutral maps unsupported parameters to the values that have no effect, which are accepted. null
@@ -110,7 +117,7 @@ var neutral = map[string][]string{
 	"presence_penalty": {"0", "0.0"}, "frequency_penalty": {"0", "0.0"}, "top_logprobs": {"0"},
 	"service_tier":           {`"auto"`, `"default"`},
 	"stream_options":         {"{}", `{"include_obfuscation":false}`},
-	"prompt_cache_retention": nil, "prompt": nil, "context_management": nil,
+	"prompt_cache_retention": nil, "prompt": nil,
 }
 
 // parse parses the body of a create. An unknown or unsupported parameter is refused.
@@ -227,7 +234,7 @@ func (r *request) check() error {
 	switch {
 	case r.Model == "":
 		return invalid("model", "missing_required_parameter", "Missing required parameter: 'model'.")
-	case len(r.items) == 0 && !r.warmUp:
+	case len(r.items) == 0 && !r.warmUp && (!r.compacts || r.PreviousResponseID == ""):
 		return invalid("input", "missing_required_parameter", "Missing required parameter: 'input'.")
 	case r.Background && !r.stored():
 		return unsupportedValue("background", "a response in background has to be stored; 'store' is false.")

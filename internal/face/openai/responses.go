@@ -94,7 +94,7 @@ func (a *API) inputOf(r *http.Request, f *found) ([]Item, error) {
 	for _, i := range f.inputItems(given) {
 		items = append(items, i.Item)
 	}
-	return items, nil
+	return items, a.sealSummaries(r.Context(), orgOf(r), items)
 }
 
 // inputParts returns the execution's own input, or the message that began the response, split into

@@ -47,7 +47,7 @@ func (a *API) includeMore(ctx context.Context, org string, f *found, include []s
 	if !asked.wants(includeReasoning) {
 		return nil
 	}
-	box, err := a.box(ctx, org)
+	box, err := a.box(ctx, org, sealedReasoning)
 	if err == nil {
 		f.seal = box.Seal
 	}

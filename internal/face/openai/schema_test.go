@@ -13,8 +13,9 @@ import (
 
 // shapes are the published schemas of responses and events.
 type shapes struct {
-	response *jsonschema.Schema
-	events   map[string]*jsonschema.Schema // by type
+	response, compaction *jsonschema.Schema
+
+	events map[string]*jsonschema.Schema // by type
 }
 
 var published = sync.OnceValues(func() (*shapes, error) {
@@ -33,6 +34,9 @@ var published = sync.OnceValues(func() (*shapes, error) {
 	at := func(name string) string { return "openresponses.json#/components/schemas/" + name }
 	s := &shapes{events: map[string]*jsonschema.Schema{}}
 	if s.response, err = c.Compile(at("ResponseResource")); err != nil {
+		return nil, err
+	}
+	if s.compaction, err = c.Compile(at("CompactResource")); err != nil {
 		return nil, err
 	}
 	var names struct {

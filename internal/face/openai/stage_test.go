@@ -423,7 +423,13 @@ func (s *stage) create(members string) reply {
 // keyed creates a response with an idempotency key.
 func (s *stage) keyed(key, body string) reply {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+"/v1/responses", strings.NewReader(body))
+	return s.keyedAt("/v1/responses", key, body)
+}
+
+// keyedAt posts a body with an idempotency key.
+func (s *stage) keyedAt(path, key, body string) reply {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -128,6 +128,9 @@ func (v *htmlView) take(i eventlog.Item) error {
 	case touchesFile(i):
 		v.emit(i)
 	default:
+		if err := v.compaction(i); err != nil {
+			return err
+		}
 		v.buffer.Event(i)
 	}
 	return nil

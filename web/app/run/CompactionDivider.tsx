@@ -44,4 +44,5 @@ const reasons: Record<string, string> = {
   automatic: "The conversation came close to the model's window.",
   context_length: "The provider refused the conversation as too long.",
   manual: "A user asked for it.",
+  input: "A client sent the summary of an earlier conversation.",
 };

@@ -725,7 +725,7 @@ export interface components {
             /** Format: uuid */
             keepFrom: string | null;
             /** Format: uuid */
-            last: string;
+            last?: string;
             /** Format: int64 */
             messages: number;
             pinned: string[] | null;

@@ -1,0 +1,96 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/sealed"
+)
+
+// sealedSummary is the content of the encrypted_content of a compaction. The counts say what the
+// summary stands for.
+type sealedSummary struct {
+	Summary      string `json:"summary"`
+	Messages     int    `json:"messages"`
+	TokensBefore int    `json:"tokensBefore"`
+	TokensAfter  int    `json:"tokensAfter"`
+}
+
+// summaryOf returns the content of a compaction in a create's input.
+func summaryOf(m perdure.InputMessage) *sealedSummary {
+	return newSummary(perdure.Content{Parts: m.Parts}.PlainText(), *m.Compaction)
+}
+
+func newSummary(text string, c perdure.CompactionRecord) *sealedSummary {
+	return &sealedSummary{text, c.Messages, c.TokensBefore, c.TokensAfter}
+}
+
+// message returns the summary as a message of the input.
+func (s sealedSummary) message() perdure.InputMessage {
+	return perdure.InputMessage{
+		Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Compaction(s.Summary)},
+		Compaction: &perdure.CompactionRecord{
+			Reason: perdure.CompactionInput, Pinned: []uuid.UUID{},
+			Messages: s.Messages, TokensBefore: s.TokensBefore, TokensAfter: s.TokensAfter,
+		},
+	}
+}
+
+// openSummary replaces the text of a compaction by its summary.
+func (o *opener) openSummary(ctx context.Context, i *readItem) (err error) {
+	if o.summary == nil {
+		if o.summary, err = o.API.box(ctx, o.org, sealedCompaction); err != nil {
+			return err
+		}
+	}
+	raw, err := o.summary.Open(i.sealed)
+	if err != nil {
+		return notOpened(i, err, "Give it back as it came.")
+	}
+	var s sealedSummary
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return notOpened(i, sealed.ErrForeign, "Give it back as it came.")
+	}
+	i.messages = []perdure.InputMessage{s.message()}
+	return nil
+}
+
+func notOpened(i *readItem, why error, advice string) *Error {
+	return invalid(i.at+".encrypted_content", "invalid_encrypted_content", "Invalid '%s.encrypted_content': %v. %s", i.at, why, advice)
+}
+
+// sealSummaries sets the encrypted_content of the compactions among the items.
+func (a *API) sealSummaries(ctx context.Context, org string, items []Item) error {
+	if !slices.ContainsFunc(items, func(i Item) bool { return i.summary != nil }) {
+		return nil
+	}
+	box, err := a.box(ctx, org, sealedCompaction)
+	if err != nil {
+		return err
+	}
+	for n := range items {
+		if items[n].summary == nil {
+			continue
+		}
+		raw, err := json.Marshal(items[n].summary)
+		if err != nil {
+			return err
+		}
+		items[n].Encrypted = box.Seal(raw)
+	}
+	return nil
+}
+
+// onlySummaries reports whether an input has nothing but compactions. A response needs a message that
+// begins it.
+func onlySummaries(messages []perdure.InputMessage) bool {
+	said := func(m perdure.InputMessage) bool { return m.Compaction == nil }
+	return len(messages) > 0 && !slices.ContainsFunc(messages, said)
+}
+
+func noMessage() *Error {
+	return invalid("input", "invalid_value", "Invalid 'input': it has only items of type compaction; add a message.")
+}

@@ -1,0 +1,58 @@
+package react
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/llm"
+)
+
+// inputEntry is an appended message of the input.
+type inputEntry struct {
+	id     uuid.UUID
+	role   perdure.Role
+	tokens int
+}
+
+// hasSummary reports whether one of the messages is a summary.
+func hasSummary(messages []perdure.InputMessage) bool {
+	return slices.ContainsFunc(messages, func(m perdure.InputMessage) bool { return m.Compaction != nil })
+}
+
+// inputID returns the id of the entry of an input message. It follows from the message's key, so a
+// summary that is appended after a crash pins the entries that were appended before it.
+func (l *loop) inputID(key string) uuid.UUID { return uuid.NewSHA1(l.ctx.ID(), []byte("input:"+key)) }
+
+// appendSummaryOf appends a summary that a client sent. It covers the whole path before it. The
+// messages of the user and the system directly before it in the same input are pinned: they are what
+// a compaction returned beside the summary.
+func (l *loop) appendSummaryOf(m perdure.InputMessage, key string, before []inputEntry) error {
+	record := *m.Compaction
+	record.Reason, record.KeepFrom, record.Pinned = perdure.CompactionInput, nil, []uuid.UUID{}
+	if leaf := l.ctx.Leaf(); leaf != nil {
+		record.Last = *leaf
+	}
+	message := perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: m.Parts}}
+	size := contextSize{New: llm.EstimateMessage(message, l.anyLimits())}
+	for _, e := range directlyBefore(before) {
+		record.Pinned = append(record.Pinned, e.id)
+		size.New += e.tokens
+	}
+	if _, err := l.ctx.Append(message, agent.AsCompaction(record), agent.WithEntryID(l.inputID(key)), agent.WithKey(key)); err != nil {
+		return err
+	}
+	l.st.Size, l.st.CompactFrom, l.st.Prompt = size, 0, ""
+	return nil
+}
+
+// directlyBefore returns the newest messages of the user and the system at the end of an input, at
+// most perdure.MaxPinned.
+func directlyBefore(before []inputEntry) []inputEntry {
+	n := len(before)
+	for n > 0 && len(before)-n < perdure.MaxPinned && (before[n-1].role == perdure.RoleUser || before[n-1].role == perdure.RoleSystem) {
+		n--
+	}
+	return before[n:]
+}

@@ -1,0 +1,106 @@
+package react
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// onlyCompacts reports whether the response compacts the conversation in place of an answer.
+func (l *loop) onlyCompacts() bool { return l.asked().Compact == perdure.CompactOnly }
+
+// compactOnly compacts the whole conversation, in several parts if the window is small, and ends the
+// response.
+func (l *loop) compactOnly(m perdure.ModelConfig) error {
+	path, err := l.path()
+	if err != nil {
+		return err
+	}
+	if len(path) > 0 && path[len(path)-1].Type == perdure.EntryCompaction {
+		record, err := path[len(path)-1].Compaction()
+		if err != nil {
+			return err
+		}
+		if record.KeepFrom == nil {
+			return l.endResponse(perdure.StopEndTurn, "")
+		}
+	}
+	begun, err := l.compact(perdure.CompactionManual, m, "")
+	if err != nil || begun {
+		return err
+	}
+	return l.compactOnlyFailed(perdure.InvalidArgument, "there is nothing to compact")
+}
+
+// compactOnlyFailed ends a response that only compacts, if its compaction failed. It does nothing in
+// other responses, which go on without a summary.
+func (l *loop) compactOnlyFailed(code perdure.Code, why string) error {
+	if !l.onlyCompacts() {
+		return nil
+	}
+	l.st.ErrorCode = code
+	return l.endResponse(perdure.StopError, why)
+}
+
+// coversAll reports whether compactions of the response cover the whole conversation.
+func (l *loop) coversAll() bool { return l.onlyCompacts() || l.asked().CompactFrom != nil }
+
+// dueSize returns the size from which the context is compacted automatically. It returns false if it
+// never is.
+func (l *loop) dueSize(m perdure.ModelConfig) (size int, automatic bool) {
+	in := l.asked()
+	size, automatic = l.threshold(m), !in.Config.Compaction.Disabled()
+	if from := in.CompactFrom; from != nil {
+		if *from > 0 && (!automatic || *from < size) {
+			size = *from
+		}
+		automatic = true
+	}
+	return size, automatic
+}
+
+// planAll plans the compaction of the whole path. It returns the index of the first piece that is
+// not covered yet, because the window is too small, and the pinned pieces before it: the newest
+// messages of the user and the system, as far as there is room for them.
+func (p planner) planAll(pieces []piece) (pinned []uuid.UUID, keep int) {
+	said := p.newestSaid(pieces)
+	keep = p.fitting(pieces, len(pieces), seenBefore(pieces))
+	for _, c := range pieces[:keep] {
+		if slices.Contains(said, c.Entry.ID) {
+			pinned = append(pinned, c.Entry.ID)
+		}
+	}
+	return pinned, keep
+}
+
+// seenBefore returns the pieces before an earlier compaction in the context, which it pinned. Its
+// summary is continued only by a compaction that covers something after it.
+func seenBefore(pieces []piece) []uuid.UUID {
+	at := slices.IndexFunc(pieces, func(c piece) bool { return c.Entry.Type == perdure.EntryCompaction })
+	var ids []uuid.UUID
+	for _, c := range pieces[:max(at, 0)] {
+		ids = append(ids, c.Entry.ID)
+	}
+	return ids
+}
+
+// newestSaid returns the newest messages of the user and the system that fit into keptTokens, those
+// of the system first.
+func (p planner) newestSaid(pieces []piece) []uuid.UUID {
+	var pinned []uuid.UUID
+	room := p.keptTokens()
+	for _, role := range []perdure.Role{perdure.RoleSystem, perdure.RoleUser} {
+		for _, c := range slices.Backward(pieces) {
+			if c.Entry.Role != role || c.Entry.Type != perdure.EntryMessage {
+				continue
+			}
+			if c.tokens > room || len(pinned) == perdure.MaxPinned {
+				break
+			}
+			room -= c.tokens
+			pinned = append(pinned, c.Entry.ID)
+		}
+	}
+	return pinned
+}
