@@ -76,6 +76,9 @@ type KindInfo struct {
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
 	// Providers are the model providers that the kind can call; nil for kinds that call no model.
 	Providers []string `json:"providers,omitempty" nullable:"false"`
+	// Signals are the signals that an agent takes. A name can occur several times, with the
+	// schemas of several builds of the agent: a value must fit one of them.
+	Signals []SignalSpec `json:"signals,omitempty" nullable:"false"`
 	// RegisteredAt is the last time at which a worker registered the kind. Workers register when
 	// they connect, so a kind that is served may have been registered long ago.
 	RegisteredAt Time `json:"registeredAt"`

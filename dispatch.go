@@ -101,7 +101,29 @@ type KindSpec struct {
 	// Endpoints are the model endpoints that the worker's operator allows; empty if they are not
 	// known.
 	Endpoints []ModelEndpoint `json:"endpoints,omitempty"`
+	// Signals are the signals that an agent takes. Names are unique.
+	Signals []SignalSpec `json:"signals,omitempty"`
 }
+
+// SignalSpec describes a signal that an agent takes.
+type SignalSpec struct {
+	// Name is the name of the signal, or a pattern (CheckPattern).
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// Schema is the JSON Schema of the signal's value; nil accepts every value.
+	Schema json.RawMessage `json:"schema,omitempty"`
+}
+
+const (
+	// MaxSignalSpecs is the maximum number of signals of a kind.
+	MaxSignalSpecs = 100
+	// MaxSignalSpecBytes is the maximum size of the names, descriptions and schemas of these
+	// signals together, in bytes.
+	MaxSignalSpecBytes = 256 << 10
+)
+
+// Size returns the number of bytes of the specification's texts.
+func (s SignalSpec) Size() int { return len(s.Name) + len(s.Description) + len(s.Schema) }
 
 // MaxEndpoints is the maximum number of endpoints per kind.
 const MaxEndpoints = 256

@@ -62,7 +62,7 @@ type TaskContext interface {
 	Heartbeat()
 }
 
-// TaskDefinition is a task kind as a worker registers it.
+// TaskDefinition is a task kind as a worker registers it. DefineTask creates one with types.
 type TaskDefinition struct {
 	Spec perdure.KindSpec
 	Run  func(ctx TaskContext, input json.RawMessage) (json.RawMessage, error)
@@ -75,25 +75,6 @@ type TaskDefinition struct {
 	// Replay returns an error, the worker discards the stored result and calls Run. Replay may
 	// return an error only before it streams anything.
 	Replay func(ctx TaskContext, result json.RawMessage) error
-}
-
-// DefineTask creates a task kind from a function. If the function returns an error, the task is
-// retried, up to its maximum number of attempts, unless the error is Permanent.
-func DefineTask[In, Out any](kind string, fn func(ctx TaskContext, in In) (Out, error)) TaskDefinition {
-	return TaskDefinition{
-		Spec: perdure.KindSpec{Kind: kind, InputSchema: Schema[In]()},
-		Run: func(ctx TaskContext, input json.RawMessage) (json.RawMessage, error) {
-			var in In
-			if err := unmarshal(input, &in); err != nil {
-				return nil, Permanent(err)
-			}
-			out, err := fn(ctx, in)
-			if err != nil {
-				return nil, err
-			}
-			return json.Marshal(out)
-		},
-	}
 }
 
 // Permanent returns err as an error after which the task is not retried.

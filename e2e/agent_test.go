@@ -25,7 +25,7 @@ type bench struct {
 	stop   context.CancelFunc
 }
 
-func newBench(t *testing.T, parked int, agents []agent.Definition, tasks []agent.TaskDefinition) *bench {
+func newBench(t *testing.T, parked int, agents []agent.Definition, tasks []agent.TaskKind) *bench {
 	t.Helper()
 	s := opentest.Store(t)
 	e := engine.New(engine.Config{Store: s, Lease: 5 * time.Second})
@@ -164,7 +164,7 @@ func agentUsesEverythingOnce(t *testing.T, parked int) {
 		}
 		return fmt.Sprintf("%v %s", doubled, signal.Value), nil
 	})
-	b := newBench(t, parked, []agent.Definition{all}, []agent.TaskDefinition{double, fails})
+	b := newBench(t, parked, []agent.Definition{all}, []agent.TaskKind{double, fails})
 	id := b.start("all", 1)
 	b.until(id, func(x *perdure.Execution) bool { return x.Status == perdure.StatusWaiting && x.WaitReason == "signal" })
 	if _, err := b.engine.Signal(t.Context(), "default", id, engine.SignalRequest{Name: "go.now", Value: json.RawMessage(`"hi"`)}); err != nil {

@@ -136,7 +136,7 @@ func modelTask(c Config) agent.TaskDefinition {
 	})
 	d.Spec.Description = "Calls a model with the conversation up to an entry."
 	d.Replay = replayAnswer
-	return d
+	return d.TaskDefinition
 }
 
 // ask returns the request of a model call and the hash of its prompt. It takes known messages from

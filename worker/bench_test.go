@@ -42,7 +42,7 @@ type bench struct {
 	halt, serve func()
 
 	agents []agent.Definition
-	tasks  []agent.TaskDefinition
+	tasks  []agent.TaskKind
 
 	// mode is the persistence mode of the executions that start creates. In mode Local, each worker
 	// has its own local store, which is closed at the end of the test.

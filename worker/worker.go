@@ -173,7 +173,8 @@ func (w *Worker) RegisterAgent(d agent.Definition) {
 
 // RegisterTask adds a task kind. Call it before Run. It panics if the kind is empty or already
 // registered.
-func (w *Worker) RegisterTask(d agent.TaskDefinition) {
+func (w *Worker) RegisterTask(k agent.TaskKind) {
+	d := k.Definition()
 	if _, taken := w.tasks[d.Spec.Kind]; taken || d.Spec.Kind == "" {
 		panic(fmt.Sprintf("worker: the task kind %q is empty or registered already", d.Spec.Kind))
 	}

@@ -41,7 +41,7 @@ func TestCatchesUnkeyedAppend(t *testing.T) {
 			return agent.Call[string](ctx, "work", 1)
 		}),
 		Input: 1,
-		Tasks: []agent.TaskDefinition{Result("work", "done")},
+		Tasks: []agent.TaskKind{Result("work", "done")},
 	}
 	_, found := reentered(t, s)
 	wantFinding(t, found, "entered again from the top after every wait", `"user: hello"`, "agent.WithKey")
@@ -63,7 +63,7 @@ func TestCatchesInputsThatChange(t *testing.T) {
 					return agent.Call[string](ctx, "work", input())
 				}),
 				Input: 1,
-				Tasks: []agent.TaskDefinition{Result("work", "done")},
+				Tasks: []agent.TaskKind{Result("work", "done")},
 				// Even a correct outcome differs between runs. So the inputs are not compared, but
 				// the number of tasks is.
 				Normalize: func(o *Outcome) {
@@ -95,7 +95,7 @@ func TestCatchesStateInAVariable(t *testing.T) {
 			return agent.Call[string](ctx, "work", 1)
 		}),
 		Input:  1,
-		Tasks:  []agent.TaskDefinition{Result("work", "done")},
+		Tasks:  []agent.TaskKind{Result("work", "done")},
 		Before: func(*Scenario) { greeted = false }, // as if each run began in a new process
 	}
 	wantFinding(t, crashAtEveryCommit(t, s),
@@ -115,7 +115,7 @@ func TestCatchesOutputFromAVariable(t *testing.T) {
 			return entered, err
 		}),
 		Input:  1,
-		Tasks:  []agent.TaskDefinition{Result("work", "done")},
+		Tasks:  []agent.TaskKind{Result("work", "done")},
 		Before: func(*Scenario) { entered = 0 },
 	}
 	wantFinding(t, crashAtEveryCommit(t, s), "the output", "variables outside of the function")
@@ -197,7 +197,7 @@ func TestInterruptedTaskIsNotCompared(t *testing.T) {
 			return word, nil
 		}),
 		Input:  1,
-		Tasks:  []agent.TaskDefinition{Task("pay", func(int) (string, error) { effects++; return "paid", nil })},
+		Tasks:  []agent.TaskKind{Task("pay", func(int) (string, error) { effects++; return "paid", nil })},
 		Before: func(*Scenario) { effects = 0 },
 	}
 	if found := crashAtEveryCommit(t, s); len(found) > 0 {

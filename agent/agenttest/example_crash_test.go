@@ -24,7 +24,7 @@ func checkTransfer(t *testing.T) {
 	s := agenttest.Scenario{
 		Agent: agent.DefineFunc("transfer", transfer),
 		Input: 250,
-		Tasks: []agent.TaskDefinition{agenttest.Task("withdraw", double), agenttest.Task("deposit", double)},
+		Tasks: []agent.TaskKind{agenttest.Task("withdraw", double), agenttest.Task("deposit", double)},
 	}
 	o := agenttest.Run(t, s)
 	if string(o.Output) != `"250 cents are transferred"` || o.Ran["withdraw"] != 1 || o.Ran["deposit"] != 1 {

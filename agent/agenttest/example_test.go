@@ -32,7 +32,7 @@ func checkNurse(t *testing.T) {
 		Agent: agent.DefineFunc("nurse", nurse),
 		Input: "Ann",
 		// A fake replaces the task that would send a message. It fails once.
-		Tasks: []agent.TaskDefinition{agenttest.Fails("ask", 1, agent.ErrTimeout, "sent")},
+		Tasks: []agent.TaskKind{agenttest.Fails("ask", 1, agent.ErrTimeout, "sent")},
 		// The signal is sent when the agent waits for it.
 		Signals: []agenttest.Signal{{Name: "answer", Value: "I am fine."}},
 	}

@@ -58,7 +58,7 @@ func digestPages(ctx agent.Context, pages int) (string, error) {
 func digestScenario() agenttest.Scenario {
 	return agenttest.Scenario{
 		Agent: agent.DefineFunc("digest", digestPages), Input: 3,
-		Tasks: []agent.TaskDefinition{agent.DefineTask("grade", func(agent.TaskContext, string) (string, error) { return "good", nil })},
+		Tasks: []agent.TaskKind{agent.DefineTask("grade", func(agent.TaskContext, string) (string, error) { return "good", nil })},
 		Signals: []agenttest.Signal{
 			{Name: "hint", Value: "a"}, {Name: "hint", Value: "b"}, {Name: "hint", Value: "c"},
 		},

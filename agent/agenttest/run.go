@@ -261,7 +261,7 @@ func (w *world) stuck(x *perdure.Execution, open []*perdure.Task) error {
 	known := map[string]bool{}
 	_, tasks := w.code()
 	for _, d := range tasks {
-		known[d.Spec.Kind] = true
+		known[d.Definition().Spec.Kind] = true
 	}
 	state := string(x.Status)
 	if x.Wait != nil && x.Status == perdure.StatusWaiting {

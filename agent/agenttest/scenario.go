@@ -18,7 +18,7 @@ type Scenario struct {
 	Input any
 	// Tasks are the task kinds that workers run, real or fake. If the agent schedules another kind,
 	// the test fails.
-	Tasks []agent.TaskDefinition
+	Tasks []agent.TaskKind
 	// Model is the script of the react agent's model, in the format of package llm/scripted.
 	Model string
 	// Tools are the tools of the react agent. Their workspace is empty at the beginning of each
@@ -73,19 +73,19 @@ func (s Scenario) normal() Scenario {
 }
 
 // Task returns a fake task of the kind, from a function that needs no context.
-func Task[In, Out any](kind string, fn func(in In) (Out, error)) agent.TaskDefinition {
+func Task[In, Out any](kind string, fn func(in In) (Out, error)) agent.Task[In, Out] {
 	return agent.DefineTask(kind, func(_ agent.TaskContext, in In) (Out, error) { return fn(in) })
 }
 
 // Result returns a fake task of the kind that returns value for every input.
-func Result(kind string, value any) agent.TaskDefinition {
+func Result(kind string, value any) agent.Task[any, any] {
 	return agent.DefineTask(kind, func(agent.TaskContext, any) (any, error) { return value, nil })
 }
 
 // Fails returns a fake task of the kind that fails with err the given number of times, and then
 // returns value. Interrupted attempts do not count. If err is Permanent (agent.Permanent), the
 // first failure ends the task.
-func Fails(kind string, times int, err error, value any) agent.TaskDefinition {
+func Fails(kind string, times int, err error, value any) agent.Task[any, any] {
 	return agent.DefineTask(kind, func(ctx agent.TaskContext, _ any) (any, error) {
 		failed := ctx.Task().Attempt - 1
 		if a, ok := ctx.(attempt); ok {

@@ -154,7 +154,7 @@ func TestFanOut(t *testing.T) {
 			return got, say(ctx, "flaky", word+", "+err.Error())
 		}),
 		Input: 2,
-		Tasks: []agent.TaskDefinition{
+		Tasks: []agent.TaskKind{
 			agenttest.Task("double", func(n int) (int, error) { return 2 * n, nil }),
 			agenttest.Fails("flaky", 1, errors.New("not yet"), "at last"),
 			agenttest.Fails("broken", 1, agent.Permanent(errors.New("never works")), nil),
@@ -226,7 +226,7 @@ func TestCancelAndOnEnd(t *testing.T) {
 			}
 			return agent.Call[string](ctx, "slow", 1)
 		}),
-		Tasks: []agent.TaskDefinition{agent.DefineTask("slow", func(ctx agent.TaskContext, _ int) (string, error) {
+		Tasks: []agent.TaskKind{agent.DefineTask("slow", func(ctx agent.TaskContext, _ int) (string, error) {
 			<-ctx.Done()
 			return "", context.Cause(ctx)
 		})},
@@ -239,7 +239,7 @@ func TestCancelAndOnEnd(t *testing.T) {
 	agenttest.Reentered(t, s)
 	agenttest.CrashAtEveryCommit(t, s)
 
-	s.CancelAfter, s.Tasks = 0, []agent.TaskDefinition{agenttest.Result("slow", "done")}
+	s.CancelAfter, s.Tasks = 0, []agent.TaskKind{agenttest.Result("slow", "done")}
 	agenttest.Run(t, s)
 	if diff := cmp.Diff([]perdure.Status{perdure.StatusCompleted}, ended); diff != "" {
 		t.Errorf("OnEnd (-want +got):\n%s", diff)
@@ -270,7 +270,7 @@ func TestLargeContent(t *testing.T) {
 			return agent.Call[string](ctx, "echo", in)
 		}),
 		Input: large,
-		Tasks: []agent.TaskDefinition{agenttest.Task("echo", func(s string) (string, error) { return s, nil })},
+		Tasks: []agent.TaskKind{agenttest.Task("echo", func(s string) (string, error) { return s, nil })},
 	}
 	if o := agenttest.Run(t, s); len(o.Output) != len(large)+2 || len(o.Messages) != 1 {
 		t.Errorf("it gave %d bytes and %d messages", len(o.Output), len(o.Messages))
@@ -291,7 +291,7 @@ func TestDeadlinesAndLongTasks(t *testing.T) {
 			return "fine", err
 		}),
 		Input: 0,
-		Tasks: []agent.TaskDefinition{agenttest.Task("slow", func(minutes int) (int, error) {
+		Tasks: []agent.TaskKind{agenttest.Task("slow", func(minutes int) (int, error) {
 			time.Sleep(time.Duration(minutes) * time.Minute)
 			return minutes, nil
 		})},

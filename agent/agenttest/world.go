@@ -146,7 +146,7 @@ func (w *world) work() error {
 }
 
 // code returns the agent and the tasks that workers run.
-func (w *world) code() (agent.Definition, []agent.TaskDefinition) {
+func (w *world) code() (agent.Definition, []agent.TaskKind) {
 	if !w.isReact() {
 		return w.Agent, w.Tasks
 	}
@@ -156,12 +156,17 @@ func (w *world) code() (agent.Definition, []agent.TaskDefinition) {
 			return tool.OpenWorkspace(w.files, dir, tool.WorkspaceOptions{})
 		},
 	}
-	return react.Agent(c), append(react.Tasks(c), w.Tasks...)
+	var tasks []agent.TaskKind
+	for _, t := range react.Tasks(c) {
+		tasks = append(tasks, t)
+	}
+	return react.Agent(c), append(tasks, w.Tasks...)
 }
 
-// watched returns d with a Run that counts its calls, and records a fault if the task's result is
+// watched returns the kind with a Run that counts its calls, and records a fault if the task's result is
 // stored already.
-func (w *world) watched(d agent.TaskDefinition) agent.TaskDefinition {
+func (w *world) watched(k agent.TaskKind) agent.TaskDefinition {
+	d := k.Definition()
 	run := d.Run
 	d.Run = func(ctx agent.TaskContext, input json.RawMessage) (json.RawMessage, error) {
 		w.mu.Lock()

@@ -12,7 +12,7 @@ func TestGreet(t *testing.T) {
 	s := agenttest.Scenario{
 		Agent:   agent.DefineFunc("greeter", greet),
 		Input:   []string{"ann", "bob"},
-		Tasks:   []agent.TaskDefinition{agent.DefineTask("shout", shout)},
+		Tasks:   []agent.TaskKind{agent.DefineTask("shout", shout)},
 		Signals: []agenttest.Signal{{Name: "approve", Value: "go ahead"}},
 	}
 	if o := agenttest.Run(t, s); string(o.Output) != `"Hello ANN and BOB! (\"go ahead\")"` {

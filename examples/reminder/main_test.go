@@ -13,7 +13,7 @@ func scenario() agenttest.Scenario {
 	return agenttest.Scenario{
 		Agent: agent.DefineFunc("reminder", remind),
 		Input: Invoice{Number: "R-17", To: "ann"},
-		Tasks: []agent.TaskDefinition{agenttest.Result("letter", true)},
+		Tasks: []agent.TaskKind{agenttest.Result("letter", true)},
 	}
 }
 

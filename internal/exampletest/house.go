@@ -100,7 +100,7 @@ func (h *House) Close() {
 
 // Run starts a House with the agent and the tasks, runs one execution to its end, and returns its
 // output or error as text.
-func Run(a agent.Definition, input any, tasks ...agent.TaskDefinition) string {
+func Run(a agent.Definition, input any, tasks ...agent.TaskKind) string {
 	h := Open(func(w *worker.Worker) {
 		w.RegisterAgent(a)
 		for _, t := range tasks {

@@ -12,6 +12,8 @@ import (
 type SignalReply struct {
 	SignalID string         `json:"signalId"`
 	Status   perdure.Status `json:"status"`
+	// Unexpected reports that the kind has registered its signals, and none of this name.
+	Unexpected bool `json:"unexpected,omitempty"`
 	// ResponseID is the id of the response that the signal begins.
 	ResponseID string `json:"-"`
 }
@@ -57,6 +59,15 @@ type NewSignal struct {
 	// Head, if set, must be the last response of the execution, which must wait for its user.
 	Head     string
 	Handover *Handover // nil if no open poll can take the execution
+	// Misfit, if set, is the error of a value that fits none of the schemas of its signal. It
+	// refuses the signal, unless the signal is a repeat.
+	Misfit error
+	// Unexpected reports that the kind has registered its signals, and none of this name.
+	Unexpected bool
+}
+
+func (r NewSignal) reply(status perdure.Status, response string) SignalReply {
+	return SignalReply{SignalID: r.ID, Status: status, Unexpected: r.Unexpected, ResponseID: response}
 }
 
 // SignalNeeds returns the state that Signal needs.
@@ -81,7 +92,7 @@ func Signal(s *store.State, cfg Config, id uuid.UUID, r NewSignal) (*store.Chang
 		return nil, noExecution(id)
 	}
 	if known, ok := s.Signals[r.ID]; ok {
-		return Answer(SignalReply{r.ID, s.Execution.Status, known.ResponseID}), nil
+		return Answer(r.reply(s.Execution.Status, known.ResponseID)), nil
 	}
 	if err := r.check(s); err != nil {
 		return nil, err
@@ -118,13 +129,16 @@ func Signal(s *store.State, cfg Config, id uuid.UUID, r NewSignal) (*store.Chang
 		signal := d.c.Signals[0]
 		d.handOver(r.Handover, &signal)
 	}
-	return d.done(SignalReply{r.ID, d.x.Status, r.ResponseID}), nil
+	return d.done(r.reply(d.x.Status, r.ResponseID)), nil
 }
 
 // check checks the signal against the state. Errors: as for Signal.
 func (r NewSignal) check(s *store.State) error {
 	if err := r.unused(s.Idempotency); err != nil {
 		return err
+	}
+	if r.Misfit != nil {
+		return r.Misfit
 	}
 	if s.Execution.Status.Terminal() {
 		return perdure.Errorf(perdure.ExecutionEnded, "execution %s is %s and takes no more signals", s.Execution.ID, s.Execution.Status)

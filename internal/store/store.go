@@ -402,6 +402,16 @@ type Kind struct {
 	Agent  bool // otherwise a kind of tasks
 	Spec   perdure.KindSpec
 	SeenAt perdure.Time
+	// Signals are the signals that workers have registered for the kind, those of the newest
+	// registration first. They are read and written in place of Spec.Signals.
+	Signals []KindSignal
+}
+
+// KindSignal is a signal of a kind, with the time of the newest registration that contains it with
+// this schema.
+type KindSignal struct {
+	perdure.SignalSpec
+	SeenAt perdure.Time `json:"seenAt"`
 }
 
 // Store is the contract that a database implements for the engine. It is safe for concurrent use.

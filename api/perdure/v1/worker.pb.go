@@ -173,7 +173,9 @@ type KindSpec struct {
 	Providers []string `protobuf:"bytes,4,rep,name=providers,proto3" json:"providers,omitempty"`
 	// The model endpoints that the worker's operator allows. Empty if they are not
 	// known.
-	Endpoints     []*ModelEndpoint `protobuf:"bytes,5,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
+	Endpoints []*ModelEndpoint `protobuf:"bytes,5,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
+	// The signals that an agent takes, with unique names. At most 100.
+	Signals       []*SignalSpec `protobuf:"bytes,6,rep,name=signals,proto3" json:"signals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -243,6 +245,76 @@ func (x *KindSpec) GetEndpoints() []*ModelEndpoint {
 	return nil
 }
 
+func (x *KindSpec) GetSignals() []*SignalSpec {
+	if x != nil {
+		return x.Signals
+	}
+	return nil
+}
+
+// SignalSpec describes a signal that an agent takes.
+type SignalSpec struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A name, or a pattern as in waits.
+	Name        string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// A JSON Schema of the signal's value. Without one, every value is accepted.
+	Schema        []byte `protobuf:"bytes,3,opt,name=schema,proto3,oneof" json:"schema,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SignalSpec) Reset() {
+	*x = SignalSpec{}
+	mi := &file_perdure_v1_worker_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SignalSpec) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SignalSpec) ProtoMessage() {}
+
+func (x *SignalSpec) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_worker_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SignalSpec.ProtoReflect.Descriptor instead.
+func (*SignalSpec) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SignalSpec) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SignalSpec) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+func (x *SignalSpec) GetSchema() []byte {
+	if x != nil {
+		return x.Schema
+	}
+	return nil
+}
+
 // ModelEndpoint is a model server and a key variable that may be used together. It
 // holds the name of the variable, never the key.
 type ModelEndpoint struct {
@@ -259,7 +331,7 @@ type ModelEndpoint struct {
 
 func (x *ModelEndpoint) Reset() {
 	*x = ModelEndpoint{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[2]
+	mi := &file_perdure_v1_worker_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -271,7 +343,7 @@ func (x *ModelEndpoint) String() string {
 func (*ModelEndpoint) ProtoMessage() {}
 
 func (x *ModelEndpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[2]
+	mi := &file_perdure_v1_worker_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -284,7 +356,7 @@ func (x *ModelEndpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModelEndpoint.ProtoReflect.Descriptor instead.
 func (*ModelEndpoint) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{2}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ModelEndpoint) GetOrigin() string {
@@ -321,7 +393,7 @@ type RegisterResponse struct {
 
 func (x *RegisterResponse) Reset() {
 	*x = RegisterResponse{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[3]
+	mi := &file_perdure_v1_worker_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -333,7 +405,7 @@ func (x *RegisterResponse) String() string {
 func (*RegisterResponse) ProtoMessage() {}
 
 func (x *RegisterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[3]
+	mi := &file_perdure_v1_worker_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -346,7 +418,7 @@ func (x *RegisterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterResponse.ProtoReflect.Descriptor instead.
 func (*RegisterResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{3}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RegisterResponse) GetLease() *durationpb.Duration {
@@ -383,7 +455,7 @@ type HeartbeatRequest struct {
 
 func (x *HeartbeatRequest) Reset() {
 	*x = HeartbeatRequest{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[4]
+	mi := &file_perdure_v1_worker_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -395,7 +467,7 @@ func (x *HeartbeatRequest) String() string {
 func (*HeartbeatRequest) ProtoMessage() {}
 
 func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[4]
+	mi := &file_perdure_v1_worker_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -408,7 +480,7 @@ func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatRequest.ProtoReflect.Descriptor instead.
 func (*HeartbeatRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{4}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *HeartbeatRequest) GetWorkerId() []byte {
@@ -454,7 +526,7 @@ type TaskBeat struct {
 
 func (x *TaskBeat) Reset() {
 	*x = TaskBeat{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[5]
+	mi := &file_perdure_v1_worker_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -466,7 +538,7 @@ func (x *TaskBeat) String() string {
 func (*TaskBeat) ProtoMessage() {}
 
 func (x *TaskBeat) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[5]
+	mi := &file_perdure_v1_worker_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -479,7 +551,7 @@ func (x *TaskBeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskBeat.ProtoReflect.Descriptor instead.
 func (*TaskBeat) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{5}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TaskBeat) GetLease() *TaskLease {
@@ -515,7 +587,7 @@ type Parked struct {
 
 func (x *Parked) Reset() {
 	*x = Parked{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[6]
+	mi := &file_perdure_v1_worker_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -527,7 +599,7 @@ func (x *Parked) String() string {
 func (*Parked) ProtoMessage() {}
 
 func (x *Parked) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[6]
+	mi := &file_perdure_v1_worker_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -540,7 +612,7 @@ func (x *Parked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Parked.ProtoReflect.Descriptor instead.
 func (*Parked) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{6}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Parked) GetExecutionId() []byte {
@@ -569,7 +641,7 @@ type HeartbeatResponse struct {
 
 func (x *HeartbeatResponse) Reset() {
 	*x = HeartbeatResponse{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[7]
+	mi := &file_perdure_v1_worker_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -581,7 +653,7 @@ func (x *HeartbeatResponse) String() string {
 func (*HeartbeatResponse) ProtoMessage() {}
 
 func (x *HeartbeatResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[7]
+	mi := &file_perdure_v1_worker_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -594,7 +666,7 @@ func (x *HeartbeatResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatResponse.ProtoReflect.Descriptor instead.
 func (*HeartbeatResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{7}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *HeartbeatResponse) GetAgents() []*AgentBeat {
@@ -633,7 +705,7 @@ type AgentBeat struct {
 
 func (x *AgentBeat) Reset() {
 	*x = AgentBeat{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[8]
+	mi := &file_perdure_v1_worker_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -645,7 +717,7 @@ func (x *AgentBeat) String() string {
 func (*AgentBeat) ProtoMessage() {}
 
 func (x *AgentBeat) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[8]
+	mi := &file_perdure_v1_worker_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -658,7 +730,7 @@ func (x *AgentBeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentBeat.ProtoReflect.Descriptor instead.
 func (*AgentBeat) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{8}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AgentBeat) GetLost() bool {
@@ -701,7 +773,7 @@ type TaskBeatReply struct {
 
 func (x *TaskBeatReply) Reset() {
 	*x = TaskBeatReply{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[9]
+	mi := &file_perdure_v1_worker_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -713,7 +785,7 @@ func (x *TaskBeatReply) String() string {
 func (*TaskBeatReply) ProtoMessage() {}
 
 func (x *TaskBeatReply) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[9]
+	mi := &file_perdure_v1_worker_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -726,7 +798,7 @@ func (x *TaskBeatReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskBeatReply.ProtoReflect.Descriptor instead.
 func (*TaskBeatReply) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{9}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TaskBeatReply) GetLost() bool {
@@ -763,7 +835,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[10]
+	mi := &file_perdure_v1_worker_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -775,7 +847,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[10]
+	mi := &file_perdure_v1_worker_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -788,7 +860,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{10}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReleaseRequest) GetWorkerId() []byte {
@@ -833,7 +905,7 @@ type AgentRelease struct {
 
 func (x *AgentRelease) Reset() {
 	*x = AgentRelease{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[11]
+	mi := &file_perdure_v1_worker_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -845,7 +917,7 @@ func (x *AgentRelease) String() string {
 func (*AgentRelease) ProtoMessage() {}
 
 func (x *AgentRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[11]
+	mi := &file_perdure_v1_worker_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -858,7 +930,7 @@ func (x *AgentRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentRelease.ProtoReflect.Descriptor instead.
 func (*AgentRelease) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{11}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AgentRelease) GetLease() *Lease {
@@ -893,7 +965,7 @@ type TaskRelease struct {
 
 func (x *TaskRelease) Reset() {
 	*x = TaskRelease{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[12]
+	mi := &file_perdure_v1_worker_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -905,7 +977,7 @@ func (x *TaskRelease) String() string {
 func (*TaskRelease) ProtoMessage() {}
 
 func (x *TaskRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[12]
+	mi := &file_perdure_v1_worker_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -918,7 +990,7 @@ func (x *TaskRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskRelease.ProtoReflect.Descriptor instead.
 func (*TaskRelease) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{12}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TaskRelease) GetLease() *TaskLease {
@@ -943,7 +1015,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[13]
+	mi := &file_perdure_v1_worker_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -955,7 +1027,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[13]
+	mi := &file_perdure_v1_worker_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -968,7 +1040,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{13}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{14}
 }
 
 type PollTaskRequest struct {
@@ -988,7 +1060,7 @@ type PollTaskRequest struct {
 
 func (x *PollTaskRequest) Reset() {
 	*x = PollTaskRequest{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[14]
+	mi := &file_perdure_v1_worker_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1072,7 @@ func (x *PollTaskRequest) String() string {
 func (*PollTaskRequest) ProtoMessage() {}
 
 func (x *PollTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[14]
+	mi := &file_perdure_v1_worker_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1085,7 @@ func (x *PollTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollTaskRequest.ProtoReflect.Descriptor instead.
 func (*PollTaskRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{14}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PollTaskRequest) GetWorkerId() []byte {
@@ -1067,7 +1139,7 @@ type PollTaskResponse struct {
 
 func (x *PollTaskResponse) Reset() {
 	*x = PollTaskResponse{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[15]
+	mi := &file_perdure_v1_worker_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1079,7 +1151,7 @@ func (x *PollTaskResponse) String() string {
 func (*PollTaskResponse) ProtoMessage() {}
 
 func (x *PollTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[15]
+	mi := &file_perdure_v1_worker_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1092,7 +1164,7 @@ func (x *PollTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PollTaskResponse.ProtoReflect.Descriptor instead.
 func (*PollTaskResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{15}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PollTaskResponse) GetClaims() []*TaskClaim {
@@ -1122,7 +1194,7 @@ type FinishTaskRequest struct {
 
 func (x *FinishTaskRequest) Reset() {
 	*x = FinishTaskRequest{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[16]
+	mi := &file_perdure_v1_worker_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1134,7 +1206,7 @@ func (x *FinishTaskRequest) String() string {
 func (*FinishTaskRequest) ProtoMessage() {}
 
 func (x *FinishTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[16]
+	mi := &file_perdure_v1_worker_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1147,7 +1219,7 @@ func (x *FinishTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FinishTaskRequest.ProtoReflect.Descriptor instead.
 func (*FinishTaskRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{16}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *FinishTaskRequest) GetWorkerId() []byte {
@@ -1215,7 +1287,7 @@ type FinishTaskResponse struct {
 
 func (x *FinishTaskResponse) Reset() {
 	*x = FinishTaskResponse{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[17]
+	mi := &file_perdure_v1_worker_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1299,7 @@ func (x *FinishTaskResponse) String() string {
 func (*FinishTaskResponse) ProtoMessage() {}
 
 func (x *FinishTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[17]
+	mi := &file_perdure_v1_worker_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1312,7 @@ func (x *FinishTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FinishTaskResponse.ProtoReflect.Descriptor instead.
 func (*FinishTaskResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{17}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *FinishTaskResponse) GetClaim() *AgentClaim {
@@ -1261,7 +1333,7 @@ type StreamDataRequest struct {
 
 func (x *StreamDataRequest) Reset() {
 	*x = StreamDataRequest{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[18]
+	mi := &file_perdure_v1_worker_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1273,7 +1345,7 @@ func (x *StreamDataRequest) String() string {
 func (*StreamDataRequest) ProtoMessage() {}
 
 func (x *StreamDataRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[18]
+	mi := &file_perdure_v1_worker_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1286,7 +1358,7 @@ func (x *StreamDataRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamDataRequest.ProtoReflect.Descriptor instead.
 func (*StreamDataRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{18}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StreamDataRequest) GetId() int64 {
@@ -1316,7 +1388,7 @@ type StreamDataResponse struct {
 
 func (x *StreamDataResponse) Reset() {
 	*x = StreamDataResponse{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[19]
+	mi := &file_perdure_v1_worker_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1328,7 +1400,7 @@ func (x *StreamDataResponse) String() string {
 func (*StreamDataResponse) ProtoMessage() {}
 
 func (x *StreamDataResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[19]
+	mi := &file_perdure_v1_worker_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1341,7 +1413,7 @@ func (x *StreamDataResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamDataResponse.ProtoReflect.Descriptor instead.
 func (*StreamDataResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{19}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *StreamDataResponse) GetId() int64 {
@@ -1378,7 +1450,7 @@ type PutBlobRequest struct {
 
 func (x *PutBlobRequest) Reset() {
 	*x = PutBlobRequest{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[20]
+	mi := &file_perdure_v1_worker_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1390,7 +1462,7 @@ func (x *PutBlobRequest) String() string {
 func (*PutBlobRequest) ProtoMessage() {}
 
 func (x *PutBlobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[20]
+	mi := &file_perdure_v1_worker_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1403,7 +1475,7 @@ func (x *PutBlobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutBlobRequest.ProtoReflect.Descriptor instead.
 func (*PutBlobRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{20}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PutBlobRequest) GetPart() isPutBlobRequest_Part {
@@ -1463,7 +1535,7 @@ type PutBlobHeader struct {
 
 func (x *PutBlobHeader) Reset() {
 	*x = PutBlobHeader{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[21]
+	mi := &file_perdure_v1_worker_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1475,7 +1547,7 @@ func (x *PutBlobHeader) String() string {
 func (*PutBlobHeader) ProtoMessage() {}
 
 func (x *PutBlobHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[21]
+	mi := &file_perdure_v1_worker_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1488,7 +1560,7 @@ func (x *PutBlobHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutBlobHeader.ProtoReflect.Descriptor instead.
 func (*PutBlobHeader) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{21}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PutBlobHeader) GetExecutionId() []byte {
@@ -1528,7 +1600,7 @@ type PutBlobResponse struct {
 
 func (x *PutBlobResponse) Reset() {
 	*x = PutBlobResponse{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[22]
+	mi := &file_perdure_v1_worker_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1540,7 +1612,7 @@ func (x *PutBlobResponse) String() string {
 func (*PutBlobResponse) ProtoMessage() {}
 
 func (x *PutBlobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[22]
+	mi := &file_perdure_v1_worker_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1553,7 +1625,7 @@ func (x *PutBlobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutBlobResponse.ProtoReflect.Descriptor instead.
 func (*PutBlobResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{22}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PutBlobResponse) GetBlob() *BlobRef {
@@ -1573,7 +1645,7 @@ type GetBlobRequest struct {
 
 func (x *GetBlobRequest) Reset() {
 	*x = GetBlobRequest{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[23]
+	mi := &file_perdure_v1_worker_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1585,7 +1657,7 @@ func (x *GetBlobRequest) String() string {
 func (*GetBlobRequest) ProtoMessage() {}
 
 func (x *GetBlobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[23]
+	mi := &file_perdure_v1_worker_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1598,7 +1670,7 @@ func (x *GetBlobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBlobRequest.ProtoReflect.Descriptor instead.
 func (*GetBlobRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{23}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetBlobRequest) GetExecutionId() []byte {
@@ -1624,7 +1696,7 @@ type GetBlobResponse struct {
 
 func (x *GetBlobResponse) Reset() {
 	*x = GetBlobResponse{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[24]
+	mi := &file_perdure_v1_worker_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1636,7 +1708,7 @@ func (x *GetBlobResponse) String() string {
 func (*GetBlobResponse) ProtoMessage() {}
 
 func (x *GetBlobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[24]
+	mi := &file_perdure_v1_worker_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1649,7 +1721,7 @@ func (x *GetBlobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetBlobResponse.ProtoReflect.Descriptor instead.
 func (*GetBlobResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{24}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetBlobResponse) GetChunk() []byte {
@@ -1678,7 +1750,7 @@ type ServeContentsRequest struct {
 
 func (x *ServeContentsRequest) Reset() {
 	*x = ServeContentsRequest{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[25]
+	mi := &file_perdure_v1_worker_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1690,7 +1762,7 @@ func (x *ServeContentsRequest) String() string {
 func (*ServeContentsRequest) ProtoMessage() {}
 
 func (x *ServeContentsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[25]
+	mi := &file_perdure_v1_worker_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1703,7 +1775,7 @@ func (x *ServeContentsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServeContentsRequest.ProtoReflect.Descriptor instead.
 func (*ServeContentsRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{25}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ServeContentsRequest) GetWorkerId() []byte {
@@ -1760,7 +1832,7 @@ type ServeContentsResponse struct {
 
 func (x *ServeContentsResponse) Reset() {
 	*x = ServeContentsResponse{}
-	mi := &file_perdure_v1_worker_proto_msgTypes[26]
+	mi := &file_perdure_v1_worker_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1772,7 +1844,7 @@ func (x *ServeContentsResponse) String() string {
 func (*ServeContentsResponse) ProtoMessage() {}
 
 func (x *ServeContentsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_worker_proto_msgTypes[26]
+	mi := &file_perdure_v1_worker_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1785,7 +1857,7 @@ func (x *ServeContentsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServeContentsResponse.ProtoReflect.Descriptor instead.
 func (*ServeContentsResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{26}
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ServeContentsResponse) GetRequestId() int64 {
@@ -1836,14 +1908,21 @@ const file_perdure_v1_worker_proto_rawDesc = "" +
 	"\x05tasks\x18\x04 \x03(\v2\x14.perdure.v1.KindSpecR\x05tasks\x12\x18\n" +
 	"\aversion\x18\x05 \x01(\tR\aversion\x12\x1b\n" +
 	"\x06labels\x18\x06 \x01(\fH\x00R\x06labels\x88\x01\x01B\t\n" +
-	"\a_labels\"\xd0\x01\n" +
+	"\a_labels\"\x82\x02\n" +
 	"\bKindSpec\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12&\n" +
 	"\finput_schema\x18\x03 \x01(\fH\x00R\vinputSchema\x88\x01\x01\x12\x1c\n" +
 	"\tproviders\x18\x04 \x03(\tR\tproviders\x127\n" +
-	"\tendpoints\x18\x05 \x03(\v2\x19.perdure.v1.ModelEndpointR\tendpointsB\x0f\n" +
-	"\r_input_schema\"c\n" +
+	"\tendpoints\x18\x05 \x03(\v2\x19.perdure.v1.ModelEndpointR\tendpoints\x120\n" +
+	"\asignals\x18\x06 \x03(\v2\x16.perdure.v1.SignalSpecR\asignalsB\x0f\n" +
+	"\r_input_schema\"j\n" +
+	"\n" +
+	"SignalSpec\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
+	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x1b\n" +
+	"\x06schema\x18\x03 \x01(\fH\x00R\x06schema\x88\x01\x01B\t\n" +
+	"\a_schema\"c\n" +
 	"\rModelEndpoint\x12\x16\n" +
 	"\x06origin\x18\x01 \x01(\tR\x06origin\x12\x1e\n" +
 	"\vapi_key_env\x18\x02 \x01(\tR\tapiKeyEnv\x12\x1a\n" +
@@ -1980,109 +2059,111 @@ func file_perdure_v1_worker_proto_rawDescGZIP() []byte {
 }
 
 var file_perdure_v1_worker_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_perdure_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_perdure_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_perdure_v1_worker_proto_goTypes = []any{
 	(ParkedState)(0),              // 0: perdure.v1.ParkedState
 	(*RegisterRequest)(nil),       // 1: perdure.v1.RegisterRequest
 	(*KindSpec)(nil),              // 2: perdure.v1.KindSpec
-	(*ModelEndpoint)(nil),         // 3: perdure.v1.ModelEndpoint
-	(*RegisterResponse)(nil),      // 4: perdure.v1.RegisterResponse
-	(*HeartbeatRequest)(nil),      // 5: perdure.v1.HeartbeatRequest
-	(*TaskBeat)(nil),              // 6: perdure.v1.TaskBeat
-	(*Parked)(nil),                // 7: perdure.v1.Parked
-	(*HeartbeatResponse)(nil),     // 8: perdure.v1.HeartbeatResponse
-	(*AgentBeat)(nil),             // 9: perdure.v1.AgentBeat
-	(*TaskBeatReply)(nil),         // 10: perdure.v1.TaskBeatReply
-	(*ReleaseRequest)(nil),        // 11: perdure.v1.ReleaseRequest
-	(*AgentRelease)(nil),          // 12: perdure.v1.AgentRelease
-	(*TaskRelease)(nil),           // 13: perdure.v1.TaskRelease
-	(*ReleaseResponse)(nil),       // 14: perdure.v1.ReleaseResponse
-	(*PollTaskRequest)(nil),       // 15: perdure.v1.PollTaskRequest
-	(*PollTaskResponse)(nil),      // 16: perdure.v1.PollTaskResponse
-	(*FinishTaskRequest)(nil),     // 17: perdure.v1.FinishTaskRequest
-	(*FinishTaskResponse)(nil),    // 18: perdure.v1.FinishTaskResponse
-	(*StreamDataRequest)(nil),     // 19: perdure.v1.StreamDataRequest
-	(*StreamDataResponse)(nil),    // 20: perdure.v1.StreamDataResponse
-	(*PutBlobRequest)(nil),        // 21: perdure.v1.PutBlobRequest
-	(*PutBlobHeader)(nil),         // 22: perdure.v1.PutBlobHeader
-	(*PutBlobResponse)(nil),       // 23: perdure.v1.PutBlobResponse
-	(*GetBlobRequest)(nil),        // 24: perdure.v1.GetBlobRequest
-	(*GetBlobResponse)(nil),       // 25: perdure.v1.GetBlobResponse
-	(*ServeContentsRequest)(nil),  // 26: perdure.v1.ServeContentsRequest
-	(*ServeContentsResponse)(nil), // 27: perdure.v1.ServeContentsResponse
-	(*durationpb.Duration)(nil),   // 28: google.protobuf.Duration
-	(*Lease)(nil),                 // 29: perdure.v1.Lease
-	(*TaskLease)(nil),             // 30: perdure.v1.TaskLease
-	(*CommitNumber)(nil),          // 31: perdure.v1.CommitNumber
-	(*TaskClaim)(nil),             // 32: perdure.v1.TaskClaim
-	(*Content)(nil),               // 33: perdure.v1.Content
-	(*TaskError)(nil),             // 34: perdure.v1.TaskError
-	(*BlockEnd)(nil),              // 35: perdure.v1.BlockEnd
-	(*NewEvent)(nil),              // 36: perdure.v1.NewEvent
-	(*Kept)(nil),                  // 37: perdure.v1.Kept
-	(*AgentClaim)(nil),            // 38: perdure.v1.AgentClaim
-	(*Frame)(nil),                 // 39: perdure.v1.Frame
-	(*FrameReply)(nil),            // 40: perdure.v1.FrameReply
-	(*Error)(nil),                 // 41: perdure.v1.Error
-	(*BlobRef)(nil),               // 42: perdure.v1.BlobRef
+	(*SignalSpec)(nil),            // 3: perdure.v1.SignalSpec
+	(*ModelEndpoint)(nil),         // 4: perdure.v1.ModelEndpoint
+	(*RegisterResponse)(nil),      // 5: perdure.v1.RegisterResponse
+	(*HeartbeatRequest)(nil),      // 6: perdure.v1.HeartbeatRequest
+	(*TaskBeat)(nil),              // 7: perdure.v1.TaskBeat
+	(*Parked)(nil),                // 8: perdure.v1.Parked
+	(*HeartbeatResponse)(nil),     // 9: perdure.v1.HeartbeatResponse
+	(*AgentBeat)(nil),             // 10: perdure.v1.AgentBeat
+	(*TaskBeatReply)(nil),         // 11: perdure.v1.TaskBeatReply
+	(*ReleaseRequest)(nil),        // 12: perdure.v1.ReleaseRequest
+	(*AgentRelease)(nil),          // 13: perdure.v1.AgentRelease
+	(*TaskRelease)(nil),           // 14: perdure.v1.TaskRelease
+	(*ReleaseResponse)(nil),       // 15: perdure.v1.ReleaseResponse
+	(*PollTaskRequest)(nil),       // 16: perdure.v1.PollTaskRequest
+	(*PollTaskResponse)(nil),      // 17: perdure.v1.PollTaskResponse
+	(*FinishTaskRequest)(nil),     // 18: perdure.v1.FinishTaskRequest
+	(*FinishTaskResponse)(nil),    // 19: perdure.v1.FinishTaskResponse
+	(*StreamDataRequest)(nil),     // 20: perdure.v1.StreamDataRequest
+	(*StreamDataResponse)(nil),    // 21: perdure.v1.StreamDataResponse
+	(*PutBlobRequest)(nil),        // 22: perdure.v1.PutBlobRequest
+	(*PutBlobHeader)(nil),         // 23: perdure.v1.PutBlobHeader
+	(*PutBlobResponse)(nil),       // 24: perdure.v1.PutBlobResponse
+	(*GetBlobRequest)(nil),        // 25: perdure.v1.GetBlobRequest
+	(*GetBlobResponse)(nil),       // 26: perdure.v1.GetBlobResponse
+	(*ServeContentsRequest)(nil),  // 27: perdure.v1.ServeContentsRequest
+	(*ServeContentsResponse)(nil), // 28: perdure.v1.ServeContentsResponse
+	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
+	(*Lease)(nil),                 // 30: perdure.v1.Lease
+	(*TaskLease)(nil),             // 31: perdure.v1.TaskLease
+	(*CommitNumber)(nil),          // 32: perdure.v1.CommitNumber
+	(*TaskClaim)(nil),             // 33: perdure.v1.TaskClaim
+	(*Content)(nil),               // 34: perdure.v1.Content
+	(*TaskError)(nil),             // 35: perdure.v1.TaskError
+	(*BlockEnd)(nil),              // 36: perdure.v1.BlockEnd
+	(*NewEvent)(nil),              // 37: perdure.v1.NewEvent
+	(*Kept)(nil),                  // 38: perdure.v1.Kept
+	(*AgentClaim)(nil),            // 39: perdure.v1.AgentClaim
+	(*Frame)(nil),                 // 40: perdure.v1.Frame
+	(*FrameReply)(nil),            // 41: perdure.v1.FrameReply
+	(*Error)(nil),                 // 42: perdure.v1.Error
+	(*BlobRef)(nil),               // 43: perdure.v1.BlobRef
 }
 var file_perdure_v1_worker_proto_depIdxs = []int32{
 	2,  // 0: perdure.v1.RegisterRequest.agents:type_name -> perdure.v1.KindSpec
 	2,  // 1: perdure.v1.RegisterRequest.tasks:type_name -> perdure.v1.KindSpec
-	3,  // 2: perdure.v1.KindSpec.endpoints:type_name -> perdure.v1.ModelEndpoint
-	28, // 3: perdure.v1.RegisterResponse.lease:type_name -> google.protobuf.Duration
-	29, // 4: perdure.v1.HeartbeatRequest.agents:type_name -> perdure.v1.Lease
-	6,  // 5: perdure.v1.HeartbeatRequest.tasks:type_name -> perdure.v1.TaskBeat
-	7,  // 6: perdure.v1.HeartbeatRequest.parked:type_name -> perdure.v1.Parked
-	30, // 7: perdure.v1.TaskBeat.lease:type_name -> perdure.v1.TaskLease
-	31, // 8: perdure.v1.Parked.at:type_name -> perdure.v1.CommitNumber
-	9,  // 9: perdure.v1.HeartbeatResponse.agents:type_name -> perdure.v1.AgentBeat
-	10, // 10: perdure.v1.HeartbeatResponse.tasks:type_name -> perdure.v1.TaskBeatReply
-	0,  // 11: perdure.v1.HeartbeatResponse.parked:type_name -> perdure.v1.ParkedState
-	12, // 12: perdure.v1.ReleaseRequest.agents:type_name -> perdure.v1.AgentRelease
-	13, // 13: perdure.v1.ReleaseRequest.tasks:type_name -> perdure.v1.TaskRelease
-	29, // 14: perdure.v1.AgentRelease.lease:type_name -> perdure.v1.Lease
-	30, // 15: perdure.v1.TaskRelease.lease:type_name -> perdure.v1.TaskLease
-	28, // 16: perdure.v1.PollTaskRequest.wait:type_name -> google.protobuf.Duration
-	32, // 17: perdure.v1.PollTaskResponse.claims:type_name -> perdure.v1.TaskClaim
-	30, // 18: perdure.v1.FinishTaskRequest.lease:type_name -> perdure.v1.TaskLease
-	33, // 19: perdure.v1.FinishTaskRequest.result:type_name -> perdure.v1.Content
-	34, // 20: perdure.v1.FinishTaskRequest.error:type_name -> perdure.v1.TaskError
-	35, // 21: perdure.v1.FinishTaskRequest.blocks:type_name -> perdure.v1.BlockEnd
-	36, // 22: perdure.v1.FinishTaskRequest.events:type_name -> perdure.v1.NewEvent
-	37, // 23: perdure.v1.FinishTaskRequest.kept:type_name -> perdure.v1.Kept
-	38, // 24: perdure.v1.FinishTaskResponse.claim:type_name -> perdure.v1.AgentClaim
-	39, // 25: perdure.v1.StreamDataRequest.frames:type_name -> perdure.v1.Frame
-	40, // 26: perdure.v1.StreamDataResponse.replies:type_name -> perdure.v1.FrameReply
-	41, // 27: perdure.v1.StreamDataResponse.error:type_name -> perdure.v1.Error
-	22, // 28: perdure.v1.PutBlobRequest.header:type_name -> perdure.v1.PutBlobHeader
-	29, // 29: perdure.v1.PutBlobHeader.lease:type_name -> perdure.v1.Lease
-	30, // 30: perdure.v1.PutBlobHeader.task_lease:type_name -> perdure.v1.TaskLease
-	42, // 31: perdure.v1.PutBlobResponse.blob:type_name -> perdure.v1.BlobRef
-	41, // 32: perdure.v1.ServeContentsRequest.error:type_name -> perdure.v1.Error
-	1,  // 33: perdure.v1.WorkerDispatch.Register:input_type -> perdure.v1.RegisterRequest
-	5,  // 34: perdure.v1.WorkerDispatch.Heartbeat:input_type -> perdure.v1.HeartbeatRequest
-	11, // 35: perdure.v1.WorkerDispatch.Release:input_type -> perdure.v1.ReleaseRequest
-	15, // 36: perdure.v1.WorkerDispatch.PollTask:input_type -> perdure.v1.PollTaskRequest
-	17, // 37: perdure.v1.WorkerDispatch.FinishTask:input_type -> perdure.v1.FinishTaskRequest
-	19, // 38: perdure.v1.WorkerDispatch.StreamData:input_type -> perdure.v1.StreamDataRequest
-	21, // 39: perdure.v1.WorkerDispatch.PutBlob:input_type -> perdure.v1.PutBlobRequest
-	24, // 40: perdure.v1.WorkerDispatch.GetBlob:input_type -> perdure.v1.GetBlobRequest
-	26, // 41: perdure.v1.WorkerDispatch.ServeContents:input_type -> perdure.v1.ServeContentsRequest
-	4,  // 42: perdure.v1.WorkerDispatch.Register:output_type -> perdure.v1.RegisterResponse
-	8,  // 43: perdure.v1.WorkerDispatch.Heartbeat:output_type -> perdure.v1.HeartbeatResponse
-	14, // 44: perdure.v1.WorkerDispatch.Release:output_type -> perdure.v1.ReleaseResponse
-	16, // 45: perdure.v1.WorkerDispatch.PollTask:output_type -> perdure.v1.PollTaskResponse
-	18, // 46: perdure.v1.WorkerDispatch.FinishTask:output_type -> perdure.v1.FinishTaskResponse
-	20, // 47: perdure.v1.WorkerDispatch.StreamData:output_type -> perdure.v1.StreamDataResponse
-	23, // 48: perdure.v1.WorkerDispatch.PutBlob:output_type -> perdure.v1.PutBlobResponse
-	25, // 49: perdure.v1.WorkerDispatch.GetBlob:output_type -> perdure.v1.GetBlobResponse
-	27, // 50: perdure.v1.WorkerDispatch.ServeContents:output_type -> perdure.v1.ServeContentsResponse
-	42, // [42:51] is the sub-list for method output_type
-	33, // [33:42] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	4,  // 2: perdure.v1.KindSpec.endpoints:type_name -> perdure.v1.ModelEndpoint
+	3,  // 3: perdure.v1.KindSpec.signals:type_name -> perdure.v1.SignalSpec
+	29, // 4: perdure.v1.RegisterResponse.lease:type_name -> google.protobuf.Duration
+	30, // 5: perdure.v1.HeartbeatRequest.agents:type_name -> perdure.v1.Lease
+	7,  // 6: perdure.v1.HeartbeatRequest.tasks:type_name -> perdure.v1.TaskBeat
+	8,  // 7: perdure.v1.HeartbeatRequest.parked:type_name -> perdure.v1.Parked
+	31, // 8: perdure.v1.TaskBeat.lease:type_name -> perdure.v1.TaskLease
+	32, // 9: perdure.v1.Parked.at:type_name -> perdure.v1.CommitNumber
+	10, // 10: perdure.v1.HeartbeatResponse.agents:type_name -> perdure.v1.AgentBeat
+	11, // 11: perdure.v1.HeartbeatResponse.tasks:type_name -> perdure.v1.TaskBeatReply
+	0,  // 12: perdure.v1.HeartbeatResponse.parked:type_name -> perdure.v1.ParkedState
+	13, // 13: perdure.v1.ReleaseRequest.agents:type_name -> perdure.v1.AgentRelease
+	14, // 14: perdure.v1.ReleaseRequest.tasks:type_name -> perdure.v1.TaskRelease
+	30, // 15: perdure.v1.AgentRelease.lease:type_name -> perdure.v1.Lease
+	31, // 16: perdure.v1.TaskRelease.lease:type_name -> perdure.v1.TaskLease
+	29, // 17: perdure.v1.PollTaskRequest.wait:type_name -> google.protobuf.Duration
+	33, // 18: perdure.v1.PollTaskResponse.claims:type_name -> perdure.v1.TaskClaim
+	31, // 19: perdure.v1.FinishTaskRequest.lease:type_name -> perdure.v1.TaskLease
+	34, // 20: perdure.v1.FinishTaskRequest.result:type_name -> perdure.v1.Content
+	35, // 21: perdure.v1.FinishTaskRequest.error:type_name -> perdure.v1.TaskError
+	36, // 22: perdure.v1.FinishTaskRequest.blocks:type_name -> perdure.v1.BlockEnd
+	37, // 23: perdure.v1.FinishTaskRequest.events:type_name -> perdure.v1.NewEvent
+	38, // 24: perdure.v1.FinishTaskRequest.kept:type_name -> perdure.v1.Kept
+	39, // 25: perdure.v1.FinishTaskResponse.claim:type_name -> perdure.v1.AgentClaim
+	40, // 26: perdure.v1.StreamDataRequest.frames:type_name -> perdure.v1.Frame
+	41, // 27: perdure.v1.StreamDataResponse.replies:type_name -> perdure.v1.FrameReply
+	42, // 28: perdure.v1.StreamDataResponse.error:type_name -> perdure.v1.Error
+	23, // 29: perdure.v1.PutBlobRequest.header:type_name -> perdure.v1.PutBlobHeader
+	30, // 30: perdure.v1.PutBlobHeader.lease:type_name -> perdure.v1.Lease
+	31, // 31: perdure.v1.PutBlobHeader.task_lease:type_name -> perdure.v1.TaskLease
+	43, // 32: perdure.v1.PutBlobResponse.blob:type_name -> perdure.v1.BlobRef
+	42, // 33: perdure.v1.ServeContentsRequest.error:type_name -> perdure.v1.Error
+	1,  // 34: perdure.v1.WorkerDispatch.Register:input_type -> perdure.v1.RegisterRequest
+	6,  // 35: perdure.v1.WorkerDispatch.Heartbeat:input_type -> perdure.v1.HeartbeatRequest
+	12, // 36: perdure.v1.WorkerDispatch.Release:input_type -> perdure.v1.ReleaseRequest
+	16, // 37: perdure.v1.WorkerDispatch.PollTask:input_type -> perdure.v1.PollTaskRequest
+	18, // 38: perdure.v1.WorkerDispatch.FinishTask:input_type -> perdure.v1.FinishTaskRequest
+	20, // 39: perdure.v1.WorkerDispatch.StreamData:input_type -> perdure.v1.StreamDataRequest
+	22, // 40: perdure.v1.WorkerDispatch.PutBlob:input_type -> perdure.v1.PutBlobRequest
+	25, // 41: perdure.v1.WorkerDispatch.GetBlob:input_type -> perdure.v1.GetBlobRequest
+	27, // 42: perdure.v1.WorkerDispatch.ServeContents:input_type -> perdure.v1.ServeContentsRequest
+	5,  // 43: perdure.v1.WorkerDispatch.Register:output_type -> perdure.v1.RegisterResponse
+	9,  // 44: perdure.v1.WorkerDispatch.Heartbeat:output_type -> perdure.v1.HeartbeatResponse
+	15, // 45: perdure.v1.WorkerDispatch.Release:output_type -> perdure.v1.ReleaseResponse
+	17, // 46: perdure.v1.WorkerDispatch.PollTask:output_type -> perdure.v1.PollTaskResponse
+	19, // 47: perdure.v1.WorkerDispatch.FinishTask:output_type -> perdure.v1.FinishTaskResponse
+	21, // 48: perdure.v1.WorkerDispatch.StreamData:output_type -> perdure.v1.StreamDataResponse
+	24, // 49: perdure.v1.WorkerDispatch.PutBlob:output_type -> perdure.v1.PutBlobResponse
+	26, // 50: perdure.v1.WorkerDispatch.GetBlob:output_type -> perdure.v1.GetBlobResponse
+	28, // 51: perdure.v1.WorkerDispatch.ServeContents:output_type -> perdure.v1.ServeContentsResponse
+	43, // [43:52] is the sub-list for method output_type
+	34, // [34:43] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_worker_proto_init() }
@@ -2093,8 +2174,9 @@ func file_perdure_v1_worker_proto_init() {
 	file_perdure_v1_types_proto_init()
 	file_perdure_v1_worker_proto_msgTypes[0].OneofWrappers = []any{}
 	file_perdure_v1_worker_proto_msgTypes[1].OneofWrappers = []any{}
-	file_perdure_v1_worker_proto_msgTypes[5].OneofWrappers = []any{}
-	file_perdure_v1_worker_proto_msgTypes[20].OneofWrappers = []any{
+	file_perdure_v1_worker_proto_msgTypes[2].OneofWrappers = []any{}
+	file_perdure_v1_worker_proto_msgTypes[6].OneofWrappers = []any{}
+	file_perdure_v1_worker_proto_msgTypes[21].OneofWrappers = []any{
 		(*PutBlobRequest_Header)(nil),
 		(*PutBlobRequest_Chunk)(nil),
 	}
@@ -2104,7 +2186,7 @@ func file_perdure_v1_worker_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perdure_v1_worker_proto_rawDesc), len(file_perdure_v1_worker_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

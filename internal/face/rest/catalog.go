@@ -41,7 +41,7 @@ func (s *server) listKinds(ctx context.Context, in *listKindsInput) (*operation.
 		}
 	}
 	return pageOf(kinds, in.PageInput, func(k perdure.KindInfo) (string, int) {
-		return string(k.Type) + " " + k.Kind, len(k.InputSchema) + len(k.Description)
+		return string(k.Type) + " " + k.Kind, len(k.InputSchema) + len(k.Description) + sizeOf(k.Signals)
 	})
 }
 
@@ -52,6 +52,9 @@ func kindInfo(k store.Kind) perdure.KindInfo {
 	}
 	if k.Agent {
 		info.Type = perdure.KindAgent
+		for _, s := range k.Signals {
+			info.Signals = append(info.Signals, s.SignalSpec)
+		}
 	}
 	return info
 }
@@ -122,4 +125,11 @@ func pageOf[T any](all []T, in operation.PageInput, about func(T) (name string, 
 		next = base64.RawURLEncoding.EncodeToString([]byte(name))
 	}
 	return operation.ListOf(all[from:to:to], next), nil
+}
+
+func sizeOf(signals []perdure.SignalSpec) (n int) {
+	for _, s := range signals {
+		n += s.Size()
+	}
+	return n
 }

@@ -22,14 +22,17 @@ func kindsOf(org string, r perdure.Registration, known []store.Kind, now perdure
 	var kinds []store.Kind
 	add := func(spec perdure.KindSpec, agent bool) {
 		var before []perdure.ModelEndpoint
+		var signals []store.KindSignal
 		for _, k := range known {
 			if k.Agent == agent && k.Spec.Kind == spec.Kind {
 				spec.Providers = union(k.Spec.Providers, spec.Providers)
-				before = k.Spec.Endpoints
+				before, signals = k.Spec.Endpoints, k.Signals
 			}
 		}
 		spec.Endpoints = knownEndpoints(spec.Endpoints, r.Queues, before)
-		kinds = append(kinds, store.Kind{Org: org, Agent: agent, Spec: spec, SeenAt: now})
+		signals = knownSignals(spec.Signals, signals, now)
+		spec.Signals = nil
+		kinds = append(kinds, store.Kind{Org: org, Agent: agent, Spec: spec, SeenAt: now, Signals: signals})
 	}
 	for _, spec := range r.Agents {
 		add(spec, true)

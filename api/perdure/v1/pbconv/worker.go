@@ -47,8 +47,16 @@ func RegistrationFromProto(m *perdurev1.RegisterRequest) (perdure.Registration, 
 func kindToProto(k perdure.KindSpec) *perdurev1.KindSpec {
 	return &perdurev1.KindSpec{
 		Kind: k.Kind, Description: text(k.Description), InputSchema: k.InputSchema, Providers: k.Providers,
-		Endpoints: each(k.Endpoints, endpointToProto),
+		Endpoints: each(k.Endpoints, endpointToProto), Signals: each(k.Signals, signalSpecToProto),
 	}
+}
+
+func signalSpecToProto(s perdure.SignalSpec) *perdurev1.SignalSpec {
+	return &perdurev1.SignalSpec{Name: s.Name, Description: text(s.Description), Schema: s.Schema}
+}
+
+func signalSpec(m *perdurev1.SignalSpec) perdure.SignalSpec {
+	return perdure.SignalSpec{Name: m.GetName(), Description: m.GetDescription(), Schema: raw(m.GetSchema())}
 }
 
 func endpointToProto(e perdure.ModelEndpoint) *perdurev1.ModelEndpoint {
@@ -59,7 +67,7 @@ func kind(m *perdurev1.KindSpec) perdure.KindSpec {
 	return perdure.KindSpec{
 		Kind: m.GetKind(), Description: m.GetDescription(),
 		InputSchema: raw(m.GetInputSchema()), Providers: m.GetProviders(),
-		Endpoints: each(m.GetEndpoints(), endpoint),
+		Endpoints: each(m.GetEndpoints(), endpoint), Signals: each(m.GetSignals(), signalSpec),
 	}
 }
 

@@ -73,8 +73,8 @@ func putAudit(v statement.View, r *perdure.AuditRecord) error {
 		string(r.Action), column.OptID(r.SubjectID), column.OptText(r.SubjectName), column.OptText(r.Before), column.OptText(r.After))
 }
 
-var upsertKind = statement.Insert("kind", "org_id, agent, kind, description, input_schema, providers, endpoints, seen_at",
-	statement.Replacing("org_id, agent, kind", "description = excluded.description, input_schema = excluded.input_schema, providers = excluded.providers, endpoints = excluded.endpoints, seen_at = excluded.seen_at"))
+var upsertKind = statement.Insert("kind", "org_id, agent, kind, description, input_schema, providers, endpoints, signals, seen_at",
+	statement.Replacing("org_id, agent, kind", "description = excluded.description, input_schema = excluded.input_schema, providers = excluded.providers, endpoints = excluded.endpoints, signals = excluded.signals, seen_at = excluded.seen_at"))
 
 func putKind(v statement.View, k *store.Kind) error {
 	providers, err := column.Encode(k.Spec.Providers)
@@ -85,7 +85,11 @@ func putKind(v statement.View, k *store.Kind) error {
 	if err != nil {
 		return err
 	}
-	return v.Write(upsertKind, k.Org, column.Flag(k.Agent), k.Spec.Kind, column.OptText(k.Spec.Description), column.RawText(k.Spec.InputSchema), providers, endpoints, column.Millis(k.SeenAt))
+	signals, err := column.Encode(k.Signals)
+	if err != nil {
+		return err
+	}
+	return v.Write(upsertKind, k.Org, column.Flag(k.Agent), k.Spec.Kind, column.OptText(k.Spec.Description), column.RawText(k.Spec.InputSchema), providers, endpoints, signals, column.Millis(k.SeenAt))
 }
 
 var (

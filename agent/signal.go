@@ -1,0 +1,75 @@
+package agent
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// SignalKind is a signal that an agent takes, with the type of its value. DefineSignal creates it.
+type SignalKind[T any] struct {
+	spec perdure.SignalSpec
+}
+
+// DefineSignal creates a signal kind with a name and the type of its value. The JSON Schema of the
+// value is derived from T. Definition.Signals registers it with the agents that take it.
+func DefineSignal[T any](name string) SignalKind[T] {
+	return SignalKind[T]{perdure.SignalSpec{Name: name, Schema: Schema[T]()}}
+}
+
+// Describe returns a copy with a description, which people see who send the signal.
+func (k SignalKind[T]) Describe(text string) SignalKind[T] {
+	k.spec.Description = text
+	return k
+}
+
+// Name returns the name of the signal.
+func (k SignalKind[T]) Name() string { return k.spec.Name }
+
+// Spec returns the signal as the worker registers it.
+func (k SignalKind[T]) Spec() perdure.SignalSpec {
+	k.spec.Schema = append(json.RawMessage(nil), k.spec.Schema...)
+	return k.spec
+}
+
+// Wait waits for a signal with this name, takes it, and decodes its value. If timeout is positive
+// and passes first, it returns ErrTimeout. It blocks.
+func (k SignalKind[T]) Wait(ctx Context, timeout time.Duration) (T, error) {
+	s, err := ctx.WaitSignal(k.spec.Name, timeout)
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return k.Value(s)
+}
+
+// On returns a condition for WaitAny that is met by a signal with this name. Value decodes the
+// signal that met it.
+func (k SignalKind[T]) On() Condition { return OnSignal(k.spec.Name) }
+
+// Value decodes the value of a signal. A value of another type is an error of code
+// invalid_argument that names the signal.
+func (k SignalKind[T]) Value(s perdure.Signal) (T, error) {
+	var value T
+	if err := unmarshal(s.Value, &value); err != nil {
+		return value, perdure.Errorf(perdure.InvalidArgument, "the value of signal %s: %v", s.Name, err)
+	}
+	return value, nil
+}
+
+// SignalSpecs is implemented by SignalKind of any type.
+type SignalSpecs interface {
+	Spec() perdure.SignalSpec
+}
+
+// Signals returns a copy of the definition that registers signals with the agent. The server
+// refuses a value that does not fit the schema of its signal. A signal with another name is
+// accepted and reported as unexpected.
+func (d Definition) Signals(kinds ...SignalSpecs) Definition {
+	d.Spec.Signals = append([]perdure.SignalSpec(nil), d.Spec.Signals...)
+	for _, k := range kinds {
+		d.Spec.Signals = append(d.Spec.Signals, k.Spec())
+	}
+	return d
+}

@@ -1,0 +1,39 @@
+package tenant
+
+import (
+	"bytes"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// SignalTTL is the time for which the server remembers a signal of a kind that newer registrations
+// do not contain. Workers register their kinds every hour, so it is a signal of builds that have
+// been gone for so long.
+const SignalTTL = 24 * time.Hour
+
+// maxKnownSignalBytes is the maximum size of the signals of a kind, those of older registrations
+// included.
+const maxKnownSignalBytes = 4 * perdure.MaxSignalSpecBytes
+
+// knownSignals returns the signals of a registration, followed by those that were known before. It
+// drops signals that no worker has registered for SignalTTL, and the oldest over the limit.
+func knownSignals(registered []perdure.SignalSpec, before []store.KindSignal, now perdure.Time) (all []store.KindSignal) {
+	size := 0
+	for _, s := range registered {
+		all = append(all, store.KindSignal{SignalSpec: s, SeenAt: now})
+		size += s.Size()
+	}
+	for _, b := range before {
+		size += b.Size()
+		if now.Sub(b.SeenAt.Time) > SignalTTL || size > maxKnownSignalBytes {
+			return all // before is ordered by time, the newest first
+		}
+		if !slices.ContainsFunc(registered, func(s perdure.SignalSpec) bool { return s.Name == b.Name && bytes.Equal(s.Schema, b.Schema) }) {
+			all = append(all, b)
+		}
+	}
+	return all
+}
