@@ -151,6 +151,9 @@ func UserMessage(text string) SignalRequest {
 type SignalReply struct {
 	SignalID string         `json:"signalId"`
 	Status   perdure.Status `json:"status"`
+	// Unexpected reports that the kind has registered its signals, and none of this name. The
+	// signal is stored all the same.
+	Unexpected bool `json:"unexpected,omitempty"`
 }
 
 // largestInPlace is the maximum size in bytes of a value that Signal sends in the body. A body may

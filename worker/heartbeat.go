@@ -21,6 +21,7 @@ func (w *Worker) beat(ctx context.Context) {
 	if line, ok := w.Dispatch.(Line); ok {
 		again = line.Reconnected()
 	}
+	registered := w.Clock()
 	for {
 		select {
 		case <-ctx.Done():
@@ -29,6 +30,7 @@ func (w *Worker) beat(ctx context.Context) {
 			w.beatOnce(ctx, interval)
 		case <-tick.C:
 			w.beatOnce(ctx, interval)
+			registered = w.registerAgain(ctx, registered, interval)
 		}
 	}
 }

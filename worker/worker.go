@@ -238,13 +238,7 @@ func (w *Worker) checkPolls() error {
 }
 
 func (w *Worker) register(ctx context.Context) error {
-	r := perdure.Registration{WorkerID: w.ID, Queues: w.Queues, Version: w.Version}
-	for _, d := range w.agents {
-		r.Agents = append(r.Agents, d.Spec)
-	}
-	for _, d := range w.tasks {
-		r.Tasks = append(r.Tasks, d.Spec)
-	}
+	r := w.registration()
 	err := w.retry(ctx, func() (err error) {
 		w.settings, err = w.Dispatch.Register(ctx, r)
 		return err

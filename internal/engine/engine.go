@@ -73,6 +73,7 @@ type Engine struct {
 	uploads    *uploads.Uploads
 	schemas    inputSchemas
 	agentKinds sharedread.Reads[kindName, *store.Kind]
+	kinds      executionKinds
 	// refusedRenewal reports whether the store has refused to renew or to end a lease since the
 	// sweep loop last checked.
 	refusedRenewal atomic.Bool

@@ -18,17 +18,18 @@ type inputSchemas struct {
 	cache schema.Cache
 }
 
-// checkRegistered refuses an input schema that is invalid or over a limit. Error: invalid_argument.
-func (s *inputSchemas) checkRegistered(field string, spec perdure.KindSpec) error {
-	if len(spec.InputSchema) == 0 {
+// checkRegistered refuses a schema of a kind that is invalid or over a limit. Error:
+// invalid_argument.
+func (s *inputSchemas) checkRegistered(field, kind string, raw json.RawMessage) error {
+	if len(raw) == 0 {
 		return nil
 	}
-	_, err := s.cache.Compile(spec.InputSchema)
+	_, err := s.cache.Compile(raw)
 	switch {
 	case schema.OverLimit(err):
-		return perdure.FieldErrorf(field, "of %s %v; make it smaller", spec.Kind, err)
+		return perdure.FieldErrorf(field, "of %s %v; make it smaller", kind, err)
 	case err != nil:
-		return perdure.FieldErrorf(field, "of %s is no JSON Schema that is taken here: %s", spec.Kind, brief(err.Error()))
+		return perdure.FieldErrorf(field, "of %s is no JSON Schema that is taken here: %s", kind, brief(err.Error()))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,13 +44,17 @@ type kindName struct{ org, kind string }
 // Concurrent calls share a read, but a read never begins before the call. The result therefore
 // contains everything that any server had committed before the call. Error: not_found.
 func (e *Engine) AgentKind(ctx context.Context, org, kind string) (*perdure.KindSpec, error) {
-	found, err := e.agentKinds.Get(ctx, kindName{org, kind}, func(ctx context.Context) (*store.Kind, error) {
-		return e.Store.AgentKind(ctx, org, kind)
-	})
+	found, err := e.storedKind(ctx, org, kind)
 	if err != nil {
 		return nil, err
 	}
 	return &found.Spec, nil
+}
+
+func (e *Engine) storedKind(ctx context.Context, org, kind string) (*store.Kind, error) {
+	return e.agentKinds.Get(ctx, kindName{org, kind}, func(ctx context.Context) (*store.Kind, error) {
+		return e.Store.AgentKind(ctx, org, kind)
+	})
 }
 
 // kind returns the registration of an agent kind. A kind is known once any worker of the org has
@@ -118,17 +123,24 @@ func (e *Engine) checkRegistration(r perdure.Registration) error {
 			if err := checkAllowed(fmt.Sprintf("%s[%d].endpoints", at, i), spec.Endpoints); err != nil {
 				return err
 			}
-			field := fmt.Sprintf("%s[%d].inputSchema", at, i)
-			if err := validate.JSON(field, spec.InputSchema); err != nil {
+			if err := e.checkSchemaOf(fmt.Sprintf("%s[%d].inputSchema", at, i), spec.Kind, spec.InputSchema); err != nil {
 				return err
 			}
-			if err := perdure.CheckNoDoubledKeys(field, spec.InputSchema); err != nil {
-				return err
-			}
-			if err := e.schemas.checkRegistered(field, spec); err != nil {
+			if err := e.checkSignalSpecs(fmt.Sprintf("%s[%d].signals", at, i), spec); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// checkSchemaOf checks a schema of a registered kind. Error: invalid_argument.
+func (e *Engine) checkSchemaOf(field, kind string, raw json.RawMessage) error {
+	if err := validate.JSON(field, raw); err != nil {
+		return err
+	}
+	if err := perdure.CheckNoDoubledKeys(field, raw); err != nil {
+		return err
+	}
+	return e.schemas.checkRegistered(field, kind, raw)
 }

@@ -45,12 +45,17 @@ func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalR
 	if err := e.checkSignal(&r); err != nil {
 		return SignalReply{}, err
 	}
-	checked, err := e.checkReferenced(ctx, org, id, r)
+	kinds, err := e.signalKinds(ctx, org, id, r.Name)
+	if err != nil {
+		return SignalReply{}, err
+	}
+	seen, err := e.checkValue(ctx, org, id, r, kinds)
 	if err != nil {
 		return SignalReply{}, err
 	}
 	h := e.reserve(ctx, org, id)
-	n := newSignal(r, checked, h)
+	n := newSignal(r, seen, h)
+	n.Unexpected = kinds.unexpected
 	d, err := e.one(ctx, store.Command{
 		Name: "signal", Lane: store.LaneCommits, Org: org, Execution: id, Bytes: len(r.Value),
 		Needs:  func(x *perdure.Execution) store.Needs { return rules.SignalNeeds(x, n) },
@@ -63,10 +68,10 @@ func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalR
 	return d.Value.(SignalReply), nil
 }
 
-func newSignal(r SignalRequest, checked bool, h *handover) rules.NewSignal {
+func newSignal(r SignalRequest, seen checkedValue, h *handover) rules.NewSignal {
 	n := rules.NewSignal{
 		ClientRequest: clientRequest(r.Response, r.Conversation, r.IdempotencyKey, r.RequestHash),
-		ID:            r.ID, Name: r.Name, Value: r.Value, Ref: r.Ref, Checked: checked, Head: r.Head, Handover: h.decision(),
+		ID:            r.ID, Name: r.Name, Value: r.Value, Ref: r.Ref, Checked: seen.whole, Misfit: seen.misfit, Head: r.Head, Handover: h.decision(),
 	}
 	if r.Turn != nil {
 		n.Messages = r.Turn.Messages

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -41,6 +42,31 @@ func (e *Engine) signalKinds(ctx context.Context, org string, execution uuid.UUI
 		return signalKinds{}, err
 	}
 	return signalKindsOf(known.Signals, name), nil
+}
+
+// checkSignalSpecs checks the signals of a registered kind. Error: invalid_argument.
+func (e *Engine) checkSignalSpecs(field string, spec perdure.KindSpec) error {
+	if len(spec.Signals) > perdure.MaxSignalSpecs {
+		return perdure.FieldErrorf(field, "of %s are %d; a kind has %d at most", spec.Kind, len(spec.Signals), perdure.MaxSignalSpecs)
+	}
+	size, names := 0, map[string]bool{}
+	for i, s := range spec.Signals {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		if err := perdure.CheckPattern(s.Name); err != nil {
+			return perdure.FieldErrorf(at+".name", "%v", err)
+		}
+		if names[s.Name] {
+			return perdure.FieldErrorf(at+".name", "of %s is %s a second time; give each signal once", spec.Kind, s.Name)
+		}
+		names[s.Name] = true
+		if err := e.checkSchemaOf(at+".schema", spec.Kind, s.Schema); err != nil {
+			return err
+		}
+		if size += s.Size(); size > perdure.MaxSignalSpecBytes {
+			return perdure.FieldErrorf(field, "of %s have over %d bytes; make the schemas smaller", spec.Kind, perdure.MaxSignalSpecBytes)
+		}
+	}
+	return nil
 }
 
 func signalKindsOf(signals []store.KindSignal, name string) signalKinds {

@@ -83,22 +83,36 @@ func (e *Engine) checkUserMessage(value json.RawMessage) error {
 	return e.uploads.CheckSize("the message", int64(len(entry.Content))) // it may be longer than the value
 }
 
-// checkReferenced reads the content that replaces a signal's value and checks it like a value. It
-// reports whether it did. It does not check a missing or incomplete content. The decision refuses
-// such a signal, unless the signal is a repeat.
-func (e *Engine) checkReferenced(ctx context.Context, org string, execution uuid.UUID, r SignalRequest) (bool, error) {
+// checkedValue is what the check of a signal's value has found.
+type checkedValue struct {
+	whole  bool  // the referenced content is complete and valid
+	misfit error // the value fits none of the schemas of its signal
+}
+
+// checkValue compares the value with the schemas of its signal, and checks a referenced content.
+func (e *Engine) checkValue(ctx context.Context, org string, execution uuid.UUID, r SignalRequest, kinds signalKinds) (checkedValue, error) {
 	if r.Ref == nil {
-		return false, nil
+		return checkedValue{misfit: e.misfit(kinds, r.Value)}, nil
 	}
+	return e.checkReferenced(ctx, org, execution, r, kinds)
+}
+
+// checkReferenced reads the content that replaces a signal's value and checks it like a value. It
+// does not check a missing or incomplete content. The decision refuses such a signal, unless the
+// signal is a repeat.
+func (e *Engine) checkReferenced(ctx context.Context, org string, execution uuid.UUID, r SignalRequest, kinds signalKinds) (seen checkedValue, err error) {
 	if _, err := e.refs.Execution(ctx, org, execution); err != nil {
-		return false, err
+		return seen, err
 	}
 	check := uploads.Rule{What: "the signal's value", Scan: func(text io.Reader) error {
 		return perdure.CheckDocument("signalValue", text, signalRules(r.Name))
 	}}
 	if r.Name == perdure.UserMessage || r.Name == perdure.CompactSignal {
 		check.Whole = func(value json.RawMessage) error { return e.checkSignalValue(r.Name, value) }
+	} else if !kinds.any {
+		check.Whole = func(value json.RawMessage) error { seen.misfit = e.misfit(kinds, value); return nil }
 	}
-	checked, refused, err := e.uploads.Check(ctx, org, execution, *r.Ref, check)
-	return checked, cmp.Or(err, refused)
+	var refused error
+	seen.whole, refused, err = e.uploads.Check(ctx, org, execution, *r.Ref, check)
+	return seen, cmp.Or(err, refused)
 }

@@ -1,0 +1,40 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// registerEvery is the time after which a worker registers its kinds again. The server forgets the
+// signals of a kind that no worker has registered for a day.
+const registerEvery = time.Hour
+
+// registration returns the kinds of the worker as the server gets them.
+func (w *Worker) registration() perdure.Registration {
+	r := perdure.Registration{WorkerID: w.ID, Queues: w.Queues, Version: w.Version}
+	for _, d := range w.agents {
+		r.Agents = append(r.Agents, d.Spec)
+	}
+	for _, d := range w.tasks {
+		r.Tasks = append(r.Tasks, d.Spec)
+	}
+	return r
+}
+
+// registerAgain registers the kinds if the last registration is over registerEvery old, and returns
+// the time of the last registration. The settings stay those of the first one.
+func (w *Worker) registerAgain(ctx context.Context, last, within time.Duration) time.Duration {
+	now := w.Clock()
+	if now-last < registerEvery {
+		return last
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	if _, err := w.Dispatch.Register(ctx, w.registration()); err != nil {
+		w.Logger.Warn("the kinds could not be registered again", "error", err)
+		return last
+	}
+	return now
+}
