@@ -133,13 +133,14 @@ func (c ContextEntry) Message() (Message, error) {
 	return m, nil
 }
 
-// noAnswerText replaces a message of which nothing but thinking was left.
+// noAnswerText replaces a message that has nothing but thinking and blank text.
 const noAnswerText = "(an answer without text)"
 
 // withoutThinking removes thinking parts. The signature of a tool call stays.
 func withoutThinking(parts []Part) []Part {
 	left := slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.Type == PartThinking })
-	if len(left) == 0 {
+	says := func(p Part) bool { return p.Type != PartText || strings.TrimSpace(p.Text) != "" }
+	if !slices.ContainsFunc(left, says) {
 		return []Part{Text(noAnswerText)}
 	}
 	return left

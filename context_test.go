@@ -136,9 +136,11 @@ func TestContextEntryMessage(t *testing.T) {
 	if err != nil || len(m.Parts) != 2 || m.Parts[0].Text != "yes" || m.Parts[1].ThinkingSignature != "s" {
 		t.Errorf("%+v, %v", m.Parts, err)
 	}
-	only := perdure.ContextEntry{Entry: entryOf(t, said(perdure.RoleAssistant, thought)), Rewritten: true}
-	if m, err := only.Message(); err != nil || len(m.Parts) != 1 || m.PlainText() == "" {
-		t.Errorf("%+v, %v", m.Parts, err)
+	for _, parts := range [][]perdure.Part{{thought}, {thought, perdure.Text(" \n")}} {
+		only := perdure.ContextEntry{Entry: entryOf(t, said(perdure.RoleAssistant, parts...)), Rewritten: true}
+		if m, err := only.Message(); err != nil || len(m.Parts) != 1 || strings.TrimSpace(m.PlainText()) == "" {
+			t.Errorf("%+v, %v", m.Parts, err)
+		}
 	}
 
 	long := "head" + strings.Repeat("ä", 2_000_000) + "tail"

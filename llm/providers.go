@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,8 @@ type Providers struct {
 	byName map[string]Provider
 	// windows is the table of Limits; nil is DefaultWindows.
 	windows Windows
+	// logger is that of SetLogger; nil is slog.Default.
+	logger *slog.Logger
 	// unknown are the models of which Limits has said that their window is not known.
 	unknown sync.Map
 }

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"log/slog"
 
 	"github.com/perdure/perdure"
@@ -49,6 +50,13 @@ func (ps *Providers) SetWindows(w Windows) {
 	ps.windows = w
 }
 
+// SetLogger sets the logger of Limits; default slog.Default.
+func (ps *Providers) SetLogger(l *slog.Logger) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.logger = l
+}
+
 // Limits returns the limits of a model, as Windows.Limits does for the table of SetWindows. Without
 // SetWindows, the table is DefaultWindows. That a model is unknown is logged once.
 func (ps *Providers) Limits(provider, modelID string) (l Limits, known bool) {
@@ -57,7 +65,7 @@ func (ps *Providers) Limits(provider, modelID string) (l Limits, known bool) {
 	l, known = ps.windows.Limits(provider, modelID)
 	if !known {
 		if _, said := ps.unknown.LoadOrStore(Model{provider, modelID}, true); !said {
-			slog.Warn("the window of a model is not known and assumed; --model-table sets it", "model", Model{provider, modelID}.String(), "window", l.Window)
+			cmp.Or(ps.logger, slog.Default()).Warn("the window of a model is not known and assumed; --model-table sets it", "model", Model{provider, modelID}.String(), "window", l.Window)
 		}
 	}
 	return l, known

@@ -26,11 +26,14 @@ type narrow struct {
 	mu        sync.Mutex
 	window    int
 	asked     []llm.Request
+	forget    bool // requests are not recorded in asked
 }
 
 func (n *narrow) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
 	n.mu.Lock()
-	n.asked = append(n.asked, r)
+	if !n.forget {
+		n.asked = append(n.asked, r)
+	}
 	window := n.window
 	n.mu.Unlock()
 	if err := llm.CheckMessages(n, r.Messages); err != nil {

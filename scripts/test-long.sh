@@ -20,6 +20,8 @@ long() { # VARIABLE=VALUE... -- FLAGS AND PACKAGES
 
 # Every variant of the stores and of the model, with all checks of the properties.
 long -- -timeout 3h ./internal/store/... ./internal/engine
+# The contexts of many paths with compactions.
+long -- -timeout 1h -run TestAnyCompactedConversationIsAccepted ./llm
 # Every point at which a run can be killed, and many random ones.
 long PERDURE_KILL_POINTS=all PERDURE_FOLDS=200 -- -timeout 3h -parallel 12 ./react
 long PERDURE_ANSWER_KILLS=200 -- -timeout 2h -run TestAnswersOutliveTheirWorker ./e2e

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/openai/openai-go/v3/conversations"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
@@ -283,9 +282,7 @@ func TestAConversationOfDeletedExecutions(t *testing.T) {
 			if _, err := s.engine.SetRetention(t.Context(), "default", r); err != nil {
 				t.Fatal(err)
 			}
-			if p, err := s.engine.Prune(t.Context(), "default", engine.PruneRequest{}); err != nil || p.Executions.Count+p.Logs.Count != 1 {
-				t.Fatalf("pruned %+v, %v", p, err)
-			}
+			s.pruneEnded()
 			s.wantItems(id, "user: p")
 			s.call("GET", "/v1/conversations/"+id+"/items/"+first, "").refused(404, "", "not_found")
 			s.call("GET", "/v1/conversations/"+id+"/items?after="+first, "").refused(400, "after", "invalid_value")

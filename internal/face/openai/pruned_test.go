@@ -8,16 +8,16 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// pruneLog prunes until the log of the ended run is pruned, which its policy allows a millisecond
-// after the end.
-func (s *stage) pruneLog() {
+// pruneEnded prunes until the one ended run, or its log, is pruned, which its policy allows a
+// millisecond after the end.
+func (s *stage) pruneEnded() {
 	s.t.Helper()
 	for s.t.Context().Err() == nil {
 		r, err := s.engine.Prune(s.t.Context(), "default", engine.PruneRequest{})
-		if err != nil || r.Logs.Count > 1 {
+		if err != nil || r.Executions.Count+r.Logs.Count > 1 {
 			s.t.Fatalf("pruned %+v, %v", r, err)
 		}
-		if r.Logs.Count == 1 {
+		if r.Executions.Count+r.Logs.Count == 1 {
 			return
 		}
 	}
@@ -41,7 +41,7 @@ func TestAResponseOfAPrunedLogIsNotFound(t *testing.T) {
 	if _, err := s.engine.SetRetention(t.Context(), "default", perdure.Retention{Logs: &period}); err != nil {
 		t.Fatal(err)
 	}
-	s.pruneLog()
+	s.pruneEnded()
 	for _, id := range []string{first.ID, second.ID} {
 		s.call("GET", "/v1/responses/"+id, "").refused(404, "", "not_found")
 		s.call("GET", "/v1/responses/"+id+"?stream=true", "").refused(404, "", "not_found")

@@ -93,6 +93,7 @@ func (w *Worker) providers() (*llm.Providers, error) {
 		scripted.New(scripted.Config{Dir: w.scripts, Journal: os.Getenv("PERDURE_SCRIPTED_JOURNAL")}),
 	)
 	providers.SetWindows(windows)
+	providers.SetLogger(w.Logger)
 	return providers, nil
 }
 

@@ -1,0 +1,124 @@
+package react_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/llm"
+)
+
+// answering is a model whose summaries are given.
+type answering struct {
+	*narrow
+	parts []perdure.Part
+	err   error
+}
+
+func (a answering) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+	if r.Purpose != llm.PurposeCompaction {
+		return a.narrow.Stream(ctx, r, emit)
+	}
+	a.mu.Lock()
+	a.asked = append(a.asked, r)
+	a.mu.Unlock()
+	if a.err != nil {
+		return nil, a.err
+	}
+	return &llm.Response{Content: perdure.Content{
+		Parts: a.parts, Provider: "scripted", Model: "s", StopReason: perdure.StopEndTurn,
+		Usage: &perdure.Usage{Input: 1000, Output: 7, Calls: 1},
+	}}, nil
+}
+
+// compactionEvents returns the data events of compactions, as "state error".
+func (s *stage) compactionEvents(id uuid.UUID) (all []string) {
+	s.t.Helper()
+	for after := int64(0); ; {
+		records, _, err := s.store.Log(s.t.Context(), id, after, 1000)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if len(records) == 0 {
+			return all
+		}
+		for _, r := range records {
+			after = r.Seq
+			var e struct {
+				Data struct{ Type, State, Error string }
+			}
+			if json.Unmarshal(r.Fields, &e) == nil && e.Data.Type == "compaction" {
+				all = append(all, strings.TrimSpace(e.Data.State+" "+e.Data.Error))
+			}
+		}
+	}
+}
+
+// TestABadSummaryChangesNothing checks that a summary that fails, is empty, or is longer than what
+// it covers leaves the conversation as it is: an event says why, its model call is recorded and
+// counted, the run goes on, and the next summary is not tried at once.
+func TestABadSummaryChangesNothing(t *testing.T) {
+	const turns = 14
+	for name, c := range map[string]struct {
+		parts []perdure.Part
+		err   error
+		why   string
+	}{
+		"fails":          {nil, &llm.Error{Kind: llm.InvalidRequest, Provider: "scripted", Message: "no summaries here"}, "no summaries here"},
+		"nothing":        {nil, nil, "the summary is empty"},
+		"blank":          {[]perdure.Part{perdure.Text(" \n\t")}, nil, "the summary is empty"},
+		"thinking alone": {[]perdure.Part{{Type: perdure.PartThinking, Thinking: "hm"}}, nil, "the summary is empty"},
+		"longer":         {[]perdure.Part{perdure.Text(strings.Repeat("much ", 40_000))}, nil, "the summary is longer than what it covers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var model answering
+			s, n, _ := narrowTheatre(t, 100, 40_000, looks(turns, 9000), func(staff *staff) {
+				windows := llm.Windows{{Provider: "scripted", ID: "s"}: {Window: 40_000}}
+				provider, err := staff.Providers.Lookup("scripted")
+				if err != nil {
+					t.Fatal(err)
+				}
+				model = answering{narrow: provider.(*narrow), parts: c.parts, err: c.err}
+				staff.Providers = llm.NewProviders(model)
+				staff.Providers.SetWindows(windows)
+			})
+			at := 0.5
+			x := s.idle(s.start(engine.StartRequest{UserPrompt: "go", Config: perdure.AgentConfig{Compaction: &perdure.CompactionConfig{At: &at}}}), 0)
+			if lines := s.conversation(x.ID); lines[len(lines)-1] != "assistant: Done." {
+				t.Errorf("the last line is %q", lines[len(lines)-1])
+			}
+			events := s.compactionEvents(x.ID)
+			_, summaries := n.requests()
+			if len(s.compactions(x)) != 0 || len(summaries) == 0 || len(summaries) > 6 || len(events) != 2*len(summaries) {
+				t.Errorf("%d compactions, %d summaries, events %q", len(s.compactions(x)), len(summaries), events)
+			}
+			for i := 1; i < len(events); i += 2 {
+				if events[i-1] != "started" || !strings.HasPrefix(events[i], "failed ") || !strings.Contains(events[i], c.why) {
+					t.Errorf("the events are %q", events[i-1:i+1])
+				}
+			}
+			if got := s.summaryUsage(x.ID); c.err == nil && got != len(summaries) {
+				t.Errorf("%d of %d calls are recorded with their usage", got, len(summaries))
+			}
+		})
+	}
+}
+
+// summaryUsage returns the number of llm_call entries of summaries that have a usage.
+func (s *stage) summaryUsage(id uuid.UUID) (n int) {
+	s.t.Helper()
+	page, err := s.store.AllEntries(s.t.Context(), id, "", 1000)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, e := range page.Items {
+		if e.Type == perdure.EntryLLMCall && strings.Contains(string(e.Metadata), `"purpose":"compaction"`) && strings.Contains(string(e.Metadata), `"output":7`) {
+			n++
+		}
+	}
+	return n
+}
