@@ -945,6 +945,7 @@ export interface components {
             providers?: string[];
             /** Format: date-time */
             registeredAt: string;
+            signals?: components["schemas"]["SignalSpec"][];
             /** @enum {string} */
             type: "agent" | "task";
         };
@@ -1249,6 +1250,12 @@ export interface components {
             signalId: string;
             /** @enum {string} */
             status: "PENDING" | "RUNNING" | "WAITING" | "CANCELLING" | "COMPLETED" | "FAILED" | "CANCELLED";
+            unexpected?: boolean;
+        };
+        SignalSpec: {
+            description?: string;
+            name: string;
+            schema?: unknown;
         };
         SnapshotBody: {
             /** @description Where to go on reading the log. */
