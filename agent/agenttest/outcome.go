@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -109,8 +110,17 @@ func (n *names) in(raw []byte) []byte {
 	})
 }
 
+// reader is what an outcome is read from.
+type reader interface {
+	Now() perdure.Time
+	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
+	Path(ctx context.Context, execution uuid.UUID, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error]
+	ListTasks(ctx context.Context, execution uuid.UUID, steps bool, cursor string, limit int) (store.Page[*perdure.Task], error)
+	Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error)
+}
+
 // read returns the outcome of an execution from the store.
-func read(ctx context.Context, s store.Reader, org string, id uuid.UUID) (Outcome, error) {
+func read(ctx context.Context, s reader, org string, id uuid.UUID) (Outcome, error) {
 	x, err := s.Execution(ctx, org, id)
 	if err != nil {
 		return Outcome{}, err
@@ -127,7 +137,7 @@ func read(ctx context.Context, s store.Reader, org string, id uuid.UUID) (Outcom
 	if o.Tasks, err = readTasks(ctx, s, id, n); err != nil {
 		return o, err
 	}
-	end := s.(interface{ Now() perdure.Time }).Now()
+	end := s.Now()
 	if x.CompletedAt != nil {
 		end = *x.CompletedAt
 	}
@@ -142,7 +152,7 @@ func deref[T any](p *T) (v T) {
 	return v
 }
 
-func readMessages(ctx context.Context, s store.Reader, x *perdure.Execution, n *names) ([]perdure.Message, error) {
+func readMessages(ctx context.Context, s reader, x *perdure.Execution, n *names) ([]perdure.Message, error) {
 	if x.Leaf == nil {
 		return nil, nil
 	}
@@ -182,7 +192,7 @@ func (n *names) calls(parts []perdure.Part) {
 	}
 }
 
-func readTasks(ctx context.Context, s store.Reader, id uuid.UUID, n *names) ([]TaskOutcome, error) {
+func readTasks(ctx context.Context, s reader, id uuid.UUID, n *names) ([]TaskOutcome, error) {
 	var tasks []TaskOutcome
 	for cursor, more := "", true; more; more = cursor != "" {
 		page, err := s.ListTasks(ctx, id, true, cursor, 200)
@@ -210,7 +220,7 @@ func (t TaskOutcome) line() string {
 	return fmt.Sprintf("%s(%s)", t.Kind, t.Input)
 }
 
-func readEvents(ctx context.Context, s store.Reader, id uuid.UUID, count map[perdure.EventType]int) error {
+func readEvents(ctx context.Context, s reader, id uuid.UUID, count map[perdure.EventType]int) error {
 	for after := int64(0); ; {
 		records, _, err := s.Log(ctx, id, after, 1000)
 		if err != nil || len(records) == 0 {

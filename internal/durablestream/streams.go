@@ -10,9 +10,16 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
+// Store is what Streams use of a store.
+type Store interface {
+	store.StreamReader
+	Do(ctx context.Context, c store.Command) ([]any, error)
+	Epoch() uint64
+}
+
 // Streams serves the general streams of a store.
 type Streams struct {
-	store store.Store
+	store Store
 	hints notify.Notifier
 	most  int // largest number of streams of an org
 
@@ -26,7 +33,7 @@ const DefaultPerOrg = 10_000
 // New creates a Streams for the streams of a store. perOrg is the largest number of streams of an
 // org; 0 means DefaultPerOrg. Hints tell readers on other servers about writes; without a hint they
 // notice a write within a second.
-func New(st store.Store, hints notify.Notifier, perOrg int) *Streams {
+func New(st Store, hints notify.Notifier, perOrg int) *Streams {
 	if perOrg <= 0 {
 		perOrg = DefaultPerOrg
 	}

@@ -41,7 +41,7 @@ func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentCla
 	if len(ids) == 0 && seen >= x.NextSignal {
 		return claim, nil
 	}
-	err := e.refs.Together(ctx, func(refs store.Reader) error {
+	err := e.refs.Together(ctx, func(refs store.ClaimReader) error {
 		others, err := tasksOf(ctx, refs, x.ID, ids)
 		if err != nil {
 			return err
@@ -59,7 +59,7 @@ func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentCla
 }
 
 // laterSignals adds the pending signals with an order greater than seen to the claim.
-func laterSignals(ctx context.Context, refs store.Reader, claim *perdure.AgentClaim, seen int64) (err error) {
+func laterSignals(ctx context.Context, refs store.ClaimReader, claim *perdure.AgentClaim, seen int64) (err error) {
 	claim.Signals, claim.MoreSignals, err = pendingSignals(ctx, refs, claim.Execution.ID, nil, seen)
 	if n := len(claim.Signals); n > 0 {
 		last := claim.Signals[n-1].Order
@@ -90,7 +90,7 @@ func waitedFor(x *perdure.Execution) []uuid.UUID {
 // agentClaim reads the data that a worker needs to resume an execution. Its cost does not depend on
 // the length of the conversation, because it does not read the path of entries.
 func (e *Engine) agentClaim(ctx context.Context, claimed *perdure.Execution, ended bool) (claim *perdure.AgentClaim, err error) {
-	err = e.refs.Together(ctx, func(refs store.Reader) error {
+	err = e.refs.Together(ctx, func(refs store.ClaimReader) error {
 		claim, err = e.claimRead(ctx, refs, claimed)
 		if err == nil && ended {
 			claim.Ended, err = firstEnded(ctx, refs, claimed, claim.Checkpoint)
@@ -101,7 +101,7 @@ func (e *Engine) agentClaim(ctx context.Context, claimed *perdure.Execution, end
 }
 
 // claimRead does the reads of agentClaim. The caller passes a reader of one snapshot.
-func (e *Engine) claimRead(ctx context.Context, refs store.Reader, claimed *perdure.Execution) (*perdure.AgentClaim, error) {
+func (e *Engine) claimRead(ctx context.Context, refs store.ClaimReader, claimed *perdure.Execution) (*perdure.AgentClaim, error) {
 	x, err := refs.Execution(ctx, claimed.Org, claimed.ID)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (e *Engine) claimRead(ctx context.Context, refs store.Reader, claimed *perd
 	return claim, laterSignals(ctx, refs, claim, 0)
 }
 
-func tasksOf(ctx context.Context, refs store.Reader, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
+func tasksOf(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -142,7 +142,7 @@ func tasksOf(ctx context.Context, refs store.Reader, execution uuid.UUID, ids []
 
 // pendingSignals returns the oldest pending signals with an order greater than after, at most 200
 // and about a mebibyte. It also reports whether there are more.
-func pendingSignals(ctx context.Context, refs store.Reader, execution uuid.UUID, patterns []string, after int64) ([]perdure.Signal, bool, error) {
+func pendingSignals(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, patterns []string, after int64) ([]perdure.Signal, bool, error) {
 	const most = 200
 	signals, err := refs.PendingSignals(ctx, execution, patterns, after, most+1)
 	if err != nil {

@@ -106,7 +106,7 @@ type unreadRefs struct {
 	of *unread
 }
 
-func (r unreadRefs) Together(ctx context.Context, read func(store.Reader) error) error {
+func (r unreadRefs) Together(ctx context.Context, read func(store.ClaimReader) error) error {
 	if r.of.together.Add(-1) < 0 {
 		return perdure.Errorf(perdure.Unavailable, "planned")
 	}

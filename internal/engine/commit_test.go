@@ -245,7 +245,7 @@ func (s *blind) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID,
 // Lazy returns s itself, so that reads through it fail, too.
 func (s *blind) Lazy() store.Reader { return s }
 
-func (s *blind) Together(_ context.Context, read func(store.Reader) error) error { return read(s) }
+func (s *blind) Together(_ context.Context, read func(store.ClaimReader) error) error { return read(s) }
 
 // TestCommandThatIsMadeIsNeverRefused checks that the error is unavailable if a command is stored
 // but its answer cannot be read. The worker then repeats the command. After a refusal it would use

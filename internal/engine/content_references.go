@@ -15,7 +15,7 @@ import (
 
 // read returns the reader for the worker: it reads contents whole, or by reference for a remote
 // worker.
-func (d dispatch) read() store.Reader {
+func (d dispatch) read() store.ClaimReader {
 	if d.byRef {
 		return d.e.refs
 	}

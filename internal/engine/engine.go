@@ -79,7 +79,7 @@ type Engine struct {
 	refusedRenewal atomic.Bool
 	// refs reads like Store, but returns references to contents that are stored in blobs, so that
 	// the server never has a whole content in memory.
-	refs store.Reader
+	refs store.ClaimReader
 }
 
 // New creates an engine and sets the defaults of c.

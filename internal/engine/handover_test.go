@@ -192,7 +192,7 @@ func (g *gated) Do(ctx context.Context, c store.Command) ([]any, error) {
 
 func (g *gated) Lazy() store.Reader { return g }
 
-func (g *gated) Together(ctx context.Context, read func(store.Reader) error) error {
+func (g *gated) Together(ctx context.Context, read func(store.ClaimReader) error) error {
 	if g.broken.Add(-1) >= 0 {
 		return errors.New("the disk is on fire")
 	}

@@ -145,7 +145,7 @@ func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.
 		stand[i] = store.Standing{Execution: p.ExecutionID, Fence: p.At.Fence, Number: p.At.Number, Answer: rules.AnswerPrefix(p.At)}
 		at[p.ExecutionID] = append(at[p.ExecutionID], i)
 	}
-	return e.refs.Together(ctx, func(refs store.Reader) error {
+	return e.refs.Together(ctx, func(refs store.ClaimReader) error {
 		moved, err := refs.Moved(ctx, org, stand)
 		for _, id := range moved {
 			for _, i := range at[id] {
@@ -160,7 +160,7 @@ func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.
 
 // parkedState returns whether the worker should keep the goroutine of a suspended execution. It
 // should not if another claim has committed since, or if the execution has ended or does not exist.
-func parkedState(ctx context.Context, refs store.Reader, org string, p perdure.Parked) (perdure.ParkedState, error) {
+func parkedState(ctx context.Context, refs store.ClaimReader, org string, p perdure.Parked) (perdure.ParkedState, error) {
 	x, err := refs.Execution(ctx, org, p.ExecutionID)
 	switch {
 	case perdure.IsCode(err, perdure.NotFound):

@@ -97,7 +97,7 @@ func TestParkedGoroutinesOfWhichNothingIsKnownAreKept(t *testing.T) {
 	one, parked := b.started(), b.started()
 	parked.parks(0)
 	at := b.execution(parked.id).LastCommit
-	b.e.refs = &unreadable{Reader: b.e.refs}
+	b.e.refs = &unreadable{ClaimReader: b.e.refs}
 	reply, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{
 		WorkerID: b.worker, Agents: []perdure.Lease{one.claim.Lease}, Parked: []perdure.Parked{{ExecutionID: parked.id, At: at}},
 	})
@@ -117,7 +117,7 @@ func TestNothingNewIsBelievedOfWhatCannotBeRead(t *testing.T) {
 	h := perdure.Heartbeat{WorkerID: b.worker, Parked: []perdure.Parked{{ExecutionID: parked.id, At: at}}}
 	_, err := b.d.Heartbeat(t.Context(), h)
 	b.must(err)
-	b.e.refs = &unreadable{Reader: b.e.refs}
+	b.e.refs = &unreadable{ClaimReader: b.e.refs}
 	keeper := func() uuid.UUID {
 		b.e.keepers.mu.Lock()
 		defer b.e.keepers.mu.Unlock()
@@ -138,9 +138,9 @@ func TestNothingNewIsBelievedOfWhatCannotBeRead(t *testing.T) {
 }
 
 // unreadable is a reader whose reads from one snapshot fail.
-type unreadable struct{ store.Reader }
+type unreadable struct{ store.ClaimReader }
 
-func (*unreadable) Together(context.Context, func(store.Reader) error) error {
+func (*unreadable) Together(context.Context, func(store.ClaimReader) error) error {
 	return perdure.Errorf(perdure.Unavailable, "planned")
 }
 
@@ -163,7 +163,7 @@ func TestParkedGoroutinesAreAskedAboutTogether(t *testing.T) {
 		h.Parked, want = append(h.Parked, perdure.Parked{ExecutionID: one.id, At: at}), append(want, state)
 	}
 	h.Parked, want = append(h.Parked, perdure.Parked{ExecutionID: uuid.New()}), append(want, perdure.ParkedEnded)
-	reads := &countedRefs{Reader: b.e.refs}
+	reads := &countedRefs{ClaimReader: b.e.refs}
 	b.e.refs = reads
 	reply, err := b.d.Heartbeat(t.Context(), h)
 	b.must(err)
@@ -177,25 +177,25 @@ func TestParkedGoroutinesAreAskedAboutTogether(t *testing.T) {
 
 // countedRefs is a reader that counts the reads of a heartbeat.
 type countedRefs struct {
-	store.Reader
+	store.ClaimReader
 	moved, executions int
 }
 
-func (r *countedRefs) Together(ctx context.Context, read func(store.Reader) error) error {
-	return r.Reader.Together(ctx, func(within store.Reader) error {
-		outer := r.Reader
-		r.Reader = within
-		defer func() { r.Reader = outer }()
+func (r *countedRefs) Together(ctx context.Context, read func(store.ClaimReader) error) error {
+	return r.ClaimReader.Together(ctx, func(within store.ClaimReader) error {
+		outer := r.ClaimReader
+		r.ClaimReader = within
+		defer func() { r.ClaimReader = outer }()
 		return read(r)
 	})
 }
 
 func (r *countedRefs) Moved(ctx context.Context, org string, all []store.Standing) ([]uuid.UUID, error) {
 	r.moved++
-	return r.Reader.Moved(ctx, org, all)
+	return r.ClaimReader.Moved(ctx, org, all)
 }
 
 func (r *countedRefs) Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
 	r.executions++
-	return r.Reader.Execution(ctx, org, id)
+	return r.ClaimReader.Execution(ctx, org, id)
 }

@@ -12,7 +12,7 @@ import (
 // firstEnded returns the first page of the tasks and steps that ended since the newest checkpoint.
 // An agent's function asks for them when it is entered again. firstEnded returns nil if no worker
 // has committed to the execution.
-func firstEnded(ctx context.Context, refs store.Reader, x *perdure.Execution, newest *perdure.Checkpoint) (*perdure.EndedPage, error) {
+func firstEnded(ctx context.Context, refs store.ClaimReader, x *perdure.Execution, newest *perdure.Checkpoint) (*perdure.EndedPage, error) {
 	if rules.LastCommit(x) == (perdure.CommitNumber{}) {
 		return nil, nil
 	}
@@ -28,7 +28,7 @@ func firstEnded(ctx context.Context, refs store.Reader, x *perdure.Execution, ne
 	return &page, err
 }
 
-func endedPage(ctx context.Context, refs store.Reader, execution uuid.UUID, after int64) (perdure.EndedPage, error) {
+func endedPage(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, after int64) (perdure.EndedPage, error) {
 	return refs.Ended(ctx, execution, after, perdure.EndedPageHeads, perdure.EndedPageBytes)
 }
 
@@ -38,7 +38,7 @@ func (e *Engine) ended(ctx context.Context, org string, q perdure.EndedQuery) (p
 	if q.After < 0 {
 		return page, perdure.FieldErrorf("after", "must not be negative; give the next of the page before")
 	}
-	err = e.refs.Together(ctx, func(refs store.Reader) error {
+	err = e.refs.Together(ctx, func(refs store.ClaimReader) error {
 		x, err := refs.Execution(ctx, org, q.Lease.ExecutionID)
 		if err != nil {
 			return err

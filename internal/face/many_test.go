@@ -19,7 +19,7 @@ import (
 
 // counting is a store's reading side that counts reads of logs by execution.
 type counting struct {
-	store.Reader
+	store.LogReader
 	mu    sync.Mutex // guards the fields below
 	pages map[uuid.UUID]int
 	heads map[uuid.UUID]int
@@ -30,21 +30,21 @@ func (c *counting) Log(ctx context.Context, id uuid.UUID, after int64, limit int
 	c.mu.Lock()
 	c.pages[id]++
 	c.mu.Unlock()
-	return c.Reader.Log(ctx, id, after, limit)
+	return c.LogReader.Log(ctx, id, after, limit)
 }
 
 func (c *counting) LogHead(ctx context.Context, id uuid.UUID) (store.Head, error) {
 	c.mu.Lock()
 	c.heads[id]++
 	c.mu.Unlock()
-	return c.Reader.LogHead(ctx, id)
+	return c.LogReader.LogHead(ctx, id)
 }
 
 func (c *counting) LogHeads(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Head, error) {
 	c.mu.Lock()
 	c.asked++
 	c.mu.Unlock()
-	return c.Reader.LogHeads(ctx, ids)
+	return c.LogReader.LogHeads(ctx, ids)
 }
 
 // forget resets the counts.
@@ -60,7 +60,7 @@ type unsure struct{ notify.Notifier }
 // countReads returns a configuration that counts the reads of the house's log.
 func countReads(c *counting, hints func(notify.Notifier) notify.Notifier) func(*face.Config) {
 	return func(config *face.Config) {
-		c.Reader = config.Engine.Read()
+		c.LogReader = config.Engine.Read()
 		c.forget()
 		config.Log = eventlog.New(c, config.Engine.Store.Epoch(), hints(config.Engine.Hints))
 	}

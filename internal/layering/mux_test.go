@@ -18,22 +18,7 @@ var aMux = regexp.MustCompile(`\bhttp\.(NewServeMux|ServeMux|DefaultServeMux|Han
 // TestRoutesAreRegisteredWithTheFront checks that no other package of the server has a mux, so no
 // route bypasses the guard of the front.
 func TestRoutesAreRegisteredWithTheFront(t *testing.T) {
-	found := map[string]bool{}
-	for _, root := range []string{"internal", "server", "cmd"} {
-		err := filepath.WalkDir("../../"+root, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			raw, err := os.ReadFile(path)
-			if dir := filepath.ToSlash(filepath.Dir(strings.TrimPrefix(path, "../../"))); aMux.Match(withoutComments(raw)) {
-				found[dir] = true
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	found := directoriesWith(t, aMux)
 	for dir := range found {
 		if !muxes[dir] {
 			t.Errorf("%s has a mux of its own; register its routes with internal/face/front", dir)
@@ -44,6 +29,29 @@ func TestRoutesAreRegisteredWithTheFront(t *testing.T) {
 			t.Errorf("%s has no mux any more; remove its exception", dir)
 		}
 	}
+}
+
+// directoriesWith returns the directories of the server and of the programs that have a match in
+// their code, without comments and tests.
+func directoriesWith(t *testing.T, pattern *regexp.Regexp) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	for _, root := range []string{"internal", "server", "cmd", "agent", "worker"} {
+		err := filepath.WalkDir("../../"+root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			raw, err := os.ReadFile(path)
+			if dir := filepath.ToSlash(filepath.Dir(strings.TrimPrefix(path, "../../"))); pattern.Match(withoutComments(raw)) {
+				found[dir] = true
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
 }
 
 var comment = regexp.MustCompile(`(?m)//.*$`)

@@ -27,9 +27,9 @@ const storeEpoch = 7
 
 // book is a log in memory. It implements the methods of a store that a Log reads.
 type book struct {
-	store.Reader // panics in methods that book does not override
-	hints        notify.Local
-	silent       bool // sends no hints
+	store.LogReader // panics in methods that book does not override
+	hints           notify.Local
+	silent          bool // sends no hints
 
 	mu         sync.Mutex
 	records    []perdure.Record
@@ -54,9 +54,6 @@ func newBook() *book {
 		blocks: map[int64]*store.BlockContent{}, entries: map[uuid.UUID]*perdure.Entry{}, eventsAtOnce: 3,
 	}
 }
-
-// Lazy returns the book itself, because its entries are not stored in blobs.
-func (b *book) Lazy() store.Reader { return b }
 
 // unsure hides the fact that its hints are never lost.
 type unsure struct{ notify.Notifier }

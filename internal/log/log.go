@@ -42,7 +42,7 @@ type From struct {
 
 // Log reads logs of executions. It is safe for any number of concurrent readers.
 type Log struct {
-	read       store.Reader
+	read       store.LogReader
 	storeEpoch uint64
 	hints      notify.Notifier
 
@@ -52,7 +52,7 @@ type Log struct {
 }
 
 // New creates a Log over a store's reading side and its epoch.
-func New(read store.Reader, storeEpoch uint64, hints notify.Notifier) *Log {
+func New(read store.LogReader, storeEpoch uint64, hints notify.Notifier) *Log {
 	return &Log{read: read, storeEpoch: storeEpoch, hints: hints, followers: map[uuid.UUID]*follower{}}
 }
 

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/google/uuid"
@@ -45,3 +46,28 @@ type ResponseEnd struct {
 
 // Join says that the input of the response ID was taken up by the response Into.
 type Join struct{ ID, Into string }
+
+// ResponseReader reads responses and conversations, for the interface of the Responses API.
+type ResponseReader interface {
+	// Response returns the row of a response by its id, including hidden ones. Errors: not_found if
+	// there is none.
+	Response(ctx context.Context, org, id string) (*Response, error)
+	// ResponsesOf returns rows of an execution's responses in the order of their inputs, including
+	// hidden ones. It leaves out responses that have joined another one.
+	ResponsesOf(ctx context.Context, execution uuid.UUID, q ResponseQuery) ([]Response, error)
+	// ResponsesBySaid returns at most limit of an org's responses whose history contains that hash,
+	// newest first.
+	ResponsesBySaid(ctx context.Context, org string, said perdure.Hash, limit int) ([]Response, error)
+	// Signal returns a signal by its id, with its value. Errors: not_found if there is none.
+	Signal(ctx context.Context, execution uuid.UUID, id string) (*perdure.Signal, error)
+
+	// Conversation returns a conversation by its id. ConversationByResponse returns the
+	// conversation whose next response gets the given id. Errors: not_found if there is none.
+	Conversation(ctx context.Context, org, id string) (*Conversation, error)
+	ConversationByResponse(ctx context.Context, org, response string) (*Conversation, error)
+	// ConversationItems returns at most limit pending items in order, starting at the index from.
+	ConversationItems(ctx context.Context, id string, from, limit int) ([]json.RawMessage, error)
+	// ConversationExecutions returns the executions of a conversation that are not
+	// deleted, oldest first.
+	ConversationExecutions(ctx context.Context, id string) ([]uuid.UUID, error)
+}

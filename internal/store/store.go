@@ -335,7 +335,7 @@ type Changes struct {
 	SweepBlobs bool
 	// Prune deletes data of the execution whose retention period is over.
 	Prune *Prune
-	// Free returns at most that many unused pages of the store to the file system. Reader.Unused
+	// Free returns at most that many unused pages of the store to the file system. SweepReader.Unused
 	// reports how many there are.
 	Free int
 	// Texts is the index of a block of executions.
@@ -371,7 +371,7 @@ type Changes struct {
 	Audit         *perdure.AuditRecord // appended
 	Kinds         []Kind               // stored per org
 	Stream        *StreamChange
-	// DropStreams deletes about that many rows of deleted streams. Reader.DeadStreams reports
+	// DropStreams deletes about that many rows of deleted streams. SweepReader.DeadStreams reports
 	// whether there are any.
 	DropStreams int
 }

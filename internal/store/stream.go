@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 )
@@ -51,4 +53,15 @@ type StreamChange struct {
 type StreamPiece struct {
 	At      int64 // the position of the first byte
 	Content []byte
+}
+
+// StreamReader reads durable streams.
+type StreamReader interface {
+	// Stream returns a stream by its path. Errors: not_found if there is none.
+	Stream(ctx context.Context, org, path string) (*Stream, error)
+	// StreamContent returns the rows of a stream with the content after the position, in order, and
+	// the stream as of the same moment. It returns at most that many bytes, but at least one row if
+	// there is any, and none for 0 bytes. The first row may begin before the position. Errors:
+	// not_found once the stream is deleted.
+	StreamContent(ctx context.Context, id uuid.UUID, after int64, bytes int) ([]StreamPiece, *Stream, error)
 }

@@ -13,18 +13,29 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
+// Store is what Homes use of a store.
+type Store interface {
+	store.BlobReader
+	Now() perdure.Time
+}
+
+// executionReader reads executions, as [store.ExecutionReader] does.
+type executionReader interface {
+	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
+}
+
 // Homes contains the workers that store contents of LOCAL executions, each with the time of its
 // last contact, and reads contents from them. [New] creates one.
 type Homes struct {
-	store store.Store
-	refs  store.Reader // reads contents as references
+	store Store
+	refs  executionReader // reads contents as references
 
 	mu  sync.Mutex // guards all
 	all map[workerKey]*home
 }
 
 // New creates a Homes without workers. refs reads like s, but returns references to contents.
-func New(s store.Store, refs store.Reader) *Homes { return &Homes{store: s, refs: refs} }
+func New(s Store, refs executionReader) *Homes { return &Homes{store: s, refs: refs} }
 
 // workerKey identifies a worker by org and id, because the id is unique only within the org.
 type workerKey struct {

@@ -6,12 +6,19 @@ package tenants
 import (
 	"context"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 )
 
+// Store is what Tenants use of a store.
+type Store interface {
+	store.TenantReader
+	Now() perdure.Time
+}
+
 // Tenants implements the commands. [New] creates one.
 type Tenants struct {
-	store store.Store
+	store Store
 	// one runs a command and returns the value of its decision.
 	one      func(context.Context, store.Command) (any, error)
 	keys     keyCache
@@ -21,6 +28,6 @@ type Tenants struct {
 }
 
 // New creates a Tenants on a store. one runs a command and returns the value of its decision.
-func New(s store.Store, one func(context.Context, store.Command) (any, error)) *Tenants {
+func New(s Store, one func(context.Context, store.Command) (any, error)) *Tenants {
 	return &Tenants{store: s, one: one}
 }

@@ -5,13 +5,15 @@ package uploads
 import (
 	"context"
 
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 )
 
 // Uploads stores and checks contents. [New] creates one.
 type Uploads struct {
-	store store.Store
-	refs  store.Reader // reads contents as references
+	store store.BlobReader
+	refs  executionReader // reads contents as references
 	// one runs a command and returns the value of its decision.
 	one   func(context.Context, store.Command) (any, error)
 	limit int64 // maximum size of a payload in bytes
@@ -20,11 +22,16 @@ type Uploads struct {
 	large *largeTurns
 }
 
+// executionReader reads executions, as [store.ExecutionReader] does.
+type executionReader interface {
+	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
+}
+
 // Config configures an [Uploads]. All fields but Plain are required.
 type Config struct {
-	Store store.Store
+	Store store.BlobReader
 	// Refs reads like Store, but returns references to contents.
-	Refs store.Reader
+	Refs executionReader
 	// One runs a command and returns the value of its decision.
 	One func(context.Context, store.Command) (any, error)
 	// PayloadLimit is the maximum size of one payload in bytes.

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/face/front"
 	eventlog "github.com/perdure/perdure/internal/log"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // Config configures the API. All fields are required except Recheck, Stop and the fields for
@@ -48,6 +49,16 @@ type API struct {
 	Config
 	mux front.Mux
 }
+
+// reader is what the API reads of the store.
+type reader interface {
+	store.ExecutionReader
+	store.ResponseReader
+	store.CatalogReader
+}
+
+// stored returns the reader of the store.
+func (a *API) stored() reader { return a.Engine.Store }
 
 const (
 	responsesPath = "/v1/responses"

@@ -45,7 +45,7 @@ func (a *API) conversation(ctx context.Context, org, id string) (*store.Conversa
 	if perdure.CheckText("id", id) != nil {
 		return nil, noConversation(id) // no store can hold such an id
 	}
-	c, err := a.Engine.Store.Conversation(ctx, org, id)
+	c, err := a.stored().Conversation(ctx, org, id)
 	if perdure.IsCode(err, perdure.NotFound) {
 		return nil, noConversation(id)
 	}

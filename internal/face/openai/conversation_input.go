@@ -95,7 +95,7 @@ func encodeItems(items []pendingItem) ([]json.RawMessage, error) {
 
 // pending reads at most limit pending items, starting at an index.
 func (a *API) pending(ctx context.Context, c *store.Conversation, from, limit int) ([]pendingItem, error) {
-	stored, err := a.Engine.Store.ConversationItems(ctx, c.ID, from, limit)
+	stored, err := a.stored().ConversationItems(ctx, c.ID, from, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -159,7 +159,7 @@ func checkInclude(query url.Values) error {
 
 // pendingItem finds a pending item of any conversation of the org.
 func (r *references) pendingItem(ctx context.Context, place itemPlace, id string) (resolvedItem, bool, error) {
-	c, err := r.Engine.Store.ConversationByResponse(ctx, r.org, place.response)
+	c, err := r.stored().ConversationByResponse(ctx, r.org, place.response)
 	if err != nil {
 		if perdure.IsCode(err, perdure.NotFound) {
 			err = nil

@@ -23,7 +23,7 @@ func (a *API) itemsOf(ctx context.Context, org, id string) (*itemList, error) {
 	if err != nil {
 		return nil, err
 	}
-	executions, err := a.Engine.Store.ConversationExecutions(ctx, c.ID)
+	executions, err := a.stored().ConversationExecutions(ctx, c.ID)
 	return &itemList{API: a, c: c, executions: executions}, err
 }
 
@@ -168,7 +168,7 @@ const (
 // more.
 func (l *itemList) responses(ctx context.Context, execution uuid.UUID, q store.ResponseQuery, yield func([]Item, error) bool) bool {
 	for q.Limit = responsesStep; ; {
-		rows, err := l.Engine.Store.ResponsesOf(ctx, execution, q)
+		rows, err := l.stored().ResponsesOf(ctx, execution, q)
 		if err != nil {
 			yield(nil, err)
 			return false
@@ -224,7 +224,7 @@ func (l *itemList) ofResponse(ctx context.Context, row *store.Response) ([]Item,
 
 func (l *itemList) foldOf(ctx context.Context, row *store.Response) (*found, error) {
 	if l.loaded == nil || l.loaded.ID != row.Execution {
-		x, err := l.Engine.Store.Execution(ctx, l.c.Org, row.Execution)
+		x, err := l.stored().Execution(ctx, l.c.Org, row.Execution)
 		if perdure.IsCode(err, perdure.NotFound) {
 			return nil, noResponse(row.ID)
 		}

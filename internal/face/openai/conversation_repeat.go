@@ -41,7 +41,7 @@ func (b *beginning) lastSaid(ctx context.Context, x *perdure.Execution) (clientS
 		return said, nil
 	}
 	answered := false
-	for e, err := range b.Engine.Store.Path(ctx, x.ID, *x.Leaf, nil, maxRepeated, false) {
+	for e, err := range b.stored().Path(ctx, x.ID, *x.Leaf, nil, maxRepeated, false) {
 		if err != nil {
 			return said, err
 		}

@@ -106,7 +106,7 @@ func (b *beginning) repeated(ctx context.Context) (string, error) {
 	if err != nil || execution == nil {
 		return "", err
 	}
-	s, err := b.Engine.Store.Signal(ctx, *execution, b.idem.signalID())
+	s, err := b.stored().Signal(ctx, *execution, b.idem.signalID())
 	if perdure.IsCode(err, perdure.NotFound) {
 		return b.first(ctx, *execution)
 	}
@@ -225,11 +225,11 @@ func (h conversationHead) from() *perdure.EntryRef {
 
 // headOf returns the head of the conversation: the end of its newest execution that is not deleted.
 func (a *API) headOf(ctx context.Context, c *store.Conversation) (conversationHead, error) {
-	executions, err := a.Engine.Store.ConversationExecutions(ctx, c.ID)
+	executions, err := a.stored().ConversationExecutions(ctx, c.ID)
 	if err != nil || len(executions) == 0 {
 		return conversationHead{}, err
 	}
-	x, err := a.Engine.Store.Execution(ctx, c.Org, executions[len(executions)-1])
+	x, err := a.stored().Execution(ctx, c.Org, executions[len(executions)-1])
 	if err != nil {
 		return conversationHead{}, err
 	}

@@ -347,9 +347,9 @@ func (a *API) definition(ctx context.Context, org, name string) (*perdure.Defini
 		return nil, nil // no store can hold such a name
 	}
 	if id, bad := uuid.Parse(name); bad == nil && len(name) == 36 {
-		d, err = a.Engine.Store.Definition(ctx, org, id)
+		d, err = a.stored().Definition(ctx, org, id)
 	} else {
-		d, err = a.Engine.Store.DefinitionBySlug(ctx, org, name)
+		d, err = a.stored().DefinitionBySlug(ctx, org, name)
 	}
 	if perdure.IsCode(err, perdure.NotFound) {
 		return nil, nil

@@ -34,7 +34,7 @@ func (a *API) models(w http.ResponseWriter, r *http.Request) {
 func (a *API) allModels(ctx context.Context, org string) ([]Model, error) {
 	definitions, named := []Model{}, map[string]Model{}
 	for cursor := ""; ; {
-		page, err := a.Engine.Store.Definitions(ctx, org, cursor, 1000)
+		page, err := a.stored().Definitions(ctx, org, cursor, 1000)
 		if err != nil {
 			return nil, err
 		}

@@ -28,7 +28,7 @@ func (a *API) find(ctx context.Context, org, id string, hidden bool) (*found, er
 	if err != nil {
 		return nil, err
 	}
-	x, err := a.Engine.Store.Execution(ctx, org, row.Execution)
+	x, err := a.stored().Execution(ctx, org, row.Execution)
 	if perdure.IsCode(err, perdure.NotFound) || err == nil && x.PersistenceMode == perdure.Local {
 		return nil, noResponse(id) // the worker of a LOCAL execution stores the content
 	}
@@ -66,7 +66,7 @@ func (a *API) foundIn(ctx context.Context, org string, row *store.Response, x *p
 func (a *API) sourceOf(org string, row *store.Response, kind string, hidden bool) source {
 	return source{
 		entry: func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error) {
-			return a.Engine.Store.Entry(ctx, row.Execution, id)
+			return a.stored().Entry(ctx, row.Execution, id)
 		},
 		joined: func(ctx context.Context) (string, error) {
 			now, err := a.row(ctx, org, row.ID, true)
@@ -92,7 +92,7 @@ func (a *API) row(ctx context.Context, org, id string, hidden bool) (*store.Resp
 	if perdure.CheckText("id", id) != nil {
 		return nil, noResponse(id) // no store can hold such an id
 	}
-	row, err := a.Engine.Store.Response(ctx, org, id)
+	row, err := a.stored().Response(ctx, org, id)
 	if perdure.IsCode(err, perdure.NotFound) || err == nil && row.Hidden && !hidden {
 		return nil, noResponse(id)
 	}

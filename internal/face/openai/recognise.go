@@ -56,7 +56,7 @@ func (b *beginning) recognise(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	for _, p := range b.prefixes {
-		rows, err := b.Engine.Store.ResponsesBySaid(ctx, b.org, p.history.Said, maxAlike)
+		rows, err := b.stored().ResponsesBySaid(ctx, b.org, p.history.Said, maxAlike)
 		if err != nil {
 			return "", err
 		}

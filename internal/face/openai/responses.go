@@ -102,7 +102,7 @@ func (a *API) inputOf(r *http.Request, f *found) ([]Item, error) {
 func (a *API) inputParts(ctx context.Context, f *found) ([]perdure.InputMessage, error) {
 	messages := inputMessages(f.execution.Input)
 	if f.row.SignalID != "" {
-		s, err := a.Engine.Store.Signal(ctx, f.row.Execution, f.row.SignalID)
+		s, err := a.stored().Signal(ctx, f.row.Execution, f.row.SignalID)
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ type listAuditInput struct {
 }
 
 func (s *server) listAudit(ctx context.Context, in *listAuditInput) (*operation.Body[operation.List[perdure.AuditRecord]], error) {
-	page, err := s.Engine.Read().AuditLog(ctx, in.Org, in.Cursor, in.Limit)
+	page, err := s.readWhole().AuditLog(ctx, in.Org, in.Cursor, in.Limit)
 	if err != nil {
 		return nil, err
 	}

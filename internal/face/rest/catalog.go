@@ -30,7 +30,7 @@ type listKindsInput struct {
 }
 
 func (s *server) listKinds(ctx context.Context, in *listKindsInput) (*operation.Body[operation.List[perdure.KindInfo]], error) {
-	known, err := s.Engine.Read().Kinds(ctx, in.Org)
+	known, err := s.readWhole().Kinds(ctx, in.Org)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func kindInfo(k store.Kind) perdure.KindInfo {
 // listProviders lists the program's providers first, in their order, and then the others that
 // workers have registered.
 func (s *server) listProviders(ctx context.Context, in *listInput) (*operation.Body[operation.List[perdure.ProviderInfo]], error) {
-	known, err := s.Engine.Read().Kinds(ctx, in.Org)
+	known, err := s.readWhole().Kinds(ctx, in.Org)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (s *server) listProviders(ctx context.Context, in *listInput) (*operation.B
 }
 
 func (s *server) listTools(ctx context.Context, in *listInput) (*operation.Body[operation.List[perdure.ToolInfo]], error) {
-	known, err := s.Engine.Read().Kinds(ctx, in.Org)
+	known, err := s.readWhole().Kinds(ctx, in.Org)
 	if err != nil {
 		return nil, err
 	}

@@ -151,7 +151,7 @@ func slugOf(name string) string {
 }
 
 func (s *server) listDefinitions(ctx context.Context, in *listInput) (*operation.Body[operation.List[*perdure.Definition]], error) {
-	p, err := s.Engine.Read().Definitions(ctx, in.Org, in.Cursor, in.Limit)
+	p, err := s.readWhole().Definitions(ctx, in.Org, in.Cursor, in.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (s *server) getDefinition(ctx context.Context, in *operation.IDInput) (*def
 	if err != nil {
 		return nil, err
 	}
-	d, err := s.Engine.Read().Definition(ctx, in.Org, id)
+	d, err := s.readWhole().Definition(ctx, in.Org, id)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (s *server) putDefinition(ctx context.Context, in *putDefinitionInput) (*de
 	}
 	d.ID = id
 	if d.Slug == "" {
-		known, err := s.Engine.Read().Definition(ctx, in.Org, id)
+		known, err := s.readWhole().Definition(ctx, in.Org, id)
 		if err != nil {
 			return nil, err
 		}

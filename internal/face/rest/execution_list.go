@@ -39,7 +39,7 @@ func (s *server) listExecutions(ctx context.Context, in *listExecutionsInput) (*
 		return nil, err
 	}
 	f.Metadata = metadataFilter(front.QueryOf(ctx))
-	p, err := s.Engine.Read().Executions(ctx, in.Org, f)
+	p, err := s.readWhole().Executions(ctx, in.Org, f)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/face/front"
 	"github.com/perdure/perdure/internal/face/operation"
-	"github.com/perdure/perdure/internal/store"
 )
 
 // startBody is the request to start an execution.
@@ -150,10 +149,6 @@ func hashOf(body any) (perdure.Hash, error) {
 	}
 	return sha256.Sum256(raw), nil
 }
-
-// read returns the store's reading side. It leaves contents that are stored in blobs where they
-// are; small ones are loaded when they are shown. The server never loads a large content whole.
-func (s *server) read() store.Reader { return s.Engine.Read().Lazy() }
 
 // execution returns the execution that a path names.
 func (s *server) execution(ctx context.Context, in operation.IDInput) (*perdure.Execution, error) {

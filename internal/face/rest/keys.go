@@ -63,7 +63,7 @@ func (s *server) createKey(ctx context.Context, in *createKeyInput) (*operation.
 }
 
 func (s *server) listKeys(ctx context.Context, in *operation.OrgInput) (*operation.Body[operation.List[*perdure.APIKey]], error) {
-	keys, err := s.Engine.Read().Keys(ctx, in.Org)
+	keys, err := s.readWhole().Keys(ctx, in.Org)
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func (s *server) outline(ctx context.Context, org string, page []*perdure.Execut
 	for i, x := range page {
 		ids[i] = x.ID
 	}
-	found, err := s.Engine.Read().Outlines(ctx, org, ids)
+	found, err := s.readWhole().Outlines(ctx, org, ids)
 	if err != nil {
 		return err
 	}

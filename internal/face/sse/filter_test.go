@@ -154,14 +154,14 @@ func (h *house) lastPos(id uuid.UUID) int64 {
 
 // reading records the lowest position from which a store's logs are read.
 type reading struct {
-	store.Reader
+	store.LogReader
 	from *atomic.Int64
 }
 
 func (r reading) Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
 	for was := r.from.Load(); after < was && !r.from.CompareAndSwap(was, after); was = r.from.Load() {
 	}
-	return r.Reader.Log(ctx, execution, after, limit)
+	return r.LogReader.Log(ctx, execution, after, limit)
 }
 
 // A resumed filtered stream reads no record of the log before its position.

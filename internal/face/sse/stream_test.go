@@ -305,10 +305,10 @@ func TestBlockThatHadClosedIsTakenBack(t *testing.T) {
 }
 
 // damaged is a store whose logs have a missing record.
-type damaged struct{ store.Reader }
+type damaged struct{ store.LogReader }
 
 func (d damaged) Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
-	records, head, err := d.Reader.Log(ctx, execution, after, limit)
+	records, head, err := d.LogReader.Log(ctx, execution, after, limit)
 	return slices.DeleteFunc(records, func(r perdure.Record) bool { return r.Pos == 2 }), head, err
 }
 

@@ -16,7 +16,12 @@ import (
 
 // Reader is a store that can be checked.
 type Reader interface {
-	store.Reader
+	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
+	AllEntries(ctx context.Context, execution uuid.UUID, cursor string, limit int) (store.Page[perdure.Entry], error)
+	Checkpoint(ctx context.Context, execution uuid.UUID, sequence int64) (*perdure.Checkpoint, error)
+	ListTasks(ctx context.Context, execution uuid.UUID, steps bool, cursor string, limit int) (store.Page[*perdure.Task], error)
+	Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error)
+	LogHead(ctx context.Context, execution uuid.UUID) (store.Head, error)
 	// Audit checks the data that belongs to no execution, and then returns the id of every
 	// execution.
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]

@@ -23,7 +23,7 @@ func (f *fixture) reads(org string) (release func()) {
 	)
 	for range manyReads {
 		group.Go(func() {
-			err := f.s.Together(store.ForOrg(f.ctx, org), func(r store.Reader) error {
+			err := f.s.Together(store.ForOrg(f.ctx, org), func(r store.ClaimReader) error {
 				one <- struct{}{}
 				<-end
 				return nil

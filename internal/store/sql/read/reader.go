@@ -51,7 +51,7 @@ func (r *Reader) Lazy() store.Reader {
 }
 
 // Together implements [store.Reader].
-func (r *Reader) Together(ctx context.Context, read func(store.Reader) error) error {
+func (r *Reader) Together(ctx context.Context, read func(store.ClaimReader) error) error {
 	return r.Tx(ctx, func(c statement.Conn) error {
 		within := *r
 		within.Tx = func(_ context.Context, read func(statement.Conn) error) error { return read(c) }

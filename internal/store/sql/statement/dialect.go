@@ -31,7 +31,7 @@ type Dialect struct {
 	// TheseExecutions returns a FROM clause that selects the executions x with these ids, and its
 	// one parameter.
 	TheseExecutions func(ids []uuid.UUID) (from string, arg any, err error)
-	// Moved selects the ids that [store.Reader].Moved returns. ?1 is the org; Standings returns the
+	// Moved selects the ids that [store.ClaimReader].Moved returns. ?1 is the org; Standings returns the
 	// further parameters.
 	Moved     *Statement
 	Standings func(all []store.Standing) (args []any, err error)
@@ -62,7 +62,7 @@ type Dialect struct {
 
 	// Free returns pages to the file system; nil if that is impossible.
 	Free func(ctx context.Context, c Conn, pages int) error
-	// Unused implements [store.Reader].Unused; nil if the number is unknown.
+	// Unused implements [store.SweepReader].Unused; nil if the number is unknown.
 	Unused func(ctx context.Context, c Conn) (pages, pageSize int64, err error)
 	// Size returns the size of the database on disk, in bytes.
 	Size func(ctx context.Context, c Conn) (bytes int64, err error)

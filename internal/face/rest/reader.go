@@ -1,0 +1,25 @@
+package rest
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// reader is what the operations read of the store.
+type reader interface {
+	store.ExecutionReader
+	store.CatalogReader
+	LogHead(ctx context.Context, execution uuid.UUID) (store.Head, error)
+	Keys(ctx context.Context, org string) ([]*perdure.APIKey, error)
+	AuditLog(ctx context.Context, org, cursor string, limit int) (store.Page[perdure.AuditRecord], error)
+}
+
+// read returns a reader that leaves contents that are stored in blobs where they are; small ones are
+// loaded when they are shown. The server never loads a large content whole.
+func (s *server) read() reader { return s.Engine.Read().Lazy() }
+
+// readWhole returns a reader that loads contents.
+func (s *server) readWhole() reader { return s.Engine.Read() }

@@ -1,0 +1,32 @@
+package layering
+
+import (
+	"regexp"
+	"testing"
+)
+
+// wholeReaders are the packages that may name store.Reader: they implement it, and two test kits
+// wrap it. All others take one of its parts, or declare the methods that they call.
+var wholeReaders = map[string]bool{
+	"internal/store/sql/read":  true,
+	"internal/engine":          true,
+	"internal/face/facetest":   true,
+	"internal/store/storetest": true,
+}
+
+var aWholeReader = regexp.MustCompile(`\bstore\.Reader\b`)
+
+// TestReadsTakeSmallReaders checks that no other package depends on the whole reader of a store.
+func TestReadsTakeSmallReaders(t *testing.T) {
+	found := directoriesWith(t, aWholeReader)
+	for dir := range found {
+		if !wholeReaders[dir] {
+			t.Errorf("%s names store.Reader; take the smallest interface with the methods that it calls", dir)
+		}
+	}
+	for dir := range wholeReaders {
+		if !found[dir] {
+			t.Errorf("%s does not name store.Reader any more; remove its exception", dir)
+		}
+	}
+}
