@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/server"
 )
@@ -213,9 +212,13 @@ func compaction(last, keepFrom uuid.UUID) perdure.Entry {
 	if err != nil {
 		panic(err) // text always encodes
 	}
-	agent.AsCompaction(perdure.CompactionRecord{
+	e.Type = perdure.EntryCompaction
+	e.Metadata, err = json.Marshal(perdure.CompactionRecord{
 		Last: last, KeepFrom: &keepFrom, Pinned: []uuid.UUID{last}, Reason: perdure.CompactionManual, Messages: 1, TokensBefore: 10, TokensAfter: 5,
-	})(&e)
+	})
+	if err != nil {
+		panic(err) // ids, texts and numbers always encode
+	}
 	return e
 }
 
