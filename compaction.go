@@ -91,6 +91,34 @@ func (e Entry) Compaction() (CompactionRecord, error) {
 	return c, nil
 }
 
+// CompactionRange is the part of a CompactionRecord that a server needs to find the context. It names
+// entries, and has no content.
+type CompactionRange struct {
+	Last     uuid.UUID
+	KeepFrom *uuid.UUID
+	Pinned   []uuid.UUID
+}
+
+// Range returns the range of the record.
+func (c CompactionRecord) Range() CompactionRange {
+	return CompactionRange{Last: c.Last, KeepFrom: c.KeepFrom, Pinned: c.Pinned}
+}
+
+// Range returns what a compaction to append covers: as its metadata says, or as Covers says if the
+// metadata is on the worker. Errors: invalid_argument.
+func (e NewEntry) Range() (CompactionRange, error) {
+	switch {
+	case e.Metadata != nil || e.Covers == nil:
+		c, err := e.Compaction()
+		return c.Range(), err
+	case e.Covers.Last == uuid.Nil:
+		return CompactionRange{}, FieldErrorf("covers.last", "of compaction %s is missing", e.ID)
+	case len(e.Covers.Pinned) > MaxPinned:
+		return CompactionRange{}, FieldErrorf("covers.pinned", "of compaction %s has %d entries; the limit is %d", e.ID, len(e.Covers.Pinned), MaxPinned)
+	}
+	return *e.Covers, nil
+}
+
 // CompactionConfig says when a conversation is compacted.
 type CompactionConfig struct {
 	// At is the part of the model's window, less its maximum output, from which the conversation is

@@ -42,8 +42,8 @@ type LeftOut struct {
 	EntryID uuid.UUID `json:"entryId"`
 }
 
-// leftOutByCompaction is the value of LeftOut.Why.
-const leftOutByCompaction = "compaction"
+// LeftOutByCompaction is the value of LeftOut.Why.
+const LeftOutByCompaction = "compaction"
 
 // ContextOf returns what a model sees of a path, which is in order from the root or from any entry
 // before the newest compaction's Pinned and KeepFrom. It depends only on the path, so each attempt
@@ -108,7 +108,7 @@ func pin(covered []Entry, ids []uuid.UUID, compaction uuid.UUID) (pinned []Conte
 			continue
 		}
 		if !open {
-			out = append(out, LeftOut{First: e.ID, Why: leftOutByCompaction, EntryID: compaction})
+			out = append(out, LeftOut{First: e.ID, Why: LeftOutByCompaction, EntryID: compaction})
 			open = true
 		}
 		last := &out[len(out)-1]

@@ -70,6 +70,11 @@ type Context interface {
 	// entries first, so it blocks. It reads from the server only entries that the worker has not
 	// cached.
 	Messages() iter.Seq2[perdure.Entry, error]
+	// ContextPath returns the entries of the path from which perdure.ContextOf builds what a model
+	// sees, in order: the pinned entries of the newest compaction, and the path from the first entry
+	// that it keeps. So it costs no more for a longer conversation. It may return the whole path.
+	// It commits pending entries first, so it blocks.
+	ContextPath() iter.Seq2[perdure.Entry, error]
 	// Tail returns the newest n entries of the path, oldest first. If n is 0, it returns the
 	// entries since the newest checkpoint. It commits pending entries first, so it blocks.
 	Tail(n int) ([]perdure.Entry, error)

@@ -154,10 +154,10 @@ func (l *loop) compact(reason perdure.CompactionReason, m perdure.ModelConfig, i
 	return true, l.save("compaction")
 }
 
-// path returns the entries of the path.
+// path returns the entries of the path from which the context is built.
 func (l *loop) path() ([]perdure.Entry, error) {
 	var path []perdure.Entry
-	for e, err := range l.ctx.Messages() {
+	for e, err := range l.ctx.ContextPath() {
 		if err != nil {
 			return nil, err
 		}
@@ -169,7 +169,7 @@ func (l *loop) path() ([]perdure.Entry, error) {
 func compactionOptions(c *compaction, at perdure.Place) []agent.TaskOption {
 	return []agent.TaskOption{
 		agent.Instance(fmt.Sprintf("compact.%d", c.N)), agent.Attempts(modelAttempts),
-		agent.Backoff(modelBackoff, modelBackoffMost), agent.OnLost(perdure.OnLostRetry), agent.At(at),
+		agent.Backoff(modelBackoff, modelBackoffMost), agent.OnLost(perdure.OnLostRetry), agent.ReadsContext(), agent.At(at),
 	}
 }
 

@@ -73,7 +73,7 @@ func (r *compactionRequest) ask(ctx agent.TaskContext, c Config, provider llm.Pr
 	q.Format, q.Purpose = nil, llm.PurposeCompaction
 	q = withoutCalls(q, provider, nil)
 	q.MaxTokens = r.MaxTokens
-	path, err := collect(ctx.Path(in.LeafEntryID))
+	path, err := collect(ctx.ContextPath(in.LeafEntryID))
 	if err != nil {
 		return q, err
 	}

@@ -237,7 +237,7 @@ func (w *Worker) checkPolls() error {
 }
 
 func (w *Worker) register(ctx context.Context) error {
-	r := perdure.Registration{WorkerID: w.ID, Queues: w.Queues, Version: w.Version}
+	r := perdure.Registration{WorkerID: w.ID, Queues: w.Queues, Version: w.Version, Features: perdure.AllFeatures}
 	for _, d := range w.agents {
 		r.Agents = append(r.Agents, d.Spec)
 	}

@@ -56,7 +56,7 @@ func TestCheckCompaction(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = d.checkCompaction(perdure.Entry{ID: uuid.New(), Type: perdure.EntryCompaction, Metadata: metadata}, c.parent)
+		_, err = d.checkCompaction(perdure.NewEntry{Entry: perdure.Entry{ID: uuid.New(), Type: perdure.EntryCompaction, Metadata: metadata}}, c.parent)
 		if c.ok && err != nil || !c.ok && !perdure.IsCode(err, perdure.InvalidTranscript) {
 			t.Errorf("%s: %v", name, err)
 		}

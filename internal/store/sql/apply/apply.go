@@ -142,9 +142,13 @@ func (t *Transaction) applyEntries(id uuid.UUID, l load.ExecutionRow, k *known, 
 	if err != nil {
 		return err
 	}
+	barriers, err := barriersOf(t.View, id, k, ch.Entries, places)
+	if err != nil {
+		return err
+	}
 	*numbers = make([]int64, len(ch.Entries))
 	err = statement.ForEach(t.View, statement.Indexes(len(ch.Entries)), func(v statement.View, i int) (err error) {
-		(*numbers)[i], err = putEntry(v, id, &ch.Entries[i], places[i], t.now)
+		(*numbers)[i], err = putEntry(v, id, &ch.Entries[i], places[i], barriers[i], t.now)
 		return err
 	})
 	if err != nil {

@@ -17,6 +17,9 @@ var entryTable = row.Table{Name: "agent_entry", Key: 2, Contents: 1, Columns: []
 	"created_at", "entry_key", "calls", "answers", "open_calls", "segment", "depth", "content_sha256", "content_blob", "content",
 }}
 
+// setBarrier is a statement of its own, so that other entries do not write the columns.
+var setBarrier = statement.Update("agent_entry", statement.Columns("keep_segment, keep_depth, barrier"), statement.Columns("agent_execution_id, id"))
+
 var (
 	insertEntry = statement.Declare(entryTable.InsertStatement(statement.Returning("number")))
 
@@ -27,7 +30,7 @@ var (
 )
 
 // putEntry inserts an entry and returns its number.
-func putEntry(v statement.View, execution uuid.UUID, e *store.Entry, at load.TreePlace, now perdure.Time) (number int64, err error) {
+func putEntry(v statement.View, execution uuid.UUID, e *store.Entry, at load.TreePlace, b *load.Barrier, now perdure.Time) (number int64, err error) {
 	body := planContent(e.Content, e.Blob)
 	hash := perdure.Hash(sha256.Sum256(e.Content))
 	if body.ref != nil {
@@ -48,6 +51,9 @@ func putEntry(v statement.View, execution uuid.UUID, e *store.Entry, at load.Tre
 		segment, depth, hash[:], column.RefID(body.ref), body.column(),
 	}, &number)
 	if err != nil {
+		return 0, err
+	}
+	if err := putBarrier(v, execution, e.ID, b); err != nil {
 		return 0, err
 	}
 	return number, spill(v, execution, now, body)

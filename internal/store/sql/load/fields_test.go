@@ -24,14 +24,14 @@ func TestRowsScanWhatTheyWrite(t *testing.T) {
 		Traceparent: "t", Metadata: json.RawMessage(`{"a":1}`), CreatedAt: at, UpdatedAt: at, StartedAt: &at, CompletedAt: &at, Version: 2,
 		Leaf: &id, EntryCount: 3, RecordsSinceCheckpoint: 4, ResponseID: "r", Fence: 5, ClaimID: id, LeaseUntil: at, Embedded: true,
 		LastCommit: perdure.CommitNumber{Fence: 6, Number: 7}, Answer: json.RawMessage(`[]`), ReadyAt: at, NotBefore: at, Woke: perdure.WokeLost,
-		Crashes: 8, Panics: 9, CancelBy: at, NextSignal: 10, CheckpointAt: at, HomeID: &id, Unfit: 11, KeyID: &id, InputBlob: ref, OutputBlob: ref,
+		Crashes: 8, Panics: 9, CancelBy: at, NextSignal: 10, CheckpointAt: at, HomeID: &id, Unfit: 11, KeyID: &id, NeedsFeatures: 1, InputBlob: ref, OutputBlob: ref,
 	}, "asked")
 	scansWhatItWrites(t, &TaskRows, &perdure.Task{
 		ExecutionID: id, ID: id, Org: "o", Kind: "k", Status: perdure.TaskRunning, Queue: "q", Key: "key", InputHash: hash,
 		Options: perdure.TaskOptions{ConcurrencyKey: "c", ScheduleToClose: 5}, Attempt: 1, MaxAttempts: 2, Error: &perdure.TaskError{Message: "m"},
 		Progress: json.RawMessage(`1`), WorkerID: &id, ClaimID: id, LeaseUntil: at, Embedded: true, NotBefore: at, Uncounted: 3, Lost: 4,
 		AttemptAt: at, SignAt: at, Step: true, Place: perdure.Place{ResponseID: "r", TurnID: "t", MessageID: "m", ToolCallID: "c"},
-		CreatedAt: at, StartedAt: &at, CompletedAt: &at, InputBlob: ref, ResultBlob: ref,
+		CreatedAt: at, StartedAt: &at, CompletedAt: &at, NeedsFeatures: 1, InputBlob: ref, ResultBlob: ref,
 	}, "attempt_due")
 	scansWhatItWrites(t, &OrgRows, &perdure.Org{ID: "o", CreatedAt: at, DisabledAt: &at})
 	scansWhatItWrites(t, &KeyRows, &perdure.APIKey{
