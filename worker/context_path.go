@@ -53,7 +53,7 @@ func (w *Worker) readContextPath(ctx context.Context, execution, leaf uuid.UUID)
 	if err == nil && len(read) == 0 { // leaf is the last cached entry
 		err = errOtherPath
 	}
-	if q.After != nil && (err == errOtherPath || perdure.IsCode(err, perdure.NotFound)) { // of an earlier server, if the cached entries are on another branch
+	if q.After != nil && perdure.IsCode(err, perdure.NotFound) { // also of an earlier server, if the cached entries are on another branch
 		q.After = nil
 		read, err = w.read(ctx, q)
 	}

@@ -66,13 +66,13 @@ func TestContextPathProperty(t *testing.T) {
 		w := New(Config{Dispatch: tr})
 		x := uuid.New()
 		all := []uuid.UUID{*tr.add(nil, "root")}
-		any := func(name string, from []uuid.UUID) uuid.UUID {
+		some := func(name string, from []uuid.UUID) uuid.UUID {
 			return from[rapid.IntRange(0, len(from)-1).Draw(t, name)]
 		}
 		for range rapid.IntRange(5, 60).Draw(t, "steps") {
 			parent := all[len(all)-1]
 			if rapid.IntRange(0, 9).Draw(t, "branch") == 0 {
-				parent = any("parent", all)
+				parent = some("parent", all)
 			}
 			path := entryIDs(tr.walk(parent))
 			switch rapid.IntRange(0, 9).Draw(t, "what") {
@@ -82,13 +82,13 @@ func TestContextPathProperty(t *testing.T) {
 					w.paths.add(x, []perdure.Entry{tr.entries[id]})
 				}
 			case 5, 6:
-				r := perdure.CompactionRange{Last: any("last", path), Pinned: []uuid.UUID{any("pin", path), any("pin", all)}}
-				if keep := any("keep", path); rapid.Bool().Draw(t, "keeps") {
+				r := perdure.CompactionRange{Last: some("last", path), Pinned: []uuid.UUID{some("pin", path), some("pin", all)}}
+				if keep := some("keep", path); rapid.Bool().Draw(t, "keeps") {
 					r.KeepFrom = &keep
 				}
 				all = append(all, *tr.compact(&parent, r))
 			case 7:
-				leaf := any("leaf", all)
+				leaf := some("leaf", all)
 				var got []perdure.Entry
 				for e, err := range w.path(t.Context(), x, leaf) {
 					if err != nil {
@@ -102,7 +102,7 @@ func TestContextPathProperty(t *testing.T) {
 			default:
 				leaf := all[len(all)-1]
 				if rapid.IntRange(0, 3).Draw(t, "old leaf") == 0 {
-					leaf = any("leaf", all)
+					leaf = some("leaf", all)
 				}
 				sameContext(t, tr, w, x, leaf)
 			}
