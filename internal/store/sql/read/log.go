@@ -162,7 +162,7 @@ func (w *logWindow) bound() func(pos int64, size int) bool {
 }
 
 func (w *logWindow) events() ([]perdure.Record, error) {
-	var events []recordRow
+	var events []load.RecordRow
 	full := w.bound()
 	err := w.Each(logEvents, []any{w.execution[:], w.after, w.upTo}, func(row func(...any) error) error {
 		r, err := scanRecord(row)
@@ -170,7 +170,7 @@ func (w *logWindow) events() ([]perdure.Record, error) {
 			return err
 		}
 		events = append(events, r)
-		if full(r.Pos, r.size()) {
+		if full(r.Pos, recordSize(&r)) {
 			return statement.ErrStop
 		}
 		return nil

@@ -7,15 +7,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-const (
-	selectResponse = "SELECT r.agent_execution_id, r.id, r.signal_id, r.first_pos, r.joined, r.hidden, r.created_at, r.request, r.said, r.said_and_run" +
-		" FROM agent_response r JOIN agent_execution x ON x.id = r.agent_execution_id"
-)
+var selectResponse = "SELECT " + load.ResponseRows.List("r") + " FROM agent_response r JOIN agent_execution x ON x.id = r.agent_execution_id"
 
 var (
 	responseByID    = statement.Read(selectResponse + " WHERE r.id = ?1 AND (?2 = '' OR x.org_id = ?2) AND " + load.Hidden)
@@ -25,20 +21,6 @@ var (
 	responsesBefore = statement.Read(selectResponse + " WHERE r.agent_execution_id = ?1 AND r.first_pos < ?2 AND r.joined IS NULL AND " + load.Hidden + " ORDER BY r.first_pos DESC LIMIT ?3")
 )
 
-// responseColumns returns the destinations for the columns of selectResponse.
-func responseColumns(row *store.Response) []any {
-	return []any{
-		&row.Execution, &row.ID,
-		column.TextInto(&row.SignalID),
-		&row.FirstPos,
-		column.TextInto(&row.Joined),
-		column.FlagInto(&row.Hidden),
-		column.TimeInto(&row.CreatedAt),
-		column.RawInto(&row.Request),
-		column.HashInto(&row.History.Said), column.HashInto(&row.History.SaidAndRun),
-	}
-}
-
 // Response implements [store.Reader].
 func (r *Reader) Response(ctx context.Context, org, id string) (*store.Response, error) {
 	var (
@@ -46,7 +28,7 @@ func (r *Reader) Response(ctx context.Context, org, id string) (*store.Response,
 		row   store.Response
 	)
 	err := r.read(ctx, func(v statement.View) (err error) {
-		found, err = v.One(responseByID, []any{id, org}, responseColumns(&row)...)
+		found, err = v.One(responseByID, []any{id, org}, load.ResponseRows.Scan(nil, &row)...)
 		return err
 	})
 	if err != nil {
@@ -70,7 +52,7 @@ func (r *Reader) ResponsesOf(ctx context.Context, execution uuid.UUID, q store.R
 		all = nil // the function may run again
 		return v.Each(query, []any{execution[:], from, q.Limit}, func(row func(...any) error) error {
 			var one store.Response
-			err := row(responseColumns(&one)...)
+			err := row(load.ResponseRows.Scan(nil, &one)...)
 			all = append(all, one)
 			return err
 		})
@@ -85,7 +67,7 @@ func (r *Reader) ResponsesBySaid(ctx context.Context, org string, said perdure.H
 		found = nil // the function may run again
 		return v.Each(responsesBySaid, []any{said[:], org, limit}, func(scan func(...any) error) error {
 			var row store.Response
-			err := scan(responseColumns(&row)...)
+			err := scan(load.ResponseRows.Scan(nil, &row)...)
 			found = append(found, row)
 			return err
 		})
