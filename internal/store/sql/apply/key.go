@@ -23,7 +23,7 @@ func heldUse(id uuid.UUID) string { return "use of " + id.String() }
 // use is locked until the transaction ends, so that two commands cannot both use the last part of a
 // limit.
 func loadLimited(v statement.View, org string, id uuid.UUID) (*perdure.APIKey, error) {
-	k, err := load.Key(v, keyByID, id[:], org)
+	k, err := load.KeyRows.One(v, keyByID, id[:], org)
 	if err != nil || k == nil || k.Limits.MaxRunning == 0 && k.Limits.MaxStored == 0 {
 		return k, err
 	}

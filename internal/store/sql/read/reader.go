@@ -59,6 +59,24 @@ func (r *Reader) Together(ctx context.Context, read func(store.ClaimReader) erro
 	})
 }
 
+// get returns what a function reads.
+func get[T any](ctx context.Context, r *Reader, read func(v statement.View) (T, error)) (value T, err error) {
+	err = r.read(ctx, func(v statement.View) (err error) {
+		value, err = read(v)
+		return err
+	})
+	return value, err
+}
+
+// find is get for one row. For nil it returns not_found with the message.
+func find[T any](ctx context.Context, r *Reader, read func(v statement.View) (*T, error), format string, args ...any) (*T, error) {
+	found, err := get(ctx, r, read)
+	if err == nil && found == nil {
+		err = perdure.Errorf(perdure.NotFound, format, args...)
+	}
+	return found, err
+}
+
 // join loads the blob of a content that is not inline, unless r is lazy.
 func (r *Reader) join(v statement.View, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
 	if r.lazy {
@@ -122,16 +140,22 @@ func (r *Reader) Execution(ctx context.Context, org string, id uuid.UUID) (*perd
 var heldByWorker = statement.Read("SELECT id FROM agent_execution WHERE worker_id = ? AND status IN ('RUNNING', 'CANCELLING') AND org_id = ?")
 
 // HeldBy implements [store.Reader].
-func (r *Reader) HeldBy(ctx context.Context, org string, worker uuid.UUID) (held []uuid.UUID, err error) {
+func (r *Reader) HeldBy(ctx context.Context, org string, worker uuid.UUID) ([]uuid.UUID, error) {
+	return r.ids(ctx, heldByWorker, worker[:], org)
+}
+
+// ids returns the ids that a query selects.
+func (r *Reader) ids(ctx context.Context, query *statement.Statement, args ...any) (all []uuid.UUID, err error) {
 	err = r.read(ctx, func(v statement.View) error {
-		return v.Each(heldByWorker, []any{worker[:], org}, func(row func(...any) error) error {
+		all = nil // the function may run again
+		return v.Each(query, args, func(row func(...any) error) error {
 			var id uuid.UUID
 			err := row(&id)
-			held = append(held, id)
+			all = append(all, id)
 			return err
 		})
 	})
-	return held, err
+	return all, err
 }
 
 // Checkpoint implements [store.Reader].
@@ -216,11 +240,7 @@ func (r *Reader) TakenSignals(ctx context.Context, execution uuid.UUID) ([]perdu
 
 // Blob implements [store.Reader].
 func (r *Reader) Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCloser, error) {
-	var b *store.Blob
-	err := r.read(ctx, func(v statement.View) (err error) {
-		b, err = load.BlobRow(v, execution, id)
-		return err
-	})
+	b, err := r.blobRow(ctx, execution, id)
 	if err != nil {
 		return nil, err
 	}
@@ -238,11 +258,7 @@ func (r *Reader) Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadClos
 
 // BlobRow implements [store.Reader].
 func (r *Reader) BlobRow(ctx context.Context, execution, id uuid.UUID) (*store.Blob, error) {
-	var b *store.Blob
-	err := r.read(ctx, func(v statement.View) (err error) {
-		b, err = load.BlobRow(v, execution, id)
-		return err
-	})
+	b, err := r.blobRow(ctx, execution, id)
 	if err != nil {
 		return nil, err
 	}
@@ -251,6 +267,10 @@ func (r *Reader) BlobRow(ctx context.Context, execution, id uuid.UUID) (*store.B
 	}
 	b.Digest = nil
 	return b, nil
+}
+
+func (r *Reader) blobRow(ctx context.Context, execution, id uuid.UUID) (*store.Blob, error) {
+	return get(ctx, r, func(v statement.View) (*store.Blob, error) { return load.BlobRow(v, execution, id) })
 }
 
 // BlobOf implements [store.Reader].

@@ -23,34 +23,31 @@ var (
 
 // Response implements [store.Reader].
 func (r *Reader) Response(ctx context.Context, org, id string) (*store.Response, error) {
-	var (
-		found bool
-		row   store.Response
-	)
-	err := r.read(ctx, func(v statement.View) (err error) {
-		found, err = v.One(responseByID, []any{id, org}, load.ResponseRows.Scan(nil, &row)...)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if !found {
-		return nil, perdure.Errorf(perdure.NotFound, "there is no response %q", id)
-	}
-	return &row, nil
+	return find(ctx, r, func(v statement.View) (*store.Response, error) {
+		return load.ResponseRows.One(v, responseByID, id, org)
+	}, "there is no response %q", id)
 }
 
 // ResponsesOf implements [store.Reader].
-func (r *Reader) ResponsesOf(ctx context.Context, execution uuid.UUID, q store.ResponseQuery) (all []store.Response, err error) {
+func (r *Reader) ResponsesOf(ctx context.Context, execution uuid.UUID, q store.ResponseQuery) ([]store.Response, error) {
 	query, from := responsesAfter, q.After
 	if q.Newest {
 		if query = responsesBefore; from == 0 {
 			from = math.MaxInt64
 		}
 	}
+	return r.responses(ctx, query, execution[:], from, q.Limit)
+}
+
+// ResponsesBySaid implements [store.Reader].
+func (r *Reader) ResponsesBySaid(ctx context.Context, org string, said perdure.Hash, limit int) ([]store.Response, error) {
+	return r.responses(ctx, responsesBySaid, said[:], org, limit)
+}
+
+func (r *Reader) responses(ctx context.Context, query *statement.Statement, args ...any) (all []store.Response, err error) {
 	err = r.read(ctx, func(v statement.View) error {
 		all = nil // the function may run again
-		return v.Each(query, []any{execution[:], from, q.Limit}, func(row func(...any) error) error {
+		return v.Each(query, args, func(row func(...any) error) error {
 			var one store.Response
 			err := row(load.ResponseRows.Scan(nil, &one)...)
 			all = append(all, one)
@@ -58,21 +55,6 @@ func (r *Reader) ResponsesOf(ctx context.Context, execution uuid.UUID, q store.R
 		})
 	})
 	return all, err
-}
-
-// ResponsesBySaid implements [store.Reader].
-func (r *Reader) ResponsesBySaid(ctx context.Context, org string, said perdure.Hash, limit int) ([]store.Response, error) {
-	var found []store.Response
-	err := r.read(ctx, func(v statement.View) error {
-		found = nil // the function may run again
-		return v.Each(responsesBySaid, []any{said[:], org, limit}, func(scan func(...any) error) error {
-			var row store.Response
-			err := scan(load.ResponseRows.Scan(nil, &row)...)
-			found = append(found, row)
-			return err
-		})
-	})
-	return found, err
 }
 
 // Signal implements [store.Reader].

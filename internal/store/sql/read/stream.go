@@ -17,15 +17,9 @@ var (
 
 // Stream implements [store.Reader].
 func (r *Reader) Stream(ctx context.Context, org, path string) (*store.Stream, error) {
-	var s *store.Stream
-	err := r.read(ctx, func(v statement.View) (err error) {
-		s, err = load.Stream(v, load.StreamByPath, org, path)
-		return err
-	})
-	if err == nil && s == nil {
-		err = perdure.Errorf(perdure.NotFound, "there is no stream %s", path)
-	}
-	return s, err
+	return find(ctx, r, func(v statement.View) (*store.Stream, error) {
+		return load.Stream(v, load.StreamByPath, org, path)
+	}, "there is no stream %s", path)
 }
 
 // StreamContent implements [store.Reader].

@@ -89,6 +89,27 @@ func (r *Rows[T]) Scan(dest []any, x *T) []any {
 	return dest
 }
 
+// One returns the row that a query selects by the columns of [Table.List]; nil if there is none.
+func (r *Rows[T]) One(v statement.View, query *statement.Statement, args ...any) (*T, error) {
+	var x T
+	found, err := v.One(query, args, r.Scan(nil, &x)...)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &x, nil
+}
+
+// All returns the rows that a query selects by the columns of [Table.List].
+func (r *Rows[T]) All(v statement.View, query *statement.Statement, args ...any) (all []*T, err error) {
+	err = v.Each(query, args, func(row func(...any) error) error {
+		var x T
+		err := row(r.Scan(nil, &x)...)
+		all = append(all, &x)
+		return err
+	})
+	return all, err
+}
+
 // number constrains the types of fields that are stored as a number.
 type number interface{ ~int | ~int32 | ~int64 }
 
