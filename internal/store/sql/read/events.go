@@ -159,6 +159,18 @@ func contentOf(v statement.View, execution uuid.UUID, b *store.Block) (store.Blo
 	return whole, err
 }
 
+// contentsOf returns the contents of blocks.
+func contentsOf(v statement.View, execution uuid.UUID, blocks []*store.Block) (all []store.BlockContent, err error) {
+	for _, b := range blocks {
+		content, err := contentOf(v, execution, b)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, content)
+	}
+	return all, nil
+}
+
 // BlocksAcross implements [store.Reader].
 func (r *Reader) BlocksAcross(ctx context.Context, execution uuid.UUID, n int64) ([]store.BlockContent, int64, store.Head, error) {
 	var (
@@ -174,12 +186,8 @@ func (r *Reader) BlocksAcross(ctx context.Context, execution uuid.UUID, n int64)
 		if err != nil {
 			return err
 		}
-		for _, b := range blocks {
-			content, err := contentOf(v, execution, b)
-			if err != nil {
-				return err
-			}
-			across = append(across, content)
+		if across, err = contentsOf(v, execution, blocks); err != nil {
+			return err
 		}
 		pos, err = posBefore(v, execution, n+1, head)
 		return err

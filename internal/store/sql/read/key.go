@@ -44,10 +44,9 @@ func (r *Reader) Keys(ctx context.Context, org string) ([]*perdure.APIKey, error
 var anyKey = statement.Read("SELECT EXISTS (SELECT 1 FROM api_key WHERE revoked_at IS NULL)")
 
 // AnyKey implements [store.Reader].
-func (r *Reader) AnyKey(ctx context.Context) (any bool, err error) {
-	err = r.read(ctx, func(v statement.View) error {
-		_, err := v.One(anyKey, nil, column.FlagInto(&any))
-		return err
+func (r *Reader) AnyKey(ctx context.Context) (bool, error) {
+	return get(ctx, r, func(v statement.View) (any bool, err error) {
+		_, err = v.One(anyKey, nil, column.FlagInto(&any))
+		return any, err
 	})
-	return any, err
 }

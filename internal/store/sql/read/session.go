@@ -3,7 +3,6 @@ package read
 import (
 	"context"
 
-	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
@@ -38,11 +37,7 @@ func (r *Reader) Sessions(ctx context.Context, q store.SessionQuery) ([]*perdure
 }
 
 // ExpiredSessions implements [store.Reader].
-func (r *Reader) ExpiredSessions(ctx context.Context, now perdure.Time) (found bool, err error) {
-	err = r.read(ctx, func(v statement.View) (err error) {
-		var id uuid.UUID
-		found, err = v.One(expiredSession, []any{column.Millis(now)}, &id)
-		return err
-	})
-	return found, err
+func (r *Reader) ExpiredSessions(ctx context.Context, now perdure.Time) (bool, error) {
+	expired, err := r.ids(ctx, expiredSession, column.Millis(now))
+	return len(expired) > 0, err
 }

@@ -57,11 +57,6 @@ func (r *Reader) StreamContent(ctx context.Context, id uuid.UUID, after int64, b
 
 // DeadStreams implements [store.Reader].
 func (r *Reader) DeadStreams(ctx context.Context) (bool, error) {
-	var found bool
-	err := r.read(ctx, func(v statement.View) (err error) {
-		var id uuid.UUID
-		found, err = v.One(load.DeadStream, nil, &id)
-		return err
-	})
-	return found, err
+	dead, err := r.ids(ctx, load.DeadStream)
+	return len(dead) > 0, err
 }
