@@ -13,10 +13,6 @@ var (
 	keyByID   = statement.Read(load.KeySelect + "k.id = ?1 AND (?2 = '' OR k.org_id = ?2)")
 )
 
-func putKey(v statement.View, k *perdure.APIKey) error {
-	return load.KeyRows.Write(v, upsertKey, k)
-}
-
 func heldUse(id uuid.UUID) string { return "use of " + id.String() }
 
 // loadLimited returns a key, with its current use if the key has limits that the store counts. The

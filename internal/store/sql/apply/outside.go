@@ -23,12 +23,12 @@ func (t *Transaction) applyOutside(org string, ch *store.Changes) error {
 		}
 	}
 	if ch.Key != nil {
-		if err := putKey(t.View, ch.Key); err != nil {
+		if err := load.KeyRows.Write(t.View, upsertKey, ch.Key); err != nil {
 			return err
 		}
 	}
 	if ch.Org != nil {
-		if err := putOrg(t.View, ch.Org); err != nil {
+		if err := load.OrgRows.Write(t.View, upsertOrg, ch.Org); err != nil {
 			return err
 		}
 	}
@@ -38,12 +38,12 @@ func (t *Transaction) applyOutside(org string, ch *store.Changes) error {
 		}
 	}
 	if ch.Audit != nil {
-		if err := putAudit(t.View, ch.Audit); err != nil {
+		if err := load.AuditRows.Write(t.View, insertAudit, ch.Audit); err != nil {
 			return err
 		}
 	}
 	for i := range ch.Kinds {
-		if err := putKind(t.View, &ch.Kinds[i]); err != nil {
+		if err := load.KindRows.Write(t.View, upsertKind, &ch.Kinds[i]); err != nil {
 			return err
 		}
 	}
@@ -58,10 +58,6 @@ func putDefinition(v statement.View, d *perdure.Definition) error {
 
 var upsertOrg = statement.Declare(load.OrgRows.UpsertStatement())
 
-func putOrg(v statement.View, o *perdure.Org) error {
-	return load.OrgRows.Write(v, upsertOrg, o)
-}
-
 var insertSecret = statement.Insert("store_secret", "name, value, created_at", statement.IgnoringOn("name"))
 
 func putSecret(v statement.View, s *store.Secret) error {
@@ -70,15 +66,7 @@ func putSecret(v statement.View, s *store.Secret) error {
 
 var insertAudit = statement.Declare(load.AuditRows.InsertStatement())
 
-func putAudit(v statement.View, r *perdure.AuditRecord) error {
-	return load.AuditRows.Write(v, insertAudit, r)
-}
-
 var upsertKind = statement.Declare(load.KindRows.UpsertStatement())
-
-func putKind(v statement.View, k *store.Kind) error {
-	return load.KindRows.Write(v, upsertKind, k)
-}
 
 // idempotencyRow is an idempotency key with its org.
 type idempotencyRow struct {

@@ -42,8 +42,13 @@ func BlobScan(b *store.Blob) []any {
 
 // BlobRow returns the row of a blob without its content; nil if there is none.
 func BlobRow(v statement.View, execution, id uuid.UUID) (*store.Blob, error) {
+	return BlobBy(v, blobByID, execution[:], id[:])
+}
+
+// BlobBy is BlobRow for the blob that a query with BlobColumns selects.
+func BlobBy(v statement.View, query *statement.Statement, args ...any) (*store.Blob, error) {
 	var b store.Blob
-	found, err := v.One(blobByID, []any{execution[:], id[:]}, BlobScan(&b)...)
+	found, err := v.One(query, args, BlobScan(&b)...)
 	if err != nil || !found {
 		return nil, err
 	}

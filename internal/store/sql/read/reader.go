@@ -214,28 +214,24 @@ func (r *Reader) PendingSignals(ctx context.Context, execution uuid.UUID, patter
 	if after <= 0 {
 		after = -1 // all signals
 	}
-	var signals []perdure.Signal
-	err := r.read(ctx, func(v statement.View) (err error) {
-		if signals, err = load.Pending(v, execution, patterns, after, pageLimit(limit)); err != nil {
-			return err
+	return get(ctx, r, func(v statement.View) ([]perdure.Signal, error) {
+		signals, err := load.Pending(v, execution, patterns, after, pageLimit(limit))
+		if err != nil {
+			return nil, err
 		}
-		signals, err = loadValues(v, r.join, execution, signals, signalBytes)
-		return err
+		return loadValues(v, r.join, execution, signals, signalBytes)
 	})
-	return signals, err
 }
 
 // TakenSignals implements [store.Reader].
 func (r *Reader) TakenSignals(ctx context.Context, execution uuid.UUID) ([]perdure.Signal, error) {
-	var signals []perdure.Signal
-	err := r.read(ctx, func(v statement.View) (err error) {
-		if signals, err = load.Taken(v, execution); err != nil {
-			return err
+	return get(ctx, r, func(v statement.View) ([]perdure.Signal, error) {
+		signals, err := load.Taken(v, execution)
+		if err != nil {
+			return nil, err
 		}
-		signals, err = loadValues(v, r.join, execution, signals, 1<<62)
-		return err
+		return loadValues(v, r.join, execution, signals, 1<<62)
 	})
-	return signals, err
 }
 
 // Blob implements [store.Reader].
@@ -275,20 +271,14 @@ func (r *Reader) blobRow(ctx context.Context, execution, id uuid.UUID) (*store.B
 
 // BlobOf implements [store.Reader].
 func (r *Reader) BlobOf(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (*store.Blob, error) {
-	var b store.Blob
-	var found bool
-	err := r.read(ctx, func(v statement.View) (err error) {
-		found, err = v.One(blobBySum, []any{execution[:], sum[:]}, load.BlobScan(&b)...)
-		return err
-	})
-	if err == nil && !found {
-		err = perdure.Errorf(perdure.NotFound, "execution %s has no whole blob of the content %s", execution, sum)
-	}
+	b, err := find(ctx, r, func(v statement.View) (*store.Blob, error) {
+		return load.BlobBy(v, blobBySum, execution[:], sum[:])
+	}, "execution %s has no whole blob of the content %s", execution, sum)
 	if err != nil {
 		return nil, err
 	}
 	b.Digest = nil
-	return &b, nil
+	return b, nil
 }
 
 var blobBySum = statement.Read(load.BlobColumns + " AND sha256 = ? AND owned = 1 AND held = length LIMIT 1")

@@ -59,19 +59,14 @@ func (r *Reader) responses(ctx context.Context, query *statement.Statement, args
 
 // Signal implements [store.Reader].
 func (r *Reader) Signal(ctx context.Context, execution uuid.UUID, id string) (*perdure.Signal, error) {
-	var found []perdure.Signal
-	err := r.read(ctx, func(v statement.View) (err error) {
-		if found, err = load.Signals(v, load.SignalByID, []any{execution[:], id}, 1, nil); err != nil || len(found) == 0 {
-			return err
+	return find(ctx, r, func(v statement.View) (*perdure.Signal, error) {
+		found, err := load.Signals(v, load.SignalByID, []any{execution[:], id}, 1, nil)
+		if err == nil {
+			found, err = loadValues(v, r.join, execution, found, 1<<62)
 		}
-		found, err = loadValues(v, r.join, execution, found, 1<<62)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(found) == 0 {
-		return nil, perdure.Errorf(perdure.NotFound, "there is no signal %q", id)
-	}
-	return &found[0], nil
+		if err != nil || len(found) == 0 {
+			return nil, err
+		}
+		return &found[0], nil
+	}, "there is no signal %q", id)
 }
