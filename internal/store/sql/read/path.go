@@ -21,7 +21,7 @@ const (
 
 // entriesOfRange needs INDEXED BY, because SQLite has no statistics and several indexes start
 // with the execution.
-var entriesOfRange = statement.Read("SELECT e.depth, " + load.EntryFull[len("SELECT "):] + " INDEXED BY idx_agent_entry_place" +
+var entriesOfRange = statement.Read("SELECT e.depth, " + load.EntryColumns + " FROM agent_entry e INDEXED BY idx_agent_entry_place" +
 	" WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth > ? AND e.depth <= ? AND e.depth > 0 ORDER BY e.depth")
 
 // route lists the entries of a path as ranges of segments.
@@ -229,20 +229,16 @@ func loadRange(v statement.View, execution uuid.UUID, r load.PathRange, bytes *i
 	at := r.Bottom
 	var (
 		e     perdure.Entry
-		blob  *uuid.UUID
 		depth int64
 	)
-	into := append([]any{&depth}, load.EntryScan(&e, &blob)...) // allocated once for all rows
+	into := load.EntryScan([]any{&depth}, &e) // allocated once for all rows
 	err := v.Each(entriesOfRange, []any{execution[:], r.Segment, r.Bottom, r.Top}, func(row func(...any) error) error {
-		e, blob = perdure.Entry{}, nil // entries must not share memory
+		e = perdure.Entry{} // entries must not share memory
 		if err := row(into...); err != nil {
 			return err
 		}
 		if at++; depth != at {
 			return hole(execution, r.Segment, at)
-		}
-		if blob != nil {
-			e.Blob = &perdure.BlobRef{ID: *blob}
 		}
 		entries = append(entries, e)
 		if *bytes += len(e.Content); *bytes > pathBytes {
@@ -265,7 +261,7 @@ func (r *Reader) fillOne(v statement.View, execution uuid.UUID, e *perdure.Entry
 	if e.Blob == nil {
 		return nil
 	}
-	if e.Blob, err = load.Ref(v, execution, &e.Blob.ID); err != nil || lazy {
+	if err = load.CompleteRef(v, execution, e.Blob); err != nil || lazy {
 		return err
 	}
 	return r.joinEntry(v, execution, e)
