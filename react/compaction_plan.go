@@ -35,8 +35,9 @@ type planner struct {
 type piece struct {
 	perdure.ContextEntry
 	tokens int
-	// asked is the size in the request for a summary, in which long texts are cut.
-	asked int
+	// kept is the size if the piece is kept: long tool results and arguments are cut then. asked is
+	// the size in the request for a summary, in which other long texts are cut, too.
+	kept, asked int
 }
 
 // plan returns the record of the compaction of a path, without its reason. It returns false if
@@ -49,18 +50,18 @@ func (p planner) plan(path []perdure.Entry) (record perdure.CompactionRecord, pa
 	}
 	all := p.keepFrom(pieces)
 	record.Pinned = p.pinned(pieces[:all])
+	if countCovered(pieces[:all], record.Pinned) == 0 && cuts(pieces[all:]) {
+		record.Pinned = []uuid.UUID{} // a compaction has to cover something, and what it keeps must be cut
+	}
 	keep := p.fitting(pieces, all, record.Pinned)
-	covered := 0
+	covered := countCovered(pieces[:keep], record.Pinned)
+	if covered == 0 {
+		return record, false, false, nil
+	}
 	for _, c := range pieces[:keep] {
-		if isCovered(c, record.Pinned) {
-			covered++
-		}
 		if c.Entry.Type != perdure.EntryCompaction {
 			record.Last = c.Entry.ID
 		}
-	}
-	if covered == 0 {
-		return record, false, false, nil
 	}
 	if keep < len(pieces) {
 		id := pieces[keep].Entry.ID
@@ -69,6 +70,22 @@ func (p planner) plan(path []perdure.Entry) (record perdure.CompactionRecord, pa
 	record.ResultBytes = p.textBytes()
 	record.Messages, record.TokensBefore = covered+before.messages, p.fixed+sum(pieces)
 	return record, keep < all, true, nil
+}
+
+// countCovered returns the number of pieces that a summary replaces.
+func countCovered(pieces []piece, pinned []uuid.UUID) int {
+	n := 0
+	for _, c := range pieces {
+		if isCovered(c, pinned) {
+			n++
+		}
+	}
+	return n
+}
+
+// cuts reports whether a compaction shortens one of the pieces that it keeps.
+func cuts(pieces []piece) bool {
+	return slices.ContainsFunc(pieces, func(c piece) bool { return c.kept < c.tokens })
 }
 
 // earlier is what an earlier compaction of the path says.
@@ -94,7 +111,11 @@ func (p planner) pieces(path []perdure.Entry) ([]piece, earlier, error) {
 		if err != nil {
 			return nil, earlier{}, err
 		}
-		pieces[i] = piece{e, llm.EstimateMessage(m, p.limits), llm.EstimateMessage(shortened(m, p.textBytes()), p.limits)}
+		kept := withShortCalls(m, p.textBytes())
+		pieces[i] = piece{
+			e, llm.EstimateMessage(m, p.limits), llm.EstimateMessage(kept, p.limits),
+			llm.EstimateMessage(shortened(m, p.textBytes()), p.limits),
+		}
 	}
 	return pieces, before, nil
 }
@@ -110,17 +131,9 @@ func sum(pieces []piece) int {
 // keptTokens returns the maximum size of what is kept.
 func (p planner) keptTokens() int { return min(maxKeptTokens, p.limits.Window/4) }
 
-// textBytes returns the maximum number of bytes of a tool result that is kept, and of each text in
+// textBytes returns the maximum number of bytes of a tool result or of arguments that are kept, and of each text in
 // the request for a summary.
 func (p planner) textBytes() int { return int(float64(p.keptTokens()) * bytesPerToken) }
-
-// kept returns the size of a piece if it is kept: tool results are cut then.
-func (p planner) kept(c piece) int {
-	if c.Entry.Role == perdure.RoleToolResult {
-		return min(c.tokens, c.asked)
-	}
-	return c.tokens
-}
 
 // begins reports whether a turn begins at a piece: an answer of the model, or a message.
 func (p piece) begins() bool {
@@ -132,7 +145,7 @@ func (p piece) begins() bool {
 func (p planner) keepFrom(pieces []piece) int {
 	keep, tokens := len(pieces), 0
 	for i := len(pieces) - 1; i >= 0 && pieces[i].Entry.Type != perdure.EntryCompaction; i-- {
-		tokens += p.kept(pieces[i])
+		tokens += min(pieces[i].tokens, pieces[i].kept)
 		if !pieces[i].begins() {
 			continue
 		}

@@ -18,13 +18,15 @@ func (l *loop) finishCompaction() error {
 	if err != nil {
 		return err
 	}
-	used, err := l.finish(c, results[0])
-	if err != nil || !used {
-		return err
-	}
-	if c.Partial && c.Record.Reason != perdure.CompactionAutomatic { // an automatic one follows if it is due
-		_, err = l.compact(c.Record.Reason, c.Model, c.Instructions)
-	}
+	_, err = l.finish(c, results[0])
+	return err
+}
+
+// compactRest begins the compaction that follows a partial one.
+func (l *loop) compactRest() error {
+	c := l.st.Rest
+	l.st.Rest = nil
+	_, err := l.compact(c.Record.Reason, c.Model, c.Instructions)
 	return err
 }
 
@@ -35,6 +37,9 @@ func (l *loop) finish(c *compaction, r agent.Result) (used bool, err error) {
 	l.place()
 	if used, err = l.takeSummary(c, r); err != nil {
 		return false, err
+	}
+	if used && c.Partial && c.Record.Reason != perdure.CompactionAutomatic { // an automatic one follows if it is due
+		l.st.Rest = c
 	}
 	return used, l.save("compacted")
 }

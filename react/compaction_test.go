@@ -510,3 +510,22 @@ func TestACompactionIsTriedAgainInTheNextResponse(t *testing.T) {
 		t.Errorf("%d compactions, the last line is %q", len(s.compactions(x)), lines[len(lines)-1])
 	}
 }
+
+// TestACallWithLongArgumentsIsCompacted checks that a single turn whose call has arguments over the
+// window is compacted to valid arguments, and that the run goes on.
+func TestACallWithLongArgumentsIsCompacted(t *testing.T) {
+	write := fmt.Sprintf("turn\n  call write-file {\"path\": \"a.txt\", \"content\": %q}\n  usage in=100 out=17000\n", strings.Repeat("x", 60_000))
+	s, n, _ := narrowTheatre(t, 100, 8000, write+"turn\n  text Done.\n")
+	x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)
+	if lines := s.conversation(x.ID); lines[len(lines)-1] != "assistant: Done." || len(s.compactions(x)) != 1 {
+		t.Errorf("the last line is %q; %d compactions", lines[len(lines)-1], len(s.compactions(x)))
+	}
+	turns, _ := n.requests()
+	for _, m := range turns[len(turns)-1].Messages {
+		for _, p := range m.ToolCalls() {
+			if !json.Valid([]byte(p.RawArguments)) || !strings.Contains(p.RawArguments, "left_out_by_compaction") {
+				t.Errorf("the model sees %.200s", p.RawArguments)
+			}
+		}
+	}
+}

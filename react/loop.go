@@ -88,6 +88,8 @@ func (l *loop) run() (perdure.ReactOutput, error) {
 		switch {
 		case l.st.Pending == nil && l.st.Compaction != nil && !l.st.Compaction.Background:
 			err = l.finishCompaction()
+		case l.st.Pending == nil && l.st.Rest != nil:
+			err = l.compactRest()
 		case l.st.Pending == nil && l.st.Idle:
 			done, err := l.idle()
 			if done || err != nil {

@@ -46,6 +46,8 @@ type state struct {
 	// begun.
 	Compaction  *compaction `json:"compaction,omitempty"`
 	Compactions int         `json:"compactions,omitempty"`
+	// Rest is a compaction that the window was too small for. The loop begins another one for the rest.
+	Rest *compaction `json:"rest,omitempty"`
 	// CompactFrom is the estimated size from which the next automatic compaction is tried, after
 	// one that failed or did not make the context small enough.
 	CompactFrom int `json:"compactFrom,omitempty"`
