@@ -67,9 +67,10 @@ func openCalls(e Entry) ([]string, error) {
 // accept it (CheckParts), and that it matches the entry's Calls and Answers. The content of an
 // llm_call entry is any JSON. The worker checks each content when it appends it, and the server
 // checks it again. An entry whose content is only in a blob passes; the reader of the blob checks
-// it.
+// it. The record of a compaction whose content and metadata are withheld is checked by its worker.
 func CheckContent(e Entry) error {
-	if e.Type == EntryCompaction {
+	withheld := e.Content == nil && e.Blob != nil && len(e.Metadata) == 0 // of a LOCAL execution
+	if e.Type == EntryCompaction && !withheld {
 		if _, err := e.Compaction(); err != nil {
 			return transcriptField(e, err)
 		}

@@ -23,17 +23,21 @@ func compactionNeeds(e perdure.Entry) []uuid.UUID {
 
 // checkCompaction checks that a compaction covers whole turns of this execution: that no tool call
 // is open at its last entry, that it keeps the conversation from the entry after that one, and that
-// it pins messages of the user or the system. Error: invalid_transcript.
+// it pins messages of the user or the system. The record of a LOCAL execution is checked by its worker.
+// Error: invalid_transcript.
 func (d *draft) checkCompaction(e perdure.Entry, parent *perdure.EntryHead) error {
 	if e.Type != perdure.EntryCompaction {
 		return nil
 	}
+	if parent == nil {
+		return wrongCompaction(e, "covers nothing: it is the first entry")
+	}
+	if d.local() {
+		return nil // the record is content, which only the worker has
+	}
 	c, err := e.Compaction()
 	if err != nil {
 		return err
-	}
-	if parent == nil {
-		return wrongCompaction(e, "covers nothing: it is the first entry")
 	}
 	last, ok := d.s.Entries[c.Last]
 	switch {
