@@ -19,7 +19,7 @@ func TestCheckCompaction(t *testing.T) {
 	user, answer, result, record := head(perdure.RoleUser), head(perdure.RoleAssistant, "c"), head(perdure.RoleToolResult), head("")
 	record.Type = perdure.EntryLLMCall
 	s := &store.State{Entries: map[uuid.UUID]perdure.EntryHead{user.ID: user, answer.ID: answer, result.ID: result, record.ID: record}}
-	d := &draft{s: s}
+	d := &draft{s: s, x: &perdure.Execution{PersistenceMode: perdure.Remote}}
 	id := func(h perdure.EntryHead) *uuid.UUID { return &h.ID }
 	for name, c := range map[string]struct {
 		last   uuid.UUID
@@ -59,6 +59,22 @@ func TestCheckCompaction(t *testing.T) {
 		_, err = d.checkCompaction(perdure.NewEntry{Entry: perdure.Entry{ID: uuid.New(), Type: perdure.EntryCompaction, Metadata: metadata}}, c.parent)
 		if c.ok && err != nil || !c.ok && !perdure.IsCode(err, perdure.InvalidTranscript) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestCheckCompactionOfALocalExecution checks that a compaction whose record only the worker has is
+// accepted after an entry, and not as the first one. A REMOTE execution needs the record.
+func TestCheckCompactionOfALocalExecution(t *testing.T) {
+	parent := &perdure.EntryHead{ID: uuid.New(), Type: perdure.EntryMessage, Role: perdure.RoleUser}
+	e := perdure.Entry{ID: uuid.New(), Type: perdure.EntryCompaction, Role: perdure.RoleUser, Blob: &perdure.BlobRef{ID: uuid.New()}}
+	for mode, ok := range map[perdure.PersistenceMode]bool{perdure.Local: true, perdure.Remote: false} {
+		d := &draft{s: &store.State{}, x: &perdure.Execution{PersistenceMode: mode}}
+		if err := d.checkCompaction(e, parent); (err == nil) != ok {
+			t.Errorf("%s: %v", mode, err)
+		}
+		if err := d.checkCompaction(e, nil); err == nil {
+			t.Errorf("%s: accepted as the first entry", mode)
 		}
 	}
 }
