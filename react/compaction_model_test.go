@@ -22,6 +22,7 @@ type narrow struct {
 	mu        sync.Mutex
 	window    int
 	asked     []llm.Request
+	forget    bool // requests are not recorded in asked
 	// held, if set, holds back summaries until it is closed. One value is sent to writing for each
 	// request for a held summary.
 	held, writing chan struct{}
@@ -32,7 +33,9 @@ type narrow struct {
 
 func (n *narrow) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
 	n.mu.Lock()
-	n.asked = append(n.asked, r)
+	if !n.forget {
+		n.asked = append(n.asked, r)
+	}
 	window := n.window
 	n.mu.Unlock()
 	if turns, _ := n.requests(); n.end != nil && r.Purpose != llm.PurposeCompaction && len(turns) == n.endAt+1 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 )
@@ -114,11 +115,20 @@ func (l *loop) unusable(c *compaction, a modelAnswer, summary string, path []per
 	case summary == "":
 		return "the summary is empty"
 	}
-	if c.Record.KeepFrom == nil && last+1 < len(path) {
-		id := path[last+1].ID
-		c.Record.KeepFrom = &id
+	if c.Record.KeepFrom == nil {
+		c.Record.KeepFrom = firstMessage(path[last+1:])
 	}
 	return ""
+}
+
+// firstMessage returns the id of the first entry that is no compaction, or nil.
+func firstMessage(path []perdure.Entry) *uuid.UUID {
+	for _, e := range path {
+		if e.Type != perdure.EntryCompaction {
+			return &e.ID
+		}
+	}
+	return nil
 }
 
 func summaryMessage(summary string) perdure.Message {

@@ -62,19 +62,3 @@ func TestCheckCompaction(t *testing.T) {
 		}
 	}
 }
-
-// TestCheckCompactionOfALocalExecution checks that a compaction whose record only the worker has is
-// accepted after an entry, and not as the first one. A REMOTE execution needs the record.
-func TestCheckCompactionOfALocalExecution(t *testing.T) {
-	parent := &perdure.EntryHead{ID: uuid.New(), Type: perdure.EntryMessage, Role: perdure.RoleUser}
-	e := perdure.Entry{ID: uuid.New(), Type: perdure.EntryCompaction, Role: perdure.RoleUser, Blob: &perdure.BlobRef{ID: uuid.New()}}
-	for mode, ok := range map[perdure.PersistenceMode]bool{perdure.Local: true, perdure.Remote: false} {
-		d := &draft{s: &store.State{}, x: &perdure.Execution{PersistenceMode: mode}}
-		if err := d.checkCompaction(e, parent); (err == nil) != ok {
-			t.Errorf("%s: %v", mode, err)
-		}
-		if err := d.checkCompaction(e, nil); err == nil {
-			t.Errorf("%s: accepted as the first entry", mode)
-		}
-	}
-}
