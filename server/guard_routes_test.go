@@ -94,7 +94,7 @@ var routes = map[string]route{
 	"DELETE /v1/stream/{path}":                             {needs: asClient},
 	"POST /v1/responses":                                   {needs: asClient, body: `{"model":"scripted/m","input":"hi","background":true}`},
 	"POST /v1/responses/compact":                           {needs: asClient, body: `{"model":"scripted/m"}`}, // a compaction would wait for the model
-	"GET /v1/responses":                                    {needs: asClient}, // without an upgrade
+	"GET /v1/responses":                                    {needs: asClient},                                 // without an upgrade
 	"GET /v1/responses/{response}":                         {needs: asClient},
 	"DELETE /v1/responses/{response}":                      {needs: asClient},
 	"POST /v1/responses/{response}/cancel":                 {needs: asClient},
