@@ -58,8 +58,9 @@ type CompactionRecord struct {
 	// Pinned are covered entries that the model sees nevertheless, before the summary. They are
 	// messages of the user or of the system.
 	Pinned []uuid.UUID `json:"pinned"`
-	// ResultBytes is the maximum number of bytes of text in a tool result before the compaction.
-	// The model sees the head and the tail of a longer one. 0 means no limit.
+	// ResultBytes is the maximum number of bytes of text in a tool result before the compaction, and
+	// of arguments in a tool call. The model sees the head and the tail of longer ones. 0 means no
+	// limit.
 	ResultBytes int              `json:"resultBytes,omitempty"`
 	Reason      CompactionReason `json:"reason"`
 	// Messages is the number of messages that the summary replaces. TokensBefore and TokensAfter
@@ -89,6 +90,34 @@ func (e Entry) Compaction() (CompactionRecord, error) {
 		return c, FieldErrorf("metadata.reason", "%q of compaction %s is unknown", clip(string(c.Reason)), e.ID)
 	}
 	return c, nil
+}
+
+// CompactionRange is the part of a CompactionRecord that a server needs to find the context. It names
+// entries, and has no content.
+type CompactionRange struct {
+	Last     uuid.UUID
+	KeepFrom *uuid.UUID
+	Pinned   []uuid.UUID
+}
+
+// Range returns the range of the record.
+func (c CompactionRecord) Range() CompactionRange {
+	return CompactionRange{Last: c.Last, KeepFrom: c.KeepFrom, Pinned: c.Pinned}
+}
+
+// Range returns what a compaction to append covers: as its metadata says, or as Covers says if the
+// metadata is on the worker. Errors: invalid_argument.
+func (e NewEntry) Range() (CompactionRange, error) {
+	switch {
+	case e.Metadata != nil || e.Covers == nil:
+		c, err := e.Compaction()
+		return c.Range(), err
+	case e.Covers.Last == uuid.Nil:
+		return CompactionRange{}, FieldErrorf("covers.last", "of compaction %s is missing", e.ID)
+	case len(e.Covers.Pinned) > MaxPinned:
+		return CompactionRange{}, FieldErrorf("covers.pinned", "of compaction %s has %d entries; the limit is %d", e.ID, len(e.Covers.Pinned), MaxPinned)
+	}
+	return *e.Covers, nil
 }
 
 // CompactionConfig says when a conversation is compacted.

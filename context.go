@@ -25,8 +25,9 @@ type ContextEntry struct {
 	// Providers accept the thinking of a message only after the messages that it was created with,
 	// so the message is sent without it.
 	Rewritten bool
-	// ResultBytes is the maximum number of bytes of text in the tool results of the entry. The model
-	// sees the head and the tail of a longer one. 0 means no limit.
+	// ResultBytes is the maximum number of bytes of text in the tool results of the entry, and of
+	// arguments in its tool calls. The model sees the head and the tail of longer ones. 0 means no
+	// limit.
 	ResultBytes int
 }
 
@@ -42,8 +43,8 @@ type LeftOut struct {
 	EntryID uuid.UUID `json:"entryId"`
 }
 
-// leftOutByCompaction is the value of LeftOut.Why.
-const leftOutByCompaction = "compaction"
+// LeftOutByCompaction is the value of LeftOut.Why.
+const LeftOutByCompaction = "compaction"
 
 // ContextOf returns what a model sees of a path, which is in order from the root or from any entry
 // before the newest compaction's Pinned and KeepFrom. It depends only on the path, so each attempt
@@ -108,7 +109,7 @@ func pin(covered []Entry, ids []uuid.UUID, compaction uuid.UUID) (pinned []Conte
 			continue
 		}
 		if !open {
-			out = append(out, LeftOut{First: e.ID, Why: leftOutByCompaction, EntryID: compaction})
+			out = append(out, LeftOut{First: e.ID, Why: LeftOutByCompaction, EntryID: compaction})
 			open = true
 		}
 		last := &out[len(out)-1]
@@ -129,6 +130,9 @@ func (c ContextEntry) Message() (Message, error) {
 	}
 	if c.ResultBytes > 0 && m.Role == RoleToolResult {
 		m.Parts = cutResults(m.Parts, c.ResultBytes)
+	}
+	if c.ResultBytes > 0 && m.Role == RoleAssistant {
+		m.Parts = cutCalls(m.Parts, c.ResultBytes)
 	}
 	return m, nil
 }

@@ -86,6 +86,8 @@ type Registration struct {
 	Tasks    []KindSpec     `json:"tasks"`
 	Version  string         `json:"version"`
 	Labels   map[string]any `json:"labels,omitempty"`
+	// Features are the features that the worker supports.
+	Features Features `json:"features,omitempty"`
 	// Embedded is set by the server for a worker in its own process.
 	Embedded bool `json:"-"`
 }
@@ -161,6 +163,9 @@ type Poll struct {
 	Embedded bool
 	// Ended requests AgentClaim.Ended.
 	Ended bool
+	// Features are the features that the worker supports. It gets only executions and tasks that
+	// need no others.
+	Features Features
 }
 
 // Lease is the right to write an execution. Every write carries it.
@@ -353,12 +358,15 @@ type Eager struct {
 	Queues   []string
 	Slots    int
 	Embedded bool
+	Features Features // as in Poll
 }
 
 // NewEntry is an entry to append. Blob refers to content over InlineLimit.
 type NewEntry struct {
 	Entry
 	Blob *BlobRef
+	// Covers is set for a compaction of a LOCAL execution, whose metadata stays on the worker.
+	Covers *CompactionRange
 }
 
 // NewTask is a task to schedule. Its id is derived from the key.
@@ -457,6 +465,8 @@ type TaskFinish struct {
 	// Kept, if the goroutine is parked, describes what the worker knows. If it is nil, the claim is
 	// complete.
 	Kept *Kept
+	// Features are those of the worker, as in Poll.
+	Features Features
 }
 
 // FinishReply is the reply to the end of an attempt.
@@ -504,6 +514,12 @@ type EntryQuery struct {
 	After       *uuid.UUID
 	// Newest limits the path to its newest entries; 0 means all.
 	Newest int
+	// Context selects the entries from which ContextOf builds the context at Leaf: the pinned entries
+	// of the newest compaction, and the path from the first entry that it keeps. If After is one of
+	// these entries of the path, only the entries after it are returned; otherwise After has no
+	// effect. Newest has none either. A server of an earlier version ignores Context: it returns the
+	// path after After.
+	Context bool
 }
 
 // BlobOwner is the owner of a blob until a commit refers to it.

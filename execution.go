@@ -89,6 +89,8 @@ type Execution struct {
 	// Away is set on a LOCAL execution that is PENDING while the worker that holds its content is
 	// not connected.
 	Away *WorkerAway `json:"workerAway,omitempty"`
+	// NeedsFeatures are the features of the workers that may run the execution.
+	NeedsFeatures Features `json:"needsFeatures,omitempty" wire:"-"`
 	// RecordsSinceCheckpoint counts the steps recorded and the tasks scheduled since the newest
 	// checkpoint. A function that is entered again requests these records.
 	RecordsSinceCheckpoint int64 `json:"recordsSinceCheckpoint"`

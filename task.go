@@ -71,6 +71,9 @@ type TaskOptions struct {
 	KeyTTL time.Duration `json:"keyTtl,omitempty"`
 	// OnLost is OnLostRetry by default.
 	OnLost OnLost `json:"onLost,omitempty"`
+	// ReadsContext reports that the task reads the model's context. Only a worker with the features
+	// that the execution needs gets it.
+	ReadsContext bool `json:"readsContext,omitempty"`
 }
 
 const (
@@ -178,9 +181,11 @@ type Task struct {
 	Error        *TaskError      `json:"error"`
 	Progress     json.RawMessage `json:"progress,omitempty"`
 	WorkerID     *uuid.UUID      `json:"workerId"`
-	CreatedAt    Time            `json:"createdAt"`
-	StartedAt    *Time           `json:"startedAt"`
-	CompletedAt  *Time           `json:"completedAt"`
+	// NeedsFeatures are the features of the workers that may run the task.
+	NeedsFeatures Features `json:"needsFeatures,omitempty" wire:"-"`
+	CreatedAt     Time     `json:"createdAt"`
+	StartedAt     *Time    `json:"startedAt"`
+	CompletedAt   *Time    `json:"completedAt"`
 
 	Org        string      `json:"-"`
 	Key        string      `json:"-"`

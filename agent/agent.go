@@ -70,6 +70,11 @@ type Context interface {
 	// entries first, so it blocks. It reads from the server only entries that the worker has not
 	// cached.
 	Messages() iter.Seq2[perdure.Entry, error]
+	// ContextPath returns the entries of the path from which perdure.ContextOf builds what a model
+	// sees, in order: the pinned entries of the newest compaction, and the path from the first entry
+	// that it keeps. So it costs no more for a longer conversation. It may return the whole path.
+	// It commits pending entries first, so it blocks.
+	ContextPath() iter.Seq2[perdure.Entry, error]
 	// Tail returns the newest n entries of the path, oldest first. If n is 0, it returns the
 	// entries since the newest checkpoint. It commits pending entries first, so it blocks.
 	Tail(n int) ([]perdure.Entry, error)
@@ -104,6 +109,10 @@ type Context interface {
 	// Await waits until the futures meet the condition how, and returns the state of each task. It
 	// blocks.
 	Await(how How, futures ...Future) ([]Result, error)
+	// Peek returns the state of a task without waiting for its end. A function that is entered again
+	// gets the state that an earlier call returned, if a commit has followed that call. Peek does not
+	// commit, but it may only be called where the methods that block may.
+	Peek(f Future) (Result, error)
 	// CancelTask cancels a task of this execution, with the next commit.
 	CancelTask(f Future)
 

@@ -53,6 +53,9 @@ type TaskContext interface {
 	Execution() (*perdure.Execution, error)
 	// Path returns the entries from the root to leaf, in this order.
 	Path(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
+	// ContextPath returns the entries of the path to leaf from which perdure.ContextOf builds what a
+	// model sees. See Context.ContextPath. Schedule the task with the option ReadsContext.
+	ContextPath(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
 	// Stream returns the stream for content that clients read while it grows.
 	Stream() Stream
 	// Progress records the progress of the attempt. Clients see it in the list of tasks after the

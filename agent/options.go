@@ -131,6 +131,10 @@ func KeyTTL(d time.Duration) TaskOption {
 	return func(s *TaskSettings) { s.TaskOptions.KeyTTL = d }
 }
 
+// ReadsContext marks a task that calls TaskContext.ContextPath. After a compaction, only workers that
+// know compactions get it.
+func ReadsContext() TaskOption { return func(s *TaskSettings) { s.TaskOptions.ReadsContext = true } }
+
 // At sets the turn, response, message and tool call of the task.
 func At(p perdure.Place) TaskOption { return func(s *TaskSettings) { s.Place = p } }
 

@@ -71,8 +71,8 @@ func (c *conversations) put(execution uuid.UUID, conv *conversation) {
 	}
 }
 
-// readContext changes the conversation to the context of a path. It returns the number of leading
-// messages that are unchanged.
+// readContext changes the conversation to the context of a path, which may lack the entries that the
+// context does not need. It returns the number of leading messages that are unchanged.
 func (conv *conversation) readContext(path func() iter.Seq2[perdure.Entry, error]) (same int, err error) {
 	compacted, err := hasCompaction(path())
 	if err != nil {

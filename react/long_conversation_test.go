@@ -111,29 +111,28 @@ func (h *mortalHouse) say(id uuid.UUID, text string) {
 // the run at every commit.
 const stride = 7
 
-// TestALongConversationSurvivesDeaths checks that a run of 300 turns with tools, and a chat of many
-// messages, in a window of 8,000 tokens end as without a death, while one process after the other
+// TestALongConversationSurvivesDeaths checks that a run of many turns with tools, and a long chat, in a window of 8,000 tokens end as without a death, while one process after the other
 // dies: no answer that was stored is paid for again, no finished tool runs again, and no message is
 // lost or doubled.
 //
-// In the short form the processes die at random commits. In the long form, the chat has 2,000
-// messages, and the run is killed before and after every commit.
+// In the short form the processes die at random commits. In the long form, the run has 300
+// turns, the chat has 2,000 messages, and both are killed before and after every commit.
 func TestALongConversationSurvivesDeaths(t *testing.T) {
 	longtest.Skip(t, "minutes")
 	seed := longtest.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
-	messages, plan := 150, []deaths{
+	turns, messages, plan := 80, 120, []deaths{
 		{first: 1 + random.IntN(60), each: 50 + random.IntN(20), how: before},
 		{first: 1 + random.IntN(60), each: 50 + random.IntN(20), how: after},
 	}
 	if longtest.All() {
-		messages, plan = 2000, nil
+		turns, messages, plan = 300, 2000, nil
 		for first := range stride {
 			plan = append(plan, deaths{first + 1, stride, before}, deaths{first + 1, stride, after})
 		}
 	}
 	for name, play := range map[string]func(*testing.T, deaths) *longOutcome{
-		"tools": func(t *testing.T, d deaths) *longOutcome { return playTools(t, 300, d) },
+		"tools": func(t *testing.T, d deaths) *longOutcome { return playTools(t, turns, d) },
 		"chat":  func(t *testing.T, d deaths) *longOutcome { return playChat(t, messages, d) },
 	} {
 		t.Run(name, func(t *testing.T) {

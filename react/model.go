@@ -70,7 +70,7 @@ func (l *loop) spent() bool {
 func modelOptions(p *pending, at perdure.Place) []agent.TaskOption {
 	return []agent.TaskOption{
 		agent.Instance(fmt.Sprintf("%d.%d", p.Turn, p.Try)), agent.Attempts(modelAttempts),
-		agent.Backoff(modelBackoff, modelBackoffMost), agent.OnLost(perdure.OnLostRetry), agent.At(at),
+		agent.Backoff(modelBackoff, modelBackoffMost), agent.OnLost(perdure.OnLostRetry), agent.ReadsContext(), agent.At(at),
 	}
 }
 
@@ -102,7 +102,7 @@ func costRecord(a modelAnswer) any {
 	return map[string]any{"input": nil, "output": nil, "total": a.Content.Usage.Cost}
 }
 
-// modelTask returns the task that calls a model. The task reads the path to the leaf, streams the
+// modelTask returns the task that calls a model. The task reads the context at the leaf, streams the
 // answer while it arrives, and returns the complete answer.
 func modelTask(c Config) agent.TaskDefinition {
 	lately := &conversations{}
@@ -147,7 +147,7 @@ func (c *conversations) ask(ctx agent.TaskContext, config Config, provider llm.P
 	}
 	id := ctx.Task().ExecutionID
 	conv := c.take(id)
-	same, err := conv.readContext(func() iter.Seq2[perdure.Entry, error] { return ctx.Path(in.LeafEntryID) })
+	same, err := conv.readContext(func() iter.Seq2[perdure.Entry, error] { return ctx.ContextPath(in.LeafEntryID) })
 	if err != nil {
 		return r, p, err
 	}

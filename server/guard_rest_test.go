@@ -266,6 +266,8 @@ func TestReferencesToAnotherOrgAreUnknown(t *testing.T) {
 		{"POST", "/v1/responses", `{"model":"scripted/m","input":"hi","background":true,"previous_response_id":"{response}"}`},
 		{"POST", "/v1/responses", `{"model":"scripted/m","input":"hi","background":true,"conversation":"{conversation}"}`},
 		{"POST", "/v1/responses", `{"model":"scripted/m","input":[{"type":"item_reference","id":"{item}"}],"background":true}`},
+		{"POST", "/v1/responses/compact", `{"model":"scripted/m","previous_response_id":"{response}"}`},
+		{"POST", "/v1/responses/compact", `{"model":"scripted/m","input":[{"type":"item_reference","id":"{item}"}]}`},
 		{"POST", "/v1/conversations", `{"items":[{"type":"item_reference","id":"{item}"}]}`},
 		{"POST", "/v1/responses", `{"model":"{slug}","input":"hi","background":true}`},
 		{"POST", "/api/orgs/rival/agent-executions", `{"agentDefinitionId":"{definition}","userPrompt":"hi"}`},

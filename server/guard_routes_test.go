@@ -93,7 +93,8 @@ var routes = map[string]route{
 	"POST /v1/stream/{path}":                               {needs: asClient, ctype: "text/plain", body: "more"},
 	"DELETE /v1/stream/{path}":                             {needs: asClient},
 	"POST /v1/responses":                                   {needs: asClient, body: `{"model":"scripted/m","input":"hi","background":true}`},
-	"GET /v1/responses":                                    {needs: asClient}, // without an upgrade
+	"POST /v1/responses/compact":                           {needs: asClient, body: `{"model":"scripted/m"}`}, // a compaction would wait for the model
+	"GET /v1/responses":                                    {needs: asClient},                                 // without an upgrade
 	"GET /v1/responses/{response}":                         {needs: asClient},
 	"DELETE /v1/responses/{response}":                      {needs: asClient},
 	"POST /v1/responses/{response}/cancel":                 {needs: asClient},

@@ -18,22 +18,13 @@ type held struct {
 	id   identity
 }
 
-func openHeld(path string) (*held, error) {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
-	}
-	id, err := sandbox.IdentityOf(fd)
-	if err != nil {
-		unix.Close(fd)
-		return nil, err
-	}
-	return &held{file: os.NewFile(uintptr(fd), path), id: id}, nil
-}
+func openHeld(path string) (*held, error) { return openIdentified(path, unix.O_DIRECTORY) }
 
 // openHeldFile opens a file or a folder. openHeld accepts only a folder.
-func openHeldFile(path string) (*held, error) {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+func openHeldFile(path string) (*held, error) { return openIdentified(path, 0) }
+
+func openIdentified(path string, flags int) (*held, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|flags, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}

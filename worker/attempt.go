@@ -141,7 +141,7 @@ func (a *attempt) failure(err, cause error) *perdure.TaskError {
 // end sends the outcome until the server has accepted or refused it. The reply may hold a claim on
 // an execution whose goroutine is parked here; end then continues that goroutine at once.
 func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
-	f := perdure.TaskFinish{WorkerID: a.w.ID, Lease: a.claim.Lease, Error: failure}
+	f := perdure.TaskFinish{WorkerID: a.w.ID, Lease: a.claim.Lease, Error: failure, Features: perdure.AllFeatures}
 	if failure == nil {
 		if result == nil {
 			result = json.RawMessage("null")
@@ -320,6 +320,11 @@ func (a *attempt) Execution() (*perdure.Execution, error) {
 // Path implements agent.TaskContext.
 func (a *attempt) Path(leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return a.w.path(a, a.claim.Lease.ExecutionID, leaf)
+}
+
+// ContextPath implements agent.TaskContext.
+func (a *attempt) ContextPath(leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
+	return a.w.contextPath(a, a.claim.Lease.ExecutionID, leaf)
 }
 
 // Stream implements agent.TaskContext.

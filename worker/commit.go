@@ -223,7 +223,7 @@ func (w *Worker) offer(tasks int) perdure.Eager {
 		return perdure.Eager{}
 	}
 	n := w.taskSlots.try(min(tasks, w.taskSlots.offer()))
-	return perdure.Eager{WorkerID: w.ID, Kinds: kinds(w.tasks), Queues: w.Queues, Slots: n}
+	return perdure.Eager{WorkerID: w.ID, Kinds: kinds(w.tasks), Queues: w.Queues, Slots: n, Features: perdure.AllFeatures}
 }
 
 // Append implements agent.Context.

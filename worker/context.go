@@ -143,6 +143,19 @@ func (r *run) Messages() iter.Seq2[perdure.Entry, error] {
 	}
 }
 
+// ContextPath implements agent.Context.
+func (r *run) ContextPath() iter.Seq2[perdure.Entry, error] {
+	return func(yield func(perdure.Entry, error) bool) {
+		if err := r.flushEntries("ContextPath"); err != nil {
+			yield(perdure.Entry{}, err)
+			return
+		}
+		if r.stored != nil {
+			r.w.contextPath(r.live, r.ID(), *r.stored)(yield)
+		}
+	}
+}
+
 // PathOf implements agent.Context.
 func (r *run) PathOf(execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return r.w.Dispatch.Entries(r.live, perdure.EntryQuery{ExecutionID: execution, Leaf: leaf})

@@ -23,9 +23,10 @@ type paths struct {
 	bytes int
 }
 
-// cachedPath is the cached part of an execution's path. It begins at the root.
+// cachedPath is the cached part of an execution's path.
 type cachedPath struct {
-	entries   []perdure.Entry
+	heldPath
+	asked     bool               // the whole path was asked for, so it stays
 	path      int                // size of the entries in bytes
 	bytes     int                // size in bytes, with the execution
 	execution *perdure.Execution // nil until it is read
@@ -91,10 +92,13 @@ func yieldAll(entries []perdure.Entry, yield func(perdure.Entry, error) bool) {
 	}
 }
 
+// get returns the cached path of an execution from the root; nil if there is none, or if it begins
+// later.
 func (p *paths) get(execution uuid.UUID) []perdure.Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if h := p.cache.Get(execution); h != nil {
+	if h := p.cache.Get(execution); h != nil && !h.partial {
+		h.asked = true
 		return h.entries
 	}
 	return nil
@@ -107,14 +111,21 @@ func (p *paths) put(execution uuid.UUID, held, more []perdure.Entry) []perdure.E
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.at(execution)
-	if len(h.entries) != len(held) || len(held) > 0 && h.entries[len(held)-1].ID != held[len(held)-1].ID {
-		// Another caller has changed the cache since held was read.
-		h.entries = slices.Clip(held)
-		p.grow(h, bytesOf(held)-h.path)
-		h.path = bytesOf(held)
+	if h.partial || len(h.entries) != len(held) || len(held) > 0 && h.entries[len(held)-1].ID != held[len(held)-1].ID {
+		// Another caller has changed the cache since held was read, or the cached path begins later.
+		p.replace(h, heldPath{entries: slices.Clip(held)})
 	}
+	h.asked = true
 	p.extend(h, more)
 	return slices.Clip(h.entries)
+}
+
+// replace replaces the entries of a cached path. The caller has locked p.mu.
+func (p *paths) replace(h *cachedPath, held heldPath) {
+	bytes := bytesOf(held.pinned) + bytesOf(held.entries)
+	h.heldPath = held
+	p.grow(h, bytes-h.path)
+	h.path = bytes
 }
 
 // extend appends entries to a cached path. The caller has locked p.mu.

@@ -19,6 +19,7 @@ type tree struct {
 	perdure.Dispatch
 	entries map[uuid.UUID]perdure.Entry
 	given   int
+	earlier bool // the server ignores Context
 }
 
 func (tr *tree) add(parent *uuid.UUID, text string) *uuid.UUID {
@@ -33,6 +34,12 @@ func (tr *tree) add(parent *uuid.UUID, text string) *uuid.UUID {
 
 func (tr *tree) Entries(_ context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
+		if q.Context && !tr.earlier {
+			path := tr.contextPath(q)
+			tr.given += len(path)
+			yieldAll(path, yield)
+			return
+		}
 		var path []perdure.Entry
 		for at := &q.Leaf; at != nil && (q.After == nil || *at != *q.After); at = tr.entries[*at].ParentID {
 			path = append(path, tr.entries[*at])

@@ -40,7 +40,7 @@ func pollLoop[T any](ctx context.Context, w *Worker, s slots, kinds []string, po
 		}
 		held := 1 + s.try(min(maxPoll, s.offer())-1)
 		sent := w.Clock()
-		claims, err := poll(ctx, perdure.Poll{WorkerID: w.ID, Queues: w.Queues, Kinds: kinds, Slots: held, Wait: w.PollWait, Ended: !w.Plain})
+		claims, err := poll(ctx, perdure.Poll{WorkerID: w.ID, Queues: w.Queues, Kinds: kinds, Slots: held, Wait: w.PollWait, Ended: !w.Plain, Features: perdure.AllFeatures})
 		for _, c := range claims {
 			start(c, sent)
 		}

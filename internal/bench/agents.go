@@ -27,6 +27,7 @@ func (r *recorder) register(w *worker.Worker) {
 	w.RegisterAgent(agent.DefineFunc(signalKind, r.signals))
 	w.RegisterAgent(agent.DefineFunc(growKind, r.grow))
 	w.RegisterAgent(agent.DefineFunc(livedKind, r.lived))
+	w.RegisterAgent(agent.DefineFunc(windowKind, r.windowed))
 	w.RegisterAgent(agent.DefineFunc(waitKind, func(ctx agent.Context, _ struct{}) (string, error) {
 		_, err := ctx.WaitSignal("never", 0)
 		return "", err
@@ -165,17 +166,22 @@ func (r *recorder) grow(ctx agent.Context, in grownInput) (string, error) {
 		}
 	}
 	r.reach("grown")
+	return "", r.beat(ctx, g)
+}
+
+// beat runs steps without end.
+func (r *recorder) beat(ctx agent.Context, g grown) error {
 	for {
 		_, err := agent.Step(ctx, "beat", func(c context.Context) (string, error) {
 			r.now("beat")
 			return "", pause(c, stepTime)
 		}, agent.StepInstance(strconv.Itoa(g.Steps)))
 		if err != nil {
-			return "", err
+			return err
 		}
 		g.Steps++
 		if err := ctx.Checkpoint(g, agent.WithNext()); err != nil {
-			return "", err
+			return err
 		}
 	}
 }

@@ -60,6 +60,7 @@ func Workloads() []Workload {
 		{Name: "W6", About: "bytes of a turn early and late in a conversation", run: growth},
 		{Name: "W7", About: "10,000 executions that wait", run: manyWaiting},
 		{Name: "W8", About: "chunk of a model's text to the readers of one stream", run: fanOut},
+		{Name: "W9", About: "context and resume of a compacted conversation on a worker that holds nothing of it", Remote: true, run: contextWindow},
 	}
 }
 
@@ -169,7 +170,7 @@ func (c *Config) normal() (chosen []Workload, err error) {
 			}
 		}
 		if !found {
-			return nil, perdure.FieldErrorf("workload", "there is no workload %q; there are W1 to W8", name)
+			return nil, perdure.FieldErrorf("workload", "there is no workload %q; there are W1 to W9", name)
 		}
 	}
 	return chosen, nil

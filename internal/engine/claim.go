@@ -33,7 +33,7 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 		decisions, err := e.do(ctx, store.Command{
 			Name: "claim agents", Lane: store.LaneClaims, Org: org,
 			Pick: &store.Pick{
-				Kind: store.PickAgents, Queues: p.Queues, Kinds: p.Kinds, Limit: p.Slots, Worker: p.WorkerID, Home: homeOf(p),
+				Kind: store.PickAgents, Queues: p.Queues, Kinds: p.Kinds, Limit: p.Slots, Worker: p.WorkerID, Home: homeOf(p), Features: p.Features,
 				AloneOnly: e.drains.draining(p.WorkerID, e.Store.Now()), Skip: first.skip,
 			},
 			Decide: func(s *store.State) (*store.Changes, error) { return rules.Claim(s, e.rules(), p, request) },
@@ -82,7 +82,7 @@ func (e *Engine) claimTasks(ctx context.Context, org string, p perdure.Poll) ([]
 		request, waited := uuid.New(), since(began)
 		decisions, err := e.do(ctx, store.Command{
 			Name: "claim tasks", Lane: store.LaneClaims, Org: org,
-			Pick:   &store.Pick{Kind: store.PickTasks, Queues: p.Queues, Kinds: p.Kinds, Limit: p.Slots, QueueLimits: e.QueueLimits},
+			Pick:   &store.Pick{Kind: store.PickTasks, Queues: p.Queues, Kinds: p.Kinds, Limit: p.Slots, QueueLimits: e.QueueLimits, Features: p.Features},
 			Decide: func(s *store.State) (*store.Changes, error) { return rules.ClaimTask(s, e.rules(), p, request) },
 		})
 		if err != nil {

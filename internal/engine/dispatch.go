@@ -126,6 +126,10 @@ func (d dispatch) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[p
 			yield(perdure.Entry{}, err)
 			return
 		}
+		if q.Context {
+			d.read().ContextPath(ctx, q.ExecutionID, q.Leaf, q.After, false)(yield)
+			return
+		}
 		d.read().Path(ctx, q.ExecutionID, q.Leaf, q.After, q.Newest, false)(yield)
 	}
 }

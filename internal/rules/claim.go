@@ -21,7 +21,8 @@ type AloneWait struct {
 // from request.
 func Claim(s *store.State, cfg Config, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
 	x := s.Execution
-	if x == nil || x.Status != perdure.StatusPending || !x.NotBefore.Reached(s.Now) || s.Holds.Alone || !mayClaim(x, p.WorkerID, p.Local) {
+	if x == nil || x.Status != perdure.StatusPending || !x.NotBefore.Reached(s.Now) || s.Holds.Alone || !mayClaim(x, p.WorkerID, p.Local) ||
+		p.Features.Lacks(x.NeedsFeatures) != 0 {
 		return nil, nil
 	}
 	if mustBeAlone(x) && s.Holds.Executions {
@@ -53,7 +54,8 @@ func ClaimTask(s *store.State, cfg Config, p perdure.Poll, request uuid.UUID) (*
 		return nil, nil
 	}
 	t := s.Tasks[*s.PickedTask]
-	if t == nil || t.Status != perdure.TaskPending || !t.NotBefore.Reached(s.Now) || !cfg.fits(s, t) {
+	if t == nil || t.Status != perdure.TaskPending || !t.NotBefore.Reached(s.Now) || !cfg.fits(s, t) ||
+		p.Features.Lacks(t.NeedsFeatures) != 0 {
 		return nil, nil
 	}
 	d := begin(s)
@@ -108,7 +110,8 @@ func (d *draft) handOver(h *Handover, signal *perdure.Signal) {
 	}
 	p := h.Poll
 	if !LastCommit(d.x).Same(h.Kept.At) || d.s.Holds.Alone || mustBeAlone(d.x) || !mayClaim(d.x, p.WorkerID, p.Local) ||
-		!slices.Contains(p.Queues, d.x.Queue) || !slices.Contains(p.Kinds, d.x.Kind) {
+		!slices.Contains(p.Queues, d.x.Queue) || !slices.Contains(p.Kinds, d.x.Kind) ||
+		p.Features.Lacks(d.x.NeedsFeatures) != 0 {
 		return
 	}
 	d.claimFor(p.WorkerID, h.Claim, p.Embedded, d.s.Now.Add(d.cfg.Lease))

@@ -50,7 +50,7 @@ func CommitNeeds(x *perdure.Execution, cfg Config, c perdure.Commit) store.Needs
 		if e.ParentID != nil {
 			n.Entries = append(n.Entries, *e.ParentID)
 		}
-		n.Entries = append(n.Entries, compactionNeeds(e.Entry)...)
+		n.Entries = append(n.Entries, compactionNeeds(e)...)
 		if e.Key != "" {
 			n.EntryKeys = append(n.EntryKeys, e.Key)
 		}

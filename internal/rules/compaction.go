@@ -6,11 +6,11 @@ import (
 )
 
 // compactionNeeds returns the entries whose heads checkCompaction needs.
-func compactionNeeds(e perdure.Entry) []uuid.UUID {
+func compactionNeeds(e perdure.NewEntry) []uuid.UUID {
 	if e.Type != perdure.EntryCompaction {
 		return nil
 	}
-	c, err := e.Compaction()
+	c, err := e.Range()
 	if err != nil {
 		return nil // append refuses the entry
 	}
@@ -27,43 +27,44 @@ func compactionNeeds(e perdure.Entry) []uuid.UUID {
 // checkCompaction checks that a compaction covers whole turns of this execution: that no tool call
 // is open at its last entry, that it keeps the conversation from the entry after that one, and that
 // it pins messages of the user or the system. A compaction that a client sent may be the first entry;
-// it then covers nothing. Error: invalid_transcript.
-func (d *draft) checkCompaction(e perdure.Entry, parent *perdure.EntryHead) error {
+// it then covers nothing. checkCompaction returns what the compaction covers, nil if that is nothing or
+// for another entry. Error: invalid_transcript.
+func (d *draft) checkCompaction(e perdure.NewEntry, parent *perdure.EntryHead) (*perdure.CompactionRange, error) {
 	if e.Type != perdure.EntryCompaction {
-		return nil
+		return nil, nil
 	}
-	c, err := e.Compaction()
+	c, err := e.Range()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if c.Last == uuid.Nil {
 		if parent != nil || c.KeepFrom != nil || len(c.Pinned) > 0 {
-			return wrongCompaction(e, "covers nothing, but it is not the beginning of the conversation")
+			return nil, wrongCompaction(e.Entry, "covers nothing, but it is not the beginning of the conversation")
 		}
-		return nil
+		return nil, nil
 	}
 	if parent == nil {
-		return wrongCompaction(e, "covers nothing: it is the first entry")
+		return nil, wrongCompaction(e.Entry, "covers nothing: it is the first entry")
 	}
 	last, ok := d.s.Entries[c.Last]
 	switch {
 	case !ok || !onPath(last):
-		return wrongCompaction(e, "covers up to %s, which is no entry of the path", c.Last)
+		return nil, wrongCompaction(e.Entry, "covers up to %s, which is no entry of the path", c.Last)
 	case len(last.Open) > 0:
-		return wrongCompaction(e, "covers up to %s, after which tool calls are open", c.Last)
+		return nil, wrongCompaction(e.Entry, "covers up to %s, after which tool calls are open", c.Last)
 	}
 	if c.KeepFrom != nil {
 		first, ok := d.s.Entries[*c.KeepFrom]
 		if !ok || !onPath(first) || first.Role == perdure.RoleToolResult {
-			return wrongCompaction(e, "keeps from %s, which begins no turn after what it covers", *c.KeepFrom)
+			return nil, wrongCompaction(e.Entry, "keeps from %s, which begins no turn after what it covers", *c.KeepFrom)
 		}
 	}
 	for _, id := range c.Pinned {
 		if p, ok := d.s.Entries[id]; !ok || p.Role != perdure.RoleUser && p.Role != perdure.RoleSystem {
-			return wrongCompaction(e, "pins %s, which is no message of the user or the system", id)
+			return nil, wrongCompaction(e.Entry, "pins %s, which is no message of the user or the system", id)
 		}
 	}
-	return nil
+	return &c, nil
 }
 
 func onPath(h perdure.EntryHead) bool { return perdure.Entry{Type: h.Type}.OnPath() }

@@ -19,7 +19,7 @@ func TestCheckCompaction(t *testing.T) {
 	user, answer, result, record := head(perdure.RoleUser), head(perdure.RoleAssistant, "c"), head(perdure.RoleToolResult), head("")
 	record.Type = perdure.EntryLLMCall
 	s := &store.State{Entries: map[uuid.UUID]perdure.EntryHead{user.ID: user, answer.ID: answer, result.ID: result, record.ID: record}}
-	d := &draft{s: s}
+	d := &draft{s: s, x: &perdure.Execution{PersistenceMode: perdure.Remote}}
 	id := func(h perdure.EntryHead) *uuid.UUID { return &h.ID }
 	for name, c := range map[string]struct {
 		last   uuid.UUID
@@ -56,7 +56,7 @@ func TestCheckCompaction(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = d.checkCompaction(perdure.Entry{ID: uuid.New(), Type: perdure.EntryCompaction, Metadata: metadata}, c.parent)
+		_, err = d.checkCompaction(perdure.NewEntry{Entry: perdure.Entry{ID: uuid.New(), Type: perdure.EntryCompaction, Metadata: metadata}}, c.parent)
 		if c.ok && err != nil || !c.ok && !perdure.IsCode(err, perdure.InvalidTranscript) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -56,7 +56,8 @@ func (d *draft) append(e perdure.NewEntry) error {
 	if err != nil {
 		return err
 	}
-	if err := d.checkCompaction(e.Entry, parent); err != nil {
+	covers, err := d.checkCompaction(e, parent)
+	if err != nil {
 		return err
 	}
 	d.belong(&e.Entry)
@@ -67,9 +68,12 @@ func (d *draft) append(e perdure.NewEntry) error {
 	if e.Key != "" {
 		d.s.Keyed[e.Key] = head
 	}
-	d.c.Entries = append(d.c.Entries, store.Entry{Entry: e.Entry, Open: open})
+	d.c.Entries = append(d.c.Entries, store.Entry{Entry: e.Entry, Open: open, Covers: covers})
 	d.join(e.Entry)
 	d.x.EntryCount++
+	if e.Type == perdure.EntryCompaction {
+		d.x.NeedsFeatures |= perdure.FeatureContext
+	}
 	if e.OnPath() {
 		id := e.ID
 		d.x.Leaf = &id

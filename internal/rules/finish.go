@@ -65,7 +65,8 @@ func Finish(s *store.State, cfg Config, f TaskEnd) (*store.Changes, error) {
 	if woke {
 		d.handOver(f.Handover, nil)
 	}
-	if !woke || !f.Parked || f.Draining || s.Holds.Alone || mustBeAlone(s.Execution) || !mayClaim(d.x, f.WorkerID, true) {
+	if !woke || !f.Parked || f.Draining || s.Holds.Alone || mustBeAlone(s.Execution) || !mayClaim(d.x, f.WorkerID, true) ||
+		f.Features.Lacks(d.x.NeedsFeatures) != 0 {
 		return d.done(nil), nil
 	}
 	d.claimFor(f.WorkerID, wakeClaim(f.Lease), f.Embedded, s.Now.Add(cfg.Lease))

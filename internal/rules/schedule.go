@@ -27,6 +27,9 @@ func (d *draft) schedule(n perdure.NewTask, c perdure.Commit, a *CommitAnswer) e
 		Queue: options.Queue, MaxAttempts: options.MaxAttempts, Input: n.Input.Bytes, InputBlob: n.Input.Blob,
 		InputHash: n.InputHash, Key: n.Key, Options: options, Place: d.placed(n.Place), CreatedAt: d.s.Now,
 	}
+	if options.ReadsContext {
+		t.NeedsFeatures = d.x.NeedsFeatures
+	}
 	if known {
 		renew(t, before)
 	}
@@ -74,7 +77,7 @@ func foundTask(t *perdure.Task, n perdure.NewTask, a *CommitAnswer) error {
 func (d *draft) eager(t *perdure.Task, c perdure.Commit, a *CommitAnswer) bool {
 	offer := c.Eager
 	if len(a.Claims) >= offer.Slots || !d.cfg.fitsAtOnce(d.s, t) || !slices.Contains(offer.Kinds, t.Kind) || !slices.Contains(offer.Queues, t.Queue) ||
-		!mayClaim(d.x, offer.WorkerID, true) {
+		!mayClaim(d.x, offer.WorkerID, true) || offer.Features.Lacks(t.NeedsFeatures) != 0 {
 		return false
 	}
 	claim := derive(c.Lease.ClaimID, t.ID.String()+d.x.ID.String())

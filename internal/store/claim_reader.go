@@ -11,11 +11,12 @@ import (
 // ClaimReader reads what a worker needs to resume an execution, and to keep its suspended
 // goroutines.
 type ClaimReader interface {
-	// Execution, Checkpoint and Path are described in [ExecutionReader].
+	// Execution, Checkpoint, Path and ContextPath are described in [ExecutionReader].
 
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
 	Checkpoint(ctx context.Context, execution uuid.UUID, sequence int64) (*perdure.Checkpoint, error)
 	Path(ctx context.Context, execution uuid.UUID, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error]
+	ContextPath(ctx context.Context, execution, leaf uuid.UUID, after *uuid.UUID, lazy bool) iter.Seq2[perdure.Entry, error]
 
 	// Tasks returns tasks by id, in the order asked; nil for a task that does not exist. With lazy,
 	// inputs and results in blobs are left as references.

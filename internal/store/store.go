@@ -106,6 +106,9 @@ type Pick struct {
 	// Home is the worker for which PickAgents chooses LOCAL executions: those with that home, and
 	// those without a home. Nil chooses no LOCAL executions.
 	Home *uuid.UUID
+	// Features are those of the worker, for PickAgents and PickTasks: they choose nothing that needs
+	// others.
+	Features perdure.Features
 }
 
 // Needs lists the data on which a command decides.
@@ -383,10 +386,12 @@ type Staged struct {
 	Content []byte
 }
 
-// Entry is an entry to insert, with the calls that are open after it.
+// Entry is an entry to insert, with the calls that are open after it. Covers is what a compaction
+// covers.
 type Entry struct {
 	perdure.Entry
-	Open []string
+	Open   []string
+	Covers *perdure.CompactionRange
 }
 
 // Secret is a random secret of the installation from which keys are derived. It never changes.

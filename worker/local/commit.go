@@ -89,8 +89,16 @@ func (d *Dispatch) withholdCommit(ctx context.Context, k *kept, c *perdure.Commi
 }
 
 // withholdEntry checks the content of an entry, because the server cannot, and replaces it by a
-// reference. Metadata is content, too, so withholdEntry first moves it into the content.
+// reference. Metadata is content, too, so withholdEntry first moves it into the content. The server
+// still gets what a compaction covers.
 func (d *Dispatch) withholdEntry(ctx context.Context, b *Batch, e *perdure.NewEntry) error {
+	if e.Type == perdure.EntryCompaction {
+		covers, err := e.Range()
+		if err != nil {
+			return err
+		}
+		e.Covers = &covers
+	}
 	if e.Blob != nil {
 		if len(e.Metadata) == 0 {
 			return nil

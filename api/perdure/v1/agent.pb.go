@@ -93,7 +93,10 @@ type PollAgentRequest struct {
 	// LOCAL executions, and those whose home it is.
 	Local bool `protobuf:"varint,6,opt,name=local,proto3" json:"local,omitempty"`
 	// Requests AgentClaim.ended.
-	Ended         bool `protobuf:"varint,7,opt,name=ended,proto3" json:"ended,omitempty"`
+	Ended bool `protobuf:"varint,7,opt,name=ended,proto3" json:"ended,omitempty"`
+	// The features that the worker supports, such as "context/1". It gets only executions
+	// and tasks that need no others. Unknown names are ignored.
+	Features      []string `protobuf:"bytes,8,rep,name=features,proto3" json:"features,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -175,6 +178,13 @@ func (x *PollAgentRequest) GetEnded() bool {
 		return x.Ended
 	}
 	return false
+}
+
+func (x *PollAgentRequest) GetFeatures() []string {
+	if x != nil {
+		return x.Features
+	}
+	return nil
 }
 
 type PollAgentResponse struct {
@@ -450,8 +460,10 @@ func (x *Choice) GetIndex() int64 {
 type NewEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The content field of this entry is not set.
-	Entry         *Entry   `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
-	Content       *Content `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
+	Entry   *Entry   `protobuf:"bytes,1,opt,name=entry,proto3" json:"entry,omitempty"`
+	Content *Content `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
+	// What a compaction of a LOCAL execution covers. Its metadata stays on the worker.
+	Covers        *CompactionRange `protobuf:"bytes,3,opt,name=covers,proto3" json:"covers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -500,6 +512,77 @@ func (x *NewEntry) GetContent() *Content {
 	return nil
 }
 
+func (x *NewEntry) GetCovers() *CompactionRange {
+	if x != nil {
+		return x.Covers
+	}
+	return nil
+}
+
+// CompactionRange names the entries that a compaction covers and keeps.
+type CompactionRange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The last entry that the summary covers.
+	LastEntryId []byte `protobuf:"bytes,1,opt,name=last_entry_id,json=lastEntryId,proto3" json:"last_entry_id,omitempty"`
+	// The first entry that is kept; not set if none is kept.
+	KeepFromEntryId []byte `protobuf:"bytes,2,opt,name=keep_from_entry_id,json=keepFromEntryId,proto3,oneof" json:"keep_from_entry_id,omitempty"`
+	// The covered entries that models still see: 50 at most.
+	PinnedEntryIds [][]byte `protobuf:"bytes,3,rep,name=pinned_entry_ids,json=pinnedEntryIds,proto3" json:"pinned_entry_ids,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *CompactionRange) Reset() {
+	*x = CompactionRange{}
+	mi := &file_perdure_v1_agent_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompactionRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompactionRange) ProtoMessage() {}
+
+func (x *CompactionRange) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_agent_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompactionRange.ProtoReflect.Descriptor instead.
+func (*CompactionRange) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *CompactionRange) GetLastEntryId() []byte {
+	if x != nil {
+		return x.LastEntryId
+	}
+	return nil
+}
+
+func (x *CompactionRange) GetKeepFromEntryId() []byte {
+	if x != nil {
+		return x.KeepFromEntryId
+	}
+	return nil
+}
+
+func (x *CompactionRange) GetPinnedEntryIds() [][]byte {
+	if x != nil {
+		return x.PinnedEntryIds
+	}
+	return nil
+}
+
 // NewTask is a task to schedule. Its id is the UUIDv5 of the key in the OID
 // namespace.
 type NewTask struct {
@@ -517,7 +600,7 @@ type NewTask struct {
 
 func (x *NewTask) Reset() {
 	*x = NewTask{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[5]
+	mi := &file_perdure_v1_agent_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -529,7 +612,7 @@ func (x *NewTask) String() string {
 func (*NewTask) ProtoMessage() {}
 
 func (x *NewTask) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[5]
+	mi := &file_perdure_v1_agent_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -542,7 +625,7 @@ func (x *NewTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewTask.ProtoReflect.Descriptor instead.
 func (*NewTask) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{5}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *NewTask) GetKind() string {
@@ -600,7 +683,7 @@ type StepRecord struct {
 
 func (x *StepRecord) Reset() {
 	*x = StepRecord{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[6]
+	mi := &file_perdure_v1_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -612,7 +695,7 @@ func (x *StepRecord) String() string {
 func (*StepRecord) ProtoMessage() {}
 
 func (x *StepRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[6]
+	mi := &file_perdure_v1_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -625,7 +708,7 @@ func (x *StepRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepRecord.ProtoReflect.Descriptor instead.
 func (*StepRecord) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{6}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *StepRecord) GetName() string {
@@ -672,7 +755,7 @@ type NewCheckpoint struct {
 
 func (x *NewCheckpoint) Reset() {
 	*x = NewCheckpoint{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[7]
+	mi := &file_perdure_v1_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -684,7 +767,7 @@ func (x *NewCheckpoint) String() string {
 func (*NewCheckpoint) ProtoMessage() {}
 
 func (x *NewCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[7]
+	mi := &file_perdure_v1_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -697,7 +780,7 @@ func (x *NewCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewCheckpoint.ProtoReflect.Descriptor instead.
 func (*NewCheckpoint) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{7}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NewCheckpoint) GetState() *Content {
@@ -745,7 +828,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[8]
+	mi := &file_perdure_v1_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -757,7 +840,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[8]
+	mi := &file_perdure_v1_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -770,7 +853,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{8}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Outcome) GetKind() OutcomeKind {
@@ -810,18 +893,20 @@ func (x *Outcome) GetError() *TaskError {
 
 // Eager offers free slots for the tasks that the commit schedules.
 type Eager struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	WorkerId      []byte                 `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
-	Kinds         []string               `protobuf:"bytes,2,rep,name=kinds,proto3" json:"kinds,omitempty"`
-	Queues        []string               `protobuf:"bytes,3,rep,name=queues,proto3" json:"queues,omitempty"`
-	Slots         int64                  `protobuf:"varint,4,opt,name=slots,proto3" json:"slots,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	WorkerId []byte                 `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	Kinds    []string               `protobuf:"bytes,2,rep,name=kinds,proto3" json:"kinds,omitempty"`
+	Queues   []string               `protobuf:"bytes,3,rep,name=queues,proto3" json:"queues,omitempty"`
+	Slots    int64                  `protobuf:"varint,4,opt,name=slots,proto3" json:"slots,omitempty"`
+	// As in PollAgentRequest.
+	Features      []string `protobuf:"bytes,5,rep,name=features,proto3" json:"features,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Eager) Reset() {
 	*x = Eager{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[9]
+	mi := &file_perdure_v1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -833,7 +918,7 @@ func (x *Eager) String() string {
 func (*Eager) ProtoMessage() {}
 
 func (x *Eager) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[9]
+	mi := &file_perdure_v1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -846,7 +931,7 @@ func (x *Eager) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Eager.ProtoReflect.Descriptor instead.
 func (*Eager) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{9}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Eager) GetWorkerId() []byte {
@@ -875,6 +960,13 @@ func (x *Eager) GetSlots() int64 {
 		return x.Slots
 	}
 	return 0
+}
+
+func (x *Eager) GetFeatures() []string {
+	if x != nil {
+		return x.Features
+	}
+	return nil
 }
 
 type CommitResponse struct {
@@ -907,7 +999,7 @@ type CommitResponse struct {
 
 func (x *CommitResponse) Reset() {
 	*x = CommitResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[10]
+	mi := &file_perdure_v1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -919,7 +1011,7 @@ func (x *CommitResponse) String() string {
 func (*CommitResponse) ProtoMessage() {}
 
 func (x *CommitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[10]
+	mi := &file_perdure_v1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -932,7 +1024,7 @@ func (x *CommitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitResponse.ProtoReflect.Descriptor instead.
 func (*CommitResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{10}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CommitResponse) GetEnded() ExecutionStatus {
@@ -1016,7 +1108,7 @@ type AdoptedEntry struct {
 
 func (x *AdoptedEntry) Reset() {
 	*x = AdoptedEntry{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[11]
+	mi := &file_perdure_v1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1028,7 +1120,7 @@ func (x *AdoptedEntry) String() string {
 func (*AdoptedEntry) ProtoMessage() {}
 
 func (x *AdoptedEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[11]
+	mi := &file_perdure_v1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1041,7 +1133,7 @@ func (x *AdoptedEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptedEntry.ProtoReflect.Descriptor instead.
 func (*AdoptedEntry) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{11}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *AdoptedEntry) GetAppendedId() []byte {
@@ -1067,7 +1159,7 @@ type GetExecutionRequest struct {
 
 func (x *GetExecutionRequest) Reset() {
 	*x = GetExecutionRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[12]
+	mi := &file_perdure_v1_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1079,7 +1171,7 @@ func (x *GetExecutionRequest) String() string {
 func (*GetExecutionRequest) ProtoMessage() {}
 
 func (x *GetExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[12]
+	mi := &file_perdure_v1_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1092,7 +1184,7 @@ func (x *GetExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetExecutionRequest.ProtoReflect.Descriptor instead.
 func (*GetExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{12}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetExecutionRequest) GetExecutionId() []byte {
@@ -1115,7 +1207,7 @@ type GetExecutionResponse struct {
 
 func (x *GetExecutionResponse) Reset() {
 	*x = GetExecutionResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[13]
+	mi := &file_perdure_v1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1127,7 +1219,7 @@ func (x *GetExecutionResponse) String() string {
 func (*GetExecutionResponse) ProtoMessage() {}
 
 func (x *GetExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[13]
+	mi := &file_perdure_v1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1140,7 +1232,7 @@ func (x *GetExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetExecutionResponse.ProtoReflect.Descriptor instead.
 func (*GetExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{13}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetExecutionResponse) GetPart() isGetExecutionResponse_Part {
@@ -1194,14 +1286,20 @@ type GetEntriesRequest struct {
 	// The maximum number of entries, counted back from the leaf. 0 means all.
 	Newest int64 `protobuf:"varint,4,opt,name=newest,proto3" json:"newest,omitempty"`
 	// The caller understands batches. Servers of earlier versions send none.
-	Batches       bool `protobuf:"varint,5,opt,name=batches,proto3" json:"batches,omitempty"`
+	Batches bool `protobuf:"varint,5,opt,name=batches,proto3" json:"batches,omitempty"`
+	// Send the entries from which the model's context at the leaf is built: the pinned
+	// entries of the newest compaction, and the path from the first entry that it keeps.
+	// If after_entry_id is one of these entries of the path, only the entries after it are
+	// sent; otherwise it has no effect. newest has none either. Servers of earlier versions
+	// ignore the field: they send the path after after_entry_id.
+	Context       bool `protobuf:"varint,6,opt,name=context,proto3" json:"context,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetEntriesRequest) Reset() {
 	*x = GetEntriesRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[14]
+	mi := &file_perdure_v1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1213,7 +1311,7 @@ func (x *GetEntriesRequest) String() string {
 func (*GetEntriesRequest) ProtoMessage() {}
 
 func (x *GetEntriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[14]
+	mi := &file_perdure_v1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1226,7 +1324,7 @@ func (x *GetEntriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEntriesRequest.ProtoReflect.Descriptor instead.
 func (*GetEntriesRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{14}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetEntriesRequest) GetExecutionId() []byte {
@@ -1264,6 +1362,13 @@ func (x *GetEntriesRequest) GetBatches() bool {
 	return false
 }
 
+func (x *GetEntriesRequest) GetContext() bool {
+	if x != nil {
+		return x.Context
+	}
+	return false
+}
+
 type GetEntriesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Part:
@@ -1278,7 +1383,7 @@ type GetEntriesResponse struct {
 
 func (x *GetEntriesResponse) Reset() {
 	*x = GetEntriesResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[15]
+	mi := &file_perdure_v1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1290,7 +1395,7 @@ func (x *GetEntriesResponse) String() string {
 func (*GetEntriesResponse) ProtoMessage() {}
 
 func (x *GetEntriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[15]
+	mi := &file_perdure_v1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1303,7 +1408,7 @@ func (x *GetEntriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEntriesResponse.ProtoReflect.Descriptor instead.
 func (*GetEntriesResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{15}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetEntriesResponse) GetPart() isGetEntriesResponse_Part {
@@ -1373,7 +1478,7 @@ type EntryBatch struct {
 
 func (x *EntryBatch) Reset() {
 	*x = EntryBatch{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[16]
+	mi := &file_perdure_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1385,7 +1490,7 @@ func (x *EntryBatch) String() string {
 func (*EntryBatch) ProtoMessage() {}
 
 func (x *EntryBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[16]
+	mi := &file_perdure_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1398,7 +1503,7 @@ func (x *EntryBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryBatch.ProtoReflect.Descriptor instead.
 func (*EntryBatch) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *EntryBatch) GetEntries() []*Entry {
@@ -1418,7 +1523,7 @@ type GetTasksRequest struct {
 
 func (x *GetTasksRequest) Reset() {
 	*x = GetTasksRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[17]
+	mi := &file_perdure_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1430,7 +1535,7 @@ func (x *GetTasksRequest) String() string {
 func (*GetTasksRequest) ProtoMessage() {}
 
 func (x *GetTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[17]
+	mi := &file_perdure_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1443,7 +1548,7 @@ func (x *GetTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTasksRequest.ProtoReflect.Descriptor instead.
 func (*GetTasksRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetTasksRequest) GetExecutionId() []byte {
@@ -1473,7 +1578,7 @@ type GetTasksResponse struct {
 
 func (x *GetTasksResponse) Reset() {
 	*x = GetTasksResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[18]
+	mi := &file_perdure_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1485,7 +1590,7 @@ func (x *GetTasksResponse) String() string {
 func (*GetTasksResponse) ProtoMessage() {}
 
 func (x *GetTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[18]
+	mi := &file_perdure_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1498,7 +1603,7 @@ func (x *GetTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTasksResponse.ProtoReflect.Descriptor instead.
 func (*GetTasksResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetTasksResponse) GetPart() isGetTasksResponse_Part {
@@ -1553,7 +1658,7 @@ type GetEndedRequest struct {
 
 func (x *GetEndedRequest) Reset() {
 	*x = GetEndedRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[19]
+	mi := &file_perdure_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1565,7 +1670,7 @@ func (x *GetEndedRequest) String() string {
 func (*GetEndedRequest) ProtoMessage() {}
 
 func (x *GetEndedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[19]
+	mi := &file_perdure_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1578,7 +1683,7 @@ func (x *GetEndedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEndedRequest.ProtoReflect.Descriptor instead.
 func (*GetEndedRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetEndedRequest) GetLease() *Lease {
@@ -1604,7 +1709,7 @@ type GetEndedResponse struct {
 
 func (x *GetEndedResponse) Reset() {
 	*x = GetEndedResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[20]
+	mi := &file_perdure_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1616,7 +1721,7 @@ func (x *GetEndedResponse) String() string {
 func (*GetEndedResponse) ProtoMessage() {}
 
 func (x *GetEndedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[20]
+	mi := &file_perdure_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1629,7 +1734,7 @@ func (x *GetEndedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetEndedResponse.ProtoReflect.Descriptor instead.
 func (*GetEndedResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetEndedResponse) GetPage() *EndedPage {
@@ -1653,7 +1758,7 @@ type GetSignalsRequest struct {
 
 func (x *GetSignalsRequest) Reset() {
 	*x = GetSignalsRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[21]
+	mi := &file_perdure_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1665,7 +1770,7 @@ func (x *GetSignalsRequest) String() string {
 func (*GetSignalsRequest) ProtoMessage() {}
 
 func (x *GetSignalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[21]
+	mi := &file_perdure_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1678,7 +1783,7 @@ func (x *GetSignalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSignalsRequest.ProtoReflect.Descriptor instead.
 func (*GetSignalsRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetSignalsRequest) GetExecutionId() []byte {
@@ -1722,7 +1827,7 @@ type GetSignalsResponse struct {
 
 func (x *GetSignalsResponse) Reset() {
 	*x = GetSignalsResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[22]
+	mi := &file_perdure_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1734,7 +1839,7 @@ func (x *GetSignalsResponse) String() string {
 func (*GetSignalsResponse) ProtoMessage() {}
 
 func (x *GetSignalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[22]
+	mi := &file_perdure_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1747,7 +1852,7 @@ func (x *GetSignalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSignalsResponse.ProtoReflect.Descriptor instead.
 func (*GetSignalsResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetSignalsResponse) GetPart() isGetSignalsResponse_Part {
@@ -1800,7 +1905,7 @@ type GetLatestCheckpointRequest struct {
 
 func (x *GetLatestCheckpointRequest) Reset() {
 	*x = GetLatestCheckpointRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[23]
+	mi := &file_perdure_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1812,7 +1917,7 @@ func (x *GetLatestCheckpointRequest) String() string {
 func (*GetLatestCheckpointRequest) ProtoMessage() {}
 
 func (x *GetLatestCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[23]
+	mi := &file_perdure_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1825,7 +1930,7 @@ func (x *GetLatestCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLatestCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*GetLatestCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetLatestCheckpointRequest) GetExecutionId() []byte {
@@ -1845,7 +1950,7 @@ type GetLatestCheckpointResponse struct {
 
 func (x *GetLatestCheckpointResponse) Reset() {
 	*x = GetLatestCheckpointResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[24]
+	mi := &file_perdure_v1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1857,7 +1962,7 @@ func (x *GetLatestCheckpointResponse) String() string {
 func (*GetLatestCheckpointResponse) ProtoMessage() {}
 
 func (x *GetLatestCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[24]
+	mi := &file_perdure_v1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1870,7 +1975,7 @@ func (x *GetLatestCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLatestCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*GetLatestCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetLatestCheckpointResponse) GetCheckpoint() *Checkpoint {
@@ -1893,7 +1998,7 @@ type AppendEntryRequest struct {
 
 func (x *AppendEntryRequest) Reset() {
 	*x = AppendEntryRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[25]
+	mi := &file_perdure_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1905,7 +2010,7 @@ func (x *AppendEntryRequest) String() string {
 func (*AppendEntryRequest) ProtoMessage() {}
 
 func (x *AppendEntryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[25]
+	mi := &file_perdure_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1918,7 +2023,7 @@ func (x *AppendEntryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEntryRequest.ProtoReflect.Descriptor instead.
 func (*AppendEntryRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AppendEntryRequest) GetLease() *Lease {
@@ -1961,7 +2066,7 @@ type AppendEntryResponse struct {
 
 func (x *AppendEntryResponse) Reset() {
 	*x = AppendEntryResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[26]
+	mi := &file_perdure_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1973,7 +2078,7 @@ func (x *AppendEntryResponse) String() string {
 func (*AppendEntryResponse) ProtoMessage() {}
 
 func (x *AppendEntryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[26]
+	mi := &file_perdure_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1986,7 +2091,7 @@ func (x *AppendEntryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEntryResponse.ProtoReflect.Descriptor instead.
 func (*AppendEntryResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AppendEntryResponse) GetEntryId() []byte {
@@ -2014,7 +2119,7 @@ type SubmitCheckpointRequest struct {
 
 func (x *SubmitCheckpointRequest) Reset() {
 	*x = SubmitCheckpointRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[27]
+	mi := &file_perdure_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2026,7 +2131,7 @@ func (x *SubmitCheckpointRequest) String() string {
 func (*SubmitCheckpointRequest) ProtoMessage() {}
 
 func (x *SubmitCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[27]
+	mi := &file_perdure_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2039,7 +2144,7 @@ func (x *SubmitCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*SubmitCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SubmitCheckpointRequest) GetLease() *Lease {
@@ -2073,7 +2178,7 @@ type SubmitCheckpointResponse struct {
 
 func (x *SubmitCheckpointResponse) Reset() {
 	*x = SubmitCheckpointResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[28]
+	mi := &file_perdure_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2085,7 +2190,7 @@ func (x *SubmitCheckpointResponse) String() string {
 func (*SubmitCheckpointResponse) ProtoMessage() {}
 
 func (x *SubmitCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[28]
+	mi := &file_perdure_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2098,7 +2203,7 @@ func (x *SubmitCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*SubmitCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SubmitCheckpointResponse) GetSequence() int64 {
@@ -2128,7 +2233,7 @@ type ScheduleAgentTaskRequest struct {
 
 func (x *ScheduleAgentTaskRequest) Reset() {
 	*x = ScheduleAgentTaskRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[29]
+	mi := &file_perdure_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2140,7 +2245,7 @@ func (x *ScheduleAgentTaskRequest) String() string {
 func (*ScheduleAgentTaskRequest) ProtoMessage() {}
 
 func (x *ScheduleAgentTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[29]
+	mi := &file_perdure_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2153,7 +2258,7 @@ func (x *ScheduleAgentTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleAgentTaskRequest.ProtoReflect.Descriptor instead.
 func (*ScheduleAgentTaskRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ScheduleAgentTaskRequest) GetPart() isScheduleAgentTaskRequest_Part {
@@ -2214,7 +2319,7 @@ type ScheduleAgentTaskHeader struct {
 
 func (x *ScheduleAgentTaskHeader) Reset() {
 	*x = ScheduleAgentTaskHeader{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[30]
+	mi := &file_perdure_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2226,7 +2331,7 @@ func (x *ScheduleAgentTaskHeader) String() string {
 func (*ScheduleAgentTaskHeader) ProtoMessage() {}
 
 func (x *ScheduleAgentTaskHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[30]
+	mi := &file_perdure_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2239,7 +2344,7 @@ func (x *ScheduleAgentTaskHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleAgentTaskHeader.ProtoReflect.Descriptor instead.
 func (*ScheduleAgentTaskHeader) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ScheduleAgentTaskHeader) GetLease() *Lease {
@@ -2294,7 +2399,7 @@ type ScheduleAgentTaskResponse struct {
 
 func (x *ScheduleAgentTaskResponse) Reset() {
 	*x = ScheduleAgentTaskResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[31]
+	mi := &file_perdure_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2306,7 +2411,7 @@ func (x *ScheduleAgentTaskResponse) String() string {
 func (*ScheduleAgentTaskResponse) ProtoMessage() {}
 
 func (x *ScheduleAgentTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[31]
+	mi := &file_perdure_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2319,7 +2424,7 @@ func (x *ScheduleAgentTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleAgentTaskResponse.ProtoReflect.Descriptor instead.
 func (*ScheduleAgentTaskResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ScheduleAgentTaskResponse) GetTaskId() []byte {
@@ -2347,7 +2452,7 @@ type SuspendAgentRequest struct {
 
 func (x *SuspendAgentRequest) Reset() {
 	*x = SuspendAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[32]
+	mi := &file_perdure_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2359,7 +2464,7 @@ func (x *SuspendAgentRequest) String() string {
 func (*SuspendAgentRequest) ProtoMessage() {}
 
 func (x *SuspendAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[32]
+	mi := &file_perdure_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2372,7 +2477,7 @@ func (x *SuspendAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspendAgentRequest.ProtoReflect.Descriptor instead.
 func (*SuspendAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SuspendAgentRequest) GetLease() *Lease {
@@ -2405,7 +2510,7 @@ type SuspendAgentResponse struct {
 
 func (x *SuspendAgentResponse) Reset() {
 	*x = SuspendAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[33]
+	mi := &file_perdure_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2417,7 +2522,7 @@ func (x *SuspendAgentResponse) String() string {
 func (*SuspendAgentResponse) ProtoMessage() {}
 
 func (x *SuspendAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[33]
+	mi := &file_perdure_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2430,7 +2535,7 @@ func (x *SuspendAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspendAgentResponse.ProtoReflect.Descriptor instead.
 func (*SuspendAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SuspendAgentResponse) GetCommit() *CommitResponse {
@@ -2453,7 +2558,7 @@ type CompleteAgentRequest struct {
 
 func (x *CompleteAgentRequest) Reset() {
 	*x = CompleteAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[34]
+	mi := &file_perdure_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2465,7 +2570,7 @@ func (x *CompleteAgentRequest) String() string {
 func (*CompleteAgentRequest) ProtoMessage() {}
 
 func (x *CompleteAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[34]
+	mi := &file_perdure_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2478,7 +2583,7 @@ func (x *CompleteAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteAgentRequest.ProtoReflect.Descriptor instead.
 func (*CompleteAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CompleteAgentRequest) GetLease() *Lease {
@@ -2518,7 +2623,7 @@ type CompleteAgentResponse struct {
 
 func (x *CompleteAgentResponse) Reset() {
 	*x = CompleteAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[35]
+	mi := &file_perdure_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2530,7 +2635,7 @@ func (x *CompleteAgentResponse) String() string {
 func (*CompleteAgentResponse) ProtoMessage() {}
 
 func (x *CompleteAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[35]
+	mi := &file_perdure_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2543,7 +2648,7 @@ func (x *CompleteAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteAgentResponse.ProtoReflect.Descriptor instead.
 func (*CompleteAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CompleteAgentResponse) GetCommit() *CommitResponse {
@@ -2564,7 +2669,7 @@ type FailAgentRequest struct {
 
 func (x *FailAgentRequest) Reset() {
 	*x = FailAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[36]
+	mi := &file_perdure_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2576,7 +2681,7 @@ func (x *FailAgentRequest) String() string {
 func (*FailAgentRequest) ProtoMessage() {}
 
 func (x *FailAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[36]
+	mi := &file_perdure_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2589,7 +2694,7 @@ func (x *FailAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailAgentRequest.ProtoReflect.Descriptor instead.
 func (*FailAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *FailAgentRequest) GetLease() *Lease {
@@ -2622,7 +2727,7 @@ type FailAgentResponse struct {
 
 func (x *FailAgentResponse) Reset() {
 	*x = FailAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[37]
+	mi := &file_perdure_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2634,7 +2739,7 @@ func (x *FailAgentResponse) String() string {
 func (*FailAgentResponse) ProtoMessage() {}
 
 func (x *FailAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[37]
+	mi := &file_perdure_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2647,7 +2752,7 @@ func (x *FailAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailAgentResponse.ProtoReflect.Descriptor instead.
 func (*FailAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *FailAgentResponse) GetCommit() *CommitResponse {
@@ -2668,7 +2773,7 @@ type ConsumeSignalsRequest struct {
 
 func (x *ConsumeSignalsRequest) Reset() {
 	*x = ConsumeSignalsRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[38]
+	mi := &file_perdure_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2680,7 +2785,7 @@ func (x *ConsumeSignalsRequest) String() string {
 func (*ConsumeSignalsRequest) ProtoMessage() {}
 
 func (x *ConsumeSignalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[38]
+	mi := &file_perdure_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2693,7 +2798,7 @@ func (x *ConsumeSignalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeSignalsRequest.ProtoReflect.Descriptor instead.
 func (*ConsumeSignalsRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ConsumeSignalsRequest) GetLease() *Lease {
@@ -2726,7 +2831,7 @@ type ConsumeSignalsResponse struct {
 
 func (x *ConsumeSignalsResponse) Reset() {
 	*x = ConsumeSignalsResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[39]
+	mi := &file_perdure_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2738,7 +2843,7 @@ func (x *ConsumeSignalsResponse) String() string {
 func (*ConsumeSignalsResponse) ProtoMessage() {}
 
 func (x *ConsumeSignalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[39]
+	mi := &file_perdure_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2751,7 +2856,7 @@ func (x *ConsumeSignalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeSignalsResponse.ProtoReflect.Descriptor instead.
 func (*ConsumeSignalsResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ConsumeSignalsResponse) GetCommit() *CommitResponse {
@@ -2772,7 +2877,7 @@ type HasSignalRequest struct {
 
 func (x *HasSignalRequest) Reset() {
 	*x = HasSignalRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[40]
+	mi := &file_perdure_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2784,7 +2889,7 @@ func (x *HasSignalRequest) String() string {
 func (*HasSignalRequest) ProtoMessage() {}
 
 func (x *HasSignalRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[40]
+	mi := &file_perdure_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2797,7 +2902,7 @@ func (x *HasSignalRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HasSignalRequest.ProtoReflect.Descriptor instead.
 func (*HasSignalRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *HasSignalRequest) GetExecutionId() []byte {
@@ -2823,7 +2928,7 @@ type HasSignalResponse struct {
 
 func (x *HasSignalResponse) Reset() {
 	*x = HasSignalResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[41]
+	mi := &file_perdure_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2835,7 +2940,7 @@ func (x *HasSignalResponse) String() string {
 func (*HasSignalResponse) ProtoMessage() {}
 
 func (x *HasSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[41]
+	mi := &file_perdure_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2848,7 +2953,7 @@ func (x *HasSignalResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HasSignalResponse.ProtoReflect.Descriptor instead.
 func (*HasSignalResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *HasSignalResponse) GetPending() bool {
@@ -2876,7 +2981,7 @@ type SignalAgentRequest struct {
 
 func (x *SignalAgentRequest) Reset() {
 	*x = SignalAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[42]
+	mi := &file_perdure_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2888,7 +2993,7 @@ func (x *SignalAgentRequest) String() string {
 func (*SignalAgentRequest) ProtoMessage() {}
 
 func (x *SignalAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[42]
+	mi := &file_perdure_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2901,7 +3006,7 @@ func (x *SignalAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalAgentRequest.ProtoReflect.Descriptor instead.
 func (*SignalAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SignalAgentRequest) GetExecutionId() []byte {
@@ -2950,7 +3055,7 @@ type SignalAgentResponse struct {
 
 func (x *SignalAgentResponse) Reset() {
 	*x = SignalAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[43]
+	mi := &file_perdure_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2962,7 +3067,7 @@ func (x *SignalAgentResponse) String() string {
 func (*SignalAgentResponse) ProtoMessage() {}
 
 func (x *SignalAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[43]
+	mi := &file_perdure_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2975,7 +3080,7 @@ func (x *SignalAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalAgentResponse.ProtoReflect.Descriptor instead.
 func (*SignalAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SignalAgentResponse) GetSignalId() string {
@@ -3001,7 +3106,7 @@ type StreamAgentDataRequest struct {
 
 func (x *StreamAgentDataRequest) Reset() {
 	*x = StreamAgentDataRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[44]
+	mi := &file_perdure_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3013,7 +3118,7 @@ func (x *StreamAgentDataRequest) String() string {
 func (*StreamAgentDataRequest) ProtoMessage() {}
 
 func (x *StreamAgentDataRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[44]
+	mi := &file_perdure_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3026,7 +3131,7 @@ func (x *StreamAgentDataRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamAgentDataRequest.ProtoReflect.Descriptor instead.
 func (*StreamAgentDataRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StreamAgentDataRequest) GetFrames() []*Frame {
@@ -3046,7 +3151,7 @@ type StreamAgentDataResponse struct {
 
 func (x *StreamAgentDataResponse) Reset() {
 	*x = StreamAgentDataResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[45]
+	mi := &file_perdure_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3058,7 +3163,7 @@ func (x *StreamAgentDataResponse) String() string {
 func (*StreamAgentDataResponse) ProtoMessage() {}
 
 func (x *StreamAgentDataResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[45]
+	mi := &file_perdure_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3071,7 +3176,7 @@ func (x *StreamAgentDataResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamAgentDataResponse.ProtoReflect.Descriptor instead.
 func (*StreamAgentDataResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{45}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *StreamAgentDataResponse) GetHeld() []*BlockEnd {
@@ -3086,7 +3191,7 @@ var File_perdure_v1_agent_proto protoreflect.FileDescriptor
 const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\n" +
 	"\x16perdure/v1/agent.proto\x12\n" +
-	"perdure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16perdure/v1/types.proto\"\xce\x01\n" +
+	"perdure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16perdure/v1/types.proto\"\xea\x01\n" +
 	"\x10PollAgentRequest\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x12\x16\n" +
 	"\x06queues\x18\x02 \x03(\tR\x06queues\x12\x14\n" +
@@ -3094,7 +3199,8 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x05slots\x18\x04 \x01(\x03R\x05slots\x12-\n" +
 	"\x04wait\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12\x14\n" +
 	"\x05local\x18\x06 \x01(\bR\x05local\x12\x14\n" +
-	"\x05ended\x18\a \x01(\bR\x05ended\"C\n" +
+	"\x05ended\x18\a \x01(\bR\x05ended\x12\x1a\n" +
+	"\bfeatures\x18\b \x03(\tR\bfeatures\"C\n" +
 	"\x11PollAgentResponse\x12.\n" +
 	"\x06claims\x18\x01 \x03(\v2\x16.perdure.v1.AgentClaimR\x06claims\"\xfa\x04\n" +
 	"\rCommitRequest\x12'\n" +
@@ -3119,10 +3225,16 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x06Choice\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x03R\x06number\x12\x14\n" +
-	"\x05index\x18\x03 \x01(\x03R\x05index\"b\n" +
+	"\x05index\x18\x03 \x01(\x03R\x05index\"\x97\x01\n" +
 	"\bNewEntry\x12'\n" +
 	"\x05entry\x18\x01 \x01(\v2\x11.perdure.v1.EntryR\x05entry\x12-\n" +
-	"\acontent\x18\x02 \x01(\v2\x13.perdure.v1.ContentR\acontent\"\xd5\x01\n" +
+	"\acontent\x18\x02 \x01(\v2\x13.perdure.v1.ContentR\acontent\x123\n" +
+	"\x06covers\x18\x03 \x01(\v2\x1b.perdure.v1.CompactionRangeR\x06covers\"\xa8\x01\n" +
+	"\x0fCompactionRange\x12\"\n" +
+	"\rlast_entry_id\x18\x01 \x01(\fR\vlastEntryId\x120\n" +
+	"\x12keep_from_entry_id\x18\x02 \x01(\fH\x00R\x0fkeepFromEntryId\x88\x01\x01\x12(\n" +
+	"\x10pinned_entry_ids\x18\x03 \x03(\fR\x0epinnedEntryIdsB\x15\n" +
+	"\x13_keep_from_entry_id\"\xd5\x01\n" +
 	"\aNewTask\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12)\n" +
 	"\x05input\x18\x02 \x01(\v2\x13.perdure.v1.ContentR\x05input\x12\x1d\n" +
@@ -3147,12 +3259,13 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x04wait\x18\x02 \x01(\v2\x10.perdure.v1.WaitR\x04wait\x12+\n" +
 	"\x06output\x18\x03 \x01(\v2\x13.perdure.v1.ContentR\x06output\x12\x16\n" +
 	"\x06unless\x18\x04 \x03(\tR\x06unless\x12+\n" +
-	"\x05error\x18\x05 \x01(\v2\x15.perdure.v1.TaskErrorR\x05error\"h\n" +
+	"\x05error\x18\x05 \x01(\v2\x15.perdure.v1.TaskErrorR\x05error\"\x84\x01\n" +
 	"\x05Eager\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x12\x14\n" +
 	"\x05kinds\x18\x02 \x03(\tR\x05kinds\x12\x16\n" +
 	"\x06queues\x18\x03 \x03(\tR\x06queues\x12\x14\n" +
-	"\x05slots\x18\x04 \x01(\x03R\x05slots\"\xcd\x03\n" +
+	"\x05slots\x18\x04 \x01(\x03R\x05slots\x12\x1a\n" +
+	"\bfeatures\x18\x05 \x03(\tR\bfeatures\"\xcd\x03\n" +
 	"\x0eCommitResponse\x121\n" +
 	"\x05ended\x18\x01 \x01(\x0e2\x1b.perdure.v1.ExecutionStatusR\x05ended\x12\x1c\n" +
 	"\tsuspended\x18\x02 \x01(\bR\tsuspended\x12,\n" +
@@ -3174,13 +3287,14 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x14GetExecutionResponse\x125\n" +
 	"\texecution\x18\x01 \x01(\v2\x15.perdure.v1.ExecutionH\x00R\texecution\x12\x16\n" +
 	"\x05chunk\x18\x02 \x01(\fH\x00R\x05chunkB\x06\n" +
-	"\x04part\"\xca\x01\n" +
+	"\x04part\"\xe4\x01\n" +
 	"\x11GetEntriesRequest\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\fR\vexecutionId\x12\"\n" +
 	"\rleaf_entry_id\x18\x02 \x01(\fR\vleafEntryId\x12)\n" +
 	"\x0eafter_entry_id\x18\x03 \x01(\fH\x00R\fafterEntryId\x88\x01\x01\x12\x16\n" +
 	"\x06newest\x18\x04 \x01(\x03R\x06newest\x12\x18\n" +
-	"\abatches\x18\x05 \x01(\bR\abatchesB\x11\n" +
+	"\abatches\x18\x05 \x01(\bR\abatches\x12\x18\n" +
+	"\acontext\x18\x06 \x01(\bR\acontextB\x11\n" +
 	"\x0f_after_entry_id\"\x8f\x01\n" +
 	"\x12GetEntriesResponse\x12)\n" +
 	"\x05entry\x18\x01 \x01(\v2\x11.perdure.v1.EntryH\x00R\x05entry\x12\x16\n" +
@@ -3336,7 +3450,7 @@ func file_perdure_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_perdure_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_perdure_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_perdure_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_perdure_v1_agent_proto_goTypes = []any{
 	(OutcomeKind)(0),                    // 0: perdure.v1.OutcomeKind
 	(*PollAgentRequest)(nil),            // 1: perdure.v1.PollAgentRequest
@@ -3344,178 +3458,180 @@ var file_perdure_v1_agent_proto_goTypes = []any{
 	(*CommitRequest)(nil),               // 3: perdure.v1.CommitRequest
 	(*Choice)(nil),                      // 4: perdure.v1.Choice
 	(*NewEntry)(nil),                    // 5: perdure.v1.NewEntry
-	(*NewTask)(nil),                     // 6: perdure.v1.NewTask
-	(*StepRecord)(nil),                  // 7: perdure.v1.StepRecord
-	(*NewCheckpoint)(nil),               // 8: perdure.v1.NewCheckpoint
-	(*Outcome)(nil),                     // 9: perdure.v1.Outcome
-	(*Eager)(nil),                       // 10: perdure.v1.Eager
-	(*CommitResponse)(nil),              // 11: perdure.v1.CommitResponse
-	(*AdoptedEntry)(nil),                // 12: perdure.v1.AdoptedEntry
-	(*GetExecutionRequest)(nil),         // 13: perdure.v1.GetExecutionRequest
-	(*GetExecutionResponse)(nil),        // 14: perdure.v1.GetExecutionResponse
-	(*GetEntriesRequest)(nil),           // 15: perdure.v1.GetEntriesRequest
-	(*GetEntriesResponse)(nil),          // 16: perdure.v1.GetEntriesResponse
-	(*EntryBatch)(nil),                  // 17: perdure.v1.EntryBatch
-	(*GetTasksRequest)(nil),             // 18: perdure.v1.GetTasksRequest
-	(*GetTasksResponse)(nil),            // 19: perdure.v1.GetTasksResponse
-	(*GetEndedRequest)(nil),             // 20: perdure.v1.GetEndedRequest
-	(*GetEndedResponse)(nil),            // 21: perdure.v1.GetEndedResponse
-	(*GetSignalsRequest)(nil),           // 22: perdure.v1.GetSignalsRequest
-	(*GetSignalsResponse)(nil),          // 23: perdure.v1.GetSignalsResponse
-	(*GetLatestCheckpointRequest)(nil),  // 24: perdure.v1.GetLatestCheckpointRequest
-	(*GetLatestCheckpointResponse)(nil), // 25: perdure.v1.GetLatestCheckpointResponse
-	(*AppendEntryRequest)(nil),          // 26: perdure.v1.AppendEntryRequest
-	(*AppendEntryResponse)(nil),         // 27: perdure.v1.AppendEntryResponse
-	(*SubmitCheckpointRequest)(nil),     // 28: perdure.v1.SubmitCheckpointRequest
-	(*SubmitCheckpointResponse)(nil),    // 29: perdure.v1.SubmitCheckpointResponse
-	(*ScheduleAgentTaskRequest)(nil),    // 30: perdure.v1.ScheduleAgentTaskRequest
-	(*ScheduleAgentTaskHeader)(nil),     // 31: perdure.v1.ScheduleAgentTaskHeader
-	(*ScheduleAgentTaskResponse)(nil),   // 32: perdure.v1.ScheduleAgentTaskResponse
-	(*SuspendAgentRequest)(nil),         // 33: perdure.v1.SuspendAgentRequest
-	(*SuspendAgentResponse)(nil),        // 34: perdure.v1.SuspendAgentResponse
-	(*CompleteAgentRequest)(nil),        // 35: perdure.v1.CompleteAgentRequest
-	(*CompleteAgentResponse)(nil),       // 36: perdure.v1.CompleteAgentResponse
-	(*FailAgentRequest)(nil),            // 37: perdure.v1.FailAgentRequest
-	(*FailAgentResponse)(nil),           // 38: perdure.v1.FailAgentResponse
-	(*ConsumeSignalsRequest)(nil),       // 39: perdure.v1.ConsumeSignalsRequest
-	(*ConsumeSignalsResponse)(nil),      // 40: perdure.v1.ConsumeSignalsResponse
-	(*HasSignalRequest)(nil),            // 41: perdure.v1.HasSignalRequest
-	(*HasSignalResponse)(nil),           // 42: perdure.v1.HasSignalResponse
-	(*SignalAgentRequest)(nil),          // 43: perdure.v1.SignalAgentRequest
-	(*SignalAgentResponse)(nil),         // 44: perdure.v1.SignalAgentResponse
-	(*StreamAgentDataRequest)(nil),      // 45: perdure.v1.StreamAgentDataRequest
-	(*StreamAgentDataResponse)(nil),     // 46: perdure.v1.StreamAgentDataResponse
-	(*durationpb.Duration)(nil),         // 47: google.protobuf.Duration
-	(*AgentClaim)(nil),                  // 48: perdure.v1.AgentClaim
-	(*Lease)(nil),                       // 49: perdure.v1.Lease
-	(*NewEvent)(nil),                    // 50: perdure.v1.NewEvent
-	(*BlockEnd)(nil),                    // 51: perdure.v1.BlockEnd
-	(*Place)(nil),                       // 52: perdure.v1.Place
-	(*Kept)(nil),                        // 53: perdure.v1.Kept
-	(*Entry)(nil),                       // 54: perdure.v1.Entry
-	(*Content)(nil),                     // 55: perdure.v1.Content
-	(*TaskOptions)(nil),                 // 56: perdure.v1.TaskOptions
-	(*TaskError)(nil),                   // 57: perdure.v1.TaskError
-	(*Wait)(nil),                        // 58: perdure.v1.Wait
-	(ExecutionStatus)(0),                // 59: perdure.v1.ExecutionStatus
-	(*Signal)(nil),                      // 60: perdure.v1.Signal
-	(*Task)(nil),                        // 61: perdure.v1.Task
-	(*TaskClaim)(nil),                   // 62: perdure.v1.TaskClaim
-	(*timestamppb.Timestamp)(nil),       // 63: google.protobuf.Timestamp
-	(*Execution)(nil),                   // 64: perdure.v1.Execution
-	(*EndedPage)(nil),                   // 65: perdure.v1.EndedPage
-	(*Checkpoint)(nil),                  // 66: perdure.v1.Checkpoint
-	(*Frame)(nil),                       // 67: perdure.v1.Frame
+	(*CompactionRange)(nil),             // 6: perdure.v1.CompactionRange
+	(*NewTask)(nil),                     // 7: perdure.v1.NewTask
+	(*StepRecord)(nil),                  // 8: perdure.v1.StepRecord
+	(*NewCheckpoint)(nil),               // 9: perdure.v1.NewCheckpoint
+	(*Outcome)(nil),                     // 10: perdure.v1.Outcome
+	(*Eager)(nil),                       // 11: perdure.v1.Eager
+	(*CommitResponse)(nil),              // 12: perdure.v1.CommitResponse
+	(*AdoptedEntry)(nil),                // 13: perdure.v1.AdoptedEntry
+	(*GetExecutionRequest)(nil),         // 14: perdure.v1.GetExecutionRequest
+	(*GetExecutionResponse)(nil),        // 15: perdure.v1.GetExecutionResponse
+	(*GetEntriesRequest)(nil),           // 16: perdure.v1.GetEntriesRequest
+	(*GetEntriesResponse)(nil),          // 17: perdure.v1.GetEntriesResponse
+	(*EntryBatch)(nil),                  // 18: perdure.v1.EntryBatch
+	(*GetTasksRequest)(nil),             // 19: perdure.v1.GetTasksRequest
+	(*GetTasksResponse)(nil),            // 20: perdure.v1.GetTasksResponse
+	(*GetEndedRequest)(nil),             // 21: perdure.v1.GetEndedRequest
+	(*GetEndedResponse)(nil),            // 22: perdure.v1.GetEndedResponse
+	(*GetSignalsRequest)(nil),           // 23: perdure.v1.GetSignalsRequest
+	(*GetSignalsResponse)(nil),          // 24: perdure.v1.GetSignalsResponse
+	(*GetLatestCheckpointRequest)(nil),  // 25: perdure.v1.GetLatestCheckpointRequest
+	(*GetLatestCheckpointResponse)(nil), // 26: perdure.v1.GetLatestCheckpointResponse
+	(*AppendEntryRequest)(nil),          // 27: perdure.v1.AppendEntryRequest
+	(*AppendEntryResponse)(nil),         // 28: perdure.v1.AppendEntryResponse
+	(*SubmitCheckpointRequest)(nil),     // 29: perdure.v1.SubmitCheckpointRequest
+	(*SubmitCheckpointResponse)(nil),    // 30: perdure.v1.SubmitCheckpointResponse
+	(*ScheduleAgentTaskRequest)(nil),    // 31: perdure.v1.ScheduleAgentTaskRequest
+	(*ScheduleAgentTaskHeader)(nil),     // 32: perdure.v1.ScheduleAgentTaskHeader
+	(*ScheduleAgentTaskResponse)(nil),   // 33: perdure.v1.ScheduleAgentTaskResponse
+	(*SuspendAgentRequest)(nil),         // 34: perdure.v1.SuspendAgentRequest
+	(*SuspendAgentResponse)(nil),        // 35: perdure.v1.SuspendAgentResponse
+	(*CompleteAgentRequest)(nil),        // 36: perdure.v1.CompleteAgentRequest
+	(*CompleteAgentResponse)(nil),       // 37: perdure.v1.CompleteAgentResponse
+	(*FailAgentRequest)(nil),            // 38: perdure.v1.FailAgentRequest
+	(*FailAgentResponse)(nil),           // 39: perdure.v1.FailAgentResponse
+	(*ConsumeSignalsRequest)(nil),       // 40: perdure.v1.ConsumeSignalsRequest
+	(*ConsumeSignalsResponse)(nil),      // 41: perdure.v1.ConsumeSignalsResponse
+	(*HasSignalRequest)(nil),            // 42: perdure.v1.HasSignalRequest
+	(*HasSignalResponse)(nil),           // 43: perdure.v1.HasSignalResponse
+	(*SignalAgentRequest)(nil),          // 44: perdure.v1.SignalAgentRequest
+	(*SignalAgentResponse)(nil),         // 45: perdure.v1.SignalAgentResponse
+	(*StreamAgentDataRequest)(nil),      // 46: perdure.v1.StreamAgentDataRequest
+	(*StreamAgentDataResponse)(nil),     // 47: perdure.v1.StreamAgentDataResponse
+	(*durationpb.Duration)(nil),         // 48: google.protobuf.Duration
+	(*AgentClaim)(nil),                  // 49: perdure.v1.AgentClaim
+	(*Lease)(nil),                       // 50: perdure.v1.Lease
+	(*NewEvent)(nil),                    // 51: perdure.v1.NewEvent
+	(*BlockEnd)(nil),                    // 52: perdure.v1.BlockEnd
+	(*Place)(nil),                       // 53: perdure.v1.Place
+	(*Kept)(nil),                        // 54: perdure.v1.Kept
+	(*Entry)(nil),                       // 55: perdure.v1.Entry
+	(*Content)(nil),                     // 56: perdure.v1.Content
+	(*TaskOptions)(nil),                 // 57: perdure.v1.TaskOptions
+	(*TaskError)(nil),                   // 58: perdure.v1.TaskError
+	(*Wait)(nil),                        // 59: perdure.v1.Wait
+	(ExecutionStatus)(0),                // 60: perdure.v1.ExecutionStatus
+	(*Signal)(nil),                      // 61: perdure.v1.Signal
+	(*Task)(nil),                        // 62: perdure.v1.Task
+	(*TaskClaim)(nil),                   // 63: perdure.v1.TaskClaim
+	(*timestamppb.Timestamp)(nil),       // 64: google.protobuf.Timestamp
+	(*Execution)(nil),                   // 65: perdure.v1.Execution
+	(*EndedPage)(nil),                   // 66: perdure.v1.EndedPage
+	(*Checkpoint)(nil),                  // 67: perdure.v1.Checkpoint
+	(*Frame)(nil),                       // 68: perdure.v1.Frame
 }
 var file_perdure_v1_agent_proto_depIdxs = []int32{
-	47, // 0: perdure.v1.PollAgentRequest.wait:type_name -> google.protobuf.Duration
-	48, // 1: perdure.v1.PollAgentResponse.claims:type_name -> perdure.v1.AgentClaim
-	49, // 2: perdure.v1.CommitRequest.lease:type_name -> perdure.v1.Lease
+	48, // 0: perdure.v1.PollAgentRequest.wait:type_name -> google.protobuf.Duration
+	49, // 1: perdure.v1.PollAgentResponse.claims:type_name -> perdure.v1.AgentClaim
+	50, // 2: perdure.v1.CommitRequest.lease:type_name -> perdure.v1.Lease
 	5,  // 3: perdure.v1.CommitRequest.entries:type_name -> perdure.v1.NewEntry
-	6,  // 4: perdure.v1.CommitRequest.tasks:type_name -> perdure.v1.NewTask
-	7,  // 5: perdure.v1.CommitRequest.steps:type_name -> perdure.v1.StepRecord
-	8,  // 6: perdure.v1.CommitRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
-	50, // 7: perdure.v1.CommitRequest.events:type_name -> perdure.v1.NewEvent
-	51, // 8: perdure.v1.CommitRequest.blocks:type_name -> perdure.v1.BlockEnd
-	9,  // 9: perdure.v1.CommitRequest.outcome:type_name -> perdure.v1.Outcome
-	10, // 10: perdure.v1.CommitRequest.eager:type_name -> perdure.v1.Eager
-	52, // 11: perdure.v1.CommitRequest.place:type_name -> perdure.v1.Place
+	7,  // 4: perdure.v1.CommitRequest.tasks:type_name -> perdure.v1.NewTask
+	8,  // 5: perdure.v1.CommitRequest.steps:type_name -> perdure.v1.StepRecord
+	9,  // 6: perdure.v1.CommitRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
+	51, // 7: perdure.v1.CommitRequest.events:type_name -> perdure.v1.NewEvent
+	52, // 8: perdure.v1.CommitRequest.blocks:type_name -> perdure.v1.BlockEnd
+	10, // 9: perdure.v1.CommitRequest.outcome:type_name -> perdure.v1.Outcome
+	11, // 10: perdure.v1.CommitRequest.eager:type_name -> perdure.v1.Eager
+	53, // 11: perdure.v1.CommitRequest.place:type_name -> perdure.v1.Place
 	4,  // 12: perdure.v1.CommitRequest.chose:type_name -> perdure.v1.Choice
-	53, // 13: perdure.v1.CommitRequest.keeps:type_name -> perdure.v1.Kept
-	54, // 14: perdure.v1.NewEntry.entry:type_name -> perdure.v1.Entry
-	55, // 15: perdure.v1.NewEntry.content:type_name -> perdure.v1.Content
-	55, // 16: perdure.v1.NewTask.input:type_name -> perdure.v1.Content
-	56, // 17: perdure.v1.NewTask.options:type_name -> perdure.v1.TaskOptions
-	52, // 18: perdure.v1.NewTask.place:type_name -> perdure.v1.Place
-	55, // 19: perdure.v1.StepRecord.result:type_name -> perdure.v1.Content
-	57, // 20: perdure.v1.StepRecord.error:type_name -> perdure.v1.TaskError
-	55, // 21: perdure.v1.NewCheckpoint.state:type_name -> perdure.v1.Content
-	0,  // 22: perdure.v1.Outcome.kind:type_name -> perdure.v1.OutcomeKind
-	58, // 23: perdure.v1.Outcome.wait:type_name -> perdure.v1.Wait
-	55, // 24: perdure.v1.Outcome.output:type_name -> perdure.v1.Content
-	57, // 25: perdure.v1.Outcome.error:type_name -> perdure.v1.TaskError
-	59, // 26: perdure.v1.CommitResponse.ended:type_name -> perdure.v1.ExecutionStatus
-	60, // 27: perdure.v1.CommitResponse.signals:type_name -> perdure.v1.Signal
-	61, // 28: perdure.v1.CommitResponse.tasks:type_name -> perdure.v1.Task
-	62, // 29: perdure.v1.CommitResponse.claims:type_name -> perdure.v1.TaskClaim
-	12, // 30: perdure.v1.CommitResponse.adopted:type_name -> perdure.v1.AdoptedEntry
-	63, // 31: perdure.v1.CommitResponse.at:type_name -> google.protobuf.Timestamp
-	58, // 32: perdure.v1.CommitResponse.wait:type_name -> perdure.v1.Wait
-	64, // 33: perdure.v1.GetExecutionResponse.execution:type_name -> perdure.v1.Execution
-	54, // 34: perdure.v1.GetEntriesResponse.entry:type_name -> perdure.v1.Entry
-	17, // 35: perdure.v1.GetEntriesResponse.batch:type_name -> perdure.v1.EntryBatch
-	54, // 36: perdure.v1.EntryBatch.entries:type_name -> perdure.v1.Entry
-	61, // 37: perdure.v1.GetTasksResponse.task:type_name -> perdure.v1.Task
-	49, // 38: perdure.v1.GetEndedRequest.lease:type_name -> perdure.v1.Lease
-	65, // 39: perdure.v1.GetEndedResponse.page:type_name -> perdure.v1.EndedPage
-	60, // 40: perdure.v1.GetSignalsResponse.signal:type_name -> perdure.v1.Signal
-	66, // 41: perdure.v1.GetLatestCheckpointResponse.checkpoint:type_name -> perdure.v1.Checkpoint
-	49, // 42: perdure.v1.AppendEntryRequest.lease:type_name -> perdure.v1.Lease
-	5,  // 43: perdure.v1.AppendEntryRequest.entry:type_name -> perdure.v1.NewEntry
-	11, // 44: perdure.v1.AppendEntryResponse.commit:type_name -> perdure.v1.CommitResponse
-	49, // 45: perdure.v1.SubmitCheckpointRequest.lease:type_name -> perdure.v1.Lease
-	8,  // 46: perdure.v1.SubmitCheckpointRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
-	11, // 47: perdure.v1.SubmitCheckpointResponse.commit:type_name -> perdure.v1.CommitResponse
-	31, // 48: perdure.v1.ScheduleAgentTaskRequest.header:type_name -> perdure.v1.ScheduleAgentTaskHeader
-	49, // 49: perdure.v1.ScheduleAgentTaskHeader.lease:type_name -> perdure.v1.Lease
-	56, // 50: perdure.v1.ScheduleAgentTaskHeader.options:type_name -> perdure.v1.TaskOptions
-	52, // 51: perdure.v1.ScheduleAgentTaskHeader.place:type_name -> perdure.v1.Place
-	11, // 52: perdure.v1.ScheduleAgentTaskResponse.commit:type_name -> perdure.v1.CommitResponse
-	49, // 53: perdure.v1.SuspendAgentRequest.lease:type_name -> perdure.v1.Lease
-	58, // 54: perdure.v1.SuspendAgentRequest.wait:type_name -> perdure.v1.Wait
-	11, // 55: perdure.v1.SuspendAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	49, // 56: perdure.v1.CompleteAgentRequest.lease:type_name -> perdure.v1.Lease
-	55, // 57: perdure.v1.CompleteAgentRequest.output:type_name -> perdure.v1.Content
-	11, // 58: perdure.v1.CompleteAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	49, // 59: perdure.v1.FailAgentRequest.lease:type_name -> perdure.v1.Lease
-	57, // 60: perdure.v1.FailAgentRequest.error:type_name -> perdure.v1.TaskError
-	11, // 61: perdure.v1.FailAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	49, // 62: perdure.v1.ConsumeSignalsRequest.lease:type_name -> perdure.v1.Lease
-	11, // 63: perdure.v1.ConsumeSignalsResponse.commit:type_name -> perdure.v1.CommitResponse
-	59, // 64: perdure.v1.SignalAgentResponse.status:type_name -> perdure.v1.ExecutionStatus
-	67, // 65: perdure.v1.StreamAgentDataRequest.frames:type_name -> perdure.v1.Frame
-	51, // 66: perdure.v1.StreamAgentDataResponse.held:type_name -> perdure.v1.BlockEnd
-	1,  // 67: perdure.v1.AgentDispatch.PollAgent:input_type -> perdure.v1.PollAgentRequest
-	3,  // 68: perdure.v1.AgentDispatch.Commit:input_type -> perdure.v1.CommitRequest
-	13, // 69: perdure.v1.AgentDispatch.GetExecution:input_type -> perdure.v1.GetExecutionRequest
-	15, // 70: perdure.v1.AgentDispatch.GetEntries:input_type -> perdure.v1.GetEntriesRequest
-	18, // 71: perdure.v1.AgentDispatch.GetTasks:input_type -> perdure.v1.GetTasksRequest
-	20, // 72: perdure.v1.AgentDispatch.GetEnded:input_type -> perdure.v1.GetEndedRequest
-	22, // 73: perdure.v1.AgentDispatch.GetSignals:input_type -> perdure.v1.GetSignalsRequest
-	24, // 74: perdure.v1.AgentDispatch.GetLatestCheckpoint:input_type -> perdure.v1.GetLatestCheckpointRequest
-	26, // 75: perdure.v1.AgentDispatch.AppendEntry:input_type -> perdure.v1.AppendEntryRequest
-	28, // 76: perdure.v1.AgentDispatch.SubmitCheckpoint:input_type -> perdure.v1.SubmitCheckpointRequest
-	30, // 77: perdure.v1.AgentDispatch.ScheduleAgentTask:input_type -> perdure.v1.ScheduleAgentTaskRequest
-	33, // 78: perdure.v1.AgentDispatch.SuspendAgent:input_type -> perdure.v1.SuspendAgentRequest
-	35, // 79: perdure.v1.AgentDispatch.CompleteAgent:input_type -> perdure.v1.CompleteAgentRequest
-	37, // 80: perdure.v1.AgentDispatch.FailAgent:input_type -> perdure.v1.FailAgentRequest
-	39, // 81: perdure.v1.AgentDispatch.ConsumeSignals:input_type -> perdure.v1.ConsumeSignalsRequest
-	41, // 82: perdure.v1.AgentDispatch.HasSignal:input_type -> perdure.v1.HasSignalRequest
-	43, // 83: perdure.v1.AgentDispatch.SignalAgent:input_type -> perdure.v1.SignalAgentRequest
-	45, // 84: perdure.v1.AgentDispatch.StreamAgentData:input_type -> perdure.v1.StreamAgentDataRequest
-	2,  // 85: perdure.v1.AgentDispatch.PollAgent:output_type -> perdure.v1.PollAgentResponse
-	11, // 86: perdure.v1.AgentDispatch.Commit:output_type -> perdure.v1.CommitResponse
-	14, // 87: perdure.v1.AgentDispatch.GetExecution:output_type -> perdure.v1.GetExecutionResponse
-	16, // 88: perdure.v1.AgentDispatch.GetEntries:output_type -> perdure.v1.GetEntriesResponse
-	19, // 89: perdure.v1.AgentDispatch.GetTasks:output_type -> perdure.v1.GetTasksResponse
-	21, // 90: perdure.v1.AgentDispatch.GetEnded:output_type -> perdure.v1.GetEndedResponse
-	23, // 91: perdure.v1.AgentDispatch.GetSignals:output_type -> perdure.v1.GetSignalsResponse
-	25, // 92: perdure.v1.AgentDispatch.GetLatestCheckpoint:output_type -> perdure.v1.GetLatestCheckpointResponse
-	27, // 93: perdure.v1.AgentDispatch.AppendEntry:output_type -> perdure.v1.AppendEntryResponse
-	29, // 94: perdure.v1.AgentDispatch.SubmitCheckpoint:output_type -> perdure.v1.SubmitCheckpointResponse
-	32, // 95: perdure.v1.AgentDispatch.ScheduleAgentTask:output_type -> perdure.v1.ScheduleAgentTaskResponse
-	34, // 96: perdure.v1.AgentDispatch.SuspendAgent:output_type -> perdure.v1.SuspendAgentResponse
-	36, // 97: perdure.v1.AgentDispatch.CompleteAgent:output_type -> perdure.v1.CompleteAgentResponse
-	38, // 98: perdure.v1.AgentDispatch.FailAgent:output_type -> perdure.v1.FailAgentResponse
-	40, // 99: perdure.v1.AgentDispatch.ConsumeSignals:output_type -> perdure.v1.ConsumeSignalsResponse
-	42, // 100: perdure.v1.AgentDispatch.HasSignal:output_type -> perdure.v1.HasSignalResponse
-	44, // 101: perdure.v1.AgentDispatch.SignalAgent:output_type -> perdure.v1.SignalAgentResponse
-	46, // 102: perdure.v1.AgentDispatch.StreamAgentData:output_type -> perdure.v1.StreamAgentDataResponse
-	85, // [85:103] is the sub-list for method output_type
-	67, // [67:85] is the sub-list for method input_type
-	67, // [67:67] is the sub-list for extension type_name
-	67, // [67:67] is the sub-list for extension extendee
-	0,  // [0:67] is the sub-list for field type_name
+	54, // 13: perdure.v1.CommitRequest.keeps:type_name -> perdure.v1.Kept
+	55, // 14: perdure.v1.NewEntry.entry:type_name -> perdure.v1.Entry
+	56, // 15: perdure.v1.NewEntry.content:type_name -> perdure.v1.Content
+	6,  // 16: perdure.v1.NewEntry.covers:type_name -> perdure.v1.CompactionRange
+	56, // 17: perdure.v1.NewTask.input:type_name -> perdure.v1.Content
+	57, // 18: perdure.v1.NewTask.options:type_name -> perdure.v1.TaskOptions
+	53, // 19: perdure.v1.NewTask.place:type_name -> perdure.v1.Place
+	56, // 20: perdure.v1.StepRecord.result:type_name -> perdure.v1.Content
+	58, // 21: perdure.v1.StepRecord.error:type_name -> perdure.v1.TaskError
+	56, // 22: perdure.v1.NewCheckpoint.state:type_name -> perdure.v1.Content
+	0,  // 23: perdure.v1.Outcome.kind:type_name -> perdure.v1.OutcomeKind
+	59, // 24: perdure.v1.Outcome.wait:type_name -> perdure.v1.Wait
+	56, // 25: perdure.v1.Outcome.output:type_name -> perdure.v1.Content
+	58, // 26: perdure.v1.Outcome.error:type_name -> perdure.v1.TaskError
+	60, // 27: perdure.v1.CommitResponse.ended:type_name -> perdure.v1.ExecutionStatus
+	61, // 28: perdure.v1.CommitResponse.signals:type_name -> perdure.v1.Signal
+	62, // 29: perdure.v1.CommitResponse.tasks:type_name -> perdure.v1.Task
+	63, // 30: perdure.v1.CommitResponse.claims:type_name -> perdure.v1.TaskClaim
+	13, // 31: perdure.v1.CommitResponse.adopted:type_name -> perdure.v1.AdoptedEntry
+	64, // 32: perdure.v1.CommitResponse.at:type_name -> google.protobuf.Timestamp
+	59, // 33: perdure.v1.CommitResponse.wait:type_name -> perdure.v1.Wait
+	65, // 34: perdure.v1.GetExecutionResponse.execution:type_name -> perdure.v1.Execution
+	55, // 35: perdure.v1.GetEntriesResponse.entry:type_name -> perdure.v1.Entry
+	18, // 36: perdure.v1.GetEntriesResponse.batch:type_name -> perdure.v1.EntryBatch
+	55, // 37: perdure.v1.EntryBatch.entries:type_name -> perdure.v1.Entry
+	62, // 38: perdure.v1.GetTasksResponse.task:type_name -> perdure.v1.Task
+	50, // 39: perdure.v1.GetEndedRequest.lease:type_name -> perdure.v1.Lease
+	66, // 40: perdure.v1.GetEndedResponse.page:type_name -> perdure.v1.EndedPage
+	61, // 41: perdure.v1.GetSignalsResponse.signal:type_name -> perdure.v1.Signal
+	67, // 42: perdure.v1.GetLatestCheckpointResponse.checkpoint:type_name -> perdure.v1.Checkpoint
+	50, // 43: perdure.v1.AppendEntryRequest.lease:type_name -> perdure.v1.Lease
+	5,  // 44: perdure.v1.AppendEntryRequest.entry:type_name -> perdure.v1.NewEntry
+	12, // 45: perdure.v1.AppendEntryResponse.commit:type_name -> perdure.v1.CommitResponse
+	50, // 46: perdure.v1.SubmitCheckpointRequest.lease:type_name -> perdure.v1.Lease
+	9,  // 47: perdure.v1.SubmitCheckpointRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
+	12, // 48: perdure.v1.SubmitCheckpointResponse.commit:type_name -> perdure.v1.CommitResponse
+	32, // 49: perdure.v1.ScheduleAgentTaskRequest.header:type_name -> perdure.v1.ScheduleAgentTaskHeader
+	50, // 50: perdure.v1.ScheduleAgentTaskHeader.lease:type_name -> perdure.v1.Lease
+	57, // 51: perdure.v1.ScheduleAgentTaskHeader.options:type_name -> perdure.v1.TaskOptions
+	53, // 52: perdure.v1.ScheduleAgentTaskHeader.place:type_name -> perdure.v1.Place
+	12, // 53: perdure.v1.ScheduleAgentTaskResponse.commit:type_name -> perdure.v1.CommitResponse
+	50, // 54: perdure.v1.SuspendAgentRequest.lease:type_name -> perdure.v1.Lease
+	59, // 55: perdure.v1.SuspendAgentRequest.wait:type_name -> perdure.v1.Wait
+	12, // 56: perdure.v1.SuspendAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	50, // 57: perdure.v1.CompleteAgentRequest.lease:type_name -> perdure.v1.Lease
+	56, // 58: perdure.v1.CompleteAgentRequest.output:type_name -> perdure.v1.Content
+	12, // 59: perdure.v1.CompleteAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	50, // 60: perdure.v1.FailAgentRequest.lease:type_name -> perdure.v1.Lease
+	58, // 61: perdure.v1.FailAgentRequest.error:type_name -> perdure.v1.TaskError
+	12, // 62: perdure.v1.FailAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	50, // 63: perdure.v1.ConsumeSignalsRequest.lease:type_name -> perdure.v1.Lease
+	12, // 64: perdure.v1.ConsumeSignalsResponse.commit:type_name -> perdure.v1.CommitResponse
+	60, // 65: perdure.v1.SignalAgentResponse.status:type_name -> perdure.v1.ExecutionStatus
+	68, // 66: perdure.v1.StreamAgentDataRequest.frames:type_name -> perdure.v1.Frame
+	52, // 67: perdure.v1.StreamAgentDataResponse.held:type_name -> perdure.v1.BlockEnd
+	1,  // 68: perdure.v1.AgentDispatch.PollAgent:input_type -> perdure.v1.PollAgentRequest
+	3,  // 69: perdure.v1.AgentDispatch.Commit:input_type -> perdure.v1.CommitRequest
+	14, // 70: perdure.v1.AgentDispatch.GetExecution:input_type -> perdure.v1.GetExecutionRequest
+	16, // 71: perdure.v1.AgentDispatch.GetEntries:input_type -> perdure.v1.GetEntriesRequest
+	19, // 72: perdure.v1.AgentDispatch.GetTasks:input_type -> perdure.v1.GetTasksRequest
+	21, // 73: perdure.v1.AgentDispatch.GetEnded:input_type -> perdure.v1.GetEndedRequest
+	23, // 74: perdure.v1.AgentDispatch.GetSignals:input_type -> perdure.v1.GetSignalsRequest
+	25, // 75: perdure.v1.AgentDispatch.GetLatestCheckpoint:input_type -> perdure.v1.GetLatestCheckpointRequest
+	27, // 76: perdure.v1.AgentDispatch.AppendEntry:input_type -> perdure.v1.AppendEntryRequest
+	29, // 77: perdure.v1.AgentDispatch.SubmitCheckpoint:input_type -> perdure.v1.SubmitCheckpointRequest
+	31, // 78: perdure.v1.AgentDispatch.ScheduleAgentTask:input_type -> perdure.v1.ScheduleAgentTaskRequest
+	34, // 79: perdure.v1.AgentDispatch.SuspendAgent:input_type -> perdure.v1.SuspendAgentRequest
+	36, // 80: perdure.v1.AgentDispatch.CompleteAgent:input_type -> perdure.v1.CompleteAgentRequest
+	38, // 81: perdure.v1.AgentDispatch.FailAgent:input_type -> perdure.v1.FailAgentRequest
+	40, // 82: perdure.v1.AgentDispatch.ConsumeSignals:input_type -> perdure.v1.ConsumeSignalsRequest
+	42, // 83: perdure.v1.AgentDispatch.HasSignal:input_type -> perdure.v1.HasSignalRequest
+	44, // 84: perdure.v1.AgentDispatch.SignalAgent:input_type -> perdure.v1.SignalAgentRequest
+	46, // 85: perdure.v1.AgentDispatch.StreamAgentData:input_type -> perdure.v1.StreamAgentDataRequest
+	2,  // 86: perdure.v1.AgentDispatch.PollAgent:output_type -> perdure.v1.PollAgentResponse
+	12, // 87: perdure.v1.AgentDispatch.Commit:output_type -> perdure.v1.CommitResponse
+	15, // 88: perdure.v1.AgentDispatch.GetExecution:output_type -> perdure.v1.GetExecutionResponse
+	17, // 89: perdure.v1.AgentDispatch.GetEntries:output_type -> perdure.v1.GetEntriesResponse
+	20, // 90: perdure.v1.AgentDispatch.GetTasks:output_type -> perdure.v1.GetTasksResponse
+	22, // 91: perdure.v1.AgentDispatch.GetEnded:output_type -> perdure.v1.GetEndedResponse
+	24, // 92: perdure.v1.AgentDispatch.GetSignals:output_type -> perdure.v1.GetSignalsResponse
+	26, // 93: perdure.v1.AgentDispatch.GetLatestCheckpoint:output_type -> perdure.v1.GetLatestCheckpointResponse
+	28, // 94: perdure.v1.AgentDispatch.AppendEntry:output_type -> perdure.v1.AppendEntryResponse
+	30, // 95: perdure.v1.AgentDispatch.SubmitCheckpoint:output_type -> perdure.v1.SubmitCheckpointResponse
+	33, // 96: perdure.v1.AgentDispatch.ScheduleAgentTask:output_type -> perdure.v1.ScheduleAgentTaskResponse
+	35, // 97: perdure.v1.AgentDispatch.SuspendAgent:output_type -> perdure.v1.SuspendAgentResponse
+	37, // 98: perdure.v1.AgentDispatch.CompleteAgent:output_type -> perdure.v1.CompleteAgentResponse
+	39, // 99: perdure.v1.AgentDispatch.FailAgent:output_type -> perdure.v1.FailAgentResponse
+	41, // 100: perdure.v1.AgentDispatch.ConsumeSignals:output_type -> perdure.v1.ConsumeSignalsResponse
+	43, // 101: perdure.v1.AgentDispatch.HasSignal:output_type -> perdure.v1.HasSignalResponse
+	45, // 102: perdure.v1.AgentDispatch.SignalAgent:output_type -> perdure.v1.SignalAgentResponse
+	47, // 103: perdure.v1.AgentDispatch.StreamAgentData:output_type -> perdure.v1.StreamAgentDataResponse
+	86, // [86:104] is the sub-list for method output_type
+	68, // [68:86] is the sub-list for method input_type
+	68, // [68:68] is the sub-list for extension type_name
+	68, // [68:68] is the sub-list for extension extendee
+	0,  // [0:68] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_agent_proto_init() }
@@ -3524,25 +3640,26 @@ func file_perdure_v1_agent_proto_init() {
 		return
 	}
 	file_perdure_v1_types_proto_init()
-	file_perdure_v1_agent_proto_msgTypes[13].OneofWrappers = []any{
+	file_perdure_v1_agent_proto_msgTypes[5].OneofWrappers = []any{}
+	file_perdure_v1_agent_proto_msgTypes[14].OneofWrappers = []any{
 		(*GetExecutionResponse_Execution)(nil),
 		(*GetExecutionResponse_Chunk)(nil),
 	}
-	file_perdure_v1_agent_proto_msgTypes[14].OneofWrappers = []any{}
-	file_perdure_v1_agent_proto_msgTypes[15].OneofWrappers = []any{
+	file_perdure_v1_agent_proto_msgTypes[15].OneofWrappers = []any{}
+	file_perdure_v1_agent_proto_msgTypes[16].OneofWrappers = []any{
 		(*GetEntriesResponse_Entry)(nil),
 		(*GetEntriesResponse_Chunk)(nil),
 		(*GetEntriesResponse_Batch)(nil),
 	}
-	file_perdure_v1_agent_proto_msgTypes[18].OneofWrappers = []any{
+	file_perdure_v1_agent_proto_msgTypes[19].OneofWrappers = []any{
 		(*GetTasksResponse_Task)(nil),
 		(*GetTasksResponse_Chunk)(nil),
 	}
-	file_perdure_v1_agent_proto_msgTypes[22].OneofWrappers = []any{
+	file_perdure_v1_agent_proto_msgTypes[23].OneofWrappers = []any{
 		(*GetSignalsResponse_Signal)(nil),
 		(*GetSignalsResponse_Chunk)(nil),
 	}
-	file_perdure_v1_agent_proto_msgTypes[29].OneofWrappers = []any{
+	file_perdure_v1_agent_proto_msgTypes[30].OneofWrappers = []any{
 		(*ScheduleAgentTaskRequest_Header)(nil),
 		(*ScheduleAgentTaskRequest_Chunk)(nil),
 	}
@@ -3552,7 +3669,7 @@ func file_perdure_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perdure_v1_agent_proto_rawDesc), len(file_perdure_v1_agent_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   46,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -2454,7 +2454,10 @@ type TaskOptions struct {
 	ConcurrencyLimit int64 `protobuf:"varint,13,opt,name=concurrency_limit,json=concurrencyLimit,proto3" json:"concurrency_limit,omitempty"`
 	// How long after the task's end its key refers to the task. If it is not set, the
 	// key refers to the task as long as the execution exists.
-	KeyTtl        *durationpb.Duration `protobuf:"bytes,14,opt,name=key_ttl,json=keyTtl,proto3" json:"key_ttl,omitempty"`
+	KeyTtl *durationpb.Duration `protobuf:"bytes,14,opt,name=key_ttl,json=keyTtl,proto3" json:"key_ttl,omitempty"`
+	// The task reads the model's context. Only a worker with the features that the
+	// execution needs gets it.
+	ReadsContext  bool `protobuf:"varint,15,opt,name=reads_context,json=readsContext,proto3" json:"reads_context,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2585,6 +2588,13 @@ func (x *TaskOptions) GetKeyTtl() *durationpb.Duration {
 		return x.KeyTtl
 	}
 	return nil
+}
+
+func (x *TaskOptions) GetReadsContext() bool {
+	if x != nil {
+		return x.ReadsContext
+	}
+	return false
 }
 
 // TaskError is the error of an attempt, or of a task that did not complete.
@@ -3987,7 +3997,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x14\n" +
 	"\x05order\x18\a \x01(\x03R\x05order\x12\x19\n" +
-	"\btaken_at\x18\b \x01(\x03R\atakenAt\"\xa6\x05\n" +
+	"\btaken_at\x18\b \x01(\x03R\atakenAt\"\xcb\x05\n" +
 	"\vTaskOptions\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\tR\binstance\x12\x10\n" +
@@ -4004,7 +4014,8 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\aon_lost\x18\v \x01(\x0e2\x12.perdure.v1.OnLostR\x06onLost\x12'\n" +
 	"\x0fconcurrency_key\x18\f \x01(\tR\x0econcurrencyKey\x12+\n" +
 	"\x11concurrency_limit\x18\r \x01(\x03R\x10concurrencyLimit\x122\n" +
-	"\akey_ttl\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x06keyTtlB\v\n" +
+	"\akey_ttl\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x06keyTtl\x12#\n" +
+	"\rreads_context\x18\x0f \x01(\bR\freadsContextB\v\n" +
 	"\t_priority\"\xc9\x01\n" +
 	"\tTaskError\x12)\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x15.perdure.v1.ErrorCodeR\x04code\x12\x1d\n" +

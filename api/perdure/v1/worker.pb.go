@@ -84,7 +84,9 @@ type RegisterRequest struct {
 	Tasks    []*KindSpec            `protobuf:"bytes,4,rep,name=tasks,proto3" json:"tasks,omitempty"`
 	Version  string                 `protobuf:"bytes,5,opt,name=version,proto3" json:"version,omitempty"`
 	// A JSON object.
-	Labels        []byte `protobuf:"bytes,6,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
+	Labels []byte `protobuf:"bytes,6,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
+	// As in PollAgentRequest.
+	Features      []string `protobuf:"bytes,7,rep,name=features,proto3" json:"features,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -157,6 +159,13 @@ func (x *RegisterRequest) GetVersion() string {
 func (x *RegisterRequest) GetLabels() []byte {
 	if x != nil {
 		return x.Labels
+	}
+	return nil
+}
+
+func (x *RegisterRequest) GetFeatures() []string {
+	if x != nil {
+		return x.Features
 	}
 	return nil
 }
@@ -1053,7 +1062,8 @@ type PollTaskRequest struct {
 	// How long to wait for work. If it is not set, the call returns at once.
 	Wait *durationpb.Duration `protobuf:"bytes,5,opt,name=wait,proto3" json:"wait,omitempty"`
 	// As in PollAgentRequest.
-	Local         bool `protobuf:"varint,6,opt,name=local,proto3" json:"local,omitempty"`
+	Local         bool     `protobuf:"varint,6,opt,name=local,proto3" json:"local,omitempty"`
+	Features      []string `protobuf:"bytes,7,rep,name=features,proto3" json:"features,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1130,6 +1140,13 @@ func (x *PollTaskRequest) GetLocal() bool {
 	return false
 }
 
+func (x *PollTaskRequest) GetFeatures() []string {
+	if x != nil {
+		return x.Features
+	}
+	return nil
+}
+
 type PollTaskResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Claims        []*TaskClaim           `protobuf:"bytes,1,rep,name=claims,proto3" json:"claims,omitempty"`
@@ -1187,7 +1204,9 @@ type FinishTaskRequest struct {
 	Parked bool `protobuf:"varint,7,opt,name=parked,proto3" json:"parked,omitempty"`
 	// What the worker knows of the parked execution. If it is not set, the claim is
 	// complete.
-	Kept          *Kept `protobuf:"bytes,8,opt,name=kept,proto3" json:"kept,omitempty"`
+	Kept *Kept `protobuf:"bytes,8,opt,name=kept,proto3" json:"kept,omitempty"`
+	// As in PollAgentRequest.
+	Features      []string `protobuf:"bytes,9,rep,name=features,proto3" json:"features,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1274,6 +1293,13 @@ func (x *FinishTaskRequest) GetParked() bool {
 func (x *FinishTaskRequest) GetKept() *Kept {
 	if x != nil {
 		return x.Kept
+	}
+	return nil
+}
+
+func (x *FinishTaskRequest) GetFeatures() []string {
+	if x != nil {
+		return x.Features
 	}
 	return nil
 }
@@ -1900,14 +1926,15 @@ var File_perdure_v1_worker_proto protoreflect.FileDescriptor
 const file_perdure_v1_worker_proto_rawDesc = "" +
 	"\n" +
 	"\x17perdure/v1/worker.proto\x12\n" +
-	"perdure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x16perdure/v1/types.proto\"\xe2\x01\n" +
+	"perdure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x16perdure/v1/types.proto\"\xfe\x01\n" +
 	"\x0fRegisterRequest\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x12\x16\n" +
 	"\x06queues\x18\x02 \x03(\tR\x06queues\x12,\n" +
 	"\x06agents\x18\x03 \x03(\v2\x14.perdure.v1.KindSpecR\x06agents\x12*\n" +
 	"\x05tasks\x18\x04 \x03(\v2\x14.perdure.v1.KindSpecR\x05tasks\x12\x18\n" +
 	"\aversion\x18\x05 \x01(\tR\aversion\x12\x1b\n" +
-	"\x06labels\x18\x06 \x01(\fH\x00R\x06labels\x88\x01\x01B\t\n" +
+	"\x06labels\x18\x06 \x01(\fH\x00R\x06labels\x88\x01\x01\x12\x1a\n" +
+	"\bfeatures\x18\a \x03(\tR\bfeaturesB\t\n" +
 	"\a_labels\"\x82\x02\n" +
 	"\bKindSpec\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12 \n" +
@@ -1969,16 +1996,17 @@ const file_perdure_v1_worker_proto_rawDesc = "" +
 	"\vTaskRelease\x12+\n" +
 	"\x05lease\x18\x01 \x01(\v2\x15.perdure.v1.TaskLeaseR\x05lease\x12\x18\n" +
 	"\astarted\x18\x02 \x01(\bR\astarted\"\x11\n" +
-	"\x0fReleaseResponse\"\xb7\x01\n" +
+	"\x0fReleaseResponse\"\xd3\x01\n" +
 	"\x0fPollTaskRequest\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x12\x16\n" +
 	"\x06queues\x18\x02 \x03(\tR\x06queues\x12\x14\n" +
 	"\x05kinds\x18\x03 \x03(\tR\x05kinds\x12\x14\n" +
 	"\x05slots\x18\x04 \x01(\x03R\x05slots\x12-\n" +
 	"\x04wait\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12\x14\n" +
-	"\x05local\x18\x06 \x01(\bR\x05local\"A\n" +
+	"\x05local\x18\x06 \x01(\bR\x05local\x12\x1a\n" +
+	"\bfeatures\x18\a \x03(\tR\bfeatures\"A\n" +
 	"\x10PollTaskResponse\x12-\n" +
-	"\x06claims\x18\x01 \x03(\v2\x15.perdure.v1.TaskClaimR\x06claims\"\xd1\x02\n" +
+	"\x06claims\x18\x01 \x03(\v2\x15.perdure.v1.TaskClaimR\x06claims\"\xed\x02\n" +
 	"\x11FinishTaskRequest\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x12+\n" +
 	"\x05lease\x18\x02 \x01(\v2\x15.perdure.v1.TaskLeaseR\x05lease\x12+\n" +
@@ -1987,7 +2015,8 @@ const file_perdure_v1_worker_proto_rawDesc = "" +
 	"\x06blocks\x18\x05 \x03(\v2\x14.perdure.v1.BlockEndR\x06blocks\x12,\n" +
 	"\x06events\x18\x06 \x03(\v2\x14.perdure.v1.NewEventR\x06events\x12\x16\n" +
 	"\x06parked\x18\a \x01(\bR\x06parked\x12$\n" +
-	"\x04kept\x18\b \x01(\v2\x10.perdure.v1.KeptR\x04kept\"B\n" +
+	"\x04kept\x18\b \x01(\v2\x10.perdure.v1.KeptR\x04kept\x12\x1a\n" +
+	"\bfeatures\x18\t \x03(\tR\bfeatures\"B\n" +
 	"\x12FinishTaskResponse\x12,\n" +
 	"\x05claim\x18\x01 \x01(\v2\x16.perdure.v1.AgentClaimR\x05claim\"N\n" +
 	"\x11StreamDataRequest\x12\x0e\n" +

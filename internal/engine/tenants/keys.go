@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,19 +18,6 @@ import (
 // server refuses a revoked key.
 const keyTTL = 2 * time.Second
 
-// keyCache caches keys that were looked up lately, and hashes that belong to no key, so that
-// requests with wrong keys cause few queries.
-type keyCache struct {
-	mu      sync.Mutex // guards the fields below
-	known   map[perdure.Hash]cachedKey
-	buckets map[uuid.UUID]*bucket
-}
-
-type cachedKey struct {
-	key   *perdure.APIKey
-	until time.Time
-}
-
 // Authenticate returns the key with this secret. Errors: unauthenticated; permission_denied if the
 // key's org is disabled.
 func (t *Tenants) Authenticate(ctx context.Context, secret string) (*perdure.APIKey, error) {
@@ -42,38 +28,21 @@ func (t *Tenants) Authenticate(ctx context.Context, secret string) (*perdure.API
 // the key's org is disabled.
 func (t *Tenants) KeyOf(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error) {
 	now := time.Now()
-	t.keys.mu.Lock()
-	cached, ok := t.keys.known[hash]
-	t.keys.mu.Unlock()
-	if !ok || now.After(cached.until) {
-		key, err := t.store.KeyByHash(ctx, hash)
-		if err != nil && !perdure.IsCode(err, perdure.NotFound) {
+	key, ok := t.keys.get(hash, now)
+	if !ok {
+		var err error
+		if key, err = t.store.KeyByHash(ctx, hash); err != nil && !perdure.IsCode(err, perdure.NotFound) {
 			return nil, err
 		}
-		cached = cachedKey{key: key, until: now.Add(keyTTL)}
-		if err != nil {
-			cached.key = nil
-		}
-		t.keys.remember(hash, cached)
+		t.keys.remember(hash, key, now.Add(keyTTL))
 	}
-	if cached.key == nil {
+	if key == nil {
 		return nil, perdure.Errorf(perdure.Unauthenticated, "the key is unknown or revoked")
 	}
-	if err := t.OrgWorks(ctx, cached.key.Org); err != nil {
+	if err := t.OrgWorks(ctx, key.Org); err != nil {
 		return nil, err
 	}
-	return cached.key, nil
-}
-
-const maxCachedKeys = 10_000
-
-func (c *keyCache) remember(hash perdure.Hash, k cachedKey) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.known == nil || len(c.known) >= maxCachedKeys {
-		c.known = map[perdure.Hash]cachedKey{}
-	}
-	c.known[hash] = k
+	return key, nil
 }
 
 // KeyRequest is a request to create a key.
@@ -143,7 +112,7 @@ func (t *Tenants) SetKeyLimits(ctx context.Context, org string, id uuid.UUID, ch
 	if err != nil {
 		return nil, err
 	}
-	t.keys.remember(key.Hash, cachedKey{key: key, until: time.Now().Add(keyTTL)})
+	t.keys.remember(key.Hash, key, time.Now().Add(keyTTL))
 	return key, nil
 }
 
@@ -158,7 +127,7 @@ func (t *Tenants) RevokeKey(ctx context.Context, org string, id uuid.UUID) (*per
 	if err != nil {
 		return nil, err
 	}
-	t.keys.remember(key.Hash, cachedKey{until: time.Now().Add(keyTTL)})
+	t.keys.remember(key.Hash, nil, time.Now().Add(keyTTL))
 	return key, nil
 }
 

@@ -2,7 +2,6 @@ package tenants
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -16,62 +15,42 @@ import (
 // disabled org within five seconds.
 const OrgTTL = time.Second
 
-// maxCachedOrgs is the maximum size of the cache; a full cache is emptied.
-const maxCachedOrgs = 10_000
-
 // orgCache caches orgs that were looked up lately.
 type orgCache struct {
-	mu    sync.Mutex // guards known
-	known map[string]cachedOrg
-	reads sharedread.Reads[string, cachedOrg]
-}
-
-type cachedOrg struct {
-	org   *perdure.Org // nil if the org does not exist
-	until time.Time
+	rowCache[string, perdure.Org]
+	reads sharedread.Reads[string, *perdure.Org]
 }
 
 // Org returns an org; the row is at most a second old. Error: not_found.
 func (t *Tenants) Org(ctx context.Context, id string) (*perdure.Org, error) {
-	t.orgs.mu.Lock()
-	cached, ok := t.orgs.known[id]
-	t.orgs.mu.Unlock()
-	if now := time.Now(); !ok || now.After(cached.until) {
+	now := time.Now()
+	org, ok := t.orgs.get(id, now)
+	if !ok {
 		// Every request needs the row of its org. After the TTL, one read serves all waiting
 		// requests.
 		var err error
-		if cached, err = t.orgs.reads.Get(ctx, id, func(ctx context.Context) (cachedOrg, error) { return t.readOrg(ctx, id, now) }); err != nil {
+		if org, err = t.orgs.reads.Get(ctx, id, func(ctx context.Context) (*perdure.Org, error) { return t.readOrg(ctx, id, now) }); err != nil {
 			return nil, err
 		}
 	}
-	if cached.org == nil {
+	if org == nil {
 		return nil, noOrg(id)
 	}
-	return cached.org, nil
+	return org, nil
 }
 
-// readOrg reads an org and caches it.
-func (t *Tenants) readOrg(ctx context.Context, id string, now time.Time) (cachedOrg, error) {
+// readOrg reads an org and caches it. It returns nil if there is none.
+func (t *Tenants) readOrg(ctx context.Context, id string, now time.Time) (*perdure.Org, error) {
 	org, err := t.store.OrgByID(ctx, id)
 	if err != nil && !perdure.IsCode(err, perdure.NotFound) {
-		return cachedOrg{}, err
+		return nil, err
 	}
-	cached := cachedOrg{org: org, until: now.Add(OrgTTL)}
-	t.orgs.remember(id, cached)
-	return cached, nil
+	t.orgs.remember(id, org, now.Add(OrgTTL))
+	return org, nil
 }
 
 func noOrg(id string) error {
 	return perdure.Errorf(perdure.NotFound, "there is no org %q; perdure orgs list shows those that there are", id)
-}
-
-func (c *orgCache) remember(id string, o cachedOrg) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.known == nil || len(c.known) >= maxCachedOrgs {
-		c.known = map[string]cachedOrg{}
-	}
-	c.known[id] = o
 }
 
 // OrgWorks returns nil if the org is not disabled. An org without a row is enabled, because
@@ -151,6 +130,6 @@ func (t *Tenants) changeOrg(ctx context.Context, id string, action perdure.Audit
 		return nil, err
 	}
 	org := value.(*perdure.Org)
-	t.orgs.remember(id, cachedOrg{org: org, until: time.Now().Add(OrgTTL)})
+	t.orgs.remember(id, org, time.Now().Add(OrgTTL))
 	return org, nil
 }

@@ -2,6 +2,7 @@ package tenants
 
 import (
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,22 +16,28 @@ type bucket struct {
 	at   time.Time // the time that held was computed
 }
 
+// requestRates holds the buckets of the keys that were used lately.
+type requestRates struct {
+	mu      sync.Mutex // guards buckets
+	buckets map[uuid.UUID]*bucket
+}
+
 // Request counts a request with the key on this server. Error: rate_limited, with the time until
 // the next request is possible.
 func (t *Tenants) Request(key *perdure.APIKey) error {
 	if key == nil || key.Limits.RequestsPerSecond == 0 {
 		return nil
 	}
-	return t.keys.request(key.ID, key.Limits, time.Now())
+	return t.rates.request(key.ID, key.Limits, time.Now())
 }
 
-func (c *keyCache) request(id uuid.UUID, l perdure.KeyLimits, now time.Time) error {
+func (c *requestRates) request(id uuid.UUID, l perdure.KeyLimits, now time.Time) error {
 	most := float64(l.RequestsPerSecond)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b := c.buckets[id]
 	if b == nil {
-		if c.buckets == nil || len(c.buckets) >= maxCachedKeys {
+		if c.buckets == nil || len(c.buckets) >= maxCachedRows {
 			c.buckets = map[uuid.UUID]*bucket{}
 		}
 		b = &bucket{held: most, at: now}

@@ -15,7 +15,7 @@ import (
 // affected.
 func TestRequestsOfAKeyAreBounded(t *testing.T) {
 	var (
-		c   keyCache
+		c   requestRates
 		id  = uuid.New()
 		l   = perdure.KeyLimits{RequestsPerSecond: 4}
 		now = time.Unix(1000, 0)

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,30 +18,6 @@ import (
 // with the interval between two checks of an open stream, it ensures that every server refuses an
 // ended session within five seconds.
 const sessionTTL = 2 * time.Second
-
-// maxCachedSessions is the maximum size of the cache; a full cache is emptied.
-const maxCachedSessions = 10_000
-
-// sessionCache caches the sessions that were looked up lately, by the hash of the cookie's secret,
-// and the hashes that belong to no session.
-type sessionCache struct {
-	mu    sync.Mutex // guards known
-	known map[perdure.Hash]cachedSession
-}
-
-type cachedSession struct {
-	session *perdure.Session // nil if there is no such session
-	until   time.Time
-}
-
-func (c *sessionCache) remember(cookie perdure.Hash, s cachedSession) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.known == nil || len(c.known) >= maxCachedSessions {
-		c.known = map[perdure.Hash]cachedSession{}
-	}
-	c.known[cookie] = s
-}
 
 // SessionHalves are the two secrets of a session: one in the cookie, one in the page.
 type SessionHalves struct{ Cookie, Page string }
@@ -114,18 +89,14 @@ func printable(text string, most int) string {
 // key. Error: unauthenticated.
 func (t *Tenants) Session(ctx context.Context, cookie, page perdure.Hash) (*perdure.Session, error) {
 	now := time.Now()
-	t.sessions.mu.Lock()
-	cached, ok := t.sessions.known[cookie]
-	t.sessions.mu.Unlock()
-	if !ok || now.After(cached.until) {
-		session, err := t.store.SessionByCookie(ctx, cookie)
-		if err != nil && !perdure.IsCode(err, perdure.NotFound) {
+	s, ok := t.sessions.get(cookie, now)
+	if !ok {
+		var err error
+		if s, err = t.store.SessionByCookie(ctx, cookie); err != nil && !perdure.IsCode(err, perdure.NotFound) {
 			return nil, err
 		}
-		cached = cachedSession{session: session, until: now.Add(sessionTTL)}
-		t.sessions.remember(cookie, cached)
+		t.sessions.remember(cookie, s, now.Add(sessionTTL))
 	}
-	s := cached.session
 	if s == nil || s.ExpiresAt.Reached(t.store.Now()) || subtle.ConstantTimeCompare(s.Page[:], page[:]) != 1 {
 		return nil, perdure.Errorf(perdure.Unauthenticated, "the session is unknown, has ended, or only one half of it was sent")
 	}
@@ -151,7 +122,7 @@ func (t *Tenants) EndSession(ctx context.Context, org string, id uuid.UUID, visi
 		return nil, err
 	}
 	ended := value.(*perdure.Session)
-	t.sessions.remember(ended.Cookie, cachedSession{until: time.Now().Add(sessionTTL)})
+	t.sessions.remember(ended.Cookie, nil, time.Now().Add(sessionTTL))
 	return ended, nil
 }
 

@@ -21,10 +21,11 @@ type Tenants struct {
 	store Store
 	// one runs a command and returns the value of its decision.
 	one      func(context.Context, store.Command) (any, error)
-	keys     keyCache
+	keys     rowCache[perdure.Hash, perdure.APIKey]
+	rates    requestRates
 	orgs     orgCache
 	secret   secretCache
-	sessions sessionCache
+	sessions rowCache[perdure.Hash, perdure.Session]
 }
 
 // New creates a Tenants on a store. one runs a command and returns the value of its decision.

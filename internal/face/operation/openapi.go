@@ -81,6 +81,9 @@ func describe(schema *huma.Schema, t reflect.Type) {
 		if format, ok := formats[of]; ok {
 			member.Format, member.Nullable = format, null
 		}
+		if of == reflect.TypeFor[perdure.Features]() {
+			*member = huma.Schema{Type: "array", Items: &huma.Schema{Type: "string"}, Description: member.Description}
+		}
 		if enum, ok := enums[of]; ok {
 			member.Enum = enum
 		}

@@ -125,7 +125,7 @@ func contextCursor(x *perdure.Execution, cursor string) (leaf, after *uuid.UUID,
 func (s *server) contextOf(ctx context.Context, x *perdure.Execution, leaf uuid.UUID, continued bool) (perdure.Context, error) {
 	var path []perdure.Entry
 	newest := -1
-	for e, err := range s.read().Path(ctx, x.ID, leaf, nil, 0, true) {
+	for e, err := range s.read().ContextPath(ctx, x.ID, leaf, nil, true) {
 		if perdure.IsCode(err, perdure.NotFound) && continued {
 			return perdure.Context{}, noCursor()
 		}
@@ -147,7 +147,11 @@ func (s *server) contextOf(ctx context.Context, x *perdure.Execution, leaf uuid.
 			return perdure.Context{}, err
 		}
 	}
-	return perdure.ContextOf(path)
+	seen, err := perdure.ContextOf(path)
+	if err == nil && seen.Compaction != nil && len(seen.LeftOut) == 0 { // the path begins at the compaction's first kept entry
+		seen.LeftOut, err = s.read().LeftOut(ctx, x.ID, leaf)
+	}
+	return seen, err
 }
 
 // fillRecord loads the metadata of a compaction that only the execution's worker stores. Errors:

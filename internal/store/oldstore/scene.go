@@ -164,7 +164,8 @@ func (s *scene) commit(c perdure.Commit) {
 	}
 }
 
-// talk commits a tree with a branch, a step, tasks and checkpoints. One task runs, another waits.
+// talk commits a tree with a branch and a compaction, a step, tasks and checkpoints. One task runs,
+// another waits.
 func (s *scene) talk(lease perdure.Lease) {
 	first, one, other := message("Hello"), message("One branch"), message("Another branch")
 	one.ParentID, other.ParentID = &first.ID, &first.ID
@@ -179,6 +180,9 @@ func (s *scene) talk(lease perdure.Lease) {
 		Lease: lease, Number: 2, Entries: []perdure.NewEntry{{Entry: other}},
 		Checkpoint: &perdure.NewCheckpoint{State: state, Reason: "r", StateVersion: 2},
 	})
+	summary := compaction(first.ID, other.ID)
+	summary.ParentID = &other.ID
+	s.commit(perdure.Commit{Lease: lease, Number: 3, Entries: []perdure.NewEntry{{Entry: summary}}})
 	if s.err != nil {
 		return
 	}
@@ -196,6 +200,24 @@ func message(text string) perdure.Entry {
 	e, err := perdure.NewMessageEntry(perdure.UserText(text))
 	if err != nil {
 		panic(err) // text always encodes
+	}
+	return e
+}
+
+// compaction returns a summary of the conversation up to last.
+func compaction(last, keepFrom uuid.UUID) perdure.Entry {
+	e, err := perdure.NewMessageEntry(perdure.Message{
+		Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Compaction("The user says hello.")}},
+	})
+	if err != nil {
+		panic(err) // text always encodes
+	}
+	e.Type = perdure.EntryCompaction
+	e.Metadata, err = json.Marshal(perdure.CompactionRecord{
+		Last: last, KeepFrom: &keepFrom, Pinned: []uuid.UUID{last}, Reason: perdure.CompactionManual, Messages: 1, TokensBefore: 10, TokensAfter: 5,
+	})
+	if err != nil {
+		panic(err) // ids, texts and numbers always encode
 	}
 	return e
 }

@@ -112,13 +112,13 @@ const ofTask = " JOIN agent_execution x ON x.id = t.agent_execution_id"
 
 const (
 	pendingAgents = "SELECT x.id, x.ready_at FROM agent_execution x" +
-		" WHERE x.org_id = ? AND x.queue = ? AND x.kind = ? AND x.status = 'PENDING' AND x.crashes < 6" + pendingOf
+		" WHERE x.org_id = ? AND x.queue = ? AND x.kind = ? AND x.needs_features & CAST(? AS BIGINT) = 0 AND x.status = 'PENDING' AND x.crashes < 6" + pendingOf
 	pendingAlone = "SELECT x.id, x.ready_at FROM agent_execution x" +
-		" WHERE x.org_id = ? AND x.queue = ? AND x.kind = ? AND x.status = 'PENDING' AND x.crashes >= 6" + pendingOf
+		" WHERE x.org_id = ? AND x.queue = ? AND x.kind = ? AND x.needs_features & CAST(? AS BIGINT) = 0 AND x.status = 'PENDING' AND x.crashes >= 6" + pendingOf
 	pendingOf = " AND x.persistence_mode = ? AND coalesce(x.home_worker_id, " + nobody + ") = coalesce(?::uuid, " + nobody + ")" +
 		" AND x.not_before <= ? ORDER BY x.ready_at LIMIT ?" + lockExecution
 	pendingTasks = "SELECT t.agent_execution_id, t.id, t.priority, t.created_at, t.concurrency_key, t.concurrency_limit FROM task_execution t" + ofTask +
-		" WHERE t.org_id = ? AND t.queue = ? AND t.kind = ? AND t.status = 'PENDING' AND t.blocked = 0 AND t.not_before <= ?" +
+		" WHERE t.org_id = ? AND t.queue = ? AND t.kind = ? AND t.needs_features & CAST(? AS BIGINT) = 0 AND t.status = 'PENDING' AND t.blocked = 0 AND t.not_before <= ?" +
 		" ORDER BY t.priority, t.created_at LIMIT ?" + lockExecution
 )
 

@@ -454,9 +454,12 @@ func storedRows(t *testing.T, url string) map[string][]string {
 	return all
 }
 
+// newColumns are the columns that migrations after the first one add. rowsIn leaves them out.
+const newColumns = "ARRAY['needs_features', 'keep_segment', 'keep_depth', 'barrier']"
+
 func rowsIn(t *testing.T, url, table string) []string {
 	t.Helper()
-	return queried(t, url, "SELECT to_jsonb(x)::text FROM "+table+" x ORDER BY 1")
+	return queried(t, url, "SELECT (to_jsonb(x) - "+newColumns+")::text FROM "+table+" x ORDER BY 1")
 }
 
 // sameRows checks that the tables still contain all these rows.

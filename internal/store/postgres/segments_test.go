@@ -10,3 +10,9 @@ func TestPathsCostWhatTheyReturn(t *testing.T) {
 	s := open(t, Options{URL: emptyDatabase(t)})
 	counttest.Paths(t, s, s.Reader)
 }
+
+// TestContextsCostTheWindow checks that a context costs the same after any number of entries.
+func TestContextsCostTheWindow(t *testing.T) {
+	s := open(t, Options{URL: emptyDatabase(t)})
+	counttest.Contexts(t, s, s.Reader)
+}

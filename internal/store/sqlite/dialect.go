@@ -86,13 +86,13 @@ var looseBlobAge = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)
 // dispatch.
 const (
 	pendingAgents = "SELECT id, ready_at FROM agent_execution INDEXED BY idx_agent_execution_dispatch" +
-		" WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING' AND crashes < 6" +
+		" WHERE org_id = ? AND queue = ? AND kind = ? AND needs_features & ? = 0 AND status = 'PENDING' AND crashes < 6" +
 		" AND persistence_mode = ? AND home_worker_id IS ? AND not_before <= ? ORDER BY ready_at LIMIT ?"
 	pendingAlone = "SELECT id, ready_at FROM agent_execution INDEXED BY idx_agent_execution_alone" +
-		" WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING' AND crashes >= 6" +
+		" WHERE org_id = ? AND queue = ? AND kind = ? AND needs_features & ? = 0 AND status = 'PENDING' AND crashes >= 6" +
 		" AND persistence_mode = ? AND home_worker_id IS ? AND not_before <= ? ORDER BY ready_at LIMIT ?"
 	pendingTasks = "SELECT agent_execution_id, id, priority, created_at, concurrency_key, concurrency_limit FROM task_execution INDEXED BY idx_task_execution_dispatch" +
-		" WHERE org_id = ? AND queue = ? AND kind = ? AND status = 'PENDING' AND blocked = 0 AND not_before <= ? ORDER BY priority, created_at LIMIT ?"
+		" WHERE org_id = ? AND queue = ? AND kind = ? AND needs_features & ? = 0 AND status = 'PENDING' AND blocked = 0 AND not_before <= ? ORDER BY priority, created_at LIMIT ?"
 )
 
 // metadataMember is a condition: the metadata has a top-level member with this key and this value

@@ -105,12 +105,11 @@ func blobOfAnother(f *fixture) {
 	f.wantCode(err, perdure.NotFound)
 }
 
-func blobsJoined(f *fixture) {
-	id := f.start()
-	content := jsonText(100_000)
-	ref := f.upload(id, content, perdure.BlobChunk)
-	entry := perdure.Entry{ID: uuid.New(), Type: perdure.EntryMessage, Role: perdure.RoleUser, Blob: &ref, CreatedAt: f.s.Now()}
-	task := wholeTask(id)
+// refersTo commits rows of each kind whose contents are the blob.
+func (f *fixture) refersTo(id uuid.UUID, ref perdure.BlobRef) (entry perdure.Entry, task *perdure.Task) {
+	f.Helper()
+	entry = perdure.Entry{ID: uuid.New(), Type: perdure.EntryMessage, Role: perdure.RoleUser, Blob: &ref, CreatedAt: f.s.Now()}
+	task = wholeTask(id)
 	task.Input, task.Result, task.InputBlob, task.ResultBlob = nil, nil, &ref, &ref
 	f.change(id, func(s *store.State) *store.Changes {
 		s.Execution.Leaf, s.Execution.InputBlob, s.Execution.OutputBlob, s.Execution.CheckpointSeq = &entry.ID, &ref, &ref, 1
@@ -121,6 +120,14 @@ func blobsJoined(f *fixture) {
 			OwnBlobs:   []uuid.UUID{ref.ID},
 		}
 	})
+	return entry, task
+}
+
+func blobsJoined(f *fixture) {
+	id := f.start()
+	content := jsonText(100_000)
+	ref := f.upload(id, content, perdure.BlobChunk)
+	entry, task := f.refersTo(id, ref)
 	joined := func(what string, got json.RawMessage, left *perdure.BlobRef) {
 		f.Helper()
 		if !bytes.Equal(got, content) || left != nil {

@@ -15,6 +15,7 @@ var pickTests = map[string]func(*fixture){
 	"each candidate of a pick is decided and answered":      picksDecide,
 	"a candidate whose decision fails leaves the others be": picksFail,
 	"the next due moment is found":                          findsNextDue,
+	"what needs features is picked for workers with them":   picksByFeatures,
 }
 
 // picked runs a pick and returns the ids of the candidates in order: of tasks if it picks tasks,

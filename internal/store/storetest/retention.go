@@ -166,18 +166,7 @@ func lazyReader(f *fixture) {
 	id := f.start()
 	content := jsonText(100_000)
 	ref := f.upload(id, content, perdure.BlobChunk)
-	entry := perdure.Entry{ID: uuid.New(), Type: perdure.EntryMessage, Role: perdure.RoleUser, Blob: &ref, CreatedAt: f.s.Now()}
-	task := wholeTask(id)
-	task.Input, task.Result, task.InputBlob, task.ResultBlob = nil, nil, &ref, &ref
-	f.change(id, func(s *store.State) *store.Changes {
-		s.Execution.Leaf, s.Execution.InputBlob, s.Execution.OutputBlob, s.Execution.CheckpointSeq = &entry.ID, &ref, &ref, 1
-		return &store.Changes{
-			Execution: s.Execution, Entries: []store.Entry{{Entry: entry}}, Tasks: []*perdure.Task{task},
-			Checkpoint: &perdure.Checkpoint{Sequence: 1, Blob: &ref, CreatedAt: s.Now},
-			Signals:    []perdure.Signal{{ID: "s", Name: "n", State: perdure.SignalPending, Blob: &ref, CreatedAt: s.Now}},
-			OwnBlobs:   []uuid.UUID{ref.ID},
-		}
-	})
+	entry, task := f.refersTo(id, ref)
 	lazy := f.s.Lazy()
 	left := func(what string, content []byte, got *perdure.BlobRef) {
 		f.Helper()

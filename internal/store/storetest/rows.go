@@ -31,7 +31,7 @@ func wholeExecution(id uuid.UUID) *perdure.Execution {
 		ResponseID: "resp_1", Fence: 6, LastCommit: perdure.CommitNumber{Fence: 6, Number: 7}, Answer: json.RawMessage(`{"ok":true}`),
 		ReadyAt: milestone(5), NotBefore: milestone(6), Woke: perdure.WokeTimer, Crashes: 8, Panics: 9, Unfit: 11, CancelBy: milestone(7),
 		CheckpointAt: milestone(8),
-		NextSignal:   10, EntryCount: 11, RecordsSinceCheckpoint: 12, HomeID: ptr(uuid.UUID{7}), KeyID: ptr(uuid.UUID{8}),
+		NextSignal:   10, EntryCount: 11, RecordsSinceCheckpoint: 12, HomeID: ptr(uuid.UUID{7}), KeyID: ptr(uuid.UUID{8}), NeedsFeatures: perdure.FeatureContext,
 		Asked: perdure.Asked{
 			Dues:     []perdure.Due{{Name: "sleep#1", At: milestone(8)}},
 			Outcomes: []perdure.Outcomes{{Name: "wait", Of: []int{0, perdure.NoOutcome, 2}}},
@@ -68,7 +68,7 @@ func executionFields(f *fixture) {
 
 	changed := *x
 	changed.PersistenceMode, changed.Status, changed.Output = perdure.Remote, perdure.StatusCancelled, json.RawMessage(`"other"`)
-	changed.HomeID = nil
+	changed.HomeID, changed.NeedsFeatures = nil, 0
 	changed.Error, changed.ErrorCode = ptr("more"), ptr(perdure.Conflict)
 	changed.Queue, changed.Workspace, changed.CheckpointSeq, changed.Traceparent = "q2", "w2", 4, "t2"
 	changed.Metadata, changed.UpdatedAt, changed.Version = json.RawMessage(`{}`), milestone(20), 6
@@ -145,9 +145,9 @@ func wholeTask(execution uuid.UUID) *perdure.Task {
 		Options: perdure.TaskOptions{
 			Queue: "q", Instance: "i", Key: "k", MaxAttempts: 3, BackoffBase: time.Second, BackoffMax: time.Minute, ScheduleToClose: time.Hour,
 			AttemptTimeout: 2 * time.Hour, HeartbeatTimeout: 3 * time.Hour, Priority: ptr(0), OnLost: perdure.OnLostReport,
-			ConcurrencyKey: "c", ConcurrencyLimit: 2, KeyTTL: 4 * time.Hour,
+			ConcurrencyKey: "c", ConcurrencyLimit: 2, KeyTTL: 4 * time.Hour, ReadsContext: true,
 		},
-		Uncounted: 6, Lost: 5, AttemptAt: milestone(6), SignAt: milestone(7),
+		Uncounted: 6, Lost: 5, NeedsFeatures: perdure.FeatureContext, AttemptAt: milestone(6), SignAt: milestone(7),
 		Step: true, Place: perdure.Place{ResponseID: "r", TurnID: "t", MessageID: "m", ToolCallID: "c"},
 	}
 }

@@ -26,11 +26,12 @@ type tree struct {
 	id      uuid.UUID
 	all     []perdure.Entry
 	entries map[uuid.UUID]perdure.Entry
+	covers  map[uuid.UUID]*perdure.CompactionRange // of the compactions
 }
 
 func (f *fixture) tree() *tree {
 	f.Helper()
-	return &tree{fixture: f, id: f.start(), entries: map[uuid.UUID]perdure.Entry{}}
+	return &tree{fixture: f, id: f.start(), entries: map[uuid.UUID]perdure.Entry{}, covers: map[uuid.UUID]*perdure.CompactionRange{}}
 }
 
 // next creates an entry that is not stored yet.
@@ -67,7 +68,7 @@ func (tr *tree) append(s store.Store, heads bool, entries ...perdure.Entry) erro
 				if _, known := s.Entries[e.ID]; known {
 					continue
 				}
-				ch.Entries = append(ch.Entries, store.Entry{Entry: e})
+				ch.Entries = append(ch.Entries, store.Entry{Entry: e, Covers: tr.covers[e.ID]})
 				if s.Execution.EntryCount++; e.OnPath() {
 					s.Execution.Leaf = ptr(e.ID)
 				}

@@ -882,6 +882,7 @@ export interface components {
             /** Format: int64 */
             maxSeq: number;
             metadata: unknown;
+            needsFeatures?: string[];
             output: unknown;
             /** Format: int64 */
             outputBytes?: number;
@@ -1318,6 +1319,7 @@ export interface components {
             kind: string;
             /** Format: int64 */
             maxAttempts: number;
+            needsFeatures?: string[];
             progress?: unknown;
             queue: string;
             result: unknown;

@@ -119,12 +119,13 @@ func (d *decoder) outcome(m *perdurev1.Outcome) perdure.Outcome {
 }
 
 func eagerToProto(e perdure.Eager) *perdurev1.Eager {
-	return &perdurev1.Eager{WorkerId: UUIDToProto(e.WorkerID), Kinds: e.Kinds, Queues: e.Queues, Slots: int64(e.Slots)}
+	return &perdurev1.Eager{WorkerId: UUIDToProto(e.WorkerID), Kinds: e.Kinds, Queues: e.Queues, Slots: int64(e.Slots), Features: e.Features.Names()}
 }
 
 func (d *decoder) eager(m *perdurev1.Eager) perdure.Eager {
 	return perdure.Eager{
 		WorkerID: d.id("eager.worker_id", m.GetWorkerId()), Kinds: m.GetKinds(), Queues: m.GetQueues(), Slots: int(m.GetSlots()),
+		Features: perdure.FeaturesOf(m.GetFeatures()),
 	}
 }
 

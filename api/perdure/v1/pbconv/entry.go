@@ -34,6 +34,11 @@ func (d *decoder) entry(m *perdurev1.Entry) perdure.Entry {
 func newEntryToProto(e perdure.NewEntry) *perdurev1.NewEntry {
 	m := &perdurev1.NewEntry{Entry: EntryToProto(e.Entry), Content: ContentToProto(e.Content, e.Blob)}
 	m.Entry.Content = nil
+	if c := e.Covers; c != nil {
+		m.Covers = &perdurev1.CompactionRange{
+			LastEntryId: UUIDToProto(c.Last), KeepFromEntryId: idPtrToProto(c.KeepFrom), PinnedEntryIds: each(c.Pinned, UUIDToProto),
+		}
+	}
 	return m
 }
 
@@ -47,6 +52,12 @@ func (d *decoder) newEntry(m *perdurev1.NewEntry) perdure.NewEntry {
 	e := perdure.NewEntry{Entry: d.entry(m.GetEntry())}
 	e.Entry.Blob = nil
 	e.Content, e.Blob = d.content("entry.content", m.GetContent())
+	if c := m.GetCovers(); c != nil {
+		e.Covers = &perdure.CompactionRange{
+			Last: d.id("covers.last_entry_id", c.GetLastEntryId()), KeepFrom: d.idPtr("covers.keep_from_entry_id", c.KeepFromEntryId),
+			Pinned: d.ids("covers.pinned_entry_ids", c.GetPinnedEntryIds()),
+		}
+	}
 	return e
 }
 

@@ -15,6 +15,7 @@ type poll interface {
 	GetSlots() int64
 	GetWait() *durationpb.Duration
 	GetLocal() bool
+	GetFeatures() []string
 }
 
 // ReleaseToProto converts a release of claims.
@@ -53,7 +54,7 @@ func FinishToProto(f perdure.TaskFinish) *perdurev1.FinishTaskRequest {
 		WorkerId: UUIDToProto(f.WorkerID), Lease: taskLeaseToProto(f.Lease),
 		Result: PayloadToProto(f.Result), Error: taskErrorToProto(f.Error),
 		Blocks: each(f.Blocks, BlockEndToProto), Events: each(f.Events, newEventToProto), Parked: f.Parked,
-		Kept: keptToProto(f.Kept),
+		Kept: keptToProto(f.Kept), Features: f.Features.Names(),
 	}
 }
 
@@ -64,7 +65,7 @@ func FinishFromProto(m *perdurev1.FinishTaskRequest) (perdure.TaskFinish, error)
 			WorkerID: d.id("worker_id", m.GetWorkerId()), Lease: d.taskLease(m.GetLease()),
 			Result: d.payload("result", m.GetResult()), Error: d.taskError(m.GetError()),
 			Blocks: each(m.GetBlocks(), d.blockEnd), Events: each(m.GetEvents(), d.newEvent), Parked: m.GetParked(),
-			Kept: d.kept(m.GetKept()),
+			Kept: d.kept(m.GetKept()), Features: perdure.FeaturesOf(m.GetFeatures()),
 		}
 	})
 }
@@ -120,7 +121,7 @@ func FrameRepliesFromProto(list []*perdurev1.FrameReply) []perdure.FrameReply {
 func EntryQueryToProto(q perdure.EntryQuery) *perdurev1.GetEntriesRequest {
 	return &perdurev1.GetEntriesRequest{
 		ExecutionId: UUIDToProto(q.ExecutionID), LeafEntryId: UUIDToProto(q.Leaf),
-		AfterEntryId: idPtrToProto(q.After), Newest: int64(q.Newest),
+		AfterEntryId: idPtrToProto(q.After), Newest: int64(q.Newest), Context: q.Context,
 	}
 }
 
@@ -130,7 +131,7 @@ func EntryQueryFromProto(m *perdurev1.GetEntriesRequest) (perdure.EntryQuery, er
 	return decode(m, func(d *decoder, m *perdurev1.GetEntriesRequest) perdure.EntryQuery {
 		return perdure.EntryQuery{
 			ExecutionID: d.id("execution_id", m.GetExecutionId()), Leaf: d.id("leaf_entry_id", m.GetLeafEntryId()),
-			After: d.idPtr("after_entry_id", m.AfterEntryId), Newest: int(m.GetNewest()),
+			After: d.idPtr("after_entry_id", m.AfterEntryId), Newest: int(m.GetNewest()), Context: m.GetContext(),
 		}
 	})
 }

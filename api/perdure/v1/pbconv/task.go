@@ -66,6 +66,7 @@ func taskOptionsToProto(o perdure.TaskOptions) *perdurev1.TaskOptions {
 		HeartbeatTimeout: durationToProto(o.HeartbeatTimeout),
 		Priority:         intPtrToProto(o.Priority), OnLost: onLosts.to[o.OnLost],
 		ConcurrencyKey: o.ConcurrencyKey, ConcurrencyLimit: int64(o.ConcurrencyLimit), KeyTtl: durationToProto(o.KeyTTL),
+		ReadsContext: o.ReadsContext,
 	}
 }
 
@@ -87,7 +88,7 @@ func (d *decoder) taskOptions(m *perdurev1.TaskOptions) perdure.TaskOptions {
 		HeartbeatTimeout: d.duration("options.heartbeat_timeout", m.GetHeartbeatTimeout()),
 		Priority:         intPtr(m.Priority), OnLost: read(d, onLosts, "options.on_lost", m.GetOnLost()),
 		ConcurrencyKey: m.GetConcurrencyKey(), ConcurrencyLimit: int(m.GetConcurrencyLimit()),
-		KeyTTL: d.duration("options.key_ttl", m.GetKeyTtl()),
+		KeyTTL: d.duration("options.key_ttl", m.GetKeyTtl()), ReadsContext: m.GetReadsContext(),
 	}
 }
 

@@ -13,7 +13,7 @@ func RegistrationToProto(r perdure.Registration) (*perdurev1.RegisterRequest, er
 	m := &perdurev1.RegisterRequest{
 		WorkerId: UUIDToProto(r.WorkerID), Queues: r.Queues,
 		Agents: each(r.Agents, kindToProto), Tasks: each(r.Tasks, kindToProto),
-		Version: r.Version,
+		Version: r.Version, Features: r.Features.Names(),
 	}
 	if r.Labels == nil {
 		return m, nil
@@ -32,7 +32,7 @@ func RegistrationFromProto(m *perdurev1.RegisterRequest) (perdure.Registration, 
 		r := perdure.Registration{
 			WorkerID: d.id("worker_id", m.GetWorkerId()), Queues: m.GetQueues(),
 			Agents: each(m.GetAgents(), kind), Tasks: each(m.GetTasks(), kind),
-			Version: m.GetVersion(),
+			Version: m.GetVersion(), Features: perdure.FeaturesOf(m.GetFeatures()),
 		}
 		if m.GetLabels() != nil && json.Unmarshal(m.GetLabels(), &r.Labels) != nil {
 			d.fail("labels", "must be a JSON object")
@@ -92,6 +92,7 @@ func PollAgentsToProto(p perdure.Poll) *perdurev1.PollAgentRequest {
 	return &perdurev1.PollAgentRequest{
 		WorkerId: UUIDToProto(p.WorkerID), Queues: p.Queues, Kinds: p.Kinds,
 		Slots: int64(p.Slots), Wait: durationToProto(p.Wait), Local: p.Local, Ended: p.Ended,
+		Features: p.Features.Names(),
 	}
 }
 
@@ -99,7 +100,7 @@ func PollAgentsToProto(p perdure.Poll) *perdurev1.PollAgentRequest {
 func PollTasksToProto(p perdure.Poll) *perdurev1.PollTaskRequest {
 	return &perdurev1.PollTaskRequest{
 		WorkerId: UUIDToProto(p.WorkerID), Queues: p.Queues, Kinds: p.Kinds,
-		Slots: int64(p.Slots), Wait: durationToProto(p.Wait), Local: p.Local,
+		Slots: int64(p.Slots), Wait: durationToProto(p.Wait), Local: p.Local, Features: p.Features.Names(),
 	}
 }
 
@@ -116,6 +117,7 @@ func PollFromProto[M PollMessage](m M) (perdure.Poll, error) {
 		p := perdure.Poll{
 			WorkerID: d.id("worker_id", m.GetWorkerId()), Queues: m.GetQueues(), Kinds: m.GetKinds(),
 			Slots: int(m.GetSlots()), Wait: d.duration("wait", m.GetWait()), Local: m.GetLocal(),
+			Features: perdure.FeaturesOf(m.GetFeatures()),
 		}
 		if agents, ok := any(m).(*perdurev1.PollAgentRequest); ok {
 			p.Ended = agents.GetEnded()

@@ -24,29 +24,9 @@ changes do not touch it. A definition is named by its id or its slug.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		newDefinitionsListCommand(a), newDefinitionsGetCommand(a), newDefinitionsCreateCommand(a), newDefinitionsUpdateCommand(a),
+		newListCommand(a, "List the definitions", (*client.Client).Definitions, printDefinitions), newDefinitionsGetCommand(a), newDefinitionsCreateCommand(a), newDefinitionsUpdateCommand(a),
 		newDefinitionsDeleteCommand(a), newDefinitionsRunCommand(a),
 	)
-	return cmd
-}
-
-func newDefinitionsListCommand(a *setup.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "list", Short: "List the definitions", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error {
-				all := []*perdure.Definition{}
-				for d, err := range conn.Definitions(cmd.Context()) {
-					if err != nil {
-						return err
-					}
-					all = append(all, d)
-				}
-				return printDefinitions(a, all)
-			})
-		},
-	}
-	a.JSONFlag(cmd)
 	return cmd
 }
 

@@ -22,7 +22,7 @@ this command; who owns the data directory is one.`,
 		Args: setup.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newKeysCreateCommand(a), newKeysListCommand(a), newKeysSetCommand(a), newKeysRevokeCommand(a))
+	cmd.AddCommand(newKeysCreateCommand(a), newListCommand(a, "List the keys, revoked ones too", (*client.Client).Keys, printKeys), newKeysSetCommand(a), newKeysRevokeCommand(a))
 	return cmd
 }
 
@@ -65,26 +65,6 @@ func printNewKey(a *setup.App, key *client.NewKey) error {
 	_ = a.Stderr.Linef("key %s (%s, %s); this is the only time that its secret is shown:", key.Name, key.Role, key.ID)
 	_, err := fmt.Fprintln(a.Stdout, key.Key)
 	return err
-}
-
-func newKeysListCommand(a *setup.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "list", Short: "List the keys, revoked ones too", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error {
-				keys := []*perdure.APIKey{}
-				for key, err := range conn.Keys(cmd.Context()) {
-					if err != nil {
-						return err
-					}
-					keys = append(keys, key)
-				}
-				return printKeys(a, keys)
-			})
-		},
-	}
-	a.JSONFlag(cmd)
-	return cmd
 }
 
 func printKeys(a *setup.App, keys []*perdure.APIKey) error {

@@ -27,7 +27,7 @@ keys, retention and the audit log in an org, and makes the org's first key:
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		newOrgsListCommand(a),
+		newListCommand(a, "List the orgs, disabled ones too", (*client.Client).Orgs, printOrgs),
 		newOrgCommand(a, "create ID", "Create an org", "is created", (*client.Client).CreateOrg),
 		newOrgCommand(a, "disable ID", "Refuse an org's keys, end its streams and stop its claims, within 5 s; its rows stay", "is disabled", (*client.Client).DisableOrg),
 		newOrgCommand(a, "enable ID", "Let a disabled org work again, with the keys that it had", "is enabled", (*client.Client).EnableOrg),
@@ -50,26 +50,6 @@ func newOrgCommand(a *setup.App, use, short, done string, change func(*client.Cl
 				}
 				err = a.Stdout.Linef("org %s %s", org.ID, done)
 				return err
-			})
-		},
-	}
-	a.JSONFlag(cmd)
-	return cmd
-}
-
-func newOrgsListCommand(a *setup.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "list", Short: "List the orgs, disabled ones too", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error {
-				orgs := []*perdure.Org{}
-				for org, err := range conn.Orgs(cmd.Context()) {
-					if err != nil {
-						return err
-					}
-					orgs = append(orgs, org)
-				}
-				return printOrgs(a, orgs)
 			})
 		},
 	}

@@ -21,27 +21,7 @@ directory sees those made with its token, too.`,
 		Args: setup.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSessionsListCommand(a), newSessionsRevokeCommand(a))
-	return cmd
-}
-
-func newSessionsListCommand(a *setup.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "list", Short: "List the sessions that go on", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error {
-				sessions := []*perdure.Session{}
-				for session, err := range conn.Sessions(cmd.Context()) {
-					if err != nil {
-						return err
-					}
-					sessions = append(sessions, session)
-				}
-				return printSessions(a, sessions)
-			})
-		},
-	}
-	a.JSONFlag(cmd)
+	cmd.AddCommand(newListCommand(a, "List the sessions that go on", (*client.Client).Sessions, printSessions), newSessionsRevokeCommand(a))
 	return cmd
 }
 

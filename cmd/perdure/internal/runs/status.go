@@ -30,6 +30,15 @@ func printAway(a *setup.App, x *perdure.Execution) {
 	}
 }
 
+// waitedFeatures returns the names of the features that the worker of a PENDING run must support; ""
+// if it needs none.
+func waitedFeatures(x *perdure.Execution) string {
+	if x.Status != perdure.StatusPending {
+		return ""
+	}
+	return strings.Join(x.NeedsFeatures.Names(), ", ")
+}
+
 func statusText(x *perdure.Execution) string {
 	text := strings.ToLower(string(x.Status))
 	if x.Status == perdure.StatusWaiting && x.WaitReason != "" {
@@ -37,6 +46,9 @@ func statusText(x *perdure.Execution) string {
 	}
 	if x.Away != nil {
 		text += " (worker away)"
+	}
+	if names := waitedFeatures(x); names != "" {
+		text += " (needs a worker with " + names + ")"
 	}
 	return text
 }

@@ -148,6 +148,8 @@ func (w *watcher) watchForWorker(ctx context.Context) (taken func()) {
 		case err != nil || x.Status != perdure.StatusPending:
 		case x.Away != nil:
 			printAway(w.App, x)
+		case x.NeedsFeatures != 0:
+			fmt.Fprintf(w.Stderr, "perdure: no worker has taken the run yet; it needs one with %s\n", waitedFeatures(x))
 		case fresh:
 			fmt.Fprintf(w.Stderr, "perdure: no worker has taken the run yet; perdure worker starts one\n")
 		}

@@ -17,7 +17,7 @@ import (
 func newBenchCommand(a *setup.App) *cobra.Command {
 	var c bench.Config
 	cmd := &cobra.Command{
-		Use: "bench [W1 ... W8]", Short: "Measure this machine", GroupID: "serve",
+		Use: "bench [W1 ... W9]", Short: "Measure this machine", GroupID: "serve",
 		Long: `Measures steps, resumes, payloads, signals, bytes and streams, with server and
 worker as processes of their own, on databases that are made for it and removed
 after it: nothing of yours is read or written. Without names it runs all

@@ -90,9 +90,9 @@ func (t *Transaction) applyHead(id uuid.UUID, before load.ExecutionRow, ch *stor
 		l := t.Rows[id]
 		stored := counted(before, ch)
 		if l.HasHead {
-			err = t.Write(moveHead, h.LastSeq, h.LastPos, int64(h.Epoch), storedNonce(h.Nonce), noncePos(h), stored, id[:])
+			err = t.Write(moveHead, h.LastSeq, h.LastPos, int64(h.Epoch), load.StoredNonce(h.Nonce), noncePos(h), stored, id[:])
 		} else {
-			err = t.Write(putHead, id[:], h.LastSeq, h.LastPos, int64(h.Epoch), storedNonce(h.Nonce), noncePos(h), stored)
+			err = t.Write(putHead, id[:], h.LastSeq, h.LastPos, int64(h.Epoch), load.StoredNonce(h.Nonce), noncePos(h), stored)
 		}
 		if err != nil {
 			return err
@@ -142,9 +142,13 @@ func (t *Transaction) applyEntries(id uuid.UUID, l load.ExecutionRow, k *known, 
 	if err != nil {
 		return err
 	}
+	barriers, err := barriersOf(t.View, id, k, ch.Entries, places)
+	if err != nil {
+		return err
+	}
 	*numbers = make([]int64, len(ch.Entries))
 	err = statement.ForEach(t.View, statement.Indexes(len(ch.Entries)), func(v statement.View, i int) (err error) {
-		(*numbers)[i], err = putEntry(v, id, &ch.Entries[i], places[i], t.now)
+		(*numbers)[i], err = putEntry(v, id, &ch.Entries[i], places[i], barriers[i], t.now)
 		return err
 	})
 	if err != nil {
@@ -218,7 +222,7 @@ func (t *Transaction) applySignals(id uuid.UUID, ch *store.Changes) error {
 	return nil
 }
 
-var insertRecord = statement.Insert("log_record", "agent_execution_id, pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob, fields_of, nonce")
+var insertRecord = statement.Declare(load.RecordRows.InsertStatement())
 
 // applyLog writes events and chunks, then the blocks, and compacts the blocks that have closed. The
 // seqs of events must be greater than given, the last assigned seq, so that no seq is used twice.
@@ -232,12 +236,12 @@ func (t *Transaction) applyLog(id uuid.UUID, given int64, k *known, ch *store.Ch
 		}
 		if r.Chunk != nil {
 			chunks++
-			err = t.Write(addChunk, id[:], r.Seq, r.Pos, r.Chunk.Offset, column.Millis(r.CreatedAt), []byte(r.Chunk.Text), withheldLength(r.Chunk), storedNonce(r.Nonce))
+			err = t.Write(addChunk, id[:], r.Seq, r.Pos, r.Chunk.Offset, column.Millis(r.CreatedAt), []byte(r.Chunk.Text), withheldLength(r.Chunk), load.StoredNonce(r.Nonce))
 		} else {
 			given = r.Seq
-			fields, of := fieldsOf(r, ch.Entries, numbers)
-			err = t.Write(insertRecord, id[:], r.Pos, r.Seq, string(r.Type), column.Millis(r.CreatedAt), column.OptText(r.Place.ResponseID),
-				column.OptText(r.Place.TurnID), column.OptText(r.Place.MessageID), column.OptText(r.Place.ToolCallID), column.OptID(r.TaskID), int64(r.Attempt), column.RawText(fields), column.RefID(r.Blob), column.RawBytes(of), storedNonce(r.Nonce))
+			stored := load.RecordRow{Execution: id, Record: *r}
+			stored.Fields, stored.Of = fieldsOf(r, ch.Entries, numbers)
+			err = load.RecordRows.Write(t.View, insertRecord, &stored)
 		}
 		if err != nil {
 			return err

@@ -107,15 +107,10 @@ func writeBlob(v statement.View, execution, id uuid.UUID, at int64, piece []byte
 }
 
 var (
-	upsertBlob = statement.Insert("blob", "agent_execution_id, id, length, held, digest, sha256, owned, created_at",
-		statement.Replacing("agent_execution_id, id", "length = excluded.length, held = excluded.held, digest = excluded.digest, sha256 = excluded.sha256, owned = excluded.owned"))
-	ownBlob = statement.Update("blob", statement.Terms{}.Fixed("owned", "= 1"), statement.Columns("agent_execution_id, id"))
+	upsertBlob = statement.Declare(load.BlobRows.UpsertStatement("created_at"))
+	ownBlob    = statement.Update("blob", statement.Terms{}.Fixed("owned", "= 1"), statement.Columns("agent_execution_id, id"))
 )
 
 func putBlob(v statement.View, execution uuid.UUID, b *store.Blob, now perdure.Time) error {
-	var sum any
-	if b.SHA256 != (perdure.Hash{}) {
-		sum = b.SHA256[:]
-	}
-	return v.Write(upsertBlob, execution[:], b.ID[:], b.Length, b.Held, column.RawBytes(b.Digest), sum, column.Flag(b.Owned), column.Millis(now))
+	return load.BlobRows.Write(v, upsertBlob, &load.StoredBlob{Execution: execution, Blob: b, CreatedAt: now})
 }

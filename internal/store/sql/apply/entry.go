@@ -8,17 +8,14 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
-	"github.com/perdure/perdure/internal/store/sql/row"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-var entryTable = row.Table{Name: "agent_entry", Key: 2, Contents: 1, Columns: []string{
-	"agent_execution_id", "id", "parent_id", "entry_type", "role", "turn_id", "response_id", "message_id", "metadata",
-	"created_at", "entry_key", "calls", "answers", "open_calls", "segment", "depth", "content_sha256", "content_blob", "content",
-}}
+// setBarrier is a statement of its own, so that other entries do not write the columns.
+var setBarrier = statement.Update("agent_entry", statement.Columns("keep_segment, keep_depth, barrier"), statement.Columns("agent_execution_id, id"))
 
 var (
-	insertEntry = statement.Declare(entryTable.InsertStatement(statement.Returning("number")))
+	insertEntry = statement.Declare(load.EntryRows.InsertStatement(statement.Returning("number")))
 
 	entryHead = "SELECT h.id, h.parent_id, h.entry_type, h.role, h.entry_key, h.content_sha256, h.open_calls, h.response_id" + load.TreeColumns +
 		" FROM agent_entry h WHERE h.agent_execution_id = ?"
@@ -27,38 +24,27 @@ var (
 )
 
 // putEntry inserts an entry and returns its number.
-func putEntry(v statement.View, execution uuid.UUID, e *store.Entry, at load.TreePlace, now perdure.Time) (number int64, err error) {
+func putEntry(v statement.View, execution uuid.UUID, e *store.Entry, at load.TreePlace, b *load.Barrier, now perdure.Time) (number int64, err error) {
 	body := planContent(e.Content, e.Blob)
-	hash := perdure.Hash(sha256.Sum256(e.Content))
+	stored := e.Entry
+	stored.Blob = body.ref
+	r := load.EntryRow{Execution: execution, Entry: &stored, Open: e.Open, Place: at}
 	if body.ref != nil {
-		hash = body.ref.SHA256
+		r.Hash = body.ref.SHA256
+	} else {
+		r.Hash = sha256.Sum256(e.Content)
 	}
-	calls, err := optList(e.Calls)
+	values, err := load.EntryRows.Values(&r)
 	if err != nil {
 		return 0, err
 	}
-	open, err := optList(e.Open)
-	if err != nil {
+	if _, err = v.One(insertEntry, append(values, body.column()), &number); err != nil {
 		return 0, err
 	}
-	segment, depth := at.Columns()
-	_, err = v.One(insertEntry, []any{
-		execution[:], e.ID[:], column.OptID(e.ParentID), string(e.Type), column.OptText(e.Role), column.OptText(e.TurnID), column.OptText(e.ResponseID),
-		column.OptText(e.MessageID), column.RawText(e.Metadata), column.Millis(e.CreatedAt), column.OptText(e.Key), calls, column.OptText(e.Answers), open,
-		segment, depth, hash[:], column.RefID(body.ref), body.column(),
-	}, &number)
-	if err != nil {
+	if err := putBarrier(v, execution, e.ID, b); err != nil {
 		return 0, err
 	}
 	return number, spill(v, execution, now, body)
-}
-
-// optList encodes a list of names; NULL if it is empty.
-func optList(names []string) (any, error) {
-	if len(names) == 0 {
-		return nil, nil
-	}
-	return column.Encode(names)
 }
 
 // loadEntryHead reads an entry's place in the tree and those fields that the transcript rules need.
@@ -76,12 +62,16 @@ func loadEntryHead(v statement.View, query *statement.Statement, args ...any) (h
 	return h, at, found, err
 }
 
-var insertCheckpoint = statement.Insert("agent_checkpoint", "agent_execution_id, sequence, leaf_entry_id, metadata, created_at, state_blob, state")
+var insertCheckpoint = statement.Declare(load.CheckpointRows.InsertStatement())
 
 func putCheckpoint(v statement.View, execution uuid.UUID, c *perdure.Checkpoint, now perdure.Time) error {
 	body := planContent(c.State, c.Blob)
-	err := v.Write(insertCheckpoint, execution[:], c.Sequence, column.OptID(c.LeafEntryID), column.RawText(c.Metadata), column.Millis(c.CreatedAt),
-		column.RefID(body.ref), body.column())
+	stored := *c
+	stored.Blob = body.ref
+	values, err := load.CheckpointRows.Values(&load.CheckpointRow{Execution: execution, Checkpoint: &stored})
+	if err == nil {
+		err = v.Write(insertCheckpoint, append(values, body.column())...)
+	}
 	if err == nil {
 		err = v.Write(supersede, execution[:], c.Sequence-1)
 	}

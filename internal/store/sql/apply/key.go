@@ -13,17 +13,13 @@ var (
 	keyByID   = statement.Read(load.KeySelect + "k.id = ?1 AND (?2 = '' OR k.org_id = ?2)")
 )
 
-func putKey(v statement.View, k *perdure.APIKey) error {
-	return load.KeyRows.Write(v, upsertKey, k)
-}
-
 func heldUse(id uuid.UUID) string { return "use of " + id.String() }
 
 // loadLimited returns a key, with its current use if the key has limits that the store counts. The
 // use is locked until the transaction ends, so that two commands cannot both use the last part of a
 // limit.
 func loadLimited(v statement.View, org string, id uuid.UUID) (*perdure.APIKey, error) {
-	k, err := load.Key(v, keyByID, id[:], org)
+	k, err := load.KeyRows.One(v, keyByID, id[:], org)
 	if err != nil || k == nil || k.Limits.MaxRunning == 0 && k.Limits.MaxStored == 0 {
 		return k, err
 	}

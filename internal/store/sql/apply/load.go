@@ -279,12 +279,12 @@ func loadOutside(v statement.View, org string, now perdure.Time, n store.Needs, 
 		}
 	}
 	if n.KeyID != nil {
-		if s.Key, err = load.Key(v, keyByID, n.KeyID[:], org); err != nil {
+		if s.Key, err = load.KeyRows.One(v, keyByID, n.KeyID[:], org); err != nil {
 			return err
 		}
 	}
 	if n.Session != nil {
-		if s.Session, err = load.Session(v, sessionByID, n.Session[:], org); err != nil {
+		if s.Session, err = load.SessionRows.One(v, sessionByID, n.Session[:], org); err != nil {
 			return err
 		}
 	}
@@ -294,7 +294,7 @@ func loadOutside(v statement.View, org string, now perdure.Time, n store.Needs, 
 		}
 	}
 	if n.Conversation != "" {
-		if s.Conversation, err = load.Conversation(v, load.ConversationByID, n.Conversation, org); err != nil {
+		if s.Conversation, err = load.ConversationRows.One(v, load.ConversationByID, n.Conversation, org); err != nil {
 			return err
 		}
 	}

@@ -18,9 +18,6 @@ func drawNonce() uint32 {
 	}
 }
 
-// storedNonce returns a nonce as the tables store it: as a signed 32-bit number.
-func storedNonce(n uint32) int64 { return int64(int32(n)) }
-
 // noncePos returns the position that is stored with a head's nonce. A server without nonces moves
 // the head without changing nonce or position, so the nonce is valid only if the position is the
 // head's.
@@ -48,5 +45,5 @@ func (t *Transaction) keepPruned(id uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	return t.Write(setPruned, storedNonce(nonce), id[:])
+	return t.Write(setPruned, load.StoredNonce(nonce), id[:])
 }

@@ -4,11 +4,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 var (
-	putResponse  = statement.Insert("agent_response", "agent_execution_id, id, signal_id, first_pos, joined, hidden, created_at, request, said, said_and_run")
+	putResponse  = statement.Declare(load.ResponseRows.InsertStatement())
 	joinResponse = statement.Update("agent_response", statement.Columns("joined"), statement.Columns("agent_execution_id, id"))
 	hideResponse = statement.Update("agent_response", statement.Terms{}.Fixed("hidden", "= 1"), statement.Columns("agent_execution_id, id"))
 	endResponse  = statement.Update("agent_response", statement.Columns("said, said_and_run"), statement.Columns("agent_execution_id, id").Fixed("said", "IS NULL"))
@@ -16,9 +17,9 @@ var (
 
 func (t *Transaction) applyResponses(id uuid.UUID, ch *store.Changes) error {
 	for i := range ch.Responses {
-		r := &ch.Responses[i]
-		err := t.Write(putResponse, id[:], r.ID, column.OptText(r.SignalID), r.FirstPos, column.OptText(r.Joined), column.Flag(r.Hidden),
-			column.Millis(r.CreatedAt), column.RawText(r.Request), column.OptHash(r.History.Said), column.OptHash(r.History.SaidAndRun))
+		r := ch.Responses[i]
+		r.Execution = id
+		err := load.ResponseRows.Write(t.View, putResponse, &r)
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,7 @@ package apply
 import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -11,16 +11,19 @@ import (
 // those that it names itself.
 const pendingLimit = 1000
 
-var insertSignal = statement.Insert("agent_signal", "agent_execution_id, id, signal_name, state, signal_order, taken_at, response_id, created_at, value_blob, signal_value")
+var insertSignal = statement.Declare(load.SignalRows.InsertStatement())
 
 func putSignal(v statement.View, execution uuid.UUID, s *perdure.Signal, now perdure.Time) error {
-	state := s.State
-	if state == "" {
-		state = perdure.SignalPending
+	stored := *s
+	if s.State == "" {
+		stored.State = perdure.SignalPending
 	}
 	body := planContent(s.Value, s.Blob)
-	err := v.Write(insertSignal, execution[:], s.ID, s.Name, string(state), s.Order, s.TakenAt, column.OptText(s.ResponseID),
-		column.Millis(s.CreatedAt), column.RefID(body.ref), body.column())
+	stored.Blob = body.ref
+	values, err := load.SignalRows.Values(&load.SignalRow{Execution: execution, Signal: &stored})
+	if err == nil {
+		err = v.Write(insertSignal, append(values, body.column())...)
+	}
 	if err != nil {
 		return err
 	}

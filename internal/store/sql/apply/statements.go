@@ -8,7 +8,7 @@ import (
 // store can check their query plans.
 func Statements() map[string]*statement.Statement {
 	return map[string]*statement.Statement{
-		"open tasks": tasksOpen, "held tasks": tasksHeld, "entry head": entryHeadID, "entry key": entryHeadKey, "last segment": lastSegment, "join": joinResponse, "hide": hideResponse,
+		"open tasks": tasksOpen, "held tasks": tasksHeld, "entry head": entryHeadID, "set barrier": setBarrier, "entry key": entryHeadKey, "last segment": lastSegment, "join": joinResponse, "hide": hideResponse,
 		"take": takeSignal, "consume": consumeSignals, "closed blocks": blocksClosed, "name blocks": nameBlocks, "note a text": noteText, "entry of a text": entryOf, "a task's result": resultFor,
 		"name a result": setResultOf, "hold a result": unnameResult, "name a blob": setContentOf, "is of an entry": isOfEntry, "empty a block": emptyBlock, "grow": growBlock,
 		"drop chunks": dropChunks, "withhold": withholdBlob, "empty blob": emptyBlob, "drop rows": dropRows, "withheld": withheldBlobs, "stage": stageBlob, "unveil": unveilBlobs,

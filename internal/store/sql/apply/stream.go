@@ -2,17 +2,21 @@ package apply
 
 import (
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
+// The columns of a stream that change are those from tail up to created_at.
+var firstMove, endMove = slices.Index(load.StreamRows.Columns, "tail"), slices.Index(load.StreamRows.Columns, "created_at")
+
 var (
-	insertStream = statement.Insert("durable_stream", "id, org_id, path, content_type, tail, closed, seq, closed_by, closed_epoch, closed_seq, created_at, key_id")
-	moveStream   = statement.Update("durable_stream", statement.Columns("tail, closed, seq, closed_by, closed_epoch, closed_seq"), statement.Columns("id").Fixed("deleted", "= 0"))
+	insertStream = statement.Declare(load.StreamRows.InsertStatement())
+	moveStream   = statement.Update("durable_stream", statement.Columns(strings.Join(load.StreamRows.Columns[firstMove:endMove], ", ")), statement.Columns("id").Fixed("deleted", "= 0"))
 	markStream   = statement.Update("durable_stream", statement.Terms{}.Fixed("deleted", "= 1"), statement.Columns("id").Fixed("deleted", "= 0"))
 	streamsOfOrg = statement.Read("SELECT count(*) FROM durable_stream WHERE org_id = ? AND deleted = 0")
 	appendStream = statement.Insert("durable_stream_chunk", "stream_id, upto, content")
@@ -67,15 +71,15 @@ func (t *Transaction) applyStream(org string, ch *store.StreamChange) error {
 }
 
 func (t *Transaction) putStream(s *store.Stream) error {
-	var by, epoch, seq any
-	if s.ClosedBy != nil {
-		by, epoch, seq = s.ClosedBy.ID, s.ClosedBy.Epoch, s.ClosedBy.Seq
+	values, err := load.StreamRows.Values(load.RowOfStream(s))
+	if err != nil {
+		return err
 	}
-	n, err := t.Exec(moveStream, s.Tail, column.Flag(s.Closed), column.OptText(s.Seq), by, epoch, seq, s.ID[:])
+	n, err := t.Exec(moveStream, append(slices.Clone(values[firstMove:endMove]), values[0])...)
 	if err != nil || n > 0 {
 		return err
 	}
-	return t.Write(insertStream, s.ID[:], s.Org, s.Path, s.ContentType, s.Tail, column.Flag(s.Closed), column.OptText(s.Seq), by, epoch, seq, column.Millis(s.CreatedAt), column.OptID(s.KeyID))
+	return t.Write(insertStream, values...)
 }
 
 var dropStream = statement.Remove("durable_stream", statement.Columns("id"))

@@ -34,7 +34,7 @@ func Ref(v statement.View, execution uuid.UUID, id *uuid.UUID) (*perdure.BlobRef
 		return nil, nil
 	}
 	ref := perdure.BlobRef{ID: *id}
-	return &ref, completeRef(v, execution, &ref)
+	return &ref, CompleteRef(v, execution, &ref)
 }
 
 // CompleteRefs returns functions that set the length and the hash of scanned references. nil
@@ -42,13 +42,17 @@ func Ref(v statement.View, execution uuid.UUID, id *uuid.UUID) (*perdure.BlobRef
 func CompleteRefs(execution uuid.UUID, refs ...*perdure.BlobRef) (fs []func(statement.View) error) {
 	for _, ref := range refs {
 		if ref != nil {
-			fs = append(fs, func(v statement.View) error { return completeRef(v, execution, ref) })
+			fs = append(fs, func(v statement.View) error { return CompleteRef(v, execution, ref) })
 		}
 	}
 	return fs
 }
 
-func completeRef(v statement.View, execution uuid.UUID, ref *perdure.BlobRef) error {
+// CompleteRef sets the length and the hash of a scanned reference, unless it is nil.
+func CompleteRef(v statement.View, execution uuid.UUID, ref *perdure.BlobRef) error {
+	if ref == nil {
+		return nil
+	}
 	found, err := v.One(refOfBlob, []any{execution[:], ref.ID[:]}, &ref.Length, column.HashInto(&ref.SHA256))
 	if err == nil && !found {
 		err = errors.New("a row names the blob " + ref.ID.String() + ", which is gone")

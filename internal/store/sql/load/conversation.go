@@ -30,13 +30,3 @@ var (
 	// ConversationByID selects a conversation.
 	ConversationByID = statement.Read(ConversationSelect + "c.id = ?1 AND (?2 = '' OR c.org_id = ?2)")
 )
-
-// Conversation returns the conversation; nil if there is none.
-func Conversation(v statement.View, query *statement.Statement, args ...any) (*store.Conversation, error) {
-	var c store.Conversation
-	found, err := v.One(query, args, ConversationRows.Scan(nil, &c)...)
-	if err != nil || !found {
-		return nil, err
-	}
-	return &c, nil
-}

@@ -4,6 +4,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -24,14 +26,14 @@ func TestRowsScanWhatTheyWrite(t *testing.T) {
 		Traceparent: "t", Metadata: json.RawMessage(`{"a":1}`), CreatedAt: at, UpdatedAt: at, StartedAt: &at, CompletedAt: &at, Version: 2,
 		Leaf: &id, EntryCount: 3, RecordsSinceCheckpoint: 4, ResponseID: "r", Fence: 5, ClaimID: id, LeaseUntil: at, Embedded: true,
 		LastCommit: perdure.CommitNumber{Fence: 6, Number: 7}, Answer: json.RawMessage(`[]`), ReadyAt: at, NotBefore: at, Woke: perdure.WokeLost,
-		Crashes: 8, Panics: 9, CancelBy: at, NextSignal: 10, CheckpointAt: at, HomeID: &id, Unfit: 11, KeyID: &id, InputBlob: ref, OutputBlob: ref,
+		Crashes: 8, Panics: 9, CancelBy: at, NextSignal: 10, CheckpointAt: at, HomeID: &id, Unfit: 11, KeyID: &id, NeedsFeatures: 1, InputBlob: ref, OutputBlob: ref,
 	}, "asked")
 	scansWhatItWrites(t, &TaskRows, &perdure.Task{
 		ExecutionID: id, ID: id, Org: "o", Kind: "k", Status: perdure.TaskRunning, Queue: "q", Key: "key", InputHash: hash,
 		Options: perdure.TaskOptions{ConcurrencyKey: "c", ScheduleToClose: 5}, Attempt: 1, MaxAttempts: 2, Error: &perdure.TaskError{Message: "m"},
 		Progress: json.RawMessage(`1`), WorkerID: &id, ClaimID: id, LeaseUntil: at, Embedded: true, NotBefore: at, Uncounted: 3, Lost: 4,
 		AttemptAt: at, SignAt: at, Step: true, Place: perdure.Place{ResponseID: "r", TurnID: "t", MessageID: "m", ToolCallID: "c"},
-		CreatedAt: at, StartedAt: &at, CompletedAt: &at, InputBlob: ref, ResultBlob: ref,
+		CreatedAt: at, StartedAt: &at, CompletedAt: &at, NeedsFeatures: 1, InputBlob: ref, ResultBlob: ref,
 	}, "attempt_due")
 	scansWhatItWrites(t, &OrgRows, &perdure.Org{ID: "o", CreatedAt: at, DisabledAt: &at})
 	scansWhatItWrites(t, &KeyRows, &perdure.APIKey{
@@ -53,6 +55,36 @@ func TestRowsScanWhatTheyWrite(t *testing.T) {
 		Place: perdure.Place{ResponseID: "r", TurnID: "t", MessageID: "m", ToolCallID: "c"}, CreatedAt: at, Open: true, Event: true, Length: 4,
 		FirstPos: 5, LastPos: 6, Digest: []byte{1}, Reason: "done", SHA256: hash,
 	}})
+	place := perdure.Place{ResponseID: "r", TurnID: "t", MessageID: "m", ToolCallID: "c"}
+	scansWhatItWrites(t, &EntryRows, &EntryRow{
+		Execution: id, Open: []string{"c"}, Place: TreePlace{Segment: 1, Depth: 2}, Hash: hash, Entry: &perdure.Entry{
+			ID: id, ParentID: &id, Type: "message", Role: "user", TurnID: "t", ResponseID: "r", MessageID: "m", Metadata: json.RawMessage(`{}`),
+			CreatedAt: at, Key: "k", Calls: []string{"c"}, Answers: "a", Blob: ref,
+		},
+	})
+	scansWhatItWrites(t, &CheckpointRows, &CheckpointRow{id, &perdure.Checkpoint{Sequence: 1, LeafEntryID: &id, Metadata: json.RawMessage(`{}`), CreatedAt: at, Blob: ref}})
+	scansWhatItWrites(t, &SignalRows, &SignalRow{id, &perdure.Signal{
+		ID: "s", Name: "n", State: perdure.SignalPending, Order: 1, TakenAt: 2, ResponseID: "r", CreatedAt: at, Blob: ref,
+	}})
+	scansWhatItWrites(t, &RecordRows, &RecordRow{id, perdure.Record{
+		Pos: 1, Seq: 2, Nonce: 1 << 31, Type: perdure.EventCreated, CreatedAt: at, Place: place, TaskID: &id, Attempt: 3, Fields: json.RawMessage(`{}`), Blob: ref,
+	}, []byte{1}})
+	scansWhatItWrites(t, &ResponseRows, &store.Response{
+		ID: "r", Execution: id, SignalID: "s", FirstPos: 1, Joined: "j", Hidden: true, CreatedAt: at, Request: json.RawMessage(`{}`),
+		History: store.History{Said: hash, SaidAndRun: perdure.Hash{4}},
+	})
+	scansWhatItWrites(t, &BlobRows, &StoredBlob{id, &store.Blob{ID: id, Length: 1, Held: 2, Digest: []byte{1}, SHA256: hash, Owned: true}, at})
+	scansWhatItWrites(t, &KindRows, &store.Kind{Org: "o", Agent: true, SeenAt: at, Spec: perdure.KindSpec{
+		Kind: "k", Description: "d", InputSchema: json.RawMessage(`{}`), Providers: []string{"p"}, Endpoints: make([]perdure.ModelEndpoint, 1),
+	}})
+	scansWhatItWrites(t, &AuditRows, &perdure.AuditRecord{
+		Org: "o", At: at, Actor: perdure.Actor{KeyID: &id, Name: "n", RequestID: "r", RemoteAddress: "a"},
+		Action: "key.create", SubjectID: &id, SubjectName: "s", Before: "b", After: "a",
+	})
+	scansWhatItWrites(t, &StreamRows, RowOfStream(&store.Stream{
+		ID: id, Org: "o", Path: "p", ContentType: "c", Tail: 1, Closed: true, Seq: "s", ClosedBy: &store.StreamProducer{ID: "p", Epoch: 2, Seq: 3},
+		CreatedAt: at, KeyID: &id,
+	}))
 }
 
 // scansWhatItWrites checks one row. Every field must have a value, except the named ones, so that a
@@ -66,36 +98,44 @@ func scansWhatItWrites[T any](t *testing.T, r *row.Rows[T], row *T, empty ...str
 	if cap(values) < len(r.Columns) {
 		t.Errorf("%s: there is no room for the contents", r.Name)
 	}
-	var again T
-	if b, is := any(&again).(*BlockRow); is {
-		b.Block = new(store.Block)
-	}
-	for i, dest := range r.Scan(nil, &again) {
-		if values[i] == nil && !contains(empty, r.Columns[i]) {
-			t.Errorf("%s: %s has no value", r.Name, r.Columns[i])
+	again := emptyRow[T]()
+	read := strings.Split(r.List(""), ", ")
+	for i, dest := range r.Scan(nil, again) {
+		value := values[slices.Index(r.Columns, read[i])]
+		if value == nil && !slices.Contains(empty, read[i]) {
+			t.Errorf("%s: %s has no value", r.Name, read[i])
 		}
-		if err := scanInto(dest, values[i]); err != nil {
-			t.Errorf("%s: %s: %v", r.Name, r.Columns[i], err)
+		if err := scanInto(dest, value); err != nil {
+			t.Errorf("%s: %s: %v", r.Name, read[i], err)
 		}
 	}
-	scanned, err := r.Values(&again)
+	scanned, err := r.Values(again)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, name := range r.Columns[:len(values)] {
-		if !reflect.DeepEqual(values[i], scanned[i]) {
+	for _, name := range read {
+		if i := slices.Index(r.Columns, name); !reflect.DeepEqual(values[i], scanned[i]) {
 			t.Errorf("%s: %s is written as %v and as %v once it was read", r.Name, name, values[i], scanned[i])
 		}
 	}
 }
 
-func contains(all []string, one string) bool {
-	for _, name := range all {
-		if name == one {
-			return true
-		}
+// emptyRow returns a row to scan into.
+func emptyRow[T any]() *T {
+	empty := new(T)
+	switch r := any(empty).(type) {
+	case *BlockRow:
+		r.Block = new(store.Block)
+	case *EntryRow:
+		r.Entry = new(perdure.Entry)
+	case *CheckpointRow:
+		r.Checkpoint = new(perdure.Checkpoint)
+	case *SignalRow:
+		r.Signal = new(perdure.Signal)
+	case *StoredBlob:
+		r.Blob = new(store.Blob)
 	}
-	return false
+	return empty
 }
 
 func scanInto(dest, value any) error {
@@ -103,6 +143,10 @@ func scanInto(dest, value any) error {
 		return s.Scan(value)
 	}
 	v := reflect.ValueOf(dest).Elem()
+	if value != nil && v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
 	if value != nil {
 		v.Set(reflect.ValueOf(value).Convert(v.Type()))
 	}

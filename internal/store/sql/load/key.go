@@ -24,16 +24,6 @@ var KeyRows = row.New("api_key", 1, []row.Field[perdure.APIKey]{
 // KeySelect is the beginning of a query for API keys, up to its condition.
 var KeySelect = "SELECT " + KeyRows.List("k") + " FROM api_key k WHERE "
 
-// Key returns an API key; nil if there is none.
-func Key(v statement.View, query *statement.Statement, args ...any) (*perdure.APIKey, error) {
-	var k perdure.APIKey
-	found, err := v.One(query, args, KeyRows.Scan(nil, &k)...)
-	if err != nil || !found {
-		return nil, err
-	}
-	return &k, nil
-}
-
 var (
 	// RunningWithKey counts the executions of an API key that run.
 	RunningWithKey = statement.Read("SELECT count(*) FROM agent_execution INDEXED BY idx_agent_execution_key_open" +

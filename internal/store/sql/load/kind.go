@@ -1,15 +1,29 @@
 package load
 
 import (
+	"encoding/json"
+
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/row"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-const (
-	// KindColumns is the beginning of a query for kinds, up to its condition.
-	KindColumns = "SELECT org_id, agent, kind, description, input_schema, providers, endpoints, signals, seen_at FROM kind"
-)
+// KindRows declares the rows of the table of kinds.
+var KindRows = row.New("kind", 3, []row.Field[store.Kind]{
+	row.Text("org_id", func(x *store.Kind) *string { return &x.Org }),
+	row.Flag("agent", func(x *store.Kind) *bool { return &x.Agent }),
+	row.Text("kind", func(x *store.Kind) *string { return &x.Spec.Kind }),
+	row.OptText("description", func(x *store.Kind) *string { return &x.Spec.Description }),
+	row.RawText("input_schema", func(x *store.Kind) *json.RawMessage { return &x.Spec.InputSchema }),
+	row.JSON("providers", func(x *store.Kind) *[]string { return &x.Spec.Providers }, nil),
+	row.JSON("endpoints", func(x *store.Kind) *[]perdure.ModelEndpoint { return &x.Spec.Endpoints }, nil),
+	row.JSON("signals", func(x *store.Kind) *[]store.KindSignal { return &x.Signals }, nil),
+	row.Time("seen_at", func(x *store.Kind) *perdure.Time { return &x.SeenAt }),
+})
+
+// KindColumns is the beginning of a query for kinds, up to its condition.
+var KindColumns = "SELECT " + KindRows.List("") + " FROM kind"
 
 // KindsOfOrg selects all kinds of an org.
 var KindsOfOrg = statement.Read(KindColumns + " WHERE org_id = ? ORDER BY agent DESC, kind")
@@ -18,7 +32,7 @@ var KindsOfOrg = statement.Read(KindColumns + " WHERE org_id = ? ORDER BY agent 
 func Kinds(v statement.View, query *statement.Statement, args ...any) (kinds []store.Kind, err error) {
 	err = v.Each(query, args, func(row func(...any) error) error {
 		var k store.Kind
-		err := row(&k.Org, column.FlagInto(&k.Agent), &k.Spec.Kind, column.TextInto(&k.Spec.Description), column.RawInto(&k.Spec.InputSchema), column.JSONInto(&k.Spec.Providers), column.JSONInto(&k.Spec.Endpoints), column.JSONInto(&k.Signals), column.TimeInto(&k.SeenAt))
+		err := row(KindRows.Scan(nil, &k)...)
 		kinds = append(kinds, k)
 		return err
 	})

@@ -7,6 +7,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
+// StoredNonce returns a nonce as the tables store it: as a signed 32-bit number.
+func StoredNonce(n uint32) int64 { return int64(int32(n)) }
+
 // NonceInto returns a destination for a nonce.
 func NonceInto(p *uint32) *nonceScan { return (*nonceScan)(p) }
 

@@ -21,12 +21,7 @@ var (
 
 // Org returns the org with that id; nil if there is none.
 func Org(v statement.View, id string) (*perdure.Org, error) {
-	var o perdure.Org
-	found, err := v.One(orgByID, []any{id}, OrgRows.Scan(nil, &o)...)
-	if err != nil || !found {
-		return nil, err
-	}
-	return &o, nil
+	return OrgRows.One(v, orgByID, id)
 }
 
 // PendingOrgs returns the org. For "" it returns every org that has something pending.

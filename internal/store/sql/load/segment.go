@@ -40,6 +40,14 @@ const (
 
 var placeOfEntry = statement.Read("SELECT h.parent_id" + TreeColumns + " FROM agent_entry h WHERE h.agent_execution_id = ? AND h.id = ?")
 
+var entryAt = statement.Read("SELECT e.id FROM agent_entry e WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth = ? AND e.depth > 0")
+
+// EntryAt returns the entry on the path at a place.
+func EntryAt(v statement.View, execution uuid.UUID, p TreePlace) (id uuid.UUID, found bool, err error) {
+	found, err = v.One(entryAt, []any{execution[:], p.Segment, p.Depth}, &id)
+	return id, found, err
+}
+
 // TreeScan returns the destinations for TreeColumns.
 func TreeScan(p *TreePlace) []any {
 	return []any{&p.Segment, &p.Depth, column.FlagInto(&p.None), column.FlagInto(&p.End)}

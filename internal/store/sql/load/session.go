@@ -4,7 +4,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/sql/row"
-	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 // SessionRows declares the rows of the table of the web pages' sessions.
@@ -24,13 +23,3 @@ var SessionRows = row.New("web_session", 1, []row.Field[perdure.Session]{
 
 // SessionSelect is the beginning of a query for web sessions, up to its condition.
 var SessionSelect = "SELECT " + SessionRows.List("s") + " FROM web_session s WHERE "
-
-// Session returns a session; nil if there is none.
-func Session(v statement.View, query *statement.Statement, args ...any) (*perdure.Session, error) {
-	var s perdure.Session
-	found, err := v.One(query, args, SessionRows.Scan(nil, &s)...)
-	if err != nil || !found {
-		return nil, err
-	}
-	return &s, nil
-}

@@ -6,53 +6,65 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/row"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-const (
-	signalColumns = "id, signal_name, state, signal_order, taken_at, response_id, created_at, value_blob"
-	signalFrom    = " FROM agent_signal WHERE agent_execution_id = ?"
-)
+// SignalRow is a signal with its execution.
+type SignalRow struct {
+	Execution uuid.UUID
+	*perdure.Signal
+}
+
+// SignalRows declares the rows of the table of signals.
+var SignalRows = row.New("agent_signal", 2, []row.Field[SignalRow]{
+	row.ID("agent_execution_id", func(x *SignalRow) *uuid.UUID { return &x.Execution }).Unread(),
+	row.Text("id", func(x *SignalRow) *string { return &x.ID }),
+	row.Text("signal_name", func(x *SignalRow) *string { return &x.Name }),
+	row.Text("state", func(x *SignalRow) *perdure.SignalState { return &x.State }),
+	row.Number("signal_order", func(x *SignalRow) *int64 { return &x.Order }),
+	row.Number("taken_at", func(x *SignalRow) *int64 { return &x.TakenAt }),
+	row.OptText("response_id", func(x *SignalRow) *string { return &x.ResponseID }),
+	row.Time("created_at", func(x *SignalRow) *perdure.Time { return &x.CreatedAt }),
+	row.Blob("value_blob", func(x *SignalRow) **perdure.BlobRef { return &x.Blob }),
+}, "signal_value")
+
+var signalSelect = "SELECT " + SignalRows.List("") + " FROM agent_signal WHERE agent_execution_id = ?"
 
 var (
-	namedPending = statement.Read("SELECT " + signalColumns + signalFrom + " AND state = 'pending' AND signal_name = ? AND signal_order > ? ORDER BY signal_order LIMIT ?")
-	allPending   = statement.Read("SELECT " + signalColumns + signalFrom + " AND state = 'pending' AND signal_order > ? ORDER BY signal_order")
-	allTaken     = statement.Read("SELECT " + signalColumns + signalFrom + " AND state = 'taken' ORDER BY taken_order")
+	namedPending = statement.Read(signalSelect + " AND state = 'pending' AND signal_name = ? AND signal_order > ? ORDER BY signal_order LIMIT ?")
+	allPending   = statement.Read(signalSelect + " AND state = 'pending' AND signal_order > ? ORDER BY signal_order")
+	allTaken     = statement.Read(signalSelect + " AND state = 'taken' ORDER BY taken_order")
 	// SignalByID selects a signal by its id.
-	SignalByID = statement.Read("SELECT " + signalColumns + signalFrom + " AND id = ?")
+	SignalByID = statement.Read(signalSelect + " AND id = ?")
 )
 
 // Signals reads at most limit signals without their values. It reads only those whose name keep
 // accepts (nil: all).
 func Signals(v statement.View, query *statement.Statement, args []any, limit int, keep func(name string) bool) ([]perdure.Signal, error) {
 	execution := uuid.UUID(args[0].([]byte))
-	var (
-		all   []perdure.Signal
-		blobs []*uuid.UUID
-	)
+	var all []perdure.Signal
 	err := v.Each(query, args, func(row func(...any) error) error {
-		var (
-			s    perdure.Signal
-			blob *uuid.UUID
-		)
-		err := row(&s.ID, &s.Name, column.TextInto(&s.State), &s.Order, &s.TakenAt, column.TextInto(&s.ResponseID), column.TimeInto(&s.CreatedAt), column.OptIDInto(&blob))
+		var s perdure.Signal
+		err := row(SignalRows.Scan(nil, &SignalRow{Signal: &s})...)
 		if err != nil || keep != nil && !keep(s.Name) {
 			return err
 		}
-		all, blobs = append(all, s), append(blobs, blob)
+		all = append(all, s)
 		if len(all) >= limit {
 			return statement.ErrStop
 		}
 		return nil
 	})
 	for i := range all {
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = CompleteRef(v, execution, all[i].Blob)
 		}
-		all[i].Blob, err = Ref(v, execution, blobs[i])
 	}
-	return all, err
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
 }
 
 // Pending reads the pending signals that match any of the patterns and follow the order after,

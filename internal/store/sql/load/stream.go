@@ -1,48 +1,62 @@
 package load
 
 import (
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/row"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-const (
-	// StreamSelect is the beginning of a query for streams, up to its condition.
-	StreamSelect = "SELECT id, org_id, path, content_type, tail, closed, seq, closed_by, closed_epoch, closed_seq, created_at, key_id FROM durable_stream WHERE "
-)
+// StreamRow is a stream as it is stored.
+type StreamRow struct {
+	store.Stream
+	by         *string // with epoch and seq: Stream.ClosedBy
+	epoch, seq *int64
+}
+
+// RowOfStream returns the row of a stream.
+func RowOfStream(s *store.Stream) *StreamRow {
+	r := StreamRow{Stream: *s}
+	if by := s.ClosedBy; by != nil {
+		r.by, r.epoch, r.seq = &by.ID, &by.Epoch, &by.Seq
+	}
+	return &r
+}
+
+// StreamRows declares the rows of the table of streams.
+var StreamRows = row.New("durable_stream", 1, []row.Field[StreamRow]{
+	row.ID("id", func(x *StreamRow) *uuid.UUID { return &x.ID }),
+	row.Text("org_id", func(x *StreamRow) *string { return &x.Org }),
+	row.Text("path", func(x *StreamRow) *string { return &x.Path }),
+	row.Text("content_type", func(x *StreamRow) *string { return &x.ContentType }),
+	row.Number("tail", func(x *StreamRow) *int64 { return &x.Tail }),
+	row.Flag("closed", func(x *StreamRow) *bool { return &x.Closed }),
+	row.OptText("seq", func(x *StreamRow) *string { return &x.Seq }),
+	row.NilText("closed_by", func(x *StreamRow) **string { return &x.by }),
+	row.NilNumber("closed_epoch", func(x *StreamRow) **int64 { return &x.epoch }),
+	row.NilNumber("closed_seq", func(x *StreamRow) **int64 { return &x.seq }),
+	row.Time("created_at", func(x *StreamRow) *perdure.Time { return &x.CreatedAt }),
+	row.OptID("key_id", func(x *StreamRow) **uuid.UUID { return &x.KeyID }),
+})
+
+// StreamSelect is the beginning of a query for streams, up to its condition.
+var StreamSelect = "SELECT " + StreamRows.List("") + " FROM durable_stream WHERE "
 
 // StreamByPath selects a stream by its path.
 var StreamByPath = statement.Read(StreamSelect + "org_id = ? AND path = ? AND deleted = 0")
 
-func streamScan(s *store.Stream, by *closedBy) []any {
-	return []any{
-		&s.ID, &s.Org, &s.Path, &s.ContentType, &s.Tail, column.FlagInto(&s.Closed),
-		column.TextInto(&s.Seq),
-		&by.id, &by.epoch, &by.seq, column.TimeInto(&s.CreatedAt),
-		column.OptIDInto(&s.KeyID),
-	}
-}
-
-// closedBy is the columns of Stream.ClosedBy; NULL if that is nil.
-type closedBy struct {
-	id         *string
-	epoch, seq *int64
-}
-
 // Stream returns a stream; nil if there is none.
 func Stream(v statement.View, query *statement.Statement, args ...any) (*store.Stream, error) {
-	var (
-		s  store.Stream
-		by closedBy
-	)
-	found, err := v.One(query, args, streamScan(&s, &by)...)
+	var s StreamRow
+	found, err := v.One(query, args, StreamRows.Scan(nil, &s)...)
 	if err != nil || !found {
 		return nil, err
 	}
-	if by.id != nil && by.epoch != nil && by.seq != nil {
-		s.ClosedBy = &store.StreamProducer{ID: *by.id, Epoch: *by.epoch, Seq: *by.seq}
+	if s.by != nil && s.epoch != nil && s.seq != nil {
+		s.ClosedBy = &store.StreamProducer{ID: *s.by, Epoch: *s.epoch, Seq: *s.seq}
 	}
-	return &s, nil
+	return &s.Stream, nil
 }
 
 // DeadStream selects a deleted stream that still has rows.

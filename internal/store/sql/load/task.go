@@ -49,6 +49,7 @@ var TaskRows = row.New("task_execution", 2, []row.Field[perdure.Task]{
 	row.Time("created_at", func(t *perdure.Task) *perdure.Time { return &t.CreatedAt }),
 	row.OptTime("started_at", func(t *perdure.Task) **perdure.Time { return &t.StartedAt }),
 	row.OptTime("completed_at", func(t *perdure.Task) **perdure.Time { return &t.CompletedAt }),
+	row.Number("needs_features", func(t *perdure.Task) *int64 { return (*int64)(&t.NeedsFeatures) }),
 	row.Blob("input_blob", func(t *perdure.Task) **perdure.BlobRef { return &t.InputBlob }),
 	row.Blob("result_blob", func(t *perdure.Task) **perdure.BlobRef { return &t.ResultBlob }),
 }, "input", "result").Written([]string{"lease_until"}, taskMoves, append(slices.Clone(taskMoves), "result"))

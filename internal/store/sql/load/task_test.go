@@ -44,6 +44,8 @@ func change(t *testing.T, name string, field reflect.Value) {
 		field.Set(reflect.ValueOf(new(7)))
 	case field.Kind() == reflect.String:
 		field.SetString("other")
+	case field.Kind() == reflect.Bool:
+		field.SetBool(true)
 	case field.CanInt():
 		field.SetInt(int64(time.Second))
 	default:

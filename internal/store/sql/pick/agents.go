@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
 	"github.com/perdure/perdure/internal/store/sql/statement"
@@ -115,7 +116,7 @@ func readAgents(v statement.View, pickers []*Picker, query *statement.Statement,
 		for _, narrow := range claimable(p.Home) {
 			reads = append(reads, func(v statement.View) error {
 				n := 0
-				err := v.Each(query, append([]any{h.org, h.queue, h.kind}, append(narrow, column.Millis(now), fetch)...), func(row func(...any) error) error {
+				err := v.Each(query, append([]any{h.org, h.queue, h.kind, lacking(p)}, append(narrow, column.Millis(now), fetch)...), func(row func(...any) error) error {
 					n++
 					r := ranked{org: h.org}
 					if err := row(&r.Execution, &r.since); err != nil {
@@ -129,7 +130,7 @@ func readAgents(v statement.View, pickers []*Picker, query *statement.Statement,
 				})
 				full = full || n == fetch
 				if err == nil && n == 0 {
-					err = heldPending(v, query, append([]any{h.org, h.queue, h.kind}, append(narrow, column.Millis(now), 1)...))
+					err = heldPending(v, query, append([]any{h.org, h.queue, h.kind, lacking(p)}, append(narrow, column.Millis(now), 1)...))
 				}
 				return notHeld(err, &held)
 			})
@@ -141,6 +142,9 @@ func readAgents(v statement.View, pickers []*Picker, query *statement.Statement,
 	slices.SortStableFunc(all, byRank)
 	return all, full, err
 }
+
+// lacking returns the bits of the features that the worker of a pick does not support.
+func lacking(p *store.Pick) int64 { return int64(^p.Features) }
 
 // claimable returns the values of persistence_mode and home_worker_id that a worker may claim. Each
 // combination is a range of the index, so no row that waits for another worker is read.

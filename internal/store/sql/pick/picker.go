@@ -44,6 +44,7 @@ func Same(a, b *store.Command) bool {
 	p, q := a.Pick, b.Pick
 	return a.Org == b.Org && p.Kind == q.Kind && (p.Kind == store.PickAgents || p.Kind == store.PickTasks) &&
 		slices.Equal(p.Queues, q.Queues) && slices.Equal(p.Kinds, q.Kinds) && maps.Equal(p.QueueLimits, q.QueueLimits) &&
+		p.Features == q.Features &&
 		p.Home == nil && q.Home == nil && !p.AloneOnly && !q.AloneOnly
 }
 

@@ -112,7 +112,7 @@ func readTasks(v statement.View, orgs []string, p *store.Pick, room *room, fetch
 		}
 		reads = append(reads, func(v statement.View) error {
 			n := 0
-			err := v.Each(v.Dialect.PendingTasks, []any{h.org, h.queue, h.kind, column.Millis(now), fetch}, func(row func(...any) error) error {
+			err := v.Each(v.Dialect.PendingTasks, []any{h.org, h.queue, h.kind, lacking(p), column.Millis(now), fetch}, func(row func(...any) error) error {
 				n++
 				r := ranked{org: h.org, Candidate: Candidate{Queue: h.queue}}
 				err := row(&r.Execution, column.OptIDInto(&r.Task), &r.priority, &r.since, column.TextInto(&r.Key), &r.limit)
@@ -123,7 +123,7 @@ func readTasks(v statement.View, orgs []string, p *store.Pick, room *room, fetch
 				full = append(full, h)
 			}
 			if err == nil && n == 0 {
-				err = heldPending(v, v.Dialect.PendingTasks, []any{h.org, h.queue, h.kind, column.Millis(now), 1})
+				err = heldPending(v, v.Dialect.PendingTasks, []any{h.org, h.queue, h.kind, lacking(p), column.Millis(now), 1})
 			}
 			return notHeld(err, &held)
 		})

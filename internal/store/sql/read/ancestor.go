@@ -40,8 +40,7 @@ func (r *Reader) CommonAncestor(ctx context.Context, execution, a, b uuid.UUID) 
 		if !found {
 			return nil
 		}
-		var id uuid.UUID
-		found, err = v.One(entryAt, []any{execution[:], place.Segment, place.Depth}, &id)
+		id, found, err := load.EntryAt(v, execution, place)
 		if err == nil && !found {
 			err = hole(execution, place.Segment, place.Depth)
 		}
@@ -52,13 +51,13 @@ func (r *Reader) CommonAncestor(ctx context.Context, execution, a, b uuid.UUID) 
 }
 
 // meet returns the last place that two paths share.
-func meet(a, b []pathRange) (p load.TreePlace, found bool) {
+func meet(a, b []load.PathRange) (p load.TreePlace, found bool) {
 	for i := range min(len(a), len(b)) {
-		if a[i].segment != b[i].segment {
+		if a[i].Segment != b[i].Segment {
 			break
 		}
-		p, found = load.TreePlace{Segment: a[i].segment, Depth: min(a[i].top, b[i].top)}, true
-		if a[i].top != b[i].top {
+		p, found = load.TreePlace{Segment: a[i].Segment, Depth: min(a[i].Top, b[i].Top)}, true
+		if a[i].Top != b[i].Top {
 			break
 		}
 	}

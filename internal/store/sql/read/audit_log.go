@@ -6,12 +6,11 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-var auditOfOrg = statement.Read("SELECT number, org_id, at, actor_key_id, actor_name, request_id, remote, action, subject_id, subject_name, before_sha256, after_sha256" +
-	" FROM audit_log WHERE org_id = ? AND number < ? ORDER BY number DESC LIMIT ?")
+var auditOfOrg = statement.Read("SELECT number, " + load.AuditRows.List("") + " FROM audit_log WHERE org_id = ? AND number < ? ORDER BY number DESC LIMIT ?")
 
 // AuditLog implements [store.Reader].
 func (r *Reader) AuditLog(ctx context.Context, org, cursor string, limit int) (store.Page[perdure.AuditRecord], error) {
@@ -21,8 +20,7 @@ func (r *Reader) AuditLog(ctx context.Context, org, cursor string, limit int) (s
 				a      perdure.AuditRecord
 				number int64
 			)
-			err := row(&number, &a.Org, column.TimeInto(&a.At), column.OptIDInto(&a.Actor.KeyID), &a.Actor.Name, column.TextInto(&a.Actor.RequestID), column.TextInto(&a.Actor.RemoteAddress),
-				column.TextInto(&a.Action), column.OptIDInto(&a.SubjectID), column.TextInto(&a.SubjectName), column.TextInto(&a.Before), column.TextInto(&a.After))
+			err := row(load.AuditRows.Scan([]any{&number}, &a)...)
 			if err == nil && !add(number, a) {
 				err = statement.ErrStop
 			}

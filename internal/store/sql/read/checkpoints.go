@@ -9,9 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-const (
-	checkpointColumns = "SELECT sequence, leaf_entry_id, metadata, created_at, state_blob, state FROM agent_checkpoint WHERE agent_execution_id = ?"
-)
+var checkpointColumns = "SELECT " + load.CheckpointRows.List("") + ", state FROM agent_checkpoint WHERE agent_execution_id = ?"
 
 var (
 	checkpointByNo   = statement.Read(checkpointColumns + " AND sequence = ?")
@@ -23,18 +21,14 @@ var (
 func loadCheckpoints(v statement.View, join joiner, execution uuid.UUID, query *statement.Statement, args ...any) ([]*perdure.Checkpoint, error) {
 	var (
 		all   []*perdure.Checkpoint
-		blobs []*uuid.UUID
 		bytes int
 	)
 	err := v.Each(query, append([]any{execution[:]}, args...), func(row func(...any) error) error {
-		var (
-			c    perdure.Checkpoint
-			blob *uuid.UUID
-		)
-		if err := row(&c.Sequence, column.OptIDInto(&c.LeafEntryID), column.RawInto(&c.Metadata), column.TimeInto(&c.CreatedAt), column.OptIDInto(&blob), column.RawInto(&c.State)); err != nil {
+		var c perdure.Checkpoint
+		if err := row(append(load.CheckpointRows.Scan(nil, &load.CheckpointRow{Checkpoint: &c}), column.RawInto(&c.State))...); err != nil {
 			return err
 		}
-		all, blobs = append(all, &c), append(blobs, blob)
+		all = append(all, &c)
 		if bytes += len(c.State); bytes > store.PageBytes {
 			return statement.ErrStop
 		}
@@ -45,7 +39,7 @@ func loadCheckpoints(v statement.View, join joiner, execution uuid.UUID, query *
 		if err != nil {
 			return nil, err
 		}
-		if c.Blob, err = load.Ref(v, execution, blobs[i]); err == nil {
+		if err = load.CompleteRef(v, execution, c.Blob); err == nil {
 			err = join(v, execution, &c.State, &c.Blob)
 		}
 		if bytes += store.Weight(c.State, c.Blob); bytes > store.PageBytes && i > 0 {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/google/uuid"
-	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
@@ -31,14 +30,9 @@ func (r *Reader) ConversationByResponse(ctx context.Context, org, response strin
 }
 
 func (r *Reader) conversation(ctx context.Context, query *statement.Statement, id, org string) (*store.Conversation, error) {
-	var c *store.Conversation
-	err := r.read(ctx, func(v statement.View) (err error) {
-		if c, err = load.Conversation(v, query, id, org); err == nil && c == nil {
-			err = perdure.Errorf(perdure.NotFound, "there is no conversation %q", id)
-		}
-		return err
-	})
-	return c, err
+	return find(ctx, r, func(v statement.View) (*store.Conversation, error) {
+		return load.ConversationRows.One(v, query, id, org)
+	}, "there is no conversation %q", id)
 }
 
 // ConversationItems implements [store.Reader].
@@ -56,15 +50,6 @@ func (r *Reader) ConversationItems(ctx context.Context, id string, from, limit i
 }
 
 // ConversationExecutions implements [store.Reader].
-func (r *Reader) ConversationExecutions(ctx context.Context, id string) (all []uuid.UUID, err error) {
-	err = r.read(ctx, func(v statement.View) error {
-		all = nil // the function may run again
-		return v.Each(conversationExecutions, []any{id}, func(row func(...any) error) error {
-			var execution uuid.UUID
-			err := row(&execution)
-			all = append(all, execution)
-			return err
-		})
-	})
-	return all, err
+func (r *Reader) ConversationExecutions(ctx context.Context, id string) ([]uuid.UUID, error) {
+	return r.ids(ctx, conversationExecutions, id)
 }

@@ -74,13 +74,5 @@ func (r *Reader) Moved(ctx context.Context, org string, all []store.Standing) (m
 	if err != nil {
 		return nil, err
 	}
-	err = r.read(ctx, func(v statement.View) error {
-		return v.Each(v.Dialect.Moved, append([]any{org}, args...), func(row func(...any) error) error {
-			var id uuid.UUID
-			err := row(&id)
-			moved = append(moved, id)
-			return err
-		})
-	})
-	return moved, err
+	return r.ids(ctx, r.Dialect.Moved, append([]any{org}, args...)...)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-var entriesAfter = statement.Read("SELECT e.number, " + load.EntryFull[len("SELECT "):] + " WHERE e.agent_execution_id = ? AND e.number > ? AND e.number > 0 ORDER BY e.number LIMIT ?")
+var entriesAfter = statement.Read("SELECT e.number, " + load.EntryColumns + " FROM agent_entry e WHERE e.agent_execution_id = ? AND e.number > ? AND e.number > 0 ORDER BY e.number LIMIT ?")
 
 // Entry implements [store.Reader].
 func (r *Reader) Entry(ctx context.Context, execution, id uuid.UUID) (*perdure.Entry, error) {
@@ -32,12 +32,8 @@ func (r *Reader) AllEntries(ctx context.Context, execution uuid.UUID, cursor str
 			var (
 				e      perdure.Entry
 				number int64
-				blob   *uuid.UUID
 			)
-			err := row(append([]any{&number}, load.EntryScan(&e, &blob)...)...)
-			if blob != nil {
-				e.Blob = &perdure.BlobRef{ID: *blob}
-			}
+			err := row(load.EntryScan([]any{&number}, &e)...)
 			if err == nil && !add(number, e) {
 				err = statement.ErrStop
 			}
@@ -54,7 +50,7 @@ func (r *Reader) fillEntry(v statement.View, execution uuid.UUID, e *perdure.Ent
 	if e.Blob == nil {
 		return nil
 	}
-	if e.Blob, err = load.Ref(v, execution, &e.Blob.ID); err != nil {
+	if err = load.CompleteRef(v, execution, e.Blob); err != nil {
 		return err
 	}
 	return r.joinEntry(v, execution, e)

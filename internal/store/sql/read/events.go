@@ -14,12 +14,10 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-const (
-	recordSelect = "SELECT pos, seq, type, created_at, response_id, turn_id, message_id, tool_call_id, task_id, attempt, fields, fields_blob, fields_of, nonce" +
-		" FROM log_record WHERE agent_execution_id = ?"
-	// The condition on event equals the condition of the index.
-	ofBlocks = " AND b.event = 0 AND b.seq > 0"
-)
+var recordSelect = "SELECT " + load.RecordRows.List("") + " FROM log_record WHERE agent_execution_id = ?"
+
+// ofBlocks is the condition on blocks with events. The part on event equals the index's condition.
+const ofBlocks = " AND b.event = 0 AND b.seq > 0"
 
 var (
 	recordsBySeq = statement.Read(recordSelect + " AND seq > ? AND seq <= ? ORDER BY seq")
@@ -36,10 +34,8 @@ var (
 )
 
 // scanRecord scans a row of recordSelect.
-func scanRecord(row func(...any) error) (r recordRow, err error) {
-	err = row(&r.Pos, &r.Seq, column.TextInto(&r.Type), column.TimeInto(&r.CreatedAt),
-		column.TextInto(&r.Place.ResponseID), column.TextInto(&r.Place.TurnID), column.TextInto(&r.Place.MessageID), column.TextInto(&r.Place.ToolCallID),
-		column.OptIDInto(&r.TaskID), &r.Attempt, column.RawInto(&r.Fields), column.OptIDInto(&r.blob), &r.of, load.NonceInto(&r.Nonce))
+func scanRecord(row func(...any) error) (r load.RecordRow, err error) {
+	err = row(load.RecordRows.Scan(nil, &r)...)
 	return r, err
 }
 
@@ -109,7 +105,7 @@ func recordsIn(v statement.View, execution uuid.UUID, after, upTo int64) ([]perd
 		}
 		query, args = recordsFrom, []any{execution[:], pos}
 	}
-	var rows []recordRow
+	var rows []load.RecordRow
 	err := v.Each(query, args, func(row func(...any) error) error {
 		r, err := scanRecord(row)
 		if err == nil && r.Seq > upTo {
@@ -163,6 +159,18 @@ func contentOf(v statement.View, execution uuid.UUID, b *store.Block) (store.Blo
 	return whole, err
 }
 
+// contentsOf returns the contents of blocks.
+func contentsOf(v statement.View, execution uuid.UUID, blocks []*store.Block) (all []store.BlockContent, err error) {
+	for _, b := range blocks {
+		content, err := contentOf(v, execution, b)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, content)
+	}
+	return all, nil
+}
+
 // BlocksAcross implements [store.Reader].
 func (r *Reader) BlocksAcross(ctx context.Context, execution uuid.UUID, n int64) ([]store.BlockContent, int64, store.Head, error) {
 	var (
@@ -178,12 +186,8 @@ func (r *Reader) BlocksAcross(ctx context.Context, execution uuid.UUID, n int64)
 		if err != nil {
 			return err
 		}
-		for _, b := range blocks {
-			content, err := contentOf(v, execution, b)
-			if err != nil {
-				return err
-			}
-			across = append(across, content)
+		if across, err = contentsOf(v, execution, blocks); err != nil {
+			return err
 		}
 		pos, err = posBefore(v, execution, n+1, head)
 		return err

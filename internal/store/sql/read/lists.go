@@ -104,26 +104,16 @@ func (r *Reader) ListTasks(ctx context.Context, execution uuid.UUID, steps bool,
 
 // Definition implements [store.Reader].
 func (r *Reader) Definition(ctx context.Context, org string, id uuid.UUID) (*perdure.Definition, error) {
-	var d *perdure.Definition
-	err := r.read(ctx, func(v statement.View) (err error) {
-		if d, err = load.Definition(v, load.DefinitionByID, id[:], org); err == nil && d == nil {
-			err = perdure.Errorf(perdure.NotFound, "there is no agent definition %s", id)
-		}
-		return err
-	})
-	return d, err
+	return find(ctx, r, func(v statement.View) (*perdure.Definition, error) {
+		return load.Definition(v, load.DefinitionByID, id[:], org)
+	}, "there is no agent definition %s", id)
 }
 
 // DefinitionBySlug implements [store.Reader].
 func (r *Reader) DefinitionBySlug(ctx context.Context, org, slug string) (*perdure.Definition, error) {
-	var d *perdure.Definition
-	err := r.read(ctx, func(v statement.View) (err error) {
-		if d, err = load.Definition(v, load.DefinitionBySlug, org, slug); err == nil && d == nil {
-			err = perdure.Errorf(perdure.NotFound, "there is no agent definition %q", slug)
-		}
-		return err
-	})
-	return d, err
+	return find(ctx, r, func(v statement.View) (*perdure.Definition, error) {
+		return load.Definition(v, load.DefinitionBySlug, org, slug)
+	}, "there is no agent definition %q", slug)
 }
 
 // Definitions implements [store.Reader].
@@ -145,26 +135,11 @@ func (r *Reader) Definitions(ctx context.Context, org, cursor string, limit int)
 
 // Kinds implements [store.Reader].
 func (r *Reader) Kinds(ctx context.Context, org string) ([]store.Kind, error) {
-	var kinds []store.Kind
-	err := r.read(ctx, func(v statement.View) (err error) {
-		kinds, err = load.Kinds(v, load.KindsOfOrg, org)
-		return err
-	})
-	return kinds, err
+	return get(ctx, r, func(v statement.View) ([]store.Kind, error) { return load.Kinds(v, load.KindsOfOrg, org) })
 }
 
 // AgentKind implements [store.Reader].
 func (r *Reader) AgentKind(ctx context.Context, org, kind string) (*store.Kind, error) {
-	var kinds []store.Kind
-	err := r.read(ctx, func(v statement.View) (err error) {
-		kinds, err = load.Kinds(v, agentKind, org, kind)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(kinds) == 0 {
-		return nil, perdure.Errorf(perdure.NotFound, "there is no kind of agents %q", kind)
-	}
-	return &kinds[0], nil
+	return find(ctx, r, func(v statement.View) (*store.Kind, error) { return load.KindRows.One(v, agentKind, org, kind) },
+		"there is no kind of agents %q", kind)
 }

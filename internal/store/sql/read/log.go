@@ -46,12 +46,8 @@ func loadHead(v statement.View, execution uuid.UUID) (h store.Head, err error) {
 }
 
 // LogHead implements [store.Reader].
-func (r *Reader) LogHead(ctx context.Context, execution uuid.UUID) (h store.Head, err error) {
-	err = r.read(ctx, func(v statement.View) error {
-		h, err = loadHead(v, execution)
-		return err
-	})
-	return h, err
+func (r *Reader) LogHead(ctx context.Context, execution uuid.UUID) (store.Head, error) {
+	return get(ctx, r, func(v statement.View) (store.Head, error) { return loadHead(v, execution) })
 }
 
 // LogHeads implements [store.Reader].
@@ -162,7 +158,7 @@ func (w *logWindow) bound() func(pos int64, size int) bool {
 }
 
 func (w *logWindow) events() ([]perdure.Record, error) {
-	var events []recordRow
+	var events []load.RecordRow
 	full := w.bound()
 	err := w.Each(logEvents, []any{w.execution[:], w.after, w.upTo}, func(row func(...any) error) error {
 		r, err := scanRecord(row)
@@ -170,7 +166,7 @@ func (w *logWindow) events() ([]perdure.Record, error) {
 			return err
 		}
 		events = append(events, r)
-		if full(r.Pos, r.size()) {
+		if full(r.Pos, recordSize(&r)) {
 			return statement.ErrStop
 		}
 		return nil
@@ -254,14 +250,8 @@ func (r *Reader) OpenBlocks(ctx context.Context, execution uuid.UUID) ([]store.B
 		if err != nil {
 			return err
 		}
-		for _, b := range blocks {
-			content, err := contentOf(v, execution, b)
-			if err != nil {
-				return err
-			}
-			open = append(open, content)
-		}
-		return nil
+		open, err = contentsOf(v, execution, blocks)
+		return err
 	})
 	return open, head, err
 }

@@ -1,7 +1,6 @@
 package read
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -20,32 +19,14 @@ const (
 	pathBytes = 512 << 10
 )
 
-var (
-	// entriesOfRange needs INDEXED BY, because SQLite has no statistics and several indexes start
-	// with the execution.
-	entriesOfRange = statement.Read("SELECT e.depth, " + load.EntryFull[len("SELECT "):] + " INDEXED BY idx_agent_entry_place" +
-		" WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth > ? AND e.depth <= ? AND e.depth > 0 ORDER BY e.depth")
-	entryAt = statement.Read("SELECT e.id FROM agent_entry e WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth = ? AND e.depth > 0")
-)
-
-// pathRanges selects the segments of the path to depth ?3 of segment ?2, down to depth ?4. It reads
-// one row per branch point. Segment 0 has no base and no row.
-var pathRanges = statement.Alone(`WITH RECURSIVE up (segment, bottom, top, base) AS (
-	SELECT s.segment, s.base_depth, CAST(?3 AS BIGINT), s.base_segment
-	FROM agent_segment s WHERE s.agent_execution_id = ?1 AND s.segment = ?2
-	UNION ALL
-	SELECT up.base, coalesce(s.base_depth, 0), up.bottom, s.base_segment FROM up
-	LEFT JOIN agent_segment s ON s.agent_execution_id = ?1 AND s.segment = up.base
-	WHERE up.bottom > ?4 AND up.bottom < up.top
-) SELECT segment, bottom, top FROM up`)
-
-// pathRange is the part of a path in one segment: the entries with depths greater than bottom and
-// at most top.
-type pathRange struct{ segment, bottom, top int64 }
+// entriesOfRange needs INDEXED BY, because SQLite has no statistics and several indexes start
+// with the execution.
+var entriesOfRange = statement.Read("SELECT e.depth, " + load.EntryColumns + " FROM agent_entry e INDEXED BY idx_agent_entry_place" +
+	" WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth > ? AND e.depth <= ? AND e.depth > 0 ORDER BY e.depth")
 
 // route lists the entries of a path as ranges of segments.
 type route struct {
-	ranges []pathRange // in order from the root
+	ranges []load.PathRange // in order from the root
 	// beside lists entries after the ranges that are beside the path; the last one is the leaf.
 	// Usually there are none.
 	beside []uuid.UUID
@@ -54,7 +35,7 @@ type route struct {
 // length returns the number of entries.
 func (w *route) length() (n int64) {
 	for _, r := range w.ranges {
-		n += r.top - r.bottom
+		n += r.Top - r.Bottom
 	}
 	return n + int64(len(w.beside))
 }
@@ -63,9 +44,9 @@ func (w *route) length() (n int64) {
 func (w *route) skip(n int64) {
 	for len(w.ranges) > 0 && n > 0 {
 		first := &w.ranges[0]
-		drop := min(n, first.top-first.bottom)
-		first.bottom, n = first.bottom+drop, n-drop
-		if first.bottom == first.top {
+		drop := min(n, first.Top-first.Bottom)
+		first.Bottom, n = first.Bottom+drop, n-drop
+		if first.Bottom == first.Top {
 			w.ranges = w.ranges[1:]
 		}
 	}
@@ -73,13 +54,13 @@ func (w *route) skip(n int64) {
 }
 
 // take returns the ranges of the first entries of the route, at most n entries.
-func (w *route) take(n int64) (piece []pathRange) {
+func (w *route) take(n int64) (piece []load.PathRange) {
 	for _, r := range w.ranges {
 		if n <= 0 {
 			break
 		}
-		r.top = min(r.top, r.bottom+n)
-		n -= r.top - r.bottom
+		r.Top = min(r.Top, r.Bottom+n)
+		n -= r.Top - r.Bottom
 		piece = append(piece, r)
 	}
 	return piece
@@ -97,22 +78,29 @@ func (r *Reader) Path(ctx context.Context, execution, leaf uuid.UUID, after *uui
 			way, err = findRoute(v, execution, leaf, after, int64(newest))
 			return err
 		})
-		for n := firstPiece; err == nil && way.length() > 0; {
-			var entries []perdure.Entry
-			if entries, err = r.piece(ctx, execution, &way, int64(n), lazy); err != nil {
-				break
-			}
-			n = min(max(2*len(entries), firstPiece), lastPiece)
-			for _, e := range entries {
-				if !yield(e, nil) {
-					return
-				}
-			}
-			way.skip(int64(len(entries)))
-		}
 		if err != nil {
 			yield(perdure.Entry{}, err)
+			return
 		}
+		r.walk(ctx, execution, way, lazy, yield)
+	}
+}
+
+// walk yields the entries of a route. No transaction is open between two reads.
+func (r *Reader) walk(ctx context.Context, execution uuid.UUID, way route, lazy bool, yield func(perdure.Entry, error) bool) {
+	for n := firstPiece; way.length() > 0; {
+		entries, err := r.piece(ctx, execution, &way, int64(n), lazy)
+		if err != nil {
+			yield(perdure.Entry{}, err)
+			return
+		}
+		n = min(max(2*len(entries), firstPiece), lastPiece)
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+		way.skip(int64(len(entries)))
 	}
 }
 
@@ -149,16 +137,14 @@ func findRoute(v statement.View, execution, leaf uuid.UUID, after *uuid.UUID, ne
 	if after != nil {
 		down = from.Depth - 1
 	}
-	if way.ranges, err = loadRanges(v, execution, top, max(down, 0)); err != nil {
+	if way.ranges, err = load.Ranges(v, execution, top, max(down, 0)); err != nil {
 		return way, err
 	}
-	if after != nil && !slices.ContainsFunc(way.ranges, func(r pathRange) bool {
-		return r.segment == from.Segment && r.bottom < from.Depth && from.Depth <= r.top
-	}) {
+	if after != nil && !slices.ContainsFunc(way.ranges, func(r load.PathRange) bool { return r.Contains(from) }) {
 		return way, notOnPath(*after, leaf)
 	}
 	if len(way.ranges) > 0 {
-		way.skip(floor - way.ranges[0].bottom)
+		way.skip(floor - way.ranges[0].Bottom)
 	}
 	way.skip(way.length() - limited(newest, way.length()))
 	return way, nil
@@ -199,28 +185,6 @@ func findPlace(v statement.View, execution, leaf uuid.UUID) (top load.TreePlace,
 	return top, beside, nil
 }
 
-// loadRanges returns the ranges of the path to a place, starting with the one that contains depth
-// down+1.
-func loadRanges(v statement.View, execution uuid.UUID, top load.TreePlace, down int64) (ranges []pathRange, err error) {
-	switch {
-	case top.Depth == 0:
-		return nil, nil
-	case top.Segment == 0:
-		return []pathRange{{0, 0, top.Depth}}, nil
-	}
-	err = v.Each(pathRanges, []any{execution[:], top.Segment, top.Depth, down}, func(row func(...any) error) error {
-		var r pathRange
-		err := row(&r.segment, &r.bottom, &r.top)
-		ranges = append(ranges, r)
-		return err
-	})
-	slices.SortFunc(ranges, func(a, b pathRange) int { return cmp.Compare(a.top, b.top) })
-	if err == nil && (len(ranges) == 0 || slices.ContainsFunc(ranges, func(r pathRange) bool { return r.bottom >= r.top })) {
-		err = perdure.Errorf(perdure.Internal, "the segments of execution %s do not fit together; run perdure store check", execution)
-	}
-	return ranges, err
-}
-
 // piece loads the first entries of a route: at most n, and at least one.
 func (r *Reader) piece(ctx context.Context, execution uuid.UUID, way *route, n int64, lazy bool) (entries []perdure.Entry, err error) {
 	if len(way.ranges) == 0 {
@@ -248,7 +212,7 @@ func (r *Reader) piece(ctx context.Context, execution uuid.UUID, way *route, n i
 }
 
 // loadPiece loads the entries of ranges, without their blobs. It stops early after about pathBytes.
-func loadPiece(v statement.View, execution uuid.UUID, ranges []pathRange) ([]perdure.Entry, error) {
+func loadPiece(v statement.View, execution uuid.UUID, ranges []load.PathRange) ([]perdure.Entry, error) {
 	parts := make([][]perdure.Entry, len(ranges))
 	bytes := 0
 	err := statement.ForEach(v, statement.Indexes(len(ranges)), func(v statement.View, i int) (err error) {
@@ -260,25 +224,21 @@ func loadPiece(v statement.View, execution uuid.UUID, ranges []pathRange) ([]per
 	return slices.Concat(parts...), err
 }
 
-func loadRange(v statement.View, execution uuid.UUID, r pathRange, bytes *int) ([]perdure.Entry, error) {
-	entries := make([]perdure.Entry, 0, r.top-r.bottom)
-	at := r.bottom
+func loadRange(v statement.View, execution uuid.UUID, r load.PathRange, bytes *int) ([]perdure.Entry, error) {
+	entries := make([]perdure.Entry, 0, r.Top-r.Bottom)
+	at := r.Bottom
 	var (
 		e     perdure.Entry
-		blob  *uuid.UUID
 		depth int64
 	)
-	into := append([]any{&depth}, load.EntryScan(&e, &blob)...) // allocated once for all rows
-	err := v.Each(entriesOfRange, []any{execution[:], r.segment, r.bottom, r.top}, func(row func(...any) error) error {
-		e, blob = perdure.Entry{}, nil // entries must not share memory
+	into := load.EntryScan([]any{&depth}, &e) // allocated once for all rows
+	err := v.Each(entriesOfRange, []any{execution[:], r.Segment, r.Bottom, r.Top}, func(row func(...any) error) error {
+		e = perdure.Entry{} // entries must not share memory
 		if err := row(into...); err != nil {
 			return err
 		}
 		if at++; depth != at {
-			return hole(execution, r.segment, at)
-		}
-		if blob != nil {
-			e.Blob = &perdure.BlobRef{ID: *blob}
+			return hole(execution, r.Segment, at)
 		}
 		entries = append(entries, e)
 		if *bytes += len(e.Content); *bytes > pathBytes {
@@ -286,8 +246,8 @@ func loadRange(v statement.View, execution uuid.UUID, r pathRange, bytes *int) (
 		}
 		return nil
 	})
-	if err == nil && at < r.top && *bytes <= pathBytes {
-		err = hole(execution, r.segment, at+1) // or the execution was deleted meanwhile
+	if err == nil && at < r.Top && *bytes <= pathBytes {
+		err = hole(execution, r.Segment, at+1) // or the execution was deleted meanwhile
 	}
 	return entries, err
 }
@@ -301,7 +261,7 @@ func (r *Reader) fillOne(v statement.View, execution uuid.UUID, e *perdure.Entry
 	if e.Blob == nil {
 		return nil
 	}
-	if e.Blob, err = load.Ref(v, execution, &e.Blob.ID); err != nil || lazy {
+	if err = load.CompleteRef(v, execution, e.Blob); err != nil || lazy {
 		return err
 	}
 	return r.joinEntry(v, execution, e)

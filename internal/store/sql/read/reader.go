@@ -59,6 +59,24 @@ func (r *Reader) Together(ctx context.Context, read func(store.ClaimReader) erro
 	})
 }
 
+// get returns what a function reads.
+func get[T any](ctx context.Context, r *Reader, read func(v statement.View) (T, error)) (value T, err error) {
+	err = r.read(ctx, func(v statement.View) (err error) {
+		value, err = read(v)
+		return err
+	})
+	return value, err
+}
+
+// find is get for one row. For nil it returns not_found with the message.
+func find[T any](ctx context.Context, r *Reader, read func(v statement.View) (*T, error), format string, args ...any) (*T, error) {
+	found, err := get(ctx, r, read)
+	if err == nil && found == nil {
+		err = perdure.Errorf(perdure.NotFound, format, args...)
+	}
+	return found, err
+}
+
 // join loads the blob of a content that is not inline, unless r is lazy.
 func (r *Reader) join(v statement.View, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
 	if r.lazy {
@@ -122,16 +140,22 @@ func (r *Reader) Execution(ctx context.Context, org string, id uuid.UUID) (*perd
 var heldByWorker = statement.Read("SELECT id FROM agent_execution WHERE worker_id = ? AND status IN ('RUNNING', 'CANCELLING') AND org_id = ?")
 
 // HeldBy implements [store.Reader].
-func (r *Reader) HeldBy(ctx context.Context, org string, worker uuid.UUID) (held []uuid.UUID, err error) {
+func (r *Reader) HeldBy(ctx context.Context, org string, worker uuid.UUID) ([]uuid.UUID, error) {
+	return r.ids(ctx, heldByWorker, worker[:], org)
+}
+
+// ids returns the ids that a query selects.
+func (r *Reader) ids(ctx context.Context, query *statement.Statement, args ...any) (all []uuid.UUID, err error) {
 	err = r.read(ctx, func(v statement.View) error {
-		return v.Each(heldByWorker, []any{worker[:], org}, func(row func(...any) error) error {
+		all = nil // the function may run again
+		return v.Each(query, args, func(row func(...any) error) error {
 			var id uuid.UUID
 			err := row(&id)
-			held = append(held, id)
+			all = append(all, id)
 			return err
 		})
 	})
-	return held, err
+	return all, err
 }
 
 // Checkpoint implements [store.Reader].
@@ -190,37 +214,29 @@ func (r *Reader) PendingSignals(ctx context.Context, execution uuid.UUID, patter
 	if after <= 0 {
 		after = -1 // all signals
 	}
-	var signals []perdure.Signal
-	err := r.read(ctx, func(v statement.View) (err error) {
-		if signals, err = load.Pending(v, execution, patterns, after, pageLimit(limit)); err != nil {
-			return err
+	return get(ctx, r, func(v statement.View) ([]perdure.Signal, error) {
+		signals, err := load.Pending(v, execution, patterns, after, pageLimit(limit))
+		if err != nil {
+			return nil, err
 		}
-		signals, err = loadValues(v, r.join, execution, signals, signalBytes)
-		return err
+		return loadValues(v, r.join, execution, signals, signalBytes)
 	})
-	return signals, err
 }
 
 // TakenSignals implements [store.Reader].
 func (r *Reader) TakenSignals(ctx context.Context, execution uuid.UUID) ([]perdure.Signal, error) {
-	var signals []perdure.Signal
-	err := r.read(ctx, func(v statement.View) (err error) {
-		if signals, err = load.Taken(v, execution); err != nil {
-			return err
+	return get(ctx, r, func(v statement.View) ([]perdure.Signal, error) {
+		signals, err := load.Taken(v, execution)
+		if err != nil {
+			return nil, err
 		}
-		signals, err = loadValues(v, r.join, execution, signals, 1<<62)
-		return err
+		return loadValues(v, r.join, execution, signals, 1<<62)
 	})
-	return signals, err
 }
 
 // Blob implements [store.Reader].
 func (r *Reader) Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCloser, error) {
-	var b *store.Blob
-	err := r.read(ctx, func(v statement.View) (err error) {
-		b, err = load.BlobRow(v, execution, id)
-		return err
-	})
+	b, err := r.blobRow(ctx, execution, id)
 	if err != nil {
 		return nil, err
 	}
@@ -238,11 +254,7 @@ func (r *Reader) Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadClos
 
 // BlobRow implements [store.Reader].
 func (r *Reader) BlobRow(ctx context.Context, execution, id uuid.UUID) (*store.Blob, error) {
-	var b *store.Blob
-	err := r.read(ctx, func(v statement.View) (err error) {
-		b, err = load.BlobRow(v, execution, id)
-		return err
-	})
+	b, err := r.blobRow(ctx, execution, id)
 	if err != nil {
 		return nil, err
 	}
@@ -253,22 +265,20 @@ func (r *Reader) BlobRow(ctx context.Context, execution, id uuid.UUID) (*store.B
 	return b, nil
 }
 
+func (r *Reader) blobRow(ctx context.Context, execution, id uuid.UUID) (*store.Blob, error) {
+	return get(ctx, r, func(v statement.View) (*store.Blob, error) { return load.BlobRow(v, execution, id) })
+}
+
 // BlobOf implements [store.Reader].
 func (r *Reader) BlobOf(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (*store.Blob, error) {
-	var b store.Blob
-	var found bool
-	err := r.read(ctx, func(v statement.View) (err error) {
-		found, err = v.One(blobBySum, []any{execution[:], sum[:]}, load.BlobScan(&b)...)
-		return err
-	})
-	if err == nil && !found {
-		err = perdure.Errorf(perdure.NotFound, "execution %s has no whole blob of the content %s", execution, sum)
-	}
+	b, err := find(ctx, r, func(v statement.View) (*store.Blob, error) {
+		return load.BlobBy(v, blobBySum, execution[:], sum[:])
+	}, "execution %s has no whole blob of the content %s", execution, sum)
 	if err != nil {
 		return nil, err
 	}
 	b.Digest = nil
-	return &b, nil
+	return b, nil
 }
 
 var blobBySum = statement.Read(load.BlobColumns + " AND sha256 = ? AND owned = 1 AND held = length LIMIT 1")

@@ -46,23 +46,16 @@ func bodies(v statement.View, execution uuid.UUID, numbers []int64) (map[int64]j
 	return contents, err
 }
 
-// recordRow is an event as it is stored. blob and of are references to its fields.
-type recordRow struct {
-	perdure.Record
-	blob *uuid.UUID
-	of   []byte
-}
-
-// size returns the approximate size of the record with its fields, in bytes.
-func (r *recordRow) size() int {
-	if n, err := load.ParseNamed(r.of); r.of != nil && err == nil {
-		return size(r.Record) + len(r.of) + int(n.Length)
+// recordSize returns the approximate size of a record with its fields, in bytes.
+func recordSize(r *load.RecordRow) int {
+	if n, err := load.ParseNamed(r.Of); r.Of != nil && err == nil {
+		return size(r.Record) + len(r.Of) + int(n.Length)
 	}
 	return size(r.Record)
 }
 
 // fillRecords returns the records with their fields.
-func fillRecords(v statement.View, execution uuid.UUID, rows []recordRow) ([]perdure.Record, error) {
+func fillRecords(v statement.View, execution uuid.UUID, rows []load.RecordRow) ([]perdure.Record, error) {
 	var (
 		records []perdure.Record
 		names   = make([]load.Named, len(rows))
@@ -71,10 +64,10 @@ func fillRecords(v statement.View, execution uuid.UUID, rows []recordRow) ([]per
 		err     error
 	)
 	for i, r := range rows {
-		if r.of == nil {
+		if r.Of == nil {
 			continue
 		}
-		if names[i], err = load.ParseNamed(r.of); err != nil {
+		if names[i], err = load.ParseNamed(r.Of); err != nil {
 			return nil, err
 		}
 		numbers = append(numbers, names[i].Entry)
@@ -86,9 +79,9 @@ func fillRecords(v statement.View, execution uuid.UUID, rows []recordRow) ([]per
 	}
 	for i, r := range rows {
 		switch {
-		case r.blob != nil:
-			err = joinFields(v, execution, &r)
-		case r.of != nil:
+		case r.Blob != nil:
+			err = joinFields(v, execution, &r.Record)
+		case r.Of != nil:
 			r.Fields, err = names[i].Of(said[names[i].Entry])
 		}
 		if err != nil {
@@ -100,8 +93,8 @@ func fillRecords(v statement.View, execution uuid.UUID, rows []recordRow) ([]per
 }
 
 // joinFields loads the fields of an event from its blob. The reference to a withheld blob remains.
-func joinFields(v statement.View, execution uuid.UUID, r *recordRow) (err error) {
-	if r.Blob, err = load.Ref(v, execution, r.blob); err != nil {
+func joinFields(v statement.View, execution uuid.UUID, r *perdure.Record) error {
+	if err := load.CompleteRef(v, execution, r.Blob); err != nil {
 		return err
 	}
 	return load.JoinContent(v, execution, &r.Fields, &r.Blob)

@@ -7,15 +7,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-const (
-	selectResponse = "SELECT r.agent_execution_id, r.id, r.signal_id, r.first_pos, r.joined, r.hidden, r.created_at, r.request, r.said, r.said_and_run" +
-		" FROM agent_response r JOIN agent_execution x ON x.id = r.agent_execution_id"
-)
+var selectResponse = "SELECT " + load.ResponseRows.List("r") + " FROM agent_response r JOIN agent_execution x ON x.id = r.agent_execution_id"
 
 var (
 	responseByID    = statement.Read(selectResponse + " WHERE r.id = ?1 AND (?2 = '' OR x.org_id = ?2) AND " + load.Hidden)
@@ -25,52 +21,35 @@ var (
 	responsesBefore = statement.Read(selectResponse + " WHERE r.agent_execution_id = ?1 AND r.first_pos < ?2 AND r.joined IS NULL AND " + load.Hidden + " ORDER BY r.first_pos DESC LIMIT ?3")
 )
 
-// responseColumns returns the destinations for the columns of selectResponse.
-func responseColumns(row *store.Response) []any {
-	return []any{
-		&row.Execution, &row.ID,
-		column.TextInto(&row.SignalID),
-		&row.FirstPos,
-		column.TextInto(&row.Joined),
-		column.FlagInto(&row.Hidden),
-		column.TimeInto(&row.CreatedAt),
-		column.RawInto(&row.Request),
-		column.HashInto(&row.History.Said), column.HashInto(&row.History.SaidAndRun),
-	}
-}
-
 // Response implements [store.Reader].
 func (r *Reader) Response(ctx context.Context, org, id string) (*store.Response, error) {
-	var (
-		found bool
-		row   store.Response
-	)
-	err := r.read(ctx, func(v statement.View) (err error) {
-		found, err = v.One(responseByID, []any{id, org}, responseColumns(&row)...)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if !found {
-		return nil, perdure.Errorf(perdure.NotFound, "there is no response %q", id)
-	}
-	return &row, nil
+	return find(ctx, r, func(v statement.View) (*store.Response, error) {
+		return load.ResponseRows.One(v, responseByID, id, org)
+	}, "there is no response %q", id)
 }
 
 // ResponsesOf implements [store.Reader].
-func (r *Reader) ResponsesOf(ctx context.Context, execution uuid.UUID, q store.ResponseQuery) (all []store.Response, err error) {
+func (r *Reader) ResponsesOf(ctx context.Context, execution uuid.UUID, q store.ResponseQuery) ([]store.Response, error) {
 	query, from := responsesAfter, q.After
 	if q.Newest {
 		if query = responsesBefore; from == 0 {
 			from = math.MaxInt64
 		}
 	}
+	return r.responses(ctx, query, execution[:], from, q.Limit)
+}
+
+// ResponsesBySaid implements [store.Reader].
+func (r *Reader) ResponsesBySaid(ctx context.Context, org string, said perdure.Hash, limit int) ([]store.Response, error) {
+	return r.responses(ctx, responsesBySaid, said[:], org, limit)
+}
+
+func (r *Reader) responses(ctx context.Context, query *statement.Statement, args ...any) (all []store.Response, err error) {
 	err = r.read(ctx, func(v statement.View) error {
 		all = nil // the function may run again
-		return v.Each(query, []any{execution[:], from, q.Limit}, func(row func(...any) error) error {
+		return v.Each(query, args, func(row func(...any) error) error {
 			var one store.Response
-			err := row(responseColumns(&one)...)
+			err := row(load.ResponseRows.Scan(nil, &one)...)
 			all = append(all, one)
 			return err
 		})
@@ -78,36 +57,16 @@ func (r *Reader) ResponsesOf(ctx context.Context, execution uuid.UUID, q store.R
 	return all, err
 }
 
-// ResponsesBySaid implements [store.Reader].
-func (r *Reader) ResponsesBySaid(ctx context.Context, org string, said perdure.Hash, limit int) ([]store.Response, error) {
-	var found []store.Response
-	err := r.read(ctx, func(v statement.View) error {
-		found = nil // the function may run again
-		return v.Each(responsesBySaid, []any{said[:], org, limit}, func(scan func(...any) error) error {
-			var row store.Response
-			err := scan(responseColumns(&row)...)
-			found = append(found, row)
-			return err
-		})
-	})
-	return found, err
-}
-
 // Signal implements [store.Reader].
 func (r *Reader) Signal(ctx context.Context, execution uuid.UUID, id string) (*perdure.Signal, error) {
-	var found []perdure.Signal
-	err := r.read(ctx, func(v statement.View) (err error) {
-		if found, err = load.Signals(v, load.SignalByID, []any{execution[:], id}, 1, nil); err != nil || len(found) == 0 {
-			return err
+	return find(ctx, r, func(v statement.View) (*perdure.Signal, error) {
+		found, err := load.Signals(v, load.SignalByID, []any{execution[:], id}, 1, nil)
+		if err == nil {
+			found, err = loadValues(v, r.join, execution, found, 1<<62)
 		}
-		found, err = loadValues(v, r.join, execution, found, 1<<62)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(found) == 0 {
-		return nil, perdure.Errorf(perdure.NotFound, "there is no signal %q", id)
-	}
-	return &found[0], nil
+		if err != nil || len(found) == 0 {
+			return nil, err
+		}
+		return &found[0], nil
+	}, "there is no signal %q", id)
 }

@@ -10,20 +10,10 @@ import (
 
 // Retention implements [store.Reader].
 func (r *Reader) Retention(ctx context.Context, org string) (*perdure.Retention, error) {
-	var policy *perdure.Retention
-	err := r.read(ctx, func(v statement.View) (err error) {
-		policy, err = load.Policy(v, load.RetentionOfOrg, org)
-		return err
-	})
-	return policy, err
+	return get(ctx, r, func(v statement.View) (*perdure.Retention, error) { return load.Policy(v, load.RetentionOfOrg, org) })
 }
 
 // Orgs implements [store.Reader].
 func (r *Reader) Orgs(ctx context.Context) ([]string, error) {
-	var orgs []string
-	err := r.read(ctx, func(v statement.View) (err error) {
-		orgs, err = load.PendingOrgs(v, "", load.NextOrg)
-		return err
-	})
-	return orgs, err
+	return get(ctx, r, func(v statement.View) ([]string, error) { return load.PendingOrgs(v, "", load.NextOrg) })
 }

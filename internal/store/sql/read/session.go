@@ -3,7 +3,6 @@ package read
 import (
 	"context"
 
-	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
@@ -21,39 +20,24 @@ var expiredSession = statement.Read("SELECT s.id FROM web_session s WHERE s.expi
 
 // SessionByCookie implements [store.Reader].
 func (r *Reader) SessionByCookie(ctx context.Context, cookie perdure.Hash) (*perdure.Session, error) {
-	var s *perdure.Session
-	err := r.read(ctx, func(v statement.View) (err error) {
-		if s, err = load.Session(v, sessionByCookie, cookie[:]); err == nil && s == nil {
-			err = perdure.Errorf(perdure.NotFound, "there is no such session")
-		}
-		return err
-	})
-	return s, err
+	return find(ctx, r, func(v statement.View) (*perdure.Session, error) {
+		return load.SessionRows.One(v, sessionByCookie, cookie[:])
+	}, "there is no such session")
 }
 
 // Sessions implements [store.Reader].
-func (r *Reader) Sessions(ctx context.Context, q store.SessionQuery) (all []*perdure.Session, err error) {
+func (r *Reader) Sessions(ctx context.Context, q store.SessionQuery) ([]*perdure.Session, error) {
 	query, args := sessionsOfOrg, []any{q.Org, q.After[:], column.Millis(q.Now), column.Flag(q.Operator), q.Limit}
 	if q.Key != nil {
 		query, args = sessionsOfKey, []any{q.Key[:], q.Org, q.After[:], column.Millis(q.Now), q.Limit}
 	}
-	err = r.read(ctx, func(v statement.View) error {
-		return v.Each(query, args, func(row func(...any) error) error {
-			var s perdure.Session
-			err := row(load.SessionRows.Scan(nil, &s)...)
-			all = append(all, &s)
-			return err
-		})
+	return get(ctx, r, func(v statement.View) ([]*perdure.Session, error) {
+		return load.SessionRows.All(v, query, args...)
 	})
-	return all, err
 }
 
 // ExpiredSessions implements [store.Reader].
-func (r *Reader) ExpiredSessions(ctx context.Context, now perdure.Time) (found bool, err error) {
-	err = r.read(ctx, func(v statement.View) (err error) {
-		var id uuid.UUID
-		found, err = v.One(expiredSession, []any{column.Millis(now)}, &id)
-		return err
-	})
-	return found, err
+func (r *Reader) ExpiredSessions(ctx context.Context, now perdure.Time) (bool, error) {
+	expired, err := r.ids(ctx, expiredSession, column.Millis(now))
+	return len(expired) > 0, err
 }

@@ -16,7 +16,7 @@ import (
 // Entries and their blobs are read with one statement each, whatever their number.
 
 func entriesByID(w *statement.Dialect) *statement.Statement {
-	return statement.NewAlone("SELECT" + load.EntryFull[len("SELECT"):len(load.EntryFull)-len(" FROM agent_entry e")] + ", b.length, b.sha256, b.held" +
+	return statement.NewAlone("SELECT " + load.EntryColumns + ", b.length, b.sha256, b.held" +
 		" FROM agent_entry e LEFT JOIN blob b ON b.agent_execution_id = ?1 AND b.id = e.content_blob" +
 		" WHERE e.agent_execution_id = ?1 AND e.id " + w.AmongIDs)
 }
@@ -87,13 +87,12 @@ func findEntries(v statement.View, execution uuid.UUID, ids []uuid.UUID) (map[uu
 	}
 	err = v.Each(entriesByID(v.Dialect), []any{execution[:], list}, func(row func(...any) error) error {
 		var (
-			e    foundEntry
-			blob *uuid.UUID
-			ref  perdure.BlobRef
+			e   foundEntry
+			ref perdure.BlobRef
 		)
-		err := row(append(load.EntryScan(&e.Entry, &blob), column.OptNumberInto(&ref.Length), column.HashInto(&ref.SHA256), column.OptNumberInto(&e.held))...)
-		if blob != nil {
-			ref.ID = *blob
+		err := row(append(load.EntryScan(nil, &e.Entry), column.OptNumberInto(&ref.Length), column.HashInto(&ref.SHA256), column.OptNumberInto(&e.held))...)
+		if e.Blob != nil {
+			ref.ID = e.Blob.ID
 			e.Blob = &ref
 		}
 		found[e.ID] = &e

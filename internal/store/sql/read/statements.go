@@ -9,7 +9,7 @@ import (
 func Statements(w *statement.Dialect) map[string]*statement.Statement {
 	all := map[string]*statement.Statement{
 		"whole execution": executionWhole, "tasks page": tasksAfter, "tasks by id": tasksAmong(w), "ended page": endedAfter, "ended before": endedBefore, "entries page": entriesAfter,
-		"path": entriesOfRange, "ranges of a path": pathRanges, "entry at a place": entryAt, "checkpoint": checkpointNewest, "checkpoints page": checkpointsAfter, "response": responseByID,
+		"path": entriesOfRange, "checkpoint": checkpointNewest, "checkpoints page": checkpointsAfter, "response": responseByID,
 		"entries by id": entriesByID(w), "blobs by id": blobsByID(w), "contents of entries": bodiesOf(w), "events": logEvents, "open chunks": logOpen, "blocks by seq": blocksBySeq,
 		"block by seq": blockBySeq, "first block": firstBlock, "closed content": closedContent, "closed chunks": logClosed, "head": headOf, "due": dueByLease(w), "moved": w.Moved,
 		"blob by hash": blobBySum, "key": keyByHash, "keys": keysOfOrg, "session": sessionByCookie, "sessions": sessionsOfOrg, "sessions of a key": sessionsOfKey,

@@ -17,15 +17,9 @@ var (
 
 // Stream implements [store.Reader].
 func (r *Reader) Stream(ctx context.Context, org, path string) (*store.Stream, error) {
-	var s *store.Stream
-	err := r.read(ctx, func(v statement.View) (err error) {
-		s, err = load.Stream(v, load.StreamByPath, org, path)
-		return err
-	})
-	if err == nil && s == nil {
-		err = perdure.Errorf(perdure.NotFound, "there is no stream %s", path)
-	}
-	return s, err
+	return find(ctx, r, func(v statement.View) (*store.Stream, error) {
+		return load.Stream(v, load.StreamByPath, org, path)
+	}, "there is no stream %s", path)
 }
 
 // StreamContent implements [store.Reader].
@@ -63,11 +57,6 @@ func (r *Reader) StreamContent(ctx context.Context, id uuid.UUID, after int64, b
 
 // DeadStreams implements [store.Reader].
 func (r *Reader) DeadStreams(ctx context.Context) (bool, error) {
-	var found bool
-	err := r.read(ctx, func(v statement.View) (err error) {
-		var id uuid.UUID
-		found, err = v.One(load.DeadStream, nil, &id)
-		return err
-	})
-	return found, err
+	dead, err := r.ids(ctx, load.DeadStream)
+	return len(dead) > 0, err
 }

@@ -13,7 +13,13 @@ import (
 type Field[T any] struct {
 	name  string
 	value func(x *T) (any, error)
-	scan  func(x *T) any
+	scan  func(x *T) any // nil: the field is not read
+}
+
+// Unread returns the field for a column that is written and not read with the rows.
+func (f Field[T]) Unread() Field[T] {
+	f.scan = nil
+	return f
 }
 
 // Rows is a table whose rows are values of a type. Its fields are the table's columns, in order,
@@ -25,9 +31,12 @@ type Rows[T any] struct {
 
 // New declares the rows of a table. The first fields are the key.
 func New[T any](name string, key int, fields []Field[T], contents ...string) Rows[T] {
-	r := Rows[T]{Table{Name: name, Key: key, Contents: len(contents)}, fields}
+	r := Rows[T]{Table{Name: name, Key: key}, fields}
 	for _, f := range fields {
 		r.Columns = append(r.Columns, f.name)
+		if f.scan != nil {
+			r.read = append(r.read, f.name)
+		}
 	}
 	r.Columns = append(r.Columns, contents...)
 	return r
@@ -67,15 +76,38 @@ func (r *Rows[T]) Write(v statement.View, query *statement.Statement, x *T) erro
 	return v.Write(query, values...)
 }
 
-// Scan appends the destinations of the fields to dest. There is room for some more.
+// Scan appends the destinations of the fields to dest, for the columns of [Table.List]. There is room for some more.
 func (r *Rows[T]) Scan(dest []any, x *T) []any {
 	if dest == nil {
 		dest = make([]any, 0, len(r.fields)+8)
 	}
 	for i := range r.fields {
-		dest = append(dest, r.fields[i].scan(x))
+		if scan := r.fields[i].scan; scan != nil {
+			dest = append(dest, scan(x))
+		}
 	}
 	return dest
+}
+
+// One returns the row that a query selects by the columns of [Table.List]; nil if there is none.
+func (r *Rows[T]) One(v statement.View, query *statement.Statement, args ...any) (*T, error) {
+	var x T
+	found, err := v.One(query, args, r.Scan(nil, &x)...)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &x, nil
+}
+
+// All returns the rows that a query selects by the columns of [Table.List].
+func (r *Rows[T]) All(v statement.View, query *statement.Statement, args ...any) (all []*T, err error) {
+	err = v.Each(query, args, func(row func(...any) error) error {
+		var x T
+		err := row(r.Scan(nil, &x)...)
+		all = append(all, &x)
+		return err
+	})
+	return all, err
 }
 
 // number constrains the types of fields that are stored as a number.
@@ -114,6 +146,17 @@ func NilText[T any, S ~string](name string, at func(*T) **S) Field[T] {
 // Number stores a number.
 func Number[T any, N number](name string, at func(*T) *N) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return int64(*at(x)), nil }, func(x *T) any { return at(x) }}
+}
+
+// NilNumber stores nil as NULL.
+func NilNumber[T any](name string, at func(*T) **int64) Field[T] {
+	value := func(x *T) (any, error) {
+		if n := *at(x); n != nil {
+			return *n, nil
+		}
+		return nil, nil
+	}
+	return Field[T]{name, value, func(x *T) any { return at(x) }}
 }
 
 // Flag stores a flag as 0 or 1.
@@ -184,4 +227,9 @@ func Blob[T any](name string, at func(*T) **perdure.BlobRef) Field[T] {
 // Derived stores a value that follows from other fields. It is not read.
 func Derived[T any](name string, value func(*T) any) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return value(x), nil }, func(*T) any { return column.Nowhere }}
+}
+
+// Encoded stores a value as the functions convert it.
+func Encoded[T any](name string, value, scan func(x *T) any) Field[T] {
+	return Field[T]{name, func(x *T) (any, error) { return value(x), nil }, scan}
 }

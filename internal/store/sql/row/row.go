@@ -16,10 +16,11 @@ import (
 // Table holds what is needed to insert and update the rows of one table. The columns of the key
 // come first, those of the contents last.
 type Table struct {
-	Name     string
-	Key      int // the number of key columns
-	Contents int // the number of content columns, which list leaves out
-	Columns  []string
+	Name    string
+	Key     int // the number of key columns
+	Columns []string
+	// read are the columns that are scanned: all but those of the contents and of unread fields.
+	read []string
 	// Sets are groups of columns that are written together, changed or not, so that the rows of
 	// different commands use the same statement. A store that writes many rows with one statement
 	// needs that. The first set that contains all changed columns is used.
@@ -161,17 +162,23 @@ func (t Table) updateStatement(columns []int) *statement.Statement {
 	return statement.NewUpdate(t.Name, set, where)
 }
 
-// UpsertStatement returns a statement that inserts a row or replaces all its columns except the
-// key.
-func (t Table) UpsertStatement() *statement.Statement {
+// UpsertStatement returns a statement that inserts a row or replaces all its columns except the key
+// and the kept ones.
+func (t Table) UpsertStatement(kept ...string) *statement.Statement {
 	sets := make([]string, 0, len(t.Columns))
 	for _, column := range t.Columns[t.Key:] {
-		sets = append(sets, column+" = excluded."+column)
+		if !slices.Contains(kept, column) {
+			sets = append(sets, column+" = excluded."+column)
+		}
 	}
 	return t.InsertStatement(statement.Replacing(strings.Join(t.Columns[:t.Key], ", "), strings.Join(sets, ", ")))
 }
 
-// List returns the columns for a SELECT, without the contents, each with the table's alias.
+// List returns the columns for a SELECT that [Rows.Scan] scans, each with the table's alias unless
+// that is "".
 func (t Table) List(alias string) string {
-	return alias + "." + strings.Join(t.Columns[:len(t.Columns)-t.Contents], ", "+alias+".")
+	if alias != "" {
+		alias += "."
+	}
+	return alias + strings.Join(t.read, ", "+alias)
 }

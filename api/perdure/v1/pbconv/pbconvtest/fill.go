@@ -113,6 +113,8 @@ func (f Filler) known(v reflect.Value) bool {
 		v.Set(reflect.ValueOf(h))
 	case perdure.Time:
 		v.Set(reflect.ValueOf(perdure.AtMilli(1 + f.Rand.Int64N(1<<41))))
+	case perdure.Features:
+		v.SetInt(int64(perdure.AllFeatures))
 	case time.Duration:
 		v.SetInt(1 + f.Rand.Int64N(int64(time.Hour)))
 	case json.RawMessage:

@@ -1,0 +1,39 @@
+package tenants
+
+import (
+	"sync"
+	"time"
+)
+
+// maxCachedRows is the maximum size of a cache; a full cache is emptied.
+const maxCachedRows = 10_000
+
+// rowCache caches rows that were looked up lately, and keys that belong to no row, so that requests
+// with wrong keys cause few queries.
+type rowCache[K comparable, T any] struct {
+	mu    sync.Mutex // guards known
+	known map[K]cachedRow[T]
+}
+
+type cachedRow[T any] struct {
+	row   *T // nil if there is none
+	until time.Time
+}
+
+// get returns the row of a key, nil if there is none. It reports whether the cache knows.
+func (c *rowCache[K, T]) get(key K, now time.Time) (row *T, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cached, ok := c.known[key]
+	return cached.row, ok && !now.After(cached.until)
+}
+
+// remember caches the row of a key, nil if there is none, until a moment.
+func (c *rowCache[K, T]) remember(key K, row *T, until time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil || len(c.known) >= maxCachedRows {
+		c.known = map[K]cachedRow[T]{}
+	}
+	c.known[key] = cachedRow[T]{row, until}
+}

@@ -1,0 +1,56 @@
+package load
+
+import (
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+// Barrier is what a compaction's row says about the context after it, so that readers need no
+// earlier entries.
+type Barrier struct {
+	// Keep is the place of the first kept entry. It is the compaction's own place if it keeps none.
+	Keep TreePlace `json:"-"`
+	// Pinned are the covered entries that the model sees, in the order of the path.
+	Pinned []uuid.UUID `json:"pinned"`
+	// LeftOut are the covered entries that the model does not see.
+	LeftOut []perdure.LeftOut `json:"leftOut"`
+}
+
+var (
+	// newestCompaction finds the newest compaction on the path to depth ?3 of segment ?2. It goes
+	// from segment to segment towards the root, and stops at the first compaction.
+	newestCompaction = statement.Alone(`WITH RECURSIVE up (segment, depth) AS (
+	SELECT CAST(?2 AS BIGINT), (SELECT max(e.depth) FROM agent_entry e WHERE e.agent_execution_id = ?1 AND e.segment = ?2
+		AND e.depth <= ?3 AND e.entry_type = 'compaction')
+	UNION ALL
+	SELECT s.base_segment, (SELECT max(e.depth) FROM agent_entry e WHERE e.agent_execution_id = ?1 AND e.segment = s.base_segment
+		AND e.depth <= s.base_depth AND e.entry_type = 'compaction')
+	FROM up JOIN agent_segment s ON s.agent_execution_id = ?1 AND s.segment = up.segment WHERE up.depth IS NULL AND s.base_depth > 0
+) SELECT segment, depth FROM up WHERE depth IS NOT NULL`)
+	barrierAt = statement.Read("SELECT e.keep_segment, e.keep_depth, e.barrier FROM agent_entry e" +
+		" WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth = ? AND e.depth > 0")
+)
+
+// NewestBarrier returns the barrier of the newest compaction on the path to a place. It returns nil
+// if there is no compaction, or if the row of the compaction has no barrier.
+func NewestBarrier(v statement.View, execution uuid.UUID, top TreePlace) (*Barrier, error) {
+	var at TreePlace
+	found, err := v.One(newestCompaction, []any{execution[:], top.Segment, top.Depth}, &at.Segment, &at.Depth)
+	if err != nil || !found {
+		return nil, err
+	}
+	var (
+		b    Barrier
+		text json.RawMessage
+	)
+	found, err = v.One(barrierAt, []any{execution[:], at.Segment, at.Depth},
+		column.OptNumberInto(&b.Keep.Segment), column.OptNumberInto(&b.Keep.Depth), column.RawInto(&text))
+	if err != nil || !found || b.Keep.Depth == 0 {
+		return nil, err
+	}
+	return &b, json.Unmarshal(text, &b)
+}

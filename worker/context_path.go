@@ -1,0 +1,186 @@
+package worker
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// heldPath is a path of entries, or its end from the first entry that a compaction keeps. The entries
+// are immutable.
+type heldPath struct {
+	// pinned are the pinned entries of that compaction, which precede the others; none if the path
+	// begins at the root.
+	pinned  []perdure.Entry
+	entries []perdure.Entry
+	partial bool // it does not begin at the root
+}
+
+// contextPath returns the entries of the path to leaf from which perdure.ContextOf builds the
+// context. It reads the entries that are not cached, and caches them.
+func (w *Worker) contextPath(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
+	return func(yield func(perdure.Entry, error) bool) {
+		path, err := w.readContextPath(ctx, execution, leaf)
+		if err != nil {
+			yield(perdure.Entry{}, err)
+			return
+		}
+		yieldAll(path, yield)
+	}
+}
+
+func (w *Worker) readContextPath(ctx context.Context, execution, leaf uuid.UUID) ([]perdure.Entry, error) {
+	held := w.paths.held(execution)
+	if path, ok := held.contextAt(leaf); ok {
+		w.paths.trim(execution, held, path)
+		return path.all(), nil
+	}
+	q := perdure.EntryQuery{ExecutionID: execution, Leaf: leaf, Context: true}
+	if n := len(held.entries); n > 0 {
+		q.After = &held.entries[n-1].ID
+	}
+	read, err := w.read(ctx, q)
+	if err == nil && held.continues(read) {
+		if path, ok := held.with(read).contextAt(leaf); ok {
+			w.paths.add(execution, read)
+			return path.all(), nil
+		}
+		err = errOtherPath
+	}
+	if err == nil && len(read) == 0 { // leaf is the last cached entry
+		err = errOtherPath
+	}
+	if q.After != nil && perdure.IsCode(err, perdure.NotFound) { // also of an earlier server, if the cached entries are on another branch
+		q.After = nil
+		read, err = w.read(ctx, q)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w.paths.begin(execution, read)
+	return read, nil
+}
+
+// errOtherPath says that the entries that were read do not complete the cached ones.
+var errOtherPath = perdure.Errorf(perdure.NotFound, "the cached entries lack a pinned entry")
+
+// all returns the entries, the pinned ones first.
+func (p heldPath) all() []perdure.Entry {
+	if len(p.pinned) == 0 {
+		return p.entries
+	}
+	return slices.Concat(p.pinned, p.entries)
+}
+
+// continues reports whether the entries continue the path.
+func (p heldPath) continues(read []perdure.Entry) bool {
+	n := len(p.entries)
+	return n > 0 && len(read) > 0 && isChild(&read[0], &p.entries[n-1]) && tail(read) == 0
+}
+
+// with returns the path with more entries.
+func (p heldPath) with(read []perdure.Entry) heldPath {
+	p.entries = slices.Concat(p.entries, read)
+	return p
+}
+
+func isChild(e, of *perdure.Entry) bool { return e.ParentID != nil && *e.ParentID == of.ID }
+
+// tail returns the index at which the last part of entries begins in which each entry is the parent
+// of the next one.
+func tail(entries []perdure.Entry) int {
+	i := max(len(entries)-1, 0)
+	for i > 0 && isChild(&entries[i], &entries[i-1]) {
+		i--
+	}
+	return i
+}
+
+// contextAt returns what the context at leaf needs of the path. It reports whether the path has all
+// of it.
+func (p heldPath) contextAt(leaf uuid.UUID) (heldPath, bool) {
+	i := lastOf(p.entries, func(e *perdure.Entry) bool { return e.ID == leaf })
+	if i < 0 {
+		return heldPath{}, false
+	}
+	whole := heldPath{pinned: p.pinned, entries: p.entries[: i+1 : i+1], partial: p.partial}
+	at := lastOf(whole.entries, func(e *perdure.Entry) bool { return e.Type == perdure.EntryCompaction })
+	if at < 0 {
+		return whole, !p.partial
+	}
+	c, err := whole.entries[at].Compaction()
+	if err != nil {
+		return whole, !p.partial // ContextOf reports the error
+	}
+	from := at
+	if c.KeepFrom != nil {
+		if from = lastOf(whole.entries[:at], func(e *perdure.Entry) bool { return e.ID == *c.KeepFrom }); from < 0 {
+			return whole, !p.partial
+		}
+	}
+	if from == 0 && !p.partial {
+		return whole, true
+	}
+	before := slices.Concat(p.pinned, whole.entries[:from])
+	pinned := slices.DeleteFunc(before, func(e perdure.Entry) bool { return !slices.Contains(c.Pinned, e.ID) })
+	rest := whole.entries[from:]
+	if p.partial && slices.ContainsFunc(c.Pinned, func(id uuid.UUID) bool {
+		is := func(e perdure.Entry) bool { return e.ID == id }
+		return !slices.ContainsFunc(pinned, is) && !slices.ContainsFunc(rest, is)
+	}) {
+		return heldPath{}, false
+	}
+	return heldPath{pinned: pinned, entries: rest, partial: true}, true
+}
+
+// lastOf returns the index of the last entry that is what is asked for; -1 if none is.
+func lastOf(entries []perdure.Entry, is func(*perdure.Entry) bool) int {
+	for i := len(entries) - 1; i >= 0; i-- {
+		if is(&entries[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// held returns the cached path of an execution.
+func (p *paths) held(execution uuid.UUID) heldPath {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if h := p.cache.Get(execution); h != nil {
+		return h.heldPath
+	}
+	return heldPath{}
+}
+
+// begin caches what was read for a context, in place of the cached path.
+func (p *paths) begin(execution uuid.UUID, read []perdure.Entry) {
+	if len(read) == 0 {
+		return
+	}
+	at := tail(read)
+	held := heldPath{pinned: read[:at:at], entries: slices.Clip(read[at:]), partial: at > 0 || read[0].ParentID != nil}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.replace(p.at(execution), held)
+	p.makeRoom()
+}
+
+// trim drops the beginning of a cached path that no context needs any more, unless a caller has asked
+// for the whole path. It does so if that halves the path, so that it seldom copies.
+func (p *paths) trim(execution uuid.UUID, held, context heldPath) {
+	n := len(held.entries)
+	if !context.partial || n == 0 || n < 2*len(context.entries) || context.entries[len(context.entries)-1].ID != held.entries[n-1].ID {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := p.cache.Peek(execution)
+	if h == nil || h.asked || len(h.entries) != n || h.entries[n-1].ID != held.entries[n-1].ID {
+		return
+	}
+	p.replace(h, heldPath{pinned: context.pinned, entries: slices.Clone(context.entries), partial: true})
+}
