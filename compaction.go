@@ -58,8 +58,9 @@ type CompactionRecord struct {
 	// Pinned are covered entries that the model sees nevertheless, before the summary. They are
 	// messages of the user or of the system.
 	Pinned []uuid.UUID `json:"pinned"`
-	// ResultBytes is the maximum number of bytes of text in a tool result before the compaction.
-	// The model sees the head and the tail of a longer one. 0 means no limit.
+	// ResultBytes is the maximum number of bytes of text in a tool result before the compaction, and
+	// of arguments in a tool call. The model sees the head and the tail of longer ones. 0 means no
+	// limit.
 	ResultBytes int              `json:"resultBytes,omitempty"`
 	Reason      CompactionReason `json:"reason"`
 	// Messages is the number of messages that the summary replaces. TokensBefore and TokensAfter

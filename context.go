@@ -25,8 +25,9 @@ type ContextEntry struct {
 	// Providers accept the thinking of a message only after the messages that it was created with,
 	// so the message is sent without it.
 	Rewritten bool
-	// ResultBytes is the maximum number of bytes of text in the tool results of the entry. The model
-	// sees the head and the tail of a longer one. 0 means no limit.
+	// ResultBytes is the maximum number of bytes of text in the tool results of the entry, and of
+	// arguments in its tool calls. The model sees the head and the tail of longer ones. 0 means no
+	// limit.
 	ResultBytes int
 }
 
@@ -129,6 +130,9 @@ func (c ContextEntry) Message() (Message, error) {
 	}
 	if c.ResultBytes > 0 && m.Role == RoleToolResult {
 		m.Parts = cutResults(m.Parts, c.ResultBytes)
+	}
+	if c.ResultBytes > 0 && m.Role == RoleAssistant {
+		m.Parts = cutCalls(m.Parts, c.ResultBytes)
 	}
 	return m, nil
 }

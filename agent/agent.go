@@ -109,6 +109,10 @@ type Context interface {
 	// Await waits until the futures meet the condition how, and returns the state of each task. It
 	// blocks.
 	Await(how How, futures ...Future) ([]Result, error)
+	// Peek returns the state of a task without waiting for its end. A function that is entered again
+	// gets the state that an earlier call returned, if a commit has followed that call. Peek does not
+	// commit, but it may only be called where the methods that block may.
+	Peek(f Future) (Result, error)
 	// CancelTask cancels a task of this execution, with the next commit.
 	CancelTask(f Future)
 

@@ -61,7 +61,7 @@ func TestAResponseThatOnlyCompacts(t *testing.T) {
 		case x = <-ended:
 		}
 		if x.Status != perdure.StatusCompleted {
-			t.Fatalf("the execution is %s: %+v", x.Status, x.Error)
+			t.Fatalf("at commit %d the execution is %s: %v", nth, x.Status, *x.Error)
 		}
 		records = s.compactions(x)
 		last := records[len(records)-1]

@@ -39,8 +39,9 @@ type planner struct {
 type piece struct {
 	perdure.ContextEntry
 	tokens int
-	// asked is the size in the request for a summary, in which long texts are cut.
-	asked int
+	// kept is the size if the piece is kept: long tool results and arguments are cut then. asked is
+	// the size in the request for a summary, in which other long texts are cut, too.
+	kept, asked int
 }
 
 // plan returns the record of the compaction of a path, without its reason. It returns false if
@@ -51,20 +52,9 @@ func (p planner) plan(path []perdure.Entry) (record perdure.CompactionRecord, pa
 	if err != nil {
 		return record, false, false, err
 	}
-	var all, keep int
-	if p.all {
-		all = len(pieces)
-		record.Pinned, keep = p.planAll(pieces)
-	} else {
-		all = p.keepFrom(pieces)
-		record.Pinned = p.pinned(pieces[:all])
-		keep = p.fitting(pieces, all, record.Pinned)
-	}
-	covered := 0
+	keep, all := p.choose(pieces, &record)
+	covered := countCovered(pieces[:keep], record.Pinned)
 	for _, c := range pieces[:keep] {
-		if isCovered(c, record.Pinned) {
-			covered++
-		}
 		if c.Entry.Type != perdure.EntryCompaction {
 			record.Last = c.Entry.ID
 		}
@@ -79,6 +69,37 @@ func (p planner) plan(path []perdure.Entry) (record perdure.CompactionRecord, pa
 	record.ResultBytes = p.textBytes()
 	record.Messages, record.TokensBefore = covered+before.messages, p.fixed+sum(pieces)
 	return record, keep < all, true, nil
+}
+
+// choose chooses the pinned pieces of the record. It returns the index of the first piece that the
+// compaction keeps, and of the first that it would keep in a larger window.
+func (p planner) choose(pieces []piece, record *perdure.CompactionRecord) (keep, all int) {
+	if p.all {
+		record.Pinned, keep = p.planAll(pieces)
+		return keep, len(pieces)
+	}
+	all = p.keepFrom(pieces)
+	record.Pinned = p.pinned(pieces[:all])
+	if countCovered(pieces[:all], record.Pinned) == 0 && cuts(pieces[all:]) {
+		record.Pinned = []uuid.UUID{} // a compaction has to cover something, and what it keeps must be cut
+	}
+	return p.fitting(pieces, all, record.Pinned), all
+}
+
+// countCovered returns the number of pieces that a summary replaces.
+func countCovered(pieces []piece, pinned []uuid.UUID) int {
+	n := 0
+	for _, c := range pieces {
+		if isCovered(c, pinned) {
+			n++
+		}
+	}
+	return n
+}
+
+// cuts reports whether a compaction shortens one of the pieces that it keeps.
+func cuts(pieces []piece) bool {
+	return slices.ContainsFunc(pieces, func(c piece) bool { return c.kept < c.tokens })
 }
 
 // earlier is what an earlier compaction of the path says.
@@ -104,7 +125,11 @@ func (p planner) pieces(path []perdure.Entry) ([]piece, earlier, error) {
 		if err != nil {
 			return nil, earlier{}, err
 		}
-		pieces[i] = piece{e, llm.EstimateMessage(m, p.limits), llm.EstimateMessage(shortened(m, p.textBytes()), p.limits)}
+		kept := withShortCalls(m, p.textBytes())
+		pieces[i] = piece{
+			e, llm.EstimateMessage(m, p.limits), llm.EstimateMessage(kept, p.limits),
+			llm.EstimateMessage(shortened(m, p.textBytes()), p.limits),
+		}
 	}
 	return pieces, before, nil
 }
@@ -120,17 +145,9 @@ func sum(pieces []piece) int {
 // keptTokens returns the maximum size of what is kept.
 func (p planner) keptTokens() int { return min(maxKeptTokens, p.limits.Window/4) }
 
-// textBytes returns the maximum number of bytes of a tool result that is kept, and of each text in
+// textBytes returns the maximum number of bytes of a tool result or of arguments that are kept, and of each text in
 // the request for a summary.
 func (p planner) textBytes() int { return int(float64(p.keptTokens()) * bytesPerToken) }
-
-// kept returns the size of a piece if it is kept: tool results are cut then.
-func (p planner) kept(c piece) int {
-	if c.Entry.Role == perdure.RoleToolResult {
-		return min(c.tokens, c.asked)
-	}
-	return c.tokens
-}
 
 // begins reports whether a turn begins at a piece: an answer of the model, or a message.
 func (p piece) begins() bool {
@@ -142,7 +159,7 @@ func (p piece) begins() bool {
 func (p planner) keepFrom(pieces []piece) int {
 	keep, tokens := len(pieces), 0
 	for i := len(pieces) - 1; i >= 0 && pieces[i].Entry.Type != perdure.EntryCompaction; i-- {
-		tokens += p.kept(pieces[i])
+		tokens += min(pieces[i].tokens, pieces[i].kept)
 		if !pieces[i].begins() {
 			continue
 		}

@@ -104,18 +104,29 @@ func (r *compactionRequest) covered(path []perdure.Entry) ([]perdure.Message, er
 	return messages, nil
 }
 
-// shortened returns the message with the head and the tail of each text and tool result that has
-// more than most bytes.
+// shortened returns the message with the head and the tail of each text, tool result and argument of
+// a call that has more than most bytes.
 func shortened(m perdure.Message, most int) perdure.Message {
-	parts := slices.Clone(m.Parts)
-	for i, p := range parts {
+	m = withShortCalls(m, most)
+	for i, p := range m.Parts {
 		if p.Type == perdure.PartText && len(p.Text) > most {
-			parts[i] = perdure.Text(perdure.CutText(p.Text, most))
-		}
-		if p.Type == perdure.PartToolResult {
-			parts[i] = perdure.CutResult(p, most)
+			m.Parts[i] = perdure.Text(perdure.CutText(p.Text, most))
 		}
 	}
-	m.Parts = parts
+	return m
+}
+
+// withShortCalls returns a copy of the message with the head and the tail of each tool result, and of
+// the arguments of each call, that has more than most bytes.
+func withShortCalls(m perdure.Message, most int) perdure.Message {
+	m.Parts = slices.Clone(m.Parts)
+	for i, p := range m.Parts {
+		switch p.Type {
+		case perdure.PartToolResult:
+			m.Parts[i] = perdure.CutResult(p, most)
+		case perdure.PartToolCall:
+			m.Parts[i] = perdure.CutArguments(p, most)
+		}
+	}
 	return m
 }

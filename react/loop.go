@@ -66,9 +66,14 @@ func (l *loop) begin() error {
 	return l.appendInput("input", open, messages)
 }
 
+// between returns the current response and the next turn.
+func (l *loop) between() perdure.Place {
+	return perdure.Place{ResponseID: l.st.ResponseID, TurnID: fmt.Sprintf("turn_%d", l.st.TurnIndex)}
+}
+
 // place sets the current turn and response in the context.
 func (l *loop) place() {
-	p := perdure.Place{ResponseID: l.st.ResponseID, TurnID: fmt.Sprintf("turn_%d", l.st.TurnIndex)}
+	p := l.between()
 	if l.st.Pending != nil {
 		p.TurnID = fmt.Sprintf("turn_%d", l.st.Pending.Turn)
 		p.MessageID = l.st.Pending.EntryID.String()
@@ -81,8 +86,10 @@ func (l *loop) run() (perdure.ReactOutput, error) {
 	for {
 		var err error
 		switch {
-		case l.st.Pending == nil && l.st.Compaction != nil:
+		case l.st.Pending == nil && l.st.Compaction != nil && !l.st.Compaction.Background:
 			err = l.finishCompaction()
+		case l.st.Pending == nil && l.st.Rest != nil:
+			err = l.compactRest()
 		case l.st.Pending == nil && l.st.Idle:
 			done, err := l.idle()
 			if done || err != nil {
@@ -122,9 +129,15 @@ func (l *loop) idle() (done bool, err error) {
 	if err := l.save("idle"); err != nil {
 		return false, err
 	}
-	if there, err := l.ctx.HasSignal(perdure.UserMessage); err != nil {
+	there, err := l.ctx.HasSignal(perdure.UserMessage)
+	if err != nil {
 		return false, err
-	} else if l.in.OneShot && !there {
+	}
+	ends := l.in.OneShot && !there
+	if err := l.settleCompaction(ends); err != nil {
+		return false, err
+	}
+	if ends {
 		return !failed, l.failure()
 	}
 	patterns := []string{perdure.UserMessage, perdure.CompactSignal}
@@ -208,7 +221,11 @@ func (l *loop) ask() error {
 	if l.onlyCompacts() {
 		return l.compactOnly(model)
 	}
-	if begun, err := l.compactIfDue(model); begun || err != nil {
+	if waits, err := l.compactFirst(model); waits || err != nil {
+		return err
+	}
+	ahead, err := l.planAhead(model) // before the call is scheduled, because it may commit
+	if err != nil {
 		return err
 	}
 	p := &pending{Turn: l.st.TurnIndex, Try: l.st.Try, Model: model, EntryID: uuid.Must(uuid.NewV7())}
@@ -219,6 +236,11 @@ func (l *loop) ask() error {
 		return future.Err()
 	}
 	p.ModelTask = &future.ID
+	if ahead != nil {
+		if err := l.schedule(ahead); err != nil {
+			return err
+		}
+	}
 	return l.save("model call")
 }
 

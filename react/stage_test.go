@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure/react"
 	"github.com/perdure/perdure/tool"
 	"github.com/perdure/perdure/worker"
+	"github.com/perdure/perdure/worker/local"
 )
 
 // theatre is a stage whose workers and scripts change during a test.
@@ -66,6 +67,7 @@ type staff struct {
 	noTasks bool // the worker runs only agents
 	noAgent bool // the worker runs only tasks
 	over    func(perdure.Dispatch) perdure.Dispatch
+	local   *local.Store
 }
 
 // work starts a worker, and returns a function that stops it. Functions in change edit its
@@ -86,7 +88,7 @@ func (s *theatre) work(parked int, change ...func(*staff)) (stop func()) {
 	if c.over != nil {
 		d = c.over(d)
 	}
-	w := worker.New(worker.Config{Dispatch: d, Parked: parked, Drain: time.Second})
+	w := worker.New(worker.Config{Dispatch: d, Parked: parked, Drain: time.Second, Local: c.local})
 	if !c.noAgent {
 		w.RegisterAgent(react.Agent(c.Config))
 	}

@@ -41,13 +41,19 @@ type state struct {
 	Prompt string `json:"prompt,omitempty"`
 	// Size is what is known about the size of the context.
 	Size contextSize `json:"size,omitzero"`
-	// Compaction is the compaction whose summary the loop awaits. Compactions is the number of
-	// compactions that were begun.
+	// Compaction is the compaction whose summary is being written. If it is not in the background, the
+	// loop awaits the summary before the next turn. Compactions is the number of compactions that were
+	// begun.
 	Compaction  *compaction `json:"compaction,omitempty"`
 	Compactions int         `json:"compactions,omitempty"`
+	// Rest is a compaction that the window was too small for. The loop begins another one for the rest.
+	Rest *compaction `json:"rest,omitempty"`
 	// CompactFrom is the estimated size from which the next automatic compaction is tried, after
 	// one that failed or did not make the context small enough.
 	CompactFrom int `json:"compactFrom,omitempty"`
+	// BackgroundFrom is the estimated size from which the next summary is written in the background,
+	// after a compaction.
+	BackgroundFrom int `json:"backgroundFrom,omitempty"`
 	// TooLong is the turn for which a compaction was begun because the provider refused its context
 	// as too long, plus one. 0 means none.
 	TooLong int `json:"tooLong,omitempty"`

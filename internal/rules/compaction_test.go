@@ -19,7 +19,7 @@ func TestCheckCompaction(t *testing.T) {
 	user, answer, result, record := head(perdure.RoleUser), head(perdure.RoleAssistant, "c"), head(perdure.RoleToolResult), head("")
 	record.Type = perdure.EntryLLMCall
 	s := &store.State{Entries: map[uuid.UUID]perdure.EntryHead{user.ID: user, answer.ID: answer, result.ID: result, record.ID: record}}
-	d := &draft{s: s}
+	d := &draft{s: s, x: &perdure.Execution{PersistenceMode: perdure.Remote}}
 	id := func(h perdure.EntryHead) *uuid.UUID { return &h.ID }
 	for name, c := range map[string]struct {
 		last   uuid.UUID

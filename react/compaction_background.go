@@ -1,0 +1,106 @@
+package react
+
+import (
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+)
+
+const (
+	// backgroundPart is the part of the threshold from which a summary is written in the background:
+	// from 60 % of the window for a threshold of 75 %.
+	backgroundPart = 0.8
+	// backgroundPriority is the priority of the task of such a summary. It is lower than that of other
+	// tasks, because nothing waits for it.
+	backgroundPriority = 7
+)
+
+// isDue reports whether the context is over the size from which it is compacted, if only in the
+// background.
+func (l *loop) isDue(m perdure.ModelConfig) bool {
+	due, automatic := l.dueSize(m)
+	if !automatic {
+		return false
+	}
+	size := l.st.Size.of(m, l.fixedSize())
+	ahead := max(int(backgroundPart*float64(due)), l.st.CompactFrom, l.st.BackgroundFrom)
+	return size >= ahead || size >= max(due, l.st.CompactFrom)
+}
+
+// planAhead returns the compaction to begin with the next call of the model, whose summary the loop
+// does not wait for. It returns nil if none is due. It reads the path, so it commits pending entries.
+func (l *loop) planAhead(m perdure.ModelConfig) (*compaction, error) {
+	if l.st.Compaction != nil || !l.isDue(m) || l.asked().CompactFrom != nil {
+		return nil, nil // a client that set a size expects the compaction before the call
+	}
+	c, err := l.plan(perdure.CompactionAutomatic, m)
+	if c != nil {
+		c.Background = true
+	}
+	return c, err
+}
+
+// takeWritten appends the summary of a compaction in the background if it is written. Its commit is
+// that of the next checkpoint.
+func (l *loop) takeWritten() error {
+	c := l.st.Compaction
+	if c == nil {
+		return nil
+	}
+	r, err := l.ctx.Peek(c.future())
+	if err != nil || !r.Ended() {
+		return err
+	}
+	_, err = l.finish(c, r)
+	return err
+}
+
+// awaitSummary makes the loop wait for the summary of the compaction in the background.
+func (l *loop) awaitSummary() error {
+	l.st.Compaction.Background = false
+	l.place()
+	if err := l.emitBegun(l.st.Compaction); err != nil {
+		return err
+	}
+	return l.save("compaction")
+}
+
+// drop ends the compaction in the background without its summary. If the summary is written, its
+// model call is recorded.
+func (l *loop) drop(why string) error {
+	c := l.st.Compaction
+	l.st.Compaction = nil
+	r, err := l.ctx.Peek(c.future())
+	if err != nil {
+		return err
+	}
+	if !r.Ended() {
+		l.ctx.CancelTask(c.future())
+	}
+	var a modelAnswer
+	if r.Err() == nil && json.Unmarshal(r.Task.Result, &a) == nil {
+		if err := l.recordSummary(c, a, r.Task); err != nil {
+			return err
+		}
+	}
+	return l.emitCompaction(compactionEvent{State: compactionFailed, Reason: c.Record.Reason, Error: why})
+}
+
+// settleCompaction handles a compaction in the background between two responses. The summary is
+// appended if it is written. If the run ends, it is otherwise dropped. A run that waits for a message
+// does not wait for the summary, so that the wait shows that the response has ended; the summary is
+// then appended before the next call of the model. The caller has saved the state.
+func (l *loop) settleCompaction(ends bool) error {
+	if len(l.st.Open) == 0 {
+		if err := l.takeWritten(); err != nil {
+			return err
+		}
+	}
+	if l.st.Compaction == nil || !ends {
+		return nil
+	}
+	if err := l.drop("the run ended before the summary was written"); err != nil {
+		return err
+	}
+	return l.save("idle")
+}

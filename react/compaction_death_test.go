@@ -1,0 +1,91 @@
+package react_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/llm/scripted"
+)
+
+// TestABackgroundCompactionSurvivesADeathAtEachCommit checks that a run whose summaries are written
+// in the background has the same messages at whichever commit its worker dies, and that each stored
+// answer was used once: each summary is in the conversation or was reported as not used.
+func TestABackgroundCompactionSurvivesADeathAtEachCommit(t *testing.T) {
+	turns := 20
+	if testing.Short() {
+		turns = backgroundAt + 4
+	}
+	play := func(t *testing.T, nth int) (conversation []string, reached bool) {
+		s := emptyTheatre(t, looks(turns, 1000))
+		n := &narrow{Provider: scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal}), window: 8000}
+		l := &look{runs: map[int]int{}}
+		begun := make(chan uuid.UUID, 1)
+		d := dyingAt{mu: &sync.Mutex{}, left: &nth, died: make(chan struct{})}
+		l.during = func(number int) {
+			if number == backgroundAt+1 {
+				id := <-begun
+				begun <- id
+				s.sayOnce(id, "and look again")
+			}
+		}
+		stop := s.work(100, n.employ(l), func(c *staff) {
+			c.over = func(inner perdure.Dispatch) perdure.Dispatch { d.Dispatch = inner; return d }
+		})
+		id := s.start(engine.StartRequest{UserPrompt: "go"})
+		begun <- id
+		ended := make(chan *perdure.Execution, 1)
+		go func() { ended <- s.idle(id, 0) }()
+		var x *perdure.Execution
+		select {
+		case <-d.died:
+			reached = true
+			stop()
+			if err := s.engine.ReturnEmbedded(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			s.work(100, n.employ(l))
+			x = <-ended
+		case x = <-ended:
+		}
+		for i := range turns {
+			if n := l.runs[i]; n == 0 || n > 1 && !reached || n > 2 {
+				t.Errorf("look %d ran %d times", i, n)
+			}
+		}
+		completed := 0
+		for _, task := range s.written(id) {
+			if task.Status == perdure.TaskCompleted {
+				completed++
+			}
+		}
+		// A summary that was written after the last turn is used with the next one.
+		if used, recorded := len(s.compactions(x)), s.summarized(id); used == 0 || used != recorded || completed-used > 1 {
+			t.Errorf("%d summaries are written, %d recorded, %d used", completed, recorded, used)
+		}
+		for _, line := range s.conversation(id) {
+			if !strings.Contains(line, "answers before") { // where it stands depends on the time that it takes
+				conversation = append(conversation, line)
+			}
+		}
+		return conversation, reached
+	}
+	want, _ := play(t, -1)
+	if want[len(want)-1] != "assistant: Done." {
+		t.Fatalf("%d entries", len(want))
+	}
+	for nth := 1; ; nth++ {
+		got, reached := play(t, nth)
+		if !reached {
+			t.Logf("%d commits", nth-1)
+			return
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("death at commit %d: %d messages, want %d", nth, len(got), len(want))
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package react
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// finishCompaction waits for the summary and appends it to the conversation. If there is none, or
+// it is larger than what it covers, the conversation goes on as it is.
+func (l *loop) finishCompaction() error {
+	c := l.st.Compaction
+	results, err := l.ctx.Await(agent.All, c.future())
+	if err != nil {
+		return err
+	}
+	_, err = l.finish(c, results[0])
+	return err
+}
+
+// compactRest begins the compaction that follows a partial one.
+func (l *loop) compactRest() error {
+	c := l.st.Rest
+	l.st.Rest = nil
+	_, err := l.compact(c.Record.Reason, c.Model, c.Instructions)
+	return err
+}
+
+// finish appends the summary of c, whose task has ended, if it can be used. It reports whether it
+// can. The commit that stores the summary also stores that the compaction is no longer open.
+func (l *loop) finish(c *compaction, r agent.Result) (used bool, err error) {
+	l.st.Compaction = nil
+	l.place()
+	if used, err = l.takeSummary(c, r); err != nil {
+		return false, err
+	}
+	if used && c.Partial && c.Record.Reason != perdure.CompactionAutomatic { // an automatic one follows if it is due
+		l.st.Rest = c
+	}
+	return used, l.save("compacted")
+}
+
+// takeSummary appends the summary if it can be used, and reports whether it can.
+func (l *loop) takeSummary(c *compaction, r agent.Result) (used bool, err error) {
+	if failure := r.Err(); failure != nil {
+		return false, l.compactionFailed(c, perdure.CodeOf(failure), failure.Error())
+	}
+	var a modelAnswer
+	if err := json.Unmarshal(r.Task.Result, &a); err != nil {
+		return false, l.compactionFailed(c, perdure.Internal, "the answer does not decode: "+err.Error())
+	}
+	return l.appendSummary(c, a, r.Task)
+}
+
+// appendSummary appends the compaction's entry and the record of its model call.
+func (l *loop) appendSummary(c *compaction, a modelAnswer, t *perdure.Task) (used bool, err error) {
+	path, err := l.path()
+	if err != nil {
+		return false, err
+	}
+	summary := perdure.ValidText(strings.TrimSpace(a.Content.PlainText()))
+	if why := l.unusable(c, a, summary, path); why != "" {
+		return false, l.unusedSummary(c, a, t, why)
+	}
+	before, after, err := l.sizes(c, path, summary)
+	if err != nil {
+		return false, err
+	}
+	if after >= before && !l.onlyCompacts() {
+		return false, l.unusedSummary(c, a, t, fmt.Sprintf("the summary is longer than what it covers: %d tokens in place of %d", after, before))
+	}
+	c.Record.TokensBefore, c.Record.TokensAfter = before, after
+	id, err := l.ctx.Append(summaryMessage(summary), agent.AsCompaction(c.Record), agent.WithKey(perdure.TaskEntryKey(t.ID)))
+	if err != nil {
+		return false, err
+	}
+	if err := l.recordSummary(c, a, t); err != nil {
+		return false, err
+	}
+	l.compacted(c, after)
+	return true, l.emitCompaction(compactionEvent{
+		State: compactionCompleted, Reason: c.Record.Reason, Messages: c.Record.Messages,
+		TokensBefore: before, TokensAfter: after, EntryID: &id,
+	})
+}
+
+// compacted changes what is known about the context after a compaction that leaves this size.
+func (l *loop) compacted(c *compaction, after int) {
+	l.st.Size, l.st.CompactFrom, l.st.BackgroundFrom = contextSize{Tokens: after - l.fixedSize()}, 0, 0
+	l.st.Prompt = "" // the prompt of the next call begins with another text, as it must
+	if c.Partial {
+		return
+	}
+	again := after + l.limits(c.Model).Window/10
+	if due, _ := l.dueSize(c.Model); after >= due {
+		l.st.CompactFrom = again
+	}
+	l.st.BackgroundFrom = again
+}
+
+// unusable returns why the summary cannot be used, or "". If the conversation has grown since the
+// compaction was begun, and the record keeps nothing, unusable makes it keep what is new.
+func (l *loop) unusable(c *compaction, a modelAnswer, summary string, path []perdure.Entry) string {
+	last := slices.IndexFunc(path, func(e perdure.Entry) bool { return e.ID == c.Record.Last })
+	switch {
+	case last < 0:
+		return "the conversation no longer contains what the summary covers"
+	case !whole(a.Content.StopReason):
+		return "the summary is not whole: the model stopped with " + string(a.Content.StopReason)
+	case summary == "":
+		return "the summary is empty"
+	}
+	if c.Record.KeepFrom == nil {
+		c.Record.KeepFrom = firstMessage(path[last+1:])
+	}
+	return ""
+}
+
+// firstMessage returns the id of the first entry that is no compaction, or nil.
+func firstMessage(path []perdure.Entry) *uuid.UUID {
+	for _, e := range path {
+		if e.Type != perdure.EntryCompaction {
+			return &e.ID
+		}
+	}
+	return nil
+}
+
+func summaryMessage(summary string) perdure.Message {
+	return perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Compaction(summary)}}}
+}
+
+// whole reports whether an answer with this stop reason is all that the model wanted to say.
+func whole(reason perdure.StopReason) bool {
+	return reason == "" || reason == perdure.StopEndTurn || reason == perdure.StopToolUse
+}
+
+// unusedSummary records the model call of a summary that is not used.
+func (l *loop) unusedSummary(c *compaction, a modelAnswer, t *perdure.Task, why string) error {
+	if err := l.recordSummary(c, a, t); err != nil {
+		return err
+	}
+	return l.compactionFailed(c, perdure.Internal, why)
+}
+
+// recordSummary appends the llm_call entry of the compaction's model call, and counts its usage.
+func (l *loop) recordSummary(c *compaction, a modelAnswer, t *perdure.Task) error {
+	call := llmCall(c.Model, a, false)
+	call["purpose"] = purposeCompaction
+	record, err := json.Marshal(call)
+	if err != nil {
+		return err
+	}
+	if a.Content.Usage != nil {
+		l.st.count(c.Model, *a.Content.Usage)
+	}
+	_, err = l.ctx.Append(perdure.Message{Content: perdure.Content{Parts: []perdure.Part{}}},
+		agent.AsRecord(record), agent.WithKey("llm_call:"+t.ID.String()))
+	return err
+}
+
+// compactionFailed emits why there is no summary. The next automatic compaction is tried when a
+// tenth of the window is new.
+func (l *loop) compactionFailed(c *compaction, code perdure.Code, why string) error {
+	l.st.CompactFrom = l.st.Size.of(c.Model, l.fixedSize()) + l.limits(c.Model).Window/10
+	err := l.emitCompaction(compactionEvent{State: compactionFailed, Reason: c.Record.Reason, Error: reason(fmt.Errorf("%s", why))})
+	if err != nil {
+		return err
+	}
+	return l.compactOnlyFailed(code, why)
+}
+
+// sizes estimates the context of the path before and after a compaction with this summary.
+func (l *loop) sizes(c *compaction, path []perdure.Entry, summary string) (before, after int, err error) {
+	e, err := perdure.NewMessageEntry(summaryMessage(summary))
+	if err != nil {
+		return 0, 0, err
+	}
+	agent.AsCompaction(c.Record)(&e)
+	p := planner{limits: l.limits(c.Model)}
+	old, _, err := p.pieces(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	pieces, _, err := p.pieces(append(slices.Clip(path), e))
+	return l.fixedSize() + sum(old), l.fixedSize() + sum(pieces), err
+}
