@@ -48,7 +48,7 @@ func (s *stage) compactionEvents(id uuid.UUID) (all []string) {
 			return all
 		}
 		for _, r := range records {
-			after = r.Seq
+			after = r.Pos
 			var e struct {
 				Data struct{ Type, State, Error string }
 			}

@@ -166,7 +166,7 @@ func TestWhatIsNoAttackIsRefused(t *testing.T) {
 
 func TestWhatThereIsNotIsRefused(t *testing.T) {
 	for field, c := range map[string]Config{
-		"workload": {Workloads: []string{"W9"}},
+		"workload": {Workloads: []string{"W99"}},
 		"store":    {Stores: []string{"mysql://u:secret@h/d"}},
 		"worker":   {Workers: []string{"nowhere"}},
 	} {

@@ -11,7 +11,7 @@ import (
 )
 
 // newListCommand returns a command that prints all items.
-func newListCommand[T any](a *setup.App, short string, list func(*client.Client, context.Context) iter.Seq2[T, error], print func(*setup.App, []T) error) *cobra.Command {
+func newListCommand[T any](a *setup.App, short string, list func(*client.Client, context.Context) iter.Seq2[T, error], show func(*setup.App, []T) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -23,7 +23,7 @@ func newListCommand[T any](a *setup.App, short string, list func(*client.Client,
 					}
 					all = append(all, item)
 				}
-				return print(a, all)
+				return show(a, all)
 			})
 		},
 	}
