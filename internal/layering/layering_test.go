@@ -46,7 +46,7 @@ var rules = map[string][]string{
 	"internal/rules":           {"internal/store", "internal/response", "internal/rules/validate"}, // pure: see TestDecisionsArePure
 	"internal/rules/tenant":    {"internal/rules", "internal/store"},
 	"internal/rules/validate":  nil,
-	"internal/engine":          {"internal/engine/homes", "internal/engine/live", "internal/engine/tenants", "internal/engine/uploads", "internal/fair", "internal/rules", "internal/rules/...", "internal/store", "internal/notify", "internal/schema", "internal/sharedread"},
+	"internal/engine":          {"internal/engine/homes", "internal/engine/live", "internal/engine/tenants", "internal/engine/uploads", "internal/fair", "internal/lru", "internal/rules", "internal/rules/...", "internal/store", "internal/notify", "internal/schema", "internal/sharedread"},
 	"internal/engine/homes":    {"internal/store"},
 	"internal/engine/live":     {"internal/fair", "internal/rules"},
 	"internal/engine/tenants":  {"internal/rules/tenant", "internal/rules/validate", "internal/sharedread", "internal/store"},
