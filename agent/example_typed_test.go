@@ -64,7 +64,7 @@ func ExampleDefineSignal() {
 		fmt.Println(reply.Unexpected, err)
 	}
 	send("approval", `{"approve": "yes"}`)
-	send("aproval", `{"approve": true}`)
+	send("approved", `{"approve": true}`)
 	send("approval", `{"approve": true}`)
 	fmt.Println(exampletest.Outcome(house.Wait(id)))
 	// Output:

@@ -71,7 +71,7 @@ func printSignal(a *setup.App, conn *connection.Conn, x *perdure.Execution, repl
 	}
 	err := a.Stdout.Linef("signal %s sent; the run is %s", reply.SignalID, strings.ToLower(string(reply.Status)))
 	if reply.Unexpected {
-		a.Stderr.Linef("%s registers no signal of this name; the signal waits until the run takes it", x.Kind)
+		_ = a.Stderr.Linef("%s registers no signal of this name; the signal waits until the run takes it", x.Kind)
 	}
 	x.Status, x.WaitReason = reply.Status, ""
 	printIdle(a, conn, x)
