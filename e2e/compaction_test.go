@@ -76,8 +76,18 @@ func (s *stand) answered(id uuid.UUID, questions int, last string) {
 		if x.Status != perdure.StatusWaiting || x.WaitReason != "signal" {
 			return false
 		}
-		lines := plain(s.transcript(id))
-		return strings.Count(lines, "user Question ") == questions && strings.HasSuffix(lines, "assistant "+last)
+		lines := strings.Split(plain(s.transcript(id)), "\n")
+		asked, answer := 0, ""
+		for _, l := range lines {
+			if strings.HasPrefix(l, "user Question ") {
+				asked++
+			}
+			// A summary of the background is stored behind the answer that was given meanwhile.
+			if text, ok := strings.CutPrefix(l, "assistant "); ok {
+				answer = text
+			}
+		}
+		return asked == questions && answer == last
 	})
 }
 
