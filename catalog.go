@@ -74,6 +74,10 @@ type KindInfo struct {
 	Type        KindType        `json:"type"`
 	Description string          `json:"description,omitempty"`
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
+	// OutputSchema is the JSON Schema of the output or result, of the newest registration.
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	// Tags are words by which lists find the kind.
+	Tags []string `json:"tags,omitempty" nullable:"false"`
 	// Providers are the model providers that the kind can call; nil for kinds that call no model.
 	Providers []string `json:"providers,omitempty" nullable:"false"`
 	// Signals are the signals that an agent takes. A name can occur several times, with the

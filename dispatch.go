@@ -97,6 +97,11 @@ type KindSpec struct {
 	Kind        string          `json:"kind"`
 	Description string          `json:"description,omitempty"`
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
+	// OutputSchema is the JSON Schema of the output of an agent, or of the result of a task; nil
+	// accepts every value. An output that does not fit fails the execution or task.
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+	// Tags are words by which lists find the kind. See CheckTags.
+	Tags []string `json:"tags,omitempty"`
 	// Providers are the model providers that the kind can call. The react agent sets it; nil for
 	// kinds that call no model.
 	Providers []string `json:"providers,omitempty"`

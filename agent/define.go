@@ -41,6 +41,20 @@ func DefineFunc[In, Out any](kind string, fn func(ctx Context, in In) (Out, erro
 	return Define(kind, Func[In, Out](fn))
 }
 
+// Output returns a copy of the definition that registers a JSON Schema of the output, such as
+// Schema[Out](). If the output of an execution fits no output schema that a worker has registered
+// for the kind within a day, the execution fails with code invalid_argument.
+func (d Definition) Output(schema json.RawMessage) Definition {
+	d.Spec.OutputSchema = schema
+	return d
+}
+
+// Tags returns a copy of the definition with tags, by which lists find the kind and its executions.
+func (d Definition) Tags(tags ...string) Definition {
+	d.Spec.Tags = tags
+	return d
+}
+
 // TaskContext is the context of one attempt of a task, which the task's function receives. As a
 // context.Context it ends when the attempt is cancelled, times out, or loses its lease.
 type TaskContext interface {

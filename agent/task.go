@@ -21,6 +21,14 @@ type Task[In, Out any] struct {
 	TaskDefinition
 }
 
+// Output returns a copy of the task kind that registers a JSON Schema of the result, such as
+// Schema[Out](). A task whose result fits no schema that a worker has registered for the kind within
+// a day fails with code invalid_argument, and is not retried.
+func (t Task[In, Out]) Output(schema json.RawMessage) Task[In, Out] {
+	t.Spec.OutputSchema = schema
+	return t
+}
+
 // DefineTask creates a task kind from a function. If the function returns an error, the task is
 // retried, up to its maximum number of attempts, unless the error is Permanent.
 func DefineTask[In, Out any](kind string, fn func(ctx TaskContext, in In) (Out, error)) Task[In, Out] {

@@ -90,6 +90,9 @@ func (a *attempt) main() {
 		return
 	}
 	result, err := a.perform(def)
+	if err == nil {
+		err = a.misfit(def.Spec, result)
+	}
 	switch cause := context.Cause(a.Context); {
 	case errors.Is(cause, errShutdown):
 		a.giveBack(true)

@@ -16,6 +16,9 @@ import (
 // ended. It has not ended if pending signals that the definition lists in Unless require that the
 // function is entered once more. If the server refuses the result, end fails the execution instead.
 func (r *run) end(out json.RawMessage, failure error) (bool, error) {
+	if failure == nil {
+		failure = r.misfit(out)
+	}
 	o := perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Inline(out), Unless: r.def.Unless}
 	switch {
 	case r.Err() != nil:

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/schema"
 	"github.com/perdure/perdure/worker/local"
 	"github.com/perdure/perdure/worker/results"
 	"go.opentelemetry.io/otel/trace"
@@ -102,6 +103,7 @@ type Worker struct {
 	goroutines sync.WaitGroup // goroutines of runs, including parked ones
 	streams    *streams
 	paths      paths
+	schemas    schema.Cache // of LOCAL outputs
 
 	mu          sync.Mutex // guards the fields below
 	draining    bool

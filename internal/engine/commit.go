@@ -21,7 +21,11 @@ func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perd
 	if err := e.uploads.CheckSizes(c); err != nil {
 		return perdure.CommitReply{}, err
 	}
-	refs, err := e.uploads.CheckAll(ctx, org, c.Lease.ExecutionID, uploads.ContentsOf(c))
+	contents := uploads.ContentsOf(c)
+	if err := e.fitOutput(ctx, org, c, contents); err != nil {
+		return perdure.CommitReply{}, err
+	}
+	refs, err := e.uploads.CheckAll(ctx, org, c.Lease.ExecutionID, contents)
 	if err != nil {
 		return perdure.CommitReply{}, err
 	}

@@ -74,6 +74,7 @@ type Engine struct {
 	schemas    inputSchemas
 	agentKinds sharedread.Reads[kindName, *store.Kind]
 	kinds      executionKinds
+	outputs    outputKinds
 	// refusedRenewal reports whether the store has refused to renew or to end a lease since the
 	// sweep loop last checked.
 	refusedRenewal atomic.Bool

@@ -17,7 +17,11 @@ func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinis
 	if err := e.uploads.CheckSize("the result", f.Result.Size()); err != nil {
 		return perdure.FinishReply{}, err
 	}
-	refs, err := e.uploads.CheckAll(ctx, org, f.Lease.ExecutionID, []uploads.Content{{Field: "result", Payload: f.Result}})
+	contents := []uploads.Content{{Field: "result", Payload: f.Result}}
+	if err := e.fitResult(ctx, org, f, &contents[0]); err != nil {
+		return perdure.FinishReply{}, err
+	}
+	refs, err := e.uploads.CheckAll(ctx, org, f.Lease.ExecutionID, contents)
 	if err != nil {
 		return perdure.FinishReply{}, err
 	}

@@ -2,13 +2,9 @@ package engine
 
 import (
 	"encoding/json"
-	"errors"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/schema"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // inputSchemas compiles and caches the input schemas of kinds. Any worker may register a schema,
@@ -29,7 +25,7 @@ func (s *inputSchemas) checkRegistered(field, kind string, raw json.RawMessage) 
 	case schema.OverLimit(err):
 		return perdure.FieldErrorf(field, "of %s %v; make it smaller", kind, err)
 	case err != nil:
-		return perdure.FieldErrorf(field, "of %s is no JSON Schema that is taken here: %s", kind, brief(err.Error()))
+		return perdure.FieldErrorf(field, "of %s is no JSON Schema that is taken here: %s", kind, schema.Brief(err.Error()))
 	}
 	return nil
 }
@@ -48,41 +44,5 @@ func (s *inputSchemas) check(field string, spec perdure.KindSpec, content json.R
 	if err != nil {
 		return &perdure.Error{Code: perdure.Internal, Message: "a registered schema does not compile", Err: err}
 	}
-	value, err := schema.Parse(content)
-	if err == nil {
-		err = compiled.Validate(value)
-	} else if !schema.OverLimit(err) {
-		return perdure.FieldErrorf(field, "%v", err)
-	}
-	return schemaError(field, err)
-}
-
-func schemaError(field string, err error) error {
-	if schema.OverLimit(err) {
-		return perdure.FieldErrorf(field, "%v", err)
-	}
-	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
-		return err
-	}
-	for len(invalid.Causes) > 0 {
-		invalid = invalid.Causes[0]
-	}
-	at := strings.Join(append([]string{field}, invalid.InstanceLocation...), ".")
-	return perdure.FieldErrorf(brief(at), "%s", brief(invalid.BasicOutput().Error.String()))
-}
-
-// maxSaid is the maximum number of bytes of a schema or a value that an error repeats.
-const maxSaid = 500
-
-// brief shortens a text to maxSaid bytes, because its author may not be trusted.
-func brief(text string) string {
-	if len(text) <= maxSaid {
-		return text
-	}
-	end := maxSaid
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
+	return compiled.Check(field, content)
 }

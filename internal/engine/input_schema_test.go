@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/rules"
+	"github.com/perdure/perdure/internal/schema"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -103,7 +104,7 @@ func TestAnErrorOfASchemaIsShort(t *testing.T) {
 	b.must(err)
 	_, err = b.e.Start(t.Context(), org, StartRequest{Kind: "k", Input: json.RawMessage(`"` + strings.Repeat("aé", 10_000) + `"`)})
 	b.wantCode(err, perdure.InvalidArgument)
-	if n := len(fmt.Sprint(err)); n > 3*maxSaid {
+	if n := len(fmt.Sprint(err)); n > 3*schema.MaxSaid {
 		t.Errorf("an error of %d bytes", n)
 	}
 }

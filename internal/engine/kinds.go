@@ -126,6 +126,12 @@ func (e *Engine) checkRegistration(r perdure.Registration) error {
 			if err := e.checkSchemaOf(fmt.Sprintf("%s[%d].inputSchema", at, i), spec.Kind, spec.InputSchema); err != nil {
 				return err
 			}
+			if err := e.checkSchemaOf(fmt.Sprintf("%s[%d].outputSchema", at, i), spec.Kind, spec.OutputSchema); err != nil {
+				return err
+			}
+			if err := perdure.CheckTags(fmt.Sprintf("%s[%d].tags", at, i), spec.Tags); err != nil {
+				return err
+			}
 			if err := e.checkSignalSpecs(fmt.Sprintf("%s[%d].signals", at, i), spec); err != nil {
 				return err
 			}

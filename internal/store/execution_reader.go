@@ -64,6 +64,7 @@ type ExecutionReader interface {
 type ExecutionFilter struct {
 	Status        []perdure.Status
 	Kind          string
+	Kinds         []string // any of these; nil does not filter
 	DefinitionID  *uuid.UUID
 	CreatedAfter  *perdure.Time
 	CreatedBefore *perdure.Time

@@ -9,6 +9,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -410,6 +411,16 @@ type Kind struct {
 	// Signals are the signals that workers have registered for the kind, those of the newest
 	// registration first. They are read and written in place of Spec.Signals.
 	Signals []KindSignal
+	// Outputs are the output schemas that workers have registered for the kind, the newest first.
+	// They are read and written in place of Spec.OutputSchema.
+	Outputs []KindOutput
+}
+
+// KindOutput is an output schema of a kind, with the time of the newest registration that contains
+// it. Without a schema, every output fits.
+type KindOutput struct {
+	Schema json.RawMessage `json:"schema,omitempty"`
+	SeenAt perdure.Time    `json:"seenAt"`
 }
 
 // KindSignal is a signal of a kind, with the time of the newest registration that contains it with

@@ -184,7 +184,11 @@ type KindSpec struct {
 	// known.
 	Endpoints []*ModelEndpoint `protobuf:"bytes,5,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
 	// The signals that an agent takes, with unique names. At most 100.
-	Signals       []*SignalSpec `protobuf:"bytes,6,rep,name=signals,proto3" json:"signals,omitempty"`
+	Signals []*SignalSpec `protobuf:"bytes,6,rep,name=signals,proto3" json:"signals,omitempty"`
+	// A JSON Schema of the output of an agent, or of the result of a task.
+	OutputSchema []byte `protobuf:"bytes,7,opt,name=output_schema,json=outputSchema,proto3,oneof" json:"output_schema,omitempty"`
+	// Words by which lists find the kind. At most 20, of at most 64 bytes.
+	Tags          []string `protobuf:"bytes,8,rep,name=tags,proto3" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -257,6 +261,20 @@ func (x *KindSpec) GetEndpoints() []*ModelEndpoint {
 func (x *KindSpec) GetSignals() []*SignalSpec {
 	if x != nil {
 		return x.Signals
+	}
+	return nil
+}
+
+func (x *KindSpec) GetOutputSchema() []byte {
+	if x != nil {
+		return x.OutputSchema
+	}
+	return nil
+}
+
+func (x *KindSpec) GetTags() []string {
+	if x != nil {
+		return x.Tags
 	}
 	return nil
 }
@@ -1935,15 +1953,18 @@ const file_perdure_v1_worker_proto_rawDesc = "" +
 	"\aversion\x18\x05 \x01(\tR\aversion\x12\x1b\n" +
 	"\x06labels\x18\x06 \x01(\fH\x00R\x06labels\x88\x01\x01\x12\x1a\n" +
 	"\bfeatures\x18\a \x03(\tR\bfeaturesB\t\n" +
-	"\a_labels\"\x82\x02\n" +
+	"\a_labels\"\xd2\x02\n" +
 	"\bKindSpec\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12&\n" +
 	"\finput_schema\x18\x03 \x01(\fH\x00R\vinputSchema\x88\x01\x01\x12\x1c\n" +
 	"\tproviders\x18\x04 \x03(\tR\tproviders\x127\n" +
 	"\tendpoints\x18\x05 \x03(\v2\x19.perdure.v1.ModelEndpointR\tendpoints\x120\n" +
-	"\asignals\x18\x06 \x03(\v2\x16.perdure.v1.SignalSpecR\asignalsB\x0f\n" +
-	"\r_input_schema\"j\n" +
+	"\asignals\x18\x06 \x03(\v2\x16.perdure.v1.SignalSpecR\asignals\x12(\n" +
+	"\routput_schema\x18\a \x01(\fH\x01R\foutputSchema\x88\x01\x01\x12\x12\n" +
+	"\x04tags\x18\b \x03(\tR\x04tagsB\x0f\n" +
+	"\r_input_schemaB\x10\n" +
+	"\x0e_output_schema\"j\n" +
 	"\n" +
 	"SignalSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +

@@ -15,13 +15,18 @@ import (
 type Content struct {
 	Field string // for errors
 	perdure.Payload
+	// Fit, if set, checks the content once it is known to be valid JSON.
+	Fit   func(json.RawMessage) error
 	entry *perdure.Entry // set if the content is an entry's
 }
 
 // check checks the bytes of a content that is part of the request.
 func (c Content) check(raw json.RawMessage) error {
 	if c.entry == nil {
-		return validate.JSON(c.Field, raw)
+		if err := validate.JSON(c.Field, raw); err != nil || c.Fit == nil {
+			return err
+		}
+		return c.Fit(raw)
 	}
 	e := *c.entry
 	e.Content, e.Blob = raw, nil
@@ -31,7 +36,7 @@ func (c Content) check(raw json.RawMessage) error {
 // uploaded returns the rule by which an uploaded content is checked.
 func (c Content) uploaded() Rule {
 	if c.entry == nil {
-		return Rule{What: "the content", workersJSON: true, Scan: func(text io.Reader) error {
+		return Rule{What: "the content", Whole: c.Fit, workersJSON: c.Fit == nil, Scan: func(text io.Reader) error {
 			return perdure.CheckDocument(c.Field, text, workersJSON)
 		}}
 	}
@@ -39,12 +44,14 @@ func (c Content) uploaded() Rule {
 	return Rule{What: "the content", Scan: scan, Whole: c.check}
 }
 
-// ContentsOf returns the contents of a commit.
+// ContentsOf returns the contents of a commit. The last one is the output.
 func ContentsOf(c perdure.Commit) []Content {
 	var all []Content
 	for i := range c.Entries {
 		n := &c.Entries[i]
-		all = append(all, Content{"entries." + n.ID.String() + ".content", perdure.Payload{Bytes: n.Content, Blob: n.Blob}, &n.Entry})
+		all = append(all, Content{
+			Field: "entries." + n.ID.String() + ".content", Payload: perdure.Payload{Bytes: n.Content, Blob: n.Blob}, entry: &n.Entry,
+		})
 	}
 	for _, t := range c.Tasks {
 		all = append(all, Content{Field: "tasks." + t.Key + ".input", Payload: t.Input})

@@ -27,6 +27,7 @@ type listKindsInput struct {
 	operation.OrgInput
 	operation.PageInput
 	Type string `query:"type" enum:"agent,task" doc:"Only kinds of agents, or only kinds of tasks."`
+	Tag  string `query:"tag" doc:"Only kinds with this tag."`
 }
 
 func (s *server) listKinds(ctx context.Context, in *listKindsInput) (*operation.Body[operation.List[perdure.KindInfo]], error) {
@@ -36,19 +37,26 @@ func (s *server) listKinds(ctx context.Context, in *listKindsInput) (*operation.
 	}
 	var kinds []perdure.KindInfo
 	for _, k := range known {
-		if info := kindInfo(k); in.Type == "" || in.Type == string(info.Type) {
+		if info := kindInfo(k); in.matches(info) {
 			kinds = append(kinds, info)
 		}
 	}
 	return pageOf(kinds, in.PageInput, func(k perdure.KindInfo) (string, int) {
-		return string(k.Type) + " " + k.Kind, len(k.InputSchema) + len(k.Description) + sizeOf(k.Signals)
+		return string(k.Type) + " " + k.Kind, len(k.InputSchema) + len(k.OutputSchema) + len(k.Description) + sizeOf(k.Signals)
 	})
+}
+
+func (in *listKindsInput) matches(k perdure.KindInfo) bool {
+	return (in.Type == "" || in.Type == string(k.Type)) && (in.Tag == "" || slices.Contains(k.Tags, in.Tag))
 }
 
 func kindInfo(k store.Kind) perdure.KindInfo {
 	info := perdure.KindInfo{
 		Kind: k.Spec.Kind, Type: perdure.KindTask, Description: k.Spec.Description,
-		InputSchema: k.Spec.InputSchema, Providers: k.Spec.Providers, RegisteredAt: k.SeenAt,
+		InputSchema: k.Spec.InputSchema, Tags: k.Spec.Tags, Providers: k.Spec.Providers, RegisteredAt: k.SeenAt,
+	}
+	if len(k.Outputs) > 0 {
+		info.OutputSchema = k.Outputs[0].Schema
 	}
 	if k.Agent {
 		info.Type = perdure.KindAgent

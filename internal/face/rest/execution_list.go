@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -17,6 +18,7 @@ type listExecutionsInput struct {
 	operation.PageInput
 	Status        []string `query:"status,explode" doc:"Any of these, repeated or separated by commas, in any case."`
 	Kind          string   `query:"kind"`
+	Tag           string   `query:"tag" doc:"Executions of the kinds that have this tag now."`
 	DefinitionID  string   `query:"agentDefinitionId"`
 	CreatedAfter  string   `query:"createdAfter" doc:"RFC 3339; exclusive."`
 	CreatedBefore string   `query:"createdBefore" doc:"RFC 3339; exclusive."`
@@ -39,6 +41,9 @@ func (s *server) listExecutions(ctx context.Context, in *listExecutionsInput) (*
 		return nil, err
 	}
 	f.Metadata = metadataFilter(front.QueryOf(ctx))
+	if f.Kinds, err = s.kindsWithTag(ctx, in.Org, in.Tag); err != nil {
+		return nil, err
+	}
 	p, err := s.readWhole().Executions(ctx, in.Org, f)
 	if err != nil {
 		return nil, err
@@ -47,6 +52,30 @@ func (s *server) listExecutions(ctx context.Context, in *listExecutionsInput) (*
 		return nil, err
 	}
 	return operation.ListOf(p.Items, p.Next), nil
+}
+
+// maxTagKinds is the maximum number of kinds with a tag for which executions can be listed.
+const maxTagKinds = 1000
+
+// kindsWithTag returns the agent kinds with the tag; nil if there is no tag to filter by.
+func (s *server) kindsWithTag(ctx context.Context, org, tag string) ([]string, error) {
+	if tag == "" {
+		return nil, nil
+	}
+	known, err := s.readWhole().Kinds(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	kinds := []string{}
+	for _, k := range known {
+		if k.Agent && slices.Contains(k.Spec.Tags, tag) {
+			kinds = append(kinds, k.Spec.Kind)
+		}
+	}
+	if len(kinds) > maxTagKinds {
+		return nil, perdure.FieldErrorf("tag", "is the tag of %d kinds; lists filter by a tag of %d at most", len(kinds), maxTagKinds)
+	}
+	return kinds, nil
 }
 
 func (in *listExecutionsInput) filter() (store.ExecutionFilter, error) {

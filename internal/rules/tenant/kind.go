@@ -23,16 +23,19 @@ func kindsOf(org string, r perdure.Registration, known []store.Kind, now perdure
 	add := func(spec perdure.KindSpec, agent bool) {
 		var before []perdure.ModelEndpoint
 		var signals []store.KindSignal
+		var outputs []store.KindOutput
 		for _, k := range known {
 			if k.Agent == agent && k.Spec.Kind == spec.Kind {
 				spec.Providers = union(k.Spec.Providers, spec.Providers)
 				before, signals = k.Spec.Endpoints, k.Signals
+				outputs = outputsBefore(k)
 			}
 		}
 		spec.Endpoints = knownEndpoints(spec.Endpoints, r.Queues, before)
 		signals = knownSignals(spec.Signals, signals, now)
-		spec.Signals = nil
-		kinds = append(kinds, store.Kind{Org: org, Agent: agent, Spec: spec, SeenAt: now, Signals: signals})
+		outputs = knownOutputs(spec.OutputSchema, outputs, now)
+		spec.Signals, spec.OutputSchema = nil, nil
+		kinds = append(kinds, store.Kind{Org: org, Agent: agent, Spec: spec, SeenAt: now, Signals: signals, Outputs: outputs})
 	}
 	for _, spec := range r.Agents {
 		add(spec, true)

@@ -48,6 +48,7 @@ func kindToProto(k perdure.KindSpec) *perdurev1.KindSpec {
 	return &perdurev1.KindSpec{
 		Kind: k.Kind, Description: text(k.Description), InputSchema: k.InputSchema, Providers: k.Providers,
 		Endpoints: each(k.Endpoints, endpointToProto), Signals: each(k.Signals, signalSpecToProto),
+		OutputSchema: k.OutputSchema, Tags: k.Tags,
 	}
 }
 
@@ -68,6 +69,7 @@ func kind(m *perdurev1.KindSpec) perdure.KindSpec {
 		Kind: m.GetKind(), Description: m.GetDescription(),
 		InputSchema: raw(m.GetInputSchema()), Providers: m.GetProviders(),
 		Endpoints: each(m.GetEndpoints(), endpoint), Signals: each(m.GetSignals(), signalSpec),
+		OutputSchema: raw(m.GetOutputSchema()), Tags: m.GetTags(),
 	}
 }
 

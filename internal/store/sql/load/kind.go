@@ -19,6 +19,8 @@ var KindRows = row.New("kind", 3, []row.Field[store.Kind]{
 	row.JSON("providers", func(x *store.Kind) *[]string { return &x.Spec.Providers }, nil),
 	row.JSON("endpoints", func(x *store.Kind) *[]perdure.ModelEndpoint { return &x.Spec.Endpoints }, nil),
 	row.JSON("signals", func(x *store.Kind) *[]store.KindSignal { return &x.Signals }, nil),
+	row.JSON("outputs", func(x *store.Kind) *[]store.KindOutput { return &x.Outputs }, nil),
+	row.JSON("tags", func(x *store.Kind) *[]string { return &x.Spec.Tags }, nil),
 	row.Time("seen_at", func(x *store.Kind) *perdure.Time { return &x.SeenAt }),
 })
 

@@ -1,0 +1,43 @@
+package tenant
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// maxKnownOutputs is the maximum number of output schemas of a kind, those of older registrations
+// included.
+const maxKnownOutputs = 20
+
+// outputsBefore returns the output schemas of a kind before a registration. A kind whose workers
+// have registered none accepts every output.
+func outputsBefore(k store.Kind) []store.KindOutput {
+	if len(k.Outputs) == 0 {
+		return []store.KindOutput{{SeenAt: k.SeenAt}}
+	}
+	return k.Outputs
+}
+
+// knownOutputs returns the registered output schema, followed by those that were known before. It
+// drops schemas that no worker has registered for SignalTTL, and the oldest over the limit. If no
+// schema remains, the result is empty.
+func knownOutputs(registered json.RawMessage, before []store.KindOutput, now perdure.Time) []store.KindOutput {
+	all := []store.KindOutput{{Schema: registered, SeenAt: now}}
+	some := len(registered) > 0
+	for _, b := range before {
+		if now.Sub(b.SeenAt.Time) > SignalTTL || len(all) == maxKnownOutputs {
+			break // before is ordered by time, the newest first
+		}
+		if !bytes.Equal(b.Schema, registered) {
+			all = append(all, b)
+			some = some || len(b.Schema) > 0
+		}
+	}
+	if !some {
+		return nil
+	}
+	return all
+}

@@ -1,0 +1,42 @@
+package worker
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// checkLocalOutput compares the output of a LOCAL execution, or the result of one of its tasks, with
+// the output schema of its kind. The server does this for other executions; it never has the
+// contents of LOCAL ones. Error: invalid_argument.
+func (w *Worker) checkLocalOutput(field string, spec perdure.KindSpec, output json.RawMessage) error {
+	if len(spec.OutputSchema) == 0 {
+		return nil
+	}
+	compiled, err := w.schemas.Compile(spec.OutputSchema)
+	if err != nil {
+		return perdure.FieldErrorf(field, "cannot be compared with the output schema of %s: %v", spec.Kind, err)
+	}
+	return compiled.Check(field, output)
+}
+
+// misfit returns the error of an output that does not fit the schema of a LOCAL execution's kind.
+func (r *run) misfit(out json.RawMessage) error {
+	if r.claim.Execution.PersistenceMode != perdure.Local {
+		return nil
+	}
+	return r.w.checkLocalOutput("outcome.output", r.def.Spec, out)
+}
+
+// misfit returns the error of a result that does not fit the schema of a LOCAL task's kind.
+func (a *attempt) misfit(spec perdure.KindSpec, result json.RawMessage) error {
+	if !strings.HasPrefix(a.claim.Task.Queue, perdure.LocalQueuePrefix) {
+		return nil
+	}
+	if err := a.w.checkLocalOutput("result", spec, result); err != nil {
+		return agent.Permanent(err)
+	}
+	return nil
+}
