@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/internal/filelock"
 )
 
 // OwnedError reports that another live process owns the data directory. Commands then connect to it
@@ -35,7 +36,8 @@ func own(data string) (*lock, error) {
 	if err != nil {
 		return nil, &perdure.Error{Code: perdure.InvalidArgument, Message: "cannot write in the data directory " + data, Err: err}
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	take := func() error { return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
+	if err := filelock.Take(take, func(err error) bool { return err == syscall.EWOULDBLOCK && !alive(readPID(path)) }); err != nil {
 		defer file.Close()
 		if err != syscall.EWOULDBLOCK {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
@@ -46,6 +48,10 @@ func own(data string) (*lock, error) {
 	l.write()
 	return l, nil
 }
+
+// alive reports whether a process with the id exists. It is true for the id 0, of an owner that has
+// not written its id yet.
+func alive(pid int) bool { return pid == 0 || syscall.Kill(pid, 0) != syscall.ESRCH }
 
 // isOwned reports whether a live process owns a data directory. It holds no lock after it returns.
 func isOwned(data string) bool {

@@ -21,7 +21,7 @@ var rules = map[string][]string{
 	// Worker side.
 	"agent":                            nil,
 	"worker":                           {"agent", "internal/lru", "worker/local", "worker/results"},
-	"worker/local":                     {"internal/disk", "internal/pagecheck", "internal/sqlitelog", "worker/results"}, // it opens its own SQLite database
+	"worker/local":                     {"internal/disk", "internal/filelock", "internal/pagecheck", "internal/sqlitelog", "worker/results"}, // it opens its own SQLite database
 	"worker/results":                   {"internal/lru"},
 	"worker/remote":                    {"api/..."},
 	"worker/metrics":                   {"worker", "react", "internal/meter"},
@@ -58,6 +58,7 @@ var rules = map[string][]string{
 	"internal/store/commit":    {"internal/fair", "internal/store", "internal/store/turns"},
 	"internal/store/turns":     nil,
 	"internal/fair":            nil,
+	"internal/filelock":        nil,
 	"internal/store/floodtest": {"internal/engine", "internal/store"},
 	"internal/store/counttest": {"internal/engine", "internal/store", "internal/store/sql/read", "internal/store/sql/statement"},
 	// The rooms that the SQL stores share.
@@ -73,7 +74,7 @@ var rules = map[string][]string{
 	"internal/store/sql/apply":             {"internal/store", "internal/store/commit", "internal/store/sql/cache", "internal/store/sql/column", "internal/store/sql/listing", "internal/store/sql/load", "internal/store/sql/pick", "internal/store/sql/row", "internal/store/sql/statement", "internal/store/sql/trigram"},
 	"internal/store/sql/catalog":           {"internal/store/sql/apply", "internal/store/sql/cache", "internal/store/sql/listing", "internal/store/sql/load", "internal/store/sql/pick", "internal/store/sql/read", "internal/store/sql/statement"},
 	"internal/store/sql/schema":            nil,
-	"internal/store/sqlite":                {"internal/disk", "internal/pagecheck", "internal/sqlitelog", "internal/store", "internal/store/commit", "internal/store/sql/...", "internal/store/turns"},
+	"internal/store/sqlite":                {"internal/disk", "internal/filelock", "internal/pagecheck", "internal/sqlitelog", "internal/store", "internal/store/commit", "internal/store/sql/...", "internal/store/turns"},
 	"internal/store/sqlite/sqlitetest":     nil,
 	"internal/store/postgres":              {"internal/store", "internal/store/commit", "internal/store/sql/...", "internal/store/turns"},
 	"internal/store/postgres/cluster":      nil,

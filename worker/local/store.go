@@ -20,6 +20,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/internal/filelock"
 	"github.com/perdure/perdure/worker/results"
 	_ "modernc.org/sqlite" // registers the driver "sqlite"
 )
@@ -105,9 +106,11 @@ func own(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, &perdure.Error{Code: perdure.InvalidArgument, Message: "cannot write in the worker's directory " + dir, Err: err}
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	take := func() error { return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
+	held := func(err error) bool { return errors.Is(err, syscall.EWOULDBLOCK) }
+	if err := filelock.Take(take, held); err != nil {
 		defer file.Close()
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
+		if !held(err) {
 			return nil, fmt.Errorf("lock %s: %w", dir, err)
 		}
 		return nil, perdure.Errorf(perdure.Conflict, "another worker uses the directory %s", dir)

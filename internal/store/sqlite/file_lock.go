@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/filelock"
 )
 
 // fileLock prevents other servers from opening a database file, whatever path they use. The lock of
@@ -45,7 +46,8 @@ func lockFile(path string) (*fileLock, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lockByte(file); err != nil {
+	take := func() error { return lockByte(file) }
+	if err := filelock.Take(take, func(err error) bool { return errors.Is(err, errLocked) }); err != nil {
 		if errors.Is(err, errLocked) {
 			err = inUse(path)
 		}
