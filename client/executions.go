@@ -77,6 +77,7 @@ func (c *Client) Get(ctx context.Context, id uuid.UUID) (*perdure.Execution, err
 type ExecutionFilter struct {
 	Status        []perdure.Status // any of them
 	Kind          string
+	Tag           string // executions of kinds that have this tag now
 	DefinitionID  *uuid.UUID
 	CreatedAfter  time.Time
 	CreatedBefore time.Time
@@ -95,6 +96,7 @@ func (f ExecutionFilter) add(q url.Values) {
 		}
 	}
 	set("kind", f.Kind)
+	set("tag", f.Tag)
 	set("q", f.Query)
 	if f.DefinitionID != nil {
 		set("agentDefinitionId", f.DefinitionID.String())

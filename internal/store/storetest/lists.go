@@ -103,6 +103,8 @@ func filtersExecutions(f *fixture) {
 		{"status", store.ExecutionFilter{Status: []perdure.Status{perdure.StatusCompleted}}, []string{"done"}},
 		{"statuses", store.ExecutionFilter{Status: []perdure.Status{perdure.StatusCompleted, perdure.StatusPending}}, []string{"done", "odd", "plain", "strange"}},
 		{"kind", store.ExecutionFilter{Kind: "Odd-Kind"}, []string{"odd"}},
+		{"kinds", store.ExecutionFilter{Kinds: []string{"Odd-Kind", "unknown"}}, []string{"odd"}},
+		{"no kinds", store.ExecutionFilter{Kinds: []string{}}, nil},
 		{"definition", store.ExecutionFilter{DefinitionID: &definition.ID}, []string{"odd"}},
 		{"created after", store.ExecutionFilter{CreatedAfter: ptr(milestone(1000))}, []string{"local", "done", "odd"}},
 		{"created before", store.ExecutionFilter{CreatedBefore: ptr(milestone(2000))}, []string{"local", "plain", "strange"}},

@@ -943,10 +943,12 @@ export interface components {
             description?: string;
             inputSchema?: unknown;
             kind: string;
+            outputSchema?: unknown;
             providers?: string[];
             /** Format: date-time */
             registeredAt: string;
             signals?: components["schemas"]["SignalSpec"][];
+            tags?: string[];
             /** @enum {string} */
             type: "agent" | "task";
         };
@@ -1843,6 +1845,8 @@ export interface operations {
                 /** @description Any of these, repeated or separated by commas, in any case. */
                 status?: string[] | null;
                 kind?: string;
+                /** @description Executions of the kinds that have this tag now. */
+                tag?: string;
                 agentDefinitionId?: string;
                 /** @description RFC 3339; exclusive. */
                 createdAfter?: string;
@@ -3234,6 +3238,8 @@ export interface operations {
                 cursor?: string;
                 /** @description Only kinds of agents, or only kinds of tasks. */
                 type?: "agent" | "task";
+                /** @description Only kinds with this tag. */
+                tag?: string;
             };
             header?: never;
             path: {

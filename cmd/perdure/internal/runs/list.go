@@ -39,6 +39,7 @@ func newRunsCommand(a *setup.App) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&status, "status", nil, "only those with one of these statuses")
 	flags.StringVar(&f.Kind, "kind", "", "only those of this kind of agent")
+	flags.StringVar(&f.Tag, "tag", "", "only those of kinds with this tag")
 	flags.StringArrayVar(&metadata, "metadata", nil, "KEY=VALUE: only those with this metadata; may be repeated")
 	flags.StringVarP(&f.Query, "query", "q", "", "only those with these words in id, kind or input")
 	flags.IntVar(&o.Limit, "limit", 20, "how many at most, to 1000")
