@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,9 +38,10 @@ func own(data string) (*lock, error) {
 		return nil, &perdure.Error{Code: perdure.InvalidArgument, Message: "cannot write in the data directory " + data, Err: err}
 	}
 	take := func() error { return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
-	if err := filelock.Take(take, func(err error) bool { return err == syscall.EWOULDBLOCK && !alive(readPID(path)) }); err != nil {
+	held := func(err error) bool { return errors.Is(err, syscall.EWOULDBLOCK) }
+	if err := filelock.Take(take, func(err error) bool { return held(err) && !alive(readPID(path)) }); err != nil {
 		defer file.Close()
-		if err != syscall.EWOULDBLOCK {
+		if !held(err) {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
 		return nil, &OwnedError{Data: data, Socket: filepath.Join(data, "perdure.sock"), PID: readPID(path)}
