@@ -97,3 +97,39 @@ func ExampleSignalKind_On() {
 	fmt.Println(exampletest.Outcome(house.Wait(id)))
 	// Output: within the budget
 }
+
+// An agent whose output is compared with its schema, and a list of executions by a tag.
+func ExampleDefinition_Output() {
+	type answer struct {
+		Text string `json:"text"`
+	}
+	invent := agent.DefineFunc("invent", func(_ agent.Context, in json.RawMessage) (json.RawMessage, error) {
+		return in, nil
+	}).Output(agent.Schema[answer]()).Tags("demo")
+	house := exampletest.Open(func(w *worker.Worker) { w.RegisterAgent(invent) })
+	defer house.Close()
+	fmt.Println(exampletest.Outcome(house.Wait(house.Start("invent", answer{Text: "fits"}))))
+	x := house.Wait(house.Start("invent", map[string]int{"text": 1}))
+	fmt.Println(x.Status, *x.ErrorCode)
+	page, err := house.Client.ListPage(context.Background(), client.ExecutionFilter{Tag: "demo"}, client.PageOptions{})
+	fmt.Println(len(page.Items), err)
+	// Output:
+	// {"text":"fits"}
+	// FAILED invalid_argument
+	// 2 <nil>
+}
+
+// A task whose result is compared with its schema.
+func ExampleTask_Output() {
+	roll := agent.DefineTask("roll", func(_ agent.TaskContext, sides int) (int, error) {
+		return sides + 1, nil
+	}).Output(json.RawMessage(`{"type":"integer","maximum":6}`))
+	play := agent.DefineFunc("play", func(ctx agent.Context, _ any) (string, error) {
+		_, err := roll.Call(ctx, 6)
+		return fmt.Sprint(err), nil
+	})
+	house := exampletest.Open(func(w *worker.Worker) { w.RegisterAgent(play); w.RegisterTask(roll) })
+	defer house.Close()
+	fmt.Println(exampletest.Outcome(house.Wait(house.Start("play", nil))))
+	// Output: invalid_argument: result: maximum: got 7, want 6
+}

@@ -20,7 +20,7 @@ var rules = map[string][]string{
 
 	// Worker side.
 	"agent":                            nil,
-	"worker":                           {"agent", "internal/lru", "worker/local", "worker/results"},
+	"worker":                           {"agent", "internal/lru", "internal/schema", "worker/local", "worker/results"},
 	"worker/local":                     {"internal/disk", "internal/filelock", "internal/pagecheck", "internal/sqlitelog", "worker/results"}, // it opens its own SQLite database
 	"worker/results":                   {"internal/lru"},
 	"worker/remote":                    {"api/..."},

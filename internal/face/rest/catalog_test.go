@@ -167,3 +167,38 @@ func TestTheCatalogIsThatOfTheOrg(t *testing.T) {
 		}
 	}
 }
+
+// TestListsFilterByTag checks that lists of kinds and of executions filter by a tag of the kind.
+func TestListsFilterByTag(t *testing.T) {
+	h := open(t)
+	h.register(perdure.Registration{
+		Agents: []perdure.KindSpec{
+			{Kind: "bill", Tags: []string{"money", "nightly"}, OutputSchema: json.RawMessage(`{"type":"string"}`)},
+			{Kind: "mail", Tags: []string{"nightly"}},
+		},
+		Tasks: []perdure.KindSpec{{Kind: "pay", Tags: []string{"money"}}},
+	})
+	for _, kind := range []string{"bill", "mail", "anything"} {
+		h.Call("POST", "/agent-executions", fmt.Sprintf(`{"kind":%q}`, kind)).Want(201, nil)
+	}
+	for tag, want := range map[string][2]string{
+		"money": {"bill pay", "bill"}, "nightly": {"bill mail", "mail bill"}, "unknown": {"", ""},
+	} {
+		var page struct{ Items []struct{ Kind string } }
+		for i, path := range []string{"/kinds?tag=", "/agent-executions?tag="} {
+			h.Call("GET", path+tag, "").Want(200, &page)
+			var got []string
+			for _, k := range page.Items {
+				got = append(got, k.Kind)
+			}
+			if strings.Join(got, " ") != want[i] {
+				t.Errorf("%s%s lists %q, want %s", path, tag, got, want[i])
+			}
+		}
+	}
+	var page struct{ Items []perdure.KindInfo }
+	h.Call("GET", "/kinds?tag=money&type=agent", "").Want(200, &page)
+	if len(page.Items) != 1 || string(page.Items[0].OutputSchema) != `{"type":"string"}` || !slices.Equal(page.Items[0].Tags, []string{"money", "nightly"}) {
+		t.Errorf("the kind is %+v", page.Items)
+	}
+}
