@@ -24,6 +24,7 @@ var dialect = &statement.Dialect{
 	AmongIDs:       "= ANY(?2)", AmongNumbers: "= ANY(?2)",
 	IDs:            func(ids []uuid.UUID) (any, error) { return rawIDs(ids), nil },
 	Numbers:        func(numbers []int64) (any, error) { return numbers, nil },
+	KindAmong:      func(kinds []string) (string, any) { return "x.kind = ANY(?)", kinds },
 	MetadataMember: func(key, value string) (string, []any) { return metadataMember, []any{key, key, value} },
 	QueryMatch:     matchQuery,
 	Sets:           true,

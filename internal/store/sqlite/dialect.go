@@ -25,6 +25,10 @@ var dialect = &statement.Dialect{
 		return string(list), err
 	},
 	MetadataMember: func(key, value string) (string, []any) { return metadataMember, []any{key, value} },
+	KindAmong: func(kinds []string) (string, any) {
+		list, _ := json.Marshal(kinds) // texts always encode
+		return "x.kind IN (SELECT j.value FROM json_each(?) j)", string(list)
+	},
 	QueryMatch: func(plain, escaped, id string) (string, []any) {
 		return queryMatch, []any{id, plain, plain, escaped, plain, escaped}
 	},

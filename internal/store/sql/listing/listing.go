@@ -207,19 +207,6 @@ func (l *Query) addStatuses(statuses []perdure.Status) {
 	l.add("x.status IN ("+statement.Marks(len(values))+")", values...)
 }
 
-// addKinds adds the condition that the kind is one of these. No kind matches none.
-func (l *Query) addKinds(kinds []string) {
-	values := make([]any, len(kinds))
-	for i, kind := range kinds {
-		values[i] = kind
-	}
-	if len(kinds) == 0 {
-		l.add("1 = 0")
-		return
-	}
-	l.add("x.kind IN ("+statement.Marks(len(values))+")", values...)
-}
-
 func (l *Query) statusSources(statuses []perdure.Status) {
 	for _, status := range statuses {
 		switch status {
@@ -247,7 +234,8 @@ func (l *Query) addRest() {
 		l.add("x.kind = ?", f.Kind)
 	}
 	if f.Kinds != nil {
-		l.addKinds(f.Kinds)
+		condition, list := l.dialect.KindAmong(f.Kinds)
+		l.add(condition, list)
 	}
 	if f.CreatedAfter != nil {
 		l.add("x.created_at > ?", column.Millis(*f.CreatedAfter))

@@ -92,6 +92,8 @@ func filterValues(field reflect.StructField) []any {
 	switch field.Type {
 	case reflect.TypeFor[string]():
 		return []any{"k"}
+	case reflect.TypeFor[[]string]():
+		return []any{[]string{"k"}}
 	case reflect.TypeFor[bool]():
 		return []any{true}
 	case reflect.TypeFor[*uuid.UUID]():

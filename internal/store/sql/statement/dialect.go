@@ -40,6 +40,8 @@ type Dialect struct {
 	AmongIDs, AmongNumbers string
 	IDs                    func(ids []uuid.UUID) (list any, err error)
 	Numbers                func(numbers []int64) (list any, err error)
+	// KindAmong returns a condition on an execution x and its parameter: the kind is one of these.
+	KindAmong func(kinds []string) (condition string, arg any)
 	// MetadataMember returns a condition on an execution x and its parameters: a top-level member
 	// of the metadata has the value, compared as text.
 	MetadataMember func(key, value string) (condition string, args []any)
