@@ -32,6 +32,12 @@ export interface FollowApi {
 const enoughHeadless = 4;
 
 /**
+ * The number of consecutive reads that end without the event that ended the run after which
+ * that event is assumed to be deleted by the server, not lost in transit.
+ */
+const enoughEndless = 10;
+
+/**
  * Follows an execution over server-sent events until its log ends, and reconnects as often
  * as needed.
  */
@@ -46,6 +52,7 @@ export class StreamFollower extends Following {
   #begun = false;
   #resyncs = 0; // since the newest seq last grew
   #headless = 0; // consecutive reads that did not begin at the log's first event
+  #endless = 0; // reads that ended without the event that ended the run, since the newest seq last grew
   #gapAt = 0; // the newest seq that was held at a gap
   readonly #afterGaps: Backoff;
 
@@ -140,7 +147,7 @@ export class StreamFollower extends Following {
       else this.#backoff.worked();
     }
     if (signal.aborted) return false;
-    if (this.finished || this.#resyncs > 1) return true;
+    if (this.finished || ++this.#endless >= enoughEndless) return true;
     await this.#resync(signal); // the event that ended the run is missing
     return false;
   }
@@ -149,6 +156,7 @@ export class StreamFollower extends Following {
     this.#backoff.worked();
     if (this.#resyncs > 0 && this.held.lastSeenSeq > this.#gapAt) {
       this.#resyncs = 0;
+      this.#endless = 0;
       this.#afterGaps.worked();
     }
     if (e.event === "signal.received") this.prompts.seen(e.data.signalId);

@@ -139,3 +139,18 @@ test("a log whose beginning is no longer kept is followed from where it begins",
   expect(f.held.messages.length).toBe(3);
   expect(f.view.status).toBe("COMPLETED");
 });
+
+test("an early end after gaps is not believed either", async () => {
+  const log = tangledRun();
+  const want = await ended(follow(new FakeServer(log), "agent"));
+  for (let swap = 0; swap < 200; swap++) {
+    const faults: Fault[] = [
+      { duplicate: 0, drop: 48 },
+      { duplicate: 0, swap: 0 },
+      { swap },
+      { swap },
+      { swap },
+    ];
+    expect(await ended(follow(new FakeServer(log, faults), "agent"))).toEqual(want);
+  }
+});
