@@ -203,7 +203,7 @@ func (s *Server) assemble(watch observers) (err error) {
 	}
 	s.engine = engine.New(engine.Config{
 		Store: s.store, Hints: s.hints.Notifier, Logger: s.Logger, Lease: s.Lease, ReconnectTimeout: s.ReconnectTimeout, PayloadLimit: s.PayloadLimit,
-		QueueLimits: s.QueueLimits, Observer: watch.engine,
+		QueueLimits: s.QueueLimits, Observer: watch.engine, Runs: runLog{s.Logger},
 	})
 	// Whoever can read the token's file owns the data directory, in every mode.
 	access := access{engine: s.engine, token: s.token}

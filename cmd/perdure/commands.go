@@ -38,6 +38,7 @@ func newRootCommand(a *setup.App) *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.Begin(cmd) },
 	}
 	a.Flags(cmd)
+	cmd.SetFlagErrorFunc(setup.FlagError)
 	cmd.SetOut(a.Stdout)
 	cmd.SetErr(a.Stderr)
 	cmd.AddGroup(&cobra.Group{ID: "runs", Title: "Runs:"}, &cobra.Group{ID: "serve", Title: "Serving:"}, &cobra.Group{ID: "keep", Title: "Keeping:"})

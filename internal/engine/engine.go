@@ -36,6 +36,8 @@ type Config struct {
 	Grown func(Growth) bool
 	// Observer receives what happens to executions and tasks; it may be nil.
 	Observer Observer
+	// Runs receives what happens to single executions; it may be nil.
+	Runs RunObserver
 	// Plain turns off optimizations: a commit always reads each uploaded content that it refers to,
 	// even if the upload was checked already.
 	Plain  bool

@@ -12,6 +12,20 @@ import (
 // Work is what a worker claims: an execution or a task.
 type Work = rules.Work
 
+// Run is an execution as a RunObserver sees it, without contents.
+type Run = rules.ObservedRun
+
+// RunObserver observes what happens to single executions. Its methods are called as those of an
+// Observer.
+type RunObserver interface {
+	// Started reports that an execution was started.
+	Started(Run)
+	// Waiting reports that an execution waits for a signal, as from a person.
+	Waiting(Run)
+	// Ended reports that an execution has reached a terminal status.
+	Ended(Run)
+}
+
 // The two kinds of Work.
 const (
 	WorkExecution = rules.WorkExecution
@@ -34,22 +48,39 @@ type Observer interface {
 	Refused(command string, code perdure.Code)
 }
 
-// observed calls the observer with the events of a decision.
+// observed calls the observers with the events of a decision.
 func (e *Engine) observed(d *rules.Decision) {
-	if e.Observer == nil {
-		return
-	}
 	for _, o := range d.Seen {
-		switch o.Kind {
-		case rules.ObservedClaim:
-			e.Observer.Claimed(o.Work, o.Queue, o.Waited)
-		case rules.ObservedLoss:
-			e.Observer.LeaseLost(o.Work, o.Queue)
-		case rules.ObservedTakeover:
-			e.Observer.TakenOver(o.Queue)
-		case rules.ObservedEnd:
-			e.Observer.Ended(o.Agent, o.Status)
+		if e.Observer != nil {
+			observe(e.Observer, o)
 		}
+		if e.Runs != nil {
+			observeRun(e.Runs, o)
+		}
+	}
+}
+
+func observe(to Observer, o rules.Observation) {
+	switch o.Kind {
+	case rules.ObservedClaim:
+		to.Claimed(o.Work, o.Queue, o.Waited)
+	case rules.ObservedLoss:
+		to.LeaseLost(o.Work, o.Queue)
+	case rules.ObservedTakeover:
+		to.TakenOver(o.Queue)
+	case rules.ObservedEnd:
+		to.Ended(o.Run.Kind, o.Run.Status)
+	}
+}
+
+func observeRun(to RunObserver, o rules.Observation) {
+	switch o.Kind {
+	case rules.ObservedStart:
+		to.Started(o.Run)
+	case rules.ObservedWait:
+		to.Waiting(o.Run)
+	case rules.ObservedEnd:
+		to.Ended(o.Run)
 	}
 }
 

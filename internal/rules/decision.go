@@ -93,7 +93,9 @@ const (
 	ObservedClaim    ObservationKind = iota // Work on Queue was claimed, after it was ready for Waited
 	ObservedLoss                            // the holder of Work on Queue did not renew its lease in time
 	ObservedTakeover                        // an execution on Queue whose last worker was lost was claimed
-	ObservedEnd                             // an execution of the kind Agent ended with Status
+	ObservedStart                           // Run was started
+	ObservedWait                            // Run waits for a signal, as from a person
+	ObservedEnd                             // Run ended
 )
 
 // Observation is an event for metrics. Fields that the kind's comment does not name are zero.
@@ -102,8 +104,16 @@ type Observation struct {
 	Work   Work
 	Queue  string
 	Waited time.Duration
-	Agent  string // the kind of the execution
+	Run    ObservedRun
+}
+
+// ObservedRun is an execution of an Observation, without contents.
+type ObservedRun struct {
+	Org    string
+	ID     uuid.UUID
+	Kind   string
 	Status perdure.Status
+	Code   perdure.Code // of the error of an execution that failed
 }
 
 func noExecution(id uuid.UUID) error {

@@ -78,6 +78,15 @@ func (d *draft) hint(h Hint) { d.hints = append(d.hints, h) }
 
 func (d *draft) observe(o Observation) { d.seen = append(d.seen, o) }
 
+// observeRun adds an observation of the execution as it is now.
+func (d *draft) observeRun(kind ObservationKind) {
+	run := ObservedRun{Org: d.x.Org, ID: d.x.ID, Kind: d.x.Kind, Status: d.x.Status}
+	if d.x.ErrorCode != nil {
+		run.Code = *d.x.ErrorCode
+	}
+	d.observe(Observation{Kind: kind, Run: run})
+}
+
 func (d *draft) lostLease(work Work, queue string) {
 	d.observe(Observation{Kind: ObservedLoss, Work: work, Queue: queue})
 }

@@ -98,7 +98,7 @@ func (d *draft) end(e ending) error {
 		members["error"], members["code"] = e.err.Message, e.err.Code
 	}
 	d.event(endEvents[e.status], place, members)
-	d.observe(Observation{Kind: ObservedEnd, Agent: d.x.Kind, Status: e.status})
+	d.observeRun(ObservedEnd)
 	return nil
 }
 

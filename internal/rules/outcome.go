@@ -60,6 +60,9 @@ func (d *draft) suspend(w perdure.Wait, a *CommitAnswer) error {
 		d.c.Timer = &due
 		d.hint(Hint{Kind: HintDue})
 	}
+	if d.x.WaitReason == perdure.WaitKindSignal.String() {
+		d.observeRun(ObservedWait)
+	}
 	d.event(perdure.EventWaiting, d.here(), map[string]any{"status": d.x.Status, "reason": d.x.WaitReason, "wait": marked})
 	return nil
 }

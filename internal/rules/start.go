@@ -54,6 +54,7 @@ func Start(s *store.State, r NewExecution) (*store.Changes, error) {
 		return nil, err
 	}
 	d.hint(Hint{Kind: HintAgents, Org: x.Org, Queue: x.Queue})
+	d.observeRun(ObservedStart)
 	if s.Definition != nil {
 		d.c.Retain = s.Definition.Retention
 	}

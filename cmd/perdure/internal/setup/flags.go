@@ -1,9 +1,11 @@
 package setup
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // NoCommand refuses arguments of a command that has only subcommands, and lists the subcommands.
@@ -17,7 +19,32 @@ func NoCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return NewUsageError("there is no command "+cmd.CommandPath()+" "+args[0], "the commands are: "+strings.Join(names, ", "))
+	remedy := "the commands are: " + strings.Join(names, ", ")
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		remedy = "did you mean " + strings.Join(near, " or ") + "? " + remedy
+	}
+	return NewUsageError("there is no command "+cmd.CommandPath()+" "+args[0], remedy)
+}
+
+// FlagError adds the flags with the most similar names to the error of an unknown flag.
+func FlagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
+		return err
+	}
+	// Cobra compares names of commands only.
+	names := &cobra.Command{SuggestionsMinimumDistance: 2}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
+		}
+	})
+	near := names.SuggestionsFor(unknown.GetSpecifiedName())
+	if len(near) == 0 {
+		return err
+	}
+	return NewUsageError(err.Error(), "did you mean --"+strings.Join(near, " or --")+"? "+cmd.CommandPath()+" --help shows the flags")
 }
 
 // JSONFlag adds --json to a command that lists or shows data.

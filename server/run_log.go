@@ -1,0 +1,34 @@
+package server
+
+import (
+	"log/slog"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+)
+
+// runLog logs a line for each execution that starts, waits for a signal or ends. The lines contain no
+// contents.
+type runLog struct{ *slog.Logger }
+
+// Started implements engine.RunObserver.
+func (l runLog) Started(r engine.Run) { l.line("a run started", r) }
+
+// Waiting implements engine.RunObserver.
+func (l runLog) Waiting(r engine.Run) { l.line("a run waits for a signal", r) }
+
+// Ended implements engine.RunObserver.
+func (l runLog) Ended(r engine.Run) {
+	switch r.Status {
+	case perdure.StatusFailed:
+		l.line("a run failed", r, "code", r.Code)
+	case perdure.StatusCancelled:
+		l.line("a run was cancelled", r)
+	default:
+		l.line("a run completed", r)
+	}
+}
+
+func (l runLog) line(text string, r engine.Run, more ...any) {
+	l.Info(text, append([]any{"execution", r.ID, "org", r.Org, "kind", r.Kind}, more...)...)
+}
