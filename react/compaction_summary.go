@@ -150,14 +150,14 @@ func (l *loop) unusedSummary(c *compaction, a modelAnswer, t *perdure.Task, why 
 
 // recordSummary appends the llm_call entry of the compaction's model call, and counts its usage.
 func (l *loop) recordSummary(c *compaction, a modelAnswer, t *perdure.Task) error {
-	call := llmCall(c.Model, a, false)
+	call := llmCall(c.writer(), a, false)
 	call["purpose"] = purposeCompaction
 	record, err := json.Marshal(call)
 	if err != nil {
 		return err
 	}
 	if a.Content.Usage != nil {
-		l.st.count(c.Model, *a.Content.Usage)
+		l.st.count(c.writer(), *a.Content.Usage)
 	}
 	_, err = l.ctx.Append(perdure.Message{Content: perdure.Content{Parts: []perdure.Part{}}},
 		agent.AsRecord(record), agent.WithKey("llm_call:"+t.ID.String()))
