@@ -9,6 +9,8 @@
 package react
 
 import (
+	"log/slog"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/llm"
@@ -38,6 +40,9 @@ type Config struct {
 	Select func(t Turn) perdure.ModelConfig
 	// Compact are the options of compaction. Invalid ones are a programming error: Agent panics.
 	Compact CompactOptions
+	// Logger gets a warning when a prompt does not begin with the previous one for no known cause;
+	// default slog.Default.
+	Logger *slog.Logger
 	// Counters, if set, count for all executions on this worker.
 	Counters *Counters
 	// Observer, if set, is called after model and tool calls. Package worker/metrics contains one
