@@ -250,6 +250,7 @@ func compactionOptions(c *compaction) []agent.TaskOption {
 	options := []agent.TaskOption{
 		agent.Instance(fmt.Sprintf("compact.%d", c.N)), agent.Attempts(modelAttempts),
 		agent.Backoff(modelBackoff, modelBackoffMost), agent.OnLost(perdure.OnLostRetry), agent.ReadsContext(),
+		agent.Compacts(c.Record.Reason),
 	}
 	if c.Background {
 		options = append(options, agent.Priority(backgroundPriority))
