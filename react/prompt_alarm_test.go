@@ -147,6 +147,27 @@ func TestPromptsNameTheCompaction(t *testing.T) {
 	}
 }
 
+// TestCompactionsCauseNoWarnings checks that a long run with several compactions, of which each covers the
+// one before, has no changed prompt, and that each compaction is named by the call after it.
+func TestCompactionsCauseNoWarnings(t *testing.T) {
+	said := &warnings{}
+	s, _, _ := narrowTheatre(t, -1, 8000, looks(28, 1500), said.log)
+	x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)
+	named := map[uuid.UUID]bool{}
+	for _, p := range s.prompts(x.ID) {
+		if p.Changed {
+			t.Errorf("a prompt is changed: %+v", p)
+		}
+		if p.Compaction != nil {
+			named[*p.Compaction] = true
+		}
+	}
+	// the last compaction may be put in after the last call
+	if n := len(s.compactions(x)); n < 3 || len(named) < n-1 || len(said.lines()) != 0 {
+		t.Errorf("%d compactions, %d of them are named, the log says %q", n, len(named), said.lines())
+	}
+}
+
 // compactionEntry returns the id of the newest compaction on the path of the execution.
 func (s *stage) compactionEntry(x *perdure.Execution) (id uuid.UUID) {
 	s.t.Helper()
