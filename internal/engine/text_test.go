@@ -205,7 +205,7 @@ func TestTextsThatCannotBeKeptAreRefused(t *testing.T) {
 			_, err := p.d.Commit(p.Context(), c)
 			return err
 		})
-		p.everyText("a registration", 16, &perdure.Registration{}, func(v any) error {
+		p.everyText("a registration", 20, &perdure.Registration{}, func(v any) error {
 			_, err := p.d.Register(p.Context(), *v.(*perdure.Registration))
 			return err
 		})
