@@ -74,6 +74,9 @@ type TaskOptions struct {
 	// ReadsContext reports that the task reads the model's context. Only a worker with the features
 	// that the execution needs gets it.
 	ReadsContext bool `json:"readsContext,omitempty"`
+	// Compacts is set on a task that writes the summary of a compaction. If the execution ends before
+	// the task, the server appends the event that the compaction failed.
+	Compacts CompactionReason `json:"compacts,omitempty"`
 }
 
 const (

@@ -1,6 +1,7 @@
 package perdure
 
 import (
+	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -29,6 +30,9 @@ func (o TaskOptions) Check(at string) error {
 	case "", OnLostRetry, OnLostReport:
 	default:
 		return FieldErrorf(at+"onLost", "must be retry or report, not %q", o.OnLost)
+	}
+	if o.Compacts != "" && !slices.Contains(compactionReasons, o.Compacts) {
+		return FieldErrorf(at+"compacts", "must be the reason of a compaction, not %q", clip(string(o.Compacts)))
 	}
 	if o.KeyTTL > 0 && o.Key == "" {
 		return FieldErrorf(at+"keyTtl", "bounds the life of a key of the caller's own; give key, too")

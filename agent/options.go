@@ -131,6 +131,12 @@ func KeyTTL(d time.Duration) TaskOption {
 	return func(s *TaskSettings) { s.TaskOptions.KeyTTL = d }
 }
 
+// Compacts marks a task that writes the summary of a compaction, with the reason of the compaction. If
+// the execution ends before the task, the log says that the compaction failed.
+func Compacts(reason perdure.CompactionReason) TaskOption {
+	return func(s *TaskSettings) { s.TaskOptions.Compacts = reason }
+}
+
 // ReadsContext marks a task that calls TaskContext.ContextPath. After a compaction, only workers that
 // know compactions get it.
 func ReadsContext() TaskOption { return func(s *TaskSettings) { s.TaskOptions.ReadsContext = true } }

@@ -21,6 +21,10 @@ type Prompt struct {
 	// Prefix is the hash of the system prompt, the tools and the messages of the previous call; ""
 	// in the first call.
 	Prefix string `json:"prefix,omitempty"`
+	// Marks are the beginnings of hashes after the system prompt and the tools, and after more and
+	// more messages. They show where two prompts differ. Their number grows with the logarithm of the
+	// number of messages.
+	Marks string `json:"marks,omitempty"`
 }
 
 // PromptOf returns the hashes of a request. It takes the messages before the last assistant
@@ -34,6 +38,8 @@ type PromptHash struct {
 	sofar  hash.Hash
 	n      int    // number of messages in sofar
 	prefix string // Prompt.Prefix for the messages in sofar
+	marks  []byte // Prompt.Marks for the messages in sofar
+	markAt int    // the number of messages after which the next mark follows
 }
 
 // Of returns PromptOf(r), but hashes only new messages. The caller guarantees that the first
@@ -45,30 +51,41 @@ func (h *PromptHash) Of(r Request, same int) (Prompt, error) {
 		return p, err
 	}
 	if h.sofar == nil || same < h.n || !bytes.Equal(head, h.head) {
-		h.head, h.sofar, h.n, h.prefix = head, sha256.New(), 0, ""
+		*h = PromptHash{head: head, sofar: sha256.New()}
 		h.sofar.Write(head) // a hash never fails, here and below
-	}
-	for _, m := range r.Messages[h.n:] {
-		if m.Role == perdure.RoleAssistant {
-			if h.prefix, err = h.sum(); err != nil {
-				return p, h.forget(err)
-			}
-		}
-		raw, err := json.Marshal(m)
-		if err != nil {
+		if err := h.mark(); err != nil {
 			return p, h.forget(err)
 		}
-		if h.n > 0 {
-			h.sofar.Write([]byte(","))
-		}
-		h.sofar.Write(raw)
-		h.n++
 	}
-	p.Prefix = h.prefix
+	for _, m := range r.Messages[h.n:] {
+		if err := h.add(m); err != nil {
+			return p, h.forget(err)
+		}
+	}
+	p.Prefix, p.Marks = h.prefix, string(h.marks)
 	if p.SHA256, err = h.sum(); err != nil {
 		return p, h.forget(err)
 	}
 	return p, nil
+}
+
+// add adds a message to the hash.
+func (h *PromptHash) add(m perdure.Message) (err error) {
+	if m.Role == perdure.RoleAssistant {
+		if h.prefix, err = h.sum(); err != nil {
+			return err
+		}
+	}
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	if h.n > 0 {
+		h.sofar.Write([]byte(","))
+	}
+	h.sofar.Write(raw)
+	h.n++
+	return h.mark()
 }
 
 // forget resets h after an error.

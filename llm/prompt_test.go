@@ -28,6 +28,9 @@ func plainPrompt(t *testing.T, r llm.Request) llm.Prompt {
 		return hex.EncodeToString(sum[:])
 	}
 	p := llm.Prompt{Messages: len(r.Messages), SHA256: hash(len(r.Messages))}
+	for n := 0; n <= len(r.Messages); n += max(1, n/8) {
+		p.Marks += hash(n)[:8]
+	}
 	for i, m := range r.Messages {
 		if m.Role == perdure.RoleAssistant {
 			p.Prefix = hash(i)

@@ -18,8 +18,8 @@ type Providers struct {
 	windows Windows
 	// logger is that of SetLogger; nil is slog.Default.
 	logger *slog.Logger
-	// unknown are the models of which Limits has said that their window is not known.
-	unknown sync.Map
+	// unknown are the models of which Limits has logged that their window is not known.
+	unknown loggedModels
 }
 
 // NewProviders registers the providers. If two have the same name, the later one is used.

@@ -58,15 +58,14 @@ func (ps *Providers) SetLogger(l *slog.Logger) {
 }
 
 // Limits returns the limits of a model, as Windows.Limits does for the table of SetWindows. Without
-// SetWindows, the table is DefaultWindows. That a model is unknown is logged once.
+// SetWindows, the table is DefaultWindows. That a model is unknown is logged once for each model, and for
+// at most 1,000 models.
 func (ps *Providers) Limits(provider, modelID string) (l Limits, known bool) {
 	ps.mu.RLock()
 	defer ps.mu.RUnlock()
 	l, known = ps.windows.Limits(provider, modelID)
 	if !known {
-		if _, said := ps.unknown.LoadOrStore(Model{provider, modelID}, true); !said {
-			cmp.Or(ps.logger, slog.Default()).Warn("the window of a model is not known and assumed; --model-table sets it", "model", Model{provider, modelID}.String(), "window", l.Window)
-		}
+		ps.unknown.log(cmp.Or(ps.logger, slog.Default()), Model{provider, modelID}, l.Window)
 	}
 	return l, known
 }

@@ -15,9 +15,12 @@ const tooLongCode perdure.Code = "model_context_length"
 // compaction is a compaction whose summary a task writes. The task was scheduled in the commit that
 // stored this state.
 type compaction struct {
-	N      int                      `json:"n"`
-	Task   uuid.UUID                `json:"task"`
+	N    int       `json:"n"`
+	Task uuid.UUID `json:"task"`
+	// Model is the model of the next turn. Writer is the model that writes the summary, if it is
+	// another one.
 	Model  perdure.ModelConfig      `json:"model"`
+	Writer *perdure.ModelConfig     `json:"writer,omitempty"`
 	Record perdure.CompactionRecord `json:"record"`
 	// Partial reports that another compaction follows, because the window is too small for one.
 	Partial bool `json:"partial,omitempty"`
@@ -27,6 +30,14 @@ type compaction struct {
 	Background bool `json:"background,omitempty"`
 	// maxTokens is the maximum size of the summary.
 	maxTokens int
+}
+
+// writer returns the model that writes the summary.
+func (c *compaction) writer() perdure.ModelConfig {
+	if c.Writer != nil {
+		return *c.Writer
+	}
+	return c.Model
 }
 
 // future returns the future of the task that writes the summary.
@@ -107,7 +118,7 @@ func (l *loop) threshold(m perdure.ModelConfig) int {
 	if n := in.Config.MaxTokens; n != nil {
 		output = min(*n, limits.Window/2)
 	}
-	return int(float64(limits.Window-output) * in.Config.Compaction.Threshold())
+	return int(float64(limits.Window-output) * l.compactionConfig().Threshold())
 }
 
 // compactFor begins the compaction that a client asked for. If there is nothing to compact, an event
@@ -180,8 +191,9 @@ func (l *loop) plan(reason perdure.CompactionReason, m perdure.ModelConfig) (*co
 	if err != nil {
 		return nil, err
 	}
+	writer := l.writer(m)
 	p := planner{
-		limits: l.limits(m), fixed: l.fixedSize(), newestOnly: reason == perdure.CompactionContextLength,
+		limits: l.limits(m), writer: l.limits(writer), target: l.c.Compact.Target, prompt: len(l.c.Compact.Prompt), fixed: l.fixedSize(), newestOnly: reason == perdure.CompactionContextLength,
 		all: l.coversAll(), pinnedAlone: l.onlyCompacts(),
 	}
 	record, partial, ok, err := p.plan(path)
@@ -193,7 +205,11 @@ func (l *loop) plan(reason perdure.CompactionReason, m perdure.ModelConfig) (*co
 		return nil, err
 	}
 	record.Reason = reason
-	return &compaction{Model: m, Record: record, Partial: partial, maxTokens: p.summaryTokens()}, nil
+	c := &compaction{Model: m, Record: record, Partial: partial, maxTokens: p.summaryTokens()}
+	if writer != m {
+		c.Writer = &writer
+	}
+	return c, nil
 }
 
 // schedule schedules the task that writes the summary of a compaction, and stores the compaction in
@@ -202,9 +218,9 @@ func (l *loop) schedule(c *compaction) error {
 	c.N = l.st.Compactions
 	l.st.Compactions++
 	request := modelRequest{
-		Turn: l.st.TurnIndex, Model: c.Model, LeafEntryID: *l.ctx.Leaf(), Settings: l.st.Settings,
+		Turn: l.st.TurnIndex, Model: c.writer(), LeafEntryID: *l.ctx.Leaf(), Settings: l.st.Settings,
 		Compaction: &compactionRequest{
-			Last: c.Record.Last, ResultBytes: c.Record.ResultBytes, MaxTokens: c.maxTokens, Instructions: c.Instructions,
+			Last: c.Record.Last, ResultBytes: c.Record.ResultBytes, MaxTokens: c.maxTokens, Instructions: c.Instructions, Prompt: l.c.Compact.Prompt,
 		},
 	}
 	at := l.ctx.Place()
@@ -234,6 +250,7 @@ func compactionOptions(c *compaction) []agent.TaskOption {
 	options := []agent.TaskOption{
 		agent.Instance(fmt.Sprintf("compact.%d", c.N)), agent.Attempts(modelAttempts),
 		agent.Backoff(modelBackoff, modelBackoffMost), agent.OnLost(perdure.OnLostRetry), agent.ReadsContext(),
+		agent.Compacts(c.Record.Reason),
 	}
 	if c.Background {
 		options = append(options, agent.Priority(backgroundPriority))

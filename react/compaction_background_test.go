@@ -261,6 +261,22 @@ func TestACancelledRunWithAnOpenSummary(t *testing.T) {
 	if all := s.written(id); x.Status != perdure.StatusCancelled || len(all) != 1 || all[0].Status != perdure.TaskCancelled {
 		t.Errorf("it is %s; summaries: %+v", x.Status, all)
 	}
+	s.wantStates(id, "scheduled", "failed the run was cancelled before the summary was written")
+}
+
+// TestARunThatIsCancelledWhileItWaitsForTheSummary checks that the event of the compaction's end is in
+// the log of a run that waits for the summary when it is cancelled.
+func TestARunThatIsCancelledWhileItWaitsForTheSummary(t *testing.T) {
+	s, n, _ := heldTheatre(t, 100, looks(6, 300))
+	id := s.start(engine.StartRequest{UserPrompt: "go"})
+	s.idle(id, 0)
+	s.compact(id, `{}`)
+	<-n.writing
+	if _, _, err := s.engine.Cancel(t.Context(), "default", id); err != nil {
+		t.Fatal(err)
+	}
+	s.until(id, func(x *perdure.Execution) bool { return x.Status.Terminal() })
+	s.wantStates(id, "started", "failed the run was cancelled before the summary was written")
 }
 
 // TestAClientCompactsDuringASummary checks that a request without instructions is for the summary

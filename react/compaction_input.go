@@ -40,10 +40,12 @@ func (l *loop) appendSummaryOf(m perdure.InputMessage, key string, before []inpu
 		record.Pinned = append(record.Pinned, e.id)
 		size.New += e.tokens
 	}
-	if _, err := l.ctx.Append(message, agent.AsCompaction(record), agent.WithEntryID(l.inputID(key)), agent.WithKey(key)); err != nil {
+	id, err := l.ctx.Append(message, agent.AsCompaction(record), agent.WithEntryID(l.inputID(key)), agent.WithKey(key))
+	if err != nil {
 		return err
 	}
-	l.st.Size, l.st.CompactFrom, l.st.Prompt = size, 0, ""
+	l.st.Size, l.st.CompactFrom = size, 0
+	l.promptCompacted(id, 0)
 	return nil
 }
 

@@ -50,7 +50,7 @@ func (l *loop) coversAll() bool { return l.onlyCompacts() || l.asked().CompactFr
 // never is.
 func (l *loop) dueSize(m perdure.ModelConfig) (size int, automatic bool) {
 	in := l.asked()
-	size, automatic = l.threshold(m), !in.Config.Compaction.Disabled()
+	size, automatic = l.threshold(m), !l.compactionConfig().Disabled()
 	if from := in.CompactFrom; from != nil {
 		if *from > 0 && (!automatic || *from < size) {
 			size = *from

@@ -15,7 +15,7 @@ const (
 	// maxPinnedTokens is the maximum size of all pinned messages. It is at most an eighth of the
 	// window.
 	maxPinnedTokens = 4_000
-	// maxSummaryTokens is the maximum size of a summary. It is at most a quarter of the window.
+	// maxSummaryTokens is the maximum size of a summary. It is at most a quarter of the windows.
 	maxSummaryTokens = 16_000
 	// bytesPerToken is the approximate number of bytes of text in a token.
 	bytesPerToken = 3.5
@@ -26,7 +26,10 @@ const (
 // planner decides what a compaction covers.
 type planner struct {
 	limits llm.Limits
-	fixed  int // the size of the system prompt and the tools
+	writer llm.Limits // of the model that writes the summary
+	target float64    // CompactOptions.Target
+	prompt int        // the number of bytes of CompactOptions.Prompt
+	fixed  int        // the size of the system prompt and the tools
 	// newestOnly keeps the newest turn alone.
 	newestOnly bool
 	// all covers the newest turn, too.
@@ -143,7 +146,12 @@ func sum(pieces []piece) int {
 }
 
 // keptTokens returns the maximum size of what is kept.
-func (p planner) keptTokens() int { return min(maxKeptTokens, p.limits.Window/4) }
+func (p planner) keptTokens() int {
+	if p.target > 0 {
+		return int(p.target * float64(p.limits.Window))
+	}
+	return min(maxKeptTokens, p.limits.Window/4)
+}
 
 // textBytes returns the maximum number of bytes of a tool result or of arguments that are kept, and of each text in
 // the request for a summary.
@@ -175,7 +183,7 @@ func (p planner) keepFrom(pieces []piece) int {
 // a summary of the pieces before it fits into the window. They contain at least one piece that is
 // not pinned.
 func (p planner) fitting(pieces []piece, keep int, pinned []uuid.UUID) int {
-	room := p.limits.Window - p.fixed - p.summaryTokens() - instructionTokens
+	room := p.writer.Window - p.fixed - p.summaryTokens() - instructionTokens - int(float64(p.prompt)/bytesPerToken)
 	fits, tokens, covers := 0, 0, false
 	for i := 0; i <= keep; i++ {
 		if covers && (i == keep || pieces[i].begins()) {
@@ -217,9 +225,9 @@ func (p planner) pinned(pieces []piece) []uuid.UUID {
 
 // summaryTokens returns the maximum size of the summary.
 func (p planner) summaryTokens() int {
-	n := min(maxSummaryTokens, p.limits.Window/4)
-	if p.limits.MaxOutput > 0 {
-		n = min(n, p.limits.MaxOutput)
+	n := min(maxSummaryTokens, p.limits.Window/4, p.writer.Window/4)
+	if p.writer.MaxOutput > 0 {
+		n = min(n, p.writer.MaxOutput)
 	}
 	return n
 }

@@ -67,7 +67,7 @@ func (l *loop) appendSummary(c *compaction, a modelAnswer, t *perdure.Task) (use
 	if why := l.unusable(c, a, summary, path); why != "" {
 		return false, l.unusedSummary(c, a, t, why)
 	}
-	before, after, err := l.sizes(c, path, summary)
+	before, after, touches, err := l.sizes(c, path, summary)
 	if err != nil {
 		return false, err
 	}
@@ -83,6 +83,7 @@ func (l *loop) appendSummary(c *compaction, a modelAnswer, t *perdure.Task) (use
 		return false, err
 	}
 	l.compacted(c, after)
+	l.promptCompacted(id, touches)
 	return true, l.emitCompaction(compactionEvent{
 		State: compactionCompleted, Reason: c.Record.Reason, Messages: c.Record.Messages,
 		TokensBefore: before, TokensAfter: after, EntryID: &id,
@@ -92,7 +93,6 @@ func (l *loop) appendSummary(c *compaction, a modelAnswer, t *perdure.Task) (use
 // compacted changes what is known about the context after a compaction that leaves this size.
 func (l *loop) compacted(c *compaction, after int) {
 	l.st.Size, l.st.CompactFrom, l.st.BackgroundFrom = contextSize{Tokens: after - l.fixedSize()}, 0, 0
-	l.st.Prompt = "" // the prompt of the next call begins with another text, as it must
 	if c.Partial {
 		return
 	}
@@ -150,14 +150,14 @@ func (l *loop) unusedSummary(c *compaction, a modelAnswer, t *perdure.Task, why 
 
 // recordSummary appends the llm_call entry of the compaction's model call, and counts its usage.
 func (l *loop) recordSummary(c *compaction, a modelAnswer, t *perdure.Task) error {
-	call := llmCall(c.Model, a, false)
+	call := llmCall(c.writer(), a, nil)
 	call["purpose"] = purposeCompaction
 	record, err := json.Marshal(call)
 	if err != nil {
 		return err
 	}
 	if a.Content.Usage != nil {
-		l.st.count(c.Model, *a.Content.Usage)
+		l.st.count(c.writer(), *a.Content.Usage)
 	}
 	_, err = l.ctx.Append(perdure.Message{Content: perdure.Content{Parts: []perdure.Part{}}},
 		agent.AsRecord(record), agent.WithKey("llm_call:"+t.ID.String()))
@@ -175,18 +175,27 @@ func (l *loop) compactionFailed(c *compaction, code perdure.Code, why string) er
 	return l.compactOnlyFailed(code, why)
 }
 
-// sizes estimates the context of the path before and after a compaction with this summary.
-func (l *loop) sizes(c *compaction, path []perdure.Entry, summary string) (before, after int, err error) {
+// sizes estimates the context of the path before and after a compaction with this summary. touches is
+// the number of leading messages that are the same in both.
+func (l *loop) sizes(c *compaction, path []perdure.Entry, summary string) (before, after, touches int, err error) {
 	e, err := perdure.NewMessageEntry(summaryMessage(summary))
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	agent.AsCompaction(c.Record)(&e)
 	p := planner{limits: l.limits(c.Model)}
 	old, _, err := p.pieces(path)
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
 	pieces, _, err := p.pieces(append(slices.Clip(path), e))
-	return l.fixedSize() + sum(old), l.fixedSize() + sum(pieces), err
+	for touches < min(len(old), len(pieces)) && old[touches].isSame(pieces[touches]) {
+		touches++
+	}
+	return l.fixedSize() + sum(old), l.fixedSize() + sum(pieces), touches, err
+}
+
+// isSame reports whether the two pieces are the same message for a model.
+func (p piece) isSame(other piece) bool {
+	return p.Entry.ID == other.Entry.ID && p.Rewritten == other.Rewritten && p.ResultBytes == other.ResultBytes
 }

@@ -1,6 +1,7 @@
 package react
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -23,6 +24,8 @@ type compactionRequest struct {
 	// MaxTokens is the maximum size of the summary.
 	MaxTokens    int    `json:"maxTokens"`
 	Instructions string `json:"instructions,omitempty"`
+	// Prompt replaces summaryText if it is not empty.
+	Prompt string `json:"prompt,omitempty"`
 }
 
 // summaryText asks for a summary. The form is fixed, so that a later summary continues an earlier
@@ -78,7 +81,7 @@ func (r *compactionRequest) ask(ctx agent.TaskContext, c Config, provider llm.Pr
 		return q, err
 	}
 	q.Messages, err = r.covered(path)
-	text := summaryText
+	text := cmp.Or(r.Prompt, summaryText)
 	if r.Instructions != "" {
 		text += "\n\nThe user adds about this summary:\n\n" + r.Instructions
 	}

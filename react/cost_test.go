@@ -19,7 +19,7 @@ func TestACallWithoutAPriceHasNoCost(t *testing.T) {
 			Content: perdure.Content{Usage: &perdure.Usage{Cost: &total}}, Cost: &llm.Cost{Input: 1, Output: 2, Total: 3},
 		},
 	} {
-		got, err := json.Marshal(llmCall(perdure.ModelConfig{}, a, false)["cost"])
+		got, err := json.Marshal(llmCall(perdure.ModelConfig{}, a, nil)["cost"])
 		if err != nil || string(got) != want {
 			t.Errorf("the cost is %s (%v), want %s", got, err, want)
 		}

@@ -310,7 +310,7 @@ func (l *loop) store(p *pending, a modelAnswer, t *perdure.Task) error {
 	if err != nil {
 		return err
 	}
-	record, err := json.Marshal(llmCall(p.Model, a, l.promptChanged(a.Prompt)))
+	record, err := json.Marshal(llmCall(p.Model, a, l.recordPrompt(a.Prompt, p.Model)))
 	if err != nil {
 		return err
 	}

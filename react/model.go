@@ -75,7 +75,7 @@ func modelOptions(p *pending, at perdure.Place) []agent.TaskOption {
 }
 
 // llmCall returns the metadata of the llm_call entry about a model call.
-func llmCall(m perdure.ModelConfig, a modelAnswer, changed bool) map[string]any {
+func llmCall(m perdure.ModelConfig, a modelAnswer, prompt *promptRecord) map[string]any {
 	call := map[string]any{
 		"model":     map[string]string{"provider": m.Provider, "modelId": m.ModelID},
 		"usage":     a.Content.Usage,
@@ -87,8 +87,8 @@ func llmCall(m perdure.ModelConfig, a modelAnswer, changed bool) map[string]any 
 	if a.ProviderResponseID != "" {
 		call["providerResponseId"] = a.ProviderResponseID
 	}
-	if a.Prompt != nil {
-		call["prompt"] = promptRecord{*a.Prompt, changed}
+	if prompt != nil {
+		call["prompt"] = prompt
 	}
 	return call
 }

@@ -1,8 +1,15 @@
 package react
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"log/slog"
 	"sync/atomic"
 
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/llm"
 )
 
@@ -17,20 +24,120 @@ type Counters struct {
 // promptRecord is the part of an llm_call entry about the prompt.
 type promptRecord struct {
 	llm.Prompt
-	// Changed reports that the prompt does not begin with the prompt of the previous call.
+	// Changed reports that the prompt does not begin with the prompt of the previous call, or, after
+	// a compaction, that it changed before the messages that the compaction replaced.
 	Changed bool `json:"changed,omitempty"`
+	// Change says where, if an older worker did not make the previous call.
+	Change *llm.PromptChange `json:"change,omitempty"`
+	promptCauses
 }
 
-// promptChanged reports whether a call's prompt does not begin with the prompt of the previous
-// call, and counts that. It stores the hash of the prompt for the next call.
-func (l *loop) promptChanged(p *llm.Prompt) bool {
-	if p == nil {
-		return false
+// promptCauses are the known reasons for which a prompt may differ from the previous one.
+type promptCauses struct {
+	// Compaction is the newest compaction since the previous call. The messages before Touches are
+	// the same as before it.
+	Compaction *uuid.UUID `json:"compaction,omitempty"`
+	Touches    *int       `json:"touches,omitempty"`
+	// PreviousModel is the model of the previous call, if it was another one.
+	PreviousModel string `json:"previousModel,omitempty"`
+	// Settings reports that the client or the limits of the response changed the system prompt or the
+	// tools.
+	Settings bool `json:"settings,omitempty"`
+}
+
+// lastPrompt describes the prompt of the last model call.
+type lastPrompt struct {
+	Messages int    `json:"messages"`
+	Marks    string `json:"marks,omitempty"`
+	Model    string `json:"model"`
+	Settings string `json:"settings"`
+	// Compaction is the newest compaction since that call, and Touches the index of the first
+	// message that one of them replaced.
+	Compaction *uuid.UUID `json:"compaction,omitempty"`
+	Touches    int        `json:"touches,omitempty"`
+}
+
+// promptCompacted stores that a compaction was appended that leaves the first messages of the context
+// as they are, as many as touches says.
+func (l *loop) promptCompacted(id uuid.UUID, touches int) {
+	l.st.Prompt = ""
+	if last := l.st.LastPrompt; last != nil {
+		if last.Compaction != nil {
+			touches = min(touches, last.Touches)
+		}
+		last.Compaction, last.Touches = &id, touches
 	}
-	changed := l.st.Prompt != "" && p.Prefix != l.st.Prompt
-	l.st.Prompt = p.SHA256
-	if changed && l.c.Counters != nil {
+}
+
+// recordPrompt returns the record of the prompt of a call, and stores the prompt for the next call. A
+// changed prompt is counted. If no cause is known, it is also logged.
+func (l *loop) recordPrompt(p *llm.Prompt, m perdure.ModelConfig) *promptRecord {
+	if p == nil {
+		return nil
+	}
+	last, changed := l.st.LastPrompt, l.st.Prompt != "" && p.Prefix != l.st.Prompt
+	now := lastPrompt{Messages: p.Messages, Marks: p.Marks, Model: m.String(), Settings: l.promptSettings()}
+	l.st.Prompt, l.st.LastPrompt = p.SHA256, &now
+	r := &promptRecord{Prompt: *p}
+	r.Marks = "" // they are only of use for the next call
+	r.Changed = changed
+	if last != nil { // an older worker stores none
+		r.promptCauses = last.causes(now)
+	}
+	switch {
+	case last == nil:
+	case changed:
+		c := p.ChangeFrom(last.prompt())
+		r.Change = &c
+	case r.Compaction != nil:
+		if c, differs := p.ChangeWithin(last.prompt(), last.Touches); differs {
+			r.Changed, r.Change = true, &c
+		}
+	}
+	l.promptChanged(r)
+	return r
+}
+
+// prompt returns the prompt without its hashes.
+func (p *lastPrompt) prompt() llm.Prompt {
+	return llm.Prompt{Messages: p.Messages, Marks: p.Marks}
+}
+
+// causes returns why the prompt of the next call may differ.
+func (p *lastPrompt) causes(next lastPrompt) (c promptCauses) {
+	if p.Compaction != nil {
+		c.Compaction, c.Touches = p.Compaction, &p.Touches
+	}
+	if p.Model != next.Model {
+		c.PreviousModel = p.Model
+	}
+	c.Settings = p.Settings != next.Settings
+	return c
+}
+
+// promptChanged counts and logs a changed prompt.
+func (l *loop) promptChanged(r *promptRecord) {
+	if !r.Changed {
+		return
+	}
+	if l.c.Counters != nil {
 		l.c.Counters.PrefixChanges.Add(1)
 	}
-	return changed
+	if r.Settings || r.PreviousModel != "" {
+		return
+	}
+	at := cmp.Or(r.Change, &llm.PromptChange{})
+	cmp.Or(l.c.Logger, slog.Default()).Warn("a prompt does not begin with the previous one; the provider's cache was missed",
+		"execution", l.ctx.ID(), "head", at.Head, "from", at.From, "to", at.To)
+}
+
+// promptSettings returns a hash of the settings that say what a prompt begins with.
+func (l *loop) promptSettings() string {
+	in := l.asked()
+	raw, err := json.Marshal([]any{in.SystemPrompt, in.Tools, in.ClientTools, l.spent()})
+	if err != nil { // settings were decoded from JSON
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:8])
 }

@@ -39,7 +39,12 @@ func (s *theatre) prompts(id uuid.UUID) (all []prompt) {
 
 type prompt struct {
 	llm.Prompt
-	Changed bool
+	Changed       bool
+	Change        *llm.PromptChange
+	Compaction    *uuid.UUID
+	Touches       *int
+	PreviousModel string
+	Settings      bool
 }
 
 // TestPrefixChangesAreRecorded checks that each call's prefix has the hash of the previous prompt

@@ -9,6 +9,8 @@
 package react
 
 import (
+	"log/slog"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/llm"
@@ -36,6 +38,11 @@ type Config struct {
 	// Select chooses the model of a turn among the configured ones. If it is nil, the first one is
 	// used, even if its calls fail.
 	Select func(t Turn) perdure.ModelConfig
+	// Compact are the options of compaction. Invalid ones are a programming error: Agent panics.
+	Compact CompactOptions
+	// Logger gets a warning when a prompt does not begin with the previous one for no known cause;
+	// default slog.Default.
+	Logger *slog.Logger
 	// Counters, if set, count for all executions on this worker.
 	Counters *Counters
 	// Observer, if set, is called after model and tool calls. Package worker/metrics contains one
@@ -52,8 +59,12 @@ type Turn struct {
 	UsageByModel      map[string]perdure.Usage
 }
 
-// Agent returns the definition of the react agent, for Worker.RegisterAgent.
+// Agent returns the definition of the react agent, for Worker.RegisterAgent. It panics if
+// Config.Compact is invalid; CompactOptions.Check returns the error.
 func Agent(c Config) agent.Definition {
+	if err := c.Compact.Check(c.Providers); err != nil {
+		panic("react: " + err.Error())
+	}
 	d := agent.DefineFunc(perdure.ReactKind, func(ctx agent.Context, in perdure.ReactInput) (perdure.ReactOutput, error) {
 		l, err := resume(ctx, c, in)
 		if err != nil {

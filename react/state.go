@@ -37,8 +37,9 @@ type state struct {
 	Settings *perdure.ReactInput `json:"settings,omitempty"`
 	// Try is the number of retries of a failed turn.
 	Try int `json:"try,omitempty"`
-	// Prompt is the hash of the prompt of the last model call.
-	Prompt string `json:"prompt,omitempty"`
+	// Prompt is the hash of the prompt of the last model call. It is empty after a compaction.
+	Prompt     string      `json:"prompt,omitempty"`
+	LastPrompt *lastPrompt `json:"lastPrompt,omitempty"`
 	// Size is what is known about the size of the context.
 	Size contextSize `json:"size,omitzero"`
 	// Compaction is the compaction whose summary is being written. If it is not in the background, the

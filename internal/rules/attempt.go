@@ -45,6 +45,7 @@ func (d *draft) mayRetry(t *perdure.Task, pause time.Duration) bool {
 func (d *draft) retry(t *perdure.Task, pause time.Duration, why string) error {
 	if d.x.Status == perdure.StatusCancelling {
 		d.cancelTask(t, notBegun)
+		d.compactionEnded(t, perdure.StatusCancelled)
 		return d.closeBlocksOf(t, perdure.BlockSuperseded)
 	}
 	d.free(t)
@@ -82,6 +83,9 @@ func (d *draft) endTask(t *perdure.Task, status perdure.TaskStatus, event perdur
 		members["error"], members["code"] = t.Error.Message, t.Error.Code
 	}
 	d.taskEvent(event, t, members)
+	if d.x.Status == perdure.StatusCancelling { // its agent takes no summary any more
+		d.compactionEnded(t, perdure.StatusCancelled)
+	}
 	return nil
 }
 

@@ -41,6 +41,7 @@ func Cancel(s *store.State, cfg Config, id uuid.UUID) (*store.Changes, error) {
 		for _, t := range sortedTasks(s.Tasks) {
 			if t.Status == perdure.TaskPending {
 				d.cancelTask(t, notBegun)
+				d.compactionEnded(t, perdure.StatusCancelled)
 			}
 		}
 		return d.done(true), nil
@@ -69,6 +70,7 @@ func (d *draft) end(e ending) error {
 	for _, t := range sortedTasks(d.s.Tasks) {
 		if !t.Status.Terminal() {
 			d.cancelTask(t, why)
+			d.compactionEnded(t, e.status)
 		}
 	}
 	if err := d.closeOpenBlocks(); err != nil {
@@ -115,6 +117,21 @@ func (d *draft) cancelTask(t *perdure.Task, why string) {
 	t.Error = &perdure.TaskError{Code: perdure.ExecutionEnded, Message: why, Permanent: true}
 	d.task(t)
 	d.taskEvent(perdure.EventTaskCancelled, t, nil)
+}
+
+// compactionEnded appends the event that a compaction failed, if the task writes its summary. In other
+// cases the agent emits the event; it cannot if the execution ends without it.
+func (d *draft) compactionEnded(t *perdure.Task, status perdure.Status) {
+	if t.Options.Compacts == "" {
+		return
+	}
+	why := "the run ended before the summary was written"
+	if status == perdure.StatusCancelled {
+		why = "the run was cancelled before the summary was written"
+	}
+	d.event(perdure.EventData, t.Place, map[string]any{"data": map[string]any{
+		"type": "compaction", "state": "failed", "reason": t.Options.Compacts, "error": why,
+	}})
 }
 
 // closeCalls appends a result for each tool call that is open at the leaf.

@@ -2457,7 +2457,10 @@ type TaskOptions struct {
 	KeyTtl *durationpb.Duration `protobuf:"bytes,14,opt,name=key_ttl,json=keyTtl,proto3" json:"key_ttl,omitempty"`
 	// The task reads the model's context. Only a worker with the features that the
 	// execution needs gets it.
-	ReadsContext  bool `protobuf:"varint,15,opt,name=reads_context,json=readsContext,proto3" json:"reads_context,omitempty"`
+	ReadsContext bool `protobuf:"varint,15,opt,name=reads_context,json=readsContext,proto3" json:"reads_context,omitempty"`
+	// The reason of the compaction whose summary the task writes, if it writes one. If the execution ends
+	// before the task, the server appends the event that the compaction failed.
+	Compacts      string `protobuf:"bytes,16,opt,name=compacts,proto3" json:"compacts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2595,6 +2598,13 @@ func (x *TaskOptions) GetReadsContext() bool {
 		return x.ReadsContext
 	}
 	return false
+}
+
+func (x *TaskOptions) GetCompacts() string {
+	if x != nil {
+		return x.Compacts
+	}
+	return ""
 }
 
 // TaskError is the error of an attempt, or of a task that did not complete.
@@ -3997,7 +4007,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x14\n" +
 	"\x05order\x18\a \x01(\x03R\x05order\x12\x19\n" +
-	"\btaken_at\x18\b \x01(\x03R\atakenAt\"\xcb\x05\n" +
+	"\btaken_at\x18\b \x01(\x03R\atakenAt\"\xe7\x05\n" +
 	"\vTaskOptions\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\tR\binstance\x12\x10\n" +
@@ -4015,7 +4025,8 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x0fconcurrency_key\x18\f \x01(\tR\x0econcurrencyKey\x12+\n" +
 	"\x11concurrency_limit\x18\r \x01(\x03R\x10concurrencyLimit\x122\n" +
 	"\akey_ttl\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x06keyTtl\x12#\n" +
-	"\rreads_context\x18\x0f \x01(\bR\freadsContextB\v\n" +
+	"\rreads_context\x18\x0f \x01(\bR\freadsContext\x12\x1a\n" +
+	"\bcompacts\x18\x10 \x01(\tR\bcompactsB\v\n" +
 	"\t_priority\"\xc9\x01\n" +
 	"\tTaskError\x12)\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x15.perdure.v1.ErrorCodeR\x04code\x12\x1d\n" +

@@ -3,6 +3,7 @@ package openai_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -255,6 +256,26 @@ func TestCompactRefuses(t *testing.T) {
 	s.call("POST", "/v1/responses", `{"model":"test/m","input":[`+item+`]}`).refused(400, "input", "invalid_value")
 	if s.executions() != n {
 		t.Errorf("%d executions were begun", s.executions()-n)
+	}
+}
+
+// A client cannot compact what a response or an item of another org refers to: it is as unknown as one
+// that does not exist.
+func TestCompactDoesNotFindAnotherOrg(t *testing.T) {
+	s := newStage(t, says("one"))
+	o := s.create(`"input":"a"`).object()
+	s.work("other")
+	for _, id := range []string{o.ID, "resp_unknown"} {
+		for _, more := range []string{"", `,"input":"more"`} {
+			s.callAs("other", "POST", compactPath, `{"model":"test/m","previous_response_id":"`+id+`"`+more+`}`).refused(400, "previous_response_id", "previous_response_not_found")
+		}
+	}
+	refer := func(id string) string {
+		r := s.callAs("other", "POST", compactPath, `{"model":"test/m","input":[{"type":"item_reference","id":"`+id+`"}]}`)
+		return fmt.Sprint(r.status, strings.ReplaceAll(string(r.body), id, "ID"))
+	}
+	if theirs, none := refer(o.Output[0].ID), refer("msg_unknown"); theirs != none || !strings.HasPrefix(theirs, "4") {
+		t.Errorf("an item of another org gives %s, an unknown one %s", theirs, none)
 	}
 }
 

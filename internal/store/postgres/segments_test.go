@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/store/counttest"
+	"github.com/perdure/perdure/internal/store/storetest"
 )
 
 func TestPathsCostWhatTheyReturn(t *testing.T) {
@@ -15,4 +16,11 @@ func TestPathsCostWhatTheyReturn(t *testing.T) {
 func TestContextsCostTheWindow(t *testing.T) {
 	s := open(t, Options{URL: emptyDatabase(t)})
 	counttest.Contexts(t, s, s.Reader)
+}
+
+// TestDamagedBarriersAreFound checks that an audit finds a damaged barrier of a compaction.
+func TestDamagedBarriersAreFound(t *testing.T) {
+	url := emptyDatabase(t)
+	s := open(t, Options{URL: url})
+	storetest.DamagedBarriers(t, s, func(query string) { execute(t, url, query) })
 }

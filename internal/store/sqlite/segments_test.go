@@ -1,9 +1,11 @@
 package sqlite
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/perdure/perdure/internal/store/counttest"
+	"github.com/perdure/perdure/internal/store/storetest"
 )
 
 func TestPathsCostWhatTheyReturn(t *testing.T) {
@@ -15,4 +17,14 @@ func TestPathsCostWhatTheyReturn(t *testing.T) {
 func TestContextsCostTheWindow(t *testing.T) {
 	s := open(t, Options{})
 	counttest.Contexts(t, s, s.Reader)
+}
+
+// TestDamagedBarriersAreFound checks that an audit finds a damaged barrier of a compaction.
+func TestDamagedBarriersAreFound(t *testing.T) {
+	s := open(t, Options{Path: filepath.Join(t.TempDir(), "perdure.db")})
+	storetest.DamagedBarriers(t, s, func(query string) {
+		if _, err := (view{conn: s.committer.conn, ctx: t.Context()}).exec(query); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

@@ -145,7 +145,7 @@ func wholeTask(execution uuid.UUID) *perdure.Task {
 		Options: perdure.TaskOptions{
 			Queue: "q", Instance: "i", Key: "k", MaxAttempts: 3, BackoffBase: time.Second, BackoffMax: time.Minute, ScheduleToClose: time.Hour,
 			AttemptTimeout: 2 * time.Hour, HeartbeatTimeout: 3 * time.Hour, Priority: ptr(0), OnLost: perdure.OnLostReport,
-			ConcurrencyKey: "c", ConcurrencyLimit: 2, KeyTTL: 4 * time.Hour, ReadsContext: true,
+			ConcurrencyKey: "c", ConcurrencyLimit: 2, KeyTTL: 4 * time.Hour, ReadsContext: true, Compacts: perdure.CompactionManual,
 		},
 		Uncounted: 6, Lost: 5, NeedsFeatures: perdure.FeatureContext, AttemptAt: milestone(6), SignAt: milestone(7),
 		Step: true, Place: perdure.Place{ResponseID: "r", TurnID: "t", MessageID: "m", ToolCallID: "c"},

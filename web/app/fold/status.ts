@@ -1,4 +1,4 @@
-import { type Phase, phaseOf, type Status, type WaitReason } from "../../client/src/index";
+import { type Execution, type Phase, phaseOf, type Status, type WaitReason } from "../../client/src/index";
 
 export type Tone = "busy" | "good" | "warn" | "bad" | "idle";
 
@@ -37,4 +37,11 @@ export function shownStatus(
 ): Shown {
   if (phase === "ended") return ends[status] ?? { label: status, tone: "idle", busy: false };
   return phases[phase];
+}
+
+/** Returns why a pending run waits for another worker, or null if it does not. */
+export function neededWorker(run: Pick<Execution, "status" | "needsFeatures">): string | null {
+  const features = run.needsFeatures ?? [];
+  if (run.status !== "PENDING" || features.length === 0) return null;
+  return `needs a worker with ${features.join(", ")}`;
 }

@@ -17,7 +17,7 @@ import {
   Skeleton,
   StatusBadge,
 } from "../components/ui";
-import { shownStatus } from "../fold/status";
+import { neededWorker, shownStatus } from "../fold/status";
 import { spent } from "../fold/usage";
 import { shortId } from "../text/format";
 
@@ -164,6 +164,7 @@ function NoRuns({ filtered }: { filtered: boolean }) {
 
 function RunRow({ run }: { run: Execution }) {
   const models = Object.keys(run.usageByModel ?? {});
+  const needed = neededWorker(run);
   return (
     <li>
       <Link
@@ -180,6 +181,7 @@ function RunRow({ run }: { run: Execution }) {
             <span className="font-mono">{shortId(run.id)}</span>
             {run.kind !== "react-agent" && <span>{run.kind}</span>}
             {run.status === "FAILED" && run.error && <span className="truncate text-bad">{run.error}</span>}
+            {needed && <span className="truncate text-warn">{needed}</span>}
             {run.workerAway && <span className="text-warn">its worker is away</span>}
           </span>
         </span>

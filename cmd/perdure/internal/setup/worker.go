@@ -81,7 +81,7 @@ func (w *Worker) newWorker(d perdure.Dispatch, data string, kept *local.Store, s
 		return nil, err
 	}
 	c := react.Config{
-		Providers: providers, Tools: tool.Builtin(), Record: record, Counters: &w.counts, Observer: seesReact, Ended: scratch.Drop,
+		Providers: providers, Tools: tool.Builtin(), Record: record, Counters: &w.counts, Observer: seesReact, Ended: scratch.Drop, Logger: w.Logger,
 		Workspaces: func(dir string) (*tool.Workspace, error) {
 			o := w.Bash.options(data, w.secretPaths(data))
 			o.Scratch, o.Groups = scratch, groups

@@ -21,7 +21,8 @@ var (
 )
 
 // AuditTree checks for each entry of an execution that its stored place in the tree (see TreePlace)
-// follows from its parent, and that each segment has an entry. It returns at most ten findings.
+// follows from its parent, that each segment has an entry, and that the barriers of compactions name
+// the entries of their paths. It returns at most ten findings.
 func (r *Reader) AuditTree(ctx context.Context, execution uuid.UUID) (found []string, err error) {
 	a := treeAudit{bases: map[int64]load.TreePlace{}, known: map[uuid.UUID]load.TreePlace{}, begun: map[int64]bool{}}
 	err = r.read(ctx, func(v statement.View) error {
@@ -36,6 +37,12 @@ func (r *Reader) AuditTree(ctx context.Context, execution uuid.UUID) (found []st
 	for more := true; more && err == nil; {
 		err = r.read(ctx, func(v statement.View) (err error) {
 			more, err = a.page(v, execution)
+			return err
+		})
+	}
+	for more := true; more && err == nil; {
+		err = r.read(ctx, func(v statement.View) (err error) {
+			more, err = a.barriers(v, execution)
 			return err
 		})
 	}
@@ -56,7 +63,9 @@ type treeAudit struct {
 	known map[uuid.UUID]load.TreePlace // of the entries
 	begun map[int64]bool               // segments with an entry
 	after int64
-	found []string
+	// afterBarrier is the number of the last compaction whose barrier was checked.
+	afterBarrier int64
+	found        []string
 }
 
 func (a *treeAudit) wrong(format string, args ...any) {

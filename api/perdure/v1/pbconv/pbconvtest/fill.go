@@ -16,20 +16,21 @@ import (
 
 // words are legal values of the domain's string types, by type.
 var words = map[reflect.Type][]string{
-	typeOf[perdure.Status]():          {"PENDING", "RUNNING", "WAITING", "CANCELLING", "COMPLETED", "FAILED", "CANCELLED"},
-	typeOf[perdure.PersistenceMode](): {"REMOTE", "LOCAL"},
-	typeOf[perdure.Woke]():            {"start", "task", "signal", "timer", "lost", "returned"},
-	typeOf[perdure.EntryType]():       {"message", "llm_call", "injection", "compaction"},
-	typeOf[perdure.Role]():            {"system", "user", "assistant", "tool_result"},
-	typeOf[perdure.SignalState]():     {"pending", "taken", "consumed"},
-	typeOf[perdure.TaskStatus]():      {"PENDING", "RUNNING", "COMPLETED", "FAILED", "INTERRUPTED", "CANCELLED"},
-	typeOf[perdure.OnLost]():          {"retry", "report"},
-	typeOf[perdure.TaskCondition]():   {"ended", "succeeded", "failed"},
-	typeOf[perdure.EventType]():       {"token", "thinking", "terminal", "data", "error", "agent.started", "task.completed"},
-	typeOf[perdure.BlockReason]():     {"done", "superseded", "truncated"},
-	typeOf[perdure.OutcomeKind]():     {"suspend", "complete", "fail", "cancelled"},
-	typeOf[perdure.ParkedState]():     {"keep", "moved", "ended"},
-	typeOf[perdure.Code]():            {"invalid_argument", "lease_lost", "conflict", "crash_loop", "a_code_of_the_application"},
+	typeOf[perdure.Status]():           {"PENDING", "RUNNING", "WAITING", "CANCELLING", "COMPLETED", "FAILED", "CANCELLED"},
+	typeOf[perdure.PersistenceMode]():  {"REMOTE", "LOCAL"},
+	typeOf[perdure.Woke]():             {"start", "task", "signal", "timer", "lost", "returned"},
+	typeOf[perdure.EntryType]():        {"message", "llm_call", "injection", "compaction"},
+	typeOf[perdure.Role]():             {"system", "user", "assistant", "tool_result"},
+	typeOf[perdure.SignalState]():      {"pending", "taken", "consumed"},
+	typeOf[perdure.TaskStatus]():       {"PENDING", "RUNNING", "COMPLETED", "FAILED", "INTERRUPTED", "CANCELLED"},
+	typeOf[perdure.OnLost]():           {"retry", "report"},
+	typeOf[perdure.CompactionReason](): {"automatic", "context_length", "manual", "input"},
+	typeOf[perdure.TaskCondition]():    {"ended", "succeeded", "failed"},
+	typeOf[perdure.EventType]():        {"token", "thinking", "terminal", "data", "error", "agent.started", "task.completed"},
+	typeOf[perdure.BlockReason]():      {"done", "superseded", "truncated"},
+	typeOf[perdure.OutcomeKind]():      {"suspend", "complete", "fail", "cancelled"},
+	typeOf[perdure.ParkedState]():      {"keep", "moved", "ended"},
+	typeOf[perdure.Code]():             {"invalid_argument", "lease_lost", "conflict", "crash_loop", "a_code_of_the_application"},
 }
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }

@@ -1,0 +1,59 @@
+package llm
+
+import (
+	"crypto/sha256"
+	"log/slog"
+	"strings"
+	"sync"
+)
+
+const (
+	// maxLoggedModels is the maximum number of models in loggedModels. Clients choose the ids of
+	// models, so without a maximum they could fill the memory and the log.
+	maxLoggedModels = 1000
+	// maxLoggedName is the maximum number of bytes of a model's name in the log.
+	maxLoggedName = 200
+)
+
+// loggedModels is a bounded set of the models about which a warning was logged. The zero value is empty.
+// It is safe for concurrent use.
+type loggedModels struct {
+	mu  sync.Mutex                     // guards all
+	all map[[sha256.Size]byte]struct{} // hashes of names, because a name may be long
+}
+
+// log logs once for each model that its window is assumed. Once the set is full, it logs nothing
+// about other models.
+func (s *loggedModels) log(to *slog.Logger, m Model, window int) {
+	name := m.String()
+	added, full := s.add(sha256.Sum256([]byte(name)))
+	if !added {
+		return
+	}
+	to.Warn("the window of a model is not known and assumed; --model-table sets it", "model", shortName(name), "window", window)
+	if full {
+		to.Warn("no further models without a window are logged", "models", maxLoggedModels)
+	}
+}
+
+// shortName returns a name with at most maxLoggedName bytes of it.
+func shortName(name string) string {
+	if len(name) <= maxLoggedName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxLoggedName], "") + "..."
+}
+
+// add reports whether the name was added, and whether the set is full since then.
+func (s *loggedModels) add(name [sha256.Size]byte) (added, full bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, there := s.all[name]; there || len(s.all) >= maxLoggedModels {
+		return false, false
+	}
+	if s.all == nil {
+		s.all = map[[sha256.Size]byte]struct{}{}
+	}
+	s.all[name] = struct{}{}
+	return true, len(s.all) == maxLoggedModels
+}

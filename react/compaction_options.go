@@ -1,0 +1,95 @@
+package react
+
+import (
+	"math"
+	"slices"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm"
+)
+
+const (
+	minCompactTarget = 0.01
+	maxCompactTarget = 0.5
+	// MaxCompactPrompt is the maximum number of bytes of CompactOptions.Prompt.
+	MaxCompactPrompt = 16 << 10
+)
+
+// CompactOptions are the options of compaction on a worker. The zero value means the defaults. An
+// execution's config.compaction has precedence over Off and At.
+type CompactOptions struct {
+	// Off turns off automatic compaction of executions whose settings do not say whether they are
+	// compacted.
+	Off bool
+	// At is the part of the model's window, less its maximum output, from which a conversation is
+	// compacted if its settings do not contain one: from perdure.MinCompactionAt to
+	// perdure.MaxCompactionAt; default perdure.DefaultCompactionAt.
+	At float64
+	// Target is the part of the window that the newest turns may fill after a compaction: from 0.01
+	// to 0.5; default a quarter of the window, but at most 20,000 tokens. The newest turn is always
+	// kept.
+	Target float64
+	// Model writes the summaries; default the model of the next turn. It does not write the summaries
+	// of the Responses API, whose clients choose the model.
+	Model *perdure.ModelConfig
+	// Prompt asks for a summary in place of the built-in text. It has at most MaxCompactPrompt bytes.
+	Prompt string
+}
+
+// Check checks the options for a worker with these providers. Errors: invalid_argument.
+func (o CompactOptions) Check(providers *llm.Providers) error {
+	switch {
+	case o.At != 0 && !within(o.At, perdure.MinCompactionAt, perdure.MaxCompactionAt):
+		return perdure.FieldErrorf("compact.at", "is %v; it must be from %v to %v", o.At, perdure.MinCompactionAt, perdure.MaxCompactionAt)
+	case o.Target != 0 && !within(o.Target, minCompactTarget, maxCompactTarget):
+		return perdure.FieldErrorf("compact.target", "is %v; it must be from %v to %v", o.Target, minCompactTarget, maxCompactTarget)
+	case o.Target != 0 && o.Target >= *o.config().At:
+		return perdure.FieldErrorf("compact.target", "is %v; it must be smaller than the threshold, which is %v", o.Target, *o.config().At)
+	case len(o.Prompt) > MaxCompactPrompt:
+		return perdure.FieldErrorf("compact.prompt", "has %d bytes; the limit is %d", len(o.Prompt), MaxCompactPrompt)
+	}
+	if err := perdure.CheckText("compact.prompt", o.Prompt); err != nil {
+		return err
+	}
+	return o.checkModel(providers)
+}
+
+func (o CompactOptions) checkModel(providers *llm.Providers) error {
+	if o.Model == nil {
+		return nil
+	}
+	if !slices.Contains(providers.Names(), o.Model.Provider) {
+		return perdure.FieldErrorf("compact.model.provider", "%q is not a provider of this worker", o.Model.Provider)
+	}
+	if o.Model.ModelID == "" {
+		return perdure.FieldErrorf("compact.model.modelId", "is missing")
+	}
+	return o.Model.CheckEndpoint("compact.model.")
+}
+
+// within reports whether v is a number from least to most.
+func within(v, least, most float64) bool { return !math.IsNaN(v) && v >= least && v <= most }
+
+// config returns the settings of executions whose own settings say nothing.
+func (o CompactOptions) config() *perdure.CompactionConfig {
+	at := o.At
+	if at == 0 {
+		at = perdure.DefaultCompactionAt
+	}
+	return &perdure.CompactionConfig{At: &at, Off: &o.Off}
+}
+
+// compactionConfig returns when the conversation is compacted: as the settings of the response say,
+// or else as the options of the worker say.
+func (l *loop) compactionConfig() *perdure.CompactionConfig {
+	defaults := perdure.AgentConfig{Compaction: l.c.Compact.config()}
+	return defaults.Merge(perdure.AgentConfig{Compaction: l.asked().Config.Compaction}).Compaction
+}
+
+// writer returns the model that writes a summary before a turn of the model m.
+func (l *loop) writer(m perdure.ModelConfig) perdure.ModelConfig {
+	if l.c.Compact.Model == nil || l.coversAll() {
+		return m
+	}
+	return *l.c.Compact.Model
+}
