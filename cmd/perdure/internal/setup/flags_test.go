@@ -1,0 +1,51 @@
+package setup
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// mistyped runs a command line of a small program, and returns the error.
+func mistyped(args ...string) error {
+	run := func(*cobra.Command, []string) error { return nil }
+	root := &cobra.Command{Use: "perdure", Args: NoCommand, RunE: run, SilenceErrors: true, SilenceUsage: true}
+	root.SetFlagErrorFunc(FlagError)
+	sub := &cobra.Command{Use: "run", RunE: run}
+	sub.Flags().String("model", "", "")
+	sub.Flags().String("queue", "", "")
+	sub.Flags().String("secret", "", "")
+	if err := sub.Flags().MarkHidden("secret"); err != nil {
+		return err
+	}
+	root.AddCommand(sub, &cobra.Command{Use: "resume", RunE: run})
+	root.SetArgs(args)
+	return root.Execute()
+}
+
+// TestMistypedNamesAreAnsweredWithTheNearest checks the remedy for a mistyped command or flag.
+func TestMistypedNamesAreAnsweredWithTheNearest(t *testing.T) {
+	for line, want := range map[string]string{
+		"rn":             "did you mean run? the commands are: completion, resume, run",
+		"resum":          "did you mean resume? the commands are: completion, resume, run",
+		"elsewhere":      "the commands are: completion, resume, run",
+		"run --modle x":  "did you mean --model? perdure run --help shows the flags",
+		"run --que x":    "did you mean --queue? perdure run --help shows the flags",
+		"run --secrte x": "",
+		"run --zzzz":     "",
+		"run -z":         "",
+	} {
+		err := mistyped(strings.Fields(line)...)
+		if err == nil {
+			t.Errorf("%s is accepted", line)
+			continue
+		}
+		_, remedy, _ := strings.Cut(err.Error(), "\n  ")
+		var usage UsageError
+		if remedy != want || want != "" && !errors.As(err, &usage) {
+			t.Errorf("%s is answered with %q, want the remedy %q", line, err, want)
+		}
+	}
+}
