@@ -31,7 +31,7 @@ func TestMistypedNamesAreAnsweredWithTheNearest(t *testing.T) {
 		"rn":             "did you mean run? the commands are: completion, resume, run",
 		"resum":          "did you mean resume? the commands are: completion, resume, run",
 		"elsewhere":      "the commands are: completion, resume, run",
-		"run --modell x":  "did you mean --model? perdure run --help shows the flags",
+		"run --modell x": "did you mean --model? perdure run --help shows the flags",
 		"run --que x":    "did you mean --queue? perdure run --help shows the flags",
 		"run --secrte x": "",
 		"run --zzzz":     "",
