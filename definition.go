@@ -230,6 +230,8 @@ const (
 	KeyAdmin  KeyRole = "admin"
 	KeyClient KeyRole = "client"
 	KeyWorker KeyRole = "worker"
+	// KeyApprover reads questions and answers them. It reads no run, log or entry.
+	KeyApprover KeyRole = "approver"
 )
 
 // APIKey is a stored key. The secret is shown once, at creation; only its hash is stored.

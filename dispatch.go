@@ -51,6 +51,10 @@ type Dispatch interface {
 	// Tasks returns tasks of an execution with their results, in the order of ids. An element is
 	// nil if the task does not exist.
 	Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*Task, error)
+	// Questions returns questions of an execution with their answers, in the order of ids. An element
+	// is nil if the question does not exist. Errors: not_found; unsupported from a server that does
+	// not know the method.
+	Questions(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*Question, error)
 	// Ended returns the next page of heads of ended steps and tasks, in the order in which their
 	// records were created. Errors: lease_lost, not_found; internal from a server that does not
 	// know the method.
@@ -202,6 +206,9 @@ type AgentClaim struct {
 	LastCommit CommitNumber
 	// Results are the tasks that the execution's wait names, with their results.
 	Results []*Task
+	// Questions are the questions that the wait names and whose status is final. Answers are inline up
+	// to 1 MiB together; Dispatch.Questions returns the others.
+	Questions []*Question
 	// Signals are the pending signals, oldest first, up to 1 MiB. MoreSignals reports whether there
 	// are others.
 	Signals     []Signal
@@ -342,6 +349,10 @@ type Commit struct {
 	Checkpoint *NewCheckpoint
 	Events     []NewEvent
 	CancelTask []uuid.UUID
+	// Questions are asked, or found by their keys. Withdraw names questions that need no answer any
+	// more: open ones are withdrawn, others remain as they are.
+	Questions []NewQuestion
+	Withdraw  []uuid.UUID
 	// Blocks are the final lengths of the blocks that close with the commit.
 	Blocks  []BlockEnd
 	Outcome Outcome
@@ -440,6 +451,8 @@ type CommitReply struct {
 	Signals []Signal
 	// Tasks are the tasks that the commit or its wait names and that had already ended.
 	Tasks []*Task
+	// Questions are the questions that the commit asks, withdraws or waits for, as they stand.
+	Questions []*Question
 	// Claims are the new tasks that this worker has claimed through Eager.
 	Claims []TaskClaim
 	// CheckpointSeq is the number of the newest checkpoint.

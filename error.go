@@ -30,6 +30,15 @@ const (
 	// Unsupported is the code for an element that only a newer program knows, such as a new kind of
 	// wait.
 	Unsupported Code = "unsupported"
+	// QuestionKeyReused is the code of a question whose key was used before in the same run of the
+	// function.
+	QuestionKeyReused Code = "question_key_reused"
+	// QuestionDecided is the code of an answer to a question that has a decision.
+	QuestionDecided Code = "question_decided"
+	// DetailsChanged is the code of an approval of details other than the current ones.
+	DetailsChanged Code = "details_changed"
+	// AlreadyVoted is the code of a second vote of one key.
+	AlreadyVoted Code = "already_voted"
 )
 
 // FieldError names one invalid field, like an element of the errors extension in RFC 9457.

@@ -28,7 +28,16 @@ const (
 	EventTaskInterrupted EventType = "task.interrupted"
 	EventTaskCancelled   EventType = "task.cancelled"
 
-	EventSignal      EventType = "signal.received"
+	EventSignal EventType = "signal.received"
+
+	EventQuestionAsked     EventType = "question.asked"
+	EventQuestionVoted     EventType = "question.voted"
+	EventQuestionEdited    EventType = "question.edited"
+	EventQuestionAnswered  EventType = "question.answered"
+	EventQuestionExpired   EventType = "question.expired"
+	EventQuestionWithdrawn EventType = "question.withdrawn"
+	EventQuestionClosed    EventType = "question.closed"
+
 	EventEntry       EventType = "entry.appended"
 	EventToken       EventType = "token"
 	EventThinking    EventType = "thinking"
@@ -42,6 +51,7 @@ const (
 var EventTypes = []EventType{
 	EventCreated, EventStarted, EventWaiting, EventResumed, EventCheckpoint, EventCancelling, EventCompleted, EventFailed, EventCancelled,
 	EventTaskScheduled, EventTaskStarted, EventTaskRetrying, EventTaskCompleted, EventTaskFailed, EventTaskInterrupted, EventTaskCancelled,
+	EventQuestionAsked, EventQuestionVoted, EventQuestionEdited, EventQuestionAnswered, EventQuestionExpired, EventQuestionWithdrawn, EventQuestionClosed,
 	EventSignal, EventEntry, EventToken, EventThinking, EventTerminal, EventData, EventBlockClosed, EventError,
 }
 

@@ -8,11 +8,13 @@ import (
 
 // Execution is one durable instance of an agent.
 type Execution struct {
-	ID              uuid.UUID       `json:"id"`
-	Kind            string          `json:"kind"`
-	Status          Status          `json:"status"`
-	WaitReason      string          `json:"waitReason,omitempty"`
-	Wait            *Wait           `json:"wait,omitempty"`
+	ID         uuid.UUID `json:"id"`
+	Kind       string    `json:"kind"`
+	Status     Status    `json:"status"`
+	WaitReason string    `json:"waitReason,omitempty"`
+	Wait       *Wait     `json:"wait,omitempty"`
+	// OpenQuestions is the number of questions that people can answer.
+	OpenQuestions   int             `json:"openQuestions,omitempty"`
 	PersistenceMode PersistenceMode `json:"persistenceMode"`
 	DefinitionID    *uuid.UUID      `json:"agentDefinitionId"`
 	Input           json.RawMessage `json:"input"`
@@ -144,6 +146,7 @@ const (
 	WokeStart    Woke = "start"
 	WokeTask     Woke = "task"
 	WokeSignal   Woke = "signal"
+	WokeQuestion Woke = "question"
 	WokeTimer    Woke = "timer"
 	WokeLost     Woke = "lost"     // the previous worker was lost
 	WokeReturned Woke = "returned" // the previous worker released it

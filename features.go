@@ -13,11 +13,15 @@ type Features int64
 // show the model what a compaction covers. An execution needs it from its first compaction.
 const FeatureContext Features = 1
 
+// FeatureQuestions is that a worker understands waits for questions, and claims that carry
+// questions. An execution needs it from its first question.
+const FeatureQuestions Features = 2
+
 // AllFeatures are the features that workers of this version support.
-const AllFeatures = FeatureContext
+const AllFeatures = FeatureContext | FeatureQuestions
 
 // featureNames are the names of the features in the order of their bits.
-var featureNames = []string{"context/1"}
+var featureNames = []string{"context/1", "questions"}
 
 // Lacks returns the features of needs that are not in f.
 func (f Features) Lacks(needs Features) Features { return needs &^ f }

@@ -38,6 +38,8 @@ type Signal struct {
 	TakenAt int64 `json:"-"`
 	// Blob refers to the value if the value is over InlineLimit and not loaded.
 	Blob *BlobRef `json:"-"`
+	// KeyID is the key of the sender; nil for the token of the data directory.
+	KeyID *uuid.UUID `json:"-" wire:"-"`
 }
 
 // EntryKey returns the key of the entry that is created from the signal.

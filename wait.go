@@ -19,8 +19,8 @@ const (
 )
 
 // Wait is the condition on which a suspended execution becomes PENDING again: a tree of any and all
-// over signals, tasks and timers. Exactly one of the fields Any, All, Signal, Task, Timer and After
-// is set and determines the [WaitKind] of a node. A leaf that is met stays met. So the code that
+// over signals, tasks, questions and timers. Exactly one of the fields Any, All, Signal, Task, Question, Timer
+// and After is set and determines the [WaitKind] of a node. A leaf that is met stays met. So the code that
 // stores a signal or ends a task can decide about the wait without the facts of others.
 type Wait struct {
 	Any    []Wait        `json:"any,omitempty"`
@@ -28,7 +28,9 @@ type Wait struct {
 	Signal string        `json:"signal,omitempty"` // a name or a pattern
 	Task   *uuid.UUID    `json:"task,omitempty"`
 	On     TaskCondition `json:"on,omitempty"`
-	Timer  *Time         `json:"timer,omitempty"`
+	// Question is met when the question has a decision, has expired or is withdrawn.
+	Question *uuid.UUID `json:"question,omitempty"`
+	Timer    *Time      `json:"timer,omitempty"`
 	// After is a duration from the first call of the wait under Name since the newest checkpoint,
 	// by the store's clock. The stored wait has Timer instead.
 	After time.Duration `json:"after,omitempty"`
@@ -42,6 +44,8 @@ type Facts interface {
 	SignalPending(pattern string) bool
 	// TaskStatus returns the task's status; PENDING if the task is unknown.
 	TaskStatus(id uuid.UUID) TaskStatus
+	// QuestionFinal reports whether the status of the question is final.
+	QuestionFinal(id uuid.UUID) bool
 	// Now returns the store's time.
 	Now() Time
 }
@@ -54,6 +58,9 @@ func WaitTask(id uuid.UUID) Wait { return Wait{Task: &id} }
 
 // WaitTaskOn returns a wait for the given kind of end of a task.
 func WaitTaskOn(id uuid.UUID, on TaskCondition) Wait { return Wait{Task: &id, On: on} }
+
+// WaitQuestion returns a wait for the decision about a question.
+func WaitQuestion(id uuid.UUID) Wait { return Wait{Question: &id} }
 
 // WaitUntil returns a wait for a time.
 func WaitUntil(t Time) Wait { return Wait{Timer: &t} }
@@ -70,27 +77,34 @@ func WaitAny(waits ...Wait) Wait { return Wait{Any: waits} }
 // WaitAll returns a wait that is met when all of the waits are met.
 func WaitAll(waits ...Wait) Wait { return Wait{All: waits} }
 
-// Reason returns the kind of the wait as clients see it: "task" if it contains a task, else
-// "signal" or "timer". It returns "unknown" if a leaf has a kind that this program does not know.
+// Reason returns the kind of the wait as clients see it: "task" if it contains a task that has not
+// ended, else "question" if it contains a question without a decision, else "signal" or "timer". It
+// returns "unknown" if a leaf has a kind that this program does not know.
 func (w Wait) Reason() string {
 	reason := WaitKindTimer
-	w.walk(func(leaf Wait) {
-		switch leaf.Kind() {
-		case WaitKindTimer, WaitKindAfter:
-		case WaitKindSignal:
-			if reason == WaitKindTimer {
-				reason = WaitKindSignal
-			}
-		case WaitKindTask:
-			if reason != WaitKindUnknown {
-				reason = WaitKindTask
-			}
-		default:
-			reason = WaitKindUnknown
-		}
-	})
+	w.walk(func(leaf Wait) { reason = leaf.reasonAfter(reason) })
 	return reason.String()
 }
+
+// reasonAfter returns the reason of a wait that contains the leaf, and whose other leaves have a
+// reason.
+func (w Wait) reasonAfter(reason WaitKind) WaitKind {
+	kind := w.Kind()
+	switch kind {
+	case WaitKindTimer, WaitKindAfter:
+		return reason
+	case WaitKindSignal, WaitKindQuestion, WaitKindTask:
+		if kind != WaitKindSignal && w.Met || reason == WaitKindUnknown || reasonOrder[kind] < reasonOrder[reason] {
+			return reason
+		}
+		return kind
+	default:
+		return WaitKindUnknown
+	}
+}
+
+// reasonOrder orders the kinds of leaves by what a person must know first.
+var reasonOrder = map[WaitKind]int{WaitKindSignal: 1, WaitKindQuestion: 2, WaitKindTask: 3}
 
 // Signals returns the patterns in the wait.
 func (w Wait) Signals() []string {
@@ -116,6 +130,19 @@ func (w Wait) Tasks() []uuid.UUID {
 		if leaf.Kind() == WaitKindTask && !seen[*leaf.Task] {
 			seen[*leaf.Task] = true
 			ids = append(ids, *leaf.Task)
+		}
+	})
+	return ids
+}
+
+// Questions returns the questions in the wait, each once.
+func (w Wait) Questions() []uuid.UUID {
+	var ids []uuid.UUID
+	seen := map[uuid.UUID]bool{}
+	w.walk(func(leaf Wait) {
+		if leaf.Kind() == WaitKindQuestion && !seen[*leaf.Question] {
+			seen[*leaf.Question] = true
+			ids = append(ids, *leaf.Question)
 		}
 	})
 	return ids
@@ -240,7 +267,7 @@ func (w Wait) check(at string, depth int) error {
 		return checkEach(w.All, at+".all", depth+1)
 	case WaitKindSignal:
 		return CheckPattern(w.Signal)
-	case WaitKindTask, WaitKindTimer:
+	case WaitKindTask, WaitKindQuestion, WaitKindTimer:
 		return nil
 	case WaitKindAfter:
 		if w.After < 0 || w.Name == "" || len(w.Name) > maxTimerName {

@@ -17,11 +17,12 @@ const (
 	WaitKindAll              // met when all of the children are met
 	WaitKindSignal           // met by a pending signal
 	WaitKindTask             // met by the end of a task
+	WaitKindQuestion         // met by the decision about a question
 	WaitKindTimer            // met at a time
 	WaitKindAfter            // a duration; At replaces it by a timer
 )
 
-var waitKindNames = [...]string{"unknown", "any", "all", "signal", "task", "timer", "after"}
+var waitKindNames = [...]string{"unknown", "any", "all", "signal", "task", "question", "timer", "after"}
 
 // WaitKinds returns all kinds, without WaitKindUnknown.
 func WaitKinds() []WaitKind {
@@ -53,6 +54,8 @@ func (k WaitKind) in(w Wait) bool {
 		return w.Signal != ""
 	case WaitKindTask:
 		return w.Task != nil
+	case WaitKindQuestion:
+		return w.Question != nil
 	case WaitKindTimer:
 		return w.Timer != nil
 	case WaitKindAfter:
@@ -128,7 +131,7 @@ func (w Wait) decide(child, leaf func(Wait) (bool, error)) (bool, error) {
 			}
 		}
 		return true, nil
-	case WaitKindSignal, WaitKindTask, WaitKindTimer, WaitKindAfter:
+	case WaitKindSignal, WaitKindTask, WaitKindQuestion, WaitKindTimer, WaitKindAfter:
 		return leaf(w)
 	default:
 		return false, unsupportedWait("wait")
@@ -142,6 +145,8 @@ func (w Wait) metBy(facts Facts) bool {
 		return facts.SignalPending(w.Signal)
 	case WaitKindTask:
 		return w.On.meets(facts.TaskStatus(*w.Task))
+	case WaitKindQuestion:
+		return facts.QuestionFinal(*w.Question)
 	case WaitKindTimer:
 		return w.Timer.Reached(facts.Now())
 	case WaitKindAfter: // it has no time yet

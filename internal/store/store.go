@@ -71,7 +71,13 @@ const (
 	PickAttempts                      // RUNNING tasks whose AttemptDue is Pick.Grace ago
 	PickLooseBlobs                    // executions with blobs begun more than LooseBlobAge ago that no commit refers to
 	PickPruned                        // executions marked by Changes.Prune whose rows are not all deleted
+	// PickQuestions chooses executions with open questions whose ExpiresAt is reached: see
+	// Pick.AskedSince. State.Questions contains these questions of the execution.
+	PickQuestions
 )
+
+// SignalKeyLimit is the maximum length of State.SignalKeys.
+const SignalKeyLimit = 1000
 
 // LooseBlobAge is how long an uploaded blob may wait for the commit that refers to it.
 const LooseBlobAge = time.Hour
@@ -104,6 +110,9 @@ type Pick struct {
 	QueueLimits map[string]int
 	// Grace is how long AttemptDue must have passed for PickAttempts.
 	Grace time.Duration
+	// AskedSince limits PickQuestions to questions that were created at or after this time; zero
+	// means all.
+	AskedSince perdure.Time
 	// Home is the worker for which PickAgents chooses LOCAL executions: those with that home, and
 	// those without a home. Nil chooses no LOCAL executions.
 	Home *uuid.UUID
@@ -130,6 +139,11 @@ type Needs struct {
 	// unless the task has ended. Superseded blocks are left out.
 	AttemptBlocks bool
 	Blobs         []uuid.UUID
+	// Questions are questions by id; OpenQuestions adds all open ones of the execution. SignalKeys
+	// requests State.SignalKeys.
+	Questions     []uuid.UUID
+	OpenQuestions bool
+	SignalKeys    bool
 	// Worker selects what a worker holds. ConcurrencyKeys and Queues select what runs under them in
 	// the execution's org. A pick of PickAgents or PickTasks loads those of the candidate without
 	// being asked.
@@ -182,6 +196,11 @@ type State struct {
 	Taken     []perdure.Signal // in the order in which they were taken
 	Blocks    map[perdure.BlockKey]*Block
 	Blobs     map[uuid.UUID]*Blob
+	// Questions are the requested questions, whole. The decision may modify them.
+	Questions map[uuid.UUID]*perdure.Question
+	// SignalKeys are the keys of the signals of the execution that are taken or consumed, each once,
+	// at most SignalKeyLimit; uuid.Nil stands for the token of the data directory.
+	SignalKeys []uuid.UUID
 	// Retention is the org's policy, overridden by the definition's policy as of the start, with
 	// all defaults filled in.
 	Retention perdure.Retention
@@ -313,8 +332,9 @@ type Changes struct {
 	// Tasks are whole rows, inserted or replaced. If Input or Result is nil, the stored content
 	// remains.
 	Tasks        []*perdure.Task
-	Signals      []perdure.Signal // new ones
-	Take         []string         // ids, at this checkpoint number (Execution.CheckpointSeq)
+	Signals      []perdure.Signal    // new ones
+	Questions    []*perdure.Question // whole rows, inserted or replaced
+	Take         []string            // ids, at this checkpoint number (Execution.CheckpointSeq)
 	ConsumeTaken bool
 	Records      []perdure.Record   // with pos and seq; events and chunks
 	ChunkKeys    []perdure.BlockKey // the block of each record that is a chunk, in order of those records

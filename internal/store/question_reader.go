@@ -1,0 +1,32 @@
+package store
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// QuestionReader reads questions. Questions contain their details and answers.
+type QuestionReader interface {
+	// Question returns a question of the org. Errors: not_found.
+	Question(ctx context.Context, org string, id uuid.UUID) (*perdure.Question, error)
+	// QuestionsOf returns questions of an execution by id, in the order asked; nil for a question
+	// that does not exist. It needs one query.
+	QuestionsOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error)
+	// Questions lists questions, newest first. It examines at most ListRows of them, so a page may
+	// be short or empty and still have a next one.
+	Questions(ctx context.Context, org string, f QuestionFilter) (Page[*perdure.Question], error)
+	// OpenQuestions counts the open questions of the org, up to most.
+	OpenQuestions(ctx context.Context, org string, most int) (int, error)
+}
+
+// QuestionFilter narrows a list of questions. Zero fields do not narrow.
+type QuestionFilter struct {
+	Status      []perdure.QuestionStatus
+	Kind        perdure.QuestionKind
+	Subject     string
+	ExecutionID *uuid.UUID
+	Cursor      string
+	Limit       int
+}
