@@ -20,6 +20,7 @@ const (
 	AuditOrgEnabled        AuditAction = "org.enabled"
 	AuditSessionCreated    AuditAction = "session.created"
 	AuditSessionEnded      AuditAction = "session.ended"
+	AuditQuestionAnswered  AuditAction = "question.answered"
 )
 
 // Actor identifies who makes a change.

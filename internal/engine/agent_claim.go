@@ -29,7 +29,7 @@ func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentCla
 	claim := e.claimFor(&x)
 	claim.Waited = w.Waited
 	claim.Execution, claim.Kept, claim.SignalsTo = &x, true, x.NextSignal
-	seen, ids := w.Kept.Seen, waitedFor(&x)
+	seen, ids, questions := w.Kept.Seen, waitedFor(&x), waitedQuestions(&x)
 	if w.Task != nil {
 		claim.Results = []*perdure.Task{w.Task}
 		ids = slices.DeleteFunc(ids, func(id uuid.UUID) bool { return id == w.Task.ID })
@@ -38,7 +38,7 @@ func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentCla
 		seen = w.Signal.Order
 		claim.Signals = []perdure.Signal{*w.Signal}
 	}
-	if len(ids) == 0 && seen >= x.NextSignal {
+	if len(ids) == 0 && len(questions) == 0 && seen >= x.NextSignal {
 		return claim, nil
 	}
 	err := e.refs.Together(ctx, func(refs store.ClaimReader) error {
@@ -47,6 +47,9 @@ func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentCla
 			return err
 		}
 		claim.Results = append(claim.Results, others...)
+		if claim.Questions, err = questionsFor(ctx, refs, x.ID, questions); err != nil {
+			return err
+		}
 		if seen >= x.NextSignal {
 			return nil
 		}
@@ -117,6 +120,9 @@ func (e *Engine) claimRead(ctx context.Context, refs store.ClaimReader, claimed 
 		return nil, err
 	}
 	if claim.Results, err = tasksOf(ctx, refs, x.ID, waitedFor(claimed)); err != nil {
+		return nil, err
+	}
+	if claim.Questions, err = questionsFor(ctx, refs, x.ID, waitedQuestions(claimed)); err != nil {
 		return nil, err
 	}
 	claim.SignalsTo = x.NextSignal

@@ -57,6 +57,9 @@ func (e *Engine) commitReply(ctx context.Context, c perdure.Commit, a rules.Comm
 			return r, err
 		}
 	}
+	if r.Questions, err = questionsFor(ctx, e.refs, execution, a.Questions); err != nil {
+		return r, err
+	}
 	if r.Tasks, err = tasksOf(ctx, e.refs, execution, a.Tasks); err != nil {
 		return r, err
 	}
@@ -88,6 +91,9 @@ func sizeOf(c perdure.Commit) int {
 	for _, s := range c.Steps {
 		size += len(s.Result.Bytes)
 	}
+	for _, q := range c.Questions {
+		size += len(q.Prompt) + len(q.Schema) + len(q.Details) + len(q.Default)
+	}
 	return size + len(c.Outcome.Output.Bytes)
 }
 
@@ -114,6 +120,9 @@ func (e *Engine) checkCommit(c perdure.Commit) error {
 		if err := c.Outcome.Wait.Check(); err != nil {
 			return err
 		}
+	}
+	if err := e.checkQuestions(c); err != nil {
+		return err
 	}
 	for _, choice := range c.Chose {
 		if err := choice.Check(); err != nil {

@@ -56,6 +56,7 @@ func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalR
 	h := e.reserve(ctx, org, id)
 	n := newSignal(r, seen, h)
 	n.Unexpected = kinds.unexpected
+	n.KeyID = store.KeyOf(ctx)
 	d, err := e.one(ctx, store.Command{
 		Name: "signal", Lane: store.LaneCommits, Org: org, Execution: id, Bytes: len(r.Value),
 		Needs:  func(x *perdure.Execution) store.Needs { return rules.SignalNeeds(x, n) },

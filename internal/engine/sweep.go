@@ -28,6 +28,8 @@ type round struct {
 	// reap reports whether to end the leases that had run out at now. A stall during the round ends
 	// no other lease.
 	reap bool
+	// asked is the time since which questions were asked that may expire; zero means all.
+	asked perdure.Time
 }
 
 // round does everything that is due. It returns the time when the next item is due, and the time
@@ -66,7 +68,7 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 func (e *Engine) nextOf(due store.Due) perdure.Time {
 	next, now := earlier(due.Ready, due.At[store.PickTimers]), e.Store.Now()
 	for kind, grace := range map[store.PickKind]time.Duration{
-		store.PickCancelOverdue: 0, store.PickTaskDeadlines: 0, store.PickLooseBlobs: 0, store.PickAttempts: e.Lease,
+		store.PickCancelOverdue: 0, store.PickTaskDeadlines: 0, store.PickQuestions: 0, store.PickLooseBlobs: 0, store.PickAttempts: e.Lease,
 	} {
 		if at, any := due.At[kind]; any && at.Add(grace).After(now.Time) {
 			next = earlier(next, at.Add(grace))
@@ -97,6 +99,7 @@ func (e *Engine) sweepDue(ctx context.Context, due store.Due, r round) (did bool
 		{"timers", store.Pick{Kind: store.PickTimers}, nil, rules.FireTimer, false},
 		{"cancel overdue", store.Pick{Kind: store.PickCancelOverdue}, rules.EndNeeds, rules.EndOverdueCancel, false},
 		{"task deadlines", store.Pick{Kind: store.PickTaskDeadlines}, rules.PickedTaskNeeds, rules.TimeOutTask, false},
+		{"questions", store.Pick{Kind: store.PickQuestions, AskedSince: r.asked}, nil, func(s *store.State) (*store.Changes, error) { return rules.ExpireQuestions(s, r.asked) }, false},
 		{"loose blobs", store.Pick{Kind: store.PickLooseBlobs}, nil, rules.SweepBlobs, false},
 		{
 			"attempts",

@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/rules"
 )
 
 const (
@@ -16,6 +17,8 @@ const (
 	stall   = 2 * time.Second
 	sweep   = 250 * time.Millisecond
 	minRest = 5 * time.Millisecond
+	// outage is the delay of a round from which on people may not have been able to answer questions.
+	outage = time.Minute
 )
 
 // Run fires timers, ends leases that were not renewed, and ends work that has exceeded its time,
@@ -29,15 +32,19 @@ func (e *Engine) Run(ctx context.Context) error {
 	quiet := time.Now().Add(e.Lease) // after a start, workers need time to renew their leases
 	leases := time.Now()             // when leases are checked next
 	last := e.Store.Now()
+	back := last // when the server was last able to take answers again
 	for {
 		// Leases are measured with the store's clock, which continues while the machine sleeps.
 		now := e.Store.Now()
+		if now.Sub(last.Time) > outage {
+			back = now
+		}
 		if now.Sub(last.Time) > stall || e.refusedRenewal.Swap(false) {
 			quiet, leases = time.Now().Add(e.Lease), time.Now()
 		}
 		// Items that became due in the previous round are checked once more, because the clock of a
 		// transaction may be slightly behind this one.
-		r := round{now: now, since: last.Add(-sweep), leases: !time.Now().Before(leases), reap: time.Now().After(quiet)}
+		r := round{now: now, since: last.Add(-sweep), leases: !time.Now().Before(leases), reap: time.Now().After(quiet), asked: expiring(back, now)}
 		next, lease, err := e.round(ctx, r)
 		if err != nil && ctx.Err() == nil {
 			e.Logger.Error("sweep failed", "error", err)
@@ -53,6 +60,15 @@ func (e *Engine) Run(ctx context.Context) error {
 		case <-time.After(e.until(next)):
 		}
 	}
+}
+
+// expiring returns the time since which questions were asked that may expire now: for a while after
+// an outage, those that were asked before it stay open.
+func expiring(back, now perdure.Time) perdure.Time {
+	if now.Sub(back.Time) < rules.ExpiryGrace {
+		return back
+	}
+	return perdure.Time{}
 }
 
 // untilLease returns the time until leases must be checked again; first is when the first of them

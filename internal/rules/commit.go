@@ -17,6 +17,7 @@ type CommitAnswer struct {
 	Suspended  bool                    `json:"suspended,omitempty"`
 	Patterns   []string                `json:"patterns,omitempty"`
 	Tasks      []uuid.UUID             `json:"tasks,omitempty"`
+	Questions  []uuid.UUID             `json:"questions,omitempty"`
 	Claims     []ClaimedTask           `json:"claims,omitempty"`
 	Checkpoint int64                   `json:"checkpoint,omitempty"`
 	Adopted    map[uuid.UUID]uuid.UUID `json:"adopted,omitempty"`
@@ -80,6 +81,7 @@ func CommitNeeds(x *perdure.Execution, cfg Config, c perdure.Commit) store.Needs
 	}
 	n.TaskBlocks = c.CancelTask
 	n.Blobs = append(n.Blobs, inputBlobs(x)...)
+	questionNeeds(&n, c)
 	cfg.limitNeeds(&n, x, c)
 	return n
 }
@@ -186,7 +188,7 @@ func checkTurn(x *perdure.Execution, c perdure.Commit) error {
 }
 
 // apply writes everything but the outcome, in a fixed order: block ends, signals, entries, steps,
-// tasks, cancels, events, checkpoint.
+// questions, tasks, cancels, events, checkpoint.
 func (d *draft) apply(c perdure.Commit, a *CommitAnswer) error {
 	if err := d.endBlocks(c.Blocks); err != nil {
 		return err
@@ -201,6 +203,9 @@ func (d *draft) apply(c perdure.Commit, a *CommitAnswer) error {
 		if err := d.step(s); err != nil {
 			return err
 		}
+	}
+	if err := d.ask(c, a); err != nil {
+		return err
 	}
 	for _, t := range c.Tasks {
 		if err := d.schedule(t, c, a); err != nil {

@@ -94,7 +94,7 @@ const (
 	ObservedLoss                            // the holder of Work on Queue did not renew its lease in time
 	ObservedTakeover                        // an execution on Queue whose last worker was lost was claimed
 	ObservedStart                           // Run was started
-	ObservedWait                            // Run waits for a signal, as from a person
+	ObservedWait                            // Run waits for a signal or an answer, as from a person
 	ObservedEnd                             // Run ended
 )
 

@@ -11,6 +11,7 @@ import (
 // EndNeeds returns the state that is needed to decide the end of an execution.
 func EndNeeds(x *perdure.Execution) store.Needs {
 	needs := store.Needs{OpenTasks: true, OpenBlocks: true, Taken: true, CallNames: true, Blobs: inputBlobs(x)}
+	needs.OpenQuestions = x != nil && x.OpenQuestions > 0
 	if x != nil && x.Leaf != nil {
 		needs.Entries = []uuid.UUID{*x.Leaf}
 	}
@@ -37,6 +38,7 @@ func Cancel(s *store.State, cfg Config, id uuid.UUID) (*store.Changes, error) {
 	case d.x.Status == perdure.StatusRunning:
 		d.x.Status = perdure.StatusCancelling
 		d.x.CancelBy = s.Now.Add(cfg.CancelGrace)
+		d.withdrawOpen("the run is being cancelled")
 		d.event(perdure.EventCancelling, d.here(), map[string]any{"status": d.x.Status})
 		for _, t := range sortedTasks(s.Tasks) {
 			if t.Status == perdure.TaskPending {
@@ -73,6 +75,7 @@ func (d *draft) end(e ending) error {
 			d.compactionEnded(t, e.status)
 		}
 	}
+	d.withdrawOpen("the run has ended")
 	if err := d.closeOpenBlocks(); err != nil {
 		return err
 	}

@@ -38,7 +38,12 @@ func (d *draft) suspend(w perdure.Wait, a *CommitAnswer) error {
 			return perdure.FieldErrorf("outcome.wait", "execution %s has no task %s to wait for", d.x.ID, id)
 		}
 	}
-	f := facts{now: d.s.Now, tasks: map[uuid.UUID]perdure.TaskStatus{}, signals: d.pendingNames()}
+	for _, id := range w.Questions() {
+		if d.s.Questions[id] == nil {
+			return noQuestionHere(d.x.ID, "outcome.wait", id)
+		}
+	}
+	f := facts{now: d.s.Now, tasks: map[uuid.UUID]perdure.TaskStatus{}, signals: d.pendingNames(), questions: finalQuestions(d.s.Questions)}
 	for id, t := range d.s.Tasks {
 		f.tasks[id] = t.Status
 	}
@@ -49,6 +54,9 @@ func (d *draft) suspend(w perdure.Wait, a *CommitAnswer) error {
 		a.Wait = &marked
 		a.Patterns = w.Signals()
 		a.Tasks = endedOf(d.s.Tasks, w.Tasks())
+		for _, id := range w.Questions() {
+			a.addQuestion(id)
+		}
 		return nil
 	}
 	a.Suspended = true
@@ -60,11 +68,29 @@ func (d *draft) suspend(w perdure.Wait, a *CommitAnswer) error {
 		d.c.Timer = &due
 		d.hint(Hint{Kind: HintDue})
 	}
-	if d.x.WaitReason == perdure.WaitKindSignal.String() {
+	d.waits()
+	return nil
+}
+
+// waits reports what the execution waits for: in its log, and to observers if it waits for people.
+func (d *draft) waits() {
+	if d.x.WaitReason == perdure.WaitKindSignal.String() || d.x.WaitReason == perdure.WaitKindQuestion.String() {
 		d.observeRun(ObservedWait)
 	}
-	d.event(perdure.EventWaiting, d.here(), map[string]any{"status": d.x.Status, "reason": d.x.WaitReason, "wait": marked})
-	return nil
+	members := map[string]any{"status": d.x.Status, "reason": d.x.WaitReason, "wait": d.x.Wait}
+	if d.x.OpenQuestions > 0 {
+		members["openQuestions"] = d.x.OpenQuestions
+	}
+	d.event(perdure.EventWaiting, d.here(), members)
+}
+
+// finalQuestions returns the questions whose status is final.
+func finalQuestions(all map[uuid.UUID]*perdure.Question) map[uuid.UUID]bool {
+	final := map[uuid.UUID]bool{}
+	for id, q := range all {
+		final[id] = q != nil && q.Status.Final()
+	}
+	return final
 }
 
 // pendingNames returns the names of the pending signals that this commit does not take.

@@ -49,6 +49,8 @@ type NewSignal struct {
 	ClientRequest
 	ID, Name string
 	Value    json.RawMessage
+	// KeyID is the key of the sender; nil for the token of the data directory.
+	KeyID *uuid.UUID
 	// Ref, if set, is the id of an uploaded content, which is the signal's value instead of Value.
 	// Checked reports that the content has already been found valid, so Signal does not require that
 	// check again.
@@ -109,7 +111,7 @@ func Signal(s *store.State, cfg Config, id uuid.UUID, r NewSignal) (*store.Chang
 	d.x.NextSignal++
 	d.c.Signals = []perdure.Signal{{
 		ID: r.ID, Name: r.Name, Value: r.Value, Blob: ref, State: perdure.SignalPending,
-		ResponseID: r.ResponseID, CreatedAt: s.Now, Order: d.x.NextSignal,
+		ResponseID: r.ResponseID, CreatedAt: s.Now, Order: d.x.NextSignal, KeyID: r.KeyID,
 	}}
 	members := map[string]any{"signalId": r.ID, "signalName": r.Name}
 	if ref == nil && len(r.Value) <= perdure.InlineLimit && !d.local() {

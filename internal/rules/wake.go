@@ -10,9 +10,10 @@ import (
 // facts contains what one event changes, and the time. Other conditions count as not met; those
 // that were met earlier are marked in the wait.
 type facts struct {
-	now     perdure.Time
-	signals []string // names of pending signals
-	tasks   map[uuid.UUID]perdure.TaskStatus
+	now       perdure.Time
+	signals   []string // names of pending signals
+	tasks     map[uuid.UUID]perdure.TaskStatus
+	questions map[uuid.UUID]bool // those whose status is final
 }
 
 func (f facts) Now() perdure.Time { return f.now }
@@ -33,6 +34,8 @@ func (f facts) TaskStatus(id uuid.UUID) perdure.TaskStatus {
 	return perdure.TaskPending
 }
 
+func (f facts) QuestionFinal(id uuid.UUID) bool { return f.questions[id] }
+
 // wake sets a waiting execution to PENDING if the facts meet its wait, and reports whether they do.
 // Otherwise it marks the met conditions in the wait.
 func (d *draft) wake(f facts, why perdure.Woke) bool {
@@ -43,10 +46,21 @@ func (d *draft) wake(f facts, why perdure.Woke) bool {
 	marked, met := d.x.Wait.Mark(f)
 	d.x.Wait = &marked
 	if !met {
+		d.waitReason()
 		return false
 	}
 	d.pend(why)
 	return true
+}
+
+// waitReason sets the reason of the wait again after some of its conditions are met.
+func (d *draft) waitReason() {
+	reason := d.x.Wait.Reason()
+	if reason == d.x.WaitReason {
+		return
+	}
+	d.x.WaitReason = reason
+	d.waits()
 }
 
 // pend sets the execution to PENDING; it can be claimed at once.

@@ -21,6 +21,8 @@ type ClaimReader interface {
 	// Tasks returns tasks by id, in the order asked; nil for a task that does not exist. With lazy,
 	// inputs and results in blobs are left as references.
 	Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, lazy bool) ([]*perdure.Task, error)
+	// QuestionsOf is described in [QuestionReader].
+	QuestionsOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error)
 	// Ended returns the heads of ended steps and tasks whose records follow the position after. It
 	// returns at most limit heads, with about that many bytes of results and errors, but at least
 	// one head if there is any. Whole is not set.

@@ -1,0 +1,98 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// checkQuestions checks the questions of a commit. Errors: invalid_argument.
+func (e *Engine) checkQuestions(c perdure.Commit) error {
+	if n := len(c.Questions) + len(c.Withdraw); n > 2*perdure.MaxOpenQuestions {
+		return perdure.FieldErrorf("questions", "the commit names %d questions, and %d are allowed", n, 2*perdure.MaxOpenQuestions)
+	}
+	keys := map[string]bool{}
+	for i, q := range c.Questions {
+		at := fmt.Sprintf("questions[%d]", i)
+		if err := q.Check(at); err != nil {
+			return err
+		}
+		if keys[q.Key] {
+			return perdure.Errorf(perdure.QuestionKeyReused, "%s: the commit asks two questions with the key %q", at, q.Key)
+		}
+		keys[q.Key] = true
+		if err := e.schemas.checkRegistered(at+".schema", "the question", q.Schema); err != nil {
+			return err
+		}
+		if q.Default == nil {
+			continue
+		}
+		if err := e.misfitAnswer(at+".default", q.QuestionTerms, q.Default); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// misfitAnswer returns nil if a value fits the schema or the choices of a question.
+func (e *Engine) misfitAnswer(at string, t perdure.QuestionTerms, value []byte) error {
+	if err := t.CheckValue(at, value); err != nil {
+		return err
+	}
+	return e.schemas.check(at, perdure.KindSpec{Kind: "the question", InputSchema: t.Schema}, value)
+}
+
+// inlineAnswers is the maximum number of bytes of the questions that a claim or a reply carries
+// with their answers.
+const inlineAnswers = 1 << 20
+
+// questionsFor returns questions of an execution for its worker: without votes, and without the
+// answers that make them larger than inlineAnswers. Dispatch.Questions returns those.
+func questionsFor(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found, err := refs.QuestionsOf(ctx, execution, ids)
+	if err != nil {
+		return nil, err
+	}
+	size := 0
+	var questions []*perdure.Question
+	for _, q := range found {
+		if q == nil {
+			continue
+		}
+		q.Votes = nil
+		if q.Answer != nil {
+			if size += len(q.Answer.Value); size > inlineAnswers {
+				q.Answer = nil
+			}
+		}
+		questions = append(questions, q)
+	}
+	return questions, nil
+}
+
+// waitedQuestions returns the ids of the questions that the execution waits for, nil if it does not
+// wait.
+func waitedQuestions(x *perdure.Execution) []uuid.UUID {
+	if x.Wait == nil {
+		return nil
+	}
+	return x.Wait.Questions()
+}
+
+// Questions implements [perdure.Dispatch].
+func (d dispatch) Questions(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
+	ctx = store.ForOrg(ctx, d.org)
+	if len(ids) > 2*perdure.MaxOpenQuestions {
+		return nil, perdure.FieldErrorf("questionIds", "are %d, and %d are allowed", len(ids), 2*perdure.MaxOpenQuestions)
+	}
+	if err := d.own(ctx, execution); err != nil {
+		return nil, err
+	}
+	return d.read().QuestionsOf(ctx, execution, ids)
+}

@@ -1,0 +1,206 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// NewVote is an answer to a question by one voter.
+type NewVote struct {
+	perdure.Vote
+	Question uuid.UUID
+	// Role is the voter's role.
+	Role perdure.KeyRole
+	// DetailsSHA256 is the hash of the details that the voter has seen; nil if the vote names none.
+	DetailsSHA256 *perdure.Hash
+	// Misfit, if set, is the error of a value that does not fit the question.
+	Misfit   error
+	Actor    perdure.Actor // for the audit log
+	Handover *Handover     // nil if no open poll can take the execution
+}
+
+// VoteReply is the answer of AnswerQuestion.
+type VoteReply struct {
+	Question perdure.Question
+	// Repeated reports that the vote had been stored before.
+	Repeated bool
+}
+
+// AnswerNeeds returns the state that AnswerQuestion needs.
+func AnswerNeeds(v NewVote) store.Needs {
+	n := store.Needs{Questions: []uuid.UUID{v.Question}, KeyID: v.KeyID, SignalKeys: true}
+	v.Handover.needs(&n)
+	return n
+}
+
+// AnswerQuestion stores a vote. If it decides the question, the execution wakes if that meets its
+// wait. The answer is a VoteReply. Errors: not_found, question_decided, details_changed,
+// already_voted, permission_denied, invalid_argument.
+func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) (*store.Changes, error) {
+	q := s.Questions[v.Question]
+	if s.Execution == nil || q == nil {
+		return nil, perdure.Errorf(perdure.NotFound, "there is no question %s", v.Question)
+	}
+	if slices.ContainsFunc(q.Votes, func(known perdure.Vote) bool { return known.AnswerID == v.AnswerID && sameVoter(known, v.Vote) }) {
+		return Answer(VoteReply{Question: *q, Repeated: true}), nil
+	}
+	if err := v.check(s, q); err != nil {
+		return nil, err
+	}
+	d := begin(s)
+	d.cfg = cfg
+	v.At = s.Now
+	q.Votes = append(slices.Clip(q.Votes), v.Vote)
+	d.c.Audit = v.audit(s.Now, q)
+	if !v.decides(q) {
+		d.question(q)
+		d.questionEvent(perdure.EventQuestionVoted, q, v.members(q))
+		return d.done(VoteReply{Question: *q}), nil
+	}
+	d.decide(q, perdure.QuestionAnswered, &perdure.Answer{Verdict: v.Verdict, Value: v.Value, Reason: v.Reason, By: v.Name})
+	d.questionEvent(perdure.EventQuestionAnswered, q, v.members(q))
+	if d.wakeFor(q) {
+		d.handOver(v.Handover, nil)
+	}
+	return d.done(VoteReply{Question: *q}), nil
+}
+
+// wakeFor wakes the execution if the final status of the question meets its wait.
+func (d *draft) wakeFor(q *perdure.Question) bool {
+	return d.wake(facts{questions: map[uuid.UUID]bool{q.ID: true}}, perdure.WokeQuestion)
+}
+
+// decides reports whether the question has a decision with its votes.
+func (v NewVote) decides(q *perdure.Question) bool {
+	return v.Verdict == perdure.VerdictDeny || len(q.Votes) >= q.QuestionTerms.Votes()
+}
+
+func (v NewVote) members(q *perdure.Question) map[string]any {
+	members := map[string]any{"verdict": v.Verdict, "by": v.Name, "votes": len(q.Votes), "needed": q.QuestionTerms.Votes()}
+	if v.KeyID != nil {
+		members["keyId"] = v.KeyID
+	}
+	if v.Reason != "" {
+		members["reason"] = v.Reason
+	}
+	if v.Value != nil && len(v.Value) <= perdure.InlineLimit {
+		members["value"] = v.Value
+	}
+	return members
+}
+
+func (v NewVote) audit(now perdure.Time, q *perdure.Question) *perdure.AuditRecord {
+	id := q.ID
+	return &perdure.AuditRecord{
+		At: now, Actor: v.Actor, Action: perdure.AuditQuestionAnswered, SubjectID: &id, SubjectName: string(v.Verdict),
+		After: q.DetailsSHA256.String(), Org: q.Org,
+	}
+}
+
+// check checks a vote against the state. Errors: as for AnswerQuestion.
+func (v NewVote) check(s *store.State, q *perdure.Question) error {
+	if q.Status.Final() {
+		return decided(q)
+	}
+	if q.ExpiresAt != nil && q.ExpiresAt.Reached(s.Now) {
+		return perdure.Errorf(perdure.QuestionDecided, "question %s expired at %s", q.ID, *q.ExpiresAt)
+	}
+	if err := v.mayAnswer(s, q); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(q.Votes, func(known perdure.Vote) bool { return sameVoter(known, v.Vote) }) {
+		return perdure.Errorf(perdure.AlreadyVoted, "%s has voted about question %s; another key must decide", v.Name, q.ID)
+	}
+	switch {
+	case v.DetailsSHA256 == nil && v.Verdict == perdure.VerdictApprove:
+		return perdure.FieldErrorf("detailsSha256", "is missing: send the detailsSha256 of what is approved, as the question shows it")
+	case v.DetailsSHA256 != nil && *v.DetailsSHA256 != q.DetailsSHA256:
+		return perdure.Errorf(perdure.DetailsChanged, "question %s is now about other details; read it again", q.ID)
+	}
+	if err := v.checkVerdict(q); err != nil {
+		return err
+	}
+	return v.sameValue(q)
+}
+
+func decided(q *perdure.Question) error {
+	how := string(q.Status)
+	if q.Answer != nil {
+		how = fmt.Sprintf("%s (%s by %s)", q.Status, q.Answer.Verdict, q.Answer.By)
+	}
+	return perdure.Errorf(perdure.QuestionDecided, "question %s is %s already", q.ID, how)
+}
+
+// checkVerdict checks that the question takes the verdict and the value.
+func (v NewVote) checkVerdict(q *perdure.Question) error {
+	switch {
+	case v.Verdict == perdure.VerdictDeny || v.Verdict == perdure.VerdictApprove && !q.TakesValue():
+		if v.Value != nil {
+			return perdure.FieldErrorf("answer", "stands only beside the verdict answer")
+		}
+		return nil
+	case v.Verdict != perdure.VerdictAnswer && q.TakesValue():
+		return perdure.FieldErrorf("verdict", "%q must be answer or deny: this question asks for a value", v.Verdict)
+	case !q.TakesValue():
+		return perdure.FieldErrorf("verdict", "%q must be approve or deny: this question asks for no value", v.Verdict)
+	case v.Value == nil:
+		return perdure.FieldErrorf("answer", "is missing")
+	}
+	return v.Misfit
+}
+
+// sameValue checks that the votes of a question that needs several agree on the value.
+func (v NewVote) sameValue(q *perdure.Question) error {
+	if v.Verdict != perdure.VerdictAnswer || len(q.Votes) == 0 || string(q.Votes[0].Value) == string(v.Value) {
+		return nil
+	}
+	return perdure.FieldErrorf("answer", "differs from the answer of %s; the votes must agree. Deny, or send the same answer", q.Votes[0].Name)
+}
+
+// mayAnswer checks that the voter may answer the question. Error: permission_denied.
+func (v NewVote) mayAnswer(s *store.State, q *perdure.Question) error {
+	refuse := func(why string) error {
+		return perdure.Errorf(perdure.PermissionDenied, "%s may not answer question %s: %s", v.Name, q.ID, why)
+	}
+	switch {
+	case v.Role != perdure.KeyAdmin && v.Role != perdure.KeyClient && v.Role != perdure.KeyApprover:
+		return refuse("its role is " + string(v.Role))
+	case len(q.By) > 0 && !slices.ContainsFunc(q.By, v.is):
+		return refuse("it is not among those that the question names")
+	case q.NotAsker && v.isAsker(s):
+		return refuse("those who started the run or sent it signals are excluded")
+	case q.QuestionTerms.Votes() > 1 && s.Key != nil && s.Key.CreatedAt.After(q.CreatedAt.Time):
+		return refuse("its key was created after the question was asked")
+	}
+	return nil
+}
+
+// is reports whether an element of QuestionTerms.By names the voter.
+func (v NewVote) is(by string) bool {
+	return by == string(v.Role) || v.KeyID != nil && by == "key:"+v.KeyID.String()
+}
+
+// isAsker reports whether the voter started the execution or sent a signal that it has taken.
+func (v NewVote) isAsker(s *store.State) bool {
+	voter := uuid.Nil
+	if v.KeyID != nil {
+		voter = *v.KeyID
+	}
+	asker := uuid.Nil
+	if s.Execution.KeyID != nil {
+		asker = *s.Execution.KeyID
+	}
+	return voter == asker || slices.Contains(s.SignalKeys, voter)
+}
+
+// sameVoter reports whether both votes are of the same key, or of the data directory's token.
+func sameVoter(a, b perdure.Vote) bool {
+	if a.KeyID == nil || b.KeyID == nil {
+		return a.KeyID == b.KeyID
+	}
+	return *a.KeyID == *b.KeyID
+}

@@ -1,0 +1,168 @@
+package rules
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// questionNeeds adds the questions that a commit asks, withdraws or waits for.
+func questionNeeds(n *store.Needs, c perdure.Commit) {
+	for _, q := range c.Questions {
+		n.Questions = append(n.Questions, perdure.QuestionID(c.Lease.ExecutionID, q.Key))
+	}
+	n.Questions = append(n.Questions, c.Withdraw...)
+	if c.Outcome.Wait != nil {
+		n.Questions = append(n.Questions, c.Outcome.Wait.Questions()...)
+	}
+}
+
+// ask stores the questions of a commit and withdraws others. The answer contains the ids of all of
+// them. Errors: idempotency_key_reused, invalid_argument, unsupported (LOCAL).
+func (d *draft) ask(c perdure.Commit, a *CommitAnswer) error {
+	for _, n := range c.Questions {
+		id := perdure.QuestionID(d.x.ID, n.Key)
+		if known := d.s.Questions[id]; known != nil {
+			if err := sameQuestion(known, n); err != nil {
+				return err
+			}
+		} else if err := d.askOne(id, n); err != nil {
+			return err
+		}
+		a.addQuestion(id)
+	}
+	for _, id := range c.Withdraw {
+		q := d.s.Questions[id]
+		if q == nil {
+			return noQuestionHere(d.x.ID, "withdraw", id)
+		}
+		if q.Status == perdure.QuestionOpen {
+			d.withdraw(q, "the agent no longer needs an answer")
+		}
+		a.addQuestion(id)
+	}
+	return nil
+}
+
+func (a *CommitAnswer) addQuestion(id uuid.UUID) {
+	if !slices.Contains(a.Questions, id) {
+		a.Questions = append(a.Questions, id)
+	}
+}
+
+func noQuestionHere(execution uuid.UUID, field string, id uuid.UUID) error {
+	return perdure.FieldErrorf(field, "execution %s has no question %s", execution, id)
+}
+
+// sameQuestion returns nil if the stored question asks the same. Otherwise its answer would be
+// taken for the answer to something else.
+func sameQuestion(known *perdure.Question, n perdure.NewQuestion) error {
+	if known.Kind == n.Kind && known.Subject == n.Subject && known.DetailsSHA256 == n.DetailsSHA256 && bytes.Equal(known.Schema, n.Schema) &&
+		slices.Equal(known.Choices, n.Choices) {
+		return nil
+	}
+	return perdure.Errorf(perdure.IdempotencyKeyReused,
+		"the key %q belongs to a question with another kind, subject, schema or details; use another name or an Instance", n.Key)
+}
+
+// askOne stores a new question.
+func (d *draft) askOne(id uuid.UUID, n perdure.NewQuestion) error {
+	if d.local() {
+		return perdure.Errorf(perdure.Unsupported, "a LOCAL execution cannot ask questions; start it as REMOTE")
+	}
+	if d.x.OpenQuestions >= perdure.MaxOpenQuestions {
+		return perdure.FieldErrorf("questions", "execution %s has %d open questions, and no more are allowed; withdraw some, or wait for answers",
+			d.x.ID, perdure.MaxOpenQuestions)
+	}
+	q := &perdure.Question{
+		ID: id, ExecutionID: d.x.ID, Org: d.x.Org, Key: n.Key, QuestionTerms: n.QuestionTerms, EntryID: n.EntryID, CallID: n.CallID,
+		Details: n.Details, DetailsSHA256: n.DetailsSHA256, Status: perdure.QuestionOpen, CreatedAt: d.s.Now, Place: d.placed(n.Place),
+	}
+	if n.ExpiresAfter > 0 {
+		at := d.s.Now.Add(n.ExpiresAfter)
+		q.ExpiresAt = &at
+		d.hint(Hint{Kind: HintDue})
+	}
+	d.x.OpenQuestions++
+	d.x.NeedsFeatures |= perdure.FeatureQuestions
+	d.question(q)
+	d.questionEvent(perdure.EventQuestionAsked, q, askedMembers(q))
+	return nil
+}
+
+func askedMembers(q *perdure.Question) map[string]any {
+	members := map[string]any{"prompt": q.Prompt, "detailsSha256": q.DetailsSHA256, "needed": q.QuestionTerms.Votes()}
+	if q.ExpiresAt != nil {
+		members["expiresAt"] = q.ExpiresAt
+	}
+	if q.EntryID != nil {
+		members["entryId"] = q.EntryID
+	}
+	return members
+}
+
+// question adds the row of a question to the changes, once, as its next version.
+func (d *draft) question(q *perdure.Question) {
+	q.Version++
+	if d.s.Questions == nil {
+		d.s.Questions = map[uuid.UUID]*perdure.Question{}
+	}
+	d.s.Questions[q.ID] = q
+	if !slices.Contains(d.c.Questions, q) {
+		d.c.Questions = append(d.c.Questions, q)
+	}
+}
+
+// decide gives an open question its final status.
+func (d *draft) decide(q *perdure.Question, status perdure.QuestionStatus, answer *perdure.Answer) {
+	now := d.s.Now
+	q.Status, q.Answer, q.DecidedAt = status, answer, &now
+	d.x.OpenQuestions--
+	d.question(q)
+}
+
+func (d *draft) withdraw(q *perdure.Question, why string) {
+	d.decide(q, perdure.QuestionWithdrawn, nil)
+	d.questionEvent(perdure.EventQuestionWithdrawn, q, map[string]any{"reason": why})
+}
+
+// withdrawOpen withdraws all open questions. The state must contain them.
+func (d *draft) withdrawOpen(why string) {
+	for _, q := range sortedQuestions(d.s.Questions) {
+		if q.Status == perdure.QuestionOpen {
+			d.withdraw(q, why)
+		}
+	}
+}
+
+// questionEvent appends an event of a question to the log.
+func (d *draft) questionEvent(t perdure.EventType, q *perdure.Question, members map[string]any) {
+	all := map[string]any{"questionId": q.ID, "kind": q.Kind, "subject": q.Subject, "status": q.Status, "version": q.Version}
+	for k, v := range members {
+		all[k] = v
+	}
+	place := q.Place
+	place.ToolCallID = q.CallID
+	d.event(t, place, all)
+}
+
+// sortedQuestions returns the questions, oldest first. The fixed order makes repeated runs of a
+// decision equal.
+func sortedQuestions(questions map[uuid.UUID]*perdure.Question) []*perdure.Question {
+	all := make([]*perdure.Question, 0, len(questions))
+	for _, q := range questions {
+		if q != nil {
+			all = append(all, q)
+		}
+	}
+	slices.SortFunc(all, func(a, b *perdure.Question) int {
+		if c := a.CreatedAt.Compare(b.CreatedAt.Time); c != 0 {
+			return c
+		}
+		return bytes.Compare(a.ID[:], b.ID[:])
+	})
+	return all
+}

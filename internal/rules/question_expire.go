@@ -1,0 +1,61 @@
+package rules
+
+import (
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// ExpiryGrace is the time after a server's start in which no question expires that was asked before
+// the start. People could not answer it while no server ran.
+const ExpiryGrace = 15 * time.Minute
+
+// ExpireQuestions ends the open questions of a picked execution whose time is over. since is the
+// time since which questions expire: older ones are left. The state contains the picked questions.
+func ExpireQuestions(s *store.State, since perdure.Time) (*store.Changes, error) {
+	if s.Execution == nil {
+		return nil, nil
+	}
+	d := begin(s)
+	for _, q := range sortedQuestions(s.Questions) {
+		if q.Status != perdure.QuestionOpen || q.ExpiresAt == nil || !q.ExpiresAt.Reached(s.Now) || q.CreatedAt.Before(since.Time) {
+			continue
+		}
+		d.expire(q)
+	}
+	if len(d.c.Questions) == 0 {
+		return nil, nil
+	}
+	return d.done(nil), nil
+}
+
+// expire ends a question that nobody has answered.
+func (d *draft) expire(q *perdure.Question) {
+	const by = "expiry"
+	var answer *perdure.Answer
+	members := map[string]any{"onExpiry": onExpiry(q)}
+	switch onExpiry(q) {
+	case perdure.OnExpiryDeny:
+		answer = &perdure.Answer{Verdict: perdure.VerdictDeny, Reason: "nobody answered in time", By: by}
+	case perdure.OnExpiryDefault:
+		answer = &perdure.Answer{Verdict: perdure.VerdictAnswer, Value: q.Default, By: by}
+	case perdure.OnExpiryFail:
+	}
+	if answer != nil {
+		members["verdict"] = answer.Verdict
+	}
+	d.decide(q, perdure.QuestionExpired, answer)
+	d.questionEvent(perdure.EventQuestionExpired, q, members)
+	d.wakeFor(q)
+}
+
+func onExpiry(q *perdure.Question) perdure.OnExpiry {
+	switch {
+	case q.OnExpiry != "":
+		return q.OnExpiry
+	case q.Kind == perdure.QuestionApproval:
+		return perdure.OnExpiryDeny
+	}
+	return perdure.OnExpiryFail
+}
