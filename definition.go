@@ -165,6 +165,8 @@ type Definition struct {
 	Models       []ModelConfig `json:"models"`
 	Tools        []string      `json:"tools"`
 	Config       AgentConfig   `json:"config"`
+	// Approvals decides which tool calls of its executions run, and which people must approve.
+	Approvals ApprovalPolicy `json:"approvals,omitempty"`
 	// Retention overrides the org's retention for executions that start from the definition.
 	Retention *Retention      `json:"retention,omitempty"`
 	Metadata  json.RawMessage `json:"metadata"`
@@ -172,6 +174,9 @@ type Definition struct {
 	UpdatedAt Time            `json:"updatedAt"`
 	Version   int64           `json:"version"`
 }
+
+// ModelTaskKind is the kind of the tasks that call models.
+const ModelTaskKind = "llm-request"
 
 // ReactKind is the kind of the built-in react agent.
 const ReactKind = "react-agent"
@@ -186,6 +191,9 @@ type ReactInput struct {
 	Tools        []string      `json:"tools"`
 	Config       AgentConfig   `json:"config"`
 	OneShot      bool          `json:"oneShot"`
+	// Approvals are the policies about tool calls of the definition and of the start. Settings of
+	// later messages do not change them.
+	Approvals *Approvals `json:"approvals,omitempty"`
 	// Messages replaces UserPrompt and Parts if the client starts with several messages, or with
 	// messages that are not the user's.
 	Messages []InputMessage `json:"messages,omitempty"`

@@ -393,6 +393,8 @@ type NewTask struct {
 	Key       string // as DefaultTaskKey or CallerTaskKey returns it
 	Options   TaskOptions
 	Place     Place
+	// Clearance is why the task may run, if the gate of the execution guards its kind.
+	Clearance *Clearance
 }
 
 // StepRecord is the outcome of a step.

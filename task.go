@@ -77,6 +77,11 @@ type TaskOptions struct {
 	// Compacts is set on a task that writes the summary of a compaction. If the execution ends before
 	// the task, the server appends the event that the compaction failed.
 	Compacts CompactionReason `json:"compacts,omitempty"`
+	// Net limits the network of the commands of a tool call, as AgentConfig.Net does. Requires is
+	// RequiresConfined if only a worker that confines commands may run them. Only workers with
+	// FeatureQuestions get a task with one of them.
+	Net      string `json:"net,omitempty"`
+	Requires string `json:"requires,omitempty"`
 }
 
 const (

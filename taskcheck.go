@@ -34,6 +34,12 @@ func (o TaskOptions) Check(at string) error {
 	if o.Compacts != "" && !slices.Contains(compactionReasons, o.Compacts) {
 		return FieldErrorf(at+"compacts", "must be the reason of a compaction, not %q", clip(string(o.Compacts)))
 	}
+	if o.Net != "" && !slices.Contains(nets, o.Net) {
+		return FieldErrorf(at+"net", "must be open, loopback or none, not %q", clip(o.Net))
+	}
+	if o.Requires != "" && o.Requires != RequiresConfined {
+		return FieldErrorf(at+"requires", "must be %s, not %q", RequiresConfined, clip(o.Requires))
+	}
 	if o.KeyTTL > 0 && o.Key == "" {
 		return FieldErrorf(at+"keyTtl", "bounds the life of a key of the caller's own; give key, too")
 	}

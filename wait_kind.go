@@ -12,14 +12,14 @@ type WaitKind int
 const (
 	// WaitKindUnknown is the kind of a node that has none of the kinds below. The node is empty, or
 	// a newer program made it.
-	WaitKindUnknown WaitKind = iota
-	WaitKindAny              // met when one of the children is met
-	WaitKindAll              // met when all of the children are met
-	WaitKindSignal           // met by a pending signal
-	WaitKindTask             // met by the end of a task
-	WaitKindQuestion         // met by the decision about a question
-	WaitKindTimer            // met at a time
-	WaitKindAfter            // a duration; At replaces it by a timer
+	WaitKindUnknown  WaitKind = iota
+	WaitKindAny               // met when one of the children is met
+	WaitKindAll               // met when all of the children are met
+	WaitKindSignal            // met by a pending signal
+	WaitKindTask              // met by the end of a task
+	WaitKindQuestion          // met by the decision about a question
+	WaitKindTimer             // met at a time
+	WaitKindAfter             // a duration; At replaces it by a timer
 )
 
 var waitKindNames = [...]string{"unknown", "any", "all", "signal", "task", "question", "timer", "after"}

@@ -18,7 +18,7 @@ import (
 )
 
 // ModelTask is the kind of the task that calls a model.
-const ModelTask = "llm-request"
+const ModelTask = perdure.ModelTaskKind
 
 // Config configures the react agent on a worker.
 type Config struct {

@@ -29,10 +29,14 @@ func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perd
 	if err != nil {
 		return perdure.CommitReply{}, err
 	}
+	judged, err := e.judge(ctx, org, c)
+	if err != nil {
+		return perdure.CommitReply{}, err
+	}
 	d, err := e.oneShown(ctx, store.Command{
 		Name: "commit", Lane: store.LaneCommits, Org: org, Execution: c.Lease.ExecutionID, Bytes: sizeOf(c),
 		Needs:  func(x *perdure.Execution) store.Needs { return rules.CommitNeeds(x, e.rules(), c) },
-		Decide: func(s *store.State) (*store.Changes, error) { return rules.Commit(s, e.rules(), c, refs) },
+		Decide: func(s *store.State) (*store.Changes, error) { return rules.Commit(s, e.rules(), c, refs, judged) },
 	})
 	if err != nil {
 		return perdure.CommitReply{}, err

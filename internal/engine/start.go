@@ -42,6 +42,9 @@ type StartRequest struct {
 	Messages []perdure.InputMessage
 	From     *perdure.EntryRef
 	Turns    perdure.Turns
+	// Approvals, for the react agent, is the policy of the start about tool calls. It can only
+	// tighten the definition's.
+	Approvals perdure.ApprovalPolicy
 	// Response is set if a client asked for a response.
 	Response *ResponseRequest
 	// IdempotencyKey, if set, identifies the request for 24 hours, together with RequestHash, the
@@ -100,7 +103,7 @@ func (e *Engine) prepare(ctx context.Context, org string, r StartRequest) (*perd
 	if err != nil {
 		return nil, err
 	}
-	input, err := e.inputOf(ctx, org, r, spec)
+	input, gate, err := e.inputOf(ctx, org, r, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +122,7 @@ func (e *Engine) prepare(ctx context.Context, org string, r StartRequest) (*perd
 	return &perdure.Execution{
 		ID: id, InputBlob: ref, Org: org, Kind: r.Kind, Status: perdure.StatusPending, Woke: perdure.WokeStart,
 		PersistenceMode: r.PersistenceMode, DefinitionID: r.DefinitionID, Input: input,
-		Queue: r.Queue, Workspace: r.Workspace, Traceparent: r.Traceparent, Metadata: r.Metadata,
+		Queue: r.Queue, Workspace: r.Workspace, Traceparent: r.Traceparent, Metadata: r.Metadata, Gate: gate,
 	}, nil
 }
 
@@ -172,36 +175,46 @@ func checkStartTexts(r *StartRequest) error {
 
 // inputOf returns the execution's input: for the react agent a frozen copy of its configuration,
 // for other kinds the caller's input, checked with the kind's schema.
-func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec perdure.KindSpec) (json.RawMessage, error) {
+func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec perdure.KindSpec) (json.RawMessage, *perdure.Gate, error) {
 	if r.Kind != perdure.ReactKind {
 		if r.Input == nil {
 			r.Input = json.RawMessage("null")
 		}
-		return r.Input, e.schemas.check("input", spec, r.Input)
+		if len(r.Approvals) > 0 {
+			return nil, nil, perdure.FieldErrorf("approvals", "are for the %s; other kinds ask questions in their code", perdure.ReactKind)
+		}
+		return r.Input, nil, e.schemas.check("input", spec, r.Input)
 	}
 	if len(r.Input) > 0 && string(r.Input) != "null" {
-		return nil, perdure.FieldErrorf("input", "is for other kinds; the %s takes userPrompt, models and tools", perdure.ReactKind)
+		return nil, nil, perdure.FieldErrorf("input", "is for other kinds; the %s takes userPrompt, models and tools", perdure.ReactKind)
 	}
+	policies := perdure.Approvals{Start: r.Approvals}
 	in := perdure.ReactInput{Tools: []string{}}
 	if r.DefinitionID != nil {
 		d, err := e.Store.Definition(ctx, org, *r.DefinitionID)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		policies.Definition = d.Approvals
 		in.SystemPrompt, in.Models, in.Tools, in.Config = d.SystemPrompt, d.Models, d.Tools, d.Config
 	}
 	overlay(&in, r)
 	if err := checkReact(in, spec, cmp.Or(r.Queue, "default")); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	open, err := e.checkFrom(ctx, org, r.From)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := perdure.CheckMessages("messages", open, r.Messages); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return json.Marshal(in)
+	gate, err := e.freeze(ctx, &in, policies, r.PersistenceMode)
+	if err != nil {
+		return nil, nil, err
+	}
+	raw, err := json.Marshal(in)
+	return raw, gate, err
 }
 
 // overlay replaces the definition's fields with those of the request that are set. The config is

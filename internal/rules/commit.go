@@ -82,14 +82,15 @@ func CommitNeeds(x *perdure.Execution, cfg Config, c perdure.Commit) store.Needs
 	n.TaskBlocks = c.CancelTask
 	n.Blobs = append(n.Blobs, inputBlobs(x)...)
 	questionNeeds(&n, c)
+	clearanceNeeds(&n, c)
 	cfg.limitNeeds(&n, x, c)
 	return n
 }
 
 // Commit decides a commit. The answer is a CommitAnswer: the stored one if the commit is a repeat.
 // Errors: not_found, lease_lost, conflict, invalid_argument, already_exists,
-// idempotency_key_reused, payload_too_large.
-func Commit(s *store.State, cfg Config, c perdure.Commit, refs CheckedRefs) (*store.Changes, error) {
+// idempotency_key_reused, payload_too_large, permission_denied.
+func Commit(s *store.State, cfg Config, c perdure.Commit, refs CheckedRefs, judged JudgedTasks) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil {
 		return nil, noExecution(c.Lease.ExecutionID)
@@ -104,7 +105,7 @@ func Commit(s *store.State, cfg Config, c perdure.Commit, refs CheckedRefs) (*st
 		return nil, err
 	}
 	d := begin(s)
-	d.cfg, d.refs = cfg, refs
+	d.cfg, d.refs, d.judged = cfg, refs, judged
 	d.eraseInput() // the worker that commits has the input
 	a := CommitAnswer{Claim: c.Lease.ClaimID, Adopted: map[uuid.UUID]uuid.UUID{}}
 	if x.WorkerID != nil {

@@ -11,17 +11,18 @@ import (
 
 // draft collects the changes of one decision.
 type draft struct {
-	s     *store.State
-	cfg   Config
-	x     *perdure.Execution
-	c     store.Changes
-	hints []Hint
-	freed []Freed
-	live  []LiveContent
-	seen  []Observation      // for metrics, after the commit
-	tasks map[uuid.UUID]bool // the tasks that are in c.Tasks already
-	refs  CheckedRefs        // the contents by reference that were checked
-	woken *Woken             // set if the decision makes a claim; done sets its execution
+	s      *store.State
+	cfg    Config
+	x      *perdure.Execution
+	c      store.Changes
+	hints  []Hint
+	freed  []Freed
+	live   []LiveContent
+	seen   []Observation      // for metrics, after the commit
+	tasks  map[uuid.UUID]bool // the tasks that are in c.Tasks already
+	refs   CheckedRefs        // the contents by reference that were checked
+	judged JudgedTasks        // the new tasks that the gate guards
+	woken  *Woken             // set if the decision makes a claim; done sets its execution
 }
 
 func begin(s *store.State) *draft {

@@ -44,6 +44,7 @@ func (d *draft) ask(c perdure.Commit, a *CommitAnswer) error {
 		}
 		a.addQuestion(id)
 	}
+	d.closeUnused(c)
 	return nil
 }
 

@@ -10,12 +10,15 @@ import (
 
 // schedule creates a task, or finds the task that has the key. If that task has ended, the answer
 // to the commit contains its id, so that the reply has its result. Otherwise the task continues.
-// Errors: idempotency_key_reused, conflict.
+// Errors: idempotency_key_reused, conflict, permission_denied.
 func (d *draft) schedule(n perdure.NewTask, c perdure.Commit, a *CommitAnswer) error {
 	id := perdure.TaskID(n.Key)
 	before, known := d.s.Tasks[id]
 	if known && !expired(d.x, before) {
 		return foundTask(before, n, a)
+	}
+	if err := d.pass(n); err != nil {
+		return err
 	}
 	if err := d.useContent(n.Input.Blob, uuid.Nil); err != nil {
 		return err
@@ -29,6 +32,9 @@ func (d *draft) schedule(n perdure.NewTask, c perdure.Commit, a *CommitAnswer) e
 	}
 	if options.ReadsContext {
 		t.NeedsFeatures = d.x.NeedsFeatures
+	}
+	if options.Net != "" || options.Requires != "" {
+		t.NeedsFeatures |= perdure.FeatureQuestions
 	}
 	if known {
 		renew(t, before)

@@ -46,6 +46,9 @@ func Start(s *store.State, r NewExecution) (*store.Changes, error) {
 		return nil, err
 	}
 	x.CreatedAt, x.ReadyAt = s.Now, s.Now
+	if x.Gate != nil {
+		x.NeedsFeatures |= perdure.FeatureQuestions
+	}
 	s.Execution, s.Head = &x, store.Head{Epoch: r.Epoch}
 	d := begin(s)
 	d.event(perdure.EventCreated, perdure.Place{ResponseID: x.ResponseID}, map[string]any{"kind": x.Kind, "status": x.Status})

@@ -1,0 +1,321 @@
+package perdure
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// ApprovalAction is what a policy does with a tool call.
+type ApprovalAction string
+
+const (
+	// ApprovalAllow runs the call.
+	ApprovalAllow ApprovalAction = "allow"
+	// ApprovalAsk asks a question of kind approval, and runs the call once it is approved.
+	ApprovalAsk ApprovalAction = "ask"
+	// ApprovalDeny answers the call with an error.
+	ApprovalDeny ApprovalAction = "deny"
+)
+
+// strictness returns a rank of the action; a higher rank allows less.
+func (a ApprovalAction) strictness() int {
+	switch a {
+	case ApprovalAsk:
+		return 1
+	case ApprovalDeny:
+		return 2
+	case ApprovalAllow:
+	}
+	return 0
+}
+
+// ApprovalRule is one rule of a policy about tool calls.
+type ApprovalRule struct {
+	// Tools are names of tools. A name that ends in * stands for all names with that beginning.
+	Tools []string `json:"tools"`
+	// When, if set, is a JSON Schema for an [ApprovalCall]. The rule fits only calls that fit it.
+	When json.RawMessage `json:"when,omitempty"`
+	// Then is what happens to a call that the rule fits.
+	Then ApprovalAction `json:"then"`
+	// Requires, if it is "confined", makes a worker that cannot confine commands answer the call
+	// with an error.
+	Requires string `json:"requires,omitempty"`
+	// Needed, NotAsker and By are those of the question: see QuestionTerms.
+	Needed   int      `json:"needed,omitempty"`
+	NotAsker bool     `json:"notAsker,omitempty"`
+	By       []string `json:"by,omitempty"`
+	// Expires is how long the question waits for an answer, as a Go duration such as "24h"; ""
+	// means that it does not expire. An expired question denies.
+	Expires string `json:"expires,omitempty"`
+	// Reason is the text that people read beside the question, or that the model reads if the call
+	// is denied.
+	Reason string `json:"reason,omitempty"`
+}
+
+// ApprovalPolicy is a list of rules about tool calls. The first rule that fits a call decides. In
+// JSON it is a list of rules, or the name of a ready policy.
+type ApprovalPolicy []ApprovalRule
+
+// RequiresConfined is the value of ApprovalRule.Requires that requires a worker that confines
+// commands.
+const RequiresConfined = "confined"
+
+// readyPolicies are the policies that a definition or a start can name.
+var readyPolicies = map[string]ApprovalPolicy{
+	"allow": {{Tools: []string{"*"}, Then: ApprovalAllow}},
+	"edits": {
+		{Tools: []string{"bash"}, Then: ApprovalAsk},
+		{Tools: []string{"read-file", "grep", "find", "write-file", "edit-file"}, Then: ApprovalAllow},
+		{Tools: []string{"*"}, Then: ApprovalAsk},
+	},
+	"ask": {
+		{Tools: []string{"read-file", "grep", "find"}, Then: ApprovalAllow},
+		{Tools: []string{"*"}, Then: ApprovalAsk},
+	},
+	"confined": {
+		{Tools: []string{"bash"}, Then: ApprovalAllow, Requires: RequiresConfined},
+		{Tools: []string{"*"}, Then: ApprovalAllow},
+	},
+}
+
+// ReadyPolicies are the names of the ready policies, for error messages and help texts.
+const ReadyPolicies = "allow, edits, ask, confined"
+
+// UnmarshalJSON reads a list of rules, or the name of a ready policy.
+func (p *ApprovalPolicy) UnmarshalJSON(raw []byte) error {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) > 0 && raw[0] == '"' {
+		var name string
+		if err := json.Unmarshal(raw, &name); err != nil {
+			return err
+		}
+		ready, known := readyPolicies[name]
+		if !known {
+			return FieldErrorf("approvals", "%q is not a ready policy; use %s, or a list of rules", name, ReadyPolicies)
+		}
+		*p = ready
+		return nil
+	}
+	type plain ApprovalPolicy
+	return json.Unmarshal(raw, (*plain)(p))
+}
+
+const (
+	maxApprovalRules = 100
+	maxApprovalTools = 100
+	// maxApprovalBytes is the maximum size of a policy as JSON.
+	maxApprovalBytes = 64 << 10
+)
+
+// Check returns an error if the policy is invalid. It does not check whether the schemas compile.
+// Errors: invalid_argument.
+func (p ApprovalPolicy) Check(at string) error {
+	if len(p) > maxApprovalRules {
+		return FieldErrorf(at, "has %d rules, and %d are allowed", len(p), maxApprovalRules)
+	}
+	if raw, err := json.Marshal(p); err != nil || len(raw) > maxApprovalBytes {
+		return FieldErrorf(at, "is larger than %d bytes", maxApprovalBytes)
+	}
+	for i, r := range p {
+		if err := r.check(fmt.Sprintf("%s[%d]", at, i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r ApprovalRule) check(at string) error {
+	if len(r.Tools) == 0 || len(r.Tools) > maxApprovalTools {
+		return FieldErrorf(at+".tools", "must name 1 to %d tools, such as bash or mcp:github/*", maxApprovalTools)
+	}
+	for _, name := range r.Tools {
+		if i := strings.Index(name, "*"); name == "" || len(name) > MaxQuestionName || i >= 0 && i != len(name)-1 {
+			return FieldErrorf(at+".tools", "%q must be the name of a tool, or the beginning of names with one * at its end", name)
+		}
+		if err := CheckText(at+".tools", name); err != nil {
+			return err
+		}
+	}
+	switch r.Then {
+	case ApprovalAllow, ApprovalAsk, ApprovalDeny:
+	default:
+		return FieldErrorf(at+".then", "%q must be allow, ask or deny", r.Then)
+	}
+	if r.Requires != "" && r.Requires != RequiresConfined {
+		return FieldErrorf(at+".requires", "%q must be %s", r.Requires, RequiresConfined)
+	}
+	if r.Then != ApprovalAsk && (r.Needed != 0 || r.NotAsker || len(r.By) > 0 || r.Expires != "") {
+		return FieldErrorf(at+".then", "must be ask: needed, notAsker, by and expires are about questions")
+	}
+	if len(r.Reason) > MaxAnswerReason {
+		return FieldErrorf(at+".reason", "has %d bytes, and %d are allowed", len(r.Reason), MaxAnswerReason)
+	}
+	if err := CheckText(at+".reason", r.Reason); err != nil {
+		return err
+	}
+	if d, err := r.Life(); err != nil || d < 0 || d > MaxQuestionLife {
+		return FieldErrorf(at+".expires", "%q must be a duration such as 24h, at most %d hours", r.Expires, int(MaxQuestionLife.Hours()))
+	}
+	return r.terms().check(at)
+}
+
+// Life returns the time until a question of the rule expires; 0 means never.
+func (r ApprovalRule) Life() (time.Duration, error) {
+	if r.Expires == "" {
+		return 0, nil
+	}
+	return time.ParseDuration(r.Expires)
+}
+
+func (r ApprovalRule) terms() QuestionTerms {
+	return QuestionTerms{Kind: QuestionApproval, Needed: r.Needed, NotAsker: r.NotAsker, By: r.By}
+}
+
+// Question returns the terms of the question that the rule asks about a call of the tool.
+func (r ApprovalRule) Question(tool string) QuestionTerms {
+	t := r.terms()
+	t.Subject, t.Prompt, t.OnExpiry = tool, r.Reason, OnExpiryDeny
+	return t
+}
+
+// names reports whether the rule is about calls of the tool.
+func (r ApprovalRule) names(tool string) bool { return matchesTool(r.Tools, tool) }
+
+func matchesTool(patterns []string, tool string) bool {
+	for _, pattern := range patterns {
+		prefix, open := strings.CutSuffix(pattern, "*")
+		if open && strings.HasPrefix(tool, prefix) || pattern == tool {
+			return true
+		}
+	}
+	return false
+}
+
+// ApprovalCall is the tool call that policies judge. The schema in ApprovalRule.When is for its
+// JSON.
+type ApprovalCall struct {
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+	Workspace string          `json:"workspace"`
+	Turn      int             `json:"turn"`
+}
+
+// Approvals are the policies of an execution as of its start. They never change.
+type Approvals struct {
+	// Definition and Start are judged separately, and the stricter action counts. So a start can
+	// only tighten the policy of its definition.
+	Definition ApprovalPolicy `json:"definition,omitempty"`
+	Start      ApprovalPolicy `json:"start,omitempty"`
+}
+
+// Judgement is what the policies of an execution decide about a call.
+type Judgement struct {
+	Then ApprovalAction
+	// Rule is the rule that decided; nil if none fits, and the call is allowed.
+	Rule *ApprovalRule
+	// Number is the number of that rule, from 0: those of the definition before those of the start.
+	// It is -1 if no rule fits.
+	Number int
+	// Requires is "confined" if one of the fitting rules requires it.
+	Requires string
+}
+
+// Judge returns what the policies decide about a call. fits reports whether the call's JSON fits a
+// schema. An error of fits denies. Errors: those of fits.
+func (a Approvals) Judge(call ApprovalCall, fits func(schema, call json.RawMessage) (bool, error)) (Judgement, error) {
+	raw, err := json.Marshal(call)
+	if err != nil {
+		return Judgement{Then: ApprovalDeny, Number: -1}, err
+	}
+	decided := Judgement{Then: ApprovalAllow, Number: -1}
+	first := 0
+	for _, policy := range []ApprovalPolicy{a.Definition, a.Start} {
+		at, err := policy.first(call.Tool, raw, fits)
+		if err != nil {
+			return Judgement{Then: ApprovalDeny, Number: -1}, err
+		}
+		if at >= 0 {
+			decided = decided.stricter(&policy[at], first+at)
+		}
+		first += len(policy)
+	}
+	return decided, nil
+}
+
+// first returns the index of the first rule that fits, or -1.
+func (p ApprovalPolicy) first(tool string, call json.RawMessage, fits func(schema, call json.RawMessage) (bool, error)) (int, error) {
+	for i, r := range p {
+		if !r.names(tool) {
+			continue
+		}
+		if r.When == nil {
+			return i, nil
+		}
+		if ok, err := fits(r.When, call); err != nil || ok {
+			return i, err
+		}
+	}
+	return -1, nil
+}
+
+// stricter returns the judgement with another rule that fits.
+func (j Judgement) stricter(r *ApprovalRule, number int) Judgement {
+	requires := j.Requires
+	if r.Requires != "" {
+		requires = r.Requires
+	}
+	if j.Rule == nil || r.Then.strictness() > j.Then.strictness() {
+		j = Judgement{Then: r.Then, Rule: r, Number: number}
+	}
+	j.Requires = requires
+	return j
+}
+
+// Gate is the part of the policies of an execution that every commit is compared with.
+type Gate struct {
+	// SHA256 is the hash of the policies' JSON.
+	SHA256 Hash `json:"sha256"`
+	// Tools are the tools that some rule does not simply allow, as in ApprovalRule.Tools. A task of
+	// such a kind needs a clearance.
+	Tools []string `json:"tools"`
+}
+
+// Gate returns the gate of the policies; nil if every call is allowed.
+func (a Approvals) Gate() *Gate {
+	var tools []string
+	for _, policy := range []ApprovalPolicy{a.Definition, a.Start} {
+		for _, r := range policy {
+			if r.Then != ApprovalAllow || r.Requires != "" {
+				tools = append(tools, r.Tools...)
+			}
+		}
+	}
+	if tools == nil {
+		return nil
+	}
+	raw, err := json.Marshal(a)
+	if err != nil {
+		return &Gate{Tools: []string{"*"}} // unreachable: the policies were decoded from JSON
+	}
+	return &Gate{SHA256: sha256.Sum256(raw), Tools: tools}
+}
+
+// Guards reports whether tasks of the kind need a clearance. It is false for a nil gate, and for model
+// calls.
+func (g *Gate) Guards(kind string) bool {
+	return g != nil && kind != ModelTaskKind && matchesTool(g.Tools, kind)
+}
+
+// Clearance is why a tool call may run. Exactly one of the fields is set.
+type Clearance struct {
+	// Rule is the number of the rule that allows the call, as in Judgement.Number.
+	Rule *int `json:"rule,omitempty"`
+	// Question is the question whose approval permits the call.
+	Question *uuid.UUID `json:"question,omitempty"`
+}

@@ -1,0 +1,56 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/perdure/perdure"
+)
+
+// freeze puts the policies about tool calls into the input of an execution, and returns their gate.
+// Errors: invalid_argument.
+func (e *Engine) freeze(ctx context.Context, in *perdure.ReactInput, a perdure.Approvals, mode perdure.PersistenceMode) (*perdure.Gate, error) {
+	if err := e.checkPolicy("approvals", a.Start); err != nil {
+		return nil, err
+	}
+	gate := a.Gate()
+	if gate == nil {
+		return nil, nil
+	}
+	if mode == perdure.Local {
+		return nil, perdure.FieldErrorf("persistenceMode", "must be REMOTE: a LOCAL execution cannot ask for approvals, and these are required")
+	}
+	if err := e.checkVoters(ctx, a); err != nil {
+		return nil, err
+	}
+	in.Approvals = &a
+	return gate, nil
+}
+
+// checkPolicy checks a policy of a definition or a start, with its schemas.
+func (e *Engine) checkPolicy(at string, p perdure.ApprovalPolicy) error {
+	if err := p.Check(at); err != nil {
+		return err
+	}
+	for i, r := range p {
+		if err := e.schemas.checkRegistered(fmt.Sprintf("%s[%d].when", at, i), "the rule", r.When); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkVoters refuses policies that nobody could satisfy: without an API key, only the token of the
+// data directory can vote, and only once.
+func (e *Engine) checkVoters(ctx context.Context, a perdure.Approvals) error {
+	several := func(r perdure.ApprovalRule) bool { return r.Needed > 1 || r.NotAsker }
+	if !slices.ContainsFunc(a.Definition, several) && !slices.ContainsFunc(a.Start, several) {
+		return nil
+	}
+	any, err := e.Store.AnyKey(ctx)
+	if err != nil || any {
+		return err
+	}
+	return perdure.FieldErrorf("approvals", "ask for a second person, and there is no API key: only the owner of the data directory could answer. Create keys (perdure keys create), or lower needed and notAsker")
+}

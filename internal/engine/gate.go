@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
+)
+
+// judge compares the new tasks of a commit that carry a clearance with the policies of their
+// execution. The policies and the bytes of the calls come from the store and the commit, so a worker
+// cannot misstate them. A commit without clearances costs nothing.
+func (e *Engine) judge(ctx context.Context, org string, c perdure.Commit) (rules.JudgedTasks, error) {
+	if !slices.ContainsFunc(c.Tasks, func(t perdure.NewTask) bool { return t.Clearance != nil }) {
+		return nil, nil
+	}
+	x, err := e.Store.Execution(ctx, org, c.Lease.ExecutionID)
+	if err != nil || x.Gate == nil {
+		return nil, err
+	}
+	var in struct {
+		Approvals perdure.Approvals `json:"approvals"`
+	}
+	if err := json.Unmarshal(x.Input, &in); err != nil {
+		return nil, &perdure.Error{Code: perdure.Internal, Message: "a stored input does not decode", Err: err}
+	}
+	all := rules.JudgedTasks{}
+	for _, t := range c.Tasks {
+		if t.Clearance == nil || !x.Gate.Guards(t.Kind) {
+			continue
+		}
+		input, err := e.inputBytes(ctx, x.ID, t.Input)
+		if err != nil {
+			return nil, err
+		}
+		judged, err := e.judgeCall(in.Approvals, perdure.ApprovalCall{Tool: t.Kind, Arguments: input, Workspace: x.Workspace, Turn: turnOf(t.Place)})
+		if err != nil {
+			return nil, err
+		}
+		all[t.Key] = rules.JudgedTask{Details: perdure.DetailsHash(perdure.QuestionApproval, t.Kind, input), Judged: judged}
+	}
+	return all, nil
+}
+
+// judgeCall returns what the policies decide. Arguments that are not one JSON document, for example
+// because a member occurs twice, are denied: different programs would read them differently.
+func (e *Engine) judgeCall(a perdure.Approvals, call perdure.ApprovalCall) (perdure.Judgement, error) {
+	if perdure.CheckDocumentBytes("arguments", call.Arguments, perdure.DocumentRules{Workers: true}) != nil {
+		return perdure.Judgement{Then: perdure.ApprovalDeny, Number: -1}, nil
+	}
+	return a.Judge(call, e.schemas.fits)
+}
+
+// fits reports whether content fits a schema.
+func (s *inputSchemas) fits(schema, content json.RawMessage) (bool, error) {
+	compiled, err := s.cache.Compile(schema)
+	if err != nil {
+		return false, &perdure.Error{Code: perdure.Internal, Message: "the schema of an approval rule does not compile", Err: err}
+	}
+	return compiled.Check("", content) == nil, nil
+}
+
+// inputBytes returns the content of a new task, inline or uploaded. A content that is not complete
+// is empty; the commit refuses it.
+func (e *Engine) inputBytes(ctx context.Context, execution uuid.UUID, p perdure.Payload) ([]byte, error) {
+	if p.Blob == nil {
+		return p.Bytes, nil
+	}
+	r, err := e.Store.Blob(ctx, execution, p.Blob.ID)
+	if perdure.IsCode(err, perdure.NotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(io.LimitReader(r, e.PayloadLimit))
+}
+
+// turnOf returns the number of the turn in a place; 0 if it has none.
+func turnOf(p perdure.Place) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(p.TurnID, "turn_"))
+	if err != nil {
+		return 0
+	}
+	return n
+}

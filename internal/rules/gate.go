@@ -1,0 +1,92 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// JudgedTask is what the server knows about a new task whose kind the gate guards. It takes both
+// from the bytes of the task's input and from the frozen policies.
+type JudgedTask struct {
+	// Details is the hash of the call, as perdure.DetailsHash returns it.
+	Details perdure.Hash
+	// Judged is what the policies decide about the call.
+	Judged perdure.Judgement
+}
+
+// JudgedTasks are JudgedTask by task key.
+type JudgedTasks map[string]JudgedTask
+
+// clearanceNeeds adds the questions that the clearances of a commit name.
+func clearanceNeeds(n *store.Needs, c perdure.Commit) {
+	for _, t := range c.Tasks {
+		if t.Clearance != nil && t.Clearance.Question != nil {
+			n.Questions = append(n.Questions, *t.Clearance.Question)
+		}
+	}
+}
+
+// pass checks the clearance of a new task, and notes it in the question that permitted the task.
+// Error: permission_denied.
+func (d *draft) pass(n perdure.NewTask) error {
+	if !d.x.Gate.Guards(n.Kind) {
+		return nil
+	}
+	refuse := func(why string) error {
+		return perdure.Errorf(perdure.PermissionDenied, "a call of %s is not cleared by the policies of execution %s: %s", n.Kind, d.x.ID, why)
+	}
+	judged, known := d.judged[n.Key]
+	switch {
+	case n.Clearance == nil || (n.Clearance.Rule == nil) == (n.Clearance.Question == nil):
+		return refuse("the task needs a clearance: the number of the rule that allows it, or an approved question")
+	case !known:
+		return refuse("its input could not be compared with them")
+	case judged.Judged.Then == perdure.ApprovalDeny:
+		return refuse("a rule denies it")
+	case judged.Judged.Requires != n.Options.Requires:
+		return refuse("it must require " + judged.Judged.Requires)
+	case n.Clearance.Rule != nil:
+		if judged.Judged.Then != perdure.ApprovalAllow || judged.Judged.Number != *n.Clearance.Rule {
+			return refuse("the rule that it names does not allow it")
+		}
+		return nil
+	}
+	return d.passBy(*n.Clearance.Question, n, judged.Details, refuse)
+}
+
+// passBy checks that a question permits the task, and notes the task in the question. One approval
+// permits one task.
+func (d *draft) passBy(id uuid.UUID, n perdure.NewTask, details perdure.Hash, refuse func(string) error) error {
+	q, task := d.s.Questions[id], perdure.TaskID(n.Key)
+	switch {
+	case q == nil || q.Kind != perdure.QuestionApproval || q.Subject != n.Kind:
+		return refuse("it names no question about this tool")
+	case q.Status != perdure.QuestionAnswered || q.Answer == nil || q.Answer.Verdict != perdure.VerdictApprove:
+		return refuse("question " + id.String() + " is not approved")
+	case q.DetailsSHA256 != details:
+		return refuse("question " + id.String() + " approved other arguments")
+	case q.TaskID != nil && *q.TaskID != task:
+		return refuse("question " + id.String() + " permitted another task already")
+	}
+	if q.TaskID == nil {
+		q.TaskID = &task
+		d.question(q)
+		d.questionEvent(perdure.EventQuestionClosed, q, map[string]any{"taskId": task})
+	}
+	return nil
+}
+
+// closeUnused appends an event to the log for approvals that the commit withdraws before their
+// calls were run.
+func (d *draft) closeUnused(c perdure.Commit) {
+	for _, q := range sortedQuestions(d.s.Questions) {
+		approved := q.Kind == perdure.QuestionApproval && q.Answer != nil && q.Answer.Verdict == perdure.VerdictApprove
+		if approved && q.TaskID == nil && slices.Contains(c.Withdraw, q.ID) {
+			d.question(q)
+			d.questionEvent(perdure.EventQuestionClosed, q, map[string]any{"taskId": nil, "reason": "approved, not run: the agent no longer needs it"})
+		}
+	}
+}
