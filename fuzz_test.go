@@ -183,8 +183,8 @@ func waitOf(shape []byte, depth int) (perdure.Wait, []byte) {
 		shape = shape[1:]
 		return b
 	}
-	kind := next() % 5
-	if depth == 0 {
+	kind := next() % 6
+	if depth == 0 && kind != 5 {
 		kind %= 3
 	}
 	switch arg := int(next()); kind {
@@ -192,6 +192,8 @@ func waitOf(shape []byte, depth int) (perdure.Wait, []byte) {
 		return perdure.WaitSignal([]string{"a", "b.*", "b.**", "**", "x"}[arg%5]), shape
 	case 1:
 		return perdure.WaitTaskOn(taskIDs[arg%3], []perdure.TaskCondition{"", perdure.TaskEnded, perdure.TaskSucceeded, perdure.TaskDidFail}[arg/3%4]), shape
+	case 5:
+		return perdure.WaitQuestion(taskIDs[arg%3]), shape
 	case 2:
 		return perdure.WaitUntil(epoch.Add(time.Duration(arg%3) * time.Second)), shape
 	default:
@@ -206,10 +208,10 @@ func waitOf(shape []byte, depth int) (perdure.Wait, []byte) {
 	}
 }
 
-// worldOf decodes facts from bits: three signals, three ended tasks and the time. Further bits only
+// worldOf decodes facts from bits: three signals, three ended tasks, each with a decided question, and the time. Further bits only
 // add facts or advance the time.
 func worldOf(bits uint8) world {
-	w := world{now: epoch.Add(-time.Second), signals: map[string]bool{}, tasks: map[uuid.UUID]perdure.TaskStatus{}}
+	w := world{now: epoch.Add(-time.Second), signals: map[string]bool{}, tasks: map[uuid.UUID]perdure.TaskStatus{}, final: map[uuid.UUID]bool{}}
 	for i, name := range names {
 		if bits>>i&1 == 1 {
 			w.signals[name] = true
@@ -218,6 +220,7 @@ func worldOf(bits uint8) world {
 	for i, status := range []perdure.TaskStatus{perdure.TaskCompleted, perdure.TaskFailed, perdure.TaskInterrupted} {
 		if bits>>(3+i)&1 == 1 {
 			w.tasks[taskIDs[i]] = status
+			w.final[taskIDs[(i+1)%3]] = true
 		}
 	}
 	w.now = w.now.Add(time.Duration(bits>>6) * time.Second)
@@ -240,6 +243,8 @@ func naive(w perdure.Wait, facts world) bool {
 		return facts.SignalPending(w.Signal)
 	case perdure.WaitKindTimer:
 		return !facts.now.Before(w.Timer.Time)
+	case perdure.WaitKindQuestion:
+		return facts.final[*w.Question]
 	case perdure.WaitKindTask:
 		return naiveTask(w, facts)
 	default:

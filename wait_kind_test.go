@@ -14,12 +14,13 @@ import (
 
 // waitsOfKinds has a wait of each kind.
 var waitsOfKinds = map[perdure.WaitKind]perdure.Wait{
-	perdure.WaitKindAny:    perdure.WaitAny(perdure.WaitSignal("a"), perdure.WaitTask(taskIDs[0])),
-	perdure.WaitKindAll:    perdure.WaitAll(perdure.WaitSignal("a"), perdure.WaitTask(taskIDs[0])),
-	perdure.WaitKindSignal: perdure.WaitSignal("a"),
-	perdure.WaitKindTask:   perdure.WaitTask(taskIDs[0]),
-	perdure.WaitKindTimer:  perdure.WaitUntil(epoch),
-	perdure.WaitKindAfter:  perdure.WaitAfter("sleep", time.Second),
+	perdure.WaitKindAny:      perdure.WaitAny(perdure.WaitSignal("a"), perdure.WaitTask(taskIDs[0])),
+	perdure.WaitKindAll:      perdure.WaitAll(perdure.WaitSignal("a"), perdure.WaitTask(taskIDs[0])),
+	perdure.WaitKindSignal:   perdure.WaitSignal("a"),
+	perdure.WaitKindTask:     perdure.WaitTask(taskIDs[0]),
+	perdure.WaitKindQuestion: perdure.WaitQuestion(taskIDs[0]),
+	perdure.WaitKindTimer:    perdure.WaitUntil(epoch),
+	perdure.WaitKindAfter:    perdure.WaitAfter("sleep", time.Second),
 }
 
 // TestEveryKindOfWaitIsHandled checks each kind in the methods of Wait. If a method did not handle
@@ -29,6 +30,7 @@ func TestEveryKindOfWaitIsHandled(t *testing.T) {
 	everything := world{
 		now: epoch.Add(time.Hour), signals: map[string]bool{"a": true},
 		tasks: map[uuid.UUID]perdure.TaskStatus{taskIDs[0]: perdure.TaskCompleted},
+		final: map[uuid.UUID]bool{taskIDs[0]: true},
 	}
 	for _, kind := range perdure.WaitKinds() {
 		t.Run(kind.String(), func(t *testing.T) {
@@ -42,7 +44,7 @@ func TestEveryKindOfWaitIsHandled(t *testing.T) {
 			if err := w.Check(); err != nil {
 				t.Errorf("it is refused: %v", err)
 			}
-			if reason := w.Reason(); !slices.Contains([]string{"task", "signal", "timer"}, reason) {
+			if reason := w.Reason(); !slices.Contains([]string{"task", "question", "signal", "timer"}, reason) {
 				t.Errorf("its reason is %q", reason)
 			}
 			calls := 0
@@ -57,8 +59,8 @@ func TestEveryKindOfWaitIsHandled(t *testing.T) {
 				t.Error("nothing that happens meets it: it would never end")
 			}
 			_, hasTimer := stored.NextTimer()
-			if names := len(stored.Signals()) + len(stored.Tasks()); names == 0 && !hasTimer {
-				t.Error("it names neither a signal nor a task nor a time, so no producer finds it")
+			if names := len(stored.Signals()) + len(stored.Tasks()) + len(stored.Questions()); names == 0 && !hasTimer {
+				t.Error("it names neither a signal nor a task nor a question nor a time, so no producer finds it")
 			}
 			roundTripsAsJSON(t, w)
 		})
@@ -103,7 +105,7 @@ func TestEveryFieldOfAWaitBelongsToAKind(t *testing.T) {
 // met. An any with such a child can be met by another child.
 func TestUnknownKindsOfWaitAreRefused(t *testing.T) {
 	var newer perdure.Wait
-	if err := json.Unmarshal([]byte(`{"question":"q1"}`), &newer); err != nil {
+	if err := json.Unmarshal([]byte(`{"omen":"q1"}`), &newer); err != nil {
 		t.Fatal(err)
 	}
 	if kind := newer.Kind(); kind != perdure.WaitKindUnknown {

@@ -1,6 +1,7 @@
 package perdure_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ type world struct {
 	now     perdure.Time
 	signals map[string]bool
 	tasks   map[uuid.UUID]perdure.TaskStatus
+	final   map[uuid.UUID]bool // questions
 }
 
 func (w world) Now() perdure.Time { return w.now }
@@ -27,6 +29,8 @@ func (w world) SignalPending(pattern string) bool {
 	}
 	return false
 }
+
+func (w world) QuestionFinal(id uuid.UUID) bool { return w.final[id] }
 
 func (w world) TaskStatus(id uuid.UUID) perdure.TaskStatus {
 	if s, ok := w.tasks[id]; ok {
@@ -42,12 +46,14 @@ var (
 )
 
 func drawWait(t *rapid.T, depth int) perdure.Wait {
-	switch kind := rapid.IntRange(0, 4).Draw(t, "kind"); {
+	switch kind := rapid.IntRange(0, 5).Draw(t, "kind"); {
 	case kind == 0:
 		return perdure.WaitSignal(rapid.SampledFrom([]string{"a", "b.*", "b.**", "b.c", "x"}).Draw(t, "pattern"))
 	case kind == 1:
 		on := rapid.SampledFrom([]perdure.TaskCondition{"", perdure.TaskEnded, perdure.TaskSucceeded, perdure.TaskDidFail}).Draw(t, "on")
 		return perdure.WaitTaskOn(rapid.SampledFrom(taskIDs).Draw(t, "task"), on)
+	case kind == 5:
+		return perdure.WaitQuestion(rapid.SampledFrom(taskIDs).Draw(t, "question"))
 	case kind == 2 || depth == 0:
 		return perdure.WaitUntil(epoch.Add(time.Duration(rapid.IntRange(0, 5).Draw(t, "due")) * time.Second))
 	default:
@@ -70,11 +76,11 @@ func TestMarkingOneFactAtATimeEqualsAllAtOnce(t *testing.T) {
 		if err := wait.Check(); err != nil {
 			t.Fatal(err)
 		}
-		whole := world{now: epoch, signals: map[string]bool{}, tasks: map[uuid.UUID]perdure.TaskStatus{}}
+		whole := world{now: epoch, signals: map[string]bool{}, tasks: map[uuid.UUID]perdure.TaskStatus{}, final: map[uuid.UUID]bool{}}
 		marked, metStepwise := wait.Mark(whole)
 		for range rapid.IntRange(0, 8).Draw(t, "facts") {
 			single := world{now: whole.now}
-			switch rapid.IntRange(0, 2).Draw(t, "fact") {
+			switch rapid.IntRange(0, 3).Draw(t, "fact") {
 			case 0:
 				name := rapid.SampledFrom(names).Draw(t, "name")
 				whole.signals[name] = true
@@ -88,15 +94,18 @@ func TestMarkingOneFactAtATimeEqualsAllAtOnce(t *testing.T) {
 			case 2:
 				whole.now = whole.now.Add(time.Second)
 				single.now = whole.now
+			case 3:
+				id := rapid.SampledFrom(taskIDs).Draw(t, "decided")
+				whole.final[id] = true
+				single.final = map[uuid.UUID]bool{id: true}
 			}
 			marked, metStepwise = marked.Mark(single)
 		}
 		if _, met := wait.Mark(whole); met != metStepwise {
 			t.Fatalf("at once %v, one at a time %v: %+v", met, metStepwise, wait)
 		}
-		// Marking does not change the reason of a wait.
-		if wait.Reason() != marked.Reason() {
-			t.Fatal("marking changed what the wait is for")
+		if order := []string{"timer", "signal", "question", "task"}; slices.Index(order, marked.Reason()) > slices.Index(order, wait.Reason()) {
+			t.Fatalf("marking changed the reason from %s to %s", wait.Reason(), marked.Reason())
 		}
 	})
 }
@@ -169,5 +178,25 @@ func TestMatchNameIsNeverSlow(t *testing.T) {
 	}
 	if perdure.MatchName(pattern, name) || !perdure.MatchName(pattern, name[:len(name)-1]+"x") {
 		t.Error("the match is wrong")
+	}
+}
+
+// TestReasonsOfWaits checks that the reason of a wait is what people must know first, and that a
+// task that has ended and a question with a decision no longer count.
+func TestReasonsOfWaits(t *testing.T) {
+	task, question, signal := perdure.WaitTask(taskIDs[0]), perdure.WaitQuestion(taskIDs[1]), perdure.WaitSignal("a")
+	all := perdure.WaitAll(signal, question, task)
+	steps := []struct {
+		facts world
+		want  string
+	}{
+		{world{now: epoch}, "task"},
+		{world{now: epoch, tasks: map[uuid.UUID]perdure.TaskStatus{taskIDs[0]: perdure.TaskFailed}}, "question"},
+		{world{now: epoch, final: map[uuid.UUID]bool{taskIDs[1]: true}}, "signal"},
+	}
+	for _, step := range steps {
+		if all, _ = all.Mark(step.facts); all.Reason() != step.want {
+			t.Errorf("the reason is %s, want %s", all.Reason(), step.want)
+		}
 	}
 }
