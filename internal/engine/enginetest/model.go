@@ -35,6 +35,7 @@ type execution struct {
 	names                map[string]string // names of signals, by id
 	tasks                map[uuid.UUID]task
 	entries              map[uuid.UUID]entry
+	questions            map[uuid.UUID]question
 	keys                 map[string]uuid.UUID
 	closing              int // number of results that the end has added below the leaf
 }
@@ -69,7 +70,7 @@ type answer struct {
 func created(id uuid.UUID, now time.Time) *execution {
 	return &execution{
 		id: id, status: perdure.StatusPending, ready: now, names: map[string]string{},
-		tasks: map[uuid.UUID]task{}, entries: map[uuid.UUID]entry{}, keys: map[string]uuid.UUID{},
+		tasks: map[uuid.UUID]task{}, entries: map[uuid.UUID]entry{}, keys: map[string]uuid.UUID{}, questions: map[uuid.UUID]question{},
 	}
 }
 
@@ -77,6 +78,7 @@ func (x *execution) clone() *execution {
 	c := *x
 	c.pending, c.taken = slices.Clone(x.pending), slices.Clone(x.taken)
 	c.names, c.tasks, c.entries, c.keys = maps.Clone(x.names), maps.Clone(x.tasks), maps.Clone(x.entries), maps.Clone(x.keys)
+	c.questions = maps.Clone(x.questions)
 	return &c
 }
 
@@ -120,6 +122,8 @@ func (x *execution) met(w perdure.Wait, now time.Time) bool {
 	case perdure.WaitKindTask:
 		status := x.tasks[*w.Task].status
 		return status.Terminal() && (w.On == "" || w.On == perdure.TaskEnded || (w.On == perdure.TaskSucceeded) == (status == perdure.TaskCompleted))
+	case perdure.WaitKindQuestion:
+		return x.questions[*w.Question].status.Final()
 	default:
 		panic("the model knows no wait of the kind " + w.Kind().String())
 	}
@@ -145,6 +149,7 @@ func (x *execution) cancel(now time.Time) {
 	switch {
 	case x.status == perdure.StatusRunning:
 		x.status, x.cancelBy = perdure.StatusCancelling, now.Add(grace)
+		x.withdrawOpen()
 		for id, t := range x.tasks {
 			if t.status == perdure.TaskPending {
 				t.status = perdure.TaskCancelled
@@ -165,6 +170,7 @@ func (x *execution) end(status perdure.Status) {
 			x.tasks[id] = t
 		}
 	}
+	x.withdrawOpen()
 	x.closing = len(x.entries[x.leaf].open)
 	x.taken = nil // consumed
 }
@@ -220,6 +226,7 @@ func (x *execution) sweep(now time.Time) {
 			x.wake(now)
 		}
 	}
+	x.expire(now)
 	if x.status.Held() && !x.lease.After(now) {
 		x.lost(now)
 	}

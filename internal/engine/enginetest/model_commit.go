@@ -64,6 +64,9 @@ func (x *execution) write(c perdure.Commit, a *answer, now time.Time) perdure.Co
 			x.tasks[perdure.TaskID(s.Key)] = task{kind: s.Name, status: perdure.TaskCompleted, attempt: 1, step: true}
 		}
 	}
+	if code := x.ask(c, now); code != "" {
+		return code
+	}
 	for _, t := range c.Tasks {
 		if code := x.schedule(t, c.Eager, a, now); code != "" {
 			return code
@@ -152,6 +155,11 @@ func (x *execution) leave(o perdure.Outcome, a *answer, now time.Time) perdure.C
 	case perdure.OutcomeSuspend:
 		for _, id := range o.Wait.Tasks() {
 			if _, known := x.tasks[id]; !known {
+				return perdure.InvalidArgument
+			}
+		}
+		for _, id := range o.Wait.Questions() {
+			if _, known := x.questions[id]; !known {
 				return perdure.InvalidArgument
 			}
 		}

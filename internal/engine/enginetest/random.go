@@ -66,7 +66,7 @@ func Random(t *testing.T, open opentest.Opener) {
 // possible returns the commands that can run now. A command that should run more often is in the
 // list several times.
 func (m *machine) possible() []func(*rapid.T) {
-	all := []func(*rapid.T){m.pollAgents, m.pollAgents, m.pollAgents, m.pollTasks, m.pollTasks, m.signal, m.signal, m.signal, m.cancel, m.timePasses, m.timePasses}
+	all := []func(*rapid.T){m.pollAgents, m.pollAgents, m.pollAgents, m.pollTasks, m.pollTasks, m.signal, m.signal, m.signal, m.cancel, m.answer, m.answer, m.timePasses, m.timePasses}
 	if len(m.xs) < 4 && !slices.ContainsFunc(m.xs, func(x *execution) bool { return x.status == perdure.StatusPending }) {
 		all = append(all, m.start)
 	}
@@ -156,7 +156,7 @@ func (m *machine) start(*rapid.T) {
 
 func (m *machine) poll(t *rapid.T, kinds ...string) perdure.Poll {
 	return perdure.Poll{
-		WorkerID: one(t, "worker", m.workers), Queues: []string{"default"}, Kinds: kinds, Slots: 1 + below(t, "slots", 3),
+		WorkerID: one(t, "worker", m.workers), Queues: []string{"default"}, Kinds: kinds, Slots: 1 + below(t, "slots", 3), Features: perdure.AllFeatures,
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 func (m *machine) finish(t *rapid.T) {
 	f := perdure.TaskFinish{
 		WorkerID: one(t, "worker", m.workers), Lease: m.attempt(t), Parked: rapid.Bool().Draw(t, "parked"),
-		Result: perdure.Inline([]byte(`3`)),
+		Result:   perdure.Inline([]byte(`3`)),
+		Features: perdure.AllFeatures,
 	}
 	if sometimes(t, "failed", 2) {
 		f.Result = perdure.Payload{}
@@ -145,6 +146,7 @@ func (m *machine) compareExecution(x *execution) {
 		m.Fatalf("the signals %v are pending and %v taken; the rules say %v and %v", ids(pending), ids(taken), x.pending, x.taken)
 	}
 	m.compareTasks(x)
+	m.compareQuestions(x, got)
 	m.comparePath(x, got)
 	if x.checkpoint > 0 {
 		c, err := m.s.Checkpoint(m.ctx, x.id, 0)

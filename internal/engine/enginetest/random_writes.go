@@ -78,6 +78,7 @@ func (m *machine) send(c perdure.Commit) {
 func (m *machine) fill(t *rapid.T, x *execution, c *perdure.Commit) {
 	m.entries(t, x, c)
 	m.tasks(t, x, c)
+	m.questions(t, x, c)
 	for id := range x.names {
 		if sometimes(t, "take", 3) {
 			c.Take = append(c.Take, id)
@@ -137,7 +138,7 @@ func (m *machine) tasks(t *rapid.T, x *execution, c *perdure.Commit) {
 		c.Tasks = append(c.Tasks, m.newTask(t, x))
 	}
 	if sometimes(t, "eager", 2) {
-		c.Eager = perdure.Eager{WorkerID: m.workers[0], Kinds: []string{"work"}, Queues: []string{"default"}, Slots: 1}
+		c.Eager = perdure.Eager{WorkerID: m.workers[0], Kinds: []string{"work"}, Queues: []string{"default"}, Slots: 1, Features: perdure.AllFeatures}
 	}
 	if id, ok := m.someTask(t, x, *c); ok && sometimes(t, "cancel a task", 8) {
 		c.CancelTask = append(c.CancelTask, id)
@@ -213,6 +214,9 @@ func (m *machine) wait(t *rapid.T, x *execution, c perdure.Commit, depth int) pe
 	}
 	if id, ok := m.someTask(t, x, c); ok && kind == 0 {
 		return perdure.WaitTaskOn(id, one(t, "on", []perdure.TaskCondition{"", perdure.TaskSucceeded, perdure.TaskDidFail}))
+	}
+	if id, ok := m.someQuestion(t, x, c); ok && sometimes(t, "wait for a question", 4) {
+		return perdure.WaitQuestion(id)
 	}
 	if depth == 0 || kind == 1 || kind == 0 {
 		return perdure.WaitSignal(one(t, "pattern", []string{"a", "b.*", "**"}))

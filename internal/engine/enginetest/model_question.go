@@ -1,0 +1,117 @@
+package enginetest
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// question is the model of a question.
+type question struct {
+	status  perdure.QuestionStatus
+	kind    perdure.QuestionKind
+	hash    perdure.Hash
+	needed  int
+	votes   map[uuid.UUID]string // ids of the answers, by the key of the voter
+	created time.Time
+	expires time.Time // zero for never
+	verdict perdure.Verdict
+}
+
+// ask asks and withdraws the questions of a commit.
+func (x *execution) ask(c perdure.Commit, now time.Time) perdure.Code {
+	for _, n := range c.Questions {
+		id := perdure.QuestionID(x.id, n.Key)
+		known, asked := x.questions[id]
+		if asked {
+			if known.kind != n.Kind || known.hash != n.DetailsSHA256 {
+				return perdure.IdempotencyKeyReused
+			}
+			continue
+		}
+		q := question{status: perdure.QuestionOpen, kind: n.Kind, hash: n.DetailsSHA256, needed: max(n.Needed, 1), votes: map[uuid.UUID]string{}, created: now}
+		if n.ExpiresAfter > 0 {
+			q.expires = now.Add(n.ExpiresAfter)
+		}
+		x.questions[id] = q
+	}
+	for _, id := range c.Withdraw {
+		q, known := x.questions[id]
+		if !known {
+			return perdure.InvalidArgument
+		}
+		if q.status == perdure.QuestionOpen {
+			q.status = perdure.QuestionWithdrawn
+			x.questions[id] = q
+		}
+	}
+	return ""
+}
+
+// withdrawOpen must be called at the end of the execution and when its cancel is requested.
+func (x *execution) withdrawOpen() {
+	for id, q := range x.questions {
+		if q.status == perdure.QuestionOpen {
+			q.status = perdure.QuestionWithdrawn
+			x.questions[id] = q
+		}
+	}
+}
+
+// vote answers a question.
+func (x *execution) vote(id, voter uuid.UUID, answer string, verdict perdure.Verdict, hash *perdure.Hash, now time.Time) perdure.Code {
+	q, known := x.questions[id]
+	first, voted := q.votes[voter]
+	switch {
+	case !known:
+		return perdure.NotFound
+	case voted && first == answer:
+		return ""
+	case q.status != perdure.QuestionOpen, !q.expires.IsZero() && !q.expires.After(now):
+		return perdure.QuestionDecided
+	case voted:
+		return perdure.AlreadyVoted
+	case hash == nil && verdict == perdure.VerdictApprove:
+		return perdure.InvalidArgument
+	case hash != nil && *hash != q.hash:
+		return perdure.DetailsChanged
+	}
+	q.votes = withVote(q.votes, voter, answer)
+	if verdict == perdure.VerdictDeny || len(q.votes) >= q.needed {
+		q.status, q.verdict = perdure.QuestionAnswered, verdict
+	}
+	x.questions[id] = q
+	x.wake(now)
+	return ""
+}
+
+func withVote(votes map[uuid.UUID]string, voter uuid.UUID, answer string) map[uuid.UUID]string {
+	all := map[uuid.UUID]string{voter: answer}
+	for k, v := range votes {
+		all[k] = v
+	}
+	return all
+}
+
+// expire ends the questions that nobody has answered in time.
+func (x *execution) expire(now time.Time) {
+	for id, q := range x.questions {
+		if q.status == perdure.QuestionOpen && !q.expires.IsZero() && !q.expires.After(now) {
+			q.status = perdure.QuestionExpired
+			x.questions[id] = q
+		}
+	}
+	x.wake(now)
+}
+
+// openQuestions returns the number of open questions.
+func (x *execution) openQuestions() int {
+	n := 0
+	for _, q := range x.questions {
+		if q.status == perdure.QuestionOpen {
+			n++
+		}
+	}
+	return n
+}
