@@ -206,8 +206,8 @@ type AgentClaim struct {
 	LastCommit CommitNumber
 	// Results are the tasks that the execution's wait names, with their results.
 	Results []*Task
-	// Questions are the questions that the wait names and whose status is final. Answers are inline up
-	// to 1 MiB together; Dispatch.Questions returns the others.
+	// Questions are the questions that the wait names, as they stand, with kind, subject, status and
+	// answer only. Answers are inline up to 1 MiB together; Dispatch.Questions returns the others.
 	Questions []*Question
 	// Signals are the pending signals, oldest first, up to 1 MiB. MoreSignals reports whether there
 	// are others.
@@ -453,7 +453,7 @@ type CommitReply struct {
 	Signals []Signal
 	// Tasks are the tasks that the commit or its wait names and that had already ended.
 	Tasks []*Task
-	// Questions are the questions that the commit asks, withdraws or waits for, as they stand.
+	// Questions are the questions that the commit asks, withdraws or waits for, as in AgentClaim.
 	Questions []*Question
 	// Claims are the new tasks that this worker has claimed through Eager.
 	Claims []TaskClaim

@@ -49,8 +49,9 @@ func (e *Engine) misfitAnswer(at string, t perdure.QuestionTerms, value []byte) 
 // with their answers.
 const inlineAnswers = 1 << 20
 
-// questionsFor returns questions of an execution for its worker: without votes, and without the
-// answers that make them larger than inlineAnswers. Dispatch.Questions returns those.
+// questionsFor returns questions of an execution for its worker: without what was asked, without
+// votes, and without the answers that make them larger than inlineAnswers. Dispatch.Questions returns
+// them whole.
 func questionsFor(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -65,7 +66,8 @@ func questionsFor(ctx context.Context, refs store.ClaimReader, execution uuid.UU
 		if q == nil {
 			continue
 		}
-		q.Votes = nil
+		q.QuestionTerms = perdure.QuestionTerms{Kind: q.Kind, Subject: q.Subject}
+		q.Details, q.Votes = nil, nil
 		if q.Answer != nil {
 			if size += len(q.Answer.Value); size > inlineAnswers {
 				q.Answer = nil

@@ -39,7 +39,7 @@ func (u *suspension) suspend(w perdure.Wait) (*store.Changes, error) {
 	return Commit(u.s, Config{Lease: time.Minute}, perdure.Commit{
 		Lease:  perdure.Lease{ExecutionID: u.task.ExecutionID, Fence: 1, ClaimID: u.task.ClaimID},
 		Number: 1, Outcome: perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: &w},
-	}, nil)
+	}, nil, nil)
 }
 
 func (u *suspension) signal() {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -29,4 +30,10 @@ type QuestionFilter struct {
 	ExecutionID *uuid.UUID
 	Cursor      string
 	Limit       int
+}
+
+// Selects reports whether the filter selects a question. Cursor and Limit do not matter.
+func (f QuestionFilter) Selects(q *perdure.Question) bool {
+	return (len(f.Status) == 0 || slices.Contains(f.Status, q.Status)) && (f.Kind == "" || f.Kind == q.Kind) &&
+		(f.Subject == "" || f.Subject == q.Subject) && (f.ExecutionID == nil || *f.ExecutionID == q.ExecutionID)
 }

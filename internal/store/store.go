@@ -144,6 +144,8 @@ type Needs struct {
 	Questions     []uuid.UUID
 	OpenQuestions bool
 	SignalKeys    bool
+	// DueQuestions adds the open questions that have expired. PickQuestions requests it itself.
+	DueQuestions bool
 	// Worker selects what a worker holds. ConcurrencyKeys and Queues select what runs under them in
 	// the execution's org. A pick of PickAgents or PickTasks loads those of the candidate without
 	// being asked.

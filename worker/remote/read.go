@@ -142,3 +142,31 @@ func (c *Client) Signals(ctx context.Context, execution uuid.UUID, patterns []st
 		}
 	})
 }
+
+// Questions implements perdure.Dispatch.
+func (c *Client) Questions(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
+	m := pbconv.QuestionsRequestToProto(execution, ids)
+	return again(ctx, c, "GetQuestions", func(ctx context.Context) ([]*perdure.Question, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		in, err := c.agents.GetQuestions(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		var questions []*perdure.Question
+		for {
+			one, err := in.Recv()
+			if errors.Is(err, io.EOF) {
+				return questions, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			q, err := pbconv.QuestionFromProto(one.GetQuestion())
+			if err != nil {
+				return nil, err
+			}
+			questions = append(questions, q)
+		}
+	})
+}

@@ -253,9 +253,13 @@ type CommitRequest struct {
 	// Set on a commit that suspends if the worker parks the goroutine. The worker
 	// then has the first claim on the execution, and its next claim holds only new
 	// data.
-	Keeps         *Kept `protobuf:"bytes,15,opt,name=keeps,proto3" json:"keeps,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Keeps *Kept `protobuf:"bytes,15,opt,name=keeps,proto3" json:"keeps,omitempty"`
+	// Questions to ask, or to find by their keys. The reply has all of them as they stand.
+	Questions []*NewQuestion `protobuf:"bytes,16,rep,name=questions,proto3" json:"questions,omitempty"`
+	// Ids of questions that need no answer any more. Open ones are withdrawn.
+	WithdrawQuestions [][]byte `protobuf:"bytes,17,rep,name=withdraw_questions,json=withdrawQuestions,proto3" json:"withdraw_questions,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *CommitRequest) Reset() {
@@ -389,6 +393,20 @@ func (x *CommitRequest) GetChose() []*Choice {
 func (x *CommitRequest) GetKeeps() *Kept {
 	if x != nil {
 		return x.Keeps
+	}
+	return nil
+}
+
+func (x *CommitRequest) GetQuestions() []*NewQuestion {
+	if x != nil {
+		return x.Questions
+	}
+	return nil
+}
+
+func (x *CommitRequest) GetWithdrawQuestions() [][]byte {
+	if x != nil {
+		return x.WithdrawQuestions
 	}
 	return nil
 }
@@ -590,10 +608,12 @@ type NewTask struct {
 	Kind  string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	Input *Content               `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
 	// SHA-256 of the input's bytes.
-	InputHash     []byte       `protobuf:"bytes,3,opt,name=input_hash,json=inputHash,proto3" json:"input_hash,omitempty"`
-	Key           string       `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
-	Options       *TaskOptions `protobuf:"bytes,5,opt,name=options,proto3" json:"options,omitempty"`
-	Place         *Place       `protobuf:"bytes,6,opt,name=place,proto3" json:"place,omitempty"`
+	InputHash []byte       `protobuf:"bytes,3,opt,name=input_hash,json=inputHash,proto3" json:"input_hash,omitempty"`
+	Key       string       `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
+	Options   *TaskOptions `protobuf:"bytes,5,opt,name=options,proto3" json:"options,omitempty"`
+	Place     *Place       `protobuf:"bytes,6,opt,name=place,proto3" json:"place,omitempty"`
+	// Needed if the policies of the execution guard the kind.
+	Clearance     *Clearance `protobuf:"bytes,7,opt,name=clearance,proto3" json:"clearance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -666,6 +686,13 @@ func (x *NewTask) GetOptions() *TaskOptions {
 func (x *NewTask) GetPlace() *Place {
 	if x != nil {
 		return x.Place
+	}
+	return nil
+}
+
+func (x *NewTask) GetClearance() *Clearance {
+	if x != nil {
+		return x.Clearance
 	}
 	return nil
 }
@@ -993,8 +1020,10 @@ type CommitResponse struct {
 	Wait *Wait `protobuf:"bytes,9,opt,name=wait,proto3" json:"wait,omitempty"`
 	// The number of steps and tasks stored since the newest checkpoint.
 	RecordsSinceCheckpoint int64 `protobuf:"varint,10,opt,name=records_since_checkpoint,json=recordsSinceCheckpoint,proto3" json:"records_since_checkpoint,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	// The questions that the commit asks, withdraws or waits for.
+	Questions     []*Question `protobuf:"bytes,11,rep,name=questions,proto3" json:"questions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CommitResponse) Reset() {
@@ -1095,6 +1124,13 @@ func (x *CommitResponse) GetRecordsSinceCheckpoint() int64 {
 		return x.RecordsSinceCheckpoint
 	}
 	return 0
+}
+
+func (x *CommitResponse) GetQuestions() []*Question {
+	if x != nil {
+		return x.Questions
+	}
+	return nil
 }
 
 // AdoptedEntry names the stored entry that is used in place of an appended one.
@@ -1896,6 +1932,102 @@ func (*GetSignalsResponse_Signal) isGetSignalsResponse_Part() {}
 
 func (*GetSignalsResponse_Chunk) isGetSignalsResponse_Part() {}
 
+type GetQuestionsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ExecutionId   []byte                 `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	QuestionIds   [][]byte               `protobuf:"bytes,2,rep,name=question_ids,json=questionIds,proto3" json:"question_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetQuestionsRequest) Reset() {
+	*x = GetQuestionsRequest{}
+	mi := &file_perdure_v1_agent_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetQuestionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetQuestionsRequest) ProtoMessage() {}
+
+func (x *GetQuestionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_agent_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetQuestionsRequest.ProtoReflect.Descriptor instead.
+func (*GetQuestionsRequest) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *GetQuestionsRequest) GetExecutionId() []byte {
+	if x != nil {
+		return x.ExecutionId
+	}
+	return nil
+}
+
+func (x *GetQuestionsRequest) GetQuestionIds() [][]byte {
+	if x != nil {
+		return x.QuestionIds
+	}
+	return nil
+}
+
+type GetQuestionsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Question      *Question              `protobuf:"bytes,1,opt,name=question,proto3" json:"question,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetQuestionsResponse) Reset() {
+	*x = GetQuestionsResponse{}
+	mi := &file_perdure_v1_agent_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetQuestionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetQuestionsResponse) ProtoMessage() {}
+
+func (x *GetQuestionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_agent_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetQuestionsResponse.ProtoReflect.Descriptor instead.
+func (*GetQuestionsResponse) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *GetQuestionsResponse) GetQuestion() *Question {
+	if x != nil {
+		return x.Question
+	}
+	return nil
+}
+
 type GetLatestCheckpointRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ExecutionId   []byte                 `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
@@ -1905,7 +2037,7 @@ type GetLatestCheckpointRequest struct {
 
 func (x *GetLatestCheckpointRequest) Reset() {
 	*x = GetLatestCheckpointRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[24]
+	mi := &file_perdure_v1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1917,7 +2049,7 @@ func (x *GetLatestCheckpointRequest) String() string {
 func (*GetLatestCheckpointRequest) ProtoMessage() {}
 
 func (x *GetLatestCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[24]
+	mi := &file_perdure_v1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1930,7 +2062,7 @@ func (x *GetLatestCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLatestCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*GetLatestCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{24}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetLatestCheckpointRequest) GetExecutionId() []byte {
@@ -1950,7 +2082,7 @@ type GetLatestCheckpointResponse struct {
 
 func (x *GetLatestCheckpointResponse) Reset() {
 	*x = GetLatestCheckpointResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[25]
+	mi := &file_perdure_v1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1962,7 +2094,7 @@ func (x *GetLatestCheckpointResponse) String() string {
 func (*GetLatestCheckpointResponse) ProtoMessage() {}
 
 func (x *GetLatestCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[25]
+	mi := &file_perdure_v1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1975,7 +2107,7 @@ func (x *GetLatestCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLatestCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*GetLatestCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{25}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetLatestCheckpointResponse) GetCheckpoint() *Checkpoint {
@@ -1998,7 +2130,7 @@ type AppendEntryRequest struct {
 
 func (x *AppendEntryRequest) Reset() {
 	*x = AppendEntryRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[26]
+	mi := &file_perdure_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2010,7 +2142,7 @@ func (x *AppendEntryRequest) String() string {
 func (*AppendEntryRequest) ProtoMessage() {}
 
 func (x *AppendEntryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[26]
+	mi := &file_perdure_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2023,7 +2155,7 @@ func (x *AppendEntryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEntryRequest.ProtoReflect.Descriptor instead.
 func (*AppendEntryRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AppendEntryRequest) GetLease() *Lease {
@@ -2066,7 +2198,7 @@ type AppendEntryResponse struct {
 
 func (x *AppendEntryResponse) Reset() {
 	*x = AppendEntryResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[27]
+	mi := &file_perdure_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2078,7 +2210,7 @@ func (x *AppendEntryResponse) String() string {
 func (*AppendEntryResponse) ProtoMessage() {}
 
 func (x *AppendEntryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[27]
+	mi := &file_perdure_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2091,7 +2223,7 @@ func (x *AppendEntryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEntryResponse.ProtoReflect.Descriptor instead.
 func (*AppendEntryResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AppendEntryResponse) GetEntryId() []byte {
@@ -2119,7 +2251,7 @@ type SubmitCheckpointRequest struct {
 
 func (x *SubmitCheckpointRequest) Reset() {
 	*x = SubmitCheckpointRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[28]
+	mi := &file_perdure_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2131,7 +2263,7 @@ func (x *SubmitCheckpointRequest) String() string {
 func (*SubmitCheckpointRequest) ProtoMessage() {}
 
 func (x *SubmitCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[28]
+	mi := &file_perdure_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2144,7 +2276,7 @@ func (x *SubmitCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*SubmitCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SubmitCheckpointRequest) GetLease() *Lease {
@@ -2178,7 +2310,7 @@ type SubmitCheckpointResponse struct {
 
 func (x *SubmitCheckpointResponse) Reset() {
 	*x = SubmitCheckpointResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[29]
+	mi := &file_perdure_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2190,7 +2322,7 @@ func (x *SubmitCheckpointResponse) String() string {
 func (*SubmitCheckpointResponse) ProtoMessage() {}
 
 func (x *SubmitCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[29]
+	mi := &file_perdure_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2203,7 +2335,7 @@ func (x *SubmitCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*SubmitCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SubmitCheckpointResponse) GetSequence() int64 {
@@ -2233,7 +2365,7 @@ type ScheduleAgentTaskRequest struct {
 
 func (x *ScheduleAgentTaskRequest) Reset() {
 	*x = ScheduleAgentTaskRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[30]
+	mi := &file_perdure_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2245,7 +2377,7 @@ func (x *ScheduleAgentTaskRequest) String() string {
 func (*ScheduleAgentTaskRequest) ProtoMessage() {}
 
 func (x *ScheduleAgentTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[30]
+	mi := &file_perdure_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2258,7 +2390,7 @@ func (x *ScheduleAgentTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleAgentTaskRequest.ProtoReflect.Descriptor instead.
 func (*ScheduleAgentTaskRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ScheduleAgentTaskRequest) GetPart() isScheduleAgentTaskRequest_Part {
@@ -2319,7 +2451,7 @@ type ScheduleAgentTaskHeader struct {
 
 func (x *ScheduleAgentTaskHeader) Reset() {
 	*x = ScheduleAgentTaskHeader{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[31]
+	mi := &file_perdure_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2331,7 +2463,7 @@ func (x *ScheduleAgentTaskHeader) String() string {
 func (*ScheduleAgentTaskHeader) ProtoMessage() {}
 
 func (x *ScheduleAgentTaskHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[31]
+	mi := &file_perdure_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2344,7 +2476,7 @@ func (x *ScheduleAgentTaskHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleAgentTaskHeader.ProtoReflect.Descriptor instead.
 func (*ScheduleAgentTaskHeader) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ScheduleAgentTaskHeader) GetLease() *Lease {
@@ -2399,7 +2531,7 @@ type ScheduleAgentTaskResponse struct {
 
 func (x *ScheduleAgentTaskResponse) Reset() {
 	*x = ScheduleAgentTaskResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[32]
+	mi := &file_perdure_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2411,7 +2543,7 @@ func (x *ScheduleAgentTaskResponse) String() string {
 func (*ScheduleAgentTaskResponse) ProtoMessage() {}
 
 func (x *ScheduleAgentTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[32]
+	mi := &file_perdure_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2424,7 +2556,7 @@ func (x *ScheduleAgentTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleAgentTaskResponse.ProtoReflect.Descriptor instead.
 func (*ScheduleAgentTaskResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ScheduleAgentTaskResponse) GetTaskId() []byte {
@@ -2452,7 +2584,7 @@ type SuspendAgentRequest struct {
 
 func (x *SuspendAgentRequest) Reset() {
 	*x = SuspendAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[33]
+	mi := &file_perdure_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2464,7 +2596,7 @@ func (x *SuspendAgentRequest) String() string {
 func (*SuspendAgentRequest) ProtoMessage() {}
 
 func (x *SuspendAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[33]
+	mi := &file_perdure_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2477,7 +2609,7 @@ func (x *SuspendAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspendAgentRequest.ProtoReflect.Descriptor instead.
 func (*SuspendAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SuspendAgentRequest) GetLease() *Lease {
@@ -2510,7 +2642,7 @@ type SuspendAgentResponse struct {
 
 func (x *SuspendAgentResponse) Reset() {
 	*x = SuspendAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[34]
+	mi := &file_perdure_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2522,7 +2654,7 @@ func (x *SuspendAgentResponse) String() string {
 func (*SuspendAgentResponse) ProtoMessage() {}
 
 func (x *SuspendAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[34]
+	mi := &file_perdure_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2535,7 +2667,7 @@ func (x *SuspendAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspendAgentResponse.ProtoReflect.Descriptor instead.
 func (*SuspendAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SuspendAgentResponse) GetCommit() *CommitResponse {
@@ -2558,7 +2690,7 @@ type CompleteAgentRequest struct {
 
 func (x *CompleteAgentRequest) Reset() {
 	*x = CompleteAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[35]
+	mi := &file_perdure_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2570,7 +2702,7 @@ func (x *CompleteAgentRequest) String() string {
 func (*CompleteAgentRequest) ProtoMessage() {}
 
 func (x *CompleteAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[35]
+	mi := &file_perdure_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2583,7 +2715,7 @@ func (x *CompleteAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteAgentRequest.ProtoReflect.Descriptor instead.
 func (*CompleteAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CompleteAgentRequest) GetLease() *Lease {
@@ -2623,7 +2755,7 @@ type CompleteAgentResponse struct {
 
 func (x *CompleteAgentResponse) Reset() {
 	*x = CompleteAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[36]
+	mi := &file_perdure_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2635,7 +2767,7 @@ func (x *CompleteAgentResponse) String() string {
 func (*CompleteAgentResponse) ProtoMessage() {}
 
 func (x *CompleteAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[36]
+	mi := &file_perdure_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2648,7 +2780,7 @@ func (x *CompleteAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteAgentResponse.ProtoReflect.Descriptor instead.
 func (*CompleteAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CompleteAgentResponse) GetCommit() *CommitResponse {
@@ -2669,7 +2801,7 @@ type FailAgentRequest struct {
 
 func (x *FailAgentRequest) Reset() {
 	*x = FailAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[37]
+	mi := &file_perdure_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2681,7 +2813,7 @@ func (x *FailAgentRequest) String() string {
 func (*FailAgentRequest) ProtoMessage() {}
 
 func (x *FailAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[37]
+	mi := &file_perdure_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2694,7 +2826,7 @@ func (x *FailAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailAgentRequest.ProtoReflect.Descriptor instead.
 func (*FailAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *FailAgentRequest) GetLease() *Lease {
@@ -2727,7 +2859,7 @@ type FailAgentResponse struct {
 
 func (x *FailAgentResponse) Reset() {
 	*x = FailAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[38]
+	mi := &file_perdure_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2739,7 +2871,7 @@ func (x *FailAgentResponse) String() string {
 func (*FailAgentResponse) ProtoMessage() {}
 
 func (x *FailAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[38]
+	mi := &file_perdure_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2752,7 +2884,7 @@ func (x *FailAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailAgentResponse.ProtoReflect.Descriptor instead.
 func (*FailAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *FailAgentResponse) GetCommit() *CommitResponse {
@@ -2773,7 +2905,7 @@ type ConsumeSignalsRequest struct {
 
 func (x *ConsumeSignalsRequest) Reset() {
 	*x = ConsumeSignalsRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[39]
+	mi := &file_perdure_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2785,7 +2917,7 @@ func (x *ConsumeSignalsRequest) String() string {
 func (*ConsumeSignalsRequest) ProtoMessage() {}
 
 func (x *ConsumeSignalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[39]
+	mi := &file_perdure_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2798,7 +2930,7 @@ func (x *ConsumeSignalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeSignalsRequest.ProtoReflect.Descriptor instead.
 func (*ConsumeSignalsRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ConsumeSignalsRequest) GetLease() *Lease {
@@ -2831,7 +2963,7 @@ type ConsumeSignalsResponse struct {
 
 func (x *ConsumeSignalsResponse) Reset() {
 	*x = ConsumeSignalsResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[40]
+	mi := &file_perdure_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2843,7 +2975,7 @@ func (x *ConsumeSignalsResponse) String() string {
 func (*ConsumeSignalsResponse) ProtoMessage() {}
 
 func (x *ConsumeSignalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[40]
+	mi := &file_perdure_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2856,7 +2988,7 @@ func (x *ConsumeSignalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeSignalsResponse.ProtoReflect.Descriptor instead.
 func (*ConsumeSignalsResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ConsumeSignalsResponse) GetCommit() *CommitResponse {
@@ -2877,7 +3009,7 @@ type HasSignalRequest struct {
 
 func (x *HasSignalRequest) Reset() {
 	*x = HasSignalRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[41]
+	mi := &file_perdure_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2889,7 +3021,7 @@ func (x *HasSignalRequest) String() string {
 func (*HasSignalRequest) ProtoMessage() {}
 
 func (x *HasSignalRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[41]
+	mi := &file_perdure_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2902,7 +3034,7 @@ func (x *HasSignalRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HasSignalRequest.ProtoReflect.Descriptor instead.
 func (*HasSignalRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *HasSignalRequest) GetExecutionId() []byte {
@@ -2928,7 +3060,7 @@ type HasSignalResponse struct {
 
 func (x *HasSignalResponse) Reset() {
 	*x = HasSignalResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[42]
+	mi := &file_perdure_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2940,7 +3072,7 @@ func (x *HasSignalResponse) String() string {
 func (*HasSignalResponse) ProtoMessage() {}
 
 func (x *HasSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[42]
+	mi := &file_perdure_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2953,7 +3085,7 @@ func (x *HasSignalResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HasSignalResponse.ProtoReflect.Descriptor instead.
 func (*HasSignalResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *HasSignalResponse) GetPending() bool {
@@ -2981,7 +3113,7 @@ type SignalAgentRequest struct {
 
 func (x *SignalAgentRequest) Reset() {
 	*x = SignalAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[43]
+	mi := &file_perdure_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2993,7 +3125,7 @@ func (x *SignalAgentRequest) String() string {
 func (*SignalAgentRequest) ProtoMessage() {}
 
 func (x *SignalAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[43]
+	mi := &file_perdure_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3006,7 +3138,7 @@ func (x *SignalAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalAgentRequest.ProtoReflect.Descriptor instead.
 func (*SignalAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SignalAgentRequest) GetExecutionId() []byte {
@@ -3055,7 +3187,7 @@ type SignalAgentResponse struct {
 
 func (x *SignalAgentResponse) Reset() {
 	*x = SignalAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[44]
+	mi := &file_perdure_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3067,7 +3199,7 @@ func (x *SignalAgentResponse) String() string {
 func (*SignalAgentResponse) ProtoMessage() {}
 
 func (x *SignalAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[44]
+	mi := &file_perdure_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3080,7 +3212,7 @@ func (x *SignalAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalAgentResponse.ProtoReflect.Descriptor instead.
 func (*SignalAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SignalAgentResponse) GetSignalId() string {
@@ -3106,7 +3238,7 @@ type StreamAgentDataRequest struct {
 
 func (x *StreamAgentDataRequest) Reset() {
 	*x = StreamAgentDataRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[45]
+	mi := &file_perdure_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3118,7 +3250,7 @@ func (x *StreamAgentDataRequest) String() string {
 func (*StreamAgentDataRequest) ProtoMessage() {}
 
 func (x *StreamAgentDataRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[45]
+	mi := &file_perdure_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3131,7 +3263,7 @@ func (x *StreamAgentDataRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamAgentDataRequest.ProtoReflect.Descriptor instead.
 func (*StreamAgentDataRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{45}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *StreamAgentDataRequest) GetFrames() []*Frame {
@@ -3151,7 +3283,7 @@ type StreamAgentDataResponse struct {
 
 func (x *StreamAgentDataResponse) Reset() {
 	*x = StreamAgentDataResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[46]
+	mi := &file_perdure_v1_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3163,7 +3295,7 @@ func (x *StreamAgentDataResponse) String() string {
 func (*StreamAgentDataResponse) ProtoMessage() {}
 
 func (x *StreamAgentDataResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[46]
+	mi := &file_perdure_v1_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3176,7 +3308,7 @@ func (x *StreamAgentDataResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamAgentDataResponse.ProtoReflect.Descriptor instead.
 func (*StreamAgentDataResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{46}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *StreamAgentDataResponse) GetHeld() []*BlockEnd {
@@ -3202,7 +3334,7 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x05ended\x18\a \x01(\bR\x05ended\x12\x1a\n" +
 	"\bfeatures\x18\b \x03(\tR\bfeatures\"C\n" +
 	"\x11PollAgentResponse\x12.\n" +
-	"\x06claims\x18\x01 \x03(\v2\x16.perdure.v1.AgentClaimR\x06claims\"\xfa\x04\n" +
+	"\x06claims\x18\x01 \x03(\v2\x16.perdure.v1.AgentClaimR\x06claims\"\xe0\x05\n" +
 	"\rCommitRequest\x12'\n" +
 	"\x05lease\x18\x01 \x01(\v2\x11.perdure.v1.LeaseR\x05lease\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x03R\x06number\x12.\n" +
@@ -3221,7 +3353,9 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x05eager\x18\f \x01(\v2\x11.perdure.v1.EagerR\x05eager\x12'\n" +
 	"\x05place\x18\r \x01(\v2\x11.perdure.v1.PlaceR\x05place\x12(\n" +
 	"\x05chose\x18\x0e \x03(\v2\x12.perdure.v1.ChoiceR\x05chose\x12&\n" +
-	"\x05keeps\x18\x0f \x01(\v2\x10.perdure.v1.KeptR\x05keeps\"J\n" +
+	"\x05keeps\x18\x0f \x01(\v2\x10.perdure.v1.KeptR\x05keeps\x125\n" +
+	"\tquestions\x18\x10 \x03(\v2\x17.perdure.v1.NewQuestionR\tquestions\x12-\n" +
+	"\x12withdraw_questions\x18\x11 \x03(\fR\x11withdrawQuestions\"J\n" +
 	"\x06Choice\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x03R\x06number\x12\x14\n" +
@@ -3234,7 +3368,7 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\rlast_entry_id\x18\x01 \x01(\fR\vlastEntryId\x120\n" +
 	"\x12keep_from_entry_id\x18\x02 \x01(\fH\x00R\x0fkeepFromEntryId\x88\x01\x01\x12(\n" +
 	"\x10pinned_entry_ids\x18\x03 \x03(\fR\x0epinnedEntryIdsB\x15\n" +
-	"\x13_keep_from_entry_id\"\xd5\x01\n" +
+	"\x13_keep_from_entry_id\"\x8a\x02\n" +
 	"\aNewTask\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12)\n" +
 	"\x05input\x18\x02 \x01(\v2\x13.perdure.v1.ContentR\x05input\x12\x1d\n" +
@@ -3242,7 +3376,8 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"input_hash\x18\x03 \x01(\fR\tinputHash\x12\x10\n" +
 	"\x03key\x18\x04 \x01(\tR\x03key\x121\n" +
 	"\aoptions\x18\x05 \x01(\v2\x17.perdure.v1.TaskOptionsR\aoptions\x12'\n" +
-	"\x05place\x18\x06 \x01(\v2\x11.perdure.v1.PlaceR\x05place\"\x8c\x01\n" +
+	"\x05place\x18\x06 \x01(\v2\x11.perdure.v1.PlaceR\x05place\x123\n" +
+	"\tclearance\x18\a \x01(\v2\x15.perdure.v1.ClearanceR\tclearance\"\x8c\x01\n" +
 	"\n" +
 	"StepRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
@@ -3265,7 +3400,7 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x05kinds\x18\x02 \x03(\tR\x05kinds\x12\x16\n" +
 	"\x06queues\x18\x03 \x03(\tR\x06queues\x12\x14\n" +
 	"\x05slots\x18\x04 \x01(\x03R\x05slots\x12\x1a\n" +
-	"\bfeatures\x18\x05 \x03(\tR\bfeatures\"\xcd\x03\n" +
+	"\bfeatures\x18\x05 \x03(\tR\bfeatures\"\x81\x04\n" +
 	"\x0eCommitResponse\x121\n" +
 	"\x05ended\x18\x01 \x01(\x0e2\x1b.perdure.v1.ExecutionStatusR\x05ended\x12\x1c\n" +
 	"\tsuspended\x18\x02 \x01(\bR\tsuspended\x12,\n" +
@@ -3277,7 +3412,8 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x02at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12$\n" +
 	"\x04wait\x18\t \x01(\v2\x10.perdure.v1.WaitR\x04wait\x128\n" +
 	"\x18records_since_checkpoint\x18\n" +
-	" \x01(\x03R\x16recordsSinceCheckpoint\"L\n" +
+	" \x01(\x03R\x16recordsSinceCheckpoint\x122\n" +
+	"\tquestions\x18\v \x03(\v2\x14.perdure.v1.QuestionR\tquestions\"L\n" +
 	"\fAdoptedEntry\x12\x1f\n" +
 	"\vappended_id\x18\x01 \x01(\fR\n" +
 	"appendedId\x12\x1b\n" +
@@ -3324,7 +3460,12 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x12GetSignalsResponse\x12,\n" +
 	"\x06signal\x18\x01 \x01(\v2\x12.perdure.v1.SignalH\x00R\x06signal\x12\x16\n" +
 	"\x05chunk\x18\x02 \x01(\fH\x00R\x05chunkB\x06\n" +
-	"\x04part\"?\n" +
+	"\x04part\"[\n" +
+	"\x13GetQuestionsRequest\x12!\n" +
+	"\fexecution_id\x18\x01 \x01(\fR\vexecutionId\x12!\n" +
+	"\fquestion_ids\x18\x02 \x03(\fR\vquestionIds\"H\n" +
+	"\x14GetQuestionsResponse\x120\n" +
+	"\bquestion\x18\x01 \x01(\v2\x14.perdure.v1.QuestionR\bquestion\"?\n" +
 	"\x1aGetLatestCheckpointRequest\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\fR\vexecutionId\"U\n" +
 	"\x1bGetLatestCheckpointResponse\x126\n" +
@@ -3414,7 +3555,7 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x14OUTCOME_KIND_SUSPEND\x10\x01\x12\x19\n" +
 	"\x15OUTCOME_KIND_COMPLETE\x10\x02\x12\x15\n" +
 	"\x11OUTCOME_KIND_FAIL\x10\x03\x12\x1a\n" +
-	"\x16OUTCOME_KIND_CANCELLED\x10\x042\xdc\v\n" +
+	"\x16OUTCOME_KIND_CANCELLED\x10\x042\xb1\f\n" +
 	"\rAgentDispatch\x12H\n" +
 	"\tPollAgent\x12\x1c.perdure.v1.PollAgentRequest\x1a\x1d.perdure.v1.PollAgentResponse\x12?\n" +
 	"\x06Commit\x12\x19.perdure.v1.CommitRequest\x1a\x1a.perdure.v1.CommitResponse\x12S\n" +
@@ -3424,7 +3565,8 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\bGetTasks\x12\x1b.perdure.v1.GetTasksRequest\x1a\x1c.perdure.v1.GetTasksResponse0\x01\x12E\n" +
 	"\bGetEnded\x12\x1b.perdure.v1.GetEndedRequest\x1a\x1c.perdure.v1.GetEndedResponse\x12M\n" +
 	"\n" +
-	"GetSignals\x12\x1d.perdure.v1.GetSignalsRequest\x1a\x1e.perdure.v1.GetSignalsResponse0\x01\x12f\n" +
+	"GetSignals\x12\x1d.perdure.v1.GetSignalsRequest\x1a\x1e.perdure.v1.GetSignalsResponse0\x01\x12S\n" +
+	"\fGetQuestions\x12\x1f.perdure.v1.GetQuestionsRequest\x1a .perdure.v1.GetQuestionsResponse0\x01\x12f\n" +
 	"\x13GetLatestCheckpoint\x12&.perdure.v1.GetLatestCheckpointRequest\x1a'.perdure.v1.GetLatestCheckpointResponse\x12N\n" +
 	"\vAppendEntry\x12\x1e.perdure.v1.AppendEntryRequest\x1a\x1f.perdure.v1.AppendEntryResponse\x12]\n" +
 	"\x10SubmitCheckpoint\x12#.perdure.v1.SubmitCheckpointRequest\x1a$.perdure.v1.SubmitCheckpointResponse\x12b\n" +
@@ -3450,7 +3592,7 @@ func file_perdure_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_perdure_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_perdure_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_perdure_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_perdure_v1_agent_proto_goTypes = []any{
 	(OutcomeKind)(0),                    // 0: perdure.v1.OutcomeKind
 	(*PollAgentRequest)(nil),            // 1: perdure.v1.PollAgentRequest
@@ -3477,161 +3619,172 @@ var file_perdure_v1_agent_proto_goTypes = []any{
 	(*GetEndedResponse)(nil),            // 22: perdure.v1.GetEndedResponse
 	(*GetSignalsRequest)(nil),           // 23: perdure.v1.GetSignalsRequest
 	(*GetSignalsResponse)(nil),          // 24: perdure.v1.GetSignalsResponse
-	(*GetLatestCheckpointRequest)(nil),  // 25: perdure.v1.GetLatestCheckpointRequest
-	(*GetLatestCheckpointResponse)(nil), // 26: perdure.v1.GetLatestCheckpointResponse
-	(*AppendEntryRequest)(nil),          // 27: perdure.v1.AppendEntryRequest
-	(*AppendEntryResponse)(nil),         // 28: perdure.v1.AppendEntryResponse
-	(*SubmitCheckpointRequest)(nil),     // 29: perdure.v1.SubmitCheckpointRequest
-	(*SubmitCheckpointResponse)(nil),    // 30: perdure.v1.SubmitCheckpointResponse
-	(*ScheduleAgentTaskRequest)(nil),    // 31: perdure.v1.ScheduleAgentTaskRequest
-	(*ScheduleAgentTaskHeader)(nil),     // 32: perdure.v1.ScheduleAgentTaskHeader
-	(*ScheduleAgentTaskResponse)(nil),   // 33: perdure.v1.ScheduleAgentTaskResponse
-	(*SuspendAgentRequest)(nil),         // 34: perdure.v1.SuspendAgentRequest
-	(*SuspendAgentResponse)(nil),        // 35: perdure.v1.SuspendAgentResponse
-	(*CompleteAgentRequest)(nil),        // 36: perdure.v1.CompleteAgentRequest
-	(*CompleteAgentResponse)(nil),       // 37: perdure.v1.CompleteAgentResponse
-	(*FailAgentRequest)(nil),            // 38: perdure.v1.FailAgentRequest
-	(*FailAgentResponse)(nil),           // 39: perdure.v1.FailAgentResponse
-	(*ConsumeSignalsRequest)(nil),       // 40: perdure.v1.ConsumeSignalsRequest
-	(*ConsumeSignalsResponse)(nil),      // 41: perdure.v1.ConsumeSignalsResponse
-	(*HasSignalRequest)(nil),            // 42: perdure.v1.HasSignalRequest
-	(*HasSignalResponse)(nil),           // 43: perdure.v1.HasSignalResponse
-	(*SignalAgentRequest)(nil),          // 44: perdure.v1.SignalAgentRequest
-	(*SignalAgentResponse)(nil),         // 45: perdure.v1.SignalAgentResponse
-	(*StreamAgentDataRequest)(nil),      // 46: perdure.v1.StreamAgentDataRequest
-	(*StreamAgentDataResponse)(nil),     // 47: perdure.v1.StreamAgentDataResponse
-	(*durationpb.Duration)(nil),         // 48: google.protobuf.Duration
-	(*AgentClaim)(nil),                  // 49: perdure.v1.AgentClaim
-	(*Lease)(nil),                       // 50: perdure.v1.Lease
-	(*NewEvent)(nil),                    // 51: perdure.v1.NewEvent
-	(*BlockEnd)(nil),                    // 52: perdure.v1.BlockEnd
-	(*Place)(nil),                       // 53: perdure.v1.Place
-	(*Kept)(nil),                        // 54: perdure.v1.Kept
-	(*Entry)(nil),                       // 55: perdure.v1.Entry
-	(*Content)(nil),                     // 56: perdure.v1.Content
-	(*TaskOptions)(nil),                 // 57: perdure.v1.TaskOptions
-	(*TaskError)(nil),                   // 58: perdure.v1.TaskError
-	(*Wait)(nil),                        // 59: perdure.v1.Wait
-	(ExecutionStatus)(0),                // 60: perdure.v1.ExecutionStatus
-	(*Signal)(nil),                      // 61: perdure.v1.Signal
-	(*Task)(nil),                        // 62: perdure.v1.Task
-	(*TaskClaim)(nil),                   // 63: perdure.v1.TaskClaim
-	(*timestamppb.Timestamp)(nil),       // 64: google.protobuf.Timestamp
-	(*Execution)(nil),                   // 65: perdure.v1.Execution
-	(*EndedPage)(nil),                   // 66: perdure.v1.EndedPage
-	(*Checkpoint)(nil),                  // 67: perdure.v1.Checkpoint
-	(*Frame)(nil),                       // 68: perdure.v1.Frame
+	(*GetQuestionsRequest)(nil),         // 25: perdure.v1.GetQuestionsRequest
+	(*GetQuestionsResponse)(nil),        // 26: perdure.v1.GetQuestionsResponse
+	(*GetLatestCheckpointRequest)(nil),  // 27: perdure.v1.GetLatestCheckpointRequest
+	(*GetLatestCheckpointResponse)(nil), // 28: perdure.v1.GetLatestCheckpointResponse
+	(*AppendEntryRequest)(nil),          // 29: perdure.v1.AppendEntryRequest
+	(*AppendEntryResponse)(nil),         // 30: perdure.v1.AppendEntryResponse
+	(*SubmitCheckpointRequest)(nil),     // 31: perdure.v1.SubmitCheckpointRequest
+	(*SubmitCheckpointResponse)(nil),    // 32: perdure.v1.SubmitCheckpointResponse
+	(*ScheduleAgentTaskRequest)(nil),    // 33: perdure.v1.ScheduleAgentTaskRequest
+	(*ScheduleAgentTaskHeader)(nil),     // 34: perdure.v1.ScheduleAgentTaskHeader
+	(*ScheduleAgentTaskResponse)(nil),   // 35: perdure.v1.ScheduleAgentTaskResponse
+	(*SuspendAgentRequest)(nil),         // 36: perdure.v1.SuspendAgentRequest
+	(*SuspendAgentResponse)(nil),        // 37: perdure.v1.SuspendAgentResponse
+	(*CompleteAgentRequest)(nil),        // 38: perdure.v1.CompleteAgentRequest
+	(*CompleteAgentResponse)(nil),       // 39: perdure.v1.CompleteAgentResponse
+	(*FailAgentRequest)(nil),            // 40: perdure.v1.FailAgentRequest
+	(*FailAgentResponse)(nil),           // 41: perdure.v1.FailAgentResponse
+	(*ConsumeSignalsRequest)(nil),       // 42: perdure.v1.ConsumeSignalsRequest
+	(*ConsumeSignalsResponse)(nil),      // 43: perdure.v1.ConsumeSignalsResponse
+	(*HasSignalRequest)(nil),            // 44: perdure.v1.HasSignalRequest
+	(*HasSignalResponse)(nil),           // 45: perdure.v1.HasSignalResponse
+	(*SignalAgentRequest)(nil),          // 46: perdure.v1.SignalAgentRequest
+	(*SignalAgentResponse)(nil),         // 47: perdure.v1.SignalAgentResponse
+	(*StreamAgentDataRequest)(nil),      // 48: perdure.v1.StreamAgentDataRequest
+	(*StreamAgentDataResponse)(nil),     // 49: perdure.v1.StreamAgentDataResponse
+	(*durationpb.Duration)(nil),         // 50: google.protobuf.Duration
+	(*AgentClaim)(nil),                  // 51: perdure.v1.AgentClaim
+	(*Lease)(nil),                       // 52: perdure.v1.Lease
+	(*NewEvent)(nil),                    // 53: perdure.v1.NewEvent
+	(*BlockEnd)(nil),                    // 54: perdure.v1.BlockEnd
+	(*Place)(nil),                       // 55: perdure.v1.Place
+	(*Kept)(nil),                        // 56: perdure.v1.Kept
+	(*NewQuestion)(nil),                 // 57: perdure.v1.NewQuestion
+	(*Entry)(nil),                       // 58: perdure.v1.Entry
+	(*Content)(nil),                     // 59: perdure.v1.Content
+	(*TaskOptions)(nil),                 // 60: perdure.v1.TaskOptions
+	(*Clearance)(nil),                   // 61: perdure.v1.Clearance
+	(*TaskError)(nil),                   // 62: perdure.v1.TaskError
+	(*Wait)(nil),                        // 63: perdure.v1.Wait
+	(ExecutionStatus)(0),                // 64: perdure.v1.ExecutionStatus
+	(*Signal)(nil),                      // 65: perdure.v1.Signal
+	(*Task)(nil),                        // 66: perdure.v1.Task
+	(*TaskClaim)(nil),                   // 67: perdure.v1.TaskClaim
+	(*timestamppb.Timestamp)(nil),       // 68: google.protobuf.Timestamp
+	(*Question)(nil),                    // 69: perdure.v1.Question
+	(*Execution)(nil),                   // 70: perdure.v1.Execution
+	(*EndedPage)(nil),                   // 71: perdure.v1.EndedPage
+	(*Checkpoint)(nil),                  // 72: perdure.v1.Checkpoint
+	(*Frame)(nil),                       // 73: perdure.v1.Frame
 }
 var file_perdure_v1_agent_proto_depIdxs = []int32{
-	48, // 0: perdure.v1.PollAgentRequest.wait:type_name -> google.protobuf.Duration
-	49, // 1: perdure.v1.PollAgentResponse.claims:type_name -> perdure.v1.AgentClaim
-	50, // 2: perdure.v1.CommitRequest.lease:type_name -> perdure.v1.Lease
+	50, // 0: perdure.v1.PollAgentRequest.wait:type_name -> google.protobuf.Duration
+	51, // 1: perdure.v1.PollAgentResponse.claims:type_name -> perdure.v1.AgentClaim
+	52, // 2: perdure.v1.CommitRequest.lease:type_name -> perdure.v1.Lease
 	5,  // 3: perdure.v1.CommitRequest.entries:type_name -> perdure.v1.NewEntry
 	7,  // 4: perdure.v1.CommitRequest.tasks:type_name -> perdure.v1.NewTask
 	8,  // 5: perdure.v1.CommitRequest.steps:type_name -> perdure.v1.StepRecord
 	9,  // 6: perdure.v1.CommitRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
-	51, // 7: perdure.v1.CommitRequest.events:type_name -> perdure.v1.NewEvent
-	52, // 8: perdure.v1.CommitRequest.blocks:type_name -> perdure.v1.BlockEnd
+	53, // 7: perdure.v1.CommitRequest.events:type_name -> perdure.v1.NewEvent
+	54, // 8: perdure.v1.CommitRequest.blocks:type_name -> perdure.v1.BlockEnd
 	10, // 9: perdure.v1.CommitRequest.outcome:type_name -> perdure.v1.Outcome
 	11, // 10: perdure.v1.CommitRequest.eager:type_name -> perdure.v1.Eager
-	53, // 11: perdure.v1.CommitRequest.place:type_name -> perdure.v1.Place
+	55, // 11: perdure.v1.CommitRequest.place:type_name -> perdure.v1.Place
 	4,  // 12: perdure.v1.CommitRequest.chose:type_name -> perdure.v1.Choice
-	54, // 13: perdure.v1.CommitRequest.keeps:type_name -> perdure.v1.Kept
-	55, // 14: perdure.v1.NewEntry.entry:type_name -> perdure.v1.Entry
-	56, // 15: perdure.v1.NewEntry.content:type_name -> perdure.v1.Content
-	6,  // 16: perdure.v1.NewEntry.covers:type_name -> perdure.v1.CompactionRange
-	56, // 17: perdure.v1.NewTask.input:type_name -> perdure.v1.Content
-	57, // 18: perdure.v1.NewTask.options:type_name -> perdure.v1.TaskOptions
-	53, // 19: perdure.v1.NewTask.place:type_name -> perdure.v1.Place
-	56, // 20: perdure.v1.StepRecord.result:type_name -> perdure.v1.Content
-	58, // 21: perdure.v1.StepRecord.error:type_name -> perdure.v1.TaskError
-	56, // 22: perdure.v1.NewCheckpoint.state:type_name -> perdure.v1.Content
-	0,  // 23: perdure.v1.Outcome.kind:type_name -> perdure.v1.OutcomeKind
-	59, // 24: perdure.v1.Outcome.wait:type_name -> perdure.v1.Wait
-	56, // 25: perdure.v1.Outcome.output:type_name -> perdure.v1.Content
-	58, // 26: perdure.v1.Outcome.error:type_name -> perdure.v1.TaskError
-	60, // 27: perdure.v1.CommitResponse.ended:type_name -> perdure.v1.ExecutionStatus
-	61, // 28: perdure.v1.CommitResponse.signals:type_name -> perdure.v1.Signal
-	62, // 29: perdure.v1.CommitResponse.tasks:type_name -> perdure.v1.Task
-	63, // 30: perdure.v1.CommitResponse.claims:type_name -> perdure.v1.TaskClaim
-	13, // 31: perdure.v1.CommitResponse.adopted:type_name -> perdure.v1.AdoptedEntry
-	64, // 32: perdure.v1.CommitResponse.at:type_name -> google.protobuf.Timestamp
-	59, // 33: perdure.v1.CommitResponse.wait:type_name -> perdure.v1.Wait
-	65, // 34: perdure.v1.GetExecutionResponse.execution:type_name -> perdure.v1.Execution
-	55, // 35: perdure.v1.GetEntriesResponse.entry:type_name -> perdure.v1.Entry
-	18, // 36: perdure.v1.GetEntriesResponse.batch:type_name -> perdure.v1.EntryBatch
-	55, // 37: perdure.v1.EntryBatch.entries:type_name -> perdure.v1.Entry
-	62, // 38: perdure.v1.GetTasksResponse.task:type_name -> perdure.v1.Task
-	50, // 39: perdure.v1.GetEndedRequest.lease:type_name -> perdure.v1.Lease
-	66, // 40: perdure.v1.GetEndedResponse.page:type_name -> perdure.v1.EndedPage
-	61, // 41: perdure.v1.GetSignalsResponse.signal:type_name -> perdure.v1.Signal
-	67, // 42: perdure.v1.GetLatestCheckpointResponse.checkpoint:type_name -> perdure.v1.Checkpoint
-	50, // 43: perdure.v1.AppendEntryRequest.lease:type_name -> perdure.v1.Lease
-	5,  // 44: perdure.v1.AppendEntryRequest.entry:type_name -> perdure.v1.NewEntry
-	12, // 45: perdure.v1.AppendEntryResponse.commit:type_name -> perdure.v1.CommitResponse
-	50, // 46: perdure.v1.SubmitCheckpointRequest.lease:type_name -> perdure.v1.Lease
-	9,  // 47: perdure.v1.SubmitCheckpointRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
-	12, // 48: perdure.v1.SubmitCheckpointResponse.commit:type_name -> perdure.v1.CommitResponse
-	32, // 49: perdure.v1.ScheduleAgentTaskRequest.header:type_name -> perdure.v1.ScheduleAgentTaskHeader
-	50, // 50: perdure.v1.ScheduleAgentTaskHeader.lease:type_name -> perdure.v1.Lease
-	57, // 51: perdure.v1.ScheduleAgentTaskHeader.options:type_name -> perdure.v1.TaskOptions
-	53, // 52: perdure.v1.ScheduleAgentTaskHeader.place:type_name -> perdure.v1.Place
-	12, // 53: perdure.v1.ScheduleAgentTaskResponse.commit:type_name -> perdure.v1.CommitResponse
-	50, // 54: perdure.v1.SuspendAgentRequest.lease:type_name -> perdure.v1.Lease
-	59, // 55: perdure.v1.SuspendAgentRequest.wait:type_name -> perdure.v1.Wait
-	12, // 56: perdure.v1.SuspendAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	50, // 57: perdure.v1.CompleteAgentRequest.lease:type_name -> perdure.v1.Lease
-	56, // 58: perdure.v1.CompleteAgentRequest.output:type_name -> perdure.v1.Content
-	12, // 59: perdure.v1.CompleteAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	50, // 60: perdure.v1.FailAgentRequest.lease:type_name -> perdure.v1.Lease
-	58, // 61: perdure.v1.FailAgentRequest.error:type_name -> perdure.v1.TaskError
-	12, // 62: perdure.v1.FailAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	50, // 63: perdure.v1.ConsumeSignalsRequest.lease:type_name -> perdure.v1.Lease
-	12, // 64: perdure.v1.ConsumeSignalsResponse.commit:type_name -> perdure.v1.CommitResponse
-	60, // 65: perdure.v1.SignalAgentResponse.status:type_name -> perdure.v1.ExecutionStatus
-	68, // 66: perdure.v1.StreamAgentDataRequest.frames:type_name -> perdure.v1.Frame
-	52, // 67: perdure.v1.StreamAgentDataResponse.held:type_name -> perdure.v1.BlockEnd
-	1,  // 68: perdure.v1.AgentDispatch.PollAgent:input_type -> perdure.v1.PollAgentRequest
-	3,  // 69: perdure.v1.AgentDispatch.Commit:input_type -> perdure.v1.CommitRequest
-	14, // 70: perdure.v1.AgentDispatch.GetExecution:input_type -> perdure.v1.GetExecutionRequest
-	16, // 71: perdure.v1.AgentDispatch.GetEntries:input_type -> perdure.v1.GetEntriesRequest
-	19, // 72: perdure.v1.AgentDispatch.GetTasks:input_type -> perdure.v1.GetTasksRequest
-	21, // 73: perdure.v1.AgentDispatch.GetEnded:input_type -> perdure.v1.GetEndedRequest
-	23, // 74: perdure.v1.AgentDispatch.GetSignals:input_type -> perdure.v1.GetSignalsRequest
-	25, // 75: perdure.v1.AgentDispatch.GetLatestCheckpoint:input_type -> perdure.v1.GetLatestCheckpointRequest
-	27, // 76: perdure.v1.AgentDispatch.AppendEntry:input_type -> perdure.v1.AppendEntryRequest
-	29, // 77: perdure.v1.AgentDispatch.SubmitCheckpoint:input_type -> perdure.v1.SubmitCheckpointRequest
-	31, // 78: perdure.v1.AgentDispatch.ScheduleAgentTask:input_type -> perdure.v1.ScheduleAgentTaskRequest
-	34, // 79: perdure.v1.AgentDispatch.SuspendAgent:input_type -> perdure.v1.SuspendAgentRequest
-	36, // 80: perdure.v1.AgentDispatch.CompleteAgent:input_type -> perdure.v1.CompleteAgentRequest
-	38, // 81: perdure.v1.AgentDispatch.FailAgent:input_type -> perdure.v1.FailAgentRequest
-	40, // 82: perdure.v1.AgentDispatch.ConsumeSignals:input_type -> perdure.v1.ConsumeSignalsRequest
-	42, // 83: perdure.v1.AgentDispatch.HasSignal:input_type -> perdure.v1.HasSignalRequest
-	44, // 84: perdure.v1.AgentDispatch.SignalAgent:input_type -> perdure.v1.SignalAgentRequest
-	46, // 85: perdure.v1.AgentDispatch.StreamAgentData:input_type -> perdure.v1.StreamAgentDataRequest
-	2,  // 86: perdure.v1.AgentDispatch.PollAgent:output_type -> perdure.v1.PollAgentResponse
-	12, // 87: perdure.v1.AgentDispatch.Commit:output_type -> perdure.v1.CommitResponse
-	15, // 88: perdure.v1.AgentDispatch.GetExecution:output_type -> perdure.v1.GetExecutionResponse
-	17, // 89: perdure.v1.AgentDispatch.GetEntries:output_type -> perdure.v1.GetEntriesResponse
-	20, // 90: perdure.v1.AgentDispatch.GetTasks:output_type -> perdure.v1.GetTasksResponse
-	22, // 91: perdure.v1.AgentDispatch.GetEnded:output_type -> perdure.v1.GetEndedResponse
-	24, // 92: perdure.v1.AgentDispatch.GetSignals:output_type -> perdure.v1.GetSignalsResponse
-	26, // 93: perdure.v1.AgentDispatch.GetLatestCheckpoint:output_type -> perdure.v1.GetLatestCheckpointResponse
-	28, // 94: perdure.v1.AgentDispatch.AppendEntry:output_type -> perdure.v1.AppendEntryResponse
-	30, // 95: perdure.v1.AgentDispatch.SubmitCheckpoint:output_type -> perdure.v1.SubmitCheckpointResponse
-	33, // 96: perdure.v1.AgentDispatch.ScheduleAgentTask:output_type -> perdure.v1.ScheduleAgentTaskResponse
-	35, // 97: perdure.v1.AgentDispatch.SuspendAgent:output_type -> perdure.v1.SuspendAgentResponse
-	37, // 98: perdure.v1.AgentDispatch.CompleteAgent:output_type -> perdure.v1.CompleteAgentResponse
-	39, // 99: perdure.v1.AgentDispatch.FailAgent:output_type -> perdure.v1.FailAgentResponse
-	41, // 100: perdure.v1.AgentDispatch.ConsumeSignals:output_type -> perdure.v1.ConsumeSignalsResponse
-	43, // 101: perdure.v1.AgentDispatch.HasSignal:output_type -> perdure.v1.HasSignalResponse
-	45, // 102: perdure.v1.AgentDispatch.SignalAgent:output_type -> perdure.v1.SignalAgentResponse
-	47, // 103: perdure.v1.AgentDispatch.StreamAgentData:output_type -> perdure.v1.StreamAgentDataResponse
-	86, // [86:104] is the sub-list for method output_type
-	68, // [68:86] is the sub-list for method input_type
-	68, // [68:68] is the sub-list for extension type_name
-	68, // [68:68] is the sub-list for extension extendee
-	0,  // [0:68] is the sub-list for field type_name
+	56, // 13: perdure.v1.CommitRequest.keeps:type_name -> perdure.v1.Kept
+	57, // 14: perdure.v1.CommitRequest.questions:type_name -> perdure.v1.NewQuestion
+	58, // 15: perdure.v1.NewEntry.entry:type_name -> perdure.v1.Entry
+	59, // 16: perdure.v1.NewEntry.content:type_name -> perdure.v1.Content
+	6,  // 17: perdure.v1.NewEntry.covers:type_name -> perdure.v1.CompactionRange
+	59, // 18: perdure.v1.NewTask.input:type_name -> perdure.v1.Content
+	60, // 19: perdure.v1.NewTask.options:type_name -> perdure.v1.TaskOptions
+	55, // 20: perdure.v1.NewTask.place:type_name -> perdure.v1.Place
+	61, // 21: perdure.v1.NewTask.clearance:type_name -> perdure.v1.Clearance
+	59, // 22: perdure.v1.StepRecord.result:type_name -> perdure.v1.Content
+	62, // 23: perdure.v1.StepRecord.error:type_name -> perdure.v1.TaskError
+	59, // 24: perdure.v1.NewCheckpoint.state:type_name -> perdure.v1.Content
+	0,  // 25: perdure.v1.Outcome.kind:type_name -> perdure.v1.OutcomeKind
+	63, // 26: perdure.v1.Outcome.wait:type_name -> perdure.v1.Wait
+	59, // 27: perdure.v1.Outcome.output:type_name -> perdure.v1.Content
+	62, // 28: perdure.v1.Outcome.error:type_name -> perdure.v1.TaskError
+	64, // 29: perdure.v1.CommitResponse.ended:type_name -> perdure.v1.ExecutionStatus
+	65, // 30: perdure.v1.CommitResponse.signals:type_name -> perdure.v1.Signal
+	66, // 31: perdure.v1.CommitResponse.tasks:type_name -> perdure.v1.Task
+	67, // 32: perdure.v1.CommitResponse.claims:type_name -> perdure.v1.TaskClaim
+	13, // 33: perdure.v1.CommitResponse.adopted:type_name -> perdure.v1.AdoptedEntry
+	68, // 34: perdure.v1.CommitResponse.at:type_name -> google.protobuf.Timestamp
+	63, // 35: perdure.v1.CommitResponse.wait:type_name -> perdure.v1.Wait
+	69, // 36: perdure.v1.CommitResponse.questions:type_name -> perdure.v1.Question
+	70, // 37: perdure.v1.GetExecutionResponse.execution:type_name -> perdure.v1.Execution
+	58, // 38: perdure.v1.GetEntriesResponse.entry:type_name -> perdure.v1.Entry
+	18, // 39: perdure.v1.GetEntriesResponse.batch:type_name -> perdure.v1.EntryBatch
+	58, // 40: perdure.v1.EntryBatch.entries:type_name -> perdure.v1.Entry
+	66, // 41: perdure.v1.GetTasksResponse.task:type_name -> perdure.v1.Task
+	52, // 42: perdure.v1.GetEndedRequest.lease:type_name -> perdure.v1.Lease
+	71, // 43: perdure.v1.GetEndedResponse.page:type_name -> perdure.v1.EndedPage
+	65, // 44: perdure.v1.GetSignalsResponse.signal:type_name -> perdure.v1.Signal
+	69, // 45: perdure.v1.GetQuestionsResponse.question:type_name -> perdure.v1.Question
+	72, // 46: perdure.v1.GetLatestCheckpointResponse.checkpoint:type_name -> perdure.v1.Checkpoint
+	52, // 47: perdure.v1.AppendEntryRequest.lease:type_name -> perdure.v1.Lease
+	5,  // 48: perdure.v1.AppendEntryRequest.entry:type_name -> perdure.v1.NewEntry
+	12, // 49: perdure.v1.AppendEntryResponse.commit:type_name -> perdure.v1.CommitResponse
+	52, // 50: perdure.v1.SubmitCheckpointRequest.lease:type_name -> perdure.v1.Lease
+	9,  // 51: perdure.v1.SubmitCheckpointRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
+	12, // 52: perdure.v1.SubmitCheckpointResponse.commit:type_name -> perdure.v1.CommitResponse
+	34, // 53: perdure.v1.ScheduleAgentTaskRequest.header:type_name -> perdure.v1.ScheduleAgentTaskHeader
+	52, // 54: perdure.v1.ScheduleAgentTaskHeader.lease:type_name -> perdure.v1.Lease
+	60, // 55: perdure.v1.ScheduleAgentTaskHeader.options:type_name -> perdure.v1.TaskOptions
+	55, // 56: perdure.v1.ScheduleAgentTaskHeader.place:type_name -> perdure.v1.Place
+	12, // 57: perdure.v1.ScheduleAgentTaskResponse.commit:type_name -> perdure.v1.CommitResponse
+	52, // 58: perdure.v1.SuspendAgentRequest.lease:type_name -> perdure.v1.Lease
+	63, // 59: perdure.v1.SuspendAgentRequest.wait:type_name -> perdure.v1.Wait
+	12, // 60: perdure.v1.SuspendAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	52, // 61: perdure.v1.CompleteAgentRequest.lease:type_name -> perdure.v1.Lease
+	59, // 62: perdure.v1.CompleteAgentRequest.output:type_name -> perdure.v1.Content
+	12, // 63: perdure.v1.CompleteAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	52, // 64: perdure.v1.FailAgentRequest.lease:type_name -> perdure.v1.Lease
+	62, // 65: perdure.v1.FailAgentRequest.error:type_name -> perdure.v1.TaskError
+	12, // 66: perdure.v1.FailAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	52, // 67: perdure.v1.ConsumeSignalsRequest.lease:type_name -> perdure.v1.Lease
+	12, // 68: perdure.v1.ConsumeSignalsResponse.commit:type_name -> perdure.v1.CommitResponse
+	64, // 69: perdure.v1.SignalAgentResponse.status:type_name -> perdure.v1.ExecutionStatus
+	73, // 70: perdure.v1.StreamAgentDataRequest.frames:type_name -> perdure.v1.Frame
+	54, // 71: perdure.v1.StreamAgentDataResponse.held:type_name -> perdure.v1.BlockEnd
+	1,  // 72: perdure.v1.AgentDispatch.PollAgent:input_type -> perdure.v1.PollAgentRequest
+	3,  // 73: perdure.v1.AgentDispatch.Commit:input_type -> perdure.v1.CommitRequest
+	14, // 74: perdure.v1.AgentDispatch.GetExecution:input_type -> perdure.v1.GetExecutionRequest
+	16, // 75: perdure.v1.AgentDispatch.GetEntries:input_type -> perdure.v1.GetEntriesRequest
+	19, // 76: perdure.v1.AgentDispatch.GetTasks:input_type -> perdure.v1.GetTasksRequest
+	21, // 77: perdure.v1.AgentDispatch.GetEnded:input_type -> perdure.v1.GetEndedRequest
+	23, // 78: perdure.v1.AgentDispatch.GetSignals:input_type -> perdure.v1.GetSignalsRequest
+	25, // 79: perdure.v1.AgentDispatch.GetQuestions:input_type -> perdure.v1.GetQuestionsRequest
+	27, // 80: perdure.v1.AgentDispatch.GetLatestCheckpoint:input_type -> perdure.v1.GetLatestCheckpointRequest
+	29, // 81: perdure.v1.AgentDispatch.AppendEntry:input_type -> perdure.v1.AppendEntryRequest
+	31, // 82: perdure.v1.AgentDispatch.SubmitCheckpoint:input_type -> perdure.v1.SubmitCheckpointRequest
+	33, // 83: perdure.v1.AgentDispatch.ScheduleAgentTask:input_type -> perdure.v1.ScheduleAgentTaskRequest
+	36, // 84: perdure.v1.AgentDispatch.SuspendAgent:input_type -> perdure.v1.SuspendAgentRequest
+	38, // 85: perdure.v1.AgentDispatch.CompleteAgent:input_type -> perdure.v1.CompleteAgentRequest
+	40, // 86: perdure.v1.AgentDispatch.FailAgent:input_type -> perdure.v1.FailAgentRequest
+	42, // 87: perdure.v1.AgentDispatch.ConsumeSignals:input_type -> perdure.v1.ConsumeSignalsRequest
+	44, // 88: perdure.v1.AgentDispatch.HasSignal:input_type -> perdure.v1.HasSignalRequest
+	46, // 89: perdure.v1.AgentDispatch.SignalAgent:input_type -> perdure.v1.SignalAgentRequest
+	48, // 90: perdure.v1.AgentDispatch.StreamAgentData:input_type -> perdure.v1.StreamAgentDataRequest
+	2,  // 91: perdure.v1.AgentDispatch.PollAgent:output_type -> perdure.v1.PollAgentResponse
+	12, // 92: perdure.v1.AgentDispatch.Commit:output_type -> perdure.v1.CommitResponse
+	15, // 93: perdure.v1.AgentDispatch.GetExecution:output_type -> perdure.v1.GetExecutionResponse
+	17, // 94: perdure.v1.AgentDispatch.GetEntries:output_type -> perdure.v1.GetEntriesResponse
+	20, // 95: perdure.v1.AgentDispatch.GetTasks:output_type -> perdure.v1.GetTasksResponse
+	22, // 96: perdure.v1.AgentDispatch.GetEnded:output_type -> perdure.v1.GetEndedResponse
+	24, // 97: perdure.v1.AgentDispatch.GetSignals:output_type -> perdure.v1.GetSignalsResponse
+	26, // 98: perdure.v1.AgentDispatch.GetQuestions:output_type -> perdure.v1.GetQuestionsResponse
+	28, // 99: perdure.v1.AgentDispatch.GetLatestCheckpoint:output_type -> perdure.v1.GetLatestCheckpointResponse
+	30, // 100: perdure.v1.AgentDispatch.AppendEntry:output_type -> perdure.v1.AppendEntryResponse
+	32, // 101: perdure.v1.AgentDispatch.SubmitCheckpoint:output_type -> perdure.v1.SubmitCheckpointResponse
+	35, // 102: perdure.v1.AgentDispatch.ScheduleAgentTask:output_type -> perdure.v1.ScheduleAgentTaskResponse
+	37, // 103: perdure.v1.AgentDispatch.SuspendAgent:output_type -> perdure.v1.SuspendAgentResponse
+	39, // 104: perdure.v1.AgentDispatch.CompleteAgent:output_type -> perdure.v1.CompleteAgentResponse
+	41, // 105: perdure.v1.AgentDispatch.FailAgent:output_type -> perdure.v1.FailAgentResponse
+	43, // 106: perdure.v1.AgentDispatch.ConsumeSignals:output_type -> perdure.v1.ConsumeSignalsResponse
+	45, // 107: perdure.v1.AgentDispatch.HasSignal:output_type -> perdure.v1.HasSignalResponse
+	47, // 108: perdure.v1.AgentDispatch.SignalAgent:output_type -> perdure.v1.SignalAgentResponse
+	49, // 109: perdure.v1.AgentDispatch.StreamAgentData:output_type -> perdure.v1.StreamAgentDataResponse
+	91, // [91:110] is the sub-list for method output_type
+	72, // [72:91] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_agent_proto_init() }
@@ -3659,7 +3812,7 @@ func file_perdure_v1_agent_proto_init() {
 		(*GetSignalsResponse_Signal)(nil),
 		(*GetSignalsResponse_Chunk)(nil),
 	}
-	file_perdure_v1_agent_proto_msgTypes[30].OneofWrappers = []any{
+	file_perdure_v1_agent_proto_msgTypes[32].OneofWrappers = []any{
 		(*ScheduleAgentTaskRequest_Header)(nil),
 		(*ScheduleAgentTaskRequest_Chunk)(nil),
 	}
@@ -3669,7 +3822,7 @@ func file_perdure_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perdure_v1_agent_proto_rawDesc), len(file_perdure_v1_agent_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   47,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

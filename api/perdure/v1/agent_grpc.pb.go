@@ -26,6 +26,7 @@ const (
 	AgentDispatch_GetTasks_FullMethodName            = "/perdure.v1.AgentDispatch/GetTasks"
 	AgentDispatch_GetEnded_FullMethodName            = "/perdure.v1.AgentDispatch/GetEnded"
 	AgentDispatch_GetSignals_FullMethodName          = "/perdure.v1.AgentDispatch/GetSignals"
+	AgentDispatch_GetQuestions_FullMethodName        = "/perdure.v1.AgentDispatch/GetQuestions"
 	AgentDispatch_GetLatestCheckpoint_FullMethodName = "/perdure.v1.AgentDispatch/GetLatestCheckpoint"
 	AgentDispatch_AppendEntry_FullMethodName         = "/perdure.v1.AgentDispatch/AppendEntry"
 	AgentDispatch_SubmitCheckpoint_FullMethodName    = "/perdure.v1.AgentDispatch/SubmitCheckpoint"
@@ -73,6 +74,9 @@ type AgentDispatchClient interface {
 	// GetSignals sends the pending signals whose names match, oldest first. The
 	// chunks of a signal's value follow the signal.
 	GetSignals(ctx context.Context, in *GetSignalsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetSignalsResponse], error)
+	// GetQuestions sends questions in the order of the request. A question without an id
+	// means that the requested question does not exist.
+	GetQuestions(ctx context.Context, in *GetQuestionsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetQuestionsResponse], error)
 	// GetLatestCheckpoint returns the newest checkpoint, if there is one.
 	GetLatestCheckpoint(ctx context.Context, in *GetLatestCheckpointRequest, opts ...grpc.CallOption) (*GetLatestCheckpointResponse, error)
 	// AppendEntry appends one entry. In the same transaction it takes the signals
@@ -222,6 +226,25 @@ func (c *agentDispatchClient) GetSignals(ctx context.Context, in *GetSignalsRequ
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AgentDispatch_GetSignalsClient = grpc.ServerStreamingClient[GetSignalsResponse]
 
+func (c *agentDispatchClient) GetQuestions(ctx context.Context, in *GetQuestionsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetQuestionsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &AgentDispatch_ServiceDesc.Streams[4], AgentDispatch_GetQuestions_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[GetQuestionsRequest, GetQuestionsResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AgentDispatch_GetQuestionsClient = grpc.ServerStreamingClient[GetQuestionsResponse]
+
 func (c *agentDispatchClient) GetLatestCheckpoint(ctx context.Context, in *GetLatestCheckpointRequest, opts ...grpc.CallOption) (*GetLatestCheckpointResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetLatestCheckpointResponse)
@@ -254,7 +277,7 @@ func (c *agentDispatchClient) SubmitCheckpoint(ctx context.Context, in *SubmitCh
 
 func (c *agentDispatchClient) ScheduleAgentTask(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[ScheduleAgentTaskRequest, ScheduleAgentTaskResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &AgentDispatch_ServiceDesc.Streams[4], AgentDispatch_ScheduleAgentTask_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &AgentDispatch_ServiceDesc.Streams[5], AgentDispatch_ScheduleAgentTask_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -327,7 +350,7 @@ func (c *agentDispatchClient) SignalAgent(ctx context.Context, in *SignalAgentRe
 
 func (c *agentDispatchClient) StreamAgentData(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[StreamAgentDataRequest, StreamAgentDataResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &AgentDispatch_ServiceDesc.Streams[5], AgentDispatch_StreamAgentData_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &AgentDispatch_ServiceDesc.Streams[6], AgentDispatch_StreamAgentData_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -372,6 +395,9 @@ type AgentDispatchServer interface {
 	// GetSignals sends the pending signals whose names match, oldest first. The
 	// chunks of a signal's value follow the signal.
 	GetSignals(*GetSignalsRequest, grpc.ServerStreamingServer[GetSignalsResponse]) error
+	// GetQuestions sends questions in the order of the request. A question without an id
+	// means that the requested question does not exist.
+	GetQuestions(*GetQuestionsRequest, grpc.ServerStreamingServer[GetQuestionsResponse]) error
 	// GetLatestCheckpoint returns the newest checkpoint, if there is one.
 	GetLatestCheckpoint(context.Context, *GetLatestCheckpointRequest) (*GetLatestCheckpointResponse, error)
 	// AppendEntry appends one entry. In the same transaction it takes the signals
@@ -435,6 +461,9 @@ func (UnimplementedAgentDispatchServer) GetEnded(context.Context, *GetEndedReque
 }
 func (UnimplementedAgentDispatchServer) GetSignals(*GetSignalsRequest, grpc.ServerStreamingServer[GetSignalsResponse]) error {
 	return status.Error(codes.Unimplemented, "method GetSignals not implemented")
+}
+func (UnimplementedAgentDispatchServer) GetQuestions(*GetQuestionsRequest, grpc.ServerStreamingServer[GetQuestionsResponse]) error {
+	return status.Error(codes.Unimplemented, "method GetQuestions not implemented")
 }
 func (UnimplementedAgentDispatchServer) GetLatestCheckpoint(context.Context, *GetLatestCheckpointRequest) (*GetLatestCheckpointResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetLatestCheckpoint not implemented")
@@ -587,6 +616,17 @@ func _AgentDispatch_GetSignals_Handler(srv interface{}, stream grpc.ServerStream
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AgentDispatch_GetSignalsServer = grpc.ServerStreamingServer[GetSignalsResponse]
+
+func _AgentDispatch_GetQuestions_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(GetQuestionsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(AgentDispatchServer).GetQuestions(m, &grpc.GenericServerStream[GetQuestionsRequest, GetQuestionsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type AgentDispatch_GetQuestionsServer = grpc.ServerStreamingServer[GetQuestionsResponse]
 
 func _AgentDispatch_GetLatestCheckpoint_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetLatestCheckpointRequest)
@@ -839,6 +879,11 @@ var AgentDispatch_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "GetSignals",
 			Handler:       _AgentDispatch_GetSignals_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "GetQuestions",
+			Handler:       _AgentDispatch_GetQuestions_Handler,
 			ServerStreams: true,
 		},
 		{

@@ -159,6 +159,7 @@ const (
 	Woke_WOKE_LOST Woke = 5
 	// The previous worker released the execution.
 	Woke_WOKE_RETURNED Woke = 6
+	Woke_WOKE_QUESTION Woke = 7
 )
 
 // Enum value maps for Woke.
@@ -171,6 +172,7 @@ var (
 		4: "WOKE_TIMER",
 		5: "WOKE_LOST",
 		6: "WOKE_RETURNED",
+		7: "WOKE_QUESTION",
 	}
 	Woke_value = map[string]int32{
 		"WOKE_UNSPECIFIED": 0,
@@ -180,6 +182,7 @@ var (
 		"WOKE_TIMER":       4,
 		"WOKE_LOST":        5,
 		"WOKE_RETURNED":    6,
+		"WOKE_QUESTION":    7,
 	}
 )
 
@@ -551,31 +554,38 @@ func (TaskCondition) EnumDescriptor() ([]byte, []int) {
 type EventType int32
 
 const (
-	EventType_EVENT_TYPE_UNSPECIFIED      EventType = 0
-	EventType_EVENT_TYPE_AGENT_CREATED    EventType = 1
-	EventType_EVENT_TYPE_AGENT_STARTED    EventType = 2
-	EventType_EVENT_TYPE_AGENT_WAITING    EventType = 3
-	EventType_EVENT_TYPE_AGENT_RESUMED    EventType = 4
-	EventType_EVENT_TYPE_AGENT_CHECKPOINT EventType = 5
-	EventType_EVENT_TYPE_AGENT_CANCELLING EventType = 6
-	EventType_EVENT_TYPE_AGENT_COMPLETED  EventType = 7
-	EventType_EVENT_TYPE_AGENT_FAILED     EventType = 8
-	EventType_EVENT_TYPE_AGENT_CANCELLED  EventType = 9
-	EventType_EVENT_TYPE_TASK_SCHEDULED   EventType = 10
-	EventType_EVENT_TYPE_TASK_STARTED     EventType = 11
-	EventType_EVENT_TYPE_TASK_RETRYING    EventType = 12
-	EventType_EVENT_TYPE_TASK_COMPLETED   EventType = 13
-	EventType_EVENT_TYPE_TASK_FAILED      EventType = 14
-	EventType_EVENT_TYPE_TASK_INTERRUPTED EventType = 15
-	EventType_EVENT_TYPE_TASK_CANCELLED   EventType = 16
-	EventType_EVENT_TYPE_SIGNAL_RECEIVED  EventType = 17
-	EventType_EVENT_TYPE_ENTRY_APPENDED   EventType = 18
-	EventType_EVENT_TYPE_TOKEN            EventType = 19
-	EventType_EVENT_TYPE_THINKING         EventType = 20
-	EventType_EVENT_TYPE_TERMINAL         EventType = 21
-	EventType_EVENT_TYPE_DATA             EventType = 22
-	EventType_EVENT_TYPE_BLOCK_CLOSED     EventType = 23
-	EventType_EVENT_TYPE_ERROR            EventType = 24
+	EventType_EVENT_TYPE_UNSPECIFIED        EventType = 0
+	EventType_EVENT_TYPE_AGENT_CREATED      EventType = 1
+	EventType_EVENT_TYPE_AGENT_STARTED      EventType = 2
+	EventType_EVENT_TYPE_AGENT_WAITING      EventType = 3
+	EventType_EVENT_TYPE_AGENT_RESUMED      EventType = 4
+	EventType_EVENT_TYPE_AGENT_CHECKPOINT   EventType = 5
+	EventType_EVENT_TYPE_AGENT_CANCELLING   EventType = 6
+	EventType_EVENT_TYPE_AGENT_COMPLETED    EventType = 7
+	EventType_EVENT_TYPE_AGENT_FAILED       EventType = 8
+	EventType_EVENT_TYPE_AGENT_CANCELLED    EventType = 9
+	EventType_EVENT_TYPE_TASK_SCHEDULED     EventType = 10
+	EventType_EVENT_TYPE_TASK_STARTED       EventType = 11
+	EventType_EVENT_TYPE_TASK_RETRYING      EventType = 12
+	EventType_EVENT_TYPE_TASK_COMPLETED     EventType = 13
+	EventType_EVENT_TYPE_TASK_FAILED        EventType = 14
+	EventType_EVENT_TYPE_TASK_INTERRUPTED   EventType = 15
+	EventType_EVENT_TYPE_TASK_CANCELLED     EventType = 16
+	EventType_EVENT_TYPE_SIGNAL_RECEIVED    EventType = 17
+	EventType_EVENT_TYPE_ENTRY_APPENDED     EventType = 18
+	EventType_EVENT_TYPE_TOKEN              EventType = 19
+	EventType_EVENT_TYPE_THINKING           EventType = 20
+	EventType_EVENT_TYPE_TERMINAL           EventType = 21
+	EventType_EVENT_TYPE_DATA               EventType = 22
+	EventType_EVENT_TYPE_BLOCK_CLOSED       EventType = 23
+	EventType_EVENT_TYPE_ERROR              EventType = 24
+	EventType_EVENT_TYPE_QUESTION_ASKED     EventType = 25
+	EventType_EVENT_TYPE_QUESTION_VOTED     EventType = 26
+	EventType_EVENT_TYPE_QUESTION_EDITED    EventType = 27
+	EventType_EVENT_TYPE_QUESTION_ANSWERED  EventType = 28
+	EventType_EVENT_TYPE_QUESTION_EXPIRED   EventType = 29
+	EventType_EVENT_TYPE_QUESTION_WITHDRAWN EventType = 30
+	EventType_EVENT_TYPE_QUESTION_CLOSED    EventType = 31
 )
 
 // Enum value maps for EventType.
@@ -606,33 +616,47 @@ var (
 		22: "EVENT_TYPE_DATA",
 		23: "EVENT_TYPE_BLOCK_CLOSED",
 		24: "EVENT_TYPE_ERROR",
+		25: "EVENT_TYPE_QUESTION_ASKED",
+		26: "EVENT_TYPE_QUESTION_VOTED",
+		27: "EVENT_TYPE_QUESTION_EDITED",
+		28: "EVENT_TYPE_QUESTION_ANSWERED",
+		29: "EVENT_TYPE_QUESTION_EXPIRED",
+		30: "EVENT_TYPE_QUESTION_WITHDRAWN",
+		31: "EVENT_TYPE_QUESTION_CLOSED",
 	}
 	EventType_value = map[string]int32{
-		"EVENT_TYPE_UNSPECIFIED":      0,
-		"EVENT_TYPE_AGENT_CREATED":    1,
-		"EVENT_TYPE_AGENT_STARTED":    2,
-		"EVENT_TYPE_AGENT_WAITING":    3,
-		"EVENT_TYPE_AGENT_RESUMED":    4,
-		"EVENT_TYPE_AGENT_CHECKPOINT": 5,
-		"EVENT_TYPE_AGENT_CANCELLING": 6,
-		"EVENT_TYPE_AGENT_COMPLETED":  7,
-		"EVENT_TYPE_AGENT_FAILED":     8,
-		"EVENT_TYPE_AGENT_CANCELLED":  9,
-		"EVENT_TYPE_TASK_SCHEDULED":   10,
-		"EVENT_TYPE_TASK_STARTED":     11,
-		"EVENT_TYPE_TASK_RETRYING":    12,
-		"EVENT_TYPE_TASK_COMPLETED":   13,
-		"EVENT_TYPE_TASK_FAILED":      14,
-		"EVENT_TYPE_TASK_INTERRUPTED": 15,
-		"EVENT_TYPE_TASK_CANCELLED":   16,
-		"EVENT_TYPE_SIGNAL_RECEIVED":  17,
-		"EVENT_TYPE_ENTRY_APPENDED":   18,
-		"EVENT_TYPE_TOKEN":            19,
-		"EVENT_TYPE_THINKING":         20,
-		"EVENT_TYPE_TERMINAL":         21,
-		"EVENT_TYPE_DATA":             22,
-		"EVENT_TYPE_BLOCK_CLOSED":     23,
-		"EVENT_TYPE_ERROR":            24,
+		"EVENT_TYPE_UNSPECIFIED":        0,
+		"EVENT_TYPE_AGENT_CREATED":      1,
+		"EVENT_TYPE_AGENT_STARTED":      2,
+		"EVENT_TYPE_AGENT_WAITING":      3,
+		"EVENT_TYPE_AGENT_RESUMED":      4,
+		"EVENT_TYPE_AGENT_CHECKPOINT":   5,
+		"EVENT_TYPE_AGENT_CANCELLING":   6,
+		"EVENT_TYPE_AGENT_COMPLETED":    7,
+		"EVENT_TYPE_AGENT_FAILED":       8,
+		"EVENT_TYPE_AGENT_CANCELLED":    9,
+		"EVENT_TYPE_TASK_SCHEDULED":     10,
+		"EVENT_TYPE_TASK_STARTED":       11,
+		"EVENT_TYPE_TASK_RETRYING":      12,
+		"EVENT_TYPE_TASK_COMPLETED":     13,
+		"EVENT_TYPE_TASK_FAILED":        14,
+		"EVENT_TYPE_TASK_INTERRUPTED":   15,
+		"EVENT_TYPE_TASK_CANCELLED":     16,
+		"EVENT_TYPE_SIGNAL_RECEIVED":    17,
+		"EVENT_TYPE_ENTRY_APPENDED":     18,
+		"EVENT_TYPE_TOKEN":              19,
+		"EVENT_TYPE_THINKING":           20,
+		"EVENT_TYPE_TERMINAL":           21,
+		"EVENT_TYPE_DATA":               22,
+		"EVENT_TYPE_BLOCK_CLOSED":       23,
+		"EVENT_TYPE_ERROR":              24,
+		"EVENT_TYPE_QUESTION_ASKED":     25,
+		"EVENT_TYPE_QUESTION_VOTED":     26,
+		"EVENT_TYPE_QUESTION_EDITED":    27,
+		"EVENT_TYPE_QUESTION_ANSWERED":  28,
+		"EVENT_TYPE_QUESTION_EXPIRED":   29,
+		"EVENT_TYPE_QUESTION_WITHDRAWN": 30,
+		"EVENT_TYPE_QUESTION_CLOSED":    31,
 	}
 )
 
@@ -742,7 +766,11 @@ const (
 	ErrorCode_ERROR_CODE_UNAVAILABLE ErrorCode = 14
 	ErrorCode_ERROR_CODE_INTERNAL    ErrorCode = 15
 	// The server does not know what is asked for: a newer program asks.
-	ErrorCode_ERROR_CODE_UNSUPPORTED ErrorCode = 16
+	ErrorCode_ERROR_CODE_UNSUPPORTED         ErrorCode = 16
+	ErrorCode_ERROR_CODE_QUESTION_KEY_REUSED ErrorCode = 17
+	ErrorCode_ERROR_CODE_QUESTION_DECIDED    ErrorCode = 18
+	ErrorCode_ERROR_CODE_DETAILS_CHANGED     ErrorCode = 19
+	ErrorCode_ERROR_CODE_ALREADY_VOTED       ErrorCode = 20
 )
 
 // Enum value maps for ErrorCode.
@@ -765,6 +793,10 @@ var (
 		14: "ERROR_CODE_UNAVAILABLE",
 		15: "ERROR_CODE_INTERNAL",
 		16: "ERROR_CODE_UNSUPPORTED",
+		17: "ERROR_CODE_QUESTION_KEY_REUSED",
+		18: "ERROR_CODE_QUESTION_DECIDED",
+		19: "ERROR_CODE_DETAILS_CHANGED",
+		20: "ERROR_CODE_ALREADY_VOTED",
 	}
 	ErrorCode_value = map[string]int32{
 		"ERROR_CODE_UNSPECIFIED":            0,
@@ -784,6 +816,10 @@ var (
 		"ERROR_CODE_UNAVAILABLE":            14,
 		"ERROR_CODE_INTERNAL":               15,
 		"ERROR_CODE_UNSUPPORTED":            16,
+		"ERROR_CODE_QUESTION_KEY_REUSED":    17,
+		"ERROR_CODE_QUESTION_DECIDED":       18,
+		"ERROR_CODE_DETAILS_CHANGED":        19,
+		"ERROR_CODE_ALREADY_VOTED":          20,
 	}
 )
 
@@ -1362,8 +1398,10 @@ type Wait struct {
 	Met    bool                   `protobuf:"varint,7,opt,name=met,proto3" json:"met,omitempty"`
 	// A duration in place of timer, measured by the server's clock. It starts at the
 	// first request for this name since the newest checkpoint.
-	After         *durationpb.Duration `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
-	Name          string               `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`
+	After *durationpb.Duration `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
+	Name  string               `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`
+	// Met when the question has an answer, has expired or is withdrawn.
+	Question      []byte `protobuf:"bytes,10,opt,name=question,proto3,oneof" json:"question,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1459,6 +1497,13 @@ func (x *Wait) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+func (x *Wait) GetQuestion() []byte {
+	if x != nil {
+		return x.Question
+	}
+	return nil
 }
 
 // WaitList is the list of waits of an any or all.
@@ -1560,8 +1605,10 @@ type Execution struct {
 	Unfit int64 `protobuf:"varint,40,opt,name=unfit,proto3" json:"unfit,omitempty"`
 	// The number of steps recorded and tasks scheduled since the newest checkpoint.
 	RecordsSinceCheckpoint int64 `protobuf:"varint,41,opt,name=records_since_checkpoint,json=recordsSinceCheckpoint,proto3" json:"records_since_checkpoint,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	// The number of questions that people can answer.
+	OpenQuestions int64 `protobuf:"varint,42,opt,name=open_questions,json=openQuestions,proto3" json:"open_questions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Execution) Reset() {
@@ -1877,6 +1924,13 @@ func (x *Execution) GetUnfit() int64 {
 func (x *Execution) GetRecordsSinceCheckpoint() int64 {
 	if x != nil {
 		return x.RecordsSinceCheckpoint
+	}
+	return 0
+}
+
+func (x *Execution) GetOpenQuestions() int64 {
+	if x != nil {
+		return x.OpenQuestions
 	}
 	return 0
 }
@@ -2460,7 +2514,11 @@ type TaskOptions struct {
 	ReadsContext bool `protobuf:"varint,15,opt,name=reads_context,json=readsContext,proto3" json:"reads_context,omitempty"`
 	// The reason of the compaction whose summary the task writes, if it writes one. If the execution ends
 	// before the task, the server appends the event that the compaction failed.
-	Compacts      string `protobuf:"bytes,16,opt,name=compacts,proto3" json:"compacts,omitempty"`
+	Compacts string `protobuf:"bytes,16,opt,name=compacts,proto3" json:"compacts,omitempty"`
+	// The network limit of the commands of a tool call: open, loopback or none.
+	Net string `protobuf:"bytes,17,opt,name=net,proto3" json:"net,omitempty"`
+	// "confined" if only a worker that confines commands may run them.
+	Requires      string `protobuf:"bytes,18,opt,name=requires,proto3" json:"requires,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2603,6 +2661,20 @@ func (x *TaskOptions) GetReadsContext() bool {
 func (x *TaskOptions) GetCompacts() string {
 	if x != nil {
 		return x.Compacts
+	}
+	return ""
+}
+
+func (x *TaskOptions) GetNet() string {
+	if x != nil {
+		return x.Net
+	}
+	return ""
+}
+
+func (x *TaskOptions) GetRequires() string {
+	if x != nil {
+		return x.Requires
 	}
 	return ""
 }
@@ -3005,7 +3077,10 @@ type AgentClaim struct {
 	Waited *durationpb.Duration `protobuf:"bytes,13,opt,name=waited,proto3" json:"waited,omitempty"`
 	// The first page of ended steps and tasks. It is set if the poll requested it and
 	// the execution was claimed before. It is not set if kept is true.
-	Ended         *EndedPage `protobuf:"bytes,14,opt,name=ended,proto3" json:"ended,omitempty"`
+	Ended *EndedPage `protobuf:"bytes,14,opt,name=ended,proto3" json:"ended,omitempty"`
+	// The questions that the wait names and whose status is final. A question without an
+	// answer whose status is answered has a large one: GetQuestions returns it.
+	Questions     []*Question `protobuf:"bytes,15,rep,name=questions,proto3" json:"questions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3134,6 +3209,13 @@ func (x *AgentClaim) GetWaited() *durationpb.Duration {
 func (x *AgentClaim) GetEnded() *EndedPage {
 	if x != nil {
 		return x.Ended
+	}
+	return nil
+}
+
+func (x *AgentClaim) GetQuestions() []*Question {
+	if x != nil {
+		return x.Questions
 	}
 	return nil
 }
@@ -3827,6 +3909,599 @@ func (x *FrameReply) GetError() *Error {
 	return nil
 }
 
+// What never changes about a question.
+type QuestionTerms struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// approval, input, choice, budget, or a kind of the agent's own.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// What is asked about; for an approval, the tool.
+	Subject string `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
+	// At most 8 KiB.
+	Prompt string `protobuf:"bytes,3,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	// JSON Schema of the answer. At most one of schema and choices is set.
+	Schema  []byte            `protobuf:"bytes,4,opt,name=schema,proto3,oneof" json:"schema,omitempty"`
+	Choices []*QuestionOption `protobuf:"bytes,5,rep,name=choices,proto3" json:"choices,omitempty"`
+	// The number of votes that approve or answer; 1 if not set.
+	Needed int64 `protobuf:"varint,6,opt,name=needed,proto3" json:"needed,omitempty"`
+	// Excludes the key that started the run, and those of its signals.
+	NotAsker bool `protobuf:"varint,7,opt,name=not_asker,json=notAsker,proto3" json:"not_asker,omitempty"`
+	// Roles, and "key:" with the id of a key. Empty means every admin, client and approver.
+	By []string `protobuf:"bytes,8,rep,name=by,proto3" json:"by,omitempty"`
+	// fail, deny or default; fail if not set, deny for approvals.
+	OnExpiry string `protobuf:"bytes,9,opt,name=on_expiry,json=onExpiry,proto3" json:"on_expiry,omitempty"`
+	// JSON of the answer of an expired question, for on_expiry default.
+	Default       []byte `protobuf:"bytes,10,opt,name=default,proto3,oneof" json:"default,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuestionTerms) Reset() {
+	*x = QuestionTerms{}
+	mi := &file_perdure_v1_types_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuestionTerms) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuestionTerms) ProtoMessage() {}
+
+func (x *QuestionTerms) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_types_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuestionTerms.ProtoReflect.Descriptor instead.
+func (*QuestionTerms) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *QuestionTerms) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *QuestionTerms) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
+func (x *QuestionTerms) GetPrompt() string {
+	if x != nil {
+		return x.Prompt
+	}
+	return ""
+}
+
+func (x *QuestionTerms) GetSchema() []byte {
+	if x != nil {
+		return x.Schema
+	}
+	return nil
+}
+
+func (x *QuestionTerms) GetChoices() []*QuestionOption {
+	if x != nil {
+		return x.Choices
+	}
+	return nil
+}
+
+func (x *QuestionTerms) GetNeeded() int64 {
+	if x != nil {
+		return x.Needed
+	}
+	return 0
+}
+
+func (x *QuestionTerms) GetNotAsker() bool {
+	if x != nil {
+		return x.NotAsker
+	}
+	return false
+}
+
+func (x *QuestionTerms) GetBy() []string {
+	if x != nil {
+		return x.By
+	}
+	return nil
+}
+
+func (x *QuestionTerms) GetOnExpiry() string {
+	if x != nil {
+		return x.OnExpiry
+	}
+	return ""
+}
+
+func (x *QuestionTerms) GetDefault() []byte {
+	if x != nil {
+		return x.Default
+	}
+	return nil
+}
+
+type QuestionOption struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Value         string                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
+	Label         string                 `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
+	Description   string                 `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuestionOption) Reset() {
+	*x = QuestionOption{}
+	mi := &file_perdure_v1_types_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuestionOption) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuestionOption) ProtoMessage() {}
+
+func (x *QuestionOption) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_types_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuestionOption.ProtoReflect.Descriptor instead.
+func (*QuestionOption) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *QuestionOption) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *QuestionOption) GetLabel() string {
+	if x != nil {
+		return x.Label
+	}
+	return ""
+}
+
+func (x *QuestionOption) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+type NewQuestion struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Terms *QuestionTerms         `protobuf:"bytes,1,opt,name=terms,proto3" json:"terms,omitempty"`
+	// Unique in the execution. A known key must ask the same; the question then remains
+	// as it is. The id of the question is the UUIDv5 of the execution's id and
+	// "question:" with the key.
+	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// The entry and the call whose arguments are the details: both or neither.
+	EntryId []byte `protobuf:"bytes,3,opt,name=entry_id,json=entryId,proto3,oneof" json:"entry_id,omitempty"`
+	CallId  string `protobuf:"bytes,4,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	// JSON of at most 32 KiB; not set for a call.
+	Details []byte `protobuf:"bytes,5,opt,name=details,proto3,oneof" json:"details,omitempty"`
+	// SHA-256 of kind, LF, subject, LF and the bytes of the details.
+	DetailsSha256 []byte `protobuf:"bytes,6,opt,name=details_sha256,json=detailsSha256,proto3" json:"details_sha256,omitempty"`
+	// The time from the commit until the question expires; never if not set.
+	ExpiresAfter  *durationpb.Duration `protobuf:"bytes,7,opt,name=expires_after,json=expiresAfter,proto3" json:"expires_after,omitempty"`
+	Place         *Place               `protobuf:"bytes,8,opt,name=place,proto3" json:"place,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NewQuestion) Reset() {
+	*x = NewQuestion{}
+	mi := &file_perdure_v1_types_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NewQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NewQuestion) ProtoMessage() {}
+
+func (x *NewQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_types_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NewQuestion.ProtoReflect.Descriptor instead.
+func (*NewQuestion) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *NewQuestion) GetTerms() *QuestionTerms {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
+}
+
+func (x *NewQuestion) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *NewQuestion) GetEntryId() []byte {
+	if x != nil {
+		return x.EntryId
+	}
+	return nil
+}
+
+func (x *NewQuestion) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *NewQuestion) GetDetails() []byte {
+	if x != nil {
+		return x.Details
+	}
+	return nil
+}
+
+func (x *NewQuestion) GetDetailsSha256() []byte {
+	if x != nil {
+		return x.DetailsSha256
+	}
+	return nil
+}
+
+func (x *NewQuestion) GetExpiresAfter() *durationpb.Duration {
+	if x != nil {
+		return x.ExpiresAfter
+	}
+	return nil
+}
+
+func (x *NewQuestion) GetPlace() *Place {
+	if x != nil {
+		return x.Place
+	}
+	return nil
+}
+
+type Question struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Id               []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	AgentExecutionId []byte                 `protobuf:"bytes,2,opt,name=agent_execution_id,json=agentExecutionId,proto3" json:"agent_execution_id,omitempty"`
+	Key              string                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	Terms            *QuestionTerms         `protobuf:"bytes,4,opt,name=terms,proto3" json:"terms,omitempty"`
+	EntryId          []byte                 `protobuf:"bytes,5,opt,name=entry_id,json=entryId,proto3,oneof" json:"entry_id,omitempty"`
+	CallId           string                 `protobuf:"bytes,6,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
+	Details          []byte                 `protobuf:"bytes,7,opt,name=details,proto3,oneof" json:"details,omitempty"`
+	DetailsSha256    []byte                 `protobuf:"bytes,8,opt,name=details_sha256,json=detailsSha256,proto3" json:"details_sha256,omitempty"`
+	ExpiresAt        *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	// open, answered, expired or withdrawn.
+	Status        string                 `protobuf:"bytes,10,opt,name=status,proto3" json:"status,omitempty"`
+	Answer        *Answer                `protobuf:"bytes,11,opt,name=answer,proto3" json:"answer,omitempty"`
+	TaskId        []byte                 `protobuf:"bytes,12,opt,name=task_id,json=taskId,proto3,oneof" json:"task_id,omitempty"`
+	Version       int64                  `protobuf:"varint,13,opt,name=version,proto3" json:"version,omitempty"`
+	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	DecidedAt     *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=decided_at,json=decidedAt,proto3" json:"decided_at,omitempty"`
+	Org           string                 `protobuf:"bytes,16,opt,name=org,proto3" json:"org,omitempty"`
+	Place         *Place                 `protobuf:"bytes,17,opt,name=place,proto3" json:"place,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Question) Reset() {
+	*x = Question{}
+	mi := &file_perdure_v1_types_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Question) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Question) ProtoMessage() {}
+
+func (x *Question) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_types_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Question.ProtoReflect.Descriptor instead.
+func (*Question) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *Question) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *Question) GetAgentExecutionId() []byte {
+	if x != nil {
+		return x.AgentExecutionId
+	}
+	return nil
+}
+
+func (x *Question) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Question) GetTerms() *QuestionTerms {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
+}
+
+func (x *Question) GetEntryId() []byte {
+	if x != nil {
+		return x.EntryId
+	}
+	return nil
+}
+
+func (x *Question) GetCallId() string {
+	if x != nil {
+		return x.CallId
+	}
+	return ""
+}
+
+func (x *Question) GetDetails() []byte {
+	if x != nil {
+		return x.Details
+	}
+	return nil
+}
+
+func (x *Question) GetDetailsSha256() []byte {
+	if x != nil {
+		return x.DetailsSha256
+	}
+	return nil
+}
+
+func (x *Question) GetExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return nil
+}
+
+func (x *Question) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *Question) GetAnswer() *Answer {
+	if x != nil {
+		return x.Answer
+	}
+	return nil
+}
+
+func (x *Question) GetTaskId() []byte {
+	if x != nil {
+		return x.TaskId
+	}
+	return nil
+}
+
+func (x *Question) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Question) GetCreatedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return nil
+}
+
+func (x *Question) GetDecidedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DecidedAt
+	}
+	return nil
+}
+
+func (x *Question) GetOrg() string {
+	if x != nil {
+		return x.Org
+	}
+	return ""
+}
+
+func (x *Question) GetPlace() *Place {
+	if x != nil {
+		return x.Place
+	}
+	return nil
+}
+
+type Answer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// approve, deny or answer.
+	Verdict string `protobuf:"bytes,1,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	// JSON of at most 256 KiB, for answer.
+	Value  []byte `protobuf:"bytes,2,opt,name=value,proto3,oneof" json:"value,omitempty"`
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who decided: the name of a key, "token" or "expiry".
+	By            string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Answer) Reset() {
+	*x = Answer{}
+	mi := &file_perdure_v1_types_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Answer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Answer) ProtoMessage() {}
+
+func (x *Answer) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_types_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Answer.ProtoReflect.Descriptor instead.
+func (*Answer) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Answer) GetVerdict() string {
+	if x != nil {
+		return x.Verdict
+	}
+	return ""
+}
+
+func (x *Answer) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *Answer) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Answer) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+// Why a task may run whose kind the policies of its execution guard. Exactly one field
+// is set.
+type Clearance struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The number of the rule that allows it.
+	Rule *int64 `protobuf:"varint,1,opt,name=rule,proto3,oneof" json:"rule,omitempty"`
+	// The question that approved it.
+	QuestionId    []byte `protobuf:"bytes,2,opt,name=question_id,json=questionId,proto3,oneof" json:"question_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Clearance) Reset() {
+	*x = Clearance{}
+	mi := &file_perdure_v1_types_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Clearance) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Clearance) ProtoMessage() {}
+
+func (x *Clearance) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_types_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Clearance.ProtoReflect.Descriptor instead.
+func (*Clearance) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *Clearance) GetRule() int64 {
+	if x != nil && x.Rule != nil {
+		return *x.Rule
+	}
+	return 0
+}
+
+func (x *Clearance) GetQuestionId() []byte {
+	if x != nil {
+		return x.QuestionId
+	}
+	return nil
+}
+
 var File_perdure_v1_types_proto protoreflect.FileDescriptor
 
 const file_perdure_v1_types_proto_rawDesc = "" +
@@ -3877,7 +4552,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"message_id\x18\x03 \x01(\tR\tmessageId\x12 \n" +
 	"\ftool_call_id\x18\x04 \x01(\tR\n" +
-	"toolCallId\"\xc4\x02\n" +
+	"toolCallId\"\xf2\x02\n" +
 	"\x04Wait\x12&\n" +
 	"\x03any\x18\x01 \x01(\v2\x14.perdure.v1.WaitListR\x03any\x12&\n" +
 	"\x03all\x18\x02 \x01(\v2\x14.perdure.v1.WaitListR\x03all\x12\x16\n" +
@@ -3887,10 +4562,13 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x05timer\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05timer\x12\x10\n" +
 	"\x03met\x18\a \x01(\bR\x03met\x12/\n" +
 	"\x05after\x18\b \x01(\v2\x19.google.protobuf.DurationR\x05after\x12\x12\n" +
-	"\x04name\x18\t \x01(\tR\x04nameB\a\n" +
-	"\x05_task\"2\n" +
+	"\x04name\x18\t \x01(\tR\x04name\x12\x1f\n" +
+	"\bquestion\x18\n" +
+	" \x01(\fH\x01R\bquestion\x88\x01\x01B\a\n" +
+	"\x05_taskB\v\n" +
+	"\t_question\"2\n" +
 	"\bWaitList\x12&\n" +
-	"\x05waits\x18\x01 \x03(\v2\x10.perdure.v1.WaitR\x05waits\"\xd3\r\n" +
+	"\x05waits\x18\x01 \x03(\v2\x10.perdure.v1.WaitR\x05waits\"\xfa\r\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x123\n" +
@@ -3942,7 +4620,8 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x0ehome_worker_id\x18& \x01(\fH\x06R\fhomeWorkerId\x88\x01\x01\x12*\n" +
 	"\x04away\x18' \x01(\v2\x16.perdure.v1.WorkerAwayR\x04away\x12\x14\n" +
 	"\x05unfit\x18( \x01(\x03R\x05unfit\x128\n" +
-	"\x18records_since_checkpoint\x18) \x01(\x03R\x16recordsSinceCheckpointB\x16\n" +
+	"\x18records_since_checkpoint\x18) \x01(\x03R\x16recordsSinceCheckpoint\x12%\n" +
+	"\x0eopen_questions\x18* \x01(\x03R\ropenQuestionsB\x16\n" +
 	"\x14_agent_definition_idB\b\n" +
 	"\x06_errorB\x13\n" +
 	"\x11_other_error_codeB\f\n" +
@@ -4007,7 +4686,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"created_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x14\n" +
 	"\x05order\x18\a \x01(\x03R\x05order\x12\x19\n" +
-	"\btaken_at\x18\b \x01(\x03R\atakenAt\"\xe7\x05\n" +
+	"\btaken_at\x18\b \x01(\x03R\atakenAt\"\x95\x06\n" +
 	"\vTaskOptions\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12\x1a\n" +
 	"\binstance\x18\x02 \x01(\tR\binstance\x12\x10\n" +
@@ -4026,7 +4705,9 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x11concurrency_limit\x18\r \x01(\x03R\x10concurrencyLimit\x122\n" +
 	"\akey_ttl\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x06keyTtl\x12#\n" +
 	"\rreads_context\x18\x0f \x01(\bR\freadsContext\x12\x1a\n" +
-	"\bcompacts\x18\x10 \x01(\tR\bcompactsB\v\n" +
+	"\bcompacts\x18\x10 \x01(\tR\bcompacts\x12\x10\n" +
+	"\x03net\x18\x11 \x01(\tR\x03net\x12\x1a\n" +
+	"\brequires\x18\x12 \x01(\tR\brequiresB\v\n" +
 	"\t_priority\"\xc9\x01\n" +
 	"\tTaskError\x12)\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x15.perdure.v1.ErrorCodeR\x04code\x12\x1d\n" +
@@ -4076,7 +4757,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\asign_at\x18\x1e \x01(\v2\x1a.google.protobuf.TimestampR\x06signAtB\v\n" +
 	"\t_progressB\f\n" +
 	"\n" +
-	"_worker_id\"\xf5\x04\n" +
+	"_worker_id\"\xa9\x05\n" +
 	"\n" +
 	"AgentClaim\x12'\n" +
 	"\x05lease\x18\x01 \x01(\v2\x11.perdure.v1.LeaseR\x05lease\x123\n" +
@@ -4097,7 +4778,8 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"signals_to\x18\v \x01(\x03R\tsignalsTo\x12\x12\n" +
 	"\x04kept\x18\f \x01(\bR\x04kept\x121\n" +
 	"\x06waited\x18\r \x01(\v2\x19.google.protobuf.DurationR\x06waited\x12+\n" +
-	"\x05ended\x18\x0e \x01(\v2\x15.perdure.v1.EndedPageR\x05ended\"\x8a\x01\n" +
+	"\x05ended\x18\x0e \x01(\v2\x15.perdure.v1.EndedPageR\x05ended\x122\n" +
+	"\tquestions\x18\x0f \x03(\v2\x14.perdure.v1.QuestionR\tquestions\"\x8a\x01\n" +
 	"\tEndedPage\x12+\n" +
 	"\x05heads\x18\x01 \x03(\v2\x15.perdure.v1.EndedHeadR\x05heads\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\x03R\x04next\x12\x12\n" +
@@ -4157,7 +4839,77 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"FrameReply\x12\x12\n" +
 	"\x04held\x18\x01 \x01(\x03R\x04held\x12'\n" +
-	"\x05error\x18\x02 \x01(\v2\x11.perdure.v1.ErrorR\x05error*\x8b\x02\n" +
+	"\x05error\x18\x02 \x01(\v2\x11.perdure.v1.ErrorR\x05error\"\xc0\x02\n" +
+	"\rQuestionTerms\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
+	"\asubject\x18\x02 \x01(\tR\asubject\x12\x16\n" +
+	"\x06prompt\x18\x03 \x01(\tR\x06prompt\x12\x1b\n" +
+	"\x06schema\x18\x04 \x01(\fH\x00R\x06schema\x88\x01\x01\x124\n" +
+	"\achoices\x18\x05 \x03(\v2\x1a.perdure.v1.QuestionOptionR\achoices\x12\x16\n" +
+	"\x06needed\x18\x06 \x01(\x03R\x06needed\x12\x1b\n" +
+	"\tnot_asker\x18\a \x01(\bR\bnotAsker\x12\x0e\n" +
+	"\x02by\x18\b \x03(\tR\x02by\x12\x1b\n" +
+	"\ton_expiry\x18\t \x01(\tR\bonExpiry\x12\x1d\n" +
+	"\adefault\x18\n" +
+	" \x01(\fH\x01R\adefault\x88\x01\x01B\t\n" +
+	"\a_schemaB\n" +
+	"\n" +
+	"\b_default\"^\n" +
+	"\x0eQuestionOption\x12\x14\n" +
+	"\x05value\x18\x01 \x01(\tR\x05value\x12\x14\n" +
+	"\x05label\x18\x02 \x01(\tR\x05label\x12 \n" +
+	"\vdescription\x18\x03 \x01(\tR\vdescription\"\xd1\x02\n" +
+	"\vNewQuestion\x12/\n" +
+	"\x05terms\x18\x01 \x01(\v2\x19.perdure.v1.QuestionTermsR\x05terms\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1e\n" +
+	"\bentry_id\x18\x03 \x01(\fH\x00R\aentryId\x88\x01\x01\x12\x17\n" +
+	"\acall_id\x18\x04 \x01(\tR\x06callId\x12\x1d\n" +
+	"\adetails\x18\x05 \x01(\fH\x01R\adetails\x88\x01\x01\x12%\n" +
+	"\x0edetails_sha256\x18\x06 \x01(\fR\rdetailsSha256\x12>\n" +
+	"\rexpires_after\x18\a \x01(\v2\x19.google.protobuf.DurationR\fexpiresAfter\x12'\n" +
+	"\x05place\x18\b \x01(\v2\x11.perdure.v1.PlaceR\x05placeB\v\n" +
+	"\t_entry_idB\n" +
+	"\n" +
+	"\b_details\"\x97\x05\n" +
+	"\bQuestion\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12,\n" +
+	"\x12agent_execution_id\x18\x02 \x01(\fR\x10agentExecutionId\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\tR\x03key\x12/\n" +
+	"\x05terms\x18\x04 \x01(\v2\x19.perdure.v1.QuestionTermsR\x05terms\x12\x1e\n" +
+	"\bentry_id\x18\x05 \x01(\fH\x00R\aentryId\x88\x01\x01\x12\x17\n" +
+	"\acall_id\x18\x06 \x01(\tR\x06callId\x12\x1d\n" +
+	"\adetails\x18\a \x01(\fH\x01R\adetails\x88\x01\x01\x12%\n" +
+	"\x0edetails_sha256\x18\b \x01(\fR\rdetailsSha256\x129\n" +
+	"\n" +
+	"expires_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12\x16\n" +
+	"\x06status\x18\n" +
+	" \x01(\tR\x06status\x12*\n" +
+	"\x06answer\x18\v \x01(\v2\x12.perdure.v1.AnswerR\x06answer\x12\x1c\n" +
+	"\atask_id\x18\f \x01(\fH\x02R\x06taskId\x88\x01\x01\x12\x18\n" +
+	"\aversion\x18\r \x01(\x03R\aversion\x129\n" +
+	"\n" +
+	"created_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x129\n" +
+	"\n" +
+	"decided_at\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\tdecidedAt\x12\x10\n" +
+	"\x03org\x18\x10 \x01(\tR\x03org\x12'\n" +
+	"\x05place\x18\x11 \x01(\v2\x11.perdure.v1.PlaceR\x05placeB\v\n" +
+	"\t_entry_idB\n" +
+	"\n" +
+	"\b_detailsB\n" +
+	"\n" +
+	"\b_task_id\"o\n" +
+	"\x06Answer\x12\x18\n" +
+	"\averdict\x18\x01 \x01(\tR\averdict\x12\x19\n" +
+	"\x05value\x18\x02 \x01(\fH\x00R\x05value\x88\x01\x01\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x0e\n" +
+	"\x02by\x18\x04 \x01(\tR\x02byB\b\n" +
+	"\x06_value\"c\n" +
+	"\tClearance\x12\x17\n" +
+	"\x04rule\x18\x01 \x01(\x03H\x00R\x04rule\x88\x01\x01\x12$\n" +
+	"\vquestion_id\x18\x02 \x01(\fH\x01R\n" +
+	"questionId\x88\x01\x01B\a\n" +
+	"\x05_ruleB\x0e\n" +
+	"\f_question_id*\x8b\x02\n" +
 	"\x0fExecutionStatus\x12 \n" +
 	"\x1cEXECUTION_STATUS_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18EXECUTION_STATUS_PENDING\x10\x01\x12\x1c\n" +
@@ -4170,7 +4922,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x0fPersistenceMode\x12 \n" +
 	"\x1cPERSISTENCE_MODE_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17PERSISTENCE_MODE_REMOTE\x10\x01\x12\x1a\n" +
-	"\x16PERSISTENCE_MODE_LOCAL\x10\x02*~\n" +
+	"\x16PERSISTENCE_MODE_LOCAL\x10\x02*\x91\x01\n" +
 	"\x04Woke\x12\x14\n" +
 	"\x10WOKE_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -4180,7 +4932,8 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"WOKE_TIMER\x10\x04\x12\r\n" +
 	"\tWOKE_LOST\x10\x05\x12\x11\n" +
-	"\rWOKE_RETURNED\x10\x06*\x8d\x01\n" +
+	"\rWOKE_RETURNED\x10\x06\x12\x11\n" +
+	"\rWOKE_QUESTION\x10\a*\x8d\x01\n" +
 	"\tEntryType\x12\x1a\n" +
 	"\x16ENTRY_TYPE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12ENTRY_TYPE_MESSAGE\x10\x01\x12\x17\n" +
@@ -4215,7 +4968,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x1aTASK_CONDITION_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14TASK_CONDITION_ENDED\x10\x01\x12\x1c\n" +
 	"\x18TASK_CONDITION_SUCCEEDED\x10\x02\x12\x19\n" +
-	"\x15TASK_CONDITION_FAILED\x10\x03*\xe2\x05\n" +
+	"\x15TASK_CONDITION_FAILED\x10\x03*\xc6\a\n" +
 	"\tEventType\x12\x1a\n" +
 	"\x16EVENT_TYPE_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18EVENT_TYPE_AGENT_CREATED\x10\x01\x12\x1c\n" +
@@ -4242,12 +4995,19 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x13EVENT_TYPE_TERMINAL\x10\x15\x12\x13\n" +
 	"\x0fEVENT_TYPE_DATA\x10\x16\x12\x1b\n" +
 	"\x17EVENT_TYPE_BLOCK_CLOSED\x10\x17\x12\x14\n" +
-	"\x10EVENT_TYPE_ERROR\x10\x18*{\n" +
+	"\x10EVENT_TYPE_ERROR\x10\x18\x12\x1d\n" +
+	"\x19EVENT_TYPE_QUESTION_ASKED\x10\x19\x12\x1d\n" +
+	"\x19EVENT_TYPE_QUESTION_VOTED\x10\x1a\x12\x1e\n" +
+	"\x1aEVENT_TYPE_QUESTION_EDITED\x10\x1b\x12 \n" +
+	"\x1cEVENT_TYPE_QUESTION_ANSWERED\x10\x1c\x12\x1f\n" +
+	"\x1bEVENT_TYPE_QUESTION_EXPIRED\x10\x1d\x12!\n" +
+	"\x1dEVENT_TYPE_QUESTION_WITHDRAWN\x10\x1e\x12\x1e\n" +
+	"\x1aEVENT_TYPE_QUESTION_CLOSED\x10\x1f*{\n" +
 	"\vBlockReason\x12\x1c\n" +
 	"\x18BLOCK_REASON_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11BLOCK_REASON_DONE\x10\x01\x12\x1b\n" +
 	"\x17BLOCK_REASON_SUPERSEDED\x10\x02\x12\x1a\n" +
-	"\x16BLOCK_REASON_TRUNCATED\x10\x03*\x92\x04\n" +
+	"\x16BLOCK_REASON_TRUNCATED\x10\x03*\x95\x05\n" +
 	"\tErrorCode\x12\x1a\n" +
 	"\x16ERROR_CODE_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bERROR_CODE_INVALID_ARGUMENT\x10\x01\x12\x18\n" +
@@ -4266,7 +5026,11 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x17ERROR_CODE_RATE_LIMITED\x10\r\x12\x1a\n" +
 	"\x16ERROR_CODE_UNAVAILABLE\x10\x0e\x12\x17\n" +
 	"\x13ERROR_CODE_INTERNAL\x10\x0f\x12\x1a\n" +
-	"\x16ERROR_CODE_UNSUPPORTED\x10\x10B5Z3github.com/perdure/perdure/api/perdure/v1;perdurev1b\x06proto3"
+	"\x16ERROR_CODE_UNSUPPORTED\x10\x10\x12\"\n" +
+	"\x1eERROR_CODE_QUESTION_KEY_REUSED\x10\x11\x12\x1f\n" +
+	"\x1bERROR_CODE_QUESTION_DECIDED\x10\x12\x12\x1e\n" +
+	"\x1aERROR_CODE_DETAILS_CHANGED\x10\x13\x12\x1c\n" +
+	"\x18ERROR_CODE_ALREADY_VOTED\x10\x14B5Z3github.com/perdure/perdure/api/perdure/v1;perdurev1b\x06proto3"
 
 var (
 	file_perdure_v1_types_proto_rawDescOnce sync.Once
@@ -4281,7 +5045,7 @@ func file_perdure_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_perdure_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_perdure_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_perdure_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_perdure_v1_types_proto_goTypes = []any{
 	(ExecutionStatus)(0),          // 0: perdure.v1.ExecutionStatus
 	(PersistenceMode)(0),          // 1: perdure.v1.PersistenceMode
@@ -4325,19 +5089,25 @@ var file_perdure_v1_types_proto_goTypes = []any{
 	(*NewEvent)(nil),              // 39: perdure.v1.NewEvent
 	(*Frame)(nil),                 // 40: perdure.v1.Frame
 	(*FrameReply)(nil),            // 41: perdure.v1.FrameReply
-	(*durationpb.Duration)(nil),   // 42: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 43: google.protobuf.Timestamp
+	(*QuestionTerms)(nil),         // 42: perdure.v1.QuestionTerms
+	(*QuestionOption)(nil),        // 43: perdure.v1.QuestionOption
+	(*NewQuestion)(nil),           // 44: perdure.v1.NewQuestion
+	(*Question)(nil),              // 45: perdure.v1.Question
+	(*Answer)(nil),                // 46: perdure.v1.Answer
+	(*Clearance)(nil),             // 47: perdure.v1.Clearance
+	(*durationpb.Duration)(nil),   // 48: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 49: google.protobuf.Timestamp
 }
 var file_perdure_v1_types_proto_depIdxs = []int32{
 	11, // 0: perdure.v1.Error.code:type_name -> perdure.v1.ErrorCode
 	13, // 1: perdure.v1.Error.fields:type_name -> perdure.v1.FieldError
-	42, // 2: perdure.v1.Error.retry_after:type_name -> google.protobuf.Duration
+	48, // 2: perdure.v1.Error.retry_after:type_name -> google.protobuf.Duration
 	14, // 3: perdure.v1.Content.blob:type_name -> perdure.v1.BlobRef
 	21, // 4: perdure.v1.Wait.any:type_name -> perdure.v1.WaitList
 	21, // 5: perdure.v1.Wait.all:type_name -> perdure.v1.WaitList
 	8,  // 6: perdure.v1.Wait.on:type_name -> perdure.v1.TaskCondition
-	43, // 7: perdure.v1.Wait.timer:type_name -> google.protobuf.Timestamp
-	42, // 8: perdure.v1.Wait.after:type_name -> google.protobuf.Duration
+	49, // 7: perdure.v1.Wait.timer:type_name -> google.protobuf.Timestamp
+	48, // 8: perdure.v1.Wait.after:type_name -> google.protobuf.Duration
 	20, // 9: perdure.v1.WaitList.waits:type_name -> perdure.v1.Wait
 	0,  // 10: perdure.v1.Execution.status:type_name -> perdure.v1.ExecutionStatus
 	20, // 11: perdure.v1.Execution.wait:type_name -> perdure.v1.Wait
@@ -4345,83 +5115,94 @@ var file_perdure_v1_types_proto_depIdxs = []int32{
 	15, // 13: perdure.v1.Execution.input:type_name -> perdure.v1.Content
 	15, // 14: perdure.v1.Execution.output:type_name -> perdure.v1.Content
 	11, // 15: perdure.v1.Execution.error_code:type_name -> perdure.v1.ErrorCode
-	43, // 16: perdure.v1.Execution.created_at:type_name -> google.protobuf.Timestamp
-	43, // 17: perdure.v1.Execution.updated_at:type_name -> google.protobuf.Timestamp
-	43, // 18: perdure.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	43, // 19: perdure.v1.Execution.completed_at:type_name -> google.protobuf.Timestamp
-	43, // 20: perdure.v1.Execution.lease_until:type_name -> google.protobuf.Timestamp
+	49, // 16: perdure.v1.Execution.created_at:type_name -> google.protobuf.Timestamp
+	49, // 17: perdure.v1.Execution.updated_at:type_name -> google.protobuf.Timestamp
+	49, // 18: perdure.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	49, // 19: perdure.v1.Execution.completed_at:type_name -> google.protobuf.Timestamp
+	49, // 20: perdure.v1.Execution.lease_until:type_name -> google.protobuf.Timestamp
 	18, // 21: perdure.v1.Execution.last_commit:type_name -> perdure.v1.CommitNumber
 	2,  // 22: perdure.v1.Execution.woke:type_name -> perdure.v1.Woke
 	23, // 23: perdure.v1.Execution.asked:type_name -> perdure.v1.Asked
 	26, // 24: perdure.v1.Execution.away:type_name -> perdure.v1.WorkerAway
 	24, // 25: perdure.v1.Asked.dues:type_name -> perdure.v1.Due
 	25, // 26: perdure.v1.Asked.outcomes:type_name -> perdure.v1.Outcomes
-	43, // 27: perdure.v1.Due.at:type_name -> google.protobuf.Timestamp
-	43, // 28: perdure.v1.WorkerAway.since:type_name -> google.protobuf.Timestamp
+	49, // 27: perdure.v1.Due.at:type_name -> google.protobuf.Timestamp
+	49, // 28: perdure.v1.WorkerAway.since:type_name -> google.protobuf.Timestamp
 	15, // 29: perdure.v1.Checkpoint.state:type_name -> perdure.v1.Content
-	43, // 30: perdure.v1.Checkpoint.created_at:type_name -> google.protobuf.Timestamp
+	49, // 30: perdure.v1.Checkpoint.created_at:type_name -> google.protobuf.Timestamp
 	3,  // 31: perdure.v1.Entry.entry_type:type_name -> perdure.v1.EntryType
 	4,  // 32: perdure.v1.Entry.role:type_name -> perdure.v1.Role
 	15, // 33: perdure.v1.Entry.content:type_name -> perdure.v1.Content
-	43, // 34: perdure.v1.Entry.created_at:type_name -> google.protobuf.Timestamp
+	49, // 34: perdure.v1.Entry.created_at:type_name -> google.protobuf.Timestamp
 	15, // 35: perdure.v1.Signal.signal_value:type_name -> perdure.v1.Content
 	5,  // 36: perdure.v1.Signal.state:type_name -> perdure.v1.SignalState
-	43, // 37: perdure.v1.Signal.created_at:type_name -> google.protobuf.Timestamp
-	42, // 38: perdure.v1.TaskOptions.backoff_base:type_name -> google.protobuf.Duration
-	42, // 39: perdure.v1.TaskOptions.backoff_max:type_name -> google.protobuf.Duration
-	42, // 40: perdure.v1.TaskOptions.schedule_to_close:type_name -> google.protobuf.Duration
-	42, // 41: perdure.v1.TaskOptions.attempt_timeout:type_name -> google.protobuf.Duration
-	42, // 42: perdure.v1.TaskOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	49, // 37: perdure.v1.Signal.created_at:type_name -> google.protobuf.Timestamp
+	48, // 38: perdure.v1.TaskOptions.backoff_base:type_name -> google.protobuf.Duration
+	48, // 39: perdure.v1.TaskOptions.backoff_max:type_name -> google.protobuf.Duration
+	48, // 40: perdure.v1.TaskOptions.schedule_to_close:type_name -> google.protobuf.Duration
+	48, // 41: perdure.v1.TaskOptions.attempt_timeout:type_name -> google.protobuf.Duration
+	48, // 42: perdure.v1.TaskOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
 	7,  // 43: perdure.v1.TaskOptions.on_lost:type_name -> perdure.v1.OnLost
-	42, // 44: perdure.v1.TaskOptions.key_ttl:type_name -> google.protobuf.Duration
+	48, // 44: perdure.v1.TaskOptions.key_ttl:type_name -> google.protobuf.Duration
 	11, // 45: perdure.v1.TaskError.code:type_name -> perdure.v1.ErrorCode
-	42, // 46: perdure.v1.TaskError.retry_after:type_name -> google.protobuf.Duration
+	48, // 46: perdure.v1.TaskError.retry_after:type_name -> google.protobuf.Duration
 	6,  // 47: perdure.v1.Task.status:type_name -> perdure.v1.TaskStatus
 	15, // 48: perdure.v1.Task.input:type_name -> perdure.v1.Content
 	15, // 49: perdure.v1.Task.result:type_name -> perdure.v1.Content
 	31, // 50: perdure.v1.Task.error:type_name -> perdure.v1.TaskError
-	43, // 51: perdure.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	43, // 52: perdure.v1.Task.started_at:type_name -> google.protobuf.Timestamp
-	43, // 53: perdure.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
+	49, // 51: perdure.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	49, // 52: perdure.v1.Task.started_at:type_name -> google.protobuf.Timestamp
+	49, // 53: perdure.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
 	30, // 54: perdure.v1.Task.options:type_name -> perdure.v1.TaskOptions
-	43, // 55: perdure.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
-	43, // 56: perdure.v1.Task.not_before:type_name -> google.protobuf.Timestamp
+	49, // 55: perdure.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
+	49, // 56: perdure.v1.Task.not_before:type_name -> google.protobuf.Timestamp
 	19, // 57: perdure.v1.Task.place:type_name -> perdure.v1.Place
-	43, // 58: perdure.v1.Task.attempt_at:type_name -> google.protobuf.Timestamp
-	43, // 59: perdure.v1.Task.sign_at:type_name -> google.protobuf.Timestamp
+	49, // 58: perdure.v1.Task.attempt_at:type_name -> google.protobuf.Timestamp
+	49, // 59: perdure.v1.Task.sign_at:type_name -> google.protobuf.Timestamp
 	16, // 60: perdure.v1.AgentClaim.lease:type_name -> perdure.v1.Lease
 	22, // 61: perdure.v1.AgentClaim.execution:type_name -> perdure.v1.Execution
-	42, // 62: perdure.v1.AgentClaim.lease_for:type_name -> google.protobuf.Duration
+	48, // 62: perdure.v1.AgentClaim.lease_for:type_name -> google.protobuf.Duration
 	2,  // 63: perdure.v1.AgentClaim.woke:type_name -> perdure.v1.Woke
 	27, // 64: perdure.v1.AgentClaim.checkpoint:type_name -> perdure.v1.Checkpoint
 	18, // 65: perdure.v1.AgentClaim.last_commit:type_name -> perdure.v1.CommitNumber
 	32, // 66: perdure.v1.AgentClaim.results:type_name -> perdure.v1.Task
 	29, // 67: perdure.v1.AgentClaim.signals:type_name -> perdure.v1.Signal
 	29, // 68: perdure.v1.AgentClaim.again:type_name -> perdure.v1.Signal
-	42, // 69: perdure.v1.AgentClaim.waited:type_name -> google.protobuf.Duration
+	48, // 69: perdure.v1.AgentClaim.waited:type_name -> google.protobuf.Duration
 	34, // 70: perdure.v1.AgentClaim.ended:type_name -> perdure.v1.EndedPage
-	35, // 71: perdure.v1.EndedPage.heads:type_name -> perdure.v1.EndedHead
-	6,  // 72: perdure.v1.EndedHead.status:type_name -> perdure.v1.TaskStatus
-	15, // 73: perdure.v1.EndedHead.result:type_name -> perdure.v1.Content
-	31, // 74: perdure.v1.EndedHead.error:type_name -> perdure.v1.TaskError
-	18, // 75: perdure.v1.Kept.at:type_name -> perdure.v1.CommitNumber
-	17, // 76: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
-	42, // 77: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
-	32, // 78: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
-	42, // 79: perdure.v1.TaskClaim.waited:type_name -> google.protobuf.Duration
-	9,  // 80: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
-	19, // 81: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
-	17, // 82: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
-	16, // 83: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
-	9,  // 84: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
-	19, // 85: perdure.v1.Frame.place:type_name -> perdure.v1.Place
-	10, // 86: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
-	12, // 87: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
-	88, // [88:88] is the sub-list for method output_type
-	88, // [88:88] is the sub-list for method input_type
-	88, // [88:88] is the sub-list for extension type_name
-	88, // [88:88] is the sub-list for extension extendee
-	0,  // [0:88] is the sub-list for field type_name
+	45, // 71: perdure.v1.AgentClaim.questions:type_name -> perdure.v1.Question
+	35, // 72: perdure.v1.EndedPage.heads:type_name -> perdure.v1.EndedHead
+	6,  // 73: perdure.v1.EndedHead.status:type_name -> perdure.v1.TaskStatus
+	15, // 74: perdure.v1.EndedHead.result:type_name -> perdure.v1.Content
+	31, // 75: perdure.v1.EndedHead.error:type_name -> perdure.v1.TaskError
+	18, // 76: perdure.v1.Kept.at:type_name -> perdure.v1.CommitNumber
+	17, // 77: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
+	48, // 78: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
+	32, // 79: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
+	48, // 80: perdure.v1.TaskClaim.waited:type_name -> google.protobuf.Duration
+	9,  // 81: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
+	19, // 82: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
+	17, // 83: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
+	16, // 84: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
+	9,  // 85: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
+	19, // 86: perdure.v1.Frame.place:type_name -> perdure.v1.Place
+	10, // 87: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
+	12, // 88: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
+	43, // 89: perdure.v1.QuestionTerms.choices:type_name -> perdure.v1.QuestionOption
+	42, // 90: perdure.v1.NewQuestion.terms:type_name -> perdure.v1.QuestionTerms
+	48, // 91: perdure.v1.NewQuestion.expires_after:type_name -> google.protobuf.Duration
+	19, // 92: perdure.v1.NewQuestion.place:type_name -> perdure.v1.Place
+	42, // 93: perdure.v1.Question.terms:type_name -> perdure.v1.QuestionTerms
+	49, // 94: perdure.v1.Question.expires_at:type_name -> google.protobuf.Timestamp
+	46, // 95: perdure.v1.Question.answer:type_name -> perdure.v1.Answer
+	49, // 96: perdure.v1.Question.created_at:type_name -> google.protobuf.Timestamp
+	49, // 97: perdure.v1.Question.decided_at:type_name -> google.protobuf.Timestamp
+	19, // 98: perdure.v1.Question.place:type_name -> perdure.v1.Place
+	99, // [99:99] is the sub-list for method output_type
+	99, // [99:99] is the sub-list for method input_type
+	99, // [99:99] is the sub-list for extension type_name
+	99, // [99:99] is the sub-list for extension extendee
+	0,  // [0:99] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_types_proto_init() }
@@ -4438,13 +5219,18 @@ func file_perdure_v1_types_proto_init() {
 	file_perdure_v1_types_proto_msgTypes[20].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[27].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[28].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[30].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[32].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[33].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[34].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[35].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perdure_v1_types_proto_rawDesc), len(file_perdure_v1_types_proto_rawDesc)),
 			NumEnums:      12,
-			NumMessages:   30,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -167,3 +167,21 @@ func (s *agentService) GetSignals(m *perdurev1.GetSignalsRequest, out perdurev1.
 	}
 	return nil
 }
+
+// GetQuestions sends questions, one a message.
+func (s *agentService) GetQuestions(m *perdurev1.GetQuestionsRequest, out perdurev1.AgentDispatch_GetQuestionsServer) error {
+	execution, ids, err := pbconv.QuestionsRequestFromProto(m)
+	if err != nil {
+		return err
+	}
+	questions, err := callerOf(out.Context()).Questions(out.Context(), execution, ids)
+	if err != nil {
+		return err
+	}
+	for _, q := range questions {
+		if err := out.Send(&perdurev1.GetQuestionsResponse{Question: pbconv.QuestionToProto(q)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -125,6 +125,10 @@ func (f *fake) Execution(_ context.Context, id uuid.UUID) (*perdure.Execution, e
 	return ask[*perdure.Execution](f, "Execution", id)
 }
 
+func (f *fake) Questions(_ context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
+	return ask[[]*perdure.Question](f, "Questions", args{execution, ids})
+}
+
 func (f *fake) Tasks(_ context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
 	return ask[[]*perdure.Task](f, "Tasks", args{execution, ids})
 }

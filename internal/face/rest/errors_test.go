@@ -232,6 +232,7 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 	for code, status := range map[perdure.Code]int{
 		perdure.InvalidArgument: 400, perdure.Unauthenticated: 401, perdure.PermissionDenied: 403, perdure.NotFound: 404,
 		perdure.AlreadyExists: 409, perdure.ExecutionEnded: 409, perdure.LeaseLost: 409, perdure.Conflict: 409, perdure.StepNameReused: 409,
+		perdure.QuestionDecided: 409, perdure.DetailsChanged: 409, perdure.AlreadyVoted: 409, perdure.QuestionKeyReused: 422,
 		perdure.PayloadTooLarge: 413, perdure.InvalidTranscript: 422, perdure.IdempotencyKeyReused: 422,
 		perdure.RateLimited: 429, perdure.Internal: 500, perdure.Unsupported: 501, perdure.Unavailable: 503,
 	} {

@@ -83,6 +83,9 @@ func waiting(query *statement.Statement, wait bool) *statement.Statement {
 var due = map[store.PickKind]*statement.Statement{
 	store.PickTimers: statement.NewAlone("SELECT x.id, NULL FROM agent_timer t JOIN agent_execution x ON x.id = t.agent_execution_id" +
 		" WHERE t.due_at <= ?2 AND (?1 = '' OR x.org_id = ?1) ORDER BY t.due_at LIMIT ?3" + lockExecution),
+	store.PickQuestions: statement.NewAlone("SELECT x.id, NULL FROM question q JOIN agent_execution x ON x.id = q.agent_execution_id" +
+		" WHERE q.status = 'open' AND q.expires_at IS NOT NULL AND q.expires_at <= ?2 AND q.created_at >= ?4 AND (?1 = '' OR q.org_id = ?1)" +
+		" ORDER BY q.expires_at LIMIT ?3" + lockExecution),
 	store.PickExpiredAgents: statement.NewAlone("SELECT x.id, NULL FROM agent_execution x" +
 		" WHERE x.status IN ('RUNNING', 'CANCELLING') AND x.lease_until <= ?2 AND (?1 = '' OR x.org_id = ?1) ORDER BY x.lease_until LIMIT ?3" + lockExecution),
 	store.PickExpiredTasks: statement.NewAlone("SELECT t.agent_execution_id, t.id FROM task_execution t" + ofTask +

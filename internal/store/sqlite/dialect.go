@@ -55,6 +55,9 @@ var due = map[store.PickKind]*statement.Statement{
 	store.PickTimers: statement.NewAlone("SELECT t.agent_execution_id, NULL FROM agent_timer t" +
 		" WHERE t.due_at <= ?2 AND (?1 = '' OR (SELECT x.org_id FROM agent_execution x WHERE x.id = t.agent_execution_id) = ?1)" +
 		" ORDER BY t.due_at LIMIT ?3"),
+	store.PickQuestions: statement.NewAlone("SELECT q.agent_execution_id, NULL FROM question q INDEXED BY idx_question_due" +
+		" WHERE q.status = 'open' AND q.expires_at IS NOT NULL AND q.expires_at <= ?2 AND q.created_at >= ?4 AND (?1 = '' OR q.org_id = ?1)" +
+		" ORDER BY q.expires_at LIMIT ?3"),
 	store.PickExpiredAgents: statement.NewAlone(holders +
 		" SELECT x.id, NULL FROM holder CROSS JOIN agent_execution x INDEXED BY idx_agent_execution_held" +
 		" WHERE x.worker_id IS holder.id AND x.status IN ('RUNNING', 'CANCELLING') AND x.lease_until <= ?2 AND (?1 = '' OR x.org_id = ?1)" +

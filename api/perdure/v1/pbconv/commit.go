@@ -16,6 +16,7 @@ func CommitToProto(c perdure.Commit) *perdurev1.CommitRequest {
 		Blocks: each(c.Blocks, BlockEndToProto), Outcome: outcomeToProto(c.Outcome),
 		Eager: eagerToProto(c.Eager), Place: placeToProto(c.Place),
 		Chose: each(c.Chose, choiceToProto), Keeps: keptToProto(c.Keeps),
+		Questions: each(c.Questions, newQuestionToProto), WithdrawQuestions: each(c.Withdraw, UUIDToProto),
 	}
 }
 
@@ -30,6 +31,7 @@ func CommitFromProto(m *perdurev1.CommitRequest) (perdure.Commit, error) {
 			Blocks: each(m.GetBlocks(), d.blockEnd), Outcome: d.outcome(m.GetOutcome()),
 			Eager: d.eager(m.GetEager()), Place: PlaceFromProto(m.GetPlace()),
 			Chose: each(m.GetChose(), choiceFromProto), Keeps: d.kept(m.GetKeeps()),
+			Questions: each(m.GetQuestions(), d.newQuestion), Withdraw: d.ids("withdraw_questions", m.GetWithdrawQuestions()),
 		}
 	})
 }
@@ -37,7 +39,7 @@ func CommitFromProto(m *perdurev1.CommitRequest) (perdure.Commit, error) {
 func newTaskToProto(t perdure.NewTask) *perdurev1.NewTask {
 	return &perdurev1.NewTask{
 		Kind: t.Kind, Input: PayloadToProto(t.Input), InputHash: hashToProto(t.InputHash), Key: t.Key,
-		Options: taskOptionsToProto(t.Options), Place: placeToProto(t.Place),
+		Options: taskOptionsToProto(t.Options), Place: placeToProto(t.Place), Clearance: clearanceToProto(t.Clearance),
 	}
 }
 
@@ -45,7 +47,7 @@ func (d *decoder) newTask(m *perdurev1.NewTask) perdure.NewTask {
 	return perdure.NewTask{
 		Kind: m.GetKind(), Input: d.payload("tasks.input", m.GetInput()),
 		InputHash: d.hash("tasks.input_hash", m.GetInputHash()), Key: m.GetKey(),
-		Options: d.taskOptions(m.GetOptions()), Place: PlaceFromProto(m.GetPlace()),
+		Options: d.taskOptions(m.GetOptions()), Place: PlaceFromProto(m.GetPlace()), Clearance: d.clearance(m.GetClearance()),
 	}
 }
 
@@ -135,7 +137,7 @@ func CommitReplyToProto(r perdure.CommitReply) *perdurev1.CommitResponse {
 		Ended: statuses.to[r.Ended], Suspended: r.Suspended, Signals: each(r.Signals, SignalToProto),
 		Tasks: each(r.Tasks, TaskToProto), Claims: each(r.Claims, TaskClaimToProto), CheckpointSeq: r.CheckpointSeq,
 		Adopted: adoptedToProto(r.Adopted), At: timeToProto(r.At), Wait: waitToProto(r.Wait),
-		RecordsSinceCheckpoint: r.RecordsSinceCheckpoint,
+		RecordsSinceCheckpoint: r.RecordsSinceCheckpoint, Questions: each(r.Questions, QuestionToProto),
 	}
 }
 
@@ -147,7 +149,7 @@ func CommitReplyFromProto(m *perdurev1.CommitResponse) (perdure.CommitReply, err
 			Signals: each(m.GetSignals(), d.signal), Tasks: each(m.GetTasks(), d.task),
 			Claims: each(m.GetClaims(), d.taskClaim), CheckpointSeq: m.GetCheckpointSeq(),
 			Adopted: d.adopted(m.GetAdopted()), At: d.time("at", m.GetAt()), Wait: d.wait(m.GetWait()),
-			RecordsSinceCheckpoint: m.GetRecordsSinceCheckpoint(),
+			RecordsSinceCheckpoint: m.GetRecordsSinceCheckpoint(), Questions: each(m.GetQuestions(), d.question),
 		}
 	})
 }

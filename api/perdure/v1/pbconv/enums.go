@@ -52,6 +52,7 @@ var wokes = pair(map[perdure.Woke]perdurev1.Woke{
 	perdure.WokeTimer:    perdurev1.Woke_WOKE_TIMER,
 	perdure.WokeLost:     perdurev1.Woke_WOKE_LOST,
 	perdure.WokeReturned: perdurev1.Woke_WOKE_RETURNED,
+	perdure.WokeQuestion: perdurev1.Woke_WOKE_QUESTION,
 })
 
 var entryTypes = pair(map[perdure.EntryType]perdurev1.EntryType{
@@ -119,6 +120,14 @@ var eventTypes = pair(map[perdure.EventType]perdurev1.EventType{
 	perdure.EventData:            perdurev1.EventType_EVENT_TYPE_DATA,
 	perdure.EventBlockClosed:     perdurev1.EventType_EVENT_TYPE_BLOCK_CLOSED,
 	perdure.EventError:           perdurev1.EventType_EVENT_TYPE_ERROR,
+
+	perdure.EventQuestionAsked:     perdurev1.EventType_EVENT_TYPE_QUESTION_ASKED,
+	perdure.EventQuestionVoted:     perdurev1.EventType_EVENT_TYPE_QUESTION_VOTED,
+	perdure.EventQuestionEdited:    perdurev1.EventType_EVENT_TYPE_QUESTION_EDITED,
+	perdure.EventQuestionAnswered:  perdurev1.EventType_EVENT_TYPE_QUESTION_ANSWERED,
+	perdure.EventQuestionExpired:   perdurev1.EventType_EVENT_TYPE_QUESTION_EXPIRED,
+	perdure.EventQuestionWithdrawn: perdurev1.EventType_EVENT_TYPE_QUESTION_WITHDRAWN,
+	perdure.EventQuestionClosed:    perdurev1.EventType_EVENT_TYPE_QUESTION_CLOSED,
 })
 
 var blockReasons = pair(map[perdure.BlockReason]perdurev1.BlockReason{
@@ -158,4 +167,8 @@ var codes = pair(map[perdure.Code]perdurev1.ErrorCode{
 	perdure.Unavailable:          perdurev1.ErrorCode_ERROR_CODE_UNAVAILABLE,
 	perdure.Internal:             perdurev1.ErrorCode_ERROR_CODE_INTERNAL,
 	perdure.Unsupported:          perdurev1.ErrorCode_ERROR_CODE_UNSUPPORTED,
+	perdure.QuestionKeyReused:    perdurev1.ErrorCode_ERROR_CODE_QUESTION_KEY_REUSED,
+	perdure.QuestionDecided:      perdurev1.ErrorCode_ERROR_CODE_QUESTION_DECIDED,
+	perdure.DetailsChanged:       perdurev1.ErrorCode_ERROR_CODE_DETAILS_CHANGED,
+	perdure.AlreadyVoted:         perdurev1.ErrorCode_ERROR_CODE_ALREADY_VOTED,
 })

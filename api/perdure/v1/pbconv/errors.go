@@ -33,6 +33,11 @@ var statusOf = map[perdure.Code]grpccodes.Code{
 	perdure.Unavailable:      grpccodes.Unavailable,
 	perdure.Internal:         grpccodes.Internal,
 	perdure.Unsupported:      grpccodes.Unimplemented,
+
+	perdure.QuestionKeyReused: grpccodes.FailedPrecondition,
+	perdure.QuestionDecided:   grpccodes.FailedPrecondition,
+	perdure.DetailsChanged:    grpccodes.FailedPrecondition,
+	perdure.AlreadyVoted:      grpccodes.FailedPrecondition,
 }
 
 // codeOfStatus maps gRPC's codes to the domain's codes, for a status without our detail. Such a

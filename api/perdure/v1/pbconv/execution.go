@@ -29,7 +29,7 @@ func ExecutionToProto(x *perdure.Execution) *perdurev1.Execution {
 		Embedded: x.Embedded, LastCommit: commitNumberToProto(x.LastCommit),
 		Woke: wokes.to[x.Woke], Crashes: int64(x.Crashes), Panics: int64(x.Panics), Unfit: int64(x.Unfit),
 		EntryCount: x.EntryCount, Asked: askedToProto(x.Asked), HomeWorkerId: idPtrToProto(x.HomeID), Away: awayToProto(x.Away),
-		RecordsSinceCheckpoint: x.RecordsSinceCheckpoint,
+		RecordsSinceCheckpoint: x.RecordsSinceCheckpoint, OpenQuestions: int64(x.OpenQuestions),
 	}
 	m.ErrorCode, m.OtherErrorCode = codePtrToProto(x.ErrorCode)
 	return m
@@ -64,6 +64,7 @@ func (d *decoder) execution(m *perdurev1.Execution) *perdure.Execution {
 		LastCommit: d.commitNumber("execution.last_commit.claim_id", m.GetLastCommit()), Woke: read(d, wokes, "execution.woke", m.GetWoke()),
 		Crashes: int(m.GetCrashes()), Panics: int(m.GetPanics()), Unfit: int(m.GetUnfit()), EntryCount: m.GetEntryCount(), RecordsSinceCheckpoint: m.GetRecordsSinceCheckpoint(),
 		Asked: d.asked(m.GetAsked()), HomeID: d.idPtr("execution.home_worker_id", m.HomeWorkerId), Away: d.away(m.GetAway()),
+		OpenQuestions: int(m.GetOpenQuestions()),
 	}
 	x.Input, x.InputBlob = d.content("execution.input", m.GetInput())
 	x.Output, x.OutputBlob = d.content("execution.output", m.GetOutput())
@@ -132,7 +133,7 @@ func waitToProto(w *perdure.Wait) *perdurev1.Wait {
 	return &perdurev1.Wait{
 		Any: waitsToProto(w.Any), All: waitsToProto(w.All), Signal: w.Signal,
 		Task: idPtrToProto(w.Task), On: taskConditions.to[w.On], Timer: timePtrToProto(w.Timer), Met: w.Met,
-		After: durationToProto(w.After), Name: w.Name,
+		After: durationToProto(w.After), Name: w.Name, Question: idPtrToProto(w.Question),
 	}
 }
 
@@ -157,7 +158,7 @@ func (d *decoder) wait(m *perdurev1.Wait) *perdure.Wait {
 		Any: d.waits(m.GetAny()), All: d.waits(m.GetAll()), Signal: m.GetSignal(),
 		Task: d.idPtr("wait.task", m.Task), On: read(d, taskConditions, "wait.on", m.GetOn()),
 		Timer: d.timePtr("wait.timer", m.GetTimer()), Met: m.GetMet(),
-		After: d.duration("wait.after", m.GetAfter()), Name: m.GetName(),
+		After: d.duration("wait.after", m.GetAfter()), Name: m.GetName(), Question: d.idPtr("wait.question", m.Question),
 	}
 }
 

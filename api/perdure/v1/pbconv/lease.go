@@ -88,7 +88,7 @@ func AgentClaimToProto(c *perdure.AgentClaim) *perdurev1.AgentClaim {
 		Results: each(c.Results, TaskToProto), Signals: each(c.Signals, SignalToProto),
 		MoreSignals: c.MoreSignals, Again: each(c.Again, SignalToProto),
 		SignalsTo: c.SignalsTo, Kept: c.Kept, Waited: durationToProto(c.Waited),
-		Ended: endedPtrToProto(c.Ended),
+		Ended: endedPtrToProto(c.Ended), Questions: each(c.Questions, QuestionToProto),
 	}
 }
 
@@ -108,7 +108,7 @@ func (d *decoder) agentClaim(m *perdurev1.AgentClaim) *perdure.AgentClaim {
 		Results: each(m.GetResults(), d.task), Signals: each(m.GetSignals(), d.signal),
 		MoreSignals: m.GetMoreSignals(), Again: each(m.GetAgain(), d.signal),
 		SignalsTo: m.GetSignalsTo(), Kept: m.GetKept(), Waited: d.duration("claim.waited", m.GetWaited()),
-		Ended: d.endedPtr(m.GetEnded()),
+		Ended: d.endedPtr(m.GetEnded()), Questions: each(m.GetQuestions(), d.question),
 	}
 }
 

@@ -66,7 +66,7 @@ func taskOptionsToProto(o perdure.TaskOptions) *perdurev1.TaskOptions {
 		HeartbeatTimeout: durationToProto(o.HeartbeatTimeout),
 		Priority:         intPtrToProto(o.Priority), OnLost: onLosts.to[o.OnLost],
 		ConcurrencyKey: o.ConcurrencyKey, ConcurrencyLimit: int64(o.ConcurrencyLimit), KeyTtl: durationToProto(o.KeyTTL),
-		ReadsContext: o.ReadsContext, Compacts: string(o.Compacts),
+		ReadsContext: o.ReadsContext, Compacts: string(o.Compacts), Net: o.Net, Requires: o.Requires,
 	}
 }
 
@@ -90,6 +90,7 @@ func (d *decoder) taskOptions(m *perdurev1.TaskOptions) perdure.TaskOptions {
 		ConcurrencyKey: m.GetConcurrencyKey(), ConcurrencyLimit: int(m.GetConcurrencyLimit()),
 		KeyTTL: d.duration("options.key_ttl", m.GetKeyTtl()), ReadsContext: m.GetReadsContext(),
 		Compacts: perdure.CompactionReason(m.GetCompacts()),
+		Net:      m.GetNet(), Requires: m.GetRequires(),
 	}
 }
 

@@ -84,6 +84,9 @@ func counted(l load.ExecutionRow, ch *store.Changes) int64 {
 	for i := range ch.Signals {
 		n += len(ch.Signals[i].Value)
 	}
+	for _, q := range ch.Questions {
+		n += questionBytes(q)
+	}
 	for i := range ch.Records {
 		n += len(ch.Records[i].Fields)
 		if c := ch.Records[i].Chunk; c != nil {

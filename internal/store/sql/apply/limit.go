@@ -79,6 +79,7 @@ func pickNeeds(p *store.Pick, one pick.Candidate, n store.Needs) store.Needs {
 	if p.Kind == store.PickAgents && p.Worker != uuid.Nil {
 		n.Worker = &p.Worker
 	}
+	n.DueQuestions = n.DueQuestions || p.Kind == store.PickQuestions
 	if p.Kind == store.PickTasks {
 		if one.Key != "" {
 			n.ConcurrencyKeys = append(n.ConcurrencyKeys[:len(n.ConcurrencyKeys):len(n.ConcurrencyKeys)], one.Key)

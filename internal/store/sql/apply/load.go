@@ -93,6 +93,8 @@ var parts = []part{
 	{func(n *store.Needs) bool { return len(n.ConcurrencyKeys) > 0 }, loadKeys},
 	{func(n *store.Needs) bool { return len(n.Queues) > 0 }, loadQueues},
 	{func(n *store.Needs) bool { return n.Retention }, loadKept},
+	{func(n *store.Needs) bool { return len(n.Questions) > 0 || n.OpenQuestions || n.DueQuestions }, loadQuestions},
+	{func(n *store.Needs) bool { return n.SignalKeys }, loadSignalKeys},
 }
 
 // asksOutside reports whether the command needs data that does not belong to an execution.

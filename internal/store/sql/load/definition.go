@@ -25,6 +25,7 @@ var DefinitionRows = row.New("agent_definition", 1, []row.Field[perdure.Definiti
 	row.Time("updated_at", func(x *perdure.Definition) *perdure.Time { return &x.UpdatedAt }),
 	row.Number("version", func(x *perdure.Definition) *int64 { return &x.Version }),
 	row.JSON("retention", func(x *perdure.Definition) **perdure.Retention { return &x.Retention }, row.IsNil),
+	row.JSON("approvals", func(x *perdure.Definition) *perdure.ApprovalPolicy { return &x.Approvals }, func(p *perdure.ApprovalPolicy) bool { return *p == nil }),
 })
 
 var (

@@ -63,6 +63,8 @@ var ExecutionRows = row.New("agent_execution", 1, []row.Field[perdure.Execution]
 	row.Number("unfit", func(x *perdure.Execution) *int { return &x.Unfit }),
 	row.OptID("key_id", func(x *perdure.Execution) **uuid.UUID { return &x.KeyID }),
 	row.Number("needs_features", func(x *perdure.Execution) *int64 { return (*int64)(&x.NeedsFeatures) }),
+	row.Number("open_questions", func(x *perdure.Execution) *int { return &x.OpenQuestions }),
+	row.JSON("gate", func(x *perdure.Execution) **perdure.Gate { return &x.Gate }, row.IsNil),
 	row.Blob("input_blob", func(x *perdure.Execution) **perdure.BlobRef { return &x.InputBlob }),
 	row.Blob("output_blob", func(x *perdure.Execution) **perdure.BlobRef { return &x.OutputBlob }),
 }, "input", "output").Written(

@@ -37,7 +37,11 @@ func (p *Picker) due(v statement.View, now perdure.Time) error {
 	if !ok {
 		return fmt.Errorf("there is no pick of kind %d", p.Pick.Kind)
 	}
-	return v.Each(query, []any{p.Org, column.Millis(now), p.left}, func(row func(...any) error) error {
+	args := []any{p.Org, column.Millis(now), p.left}
+	if p.Pick.Kind == store.PickQuestions {
+		args = append(args, column.Millis(p.Pick.AskedSince))
+	}
+	return v.Each(query, args, func(row func(...any) error) error {
 		var c Candidate
 		err := row(&c.Execution, column.OptIDInto(&c.Task))
 		p.Got = append(p.Got, c)

@@ -26,6 +26,7 @@ var dueUnion = strings.Join([]string{
 	first(store.PickCancelOverdue, "min(cancel_by) FROM agent_execution WHERE status = 'CANCELLING'"),
 	first(store.PickTaskDeadlines, "min(deadline_at) FROM task_execution WHERE status IN ('PENDING', 'RUNNING') AND deadline_at IS NOT NULL"),
 	first(store.PickAttempts, "min(attempt_due) FROM task_execution WHERE status = 'RUNNING' AND attempt_due IS NOT NULL"),
+	first(store.PickQuestions, "min(expires_at) FROM question WHERE status = 'open' AND expires_at IS NOT NULL"),
 	first(store.PickLooseBlobs, "min(created_at) + "+strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)+" FROM blob WHERE owned = 0"),
 }, " UNION ALL ")
 

@@ -182,6 +182,7 @@ var (
 		" + (SELECT coalesce(sum(length(content)), 0) FROM agent_entry WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(length(state)), 0) FROM agent_checkpoint WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(length(signal_value)), 0) FROM agent_signal WHERE agent_execution_id = ?1)" +
+		" + (SELECT coalesce(sum(length(terms) + coalesce(length(answer), 0) + coalesce(length(details), 0)), 0) FROM question WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(coalesce(length(input), 0) + coalesce(length(result), length(result_of), 0)), 0) FROM task_execution WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(length(input), 0) + coalesce(length(output), 0) FROM agent_execution WHERE id = ?1)")
 	// A query finds the oldest checkpoints in this order, too.

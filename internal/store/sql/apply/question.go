@@ -1,0 +1,77 @@
+package apply
+
+import (
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+// putQuestion inserts a question, or replaces the parts that change.
+var putQuestion = statement.Declare(load.QuestionRows.UpsertStatement(
+	"org_id", "question_key", "kind", "subject", "terms", "entry_id", "call_id", "place", "created_at"))
+
+func (t *Transaction) applyQuestions(id uuid.UUID, ch *store.Changes) error {
+	for _, q := range ch.Questions {
+		if q.ExecutionID != id {
+			return errors.New("a command wrote a question of another execution")
+		}
+		if err := load.QuestionRows.Write(t.View, putQuestion, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func loadQuestions(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, _ *known) error {
+	s.Questions = map[uuid.UUID]*perdure.Question{}
+	add := func(found []*perdure.Question, err error) error {
+		for _, q := range found {
+			s.Questions[q.ID] = q
+		}
+		return err
+	}
+	for _, id := range distinctIDs(n.Questions) {
+		if err := add(load.Questions(v, load.QuestionByID, x.ID[:], id[:])); err != nil {
+			return err
+		}
+	}
+	if n.OpenQuestions {
+		if err := add(load.Questions(v, load.OpenQuestions, x.ID[:])); err != nil {
+			return err
+		}
+	}
+	if n.DueQuestions {
+		return add(load.Questions(v, load.DueQuestions, x.ID[:], column.Millis(s.Now)))
+	}
+	return nil
+}
+
+func loadSignalKeys(v statement.View, x *perdure.Execution, _ store.Needs, s *store.State, _ *known) error {
+	return v.Each(load.SignalKeys, []any{x.ID[:], store.SignalKeyLimit}, func(row func(...any) error) error {
+		var key *uuid.UUID
+		err := row(column.OptIDInto(&key))
+		if key == nil {
+			key = &uuid.UUID{}
+		}
+		s.SignalKeys = append(s.SignalKeys, *key)
+		return err
+	})
+}
+
+// questionBytes returns the size of what a write of a question adds: what is asked by its first
+// version, and the answer by its last.
+func questionBytes(q *perdure.Question) int {
+	n := 0
+	if q.Version == 1 {
+		n += len(q.Prompt) + len(q.Schema) + len(q.Default) + len(q.Details)
+	}
+	if q.Status.Final() && q.Answer != nil {
+		n += len(q.Answer.Value)
+	}
+	return n
+}

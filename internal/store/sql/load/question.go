@@ -1,0 +1,55 @@
+package load
+
+import (
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/sql/row"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+// QuestionRows declares the rows of the table of questions, without their numbers, which the
+// database assigns.
+var QuestionRows = row.New("question", 2, []row.Field[perdure.Question]{
+	row.ID("agent_execution_id", func(q *perdure.Question) *uuid.UUID { return &q.ExecutionID }),
+	row.ID("id", func(q *perdure.Question) *uuid.UUID { return &q.ID }),
+	row.Text("org_id", func(q *perdure.Question) *string { return &q.Org }),
+	row.Text("question_key", func(q *perdure.Question) *string { return &q.Key }),
+	row.Text("kind", func(q *perdure.Question) *perdure.QuestionKind { return &q.Kind }).Unread(),
+	row.OptText("subject", func(q *perdure.Question) *string { return &q.Subject }).Unread(),
+	row.JSON("terms", func(q *perdure.Question) *perdure.QuestionTerms { return &q.QuestionTerms }, nil),
+	row.OptID("entry_id", func(q *perdure.Question) **uuid.UUID { return &q.EntryID }),
+	row.OptText("call_id", func(q *perdure.Question) *string { return &q.CallID }),
+	row.Hash("details_sha256", func(q *perdure.Question) *perdure.Hash { return &q.DetailsSHA256 }),
+	row.JSON("place", func(q *perdure.Question) *perdure.Place { return &q.Place }, nil),
+	row.OptTime("expires_at", func(q *perdure.Question) **perdure.Time { return &q.ExpiresAt }),
+	row.Text("status", func(q *perdure.Question) *perdure.QuestionStatus { return &q.Status }),
+	row.JSON("answer", func(q *perdure.Question) **perdure.Answer { return &q.Answer }, row.IsNil),
+	row.JSON("votes", func(q *perdure.Question) *[]perdure.Vote { return &q.Votes }, func(v *[]perdure.Vote) bool { return len(*v) == 0 }),
+	row.OptID("task_id", func(q *perdure.Question) **uuid.UUID { return &q.TaskID }),
+	row.Number("version", func(q *perdure.Question) *int64 { return &q.Version }),
+	row.Time("created_at", func(q *perdure.Question) *perdure.Time { return &q.CreatedAt }),
+	row.OptTime("decided_at", func(q *perdure.Question) **perdure.Time { return &q.DecidedAt }),
+	row.RawBytes("details", func(q *perdure.Question) *json.RawMessage { return &q.Details }),
+})
+
+var questionSelect = "SELECT " + QuestionRows.List("") + " FROM question WHERE "
+
+var (
+	// QuestionByID selects a question of an execution, QuestionInOrg one of an org.
+	QuestionByID  = statement.Read(questionSelect + "agent_execution_id = ? AND id = ?")
+	QuestionInOrg = statement.Read(questionSelect + "id = ?1 AND org_id = ?2")
+	// OpenQuestions selects the open questions of an execution.
+	OpenQuestions = statement.Read(questionSelect + "agent_execution_id = ? AND status = 'open'")
+	// DueQuestions selects the open questions of an execution that have expired at a moment.
+	DueQuestions = statement.Read(questionSelect + "agent_execution_id = ?1 AND status = 'open' AND expires_at IS NOT NULL AND expires_at <= ?2")
+	// SignalKeys selects the keys of the signals of an execution that were taken; a zero id is that
+	// of the token.
+	SignalKeys = statement.Read("SELECT DISTINCT key_id FROM agent_signal WHERE agent_execution_id = ? AND state IN ('taken', 'consumed') LIMIT ?")
+)
+
+// Questions reads questions.
+func Questions(v statement.View, query *statement.Statement, args ...any) ([]*perdure.Question, error) {
+	return QuestionRows.All(v, query, args...)
+}

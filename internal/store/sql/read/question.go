@@ -1,0 +1,113 @@
+package read
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+var (
+	questionList = "SELECT number, " + load.QuestionRows.List("") + " FROM question WHERE "
+	newestFirst  = " AND number < ? ORDER BY number DESC LIMIT ?"
+	questionsOf  = statement.Read(questionList + "org_id = ? AND agent_execution_id = ?" + newestFirst)
+	questionsAll = statement.Read(questionList + "org_id = ?" + newestFirst)
+	// questionsOpen is for lists of only open questions, which are few among all.
+	questionsOpen = statement.Read(questionList + "org_id = ? AND status = 'open'" + newestFirst)
+	countOpen     = statement.Read("SELECT count(*) FROM (SELECT 1 FROM question WHERE org_id = ? AND status = 'open' LIMIT ?) AS some")
+)
+
+func questionsAmong(w *statement.Dialect) *statement.Statement {
+	return statement.NewAlone("SELECT " + load.QuestionRows.List("q") + " FROM question q WHERE q.agent_execution_id = ?1 AND q.id " + w.AmongIDs)
+}
+
+// Question implements [store.QuestionReader].
+func (r *Reader) Question(ctx context.Context, org string, id uuid.UUID) (*perdure.Question, error) {
+	return find(ctx, r, func(v statement.View) (*perdure.Question, error) {
+		return load.QuestionRows.One(v, load.QuestionInOrg, id[:], org)
+	}, "there is no question %s", id)
+}
+
+// QuestionsOf implements [store.QuestionReader].
+func (r *Reader) QuestionsOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
+	all := make([]*perdure.Question, len(ids))
+	if len(ids) == 0 {
+		return all, nil
+	}
+	list, err := r.Dialect.IDs(ids)
+	if err != nil {
+		return nil, err
+	}
+	found, err := get(ctx, r, func(v statement.View) ([]*perdure.Question, error) {
+		return load.Questions(v, questionsAmong(r.Dialect), execution[:], list)
+	})
+	for _, q := range found {
+		for i := range ids {
+			if ids[i] == q.ID {
+				all[i] = q
+			}
+		}
+	}
+	return all, err
+}
+
+// Questions implements [store.QuestionReader].
+func (r *Reader) Questions(ctx context.Context, org string, f store.QuestionFilter) (store.Page[*perdure.Question], error) {
+	var page store.Page[*perdure.Question]
+	before, err := parseListCursor(f.Cursor, math.MaxInt64)
+	if err != nil {
+		return page, err
+	}
+	limit, rows := pageLimit(f.Limit), r.ListRows
+	if rows == 0 {
+		rows = store.ListRows
+	}
+	query, args := questionsFrom(org, f)
+	err = r.read(ctx, func(v statement.View) error {
+		examined, bytes := 0, 0
+		return v.Each(query, append(args, before, rows+1), func(row func(...any) error) error {
+			var (
+				q      perdure.Question
+				number int64
+			)
+			if err := row(load.QuestionRows.Scan([]any{&number}, &q)...); err != nil {
+				return err
+			}
+			if examined++; examined > rows || len(page.Items) == limit || bytes > store.PageBytes {
+				page.Next = listCursor(before)
+				return statement.ErrStop
+			}
+			if before = number; f.Selects(&q) {
+				page.Items = append(page.Items, &q)
+				bytes += len(q.Details) + len(q.Schema)
+			}
+			return nil
+		})
+	})
+	return page, err
+}
+
+// questionsFrom returns the statement that selects the fewest candidates, with its first arguments.
+func questionsFrom(org string, f store.QuestionFilter) (*statement.Statement, []any) {
+	switch {
+	case f.ExecutionID != nil:
+		return questionsOf, []any{org, f.ExecutionID[:]}
+	case len(f.Status) > 0 && !slices.ContainsFunc(f.Status, perdure.QuestionStatus.Final):
+		return questionsOpen, []any{org}
+	}
+	return questionsAll, []any{org}
+}
+
+// OpenQuestions implements [store.QuestionReader].
+func (r *Reader) OpenQuestions(ctx context.Context, org string, most int) (n int, err error) {
+	err = r.read(ctx, func(v statement.View) error {
+		_, err := v.One(countOpen, []any{org, most}, &n)
+		return err
+	})
+	return n, err
+}
