@@ -25,6 +25,7 @@ func ExampleWaitKinds() {
 	// all
 	// signal
 	// task
+	// question
 	// timer
 	// after
 }

@@ -137,7 +137,7 @@ type Question struct {
 	// Answer is the decision of a question that is answered, or that expired with a decision.
 	Answer *Answer `json:"answer,omitempty"`
 	// Votes are the votes that count, in the order in which they were given.
-	Votes []Vote `json:"votes,omitempty"`
+	Votes []Vote `json:"votes,omitempty" wire:"-"`
 	// TaskID is the task that an approval permitted.
 	TaskID *uuid.UUID `json:"taskId,omitempty"`
 	// Version counts the changes of the question, from 1.

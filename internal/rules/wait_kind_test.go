@@ -10,7 +10,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// suspension is an execution with a running task and the decisions about it.
+// u0 is the id of the question of a suspension.
+var u0 = uuid.UUID{9}
+
+// suspension is an execution with a running task, an open question and the decisions about it.
 type suspension struct {
 	*testing.T
 	s    *store.State
@@ -24,7 +27,8 @@ func newSuspension(t *testing.T) *suspension {
 		Execution: &perdure.Execution{ID: l.ExecutionID, Status: perdure.StatusRunning, Fence: 1, ClaimID: l.ClaimID, Queue: "default"},
 		Tasks:     map[uuid.UUID]*perdure.Task{l.TaskID: {ID: l.TaskID, ExecutionID: l.ExecutionID, Status: perdure.TaskRunning, Attempt: 1, ClaimID: l.ClaimID}},
 		Entries:   map[uuid.UUID]perdure.EntryHead{}, Keyed: map[string]perdure.EntryHead{},
-		Signals: map[string]*perdure.Signal{}, Blocks: map[perdure.BlockKey]*store.Block{}, Blobs: map[uuid.UUID]*store.Blob{},
+		Questions: map[uuid.UUID]*perdure.Question{u0: {ID: u0, ExecutionID: l.ExecutionID, Status: perdure.QuestionOpen, QuestionTerms: perdure.QuestionTerms{Kind: "plan"}}},
+		Signals:   map[string]*perdure.Signal{}, Blocks: map[perdure.BlockKey]*store.Block{}, Blobs: map[uuid.UUID]*store.Blob{},
 	}}
 }
 
@@ -50,6 +54,12 @@ func (u *suspension) finish() {
 	u.decided(Finish(u.s, Config{}, TaskEnd{TaskFinish: perdure.TaskFinish{Lease: u.task}}))
 }
 
+func (u *suspension) answer() {
+	u.decided(AnswerQuestion(u.s, Config{}, u.task.ExecutionID, NewVote{
+		Question: u0, Role: perdure.KeyClient, Vote: perdure.Vote{AnswerID: "1", Verdict: perdure.VerdictDeny},
+	}))
+}
+
 func (u *suspension) timer() {
 	u.s.Now = u.s.Now.Add(time.Hour)
 	u.decided(FireTimer(u.s))
@@ -69,6 +79,9 @@ func TestEveryKindOfWaitIsWoken(t *testing.T) {
 		perdure.WaitKindSignal: func(u *suspension) (perdure.Wait, []func()) { return signal, []func(){u.signal} },
 		perdure.WaitKindTask: func(u *suspension) (perdure.Wait, []func()) {
 			return perdure.WaitTask(u.task.TaskID), []func(){u.finish}
+		},
+		perdure.WaitKindQuestion: func(u *suspension) (perdure.Wait, []func()) {
+			return perdure.WaitQuestion(u0), []func(){u.answer}
 		},
 		perdure.WaitKindTimer: func(u *suspension) (perdure.Wait, []func()) {
 			return perdure.WaitUntil(u.s.Now.Add(time.Minute)), []func(){u.timer}

@@ -19,7 +19,8 @@ func TestEveryKindOfWaitTravels(t *testing.T) {
 	waits := map[perdure.WaitKind]perdure.Wait{
 		perdure.WaitKindAny: perdure.WaitAny(task, timer), perdure.WaitKindAll: perdure.WaitAll(task, timer),
 		perdure.WaitKindSignal: perdure.WaitSignal("a.*"), perdure.WaitKindTask: task, perdure.WaitKindTimer: timer,
-		perdure.WaitKindAfter: perdure.WaitAfter("sleep", time.Second),
+		perdure.WaitKindQuestion: perdure.WaitQuestion(uuid.New()),
+		perdure.WaitKindAfter:    perdure.WaitAfter("sleep", time.Second),
 	}
 	for _, kind := range perdure.WaitKinds() {
 		w, ok := waits[kind]

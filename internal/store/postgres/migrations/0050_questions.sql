@@ -39,11 +39,11 @@ ALTER TABLE agent_execution ADD COLUMN IF NOT EXISTS gate TEXT;
 -- The policy about tool calls, as JSON.
 ALTER TABLE agent_definition ADD COLUMN IF NOT EXISTS approvals TEXT;
 -- The key of the sender; NULL: the token of the data directory.
-ALTER TABLE agent_signal ADD COLUMN IF NOT EXISTS key_id UUID;
+ALTER TABLE agent_signal ADD COLUMN IF NOT EXISTS sender_key_id UUID;
 
 -- +goose Down
 LOCK TABLE agent_definition, agent_execution, agent_signal IN ACCESS EXCLUSIVE MODE;
-ALTER TABLE agent_signal DROP COLUMN key_id;
+ALTER TABLE agent_signal DROP COLUMN sender_key_id;
 ALTER TABLE agent_definition DROP COLUMN approvals;
 ALTER TABLE agent_execution DROP COLUMN gate;
 ALTER TABLE agent_execution DROP COLUMN open_questions;

@@ -46,7 +46,7 @@ var (
 	DueQuestions = statement.Read(questionSelect + "agent_execution_id = ?1 AND status = 'open' AND expires_at IS NOT NULL AND expires_at <= ?2")
 	// SignalKeys selects the keys of the signals of an execution that were taken; a zero id is that
 	// of the token.
-	SignalKeys = statement.Read("SELECT DISTINCT key_id FROM agent_signal WHERE agent_execution_id = ? AND state IN ('taken', 'consumed') LIMIT ?")
+	SignalKeys = statement.Read("SELECT DISTINCT sender_key_id FROM agent_signal WHERE agent_execution_id = ? AND state IN ('taken', 'consumed') LIMIT ?")
 )
 
 // Questions reads questions.

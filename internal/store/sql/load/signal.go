@@ -26,7 +26,7 @@ var SignalRows = row.New("agent_signal", 2, []row.Field[SignalRow]{
 	row.Number("taken_at", func(x *SignalRow) *int64 { return &x.TakenAt }),
 	row.OptText("response_id", func(x *SignalRow) *string { return &x.ResponseID }),
 	row.Time("created_at", func(x *SignalRow) *perdure.Time { return &x.CreatedAt }),
-	row.OptID("key_id", func(x *SignalRow) **uuid.UUID { return &x.KeyID }),
+	row.OptID("sender_key_id", func(x *SignalRow) **uuid.UUID { return &x.KeyID }),
 	row.Blob("value_blob", func(x *SignalRow) **perdure.BlobRef { return &x.Blob }),
 }, "signal_value")
 

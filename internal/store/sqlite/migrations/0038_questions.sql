@@ -37,10 +37,10 @@ ALTER TABLE agent_execution ADD COLUMN gate TEXT;
 -- The policy about tool calls, as JSON.
 ALTER TABLE agent_definition ADD COLUMN approvals TEXT;
 -- The key of the sender; NULL: the token of the data directory.
-ALTER TABLE agent_signal ADD COLUMN key_id BLOB;
+ALTER TABLE agent_signal ADD COLUMN sender_key_id BLOB;
 
 -- +goose Down
-ALTER TABLE agent_signal DROP COLUMN key_id;
+ALTER TABLE agent_signal DROP COLUMN sender_key_id;
 ALTER TABLE agent_definition DROP COLUMN approvals;
 ALTER TABLE agent_execution DROP COLUMN gate;
 ALTER TABLE agent_execution DROP COLUMN open_questions;

@@ -18,7 +18,7 @@ import (
 var words = map[reflect.Type][]string{
 	typeOf[perdure.Status]():           {"PENDING", "RUNNING", "WAITING", "CANCELLING", "COMPLETED", "FAILED", "CANCELLED"},
 	typeOf[perdure.PersistenceMode]():  {"REMOTE", "LOCAL"},
-	typeOf[perdure.Woke]():             {"start", "task", "signal", "timer", "lost", "returned"},
+	typeOf[perdure.Woke]():             {"start", "task", "signal", "question", "timer", "lost", "returned"},
 	typeOf[perdure.EntryType]():        {"message", "llm_call", "injection", "compaction"},
 	typeOf[perdure.Role]():             {"system", "user", "assistant", "tool_result"},
 	typeOf[perdure.SignalState]():      {"pending", "taken", "consumed"},
@@ -31,6 +31,10 @@ var words = map[reflect.Type][]string{
 	typeOf[perdure.OutcomeKind]():      {"suspend", "complete", "fail", "cancelled"},
 	typeOf[perdure.ParkedState]():      {"keep", "moved", "ended"},
 	typeOf[perdure.Code]():             {"invalid_argument", "lease_lost", "conflict", "crash_loop", "a_code_of_the_application"},
+	typeOf[perdure.QuestionKind]():     {"approval", "input", "choice", "of_an_agent"},
+	typeOf[perdure.QuestionStatus]():   {"open", "answered", "expired", "withdrawn"},
+	typeOf[perdure.Verdict]():          {"approve", "deny", "answer"},
+	typeOf[perdure.OnExpiry]():         {"fail", "deny", "default"},
 }
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
