@@ -20,6 +20,16 @@ type QuestionReader interface {
 	Questions(ctx context.Context, org string, f QuestionFilter) (Page[*perdure.Question], error)
 	// OpenQuestions counts the open questions of the org, up to most.
 	OpenQuestions(ctx context.Context, org string, most int) (int, error)
+	// QuestionMarks returns the marks of the org's open questions, newest first, at most most.
+	QuestionMarks(ctx context.Context, org string, most int) ([]QuestionMark, error)
+	// SignalKeys returns State.SignalKeys of an execution.
+	SignalKeys(ctx context.Context, execution uuid.UUID) ([]uuid.UUID, error)
+}
+
+// QuestionMark identifies a version of a question.
+type QuestionMark struct {
+	ID      uuid.UUID
+	Version int64
 }
 
 // QuestionFilter narrows a list of questions. Zero fields do not narrow.
