@@ -27,6 +27,7 @@ func TestRowsScanWhatTheyWrite(t *testing.T) {
 		Leaf: &id, EntryCount: 3, RecordsSinceCheckpoint: 4, ResponseID: "r", Fence: 5, ClaimID: id, LeaseUntil: at, Embedded: true,
 		LastCommit: perdure.CommitNumber{Fence: 6, Number: 7}, Answer: json.RawMessage(`[]`), ReadyAt: at, NotBefore: at, Woke: perdure.WokeLost,
 		Crashes: 8, Panics: 9, CancelBy: at, NextSignal: 10, CheckpointAt: at, HomeID: &id, Unfit: 11, KeyID: &id, NeedsFeatures: 1, InputBlob: ref, OutputBlob: ref,
+		OpenQuestions: 12, Gate: &perdure.Gate{SHA256: hash, Tools: []string{"t"}},
 	}, "asked")
 	scansWhatItWrites(t, &TaskRows, &perdure.Task{
 		ExecutionID: id, ID: id, Org: "o", Kind: "k", Status: perdure.TaskRunning, Queue: "q", Key: "key", InputHash: hash,
@@ -49,6 +50,7 @@ func TestRowsScanWhatTheyWrite(t *testing.T) {
 	scansWhatItWrites(t, &DefinitionRows, &perdure.Definition{
 		ID: id, Org: "o", Name: "n", Slug: "s", Description: "d", SystemPrompt: "p", Models: make([]perdure.ModelConfig, 1), Tools: []string{"t"},
 		Config: perdure.AgentConfig{}, Metadata: json.RawMessage(`{}`), CreatedAt: at, UpdatedAt: at, Version: 1, Retention: &perdure.Retention{},
+		Approvals: perdure.ApprovalPolicy{{Tools: []string{"t"}, Then: perdure.ApprovalAsk}},
 	})
 	scansWhatItWrites(t, &BlockRows, &BlockRow{id, &store.Block{
 		Key: perdure.BlockKey{TaskID: id, Attempt: 1, Block: 2}, Seq: 3, Type: perdure.EventCreated, Stream: "s",
@@ -64,8 +66,14 @@ func TestRowsScanWhatTheyWrite(t *testing.T) {
 	})
 	scansWhatItWrites(t, &CheckpointRows, &CheckpointRow{id, &perdure.Checkpoint{Sequence: 1, LeafEntryID: &id, Metadata: json.RawMessage(`{}`), CreatedAt: at, Blob: ref}})
 	scansWhatItWrites(t, &SignalRows, &SignalRow{id, &perdure.Signal{
-		ID: "s", Name: "n", State: perdure.SignalPending, Order: 1, TakenAt: 2, ResponseID: "r", CreatedAt: at, Blob: ref,
+		ID: "s", Name: "n", State: perdure.SignalPending, Order: 1, TakenAt: 2, ResponseID: "r", CreatedAt: at, KeyID: &id, Blob: ref,
 	}})
+	scansWhatItWrites(t, &QuestionRows, &perdure.Question{
+		ID: id, ExecutionID: id, Org: "o", Key: "k", QuestionTerms: perdure.QuestionTerms{Kind: perdure.QuestionInput, Subject: "s", Prompt: "p"},
+		EntryID: &id, CallID: "c", Details: json.RawMessage(`1`), DetailsSHA256: hash, ExpiresAt: &at, Status: perdure.QuestionAnswered,
+		Answer: &perdure.Answer{Verdict: perdure.VerdictDeny}, Votes: []perdure.Vote{{AnswerID: "a"}}, TaskID: &id, Version: 2, CreatedAt: at,
+		DecidedAt: &at, Place: place,
+	})
 	scansWhatItWrites(t, &RecordRows, &RecordRow{id, perdure.Record{
 		Pos: 1, Seq: 2, Nonce: 1 << 31, Type: perdure.EventCreated, CreatedAt: at, Place: place, TaskID: &id, Attempt: 3, Fields: json.RawMessage(`{}`), Blob: ref,
 	}, []byte{1}})

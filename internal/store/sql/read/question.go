@@ -19,7 +19,7 @@ var (
 	questionsAll = statement.Read(questionList + "org_id = ?" + newestFirst)
 	// questionsOpen is for lists of only open questions, which are few among all.
 	questionsOpen = statement.Read(questionList + "org_id = ? AND status = 'open'" + newestFirst)
-	countOpen     = statement.Read("SELECT count(*) FROM (SELECT 1 FROM question WHERE org_id = ? AND status = 'open' LIMIT ?) AS some")
+	countOpen     = statement.Read("SELECT count(*) FROM (SELECT 1 FROM question WHERE org_id = ? AND status = 'open' LIMIT ?) AS few")
 )
 
 func questionsAmong(w *statement.Dialect) *statement.Statement {
