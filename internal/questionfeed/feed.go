@@ -54,7 +54,7 @@ type feed struct {
 
 	mu      sync.Mutex // guards the fields below
 	ready   bool       // the questions were read once
-	marks   map[uuid.UUID]int64
+	marks   map[uuid.UUID]store.QuestionMark
 	changes map[uuid.UUID]int64 // the position of the newest change of a question
 	pos     int64               // of the newest change
 	lostTo  int64               // changes up to this position may be forgotten
@@ -78,7 +78,7 @@ func (s *Feeds) Read(org string) *Reader {
 	f := s.orgs[org]
 	if f == nil {
 		ctx, cancel := context.WithCancel(store.ForOrg(context.Background(), org))
-		f = &feed{cancel: cancel, done: make(chan struct{}), marks: map[uuid.UUID]int64{}, changes: map[uuid.UUID]int64{}, changed: make(chan struct{})}
+		f = &feed{cancel: cancel, done: make(chan struct{}), marks: map[uuid.UUID]store.QuestionMark{}, changes: map[uuid.UUID]int64{}, changed: make(chan struct{})}
 		s.orgs[org] = f
 		go s.look(ctx, org, f)
 	}
@@ -121,7 +121,7 @@ func (s *Feeds) look(ctx context.Context, org string, f *feed) {
 	}
 }
 
-// take compares the open questions with those of the read before. A question that is not among them
+// take compares the questions with those of the read before. An open question that is not among them
 // any more was decided, or is older than Window newer ones.
 func (f *feed) take(marks []store.QuestionMark, err error) {
 	f.mu.Lock()
@@ -133,23 +133,21 @@ func (f *feed) take(marks []store.QuestionMark, err error) {
 		}
 		return
 	}
-	news := !f.ready || f.err != nil
-	now := make(map[uuid.UUID]int64, len(marks))
+	before, known := f.pos, f.ready && f.err == nil
+	now := make(map[uuid.UUID]store.QuestionMark, len(marks))
 	for _, m := range slices.Backward(marks) { // the oldest first
-		now[m.ID] = m.Version
-		if f.ready && f.marks[m.ID] != m.Version {
+		if _, twice := now[m.ID]; !twice && f.ready && f.marks[m.ID] != m {
 			f.change(m.ID)
-			news = true
 		}
+		now[m.ID] = m
 	}
-	for id := range f.marks {
-		if _, open := now[id]; !open {
+	for id, m := range f.marks {
+		if _, there := now[id]; m.Open && !there {
 			f.change(id)
-			news = true
 		}
 	}
 	f.marks, f.ready, f.err, f.failed = now, true, nil, 0
-	if news {
+	if !known || f.pos != before {
 		f.forget()
 		f.wake()
 	}

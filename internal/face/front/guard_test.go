@@ -64,7 +64,7 @@ func TestAccessOfRoutes(t *testing.T) {
 		{admin, Approver, "a", ""},
 		{operator, Approver, "a", ""},
 		{worker, Approver, "a", perdure.PermissionDenied},
-		{Caller{}, Approver, "a", perdure.PermissionDenied},
+		{Caller{}, Approver, "", perdure.PermissionDenied},
 		{approver, Approver, "b", perdure.NotFound},
 		{approver, Client, "a", perdure.PermissionDenied},
 		{approver, Client, "", perdure.PermissionDenied},

@@ -4,23 +4,35 @@ import (
 	"context"
 
 	"github.com/google/uuid"
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-var openMarks = statement.Read("SELECT id, version FROM question WHERE org_id = ? AND status = 'open' ORDER BY number DESC LIMIT ?")
+var (
+	openMarks   = statement.Read("SELECT id, version, status FROM question WHERE org_id = ? AND status = 'open' ORDER BY number DESC LIMIT ?")
+	newestMarks = statement.Read("SELECT id, version, status FROM question WHERE org_id = ? ORDER BY number DESC LIMIT ?")
+)
 
 // QuestionMarks implements [store.QuestionReader].
 func (r *Reader) QuestionMarks(ctx context.Context, org string, most int) ([]store.QuestionMark, error) {
 	return get(ctx, r, func(v statement.View) (marks []store.QuestionMark, err error) {
-		err = v.Each(openMarks, []any{org, most}, func(row func(...any) error) error {
-			var m store.QuestionMark
-			err := row(&m.ID, &m.Version)
+		add := func(row func(...any) error) error {
+			var (
+				m      store.QuestionMark
+				status string
+			)
+			err := row(&m.ID, &m.Version, &status)
+			m.Open = perdure.QuestionStatus(status) == perdure.QuestionOpen
 			marks = append(marks, m)
 			return err
-		})
+		}
+		if err := v.Each(openMarks, []any{org, most}, add); err != nil {
+			return nil, err
+		}
+		err = v.Each(newestMarks, []any{org, store.NewestMarks}, add)
 		return marks, err
 	})
 }
