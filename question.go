@@ -145,6 +145,11 @@ type Question struct {
 	CreatedAt Time  `json:"createdAt"`
 	DecidedAt *Time `json:"decidedAt,omitempty"`
 
+	// ExecutionTitle is the title of the execution. Only the API shows it.
+	ExecutionTitle string `json:"agentExecutionTitle,omitempty" wire:"-"`
+	// DetailsBytes is the size of details that are left out. The API shows them separately.
+	DetailsBytes int64 `json:"detailsBytes,omitempty" wire:"-"`
+
 	Org string `json:"-"`
 	// Place is the position of the question in the conversation.
 	Place Place `json:"-"`

@@ -151,6 +151,7 @@ func TestRolesReachWhatTheyMay(t *testing.T) {
 			{"acme revoked", r.needs == "", "no key"},
 			{"wrong", r.needs == "", "no key"},
 			{"acme worker", r.needs == "", "denied"},
+			{"acme approver", r.needs == "" || r.needs == asApprover, "denied"},
 			{"acme client", r.needs != asAdmin && r.needs != asOperator, "denied"},
 			{"acme admin", r.needs != asOperator, "denied"},
 		} {
@@ -166,7 +167,7 @@ func TestRolesReachWhatTheyMay(t *testing.T) {
 			row[c.who] = c.may
 		}
 		mark := map[bool]string{true: "yes", false: ""}
-		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s | %s |", name, mark[row[""]], mark[row["acme worker"]], mark[row["acme client"]], mark[row["acme admin"]]))
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s | %s | %s |", name, mark[row[""]], mark[row["acme worker"]], mark[row["acme approver"]], mark[row["acme client"]], mark[row["acme admin"]]))
 	}
 	slices.Sort(rows)
 	documented(t, "api.md", rows)
@@ -229,7 +230,10 @@ func TestOrgsAreApart(t *testing.T) {
 		if r.needs == "" {
 			continue
 		}
-		for _, role := range []string{"admin", "client"} {
+		for _, role := range []string{"admin", "client", "approver"} {
+			if role == "approver" && r.needs != asApprover {
+				continue
+			}
 			for _, org := range []string{"acme", "rival"} {
 				theirs, none := maps.Clone(w.names), w.strangeNames()
 				theirs["org"], none["org"] = org, org
@@ -275,6 +279,7 @@ func TestReferencesToAnotherOrgAreUnknown(t *testing.T) {
 		{"GET", "/api/orgs/rival/agent-executions?q={id}", ""},
 		{"GET", "/api/orgs/rival/agent-executions?q=" + canary, ""},
 		{"GET", "/api/orgs/rival/agent-executions?metadata.k=" + canary, ""},
+		{"GET", "/api/orgs/rival/questions?agentExecutionId={id}", ""},
 		{"GET", "/api/orgs/rival/agent-executions/" + own.ID.String() + "/content/{sha256}", ""},
 		{"GET", "/api/orgs/rival/agent-executions/" + own.ID.String() + "/entries/{entryId}", ""},
 	} {
@@ -300,6 +305,7 @@ func (w *world) everything() string {
 	var all []string
 	for _, name := range []string{
 		"GET /api/orgs/{org}/agent-definitions", "GET /api/orgs/{org}/agent-executions", "GET /api/orgs/{org}/keys", "GET /api/orgs/{org}/audit", "GET /api/orgs/{org}/retention",
+		"GET /api/orgs/{org}/questions", "GET /api/orgs/{org}/questions/{id}",
 		"GET /api/orgs/{org}/agent-executions/{id}/events", "GET /api/orgs/{org}/agent-executions/{id}/entries", "GET /api/orgs/{org}/agent-executions/{id}/tasks",
 		"GET /v1/stream/{path}", "GET /v1/responses/{response}", "GET /v1/conversations/{conversation}", "GET /v1/conversations/{conversation}/items",
 	} {
@@ -324,7 +330,7 @@ func TestIDsOfTheWrongKind(t *testing.T) {
 				continue
 			}
 			names := maps.Clone(w.names)
-			names["id"], names["spare"], names["definition"], names["key"], names["session"] = wrong, wrong, wrong, wrong, wrong
+			names["id"], names["spare"], names["definition"], names["key"], names["session"], names["question"] = wrong, wrong, wrong, wrong, wrong, wrong
 			if a := w.request(name, w.keys["acme admin"], names); a.status != http.StatusNotFound {
 				t.Errorf("%s of %s: %d %s", name, wrong, a.status, a.body)
 			}

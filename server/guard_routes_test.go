@@ -17,8 +17,9 @@ type route struct {
 }
 
 const (
-	asClient = perdure.KeyClient
-	asAdmin  = perdure.KeyAdmin
+	asApprover = perdure.KeyApprover
+	asClient   = perdure.KeyClient
+	asAdmin    = perdure.KeyAdmin
 	// asOperator is the token of the data directory. No stored key is sufficient.
 	asOperator = perdure.KeyRole("operator")
 )
@@ -72,6 +73,11 @@ var routes = map[string]route{
 	"POST /api/orgs/{org}/keys":                                     {needs: asAdmin, body: `{"name":"k","role":"client"}`},
 	"PATCH /api/orgs/{org}/keys/{id}":                               {needs: asAdmin, ids: "key", body: `{"limits":{"maxRunning":5}}`},
 	"DELETE /api/orgs/{org}/keys/{id}":                              {needs: asAdmin, ids: "key"},
+	"GET /api/orgs/{org}/questions":                                {needs: asApprover},
+	"GET /api/orgs/{org}/questions/stream":                         {needs: asApprover},
+	"GET /api/orgs/{org}/questions/{id}":                           {needs: asApprover, ids: "question"},
+	"GET /api/orgs/{org}/questions/{id}/details":                   {needs: asApprover, ids: "question"},
+	"POST /api/orgs/{org}/questions/{id}/answer":                   {needs: asApprover, ids: "question", body: `{"verdict":"deny"}`},
 	"GET /api/orgs/{org}/sessions":                                  {needs: asClient},
 	"DELETE /api/orgs/{org}/sessions/{id}":                          {needs: asClient, ids: "session"},
 	"GET /api/orgs/{org}/retention":                                 {needs: asClient},

@@ -37,6 +37,7 @@ var rpcs = map[string]string{
 	"AgentDispatch/GetQuestions":        "error",
 	"AgentDispatch/GetEnded":            "error",
 	"AgentDispatch/GetSignals":          "error",
+	"AgentDispatch/GetQuestions":        "error",
 	"AgentDispatch/GetLatestCheckpoint": "error",
 	"AgentDispatch/AppendEntry":         "error",
 	"AgentDispatch/SubmitCheckpoint":    "error",
@@ -190,6 +191,8 @@ func (n naming) bytes(m protoreflect.Message, f protoreflect.FieldDescriptor) []
 	case strings.Contains(name, "blob"):
 		id = n.blob
 	case strings.Contains(name, "execution_id"):
+	case strings.HasPrefix(name, "question"), name == "withdraw_questions":
+		id = n.entry
 	case name == "id", strings.HasPrefix(name, "entry"), name == "leaf", name == "after":
 		id = n.entry
 		if strings.Contains(string(m.Descriptor().Name()), "Blob") {
@@ -252,14 +255,14 @@ func (w *world) call(conn *grpc.ClientConn, key string, m protoreflect.MethodDes
 	}
 }
 
-// Each call is made with each role. A missing or revoked key, and a key of the role client, are
-// refused. Keys of the roles worker and admin pass the access check.
+// Each call is made with each role. A missing or revoked key, and keys of the roles client and approver,
+// are refused. Keys of the roles worker and admin pass the access check.
 func TestRolesReachTheCallsTheyMay(t *testing.T) {
 	w := newWorld(t)
 	conn := connect(t, w.Server)
 	var rows []string
 	for name, m := range methods(t) {
-		for who, want := range map[string]codes.Code{"": codes.Unauthenticated, "acme revoked": codes.Unauthenticated, "acme client": codes.PermissionDenied, "acme worker": codes.OK, "acme admin": codes.OK} {
+		for who, want := range map[string]codes.Code{"": codes.Unauthenticated, "acme revoked": codes.Unauthenticated, "acme client": codes.PermissionDenied, "acme approver": codes.PermissionDenied, "acme worker": codes.OK, "acme admin": codes.OK} {
 			_, err := w.call(conn, w.keys[who], m, dynamicpb.NewMessage(m.Input()))
 			got := grpcstatus.Code(err)
 			if refused := got == codes.Unauthenticated || got == codes.PermissionDenied; got != want && (want != codes.OK || refused) {

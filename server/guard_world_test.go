@@ -40,7 +40,7 @@ func newWorld(t *testing.T, change ...func(*server.Config)) *world {
 	}
 	w := &world{T: t, Server: openServer(t, c), keys: map[string]string{}, names: map[string]string{"org": "acme", "seq": "1", "path": canary + "-path", "slug": canary + "-slug"}}
 	for _, org := range []string{"acme", "rival"} {
-		for _, role := range []perdure.KeyRole{perdure.KeyAdmin, perdure.KeyClient, perdure.KeyWorker} {
+		for _, role := range []perdure.KeyRole{perdure.KeyAdmin, perdure.KeyClient, perdure.KeyWorker, perdure.KeyApprover} {
 			_, secret, err := w.CreateKey(t.Context(), org, canaryOf(org, string(role)), role)
 			w.must(err)
 			w.keys[org+" "+string(role)] = secret
@@ -154,11 +154,16 @@ func (w *world) commit(d perdure.Dispatch, worker uuid.UUID) {
 		Lease: w.lease, Number: 1, Entries: []perdure.NewEntry{{Entry: entry}},
 		Tasks:      []perdure.NewTask{{Kind: "work", Input: perdure.Payload{Bytes: input}, InputHash: sha256.Sum256(input), Key: key}},
 		Checkpoint: &perdure.NewCheckpoint{State: perdure.Payload{Bytes: input}, Reason: "r"},
+		Questions: []perdure.NewQuestion{{
+			QuestionTerms: perdure.QuestionTerms{Kind: "plan", Prompt: canary}, Key: "plan", Details: input,
+			DetailsSHA256: perdure.DetailsHash("plan", "", input),
+		}},
 	})
 	w.must(err)
 	claims, err := d.PollTasks(w.Context(), perdure.Poll{WorkerID: worker, Queues: []string{"default"}, Kinds: []string{"work"}, Slots: 1, Wait: time.Minute})
 	w.must(err)
 	w.task = claims[0].Lease
+	w.names["question"] = perdure.QuestionID(w.lease.ExecutionID, "plan").String()
 	w.names["entryId"], w.names["task"] = entry.ID.String(), w.task.TaskID.String()
 }
 

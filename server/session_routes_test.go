@@ -74,6 +74,7 @@ func TestHalfASessionOpensNothing(t *testing.T) {
 func TestASessionIsItsKey(t *testing.T) {
 	w := newWorld(t)
 	admin, client, worker, token := w.signIn(w.keys["acme admin"]), w.signIn(w.keys["acme client"]), w.signIn(w.keys["acme worker"]), w.signIn(w.Token())
+	approver := w.signIn(w.keys["acme approver"])
 	own := []string{"Origin", "http://" + w.HTTPAddress()}
 	if a := w.ask(w.Token(), "POST", "/api/orgs", `{"id":"acme"}`, "Content-Type", "application/json"); a.status != http.StatusCreated {
 		t.Fatalf("the org is answered %d %s", a.status, a.body)
@@ -95,7 +96,8 @@ func TestASessionIsItsKey(t *testing.T) {
 			may bool
 		}{
 			{"worker", worker, false},
-			{"client", client, needs == asClient},
+			{"approver", approver, needs == asApprover},
+			{"client", client, needs == asClient || needs == asApprover},
 			{"admin", admin, needs != asOperator},
 			{"operator", token, needs == asOperator},
 		} {

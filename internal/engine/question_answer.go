@@ -45,6 +45,9 @@ func (e *Engine) Answer(ctx context.Context, org string, r AnswerRequest) (Answe
 	if r.Verdict == perdure.VerdictAnswer && q.TakesValue() && r.Value != nil {
 		vote.Misfit = e.misfitAnswer("answer", q.QuestionTerms, r.Value)
 	}
+	if r.Verdict == perdure.VerdictApprove {
+		vote.OtherDetails = e.otherDetails(ctx, q, r.DetailsSHA256)
+	}
 	h := e.reserve(ctx, org, q.ExecutionID)
 	vote.Handover = h.decision()
 	d, err := e.one(ctx, store.Command{

@@ -13,11 +13,13 @@ import (
 	"github.com/perdure/perdure/internal/face/front"
 	"github.com/perdure/perdure/internal/face/operation"
 	"github.com/perdure/perdure/internal/face/pages"
+	"github.com/perdure/perdure/internal/face/questions"
 	"github.com/perdure/perdure/internal/face/rest"
 	"github.com/perdure/perdure/internal/face/sse"
 	"github.com/perdure/perdure/internal/face/ws"
 	"github.com/perdure/perdure/internal/health"
 	eventlog "github.com/perdure/perdure/internal/log"
+	"github.com/perdure/perdure/internal/questionfeed"
 )
 
 // Config configures the API. Engine and Log are required; the zero value of every other field
@@ -60,6 +62,7 @@ func New(c Config) (*API, error) {
 	a := operation.New(f, c.Version)
 	mountOpenAI(f, c.Log)
 	rest.Register(a, rest.Config{Log: c.Log, Health: c.Health, Catalog: c.Catalog})
+	questions.Register(a, questionfeed.New(f.Engine.Store, f.Engine.Hints))
 	sse.Register(a, sse.Config{Log: c.Log, Streams: c.Streams})
 	ws.Register(f, c.Log)
 	durable.Register(f, c.Log, durablestream.New(f.Engine.Store, f.Engine.Hints, c.StreamsPerOrg))

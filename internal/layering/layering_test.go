@@ -89,14 +89,17 @@ var rules = map[string][]string{
 	"internal/log":                         {"internal/fair", "internal/store", "internal/notify"},
 	"internal/log/fold":                    {"internal/response"}, // pure
 	"internal/durablestream":               {"internal/fair", "internal/store", "internal/notify"},
+	"internal/questionfeed":                {"internal/store", "internal/notify"},
 	// The rooms of the face do not import each other.
-	"internal/face":           {"internal/durablestream", "internal/log", "internal/face/...", "internal/health"},
+	"internal/face":           {"internal/durablestream", "internal/log", "internal/questionfeed", "internal/face/...", "internal/health"},
 	"internal/face/facetest":  {"client", "internal/engine", "internal/log", "internal/face", "internal/face/front", "internal/notify", "internal/store", "internal/store/opentest"},
 	"internal/face/front":     {"internal/engine", "internal/engine/tenants", "internal/log", "internal/face/problem", "internal/fair", "internal/store"},
 	"internal/face/problem":   nil,
 	"internal/face/operation": {"internal/face/front", "internal/face/problem"},
 	"internal/face/record":    {"internal/log"},
-	"internal/face/rest":      {"internal/engine", "internal/engine/homes", "internal/engine/tenants", "internal/log", "internal/face/front", "internal/face/operation", "internal/face/problem", "internal/face/record", "internal/health", "internal/store"},
+	"internal/face/rest":      {"internal/engine", "internal/engine/homes", "internal/engine/tenants", "internal/log", "internal/face/front", "internal/face/operation", "internal/face/problem", "internal/face/record", "internal/face/title", "internal/health", "internal/store"},
+	"internal/face/title":     nil, // pure
+	"internal/face/questions": {"internal/engine", "internal/face/front", "internal/face/operation", "internal/face/problem", "internal/face/record", "internal/face/title", "internal/questionfeed", "internal/sharedread", "internal/store"},
 	"internal/face/sse":       {"internal/log", "internal/log/fold", "internal/face/front", "internal/face/operation", "internal/face/record", "internal/markdown"},
 	"internal/face/ws":        {"internal/engine", "internal/log", "internal/face/front", "internal/face/problem", "internal/face/record", "internal/fair"},
 	"internal/face/durable":   {"internal/durablestream", "internal/log", "internal/face/front", "internal/face/problem", "internal/face/record"},

@@ -37,6 +37,9 @@ func Log(execution uuid.UUID) string { return "log." + execution.String() }
 // Stream returns the topic for additions to a general stream, and its close or deletion.
 func Stream(id uuid.UUID) string { return "stream." + id.String() }
 
+// Questions returns the topic for changes of an org's questions.
+func Questions(org string) string { return "questions." + org }
+
 const (
 	// Due is the topic for a timer that is set earlier than all others.
 	Due = "due"

@@ -18,9 +18,12 @@ type NewVote struct {
 	// DetailsSHA256 is the hash of the details that the voter has seen; nil if the vote names none.
 	DetailsSHA256 *perdure.Hash
 	// Misfit, if set, is the error of a value that does not fit the question.
-	Misfit   error
-	Actor    perdure.Actor // for the audit log
-	Handover *Handover     // nil if no open poll can take the execution
+	Misfit error
+	// OtherDetails, if set, is the error of a tool call whose arguments do not have the hash that the
+	// voter has seen. Such a call cannot be approved.
+	OtherDetails error
+	Actor        perdure.Actor // for the audit log
+	Handover     *Handover     // nil if no open poll can take the execution
 }
 
 // VoteReply is the answer of AnswerQuestion.
@@ -103,17 +106,8 @@ func (v NewVote) audit(now perdure.Time, q *perdure.Question) *perdure.AuditReco
 
 // check checks a vote against the state. Errors: as for AnswerQuestion.
 func (v NewVote) check(s *store.State, q *perdure.Question) error {
-	if q.Status.Final() {
-		return decided(q)
-	}
-	if q.ExpiresAt != nil && q.ExpiresAt.Reached(s.Now) {
-		return perdure.Errorf(perdure.QuestionDecided, "question %s expired at %s", q.ID, *q.ExpiresAt)
-	}
-	if err := v.mayAnswer(s, q); err != nil {
+	if err := v.voter(s).MayAnswer(q, askersOf(s), s.Now); err != nil {
 		return err
-	}
-	if slices.ContainsFunc(q.Votes, func(known perdure.Vote) bool { return sameVoter(known, v.Vote) }) {
-		return perdure.Errorf(perdure.AlreadyVoted, "%s has voted about question %s; another key must decide", v.Name, q.ID)
 	}
 	switch {
 	case v.DetailsSHA256 == nil && v.Verdict == perdure.VerdictApprove:
@@ -124,8 +118,23 @@ func (v NewVote) check(s *store.State, q *perdure.Question) error {
 	if err := v.checkVerdict(q); err != nil {
 		return err
 	}
+	if v.OtherDetails != nil && v.Verdict == perdure.VerdictApprove {
+		return v.OtherDetails
+	}
 	return v.sameValue(q)
 }
+
+// voter returns who votes.
+func (v NewVote) voter(s *store.State) Voter {
+	voter := Voter{Role: v.Role, KeyID: v.KeyID, Name: v.Name}
+	if s.Key != nil {
+		voter.Since = &s.Key.CreatedAt
+	}
+	return voter
+}
+
+// askersOf returns the keys that NotAsker excludes.
+func askersOf(s *store.State) []uuid.UUID { return Askers(s.Execution, s.SignalKeys) }
 
 func decided(q *perdure.Question) error {
 	how := string(q.Status)
@@ -161,46 +170,5 @@ func (v NewVote) sameValue(q *perdure.Question) error {
 	return perdure.FieldErrorf("answer", "differs from the answer of %s; the votes must agree. Deny, or send the same answer", q.Votes[0].Name)
 }
 
-// mayAnswer checks that the voter may answer the question. Error: permission_denied.
-func (v NewVote) mayAnswer(s *store.State, q *perdure.Question) error {
-	refuse := func(why string) error {
-		return perdure.Errorf(perdure.PermissionDenied, "%s may not answer question %s: %s", v.Name, q.ID, why)
-	}
-	switch {
-	case v.Role != perdure.KeyAdmin && v.Role != perdure.KeyClient && v.Role != perdure.KeyApprover:
-		return refuse("its role is " + string(v.Role))
-	case len(q.By) > 0 && !slices.ContainsFunc(q.By, v.is):
-		return refuse("it is not among those that the question names")
-	case q.NotAsker && v.isAsker(s):
-		return refuse("those who started the run or sent it signals are excluded")
-	case q.QuestionTerms.Votes() > 1 && s.Key != nil && s.Key.CreatedAt.After(q.CreatedAt.Time):
-		return refuse("its key was created after the question was asked")
-	}
-	return nil
-}
-
-// is reports whether an element of QuestionTerms.By names the voter.
-func (v NewVote) is(by string) bool {
-	return by == string(v.Role) || v.KeyID != nil && by == "key:"+v.KeyID.String()
-}
-
-// isAsker reports whether the voter started the execution or sent a signal that it has taken.
-func (v NewVote) isAsker(s *store.State) bool {
-	voter := uuid.Nil
-	if v.KeyID != nil {
-		voter = *v.KeyID
-	}
-	asker := uuid.Nil
-	if s.Execution.KeyID != nil {
-		asker = *s.Execution.KeyID
-	}
-	return voter == asker || slices.Contains(s.SignalKeys, voter)
-}
-
 // sameVoter reports whether both votes are of the same key, or of the data directory's token.
-func sameVoter(a, b perdure.Vote) bool {
-	if a.KeyID == nil || b.KeyID == nil {
-		return a.KeyID == b.KeyID
-	}
-	return *a.KeyID == *b.KeyID
-}
+func sameVoter(a, b perdure.Vote) bool { return sameKey(a.KeyID, b.KeyID) }

@@ -112,6 +112,9 @@ func (d *draft) question(q *perdure.Question) {
 		d.s.Questions = map[uuid.UUID]*perdure.Question{}
 	}
 	d.s.Questions[q.ID] = q
+	if len(d.c.Questions) == 0 {
+		d.hint(Hint{Kind: HintQuestions, Org: d.x.Org})
+	}
 	if !slices.Contains(d.c.Questions, q) {
 		d.c.Questions = append(d.c.Questions, q)
 	}

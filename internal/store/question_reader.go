@@ -20,6 +20,21 @@ type QuestionReader interface {
 	Questions(ctx context.Context, org string, f QuestionFilter) (Page[*perdure.Question], error)
 	// OpenQuestions counts the open questions of the org, up to most.
 	OpenQuestions(ctx context.Context, org string, most int) (int, error)
+	// QuestionMarks returns the marks of the newest open questions of the org, at most most, and of
+	// the newest questions of any status, at most NewestMarks. A question may be in both.
+	QuestionMarks(ctx context.Context, org string, most int) ([]QuestionMark, error)
+	// SignalKeys returns State.SignalKeys of an execution.
+	SignalKeys(ctx context.Context, execution uuid.UUID) ([]uuid.UUID, error)
+}
+
+// NewestMarks is the number of the newest questions among those that QuestionMarks returns.
+const NewestMarks = 200
+
+// QuestionMark identifies a version of a question.
+type QuestionMark struct {
+	ID      uuid.UUID
+	Version int64
+	Open    bool
 }
 
 // QuestionFilter narrows a list of questions. Zero fields do not narrow.

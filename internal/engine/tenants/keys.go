@@ -86,9 +86,9 @@ func (t *Tenants) NewKey(ctx context.Context, org string, r KeyRequest) (*perdur
 
 func checkKey(r KeyRequest) error {
 	switch r.Role {
-	case perdure.KeyAdmin, perdure.KeyClient, perdure.KeyWorker:
+	case perdure.KeyAdmin, perdure.KeyClient, perdure.KeyWorker, perdure.KeyApprover:
 	default:
-		return perdure.FieldErrorf("role", "%q is not one of admin, client, worker", r.Role)
+		return perdure.FieldErrorf("role", "%q is not one of admin, client, worker, approver", r.Role)
 	}
 	if err := perdure.CheckText("name", r.Name); err != nil {
 		return err

@@ -28,7 +28,7 @@ type server struct {
 // Register registers the streams. Their handler dispatches the methods itself.
 func Register(f *front.Front, log *eventlog.Log, streams *durablestream.Streams) {
 	s := &server{f, log, streams}
-	f.Handle(front.Route{Pattern: front.StreamsPath, AnyType: true, Compress: true}, s.serve)
+	f.Handle(front.Route{Pattern: front.StreamsPath, Access: front.Client, AnyType: true, Compress: true}, s.serve)
 }
 
 func (s *server) serve(w http.ResponseWriter, r *http.Request) {

@@ -61,7 +61,7 @@ func OpenOver(t *testing.T, st store.Store, change ...func(*face.Config)) *House
 	h.Engine = engine.New(engine.Config{Store: h.Store, Hints: &notify.Local{}, Logger: logger})
 	h.Worker = h.Engine.Dispatch("default", false)
 	_, err := h.Worker.Register(t.Context(), perdure.Registration{
-		WorkerID: h.ID, Queues: []string{"default"},
+		WorkerID: h.ID, Queues: []string{"default"}, Features: perdure.AllFeatures,
 		Agents: []perdure.KindSpec{
 			{Kind: perdure.ReactKind, Providers: []string{"scripted"}},
 			{Kind: "count", InputSchema: json.RawMessage(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`)},

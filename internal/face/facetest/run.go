@@ -23,6 +23,7 @@ func (h *House) Claim() *Run {
 	h.T.Helper()
 	claims, err := h.Worker.PollAgents(h.T.Context(), perdure.Poll{
 		WorkerID: h.ID, Queues: []string{"default"}, Kinds: []string{perdure.ReactKind, "count", "anything"}, Slots: 1, Wait: time.Second,
+		Features: perdure.AllFeatures,
 	})
 	if err != nil || len(claims) != 1 {
 		h.T.Fatalf("claimed %d: %v", len(claims), err)

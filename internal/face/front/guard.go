@@ -13,13 +13,29 @@ import (
 // Access is who may use a route that is not public.
 type Access int
 
-// Client admits keys of the role client or admin, for their own org. Admin admits the role admin.
-// Operator admits the token of the data directory; it checks no org.
+// Admin admits keys of the role admin, for their own org. It is the zero value, so a route that names
+// nobody is closed to other roles. Client also admits the role client, and Approver the roles client
+// and approver. Operator admits the token of the data directory; it checks no org.
 const (
-	Client Access = iota
-	Admin
+	Admin Access = iota
+	Client
+	Approver
 	Operator
 )
+
+// admits reports whether keys of the role may use routes of the access.
+func (a Access) admits(role perdure.KeyRole) bool {
+	switch role {
+	case perdure.KeyAdmin:
+		return a != Operator
+	case perdure.KeyClient:
+		return a == Client || a == Approver
+	case perdure.KeyApprover:
+		return a == Approver
+	case perdure.KeyWorker:
+	}
+	return false
+}
 
 // Paths whose requests need a key even if no route matches.
 const (
@@ -120,12 +136,14 @@ func refusal(c Caller, access Access, org string) *problem.Problem {
 		return problem.New(perdure.PermissionDenied, "only an operator may do this: use the token of the server's data directory")
 	case org != "" && org != c.Org:
 		return problem.New(perdure.NotFound, "there is no such org for this key")
-	case c.Role != perdure.KeyAdmin && c.Role != perdure.KeyClient:
+	case access.admits(c.Role):
+		return nil
+	case c.Role == perdure.KeyApprover:
+		return problem.New(perdure.PermissionDenied, "a key of role approver may only read questions and answer them")
+	case c.Role != perdure.KeyClient:
 		return problem.New(perdure.PermissionDenied, "a key of role "+string(c.Role)+" may not use the client API")
-	case access == Admin && c.Role != perdure.KeyAdmin:
-		return problem.New(perdure.PermissionDenied, "only a key of role admin may do this")
 	}
-	return nil
+	return problem.New(perdure.PermissionDenied, "only a key of role admin may do this")
 }
 
 // Tree is a room that serves all paths below its prefixes by itself, because its errors have a

@@ -47,8 +47,10 @@ func TestRoutesNeedAKeyUnlessTheyArePublic(t *testing.T) {
 	}
 }
 
-// A caller without a role, as of a request that was not authenticated, may use nothing.
+// A route that names nobody is open to admins only. A caller without a role, as of a request that was not authenticated, may use nothing.
 func TestAccessOfRoutes(t *testing.T) {
+	approver := Caller{Org: "a", Role: perdure.KeyApprover}
+	var unnamed Access
 	admin, client, worker, operator := Caller{Org: "a", Role: perdure.KeyAdmin}, Caller{Org: "a", Role: perdure.KeyClient}, Caller{Org: "a", Role: perdure.KeyWorker}, Caller{Org: "a", Role: perdure.KeyAdmin, Operator: true}
 	for _, c := range []struct {
 		caller Caller
@@ -57,6 +59,21 @@ func TestAccessOfRoutes(t *testing.T) {
 		want   perdure.Code
 	}{
 		{client, Client, "a", ""},
+		{approver, Approver, "a", ""},
+		{client, Approver, "a", ""},
+		{admin, Approver, "a", ""},
+		{operator, Approver, "a", ""},
+		{worker, Approver, "a", perdure.PermissionDenied},
+		{Caller{}, Approver, "", perdure.PermissionDenied},
+		{approver, Approver, "b", perdure.NotFound},
+		{approver, Client, "a", perdure.PermissionDenied},
+		{approver, Client, "", perdure.PermissionDenied},
+		{approver, Admin, "a", perdure.PermissionDenied},
+		{approver, Operator, "a", perdure.PermissionDenied},
+		{approver, unnamed, "a", perdure.PermissionDenied},
+		{client, unnamed, "a", perdure.PermissionDenied},
+		{worker, unnamed, "a", perdure.PermissionDenied},
+		{admin, unnamed, "a", ""},
 		{admin, Client, "a", ""},
 		{operator, Client, "a", ""},
 		{client, Client, "", ""},

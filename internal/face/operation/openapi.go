@@ -49,7 +49,10 @@ var (
 		reflect.TypeFor[perdure.PersistenceMode](): values(perdure.Remote, perdure.Local),
 		reflect.TypeFor[perdure.Role]():            values(perdure.RoleSystem, perdure.RoleUser, perdure.RoleAssistant, perdure.RoleToolResult),
 		reflect.TypeFor[perdure.EntryType]():       values(perdure.EntryMessage, perdure.EntryLLMCall, perdure.EntryInjection, perdure.EntryCompaction),
-		reflect.TypeFor[perdure.KeyRole]():         values(perdure.KeyAdmin, perdure.KeyClient, perdure.KeyWorker),
+		reflect.TypeFor[perdure.KeyRole]():         values(perdure.KeyAdmin, perdure.KeyClient, perdure.KeyWorker, perdure.KeyApprover),
+		reflect.TypeFor[perdure.QuestionStatus]():  values(perdure.QuestionOpen, perdure.QuestionAnswered, perdure.QuestionExpired, perdure.QuestionWithdrawn),
+		reflect.TypeFor[perdure.Verdict]():         values(perdure.VerdictApprove, perdure.VerdictDeny, perdure.VerdictAnswer),
+		reflect.TypeFor[perdure.OnExpiry]():        values(perdure.OnExpiryFail, perdure.OnExpiryDeny, perdure.OnExpiryDefault),
 		reflect.TypeFor[perdure.KindType]():        values(perdure.KindAgent, perdure.KindTask),
 	}
 )

@@ -67,11 +67,13 @@ type Operation struct {
 type Group struct {
 	*API
 	Tag string // in the OpenAPI document
+	// Access is who may use the operations; the zero value is admins only.
+	Access front.Access
 	// Compress is as in [front.Route].
 	Compress bool
 }
 
-// On registers an operation of a group. Clients' and admins' keys of the org may use it.
+// On registers an operation of a group. The keys that g.Access admits may use it.
 func On[I, O any](g Group, method, path, id, summary string, do func(context.Context, *I) (*O, error), change ...func(*Operation)) {
 	op := Operation{
 		Operation: huma.Operation{
@@ -80,7 +82,7 @@ func On[I, O any](g Group, method, path, id, summary string, do func(context.Con
 			MaxBodyBytes: front.BodyLimit + 1, BodyReadTimeout: time.Minute,
 			Responses: map[string]*huma.Response{"default": ProblemResponse, "429": TooMuchResponse},
 		},
-		Route: front.Route{Compress: g.Compress},
+		Route: front.Route{Access: g.Access, Compress: g.Compress},
 	}
 	for _, f := range change {
 		f(&op)

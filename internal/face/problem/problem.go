@@ -49,6 +49,8 @@ type Problem struct {
 	Detail string               `json:"detail" doc:"What happened this time."`
 	Code   perdure.Code         `json:"code" doc:"The machine-readable name of the error."`
 	Errors []perdure.FieldError `json:"errors" nullable:"false" doc:"The fields at fault."`
+	// Question is set with the code question_decided.
+	Question *perdure.Question `json:"question,omitempty" doc:"Of question_decided: the question with its decision."`
 
 	RetryAfter time.Duration `json:"-"` // 0 omits Retry-After
 }

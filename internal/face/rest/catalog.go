@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/face/front"
 	"github.com/perdure/perdure/internal/face/operation"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -17,7 +18,7 @@ const (
 )
 
 func (s *server) catalogRoutes() {
-	g := operation.Group{API: s.API, Tag: "Catalog"}
+	g := operation.Group{API: s.API, Access: front.Client, Tag: "Catalog"}
 	operation.Get(g, kindsPath, "listKinds", "List the kinds of agents and tasks that workers have registered", s.listKinds)
 	operation.Get(g, providersPath, "listProviders", "List the model providers that the program knows or a worker has registered", s.listProviders)
 	operation.Get(g, toolsPath, "listTools", "List the tools that are built into the program", s.listTools)

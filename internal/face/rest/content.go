@@ -29,7 +29,7 @@ const contentPath = "/agent-executions/{id}/content"
 // contentRoute registers the upload of content. It bypasses huma, which reads bodies whole, because
 // the body is streamed into the store. The OpenAPI document describes it.
 func (s *server) contentRoute() {
-	s.Handle(front.Route{Pattern: "PUT " + front.OrgPath + contentPath, Upload: true}, s.putContent)
+	s.Handle(front.Route{Pattern: "PUT " + front.OrgPath + contentPath, Access: front.Client, Upload: true}, s.putContent)
 	s.Describe(&huma.Operation{
 		Method: http.MethodPut, Path: front.OrgPath + contentPath, OperationID: "putContent", Tags: []string{"Executions"},
 		Summary:     "Upload content that a signal names then; any JSON, to the server's limit. It is deleted if nothing names it within an hour.",

@@ -13,12 +13,13 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine/homes"
+	"github.com/perdure/perdure/internal/face/front"
 	"github.com/perdure/perdure/internal/face/operation"
 )
 
 // contentRoutes registers the operations on contents, and the promotion of LOCAL executions.
 func (s *server) contentRoutes() {
-	g := operation.Group{API: s.API, Tag: "Executions", Compress: true}
+	g := operation.Group{API: s.API, Access: front.Client, Tag: "Executions", Compress: true}
 	const one = "/agent-executions/{id}"
 	operation.Get(g, one+"/content/{sha256}", "getContent",
 		"Get a content that was left out, by its hash; of a LOCAL execution from its worker (503 while that is away)", s.content, asText)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/face/front"
 	"github.com/perdure/perdure/internal/face/operation"
 )
 
@@ -84,7 +85,7 @@ type listInput struct {
 }
 
 func (s *server) definitionRoutes() {
-	g := operation.Group{API: s.API, Tag: "Definitions", Compress: true}
+	g := operation.Group{API: s.API, Access: front.Client, Tag: "Definitions", Compress: true}
 	operation.On(g, http.MethodPost, "/agent-definitions", "createDefinition", "Store an agent definition", s.createDefinition, operation.Status(201))
 	operation.Get(g, "/agent-definitions", "listDefinitions", "List the agent definitions", s.listDefinitions)
 	operation.Get(g, "/agent-definitions/{id}", "getDefinition", "Get an agent definition", s.getDefinition)

@@ -61,7 +61,7 @@ type signalInput struct {
 }
 
 func (s *server) executionRoutes() {
-	g := operation.Group{API: s.API, Tag: "Executions", Compress: true}
+	g := operation.Group{API: s.API, Access: front.Client, Tag: "Executions", Compress: true}
 	const one = "/agent-executions/{id}"
 	operation.On(g, http.MethodPost, "/agent-executions", "startExecution", "Start an execution", s.start, operation.Status(201))
 	operation.Get(g, "/agent-executions", "listExecutions", "List executions, newest first, without input and output; with their titles and what they have used", s.listExecutions, documentMetadata)

@@ -21,7 +21,7 @@ type createKeyInput struct {
 	operation.OrgInput
 	Body struct {
 		Name   string            `json:"name" minLength:"1" maxLength:"200"`
-		Role   perdure.KeyRole   `json:"role" enum:"admin,client,worker"`
+		Role   perdure.KeyRole   `json:"role" enum:"admin,client,worker,approver"`
 		Limits perdure.KeyLimits `json:"limits,omitempty" doc:"What is left out, or 0, sets no limit."`
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/face/front"
 	"github.com/perdure/perdure/internal/face/operation"
 	"github.com/perdure/perdure/internal/face/record"
 	eventlog "github.com/perdure/perdure/internal/log"
@@ -13,7 +14,7 @@ import (
 
 // logRoutes registers the ways to read an execution's log.
 func (s *server) logRoutes() {
-	g := operation.Group{API: s.API, Tag: "Executions", Compress: true}
+	g := operation.Group{API: s.API, Access: front.Client, Tag: "Executions", Compress: true}
 	const one = "/agent-executions/{id}"
 	operation.Get(g, one+"/events", "listEvents", "Read a page of the log", s.listEvents)
 	operation.Get(g, one+"/snapshot", "getSnapshot", "Get the execution, its newest entries and open blocks, and the cursor at which they hold", s.snapshot)

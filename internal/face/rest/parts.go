@@ -6,13 +6,14 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/face/front"
 	"github.com/perdure/perdure/internal/face/operation"
 	"github.com/perdure/perdure/internal/store"
 )
 
 // partRoutes registers the parts of an execution: checkpoints, tasks, entries.
 func (s *server) partRoutes() {
-	g := operation.Group{API: s.API, Tag: "Executions", Compress: true}
+	g := operation.Group{API: s.API, Access: front.Client, Tag: "Executions", Compress: true}
 	const one = "/agent-executions/{id}"
 	operation.Get(g, one+"/checkpoints", "listCheckpoints", "List the checkpoints, oldest first", s.listCheckpoints)
 	operation.Get(g, one+"/checkpoints/latest", "getLatestCheckpoint", "Get the newest checkpoint", s.latestCheckpoint)

@@ -14,7 +14,7 @@ import (
 const prunePath = "/agent-executions/prune"
 
 func (s *server) retentionRoutes() {
-	g := operation.Group{API: s.API, Tag: "Retention"}
+	g := operation.Group{API: s.API, Access: front.Client, Tag: "Retention"}
 	operation.Get(g, "/retention", "getRetention", "Get how long the org keeps things", s.getRetention)
 	operation.On(g, http.MethodPut, "/retention", "putRetention", "Say how long the org keeps things; what is left out is the default", s.putRetention, operation.AdminOnly)
 	operation.On(g, http.MethodPost, prunePath, "pruneExecutions", "Delete what is kept no longer, or say what would be", s.prune, operation.AdminOnly)

@@ -12,7 +12,7 @@ import (
 )
 
 func (s *server) sessionRoutes() {
-	g := operation.Group{API: s.API, Tag: "Sessions"}
+	g := operation.Group{API: s.API, Access: front.Client, Tag: "Sessions"}
 	operation.Get(g, "/sessions", "listSessions", "List the sessions of browsers: an admin's key lists those of the org, a client's key its own", s.listSessions)
 	operation.On(g, http.MethodDelete, "/sessions/{id}", "revokeSession", "End a session; it stops within 5 s, open streams too", s.revokeSession)
 }

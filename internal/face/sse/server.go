@@ -2,6 +2,7 @@
 package sse
 
 import (
+	"github.com/perdure/perdure/internal/face/front"
 	"github.com/perdure/perdure/internal/face/operation"
 	eventlog "github.com/perdure/perdure/internal/log"
 )
@@ -26,7 +27,7 @@ func Register(a *operation.API, c Config) {
 		c.Streams = &OpenStreams{}
 	}
 	s := &server{API: a, Config: c}
-	g := operation.Group{API: a, Tag: "Executions", Compress: true}
+	g := operation.Group{API: a, Access: front.Client, Tag: "Executions", Compress: true}
 	const one = "/agent-executions/{id}"
 	operation.Get(g, one+"/stream", "streamAgent", "Follow the agent's events (SSE): all but task.* and terminal", s.streamAgent, asEventStream)
 	operation.Get(g, one+"/stream/consolidated", "streamAll", "Follow every event (SSE)", s.streamAll, asEventStream)

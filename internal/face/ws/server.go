@@ -15,5 +15,5 @@ type server struct {
 // Register registers the room's route.
 func Register(f *front.Front, log *eventlog.Log) {
 	s := &server{f, log}
-	f.Handle(front.Route{Pattern: "GET " + front.OrgPath + "/agent-executions/{id}/ws"}, s.open)
+	f.Handle(front.Route{Pattern: "GET " + front.OrgPath + "/agent-executions/{id}/ws", Access: front.Client}, s.open)
 }

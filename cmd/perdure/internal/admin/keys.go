@@ -17,8 +17,9 @@ func newKeysCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "keys", Short: "Make, list, limit and revoke API keys", GroupID: "keep",
 		Long: `API keys let clients and workers use a server. A key has a role: client starts and
-reads runs, worker runs them, admin does all, keys too. Only an admin may use
-this command; who owns the data directory is one.`,
+reads runs, worker runs them, approver reads the questions of runs and answers
+them, admin does all, keys too. Only an admin may use this command; who owns the
+data directory is one.`,
 		Args: setup.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -31,14 +32,14 @@ func newKeysCreateCommand(a *setup.App) *cobra.Command {
 		role   string
 		limits keyLimits
 	)
-	roles := []string{string(perdure.KeyAdmin), string(perdure.KeyClient), string(perdure.KeyWorker)}
+	roles := []string{string(perdure.KeyAdmin), string(perdure.KeyClient), string(perdure.KeyWorker), string(perdure.KeyApprover)}
 	cmd := &cobra.Command{
 		Use: "create NAME --role ROLE", Short: "Make a key and print its secret, this once",
 		Example: "  perdure keys create --role worker build-machine\n  perdure keys create --role client --requests-per-second 20 --max-running 50 --max-stored 2G shop",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(roles, role) {
-				return setup.NewUsageError(fmt.Sprintf("--role %q is unknown", role), "it is admin, client or worker")
+				return setup.NewUsageError(fmt.Sprintf("--role %q is unknown", role), "it is admin, client, worker or approver")
 			}
 			return connection.Request(cmd.Context(), a, func(conn *connection.Conn) error {
 				key, err := conn.NewKey(cmd.Context(), client.KeyRequest{Name: args[0], Role: perdure.KeyRole(role), Limits: limits.all()})
@@ -49,7 +50,7 @@ func newKeysCreateCommand(a *setup.App) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&role, "role", "", "admin, client or worker (required)")
+	cmd.Flags().StringVar(&role, "role", "", "admin, client, worker or approver (required)")
 	limits.flags(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(roles, cobra.ShellCompDirectiveNoFileComp))
 	a.JSONFlag(cmd)

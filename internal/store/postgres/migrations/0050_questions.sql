@@ -1,6 +1,6 @@
 -- +goose Up
 
-LOCK TABLE agent_definition, agent_execution, agent_signal IN ACCESS EXCLUSIVE MODE;
+LOCK TABLE agent_definition, agent_execution, agent_signal, api_key IN ACCESS EXCLUSIVE MODE;
 
 -- A decision that a run asks of people. A question outlives workers and servers.
 CREATE TABLE IF NOT EXISTS question (
@@ -41,8 +41,15 @@ ALTER TABLE agent_definition ADD COLUMN IF NOT EXISTS approvals TEXT;
 -- The key of the sender; NULL: the token of the data directory.
 ALTER TABLE agent_signal ADD COLUMN IF NOT EXISTS sender_key_id UUID;
 
+-- Keys of the role approver read questions and answer them.
+ALTER TABLE api_key DROP CONSTRAINT IF EXISTS api_key_role_check;
+ALTER TABLE api_key ADD CONSTRAINT api_key_role_check CHECK (role IN ('admin', 'client', 'worker', 'approver'));
+
 -- +goose Down
-LOCK TABLE agent_definition, agent_execution, agent_signal IN ACCESS EXCLUSIVE MODE;
+LOCK TABLE agent_definition, agent_execution, agent_signal, api_key IN ACCESS EXCLUSIVE MODE;
+DELETE FROM api_key WHERE role = 'approver';
+ALTER TABLE api_key DROP CONSTRAINT api_key_role_check;
+ALTER TABLE api_key ADD CONSTRAINT api_key_role_check CHECK (role IN ('admin', 'client', 'worker'));
 ALTER TABLE agent_signal DROP COLUMN sender_key_id;
 ALTER TABLE agent_definition DROP COLUMN approvals;
 ALTER TABLE agent_execution DROP COLUMN gate;

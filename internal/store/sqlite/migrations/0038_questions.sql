@@ -39,7 +39,43 @@ ALTER TABLE agent_definition ADD COLUMN approvals TEXT;
 -- The key of the sender; NULL: the token of the data directory.
 ALTER TABLE agent_signal ADD COLUMN sender_key_id BLOB;
 
+-- Keys of the role approver read questions and answer them.
+CREATE TABLE api_key_of_roles (
+    number              INTEGER PRIMARY KEY,
+    id                  BLOB NOT NULL UNIQUE,
+    org_id              TEXT NOT NULL,
+    name                TEXT NOT NULL,
+    role                TEXT NOT NULL CHECK (role IN ('admin', 'client', 'worker', 'approver')),
+    hash                BLOB NOT NULL UNIQUE,
+    created_at          INTEGER NOT NULL,
+    revoked_at          INTEGER,
+    requests_per_second INTEGER NOT NULL DEFAULT 0, -- limits of the key; 0: no limit
+    max_running         INTEGER NOT NULL DEFAULT 0,
+    max_stored          INTEGER NOT NULL DEFAULT 0
+) STRICT;
+INSERT INTO api_key_of_roles SELECT number, id, org_id, name, role, hash, created_at, revoked_at, requests_per_second, max_running, max_stored FROM api_key;
+DROP TABLE api_key;
+ALTER TABLE api_key_of_roles RENAME TO api_key;
+CREATE INDEX idx_api_key_org ON api_key (org_id, number);
+
 -- +goose Down
+CREATE TABLE api_key_of_roles (
+    number              INTEGER PRIMARY KEY,
+    id                  BLOB NOT NULL UNIQUE,
+    org_id              TEXT NOT NULL,
+    name                TEXT NOT NULL,
+    role                TEXT NOT NULL CHECK (role IN ('admin', 'client', 'worker')),
+    hash                BLOB NOT NULL UNIQUE,
+    created_at          INTEGER NOT NULL,
+    revoked_at          INTEGER,
+    requests_per_second INTEGER NOT NULL DEFAULT 0, -- limits of the key; 0: no limit
+    max_running         INTEGER NOT NULL DEFAULT 0,
+    max_stored          INTEGER NOT NULL DEFAULT 0
+) STRICT;
+INSERT INTO api_key_of_roles SELECT number, id, org_id, name, role, hash, created_at, revoked_at, requests_per_second, max_running, max_stored FROM api_key WHERE role != 'approver';
+DROP TABLE api_key;
+ALTER TABLE api_key_of_roles RENAME TO api_key;
+CREATE INDEX idx_api_key_org ON api_key (org_id, number);
 ALTER TABLE agent_signal DROP COLUMN sender_key_id;
 ALTER TABLE agent_definition DROP COLUMN approvals;
 ALTER TABLE agent_execution DROP COLUMN gate;

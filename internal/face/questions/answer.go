@@ -1,0 +1,63 @@
+package questions
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/face/front"
+	"github.com/perdure/perdure/internal/face/operation"
+	"github.com/perdure/perdure/internal/face/problem"
+)
+
+type answerInput struct {
+	operation.IDInput
+	Body struct {
+		AnswerID      string          `json:"answerId,omitempty" doc:"Sending the same id again returns the first outcome."`
+		Verdict       string          `json:"verdict" enum:"approve,deny,answer" doc:"answer for questions with a schema or choices, approve for others. Every question can be denied."`
+		DetailsSHA256 string          `json:"detailsSha256,omitempty" doc:"That of the question as it was read. approve needs it."`
+		Answer        json.RawMessage `json:"answer,omitempty" doc:"With the verdict answer: a value that fits the schema, or one of the choices."`
+		Reason        string          `json:"reason,omitempty" doc:"Up to 4 KiB. The agent reads it."`
+	}
+}
+
+func (s *server) answer(ctx context.Context, in *answerInput) (*operation.Body[*perdure.Question], error) {
+	id, err := idOf(in.IDInput)
+	if err != nil {
+		return nil, err
+	}
+	r := engine.AnswerRequest{
+		Question: id, AnswerID: in.Body.AnswerID, Verdict: perdure.Verdict(in.Body.Verdict), Value: in.Body.Answer, Reason: in.Body.Reason,
+		Role: front.CallerOf(ctx).Role,
+	}
+	if in.Body.DetailsSHA256 != "" {
+		r.DetailsSHA256 = new(perdure.Hash)
+		if r.DetailsSHA256.UnmarshalText([]byte(in.Body.DetailsSHA256)) != nil {
+			return nil, perdure.FieldErrorf("detailsSha256", "must be the detailsSha256 of the question: 64 hexadecimal digits")
+		}
+	}
+	reply, err := s.Engine.Answer(ctx, in.Org, r)
+	if perdure.IsCode(err, perdure.QuestionDecided) {
+		return nil, s.decided(ctx, in.Org, id, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return operation.BodyOf(&reply.Question), s.addTitles(ctx, in.Org, &reply.Question)
+}
+
+// decided returns the problem of an answer that came too late, with the question as it is.
+func (s *server) decided(ctx context.Context, org string, id uuid.UUID, cause error) error {
+	q, err := s.Engine.Read().Question(ctx, org, id)
+	if err != nil {
+		return err
+	}
+	if err := s.addTitles(ctx, org, q); err != nil {
+		return err
+	}
+	p := problem.New(perdure.QuestionDecided, s.ProblemOf(ctx, cause).Detail)
+	p.Question = q
+	return p
+}

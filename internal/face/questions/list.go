@@ -1,0 +1,138 @@
+package questions
+
+import (
+	"context"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/face/front"
+	"github.com/perdure/perdure/internal/face/operation"
+	"github.com/perdure/perdure/internal/face/title"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// openCounted is the number up to which open questions are counted.
+const openCounted = 1000
+
+type listInput struct {
+	operation.OrgInput
+	operation.PageInput
+	Status    []string `query:"status,explode" doc:"Any of open, answered, expired and withdrawn, repeated or separated by commas."`
+	Kind      string   `query:"kind" doc:"approval, input, choice, budget, or a kind of the agent's own."`
+	Subject   string   `query:"subject" doc:"What is asked about; of an approval, the tool."`
+	Execution string   `query:"agentExecutionId"`
+	Mine      bool     `query:"mine" doc:"Only open questions that this key may answer now."`
+}
+
+// parameters are the parameters of the list.
+var parameters = []string{"status", "kind", "subject", "agentExecutionId", "mine", "limit", "cursor"}
+
+// questionList is a page of questions.
+type questionList struct {
+	operation.List[*perdure.Question]
+	Open     int  `json:"open" doc:"How many questions of the org are open, whatever the filter; at most 1,000."`
+	OpenMore bool `json:"openMore,omitempty" doc:"True if more than open are open."`
+}
+
+func (s *server) list(ctx context.Context, in *listInput) (*operation.Body[questionList], error) {
+	if err := checkQuery(front.QueryOf(ctx), parameters...); err != nil {
+		return nil, err
+	}
+	f, err := in.filter()
+	if err != nil {
+		return nil, err
+	}
+	page, err := s.Engine.Read().Questions(ctx, in.Org, f)
+	if err != nil {
+		return nil, err
+	}
+	if in.Mine {
+		if page.Items, err = s.mine(ctx, in.Org, page.Items); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.addTitles(ctx, in.Org, page.Items...); err != nil {
+		return nil, err
+	}
+	list := questionList{List: operation.ListOf(page.Items, page.Next).Body}
+	list.Open, list.OpenMore, err = s.open(ctx, in.Org)
+	return operation.BodyOf(list), err
+}
+
+// filter returns the filter of the store. With mine, it selects open questions.
+func (in *listInput) filter() (store.QuestionFilter, error) {
+	f := store.QuestionFilter{Kind: perdure.QuestionKind(in.Kind), Subject: in.Subject, Cursor: in.Cursor, Limit: in.Limit}
+	for _, given := range in.Status {
+		for name := range strings.SplitSeq(given, ",") {
+			if name = strings.TrimSpace(name); name == "" {
+				continue
+			}
+			status := perdure.QuestionStatus(strings.ToLower(name))
+			switch status {
+			case perdure.QuestionOpen, perdure.QuestionAnswered, perdure.QuestionExpired, perdure.QuestionWithdrawn:
+			default:
+				return f, perdure.FieldErrorf("status", "%q must be open, answered, expired or withdrawn", name)
+			}
+			if in.Mine && status != perdure.QuestionOpen {
+				return f, perdure.FieldErrorf("mine", "shows open questions; leave the status %q out", name)
+			}
+			f.Status = append(f.Status, status)
+		}
+	}
+	if in.Mine {
+		f.Status = []perdure.QuestionStatus{perdure.QuestionOpen}
+	}
+	if in.Execution != "" {
+		id, err := front.ParseID("execution", in.Execution)
+		if err != nil {
+			return f, err
+		}
+		f.ExecutionID = &id
+	}
+	return f, nil
+}
+
+// mine returns the questions that the caller may answer now.
+func (s *server) mine(ctx context.Context, org string, questions []*perdure.Question) ([]*perdure.Question, error) {
+	caller := front.CallerOf(ctx)
+	voter := engine.Voter{Role: caller.Role, Name: caller.Name}
+	if caller.ID != uuid.Nil {
+		key, err := s.Auth.KeyOf(ctx, caller.Key)
+		if err != nil {
+			return nil, err
+		}
+		voter.KeyID, voter.Since = &caller.ID, &key.CreatedAt
+	}
+	return s.Engine.Answerable(ctx, org, questions, voter)
+}
+
+// open counts the open questions of an org, up to openCounted, and reports whether there are more.
+func (s *server) open(ctx context.Context, org string) (int, bool, error) {
+	n, err := s.Engine.Read().OpenQuestions(ctx, org, openCounted+1)
+	return min(n, openCounted), n > openCounted, err
+}
+
+// addTitles adds the titles of the executions, which are read together.
+func (s *server) addTitles(ctx context.Context, org string, questions ...*perdure.Question) error {
+	var ids []uuid.UUID
+	titles := map[uuid.UUID]string{}
+	for _, q := range questions {
+		if _, known := titles[q.ExecutionID]; !known {
+			titles[q.ExecutionID] = ""
+			ids = append(ids, q.ExecutionID)
+		}
+	}
+	found, err := s.Engine.Read().Outlines(ctx, org, ids)
+	if err != nil {
+		return err
+	}
+	for id, o := range found {
+		titles[id] = title.Of(o.Input, "")
+	}
+	for _, q := range questions {
+		q.ExecutionTitle = titles[q.ExecutionID]
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+// Package questions serves the questions of an org: lists, single questions with their details,
+// answers, and a stream of changes.
+package questions
+
+import (
+	"net/http"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/face/front"
+	"github.com/perdure/perdure/internal/face/operation"
+	"github.com/perdure/perdure/internal/questionfeed"
+	"github.com/perdure/perdure/internal/sharedread"
+)
+
+// server holds the state that the operations share.
+type server struct {
+	*operation.API
+	feeds *questionfeed.Feeds
+	// changed has the concurrent reads of questions for streams.
+	changed sharedread.Reads[uuid.UUID, *perdure.Question]
+}
+
+// Register registers the room's operations.
+func Register(a *operation.API, feeds *questionfeed.Feeds) {
+	s := &server{API: a, feeds: feeds}
+	g := operation.Group{API: a, Access: front.Approver, Tag: "Questions", Compress: true}
+	operation.Get(g, "/questions", "listQuestions", "List the questions of runs, newest first", s.list)
+	operation.Get(g, "/questions/{id}", "getQuestion", "Get a question with its details", s.get, asQuestion)
+	operation.Get(g, "/questions/{id}/details", "getQuestionDetails", "Get the details of a question, byte by byte", s.details, asDetails)
+	operation.On(g, http.MethodPost, "/questions/{id}/answer", "answerQuestion",
+		"Answer a question. It is 409 question_decided once the question is decided; the problem has the question", s.answer)
+	g.Compress = false
+	operation.Get(g, "/questions/stream", "streamQuestions", "Follow the questions (SSE): the open ones, then each that changes", s.stream, asStream)
+}
+
+// idOf returns the id that a path names.
+func idOf(in operation.IDInput) (uuid.UUID, error) { return in.Of("question") }
+
+// checkQuery refuses parameters of a query that are not known. A filter that is ignored would select
+// other questions than the client believes.
+func checkQuery(query map[string][]string, known ...string) error {
+	for name := range query {
+		found := false
+		for _, k := range known {
+			found = found || k == name
+		}
+		if !found {
+			return perdure.FieldErrorf(name, "is not a parameter of this list; there are %v", known)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+// Package title makes the titles of executions.
+package title
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/perdure/perdure"
+)
+
+// limit is the maximum length of a title in characters.
+const limit = 140
+
+// Of returns a one-line title: the beginning of the prompt, or the kind and the input.
+func Of(input json.RawMessage, kind string) string {
+	var asked struct {
+		Prompt any `json:"userPrompt"`
+		Parts  any `json:"parts"`
+		Said   any `json:"messages"`
+	}
+	if json.Unmarshal(input, &asked) == nil {
+		if prompt, ok := asked.Prompt.(string); ok && strings.TrimSpace(prompt) != "" {
+			return firstLine(prompt)
+		}
+		if text := textIn(asked.Parts); text != "" {
+			return firstLine(text)
+		}
+		if text := saidIn(asked.Said); text != "" {
+			return firstLine(text)
+		}
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, input) != nil {
+		return kind
+	}
+	switch text := compact.String(); text {
+	case "null", "{}":
+		return kind
+	default:
+		return firstLine(kind + " " + text)
+	}
+}
+
+// saidIn returns the first text of the user in messages, which are the input of a run that the
+// Responses API started.
+func saidIn(messages any) string {
+	all, _ := messages.([]any)
+	for _, m := range all {
+		message, _ := m.(map[string]any)
+		if message["role"] != string(perdure.RoleUser) {
+			continue
+		}
+		if text := textIn(message["parts"]); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// textIn returns the first text among the parts of a message.
+func textIn(parts any) string {
+	all, _ := parts.([]any)
+	for _, p := range all {
+		part, _ := p.(map[string]any)
+		if text, ok := part["text"].(string); ok && text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// firstLine returns the first line of a text, cut to the limit.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if utf8.RuneCountInString(line) <= limit {
+		return line
+	}
+	return string([]rune(line)[:limit-1]) + "…"
+}

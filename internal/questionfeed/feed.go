@@ -1,0 +1,221 @@
+// Package questionfeed tells the readers of an org which of its questions have changed. One reader
+// of the store per org and server serves all of them.
+package questionfeed
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	// Window is the number of open questions of an org, the newest ones, whose changes a feed
+	// reports.
+	Window = 1000
+	// changesKept is the maximum number of changes that a feed remembers for slow readers.
+	changesKept = 2 * Window
+	// tick is the interval at which the questions are read without a hint.
+	tick = time.Second
+	// patience is the number of consecutive failed reads after which readers get the error.
+	patience = 5
+)
+
+// Store is what feeds read.
+type Store interface {
+	QuestionMarks(ctx context.Context, org string, most int) ([]store.QuestionMark, error)
+}
+
+// Feeds has a feed for each org that has readers.
+type Feeds struct {
+	store Store
+	hints notify.Notifier
+
+	mu   sync.Mutex // guards orgs, and feed.refs
+	orgs map[string]*feed
+}
+
+// New creates feeds. Hints tell of changes; without a hint, a change is noticed within a second.
+func New(s Store, hints notify.Notifier) *Feeds {
+	return &Feeds{store: s, hints: hints, orgs: map[string]*feed{}}
+}
+
+// feed reads the open questions of one org. It runs while it has readers, and the last reader waits
+// for its end.
+type feed struct {
+	refs   int
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu      sync.Mutex // guards the fields below
+	ready   bool       // the questions were read once
+	marks   map[uuid.UUID]store.QuestionMark
+	changes map[uuid.UUID]int64 // the position of the newest change of a question
+	pos     int64               // of the newest change
+	lostTo  int64               // changes up to this position may be forgotten
+	failed  int
+	err     error
+	changed chan struct{} // closed and replaced at each change of the fields above
+}
+
+// Reader is a position in the changes of an org. It is for one goroutine.
+type Reader struct {
+	feeds *Feeds
+	feed  *feed
+	org   string
+	pos   int64
+}
+
+// Read opens a reader. It reports the changes since the call of Reset. Close ends it.
+func (s *Feeds) Read(org string) *Reader {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.orgs[org]
+	if f == nil {
+		ctx, cancel := context.WithCancel(store.ForOrg(context.Background(), org))
+		f = &feed{cancel: cancel, done: make(chan struct{}), marks: map[uuid.UUID]store.QuestionMark{}, changes: map[uuid.UUID]int64{}, changed: make(chan struct{})}
+		s.orgs[org] = f
+		go s.look(ctx, org, f)
+	}
+	f.refs++
+	return &Reader{feeds: s, feed: f, org: org}
+}
+
+// Close ends the reader.
+func (r *Reader) Close() {
+	r.feeds.mu.Lock()
+	r.feed.refs--
+	last := r.feed.refs == 0
+	if last {
+		delete(r.feeds.orgs, r.org)
+	}
+	r.feeds.mu.Unlock()
+	if last {
+		r.feed.cancel()
+		<-r.feed.done
+	}
+}
+
+// look reads the marks at each hint, and every second in case a hint was lost. It subscribes before
+// the first read, so that no hint is missed.
+func (s *Feeds) look(ctx context.Context, org string, f *feed) {
+	defer close(f.done)
+	hints, stop := s.hints.Subscribe(notify.Questions(org))
+	defer stop()
+	timer := time.NewTicker(tick)
+	defer timer.Stop()
+	for {
+		marks, err := s.store.QuestionMarks(ctx, org, Window)
+		f.take(marks, err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-hints:
+		case <-timer.C:
+		}
+	}
+}
+
+// take compares the questions with those of the read before. An open question that is not among them
+// any more was decided, or is older than Window newer ones.
+func (f *feed) take(marks []store.QuestionMark, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil {
+		if f.failed++; f.failed >= patience {
+			f.err = err
+			f.wake()
+		}
+		return
+	}
+	before, known := f.pos, f.ready && f.err == nil
+	now := make(map[uuid.UUID]store.QuestionMark, len(marks))
+	for _, m := range slices.Backward(marks) { // the oldest first
+		if _, twice := now[m.ID]; !twice && f.ready && f.marks[m.ID] != m {
+			f.change(m.ID)
+		}
+		now[m.ID] = m
+	}
+	for id, m := range f.marks {
+		if _, there := now[id]; m.Open && !there {
+			f.change(id)
+		}
+	}
+	f.marks, f.ready, f.err, f.failed = now, true, nil, 0
+	if !known || f.pos != before {
+		f.forget()
+		f.wake()
+	}
+}
+
+func (f *feed) change(id uuid.UUID) {
+	f.pos++
+	f.changes[id] = f.pos
+}
+
+// forget drops the oldest half of the changes if there are too many.
+func (f *feed) forget() {
+	if len(f.changes) <= changesKept {
+		return
+	}
+	all := make([]int64, 0, len(f.changes))
+	for _, pos := range f.changes {
+		all = append(all, pos)
+	}
+	slices.Sort(all)
+	f.lostTo = all[len(all)/2]
+	for id, pos := range f.changes {
+		if pos <= f.lostTo {
+			delete(f.changes, id)
+		}
+	}
+}
+
+func (f *feed) wake() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// Reset moves the reader to the present. A read of the questions that begins afterwards contains all
+// changes up to there. Errors: those of the store; the cause of the context's end.
+func (r *Reader) Reset(ctx context.Context) error {
+	for {
+		r.feed.mu.Lock()
+		ready, err, changed := r.feed.ready, r.feed.err, r.feed.changed
+		r.pos = r.feed.pos
+		r.feed.mu.Unlock()
+		if ready || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-changed:
+		}
+	}
+}
+
+// Changes returns the questions that have changed since the previous call, the earliest change
+// first, each once. lost reports that the reader was too slow: it must call Reset and read all
+// questions. If there are no changes, the channel is closed when there may be some.
+func (r *Reader) Changes() (ids []uuid.UUID, lost bool, changed <-chan struct{}, err error) {
+	f := r.feed
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil || r.pos < f.lostTo {
+		return nil, f.err == nil, f.changed, f.err
+	}
+	for id, pos := range f.changes {
+		if pos > r.pos {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b uuid.UUID) int { return cmp.Compare(f.changes[a], f.changes[b]) })
+	r.pos = f.pos
+	return ids, false, f.changed, nil
+}

@@ -1,0 +1,77 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// Voter is a key that may answer questions, or the token of the data directory.
+type Voter struct {
+	Role  perdure.KeyRole
+	KeyID *uuid.UUID // nil for the token
+	Name  string
+	// Since is the time at which the key was created; nil for the token.
+	Since *perdure.Time
+}
+
+// Askers returns the keys that started the execution or sent a signal that it has taken. The zero id
+// is the token of the data directory.
+func Askers(x *perdure.Execution, signalKeys []uuid.UUID) []uuid.UUID {
+	return append([]uuid.UUID{keyOrToken(x.KeyID)}, signalKeys...)
+}
+
+// MayAnswer returns nil if a vote of the voter would count now. askers are those that [Askers]
+// returns; they matter only to a question with NotAsker. Errors: question_decided,
+// permission_denied, already_voted.
+func (v Voter) MayAnswer(q *perdure.Question, askers []uuid.UUID, now perdure.Time) error {
+	if q.Status.Final() {
+		return decided(q)
+	}
+	if q.ExpiresAt != nil && q.ExpiresAt.Reached(now) {
+		return perdure.Errorf(perdure.QuestionDecided, "question %s expired at %s", q.ID, *q.ExpiresAt)
+	}
+	if why := v.excluded(q, askers); why != "" {
+		return perdure.Errorf(perdure.PermissionDenied, "%s may not answer question %s: %s", v.Name, q.ID, why)
+	}
+	if slices.ContainsFunc(q.Votes, func(known perdure.Vote) bool { return sameKey(known.KeyID, v.KeyID) }) {
+		return perdure.Errorf(perdure.AlreadyVoted, "%s has voted about question %s; another key must decide", v.Name, q.ID)
+	}
+	return nil
+}
+
+// excluded returns why the terms of the question exclude the voter; "" if they do not.
+func (v Voter) excluded(q *perdure.Question, askers []uuid.UUID) string {
+	switch {
+	case v.Role != perdure.KeyAdmin && v.Role != perdure.KeyClient && v.Role != perdure.KeyApprover:
+		return "its role is " + string(v.Role)
+	case len(q.By) > 0 && !slices.ContainsFunc(q.By, v.is):
+		return "it is not among those that the question names"
+	case q.NotAsker && slices.Contains(askers, keyOrToken(v.KeyID)):
+		return "those who started the run or sent it signals are excluded"
+	case q.QuestionTerms.Votes() > 1 && v.Since != nil && v.Since.After(q.CreatedAt.Time):
+		return "its key was created after the question was asked"
+	}
+	return ""
+}
+
+// is reports whether an element of QuestionTerms.By names the voter.
+func (v Voter) is(by string) bool {
+	return by == string(v.Role) || v.KeyID != nil && by == "key:"+v.KeyID.String()
+}
+
+// keyOrToken returns the id of a key, or the zero id for the token of the data directory.
+func keyOrToken(id *uuid.UUID) uuid.UUID {
+	if id == nil {
+		return uuid.Nil
+	}
+	return *id
+}
+
+func sameKey(a, b *uuid.UUID) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
