@@ -76,6 +76,8 @@ type TaskOption func(*TaskSettings)
 type TaskSettings struct {
 	perdure.TaskOptions
 	Place perdure.Place
+	// Clearance is why the task may run, if the gate of the execution guards its kind.
+	Clearance *perdure.Clearance
 }
 
 // Instance distinguishes a task from tasks of the same kind with equal input.
@@ -123,6 +125,17 @@ func Priority(n int) TaskOption { return func(s *TaskSettings) { s.TaskOptions.P
 // the org.
 func ConcurrencyKey(key string, limit int) TaskOption {
 	return func(s *TaskSettings) { s.TaskOptions.ConcurrencyKey, s.ConcurrencyLimit = key, limit }
+}
+
+// WithClearance sets why a tool call may run whose kind the policies of the execution guard.
+func WithClearance(c perdure.Clearance) TaskOption {
+	return func(s *TaskSettings) { s.Clearance = &c }
+}
+
+// Confined sets what the commands of a tool call may do: net is the network limit, and requires is
+// perdure.RequiresConfined if only a worker that confines commands may run them.
+func Confined(net, requires string) TaskOption {
+	return func(s *TaskSettings) { s.TaskOptions.Net, s.TaskOptions.Requires = net, requires }
 }
 
 // KeyTTL sets how long the task's Key refers to this task after its end. If a checkpoint is created

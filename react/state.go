@@ -87,8 +87,10 @@ type call struct {
 	Client bool `json:"client,omitempty"`
 	// Task is the id of the call's task, once it is scheduled. Refused is the result of a call that
 	// is not run.
-	Task    *uuid.UUID `json:"task,omitempty"`
-	Refused string     `json:"refused,omitempty"`
+	Task *uuid.UUID `json:"task,omitempty"`
+	// Question is the question about the call while it waits for its approval.
+	Question *uuid.UUID `json:"question,omitempty"`
+	Refused  string     `json:"refused,omitempty"`
 }
 
 // next returns the number of calls that run together next: one barrier, or all calls before the

@@ -33,11 +33,18 @@ func (l *loop) tools() error {
 		}
 	}
 	group := p.Calls[p.Done : p.Done+p.Running]
+	message, err := l.awaitApprovals(group)
+	if err != nil {
+		return err
+	}
 	if err := l.finishGroup(group); err != nil {
 		return err
 	}
 	p.Done += p.Running
 	p.Running = 0
+	if message != nil {
+		return l.steered(*message)
+	}
 	if p.Done == len(p.Calls) {
 		l.st.Pending = nil
 	}
@@ -61,21 +68,26 @@ func (l *loop) startGroup() error {
 		if c.Refused != "" {
 			continue
 		}
-		t, _ := l.tool(c.Name)
-		at := l.ctx.Place()
-		at.ToolCallID = c.ID
-		// The key is the id of the call. An equal command in another call runs, but a call that was
-		// scheduled before a crash does not run again.
-		future := l.ctx.Schedule(c.Name, limited(c.Name, json.RawMessage(c.Arguments), l.in.Config.Net),
-			agent.Key(c.ID), agent.Attempts(1), agent.OnLost(t.OnLost), agent.Timeout(t.Timeout), agent.At(at))
-		if future.Err() != nil {
-			c.Refused = future.Err().Error()
-			continue
-		}
-		id := future.ID
-		c.Task, c.Arguments = &id, ""
+		l.beginCall(c)
 	}
 	return l.save("tool calls")
+}
+
+// scheduleCall schedules the task of a call.
+func (l *loop) scheduleCall(c *call, input json.RawMessage, options []agent.TaskOption) {
+	t, _ := l.tool(c.Name)
+	at := l.ctx.Place()
+	at.ToolCallID = c.ID
+	// The key is the id of the call. An equal command in another call runs, but a call that was
+	// scheduled before a crash does not run again.
+	future := l.ctx.Schedule(c.Name, input, append(options,
+		agent.Key(c.ID), agent.Attempts(1), agent.OnLost(t.OnLost), agent.Timeout(t.Timeout), agent.At(at))...)
+	if future.Err() != nil {
+		c.Refused = future.Err().Error()
+		return
+	}
+	id := future.ID
+	c.Task, c.Arguments = &id, ""
 }
 
 // finishGroup waits for the tasks of a group and stores their results.
@@ -204,6 +216,10 @@ func toolTask(c Config, t tool.Tool) agent.TaskDefinition {
 
 func runTool(ctx agent.TaskContext, c Config, t tool.Tool, input json.RawMessage) (tool.Result, error) {
 	input, net := limitOf(t.Name, input)
+	options := ctx.Task().Options
+	if options.Net != "" {
+		net = tool.Net(options.Net)
+	}
 	if refused := t.Check(input); refused != nil {
 		return *refused, nil
 	}
@@ -214,6 +230,10 @@ func runTool(ctx agent.TaskContext, c Config, t tool.Tool, input json.RawMessage
 	if workspace != nil {
 		defer workspace.Close()
 		workspace.ForRun(ctx.Task().ExecutionID.String())
+	}
+	if options.Requires == perdure.RequiresConfined && !confines(workspace) {
+		ctx.Stream().Data(map[string]any{"type": "tool.not_run", "reason": "unconfined"})
+		return tool.Errorf("not run: this worker cannot confine commands"), nil
 	}
 	stream := ctx.Stream()
 	result, err := callTool(ctx, c, t, &tool.Call{
@@ -231,6 +251,9 @@ func runTool(ctx agent.TaskContext, c Config, t tool.Tool, input json.RawMessage
 	}
 	return result, nil
 }
+
+// confines reports whether commands of the workspace are confined.
+func confines(w *tool.Workspace) bool { return w != nil && w.Confines() }
 
 // openWorkspace opens the workspace of the execution. It returns nil if the configuration has none.
 func openWorkspace(ctx agent.TaskContext, c Config) (*tool.Workspace, error) {

@@ -232,6 +232,9 @@ func (w *Workspace) Dir() string { return w.dir }
 // Confinement returns what confines bash: "landlock", "bwrap" or "none".
 func (w *Workspace) Confinement() string { return string(w.box.method) }
 
+// Confines reports whether commands of bash are confined.
+func (w *Workspace) Confines() bool { return w.box.method != notConfined }
+
 // ConfinementNote returns one sentence about what the confinement leaves open, or why there is
 // none. It returns "" if there is nothing to report.
 func (w *Workspace) ConfinementNote() string { return w.box.note }

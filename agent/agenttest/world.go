@@ -190,7 +190,7 @@ func (w *world) start(ctx context.Context) error {
 			return errors.New("a scenario without an Agent runs the react agent: it needs a Model, and a string as Input, the prompt")
 		}
 		r = engine.StartRequest{
-			UserPrompt: prompt, OneShot: !w.Chat, Models: []perdure.ModelConfig{{Provider: scripted.Name, ModelID: "script"}},
+			UserPrompt: prompt, OneShot: !w.Chat, Approvals: w.Approvals, Models: []perdure.ModelConfig{{Provider: scripted.Name, ModelID: "script"}},
 		}
 		names := []string{}
 		for _, t := range w.Tools {

@@ -25,7 +25,7 @@ var rules = map[string][]string{
 	"worker/results":                   {"internal/lru"},
 	"worker/remote":                    {"api/..."},
 	"worker/metrics":                   {"worker", "react", "internal/meter"},
-	"react":                            {"agent", "llm", "tool", "internal/lru", "internal/response"},
+	"react":                            {"agent", "llm", "tool", "internal/lru", "internal/response", "internal/schema"},
 	"llm":                              {"internal/response"},
 	"llm/anthropic":                    {"llm", "llm/internal/adapter"},
 	"llm/openai":                       {"llm", "llm/internal/adapter", "llm/internal/gpt"},

@@ -36,7 +36,9 @@ func (d *draft) pass(n perdure.NewTask) error {
 		return nil
 	}
 	refuse := func(why string) error {
-		return perdure.Errorf(perdure.PermissionDenied, "a call of %s is not cleared by the policies of execution %s: %s", n.Kind, d.x.ID, why)
+		err := perdure.Errorf(perdure.PermissionDenied, "a call of %s is not cleared by the policies of execution %s: %s", n.Kind, d.x.ID, why)
+		err.Fields = []perdure.FieldError{{Location: "tasks.clearance", Message: why}}
+		return err
 	}
 	judged, known := d.judged[n.Key]
 	switch {

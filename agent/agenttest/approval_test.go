@@ -1,0 +1,101 @@
+package agenttest_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent/agenttest"
+	"github.com/perdure/perdure/tool"
+)
+
+// three is a model that makes three calls in one turn and then answers.
+const three = `turn
+  call forecast {"city": "Bern"}
+  call forecast {"city": "Rome"}
+  call forecast {"city": "Oslo"}
+turn
+  text Done.
+`
+
+// cities asks for each call but that of Rome.
+func cities(t *testing.T) perdure.ApprovalPolicy {
+	var p perdure.ApprovalPolicy
+	err := json.Unmarshal([]byte(`[
+		{"tools": ["forecast"], "when": {"properties": {"arguments": {"properties": {"city": {"const": "Rome"}}}}}, "then": "allow"},
+		{"tools": ["fore*"], "then": "ask", "reason": "May it look?", "expires": "1h"}
+	]`), &p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestCallsAreApprovedOneByOne checks that each call has its own question, that a denied call is
+// answered with the reason, and that all of it survives every fault.
+func TestCallsAreApprovedOneByOne(t *testing.T) {
+	asked := map[string]string{}
+	s := agenttest.Scenario{Input: "Weather?", Tools: []tool.Tool{forecast()}, Model: three, Approvals: cities(t)}
+	s.Answers = func(q perdure.Question) *perdure.Answer {
+		asked[q.Key] = q.Subject + " " + q.Prompt
+		if q.DetailsSHA256 == perdure.DetailsHash(perdure.QuestionApproval, "forecast", []byte(`{"city": "Oslo"}`)) {
+			return &perdure.Answer{Verdict: perdure.VerdictDeny, Reason: "too cold"}
+		}
+		return &perdure.Answer{Verdict: perdure.VerdictApprove}
+	}
+	o := agenttest.Run(t, s)
+	for _, want := range []string{"forecast = It rains in Bern.", "forecast = It rains in Rome.", "forecast = not run: it was denied: too cold", "Done."} {
+		if !strings.Contains(o.Text(), want) {
+			t.Errorf("the conversation lacks %q:\n%s\n%s", want, o.Text(), o.Error)
+		}
+	}
+	if len(asked) != 2 || o.Ran["forecast"] != 2 {
+		t.Errorf("%d questions were asked and %d calls were run", len(asked), o.Ran["forecast"])
+	}
+	for _, text := range asked {
+		if text != "forecast May it look?" {
+			t.Errorf("a question says %q", text)
+		}
+	}
+	s.Normalize = withoutKeys
+	agenttest.All(t, s)
+}
+
+// withoutKeys removes the keys of questions, which are random ids of calls.
+func withoutKeys(o *agenttest.Outcome) {
+	for i, line := range o.Questions {
+		_, o.Questions[i], _ = strings.Cut(line, ": ")
+	}
+}
+
+// TestApprovalsExpireAndAreSteered checks calls that nobody approves, and a message that comes while
+// calls wait for their approval.
+func TestApprovalsExpireAndAreSteered(t *testing.T) {
+	s := agenttest.Scenario{Input: "Weather?", Tools: []tool.Tool{forecast()}, Model: three, Approvals: cities(t), Normalize: withoutKeys}
+	o := agenttest.Run(t, s)
+	if strings.Count(o.Text(), "forecast = not run: it was denied: nobody answered in time") != 2 || o.Elapsed < time.Hour {
+		t.Errorf("after %s:\n%s", o.Elapsed, o.Text())
+	}
+	agenttest.All(t, s)
+	s.Signals = []agenttest.Signal{{Name: perdure.UserMessage, Value: map[string]string{"text": "Never mind."}, After: time.Minute}}
+	o = agenttest.Run(t, s)
+	want := "forecast = skipped: the user sent a message"
+	if strings.Count(o.Text(), want) != 2 || !strings.Contains(o.Text(), "user: Never mind.") || !strings.Contains(o.Text(), "It rains in Rome.") || o.Elapsed > time.Hour {
+		t.Errorf("after %s:\n%s\n%q", o.Elapsed, o.Text(), o.Questions)
+	}
+	agenttest.All(t, s)
+}
+
+// TestRulesThatDeny checks a rule that denies without asking.
+func TestRulesThatDeny(t *testing.T) {
+	s := agenttest.Scenario{Input: "Weather?", Tools: []tool.Tool{forecast()}, Model: three, Approvals: perdure.ApprovalPolicy{
+		{Tools: []string{"*"}, Then: perdure.ApprovalDeny, Reason: "not today"},
+	}}
+	o := agenttest.Run(t, s)
+	if strings.Count(o.Text(), "forecast = not run: a rule denies this call: not today") != 3 || len(o.Questions) != 0 || o.Ran["forecast"] != 0 {
+		t.Errorf("%d calls were run:\n%s", o.Ran["forecast"], o.Text())
+	}
+	agenttest.All(t, s)
+}

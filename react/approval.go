@@ -1,0 +1,174 @@
+package react
+
+import (
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/schema"
+)
+
+// gated reports whether the policies of the execution guard calls of the tool. The policies are
+// those of the start: settings of a message do not change them.
+func (l *loop) gated(tool string) bool {
+	return l.in.Approvals != nil && l.in.Approvals.Gate().Guards(tool)
+}
+
+// ruleSchemas caches the compiled schemas of approval rules.
+var ruleSchemas schema.Cache
+
+func fitsRule(rule, call json.RawMessage) (bool, error) {
+	compiled, err := ruleSchemas.Compile(rule)
+	if err != nil {
+		return false, err
+	}
+	return compiled.Check("", call) == nil, nil
+}
+
+// beginCall schedules a call, asks for its approval, or refuses it, as the policies decide.
+func (l *loop) beginCall(c *call) {
+	if !l.gated(c.Name) {
+		l.scheduleCall(l.ungated(c))
+		return
+	}
+	if err := perdure.CheckDocumentBytes("arguments", []byte(c.Arguments), perdure.DocumentRules{Workers: true}); err != nil {
+		c.Refused = "the arguments are not one JSON document, for example because a member occurs twice; nothing was run"
+		return
+	}
+	judged, err := l.judge(c)
+	switch {
+	case err != nil:
+		c.Refused = "not run: the policies of this run cannot be applied: " + reason(err)
+	case judged.Then == perdure.ApprovalDeny:
+		c.Refused = "not run: a rule denies this call" + because(judged.Rule)
+	case judged.Then == perdure.ApprovalAsk:
+		l.askApproval(c, judged)
+	default:
+		number := judged.Number
+		l.scheduleCall(l.cleared(c, judged, perdure.Clearance{Rule: &number}))
+	}
+}
+
+func because(r *perdure.ApprovalRule) string {
+	if r == nil || r.Reason == "" {
+		return ""
+	}
+	return ": " + r.Reason
+}
+
+func (l *loop) judge(c *call) (perdure.Judgement, error) {
+	return l.in.Approvals.Judge(perdure.ApprovalCall{
+		Tool: c.Name, Arguments: json.RawMessage(c.Arguments), Workspace: l.ctx.Execution().Workspace, Turn: l.st.Pending.Turn,
+	}, fitsRule)
+}
+
+// askApproval asks whether a call may run. The question's key is the id of the call, so each call is
+// asked about once.
+func (l *loop) askApproval(c *call, j perdure.Judgement) {
+	life, err := j.Rule.Life()
+	if err != nil {
+		c.Refused = "not run: " + reason(err)
+		return
+	}
+	terms := j.Rule.Question(c.Name)
+	at := l.ctx.Place()
+	asked := l.ctx.OpenQuestion(agent.Question{
+		Name: c.ID, Kind: terms.Kind, Subject: terms.Subject, Prompt: terms.Prompt, Needed: terms.Needed, NotAsker: terms.NotAsker,
+		By: terms.By, OnExpiry: terms.OnExpiry, Expires: life,
+		Call: &agent.QuestionCall{EntryID: l.st.Pending.EntryID, CallID: c.ID, Arguments: c.Arguments},
+	})
+	l.ctx.SetPlace(at)
+	if asked.Err() != nil {
+		c.Refused = "not run: its approval could not be asked for: " + reason(asked.Err())
+		return
+	}
+	c.Question = &asked.ID
+}
+
+// ungated returns a call that no policy guards with its input and its options for scheduleCall.
+func (l *loop) ungated(c *call) (*call, json.RawMessage, []agent.TaskOption) {
+	return c, limited(c.Name, json.RawMessage(c.Arguments), l.in.Config.Net), nil
+}
+
+// cleared returns a call that a policy guards with its input and its options for scheduleCall. The input is exactly the
+// bytes of the call, so that the server can compare them with what was approved.
+func (l *loop) cleared(c *call, j perdure.Judgement, why perdure.Clearance) (*call, json.RawMessage, []agent.TaskOption) {
+	options := []agent.TaskOption{agent.WithClearance(why), agent.Confined("", j.Requires)}
+	if c.Name == commandTool {
+		options[1] = agent.Confined(l.in.Config.Net, j.Requires)
+	}
+	return c, json.RawMessage(c.Arguments), options
+}
+
+// decided schedules or refuses a call whose question is final.
+func (l *loop) decided(c *call, q perdure.Question) {
+	answer, err := agent.Decision(q)
+	switch {
+	case err != nil:
+		c.Refused = "not run: nobody has approved it"
+	case answer.Verdict != perdure.VerdictApprove:
+		c.Refused = "not run: it was denied"
+		if answer.Reason != "" {
+			c.Refused += ": " + answer.Reason
+		}
+	default:
+		judged, err := l.judge(c)
+		if err != nil {
+			c.Refused = "not run: the policies of this run cannot be applied: " + reason(err)
+			break
+		}
+		l.scheduleCall(l.cleared(c, judged, perdure.Clearance{Question: c.Question}))
+	}
+	c.Question = nil
+}
+
+// awaitApprovals waits until no call of the group waits for an approval. Calls are scheduled as soon
+// as they are approved. If the user sends a message first, the questions are withdrawn, their calls
+// are skipped, and the message is returned.
+func (l *loop) awaitApprovals(group []call) (*perdure.Signal, error) {
+	for {
+		var asked []*call
+		conditions := []agent.Condition{agent.OnSignal(perdure.UserMessage)}
+		for i := range group {
+			if c := &group[i]; c.Question != nil {
+				asked = append(asked, c)
+				conditions = append(conditions, agent.OnQuestion(agent.AskedOf(*c.Question)))
+			}
+		}
+		if len(asked) == 0 {
+			return nil, nil
+		}
+		met, err := l.ctx.WaitAny(0, conditions...)
+		if err != nil {
+			return nil, err
+		}
+		if met.Index == 0 {
+			l.skipAsked(asked)
+			s := met.Signal()
+			return &s, nil
+		}
+		l.decided(asked[met.Index-1], met.Questions[0])
+		if err := l.save("approval"); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// skipAsked withdraws the questions about calls, because the user has sent a message.
+func (l *loop) skipAsked(asked []*call) {
+	for _, c := range asked {
+		l.ctx.WithdrawQuestion(agent.AskedOf(*c.Question))
+		c.Question, c.Refused = nil, "skipped: the user sent a message"
+	}
+}
+
+// steered ends the turn after a message that came while calls waited for their approval. The
+// results of the group are stored.
+func (l *loop) steered(s perdure.Signal) error {
+	p := l.st.Pending
+	l.st.Pending = nil
+	if err := l.skip(p.Calls[p.Done:]); err != nil {
+		return err
+	}
+	return l.appendInput(s.EntryKey(), nil, read(s, nil).Messages)
+}
