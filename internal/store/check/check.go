@@ -20,6 +20,7 @@ type Reader interface {
 	AllEntries(ctx context.Context, execution uuid.UUID, cursor string, limit int) (store.Page[perdure.Entry], error)
 	Checkpoint(ctx context.Context, execution uuid.UUID, sequence int64) (*perdure.Checkpoint, error)
 	ListTasks(ctx context.Context, execution uuid.UUID, steps bool, cursor string, limit int) (store.Page[*perdure.Task], error)
+	Questions(ctx context.Context, org string, f store.QuestionFilter) (store.Page[*perdure.Question], error)
 	Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error)
 	LogHead(ctx context.Context, execution uuid.UUID) (store.Head, error)
 	// Audit checks the data that belongs to no execution, and then returns the id of every
@@ -127,7 +128,7 @@ func (c *checker) execution() error {
 	for _, part := range []struct {
 		what  string
 		check func(x *perdure.Execution) error
-	}{{"its entries", c.entries}, {"the places of its entries", c.tree}, {"its tasks", c.tasks}, {"its log", c.log}, {"its newest checkpoint", c.checkpoint}} {
+	}{{"its entries", c.entries}, {"the places of its entries", c.tree}, {"its tasks", c.tasks}, {"its questions", c.questions}, {"its log", c.log}, {"its newest checkpoint", c.checkpoint}} {
 		err := part.check(x)
 		if err == nil {
 			continue

@@ -88,6 +88,7 @@ func (i *invariant) check() {
 	i.checkPlaces()
 	i.checkTasks()
 	i.checkSignals()
+	i.checkQuestions()
 }
 
 func (i *invariant) broken(format string, args ...any) {

@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// guarded starts an execution of the react agent whose policy allows calls of ls, denies calls of
+// rm, and asks about every other call, and claims it.
+func (b *bench) guarded() *holder {
+	b.Helper()
+	var p perdure.ApprovalPolicy
+	b.must(json.Unmarshal([]byte(`[
+		{"tools": ["bash"], "when": {"properties": {"arguments": {"properties": {"command": {"const": "ls"}}}}}, "then": "allow"},
+		{"tools": ["bash"], "when": {"properties": {"arguments": {"properties": {"command": {"const": "rm"}}}}}, "then": "deny"},
+		{"tools": ["*"], "then": "ask"}
+	]`), &p))
+	x, err := b.e.Start(b.Context(), org, StartRequest{
+		UserPrompt: "go", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "m"}}, Approvals: p,
+	})
+	b.must(err)
+	poll := b.poll(8)
+	poll.Kinds = []string{perdure.ReactKind}
+	claims, err := b.d.PollAgents(b.Context(), poll)
+	b.must(err)
+	if len(claims) != 0 {
+		b.Fatal("a worker without the feature got the execution")
+	}
+	poll.Features = perdure.AllFeatures
+	claims, err = b.d.PollAgents(b.Context(), poll)
+	b.must(err)
+	if len(claims) != 1 || claims[0].Lease.ExecutionID != x.ID {
+		b.Fatalf("%d executions were claimed", len(claims))
+	}
+	return &holder{bench: b, claim: claims[0], id: x.ID}
+}
+
+// callOf returns the task of a bash call with the key.
+func (h *holder) callOf(key, arguments string, c *perdure.Clearance) perdure.NewTask {
+	t := perdure.NewTask{
+		Kind: "bash", Input: perdure.Inline([]byte(arguments)), InputHash: sha256.Sum256([]byte(arguments)), Clearance: c,
+		Options: perdure.TaskOptions{Key: key},
+	}
+	t.Key = perdure.CallerTaskKey(h.id, t.Kind, key)
+	return t
+}
+
+// approved asks about a bash call, answers, and returns the question.
+func (h *holder) approved(key, arguments string, verdict perdure.Verdict) uuid.UUID {
+	h.Helper()
+	hash := perdure.DetailsHash(perdure.QuestionApproval, "bash", []byte(arguments))
+	n := perdure.NewQuestion{
+		Key: key, Details: json.RawMessage(arguments), DetailsSHA256: hash,
+		QuestionTerms: perdure.QuestionTerms{Kind: perdure.QuestionApproval, Subject: "bash"},
+	}
+	h.commit(func(c *perdure.Commit) { c.Questions = append(c.Questions, n) })
+	id := perdure.QuestionID(h.id, key)
+	if verdict != "" {
+		_, err := h.e.Answer(h.Context(), org, AnswerRequest{Question: id, Verdict: verdict, DetailsSHA256: &hash, Role: perdure.KeyAdmin})
+		h.must(err)
+	}
+	return id
+}
+
+// TestTheGateRefusesWhatIsNotCleared checks calls that an agent's code schedules without a
+// clearance, with a wrong one, or with one for something else.
+func TestTheGateRefusesWhatIsNotCleared(t *testing.T) {
+	b := newBench(t)
+	h := b.guarded()
+	const touch, other = `{"command":"touch a"}`, `{"command":"touch b"}`
+	yes, no, open := h.approved("yes", touch, perdure.VerdictApprove), h.approved("no", touch, perdure.VerdictDeny), h.approved("open", touch, "")
+	rule := func(n int) *perdure.Clearance { return &perdure.Clearance{Rule: &n} }
+	question := func(id uuid.UUID) *perdure.Clearance { return &perdure.Clearance{Question: &id} }
+	for name, task := range map[string]perdure.NewTask{
+		"no clearance":             h.callOf("1", `{"command":"ls"}`, nil),
+		"an empty clearance":       h.callOf("1", `{"command":"ls"}`, &perdure.Clearance{}),
+		"a rule that asks":         h.callOf("1", touch, rule(2)),
+		"a rule that denies":       h.callOf("1", `{"command":"rm"}`, rule(1)),
+		"a rule that does not fit": h.callOf("1", touch, rule(0)),
+		"a number without a rule":  h.callOf("1", touch, rule(-1)),
+		"a denied call approved":   h.callOf("1", `{"command":"rm"}`, question(h.approved("rm", `{"command":"rm"}`, perdure.VerdictApprove))),
+		"a member twice":           h.callOf("1", `{"command":"ls","command":"rm"}`, rule(0)),
+		"another spelling":         h.callOf("1", `{"command": "touch a"}`, question(yes)),
+		"other arguments":          h.callOf("1", other, question(yes)),
+		"an open question":         h.callOf("1", touch, question(open)),
+		"a denied question":        h.callOf("1", touch, question(no)),
+		"an unknown question":      h.callOf("1", touch, question(uuid.New())),
+		"both":                     h.callOf("1", touch, &perdure.Clearance{Rule: rule(0).Rule, Question: &yes}),
+	} {
+		before := b.snapshot(h.id)
+		_, err := h.try(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{task} })
+		if !perdure.IsCode(err, perdure.PermissionDenied) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after := b.snapshot(h.id); after != before {
+			t.Errorf("%s: the refused commit changed something", name)
+		}
+	}
+	h.commit(func(c *perdure.Commit) {
+		c.Tasks = []perdure.NewTask{h.callOf("ls", `{"command":"ls"}`, rule(0)), h.callOf("touch", touch, question(yes))}
+	})
+	q, err := b.s.Question(t.Context(), org, yes)
+	b.must(err)
+	if want := perdure.TaskID(perdure.CallerTaskKey(h.id, "bash", "touch")); q.TaskID == nil || *q.TaskID != want {
+		t.Errorf("the question names the task %v, want %s", q.TaskID, want)
+	}
+	_, err = h.try(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{h.callOf("again", touch, question(yes))} })
+	b.wantCode(err, perdure.PermissionDenied)
+	// A function that is entered again schedules the same task once more; no clearance is needed
+	// for what was cleared.
+	h.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{h.callOf("touch", touch, nil)} })
+}
+
+// TestPoliciesThatCannotBeAreRefused checks starts whose policy nobody could satisfy, or that cannot
+// be applied.
+func TestPoliciesThatCannotBeAreRefused(t *testing.T) {
+	b := newBench(t)
+	ask := perdure.ApprovalPolicy{{Tools: []string{"*"}, Then: perdure.ApprovalAsk}}
+	two := perdure.ApprovalPolicy{{Tools: []string{"*"}, Then: perdure.ApprovalAsk, Needed: 2}}
+	models := []perdure.ModelConfig{{Provider: "scripted", ModelID: "m"}}
+	for name, r := range map[string]StartRequest{
+		"another kind":     {Kind: "agent", Approvals: ask},
+		"LOCAL":            {UserPrompt: "x", Models: models, Approvals: ask, PersistenceMode: perdure.Local},
+		"two without keys": {UserPrompt: "x", Models: models, Approvals: two},
+		"a schema that is no": {UserPrompt: "x", Models: models, Approvals: perdure.ApprovalPolicy{
+			{Tools: []string{"*"}, Then: perdure.ApprovalAsk, When: json.RawMessage(`{"type": 7}`)},
+		}},
+	} {
+		if _, err := b.e.Start(t.Context(), org, r); !perdure.IsCode(err, perdure.InvalidArgument) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err := b.e.CreateDefinition(t.Context(), org, perdure.Definition{
+		Name: "n", Slug: "n", Models: models, Approvals: perdure.ApprovalPolicy{{Tools: []string{"*"}, Then: "maybe"}},
+	})
+	b.wantCode(err, perdure.InvalidArgument)
+	if _, _, err = b.e.CreateKey(t.Context(), org, "ann", perdure.KeyApprover); err == nil {
+		_, err = b.e.Start(t.Context(), org, StartRequest{UserPrompt: "x", Models: models, Approvals: two})
+	}
+	b.must(err)
+}
+
+// TestAStartTightensItsDefinition checks that the policies of definition and start both count.
+func TestAStartTightensItsDefinition(t *testing.T) {
+	b := newBench(t)
+	d, err := b.e.CreateDefinition(t.Context(), org, perdure.Definition{
+		Name: "careful", Slug: "careful", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "m"}},
+		Approvals: perdure.ApprovalPolicy{{Tools: []string{"bash"}, Then: perdure.ApprovalAsk}},
+	})
+	b.must(err)
+	allow := perdure.ApprovalPolicy{{Tools: []string{"*"}, Then: perdure.ApprovalAllow}}
+	x, err := b.e.Start(t.Context(), org, StartRequest{UserPrompt: "x", DefinitionID: &d.ID, Approvals: allow})
+	b.must(err)
+	if x = b.execution(x.ID); !x.Gate.Guards("bash") || x.Gate.Guards("grep") || x.Gate.Guards(perdure.ModelTaskKind) {
+		t.Errorf("the gate is %+v", x.Gate)
+	}
+	if x.NeedsFeatures.Lacks(perdure.FeatureQuestions) == x.NeedsFeatures {
+		t.Error("a worker that knows no questions may claim it")
+	}
+}
