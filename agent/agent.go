@@ -121,6 +121,20 @@ type Context interface {
 	// after fn and before the record, fn runs a second time. RunStep blocks.
 	RunStep(name string, fn func(context.Context) (json.RawMessage, error), opts ...StepOption) (json.RawMessage, error)
 
+	// OpenQuestion asks a question and does not wait for its answer. The question is stored with the
+	// next commit. The same name, with its Instance, may be used once in one run of the function;
+	// otherwise the error of the result is question_key_reused.
+	OpenQuestion(q Question) Asked
+	// AwaitQuestion waits until the question is final, and returns it. It blocks.
+	AwaitQuestion(a Asked) (perdure.Question, error)
+	// Ask asks a question and waits for its answer. A denial is an answer. It blocks. Errors:
+	// ErrExpired, ErrWithdrawn, question_key_reused, idempotency_key_reused (the name was used for
+	// another question), unsupported (a LOCAL execution).
+	Ask(q Question) (perdure.Answer, error)
+	// WithdrawQuestion withdraws a question with the next commit. An answer that was given before
+	// remains.
+	WithdrawQuestion(a Asked)
+
 	// WaitSignal waits for a signal whose name matches the pattern, and takes it. If timeout is
 	// positive and passes first, it returns ErrTimeout. It blocks.
 	WaitSignal(pattern string, timeout time.Duration) (perdure.Signal, error)

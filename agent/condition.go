@@ -7,15 +7,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Condition is a condition for WaitAny: a signal, a task, a timer, or any or all of several
-// conditions. OnSignal, OnTask, OnTimer, OnAny and OnAll create conditions. Exactly one field is
+// Condition is a condition for WaitAny: a signal, a task, a question, a timer, or any or all
+// of several conditions. OnSignal, OnTask, OnQuestion, OnTimer, OnAny and OnAll create conditions. Exactly one field is
 // set.
 type Condition struct {
-	Signal string        `json:"signal,omitempty"`
-	Task   *Future       `json:"task,omitempty"`
-	Timer  time.Duration `json:"timer,omitempty"`
-	Any    []Condition   `json:"any,omitempty"`
-	All    []Condition   `json:"all,omitempty"`
+	Signal   string        `json:"signal,omitempty"`
+	Task     *Future       `json:"task,omitempty"`
+	Question *Asked        `json:"question,omitempty"`
+	Timer    time.Duration `json:"timer,omitempty"`
+	Any      []Condition   `json:"any,omitempty"`
+	All      []Condition   `json:"all,omitempty"`
 }
 
 // OnSignal returns a condition that is met by a signal whose name matches the pattern. If the
@@ -51,6 +52,8 @@ func (c Condition) Kind() perdure.WaitKind {
 		return perdure.WaitKindAll
 	case c.Task != nil:
 		return perdure.WaitKindTask
+	case c.Question != nil:
+		return perdure.WaitKindQuestion
 	case c.Signal != "":
 		return perdure.WaitKindSignal
 	case c.Timer > 0:
@@ -78,12 +81,14 @@ func (c Condition) checkLeaf() error {
 	switch c.Kind() {
 	case perdure.WaitKindTask:
 		return c.Task.Err()
+	case perdure.WaitKindQuestion:
+		return c.Question.Err()
 	case perdure.WaitKindSignal:
 		return perdure.CheckPattern(c.Signal)
 	case perdure.WaitKindAfter:
 		return nil
 	default:
-		return perdure.FieldErrorf("conditions", "a condition needs a signal, a task or a timer; make it with OnSignal, OnTask or OnTimer")
+		return perdure.FieldErrorf("conditions", "a condition needs a signal, a task, a question or a timer; make it with OnSignal, OnTask, OnQuestion or OnTimer")
 	}
 }
 
@@ -118,6 +123,8 @@ type Met struct {
 	Signals []perdure.Signal
 	// Tasks are the states of the tasks in the condition, in the order of the condition.
 	Tasks []Result
+	// Questions are the questions in the condition that are final, in the order of the condition.
+	Questions []perdure.Question
 }
 
 // Signal returns the first of the Signals, or the zero Signal if there is none.

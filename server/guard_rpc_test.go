@@ -34,6 +34,7 @@ var rpcs = map[string]string{
 	"AgentDispatch/GetExecution":        "error",
 	"AgentDispatch/GetEntries":          "error",
 	"AgentDispatch/GetTasks":            "error",
+	"AgentDispatch/GetQuestions":        "error",
 	"AgentDispatch/GetEnded":            "error",
 	"AgentDispatch/GetSignals":          "error",
 	"AgentDispatch/GetQuestions":        "error",
@@ -178,7 +179,7 @@ func (n naming) scalar(m protoreflect.Message, f protoreflect.FieldDescriptor) {
 func (n naming) bytes(m protoreflect.Message, f protoreflect.FieldDescriptor) []byte {
 	id := n.execution
 	switch name := string(f.Name()); {
-	case strings.HasPrefix(name, "task"), name == "cancel_tasks":
+	case strings.HasPrefix(name, "task"), name == "cancel_tasks", name == "withdraw_questions", strings.HasPrefix(name, "question"):
 		id = n.task
 	case strings.Contains(name, "claim_id"):
 		id = n.claim

@@ -105,6 +105,9 @@ func (r *run) forget() {
 		delete(r.steps, s.Key)
 		r.tasks.drop(perdure.TaskID(s.Key))
 	}
+	for _, q := range r.pending.Questions {
+		delete(r.questionKeys, q.Key)
+	}
 	kept := len(r.taken) - len(r.pending.Take)
 	r.signals = append(slices.Clone(r.taken[kept:]), r.signals...)
 	r.takenBytes -= bytesOfSignals(r.taken[kept:])
@@ -213,6 +216,7 @@ func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	}
 	r.countRecords(reply.RecordsSinceCheckpoint)
 	r.learn(reply.Tasks)
+	r.learnQuestions(reply.Questions)
 	r.addSignals(reply.Signals)
 }
 

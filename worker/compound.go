@@ -121,6 +121,8 @@ func (f *waitForm) of(c agent.Condition) perdure.Wait {
 		return perdure.WaitAll(f.list(c.All)...)
 	case perdure.WaitKindTask:
 		return perdure.WaitTask(c.Task.ID)
+	case perdure.WaitKindQuestion:
+		return perdure.WaitQuestion(c.Question.ID)
 	case perdure.WaitKindSignal:
 		return perdure.WaitSignal(c.Signal)
 	case perdure.WaitKindAfter:
@@ -151,7 +153,7 @@ func (r *run) metWithoutTimer(conditions []agent.Condition, wait perdure.Wait) i
 }
 
 // meets reports whether a leaf of a wait is met, by the store's mark or by what this run knows. It
-// reads signals and tasks that the store has marked as present and that this run does not have.
+// reads signals, tasks and questions that the store has marked as present and that this run does not have.
 func (r *run) meets(leaf perdure.Wait) (bool, error) {
 	switch leaf.Kind() {
 	case perdure.WaitKindTask:
@@ -161,6 +163,8 @@ func (r *run) meets(leaf perdure.Wait) (bool, error) {
 			}
 		}
 		return r.tasks.get(*leaf.Task) != nil, nil
+	case perdure.WaitKindQuestion:
+		return r.questionMet(leaf)
 	case perdure.WaitKindSignal:
 		if err := r.cover(leaf.Signal); err != nil {
 			return false, err
@@ -233,6 +237,10 @@ func (r *run) collect(i int, c agent.Condition) agent.Met {
 		case perdure.WaitKindSignal:
 			if s, ok := r.find(leaf.Signal); ok {
 				found = append(found, s)
+			}
+		case perdure.WaitKindQuestion:
+			if q := r.questions[leaf.Question.ID]; q != nil {
+				met.Questions = append(met.Questions, *q)
 			}
 		case perdure.WaitKindAfter: // a timer adds no result
 		case perdure.WaitKindAny, perdure.WaitKindAll, perdure.WaitKindTimer, perdure.WaitKindUnknown: // not leaves of a condition

@@ -49,12 +49,16 @@ type run struct {
 	taken      []perdure.Signal   // signals taken since the checkpoint, in order; uncommitted ones last
 	takenBytes int                // memory of taken
 	steps      map[string]bool    // names of steps that are in use
-	asks       asks               // waits since the checkpoint, or since the pending checkpoint
-	before     *asks              // value of asks before the pending checkpoint
-	unread     []string           // names of signals that prevented the end and are not taken
-	onEnd      []func(perdure.Status)
-	pending    perdure.Commit
-	entries    []perdure.Entry // pending entries that are on the path
+	// questionKeys are the keys of the questions that this run of the function has asked. questions are
+	// those that are final.
+	questionKeys map[string]bool
+	questions    map[uuid.UUID]*perdure.Question
+	asks         asks     // waits since the checkpoint, or since the pending checkpoint
+	before       *asks    // value of asks before the pending checkpoint
+	unread       []string // names of signals that prevented the end and are not taken
+	onEnd        []func(perdure.Status)
+	pending      perdure.Commit
+	entries      []perdure.Entry // pending entries that are on the path
 
 	enteredAt *uuid.UUID       // the leaf when the function was entered
 	since     *[]perdure.Entry // entries stored between the checkpoint and enteredAt; nil until read
@@ -167,6 +171,7 @@ func (r *run) adopt(c perdure.AgentClaim) {
 	r.stream.SetPlace(r.place)
 	r.records = c.Execution.RecordsSinceCheckpoint
 	r.learn(c.Results)
+	r.learnQuestions(c.Questions)
 	r.setSignals(c)
 	r.w.mu.Lock()
 	r.handed = false
@@ -183,10 +188,13 @@ func (r *run) reset() {
 		r.seq, r.state, r.version, r.ckptLeaf = k.Sequence, k.State, k.StateVersion(), k.LeafEntryID
 	}
 	r.SetPlace(perdure.Place{ResponseID: c.Execution.ResponseID})
+	r.questions = nil
 	r.tasks, r.asked, r.ended = taskCache{}, map[uuid.UUID]bool{}, newEnded(c)
 	r.claim.Ended = nil // frees memory
 	r.learn(c.Results)
+	r.learnQuestions(c.Questions)
 	r.steps = map[string]bool{}
+	r.questionKeys = map[string]bool{}
 	r.asks, r.before = asks{count: map[string]int{}, asked: c.Execution.Asked}, nil
 	r.pending, r.entries, r.taken, r.takenBytes, r.onEnd = perdure.Commit{}, nil, nil, 0, nil
 }

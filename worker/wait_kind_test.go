@@ -15,14 +15,16 @@ import (
 func TestEveryKindOfConditionHasAWait(t *testing.T) {
 	task := uuid.New()
 	conditions := map[perdure.WaitKind]agent.Condition{
-		perdure.WaitKindAny:    agent.OnAny(agent.OnTimer(time.Second)),
-		perdure.WaitKindAll:    agent.OnAll(agent.OnTimer(time.Second)),
-		perdure.WaitKindSignal: agent.OnSignal("a"),
-		perdure.WaitKindTask:   agent.OnTask(agent.FutureOf(task, "")),
-		perdure.WaitKindAfter:  agent.OnTimer(time.Second),
+		perdure.WaitKindAny:      agent.OnAny(agent.OnTimer(time.Second)),
+		perdure.WaitKindAll:      agent.OnAll(agent.OnTimer(time.Second)),
+		perdure.WaitKindSignal:   agent.OnSignal("a"),
+		perdure.WaitKindTask:     agent.OnTask(agent.FutureOf(task, "")),
+		perdure.WaitKindQuestion: agent.OnQuestion(agent.AskedOf(task)),
+		perdure.WaitKindAfter:    agent.OnTimer(time.Second),
 	}
 	r := &run{signals: []perdure.Signal{{ID: "1", Name: "a"}}}
 	r.learn([]*perdure.Task{{ID: task, Status: perdure.TaskCompleted}})
+	r.learnQuestions([]*perdure.Question{{ID: task, Status: perdure.QuestionExpired}})
 	for _, kind := range perdure.WaitKinds() {
 		c, ok := conditions[kind]
 		if !ok {

@@ -29,6 +29,7 @@ func different(want, got Outcome) string {
 	part("the conversation", conversation(want, got))
 	part("the tasks", cmp.Diff(taskLines(want), taskLines(got)))
 	part("the signals taken", cmp.Diff(want.Signals, got.Signals))
+	part("the questions", cmp.Diff(want.Questions, got.Questions))
 	if b.Len() == 0 {
 		return ""
 	}

@@ -30,6 +30,8 @@ type Outcome struct {
 	Tasks []TaskOutcome
 	// Signals are the taken signals, in order. Each is its name, a space and its value.
 	Signals []string
+	// Questions are the questions, sorted by key. Each is its key, kind, status, verdict and value.
+	Questions []string
 
 	// The fields below depend on the faults of the run, and are not compared.
 
@@ -116,6 +118,7 @@ type reader interface {
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
 	Path(ctx context.Context, execution uuid.UUID, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error]
 	ListTasks(ctx context.Context, execution uuid.UUID, steps bool, cursor string, limit int) (store.Page[*perdure.Task], error)
+	Questions(ctx context.Context, org string, f store.QuestionFilter) (store.Page[*perdure.Question], error)
 	Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error)
 }
 
@@ -135,6 +138,9 @@ func read(ctx context.Context, s reader, org string, id uuid.UUID) (Outcome, err
 		o.Error = string(n.in([]byte(fmt.Sprintf("%s: %s", deref(x.ErrorCode), *x.Error))))
 	}
 	if o.Tasks, err = readTasks(ctx, s, id, n); err != nil {
+		return o, err
+	}
+	if o.Questions, err = questions(ctx, s, org, id); err != nil {
 		return o, err
 	}
 	end := s.Now()

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/engine"
@@ -101,7 +102,8 @@ func (w *world) play(t *testing.T) result {
 type course struct {
 	sent      []bool // by index of the signal
 	cancelled bool
-	quiet     time.Time // time of the last call of a worker
+	quiet     time.Time          // time of the last call of a worker
+	left      map[uuid.UUID]bool // questions that are left open
 }
 
 // live starts the execution and lets time pass until the run has ended.
@@ -145,11 +147,18 @@ func (w *world) step(ctx context.Context, c *course) (time.Duration, error) {
 		c.sent[i] = true
 		return 0, w.signal(ctx, i)
 	}
+	if answered, err := w.answerOne(ctx, x, c); answered || err != nil {
+		return 0, err
+	}
 	open, deadline, err := w.open(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if w.idle(x, c.sent, open) {
+	questions, err := w.core.Store.Due(ctx, store.DueQuery{Since: w.core.Store.Now()})
+	if err != nil {
+		return 0, err
+	}
+	if w.idle(x, c.sent, open) && questions.At[store.PickQuestions].IsZero() {
 		return -1, nil
 	}
 	if err := w.stuck(x, open); err != nil {
@@ -304,7 +313,7 @@ func (w *world) rest(ctx context.Context, x *perdure.Execution, c *course, deadl
 		sooner(w.CancelAfter - w.elapsed())
 	}
 	due, err := w.core.Store.Due(ctx, store.DueQuery{Since: w.core.Store.Now()})
-	for _, at := range []perdure.Time{due.Ready, due.At[store.PickTimers]} {
+	for _, at := range []perdure.Time{due.Ready, due.At[store.PickTimers], due.At[store.PickQuestions]} {
 		if !at.IsZero() {
 			sooner(at.Sub(now))
 		}

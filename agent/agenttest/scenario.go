@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/tool"
 )
@@ -30,6 +31,8 @@ type Scenario struct {
 	// Signals are the signals that are sent to the execution. Those with After 0 are sent in this
 	// order.
 	Signals []Signal
+	// Answers returns the answer to a question that the execution waits for, or nil to leave it open.
+	Answers func(q perdure.Question) *perdure.Answer
 	// CancelAfter is the time from the start until the execution is cancelled; 0 means never.
 	CancelAfter time.Duration
 	// Before, if set, is called before each run with a copy of the scenario, which it may change.

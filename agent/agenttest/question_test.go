@@ -1,0 +1,155 @@
+package agenttest_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/agent/agenttest"
+)
+
+// deploy asks for the name of a version and for a confirmation, and appends what it was told.
+func deploy(ctx agent.Context, _ any) (string, error) {
+	type version struct {
+		Name string `json:"name"`
+	}
+	v, err := agent.AskFor[version](ctx, "version", "Which version?")
+	if err != nil {
+		return "", err
+	}
+	yes, reason, err := agent.Confirm(ctx, "sure", "Deploy?", v)
+	if err != nil {
+		return "", err
+	}
+	if _, err := ctx.Append(perdure.UserText(v.Name+" "+reason), agent.WithKey("told")); err != nil {
+		return "", err
+	}
+	where, err := agent.AskChoice(ctx, "where", "Where?", []string{"here", "there"})
+	if errors.Is(err, agent.ErrDenied) {
+		where = "nowhere"
+	} else if err != nil {
+		return "", err
+	}
+	if !yes {
+		return "kept back, " + where, nil
+	}
+	return "deployed " + v.Name + " " + where, nil
+}
+
+// told answers the questions of deploy.
+func told(q perdure.Question) *perdure.Answer {
+	switch q.Key {
+	case "version":
+		return &perdure.Answer{Verdict: perdure.VerdictAnswer, Value: json.RawMessage(`{"name": "v7"}`)}
+	case "sure":
+		return &perdure.Answer{Verdict: perdure.VerdictApprove, Reason: "tested"}
+	}
+	return &perdure.Answer{Verdict: perdure.VerdictAnswer, Value: json.RawMessage(`"there"`)}
+}
+
+// TestAnAgentAsks checks questions of each kind, undisturbed and under every fault.
+func TestAnAgentAsks(t *testing.T) {
+	s := agenttest.Scenario{Agent: agent.DefineFunc("deploy", deploy), Answers: told}
+	o := agenttest.Run(t, s)
+	if string(o.Output) != `"deployed v7 there"` || o.Text() != "user: v7 tested\n" {
+		t.Errorf("%s %s after %q with %q", o.Status, o.Output, o.Text(), o.Error)
+	}
+	agenttest.All(t, s)
+}
+
+// TestAnswersThatAreNo checks denials and questions that stay open or expire.
+func TestAnswersThatAreNo(t *testing.T) {
+	denied := func(q perdure.Question) *perdure.Answer {
+		if q.Key == "version" {
+			return told(q)
+		}
+		return &perdure.Answer{Verdict: perdure.VerdictDeny, Reason: "no"}
+	}
+	o := agenttest.Run(t, agenttest.Scenario{Agent: agent.DefineFunc("deploy", deploy), Answers: denied})
+	if string(o.Output) != `"kept back, nowhere"` {
+		t.Errorf("with denials: %s %s", o.Output, o.Error)
+	}
+	o = agenttest.Run(t, agenttest.Scenario{Agent: agent.DefineFunc("deploy", deploy)})
+	if o.Status != perdure.StatusWaiting || len(o.Questions) != 1 || !strings.HasSuffix(o.Questions[0], "open") {
+		t.Errorf("without answers: %s, %q", o.Status, o.Questions)
+	}
+}
+
+// TestQuestionsExpire checks what an agent gets for a question that nobody answers in time.
+func TestQuestionsExpire(t *testing.T) {
+	for name, c := range map[string]struct {
+		option agent.QuestionOption
+		want   string
+	}{
+		"fail":    {agent.AskFail(time.Hour), `"expired"`},
+		"deny":    {agent.AskDeny(time.Hour), `"denied"`},
+		"default": {agent.AskDefault(time.Hour, "here"), `"here"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := agenttest.Scenario{Agent: agent.DefineFunc("patient", func(ctx agent.Context, _ any) (string, error) {
+				where, err := agent.AskChoice(ctx, "where", "Where?", []string{"here", "there"}, c.option)
+				switch {
+				case errors.Is(err, agent.ErrExpired):
+					return "expired", nil
+				case errors.Is(err, agent.ErrDenied):
+					return "denied", nil
+				}
+				return where, err
+			})}
+			if o := agenttest.Run(t, s); string(o.Output) != c.want || o.Elapsed < time.Hour {
+				t.Errorf("%s after %s, %s", o.Output, o.Elapsed, o.Error)
+			}
+			agenttest.All(t, s)
+		})
+	}
+}
+
+// TestQuestionsAmongOtherWaits checks a question beside a signal and a timer, a withdrawal, and
+// names that are used twice.
+func TestQuestionsAmongOtherWaits(t *testing.T) {
+	s := agenttest.Scenario{
+		Agent: agent.DefineFunc("host", func(ctx agent.Context, _ any) (string, error) {
+			plan := ctx.OpenQuestion(agent.Question{Name: "plan", Kind: "plan", Prompt: "Fine?", Details: map[string]int{"steps": 3}})
+			twice := ctx.OpenQuestion(agent.Question{Name: "plan", Prompt: "Fine?"})
+			if !perdure.IsCode(twice.Err(), perdure.QuestionKeyReused) {
+				return "", errors.New("a name was used twice")
+			}
+			other := ctx.OpenQuestion(agent.Question{Name: "plan", Instance: "2", Prompt: "And this?"})
+			met, err := ctx.WaitAny(0, agent.OnQuestion(plan), agent.OnSignal("stop"))
+			if err != nil {
+				return "", err
+			}
+			ctx.WithdrawQuestion(other)
+			gone, err := ctx.AwaitQuestion(other)
+			if err != nil {
+				return "", err
+			}
+			if _, err := agent.Decision(gone); !errors.Is(err, agent.ErrWithdrawn) {
+				return "", errors.New("the other question was not withdrawn")
+			}
+			if met.Index == 1 {
+				return "stopped", nil
+			}
+			return string(met.Questions[0].Answer.Verdict), nil
+		}),
+	}
+	s.Answers = func(q perdure.Question) *perdure.Answer {
+		if q.Key == "plan" {
+			return &perdure.Answer{Verdict: perdure.VerdictApprove}
+		}
+		return nil
+	}
+	if o := agenttest.Run(t, s); string(o.Output) != `"approve"` {
+		t.Errorf("with an answer: %s %s", o.Output, o.Error)
+	}
+	agenttest.All(t, s)
+	s.Answers, s.Signals = nil, []agenttest.Signal{{Name: "stop"}}
+	if o := agenttest.Run(t, s); string(o.Output) != `"stopped"` || len(o.Questions) != 2 {
+		t.Errorf("with a signal: %s %s %q", o.Output, o.Error, o.Questions)
+	}
+	agenttest.All(t, s)
+}

@@ -1,0 +1,226 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+var (
+	// ErrExpired is returned for a question that nobody has answered in time, and that has no
+	// decision for that case.
+	ErrExpired = errors.New("nobody answered the question in time")
+	// ErrWithdrawn is returned for a question that was withdrawn.
+	ErrWithdrawn = errors.New("the question was withdrawn")
+	// ErrDenied is wrapped by the error of AskFor and AskChoice if the answer is a denial.
+	ErrDenied = errors.New("the answer is no")
+)
+
+// Question is a question that an agent asks people. It is durable: it stays open until it is
+// answered, expires or is withdrawn, also while no worker runs.
+type Question struct {
+	// Name identifies the question in the execution. A function that is entered again asks under the
+	// same name, and gets the stored question. Instance distinguishes questions with one name.
+	Name, Instance string
+	// Kind is input if Schema is set, choice if Choices is set, and approval otherwise, unless it is
+	// set.
+	Kind perdure.QuestionKind
+	// Subject is a short name of what is asked about. Prompt is the text for people.
+	Subject, Prompt string
+	// Schema is the JSON Schema of the answer. Choices are the possible answers. At most one of them
+	// is set.
+	Schema  json.RawMessage
+	Choices []perdure.QuestionOption
+	// Details are shown beside the prompt; they are encoded as JSON. A voter approves exactly these.
+	Details any
+	// Call, if set, is the tool call that an approval is about. Its arguments are the details.
+	Call *QuestionCall
+	// Needed, NotAsker and By say who must answer: see perdure.QuestionTerms.
+	Needed   int
+	NotAsker bool
+	By       []string
+	// Expires is the time until the question expires; 0 means never. OnExpiry and Default say what
+	// happens then.
+	Expires  time.Duration
+	OnExpiry perdure.OnExpiry
+	Default  any
+}
+
+// QuestionCall identifies a tool call in the conversation.
+type QuestionCall struct {
+	EntryID uuid.UUID
+	CallID  string
+	// Arguments is the text of the call's arguments, unchanged.
+	Arguments string
+}
+
+// New returns the question as a commit contains it. Errors: invalid_argument.
+func (q Question) New() (perdure.NewQuestion, error) {
+	n := perdure.NewQuestion{
+		Key: q.key(), ExpiresAfter: q.Expires,
+		QuestionTerms: perdure.QuestionTerms{
+			Kind: q.kind(), Subject: q.Subject, Prompt: q.Prompt, Schema: q.Schema, Choices: q.Choices,
+			Needed: q.Needed, NotAsker: q.NotAsker, By: q.By, OnExpiry: q.OnExpiry,
+		},
+	}
+	var err error
+	if n.Details, err = encoded("details", q.Details); err != nil {
+		return n, err
+	}
+	if n.Default, err = encoded("default", q.Default); err != nil {
+		return n, err
+	}
+	details := []byte(n.Details)
+	if q.Call != nil {
+		n.EntryID, n.CallID, details = &q.Call.EntryID, q.Call.CallID, []byte(q.Call.Arguments)
+	}
+	n.DetailsSHA256 = perdure.DetailsHash(n.Kind, n.Subject, details)
+	return n, n.Check("question")
+}
+
+func (q Question) key() string {
+	if q.Instance == "" {
+		return q.Name
+	}
+	return q.Name + "#" + q.Instance
+}
+
+func (q Question) kind() perdure.QuestionKind {
+	switch {
+	case q.Kind != "":
+		return q.Kind
+	case q.Schema != nil:
+		return perdure.QuestionInput
+	case len(q.Choices) > 0:
+		return perdure.QuestionChoice
+	}
+	return perdure.QuestionApproval
+}
+
+// encoded returns a value as JSON; nil stays nil.
+func encoded(what string, value any) (json.RawMessage, error) {
+	if value == nil {
+		return nil, nil
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, perdure.FieldErrorf("question."+what, "do not encode: %v", err)
+	}
+	return raw, nil
+}
+
+// Asked refers to a question that was asked.
+type Asked struct {
+	ID  uuid.UUID
+	err error
+}
+
+// AskedOf returns a reference to the question with this id.
+func AskedOf(id uuid.UUID) Asked { return Asked{ID: id} }
+
+// NotAsked returns a reference to a question that could not be asked. Every wait for it returns err.
+func NotAsked(err error) Asked { return Asked{err: err} }
+
+// Err returns the error for which the question could not be asked, or nil.
+func (a Asked) Err() error { return a.err }
+
+// MarshalJSON writes the question's id.
+func (a Asked) MarshalJSON() ([]byte, error) { return json.Marshal(a.ID) }
+
+// OnQuestion returns a condition that is met when the question has an answer, has expired or is
+// withdrawn.
+func OnQuestion(a Asked) Condition { return Condition{Question: &a} }
+
+// Decision returns the answer of a question that WaitAny or AwaitQuestion returned. Errors:
+// ErrExpired, ErrWithdrawn.
+func Decision(q perdure.Question) (perdure.Answer, error) {
+	switch {
+	case q.Status == perdure.QuestionWithdrawn:
+		return perdure.Answer{}, ErrWithdrawn
+	case q.Answer == nil:
+		return perdure.Answer{}, ErrExpired
+	}
+	return *q.Answer, nil
+}
+
+// AskFor asks for a value of type T. The JSON Schema of the answer is derived from T. It blocks
+// until the question has an answer. If the answer is a denial, the error wraps ErrDenied and has the
+// reason. Errors: ErrDenied, ErrExpired, ErrWithdrawn.
+func AskFor[T any](ctx Context, name, prompt string, options ...QuestionOption) (T, error) {
+	q := Question{Name: name, Kind: perdure.QuestionInput, Prompt: prompt, Schema: Schema[T]()}
+	return askFor[T](ctx, q, options)
+}
+
+// AskChoice asks for one of several choices, and returns the chosen one. It blocks until the
+// question has an answer. Errors: as for AskFor.
+func AskChoice(ctx Context, name, prompt string, choices []string, options ...QuestionOption) (string, error) {
+	q := Question{Name: name, Kind: perdure.QuestionChoice, Prompt: prompt}
+	for _, c := range choices {
+		q.Choices = append(q.Choices, perdure.QuestionOption{Value: c})
+	}
+	return askFor[string](ctx, q, options)
+}
+
+// Confirm asks whether something may happen, shows the details, and reports whether the answer is
+// yes. reason is what the voter has written. It blocks until the question has an answer. Errors:
+// ErrExpired, ErrWithdrawn.
+func Confirm(ctx Context, name, prompt string, details any, options ...QuestionOption) (yes bool, reason string, err error) {
+	q := Question{Name: name, Kind: perdure.QuestionApproval, Prompt: prompt, Details: details}
+	for _, option := range options {
+		option(&q)
+	}
+	answer, err := ctx.Ask(q)
+	return answer.Verdict == perdure.VerdictApprove, answer.Reason, err
+}
+
+func askFor[T any](ctx Context, q Question, options []QuestionOption) (T, error) {
+	var value T
+	for _, option := range options {
+		option(&q)
+	}
+	answer, err := ctx.Ask(q)
+	if err != nil {
+		return value, err
+	}
+	if answer.Verdict != perdure.VerdictAnswer {
+		return value, fmt.Errorf("%w: %s", ErrDenied, answer.Reason)
+	}
+	if err := unmarshal(answer.Value, &value); err != nil {
+		return value, perdure.Errorf(perdure.InvalidArgument, "the answer to %s: %v", q.key(), err)
+	}
+	return value, nil
+}
+
+// QuestionOption sets a field of a question that AskFor, AskChoice or Confirm asks.
+type QuestionOption func(*Question)
+
+// AskInstance distinguishes questions with the same name.
+func AskInstance(instance string) QuestionOption { return func(q *Question) { q.Instance = instance } }
+
+// AskBy limits who may answer: see perdure.QuestionTerms.
+func AskBy(by ...string) QuestionOption { return func(q *Question) { q.By = by } }
+
+// AskVotes sets the number of votes that a decision needs.
+func AskVotes(needed int) QuestionOption { return func(q *Question) { q.Needed = needed } }
+
+// AskOthers excludes the key that started the run, and those that sent it signals.
+func AskOthers() QuestionOption { return func(q *Question) { q.NotAsker = true } }
+
+// AskFail lets the question expire after d without a decision.
+func AskFail(d time.Duration) QuestionOption {
+	return func(q *Question) { q.Expires, q.OnExpiry = d, perdure.OnExpiryFail }
+}
+
+// AskDeny lets the question expire after d with a denial.
+func AskDeny(d time.Duration) QuestionOption {
+	return func(q *Question) { q.Expires, q.OnExpiry = d, perdure.OnExpiryDeny }
+}
+
+// AskDefault lets the question expire after d with a value as its answer.
+func AskDefault(d time.Duration, value any) QuestionOption {
+	return func(q *Question) { q.Expires, q.OnExpiry, q.Default = d, perdure.OnExpiryDefault, value }
+}
