@@ -253,6 +253,8 @@ func problem(resp *http.Response) error {
 		Code   perdure.Code         `json:"code"`
 		Detail string               `json:"detail"`
 		Errors []perdure.FieldError `json:"errors"`
+		// Question is set with question_decided.
+		Question *perdure.Question `json:"question"`
 	}
 	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20)) // after a read error the bytes so far are used
 	err := json.Unmarshal(raw, &p)
@@ -262,6 +264,9 @@ func problem(resp *http.Response) error {
 	}
 	if e.Message == "" {
 		e.Message = strings.TrimSpace("the server answered " + resp.Status)
+	}
+	if e.Code == perdure.QuestionDecided && p.Question != nil {
+		return &DecidedError{Question: p.Question, err: e}
 	}
 	return e
 }

@@ -31,25 +31,30 @@ const (
 func (c *Client) Follow(ctx context.Context, id uuid.UUID, cursor string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		f := &follow{c: c, id: id, cursor: cursor, yield: yield}
-		for tries := 0; ; tries++ {
-			got, err := f.once(ctx)
-			switch {
-			case err == nil || errors.Is(err, errLeft):
-				return
-			case ctx.Err() != nil:
-				yield(Event{}, context.Cause(ctx))
-				return
-			case !passing(err):
-				yield(Event{}, err)
-				return
-			}
-			if got {
-				tries = 0
-			}
-			if err := c.pause(ctx, tries, err); err != nil {
-				yield(Event{}, err)
-				return
-			}
+		if err := c.resumed(ctx, f.once); err != nil {
+			yield(Event{}, err)
+		}
+	}
+}
+
+// resumed reads a stream with once, and reads it again after each error that may pass. It returns
+// nil when once does, or when the reader has left.
+func (c *Client) resumed(ctx context.Context, once func(context.Context) (got bool, err error)) error {
+	for tries := 0; ; tries++ {
+		got, err := once(ctx)
+		switch {
+		case err == nil || errors.Is(err, errLeft):
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !passing(err):
+			return err
+		}
+		if got {
+			tries = 0
+		}
+		if err := c.pause(ctx, tries, err); err != nil {
+			return err
 		}
 	}
 }
@@ -68,17 +73,27 @@ type follow struct {
 // once reads one stream until its end. A nil error means that the log has ended. got reports
 // whether an event or the end of the log was received.
 func (f *follow) once(ctx context.Context) (got bool, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	silent := time.AfterFunc(f.c.idle, func() { cancel(errSilent) })
-	defer silent.Stop()
-	header := http.Header{"Accept": {"text/event-stream"}}
+	header := http.Header{}
 	if f.cursor != "" {
 		header.Set("Last-Event-ID", f.cursor)
 	}
-	resp, err := f.c.send(ctx, request{
+	return f.c.events(ctx, request{
 		method: http.MethodGet, path: []string{executions, f.id.String(), "stream", "consolidated"}, header: header,
-	})
+	}, f.take)
+}
+
+// events reads a stream of events. take gets each event; it returns io.EOF at the end of the stream.
+// got reports whether an event or the end was received.
+func (c *Client) events(ctx context.Context, r request, take func(Event) error) (got bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silent := time.AfterFunc(c.idle, func() { cancel(errSilent) })
+	defer silent.Stop()
+	if r.header == nil {
+		r.header = http.Header{}
+	}
+	r.header.Set("Accept", "text/event-stream")
+	resp, err := c.send(ctx, r)
 	if err != nil {
 		return false, err
 	}
@@ -86,7 +101,7 @@ func (f *follow) once(ctx context.Context) (got bool, err error) {
 	if resp.StatusCode == http.StatusNoContent {
 		return true, nil
 	}
-	in := newFrames(resp.Body, func() { silent.Reset(f.c.idle) })
+	in := newFrames(resp.Body, func() { silent.Reset(c.idle) })
 	for {
 		event, err := in.next()
 		if err != nil {
@@ -95,8 +110,8 @@ func (f *follow) once(ctx context.Context) (got bool, err error) {
 		got = true
 		// The timer stops while the caller handles the event, because nothing is read then.
 		silent.Stop()
-		err = f.take(event)
-		silent.Reset(f.c.idle)
+		err = take(event)
+		silent.Reset(c.idle)
 		if err != nil {
 			if errors.Is(err, io.EOF) {
 				return true, nil

@@ -19,7 +19,7 @@ const (
 	// reports.
 	Window = 1000
 	// changesKept is the maximum number of changes that a feed remembers for slow readers.
-	changesKept = 2 * Window
+	changesKept = 4 * Window
 	// tick is the interval at which the questions are read without a hint.
 	tick = time.Second
 	// patience is the number of consecutive failed reads after which readers get the error.

@@ -1,0 +1,196 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+const questions = "questions"
+
+// QuestionFilter selects questions. Zero fields do not filter.
+type QuestionFilter struct {
+	Status      []perdure.QuestionStatus // any of them
+	Kind        perdure.QuestionKind
+	Subject     string
+	ExecutionID *uuid.UUID
+	// Mine selects the open questions that the client's key may answer now.
+	Mine bool
+}
+
+func (f QuestionFilter) add(q url.Values) {
+	for _, status := range f.Status {
+		q.Add("status", string(status))
+	}
+	if f.Kind != "" {
+		q.Set("kind", string(f.Kind))
+	}
+	if f.Subject != "" {
+		q.Set("subject", f.Subject)
+	}
+	if f.ExecutionID != nil {
+		q.Set("agentExecutionId", f.ExecutionID.String())
+	}
+	if f.Mine {
+		q.Set("mine", "true")
+	}
+}
+
+// OpenQuestions is a number of questions of an org.
+type OpenQuestions struct {
+	// Open is the number of open questions of the org, whatever the filter. More reports that there
+	// are more than that.
+	Open int  `json:"open"`
+	More bool `json:"openMore"`
+}
+
+// QuestionPage is a page of questions.
+type QuestionPage struct {
+	Page[*perdure.Question]
+	OpenQuestions
+}
+
+// QuestionsPage returns a page of questions, newest first. Questions about tool calls are without
+// their details. Errors: invalid_argument.
+func (c *Client) QuestionsPage(ctx context.Context, f QuestionFilter, o PageOptions) (QuestionPage, error) {
+	q := o.query()
+	f.add(q)
+	p, err := get[QuestionPage](ctx, c, q, questions)
+	if err != nil {
+		return QuestionPage{}, err
+	}
+	return *p, nil
+}
+
+// Questions returns the questions, newest first, as QuestionsPage does.
+func (c *Client) Questions(ctx context.Context, f QuestionFilter) iter.Seq2[*perdure.Question, error] {
+	return pages(func(o PageOptions) (Page[*perdure.Question], error) {
+		p, err := c.QuestionsPage(ctx, f, o)
+		return p.Page, err
+	})
+}
+
+// Question returns a question with its details, byte by byte. Details over 256 KiB are read with
+// QuestionDetails; DetailsBytes has their size. Errors: not_found.
+func (c *Client) Question(ctx context.Context, id uuid.UUID) (*perdure.Question, error) {
+	return get[perdure.Question](ctx, c, nil, questions, id.String())
+}
+
+// QuestionDetails returns the details of a question, byte by byte. Errors: not_found, also if the
+// question has no details.
+func (c *Client) QuestionDetails(ctx context.Context, id uuid.UUID) ([]byte, error) {
+	resp, err := c.unhurried(ctx, request{method: http.MethodGet, path: []string{questions, id.String(), "details"}})
+	if err != nil {
+		return nil, err
+	}
+	defer drain(resp.Body)
+	var raw bytes.Buffer
+	if _, err := io.Copy(&raw, resp.Body); err != nil {
+		return nil, brokenOff(ctx, err)
+	}
+	return raw.Bytes(), nil
+}
+
+// AnswerRequest is an answer to a question.
+type AnswerRequest struct {
+	// AnswerID identifies the answer. A repeat with the same id has no effect. Answer creates an id if
+	// it is "".
+	AnswerID string          `json:"answerId"`
+	Verdict  perdure.Verdict `json:"verdict"`
+	// DetailsSHA256 is the hash of what was shown: perdure.DetailsHash of kind, subject and details.
+	// VerdictApprove needs it.
+	DetailsSHA256 *perdure.Hash `json:"detailsSha256,omitempty"`
+	// Value is set with VerdictAnswer.
+	Value  json.RawMessage `json:"answer,omitempty"`
+	Reason string          `json:"reason,omitempty"`
+}
+
+// Answer answers a question and returns it as it is then: still open if it needs more votes. If the
+// question has been decided, the error is a [DecidedError]. Errors: invalid_argument, not_found,
+// permission_denied, question_decided, details_changed, already_voted.
+func (c *Client) Answer(ctx context.Context, id uuid.UUID, r AnswerRequest) (*perdure.Question, error) {
+	if r.AnswerID == "" {
+		r.AnswerID = uuid.NewString()
+	}
+	var q perdure.Question
+	if err := c.call(ctx, request{method: http.MethodPost, path: []string{questions, id.String(), "answer"}, body: r}, &q); err != nil {
+		return nil, err
+	}
+	return &q, nil
+}
+
+// DecidedError is the error question_decided, with the question and its decision.
+type DecidedError struct {
+	Question *perdure.Question
+	err      *perdure.Error
+}
+
+func (e *DecidedError) Error() string { return e.err.Error() }
+
+// Unwrap returns a [perdure.Error].
+func (e *DecidedError) Unwrap() error { return e.err }
+
+// QuestionsNow are the open questions of an org.
+type QuestionsNow struct {
+	// Items are the newest open questions, at most 200.
+	Items []*perdure.Question `json:"items"`
+	OpenQuestions
+}
+
+// QuestionEvent is an event of FollowQuestions. Exactly one of the fields is set.
+type QuestionEvent struct {
+	// All replaces everything that the reader knows.
+	All *QuestionsNow
+	// Changed is a question that is new or has changed.
+	Changed *perdure.Question
+}
+
+// FollowQuestions returns the open questions of the org, and then each question that changes. It
+// shows states and not every change: changes that follow each other closely may arrive as one. After
+// a break, the state as a whole comes again.
+//
+// It ends with an error if ctx ends (the context's cause) or if the server refuses: unauthenticated,
+// permission_denied.
+func (c *Client) FollowQuestions(ctx context.Context) iter.Seq2[QuestionEvent, error] {
+	return func(yield func(QuestionEvent, error) bool) {
+		take := func(e Event) error {
+			event, err := questionEvent(e)
+			if err != nil || event == (QuestionEvent{}) {
+				return err
+			}
+			if !yield(event, nil) {
+				return errLeft
+			}
+			return nil
+		}
+		err := c.resumed(ctx, func(ctx context.Context) (bool, error) {
+			return c.events(ctx, request{method: http.MethodGet, path: []string{questions, "stream"}}, take)
+		})
+		if err != nil {
+			yield(QuestionEvent{}, err)
+		}
+	}
+}
+
+// questionEvent decodes an event. A ping, and an event of a later server, becomes the zero event.
+func questionEvent(e Event) (q QuestionEvent, err error) {
+	switch e.Type {
+	case "questions":
+		q.All = new(QuestionsNow)
+		err = json.Unmarshal(e.Data, q.All)
+	case "question":
+		q.Changed = new(perdure.Question)
+		err = json.Unmarshal(e.Data, q.Changed)
+	}
+	if err != nil {
+		return QuestionEvent{}, &perdure.Error{Code: perdure.Unavailable, Message: "an event of the server is no JSON", Err: err}
+	}
+	return q, nil
+}
