@@ -28,7 +28,10 @@ type StartRequest struct {
 	// Tools are names of tools. nil uses the definition's tools; an empty list means no tools.
 	Tools  *[]string           `json:"tools,omitempty"`
 	Config perdure.AgentConfig `json:"config,omitzero"`
-	Input  json.RawMessage     `json:"input,omitempty"`
+	// Approvals decides which tool calls run, and which people must approve. It can only tighten the
+	// definition's.
+	Approvals perdure.ApprovalPolicy `json:"approvals,omitempty"`
+	Input     json.RawMessage        `json:"input,omitempty"`
 	// OneShot ends the execution after its first response.
 	OneShot bool `json:"oneShot,omitempty"`
 	// Workspace is relative to the worker's workspace; default ".".

@@ -25,6 +25,7 @@ type definitionBody struct {
 	Models       []perdure.ModelConfig      `json:"models" nullable:"false" minItems:"1"`
 	Tools        []string                   `json:"tools,omitempty"`
 	Config       perdure.AgentConfig        `json:"config,omitempty"`
+	Approvals    json.RawMessage            `json:"approvals,omitempty" doc:"Which tool calls of its executions run, and which people must approve: a list of rules (the schema ApprovalRule; the first that fits a call decides), or allow, edits, ask or confined."`
 	Metadata     map[string]json.RawMessage `json:"metadata,omitempty" doc:"Up to 16 KiB."`
 	Retention    *periods                   `json:"retention,omitempty" doc:"How long executions that start from it keep things; what is not said is the org's to say."`
 
@@ -39,10 +40,14 @@ func (b definitionBody) definition() (perdure.Definition, error) {
 	if err != nil {
 		return perdure.Definition{}, err
 	}
+	policy, err := policyOf(b.Approvals)
+	if err != nil {
+		return perdure.Definition{}, err
+	}
 	keep, err := b.Retention.policy()
 	return perdure.Definition{
 		Name: b.Name, Slug: b.Slug, Description: b.Description, SystemPrompt: b.SystemPrompt,
-		Models: b.Models, Tools: b.Tools, Config: b.Config, Metadata: metadata, Retention: keep,
+		Models: b.Models, Tools: b.Tools, Config: b.Config, Metadata: metadata, Retention: keep, Approvals: policy,
 	}, err
 }
 

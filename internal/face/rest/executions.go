@@ -27,6 +27,7 @@ type startBody struct {
 	Models          []perdure.ModelConfig      `json:"models,omitempty"`
 	Tools           *[]string                  `json:"tools,omitempty" doc:"Names of tools."`
 	Config          perdure.AgentConfig        `json:"config,omitempty"`
+	Approvals       json.RawMessage            `json:"approvals,omitempty" doc:"Which tool calls run, and which people must approve: a list of rules (the schema ApprovalRule; the first that fits a call decides), or allow, edits, ask or confined. It can only tighten the definition's."`
 	Input           json.RawMessage            `json:"input,omitempty" doc:"For kinds other than react-agent, checked by the kind's schema."`
 	OneShot         bool                       `json:"oneShot,omitempty" doc:"End after the first response; else the run waits for userMessage."`
 	Workspace       string                     `json:"workspace,omitempty" doc:"A folder relative to the worker's workspace; default \".\"."`
@@ -104,6 +105,9 @@ func (in *startInput) request() (engine.StartRequest, error) {
 		IdempotencyKey: in.IdempotencyKey,
 	}
 	var err error
+	if r.Approvals, err = policyOf(b.Approvals); err != nil {
+		return r, err
+	}
 	if b.DefinitionID != "" {
 		id, err := front.ParseID("agent definition", b.DefinitionID)
 		if err != nil {

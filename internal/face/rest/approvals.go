@@ -1,0 +1,27 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+)
+
+// policyOf reads the policy about tool calls of a body: a list of rules, or the name of a ready
+// policy. Errors: invalid_argument, which names the member at fault.
+func policyOf(raw json.RawMessage) (perdure.ApprovalPolicy, error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	var p perdure.ApprovalPolicy
+	switch raw[0] {
+	case '"':
+		return p, p.UnmarshalJSON(raw)
+	case '[':
+		var rules []perdure.ApprovalRule
+		err := perdure.DecodeExactly("approvals", raw, &rules)
+		return rules, err
+	}
+	return nil, perdure.FieldErrorf("approvals", "must be a list of rules, or one of %s", perdure.ReadyPolicies)
+}

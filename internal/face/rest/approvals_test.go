@@ -1,0 +1,49 @@
+package rest_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/face/facetest"
+)
+
+// wrongPolicies are values of approvals that are refused, with the field that the error names.
+var wrongPolicies = map[string]string{
+	`"never"`: "approvals", `7`: "approvals", `{}`: "approvals", `[7]`: "approvals",
+	`[{"tools": [], "then": "ask"}]`:                              "approvals[0].tools",
+	`[{"tools": ["bash"], "then": "perhaps"}]`:                    "approvals[0].then",
+	`[{"tools": ["bash"], "then": "ask", "expires": "tomorrow"}]`: "approvals[0].expires",
+	`[{"tools": ["bash"], "then": "ask", "when": {"type": 7}}]`:   "approvals[0].when",
+	`[{"tools": ["bash"], "then": "ask", "colour": "red"}]`:       "approvals[0].colour",
+}
+
+// TestThePolicyOfAStart checks that the policies of starts and definitions are checked by content,
+// that a refused one starts nothing, and that an accepted one is frozen into the input.
+func TestThePolicyOfAStart(t *testing.T) {
+	h := facetest.Open(t)
+	for wrong, field := range wrongPolicies {
+		h.Call("POST", "/agent-executions", `{"userPrompt":"hi",`+facetest.Models+`,"approvals":`+wrong+`}`).Problem(400, "invalid_argument", field)
+		h.Call("POST", "/agent-definitions", `{"name":"d",`+facetest.Models+`,"approvals":`+wrong+`}`).Problem(400, "invalid_argument", field)
+	}
+	var all struct{ Items []json.RawMessage }
+	if h.Call("GET", "/agent-executions", "").Want(200, &all); len(all.Items) != 0 {
+		t.Errorf("%d executions were started", len(all.Items))
+	}
+	if h.Call("GET", "/agent-definitions", "").Want(200, &all); len(all.Items) != 0 {
+		t.Errorf("%d definitions were stored", len(all.Items))
+	}
+	var d struct {
+		ID        string
+		Approvals perdure.ApprovalPolicy
+	}
+	h.Call("POST", "/agent-definitions", `{"name":"d",`+facetest.Models+`,"approvals":"edits"}`).Want(201, &d)
+	if len(d.Approvals) != 3 || d.Approvals[0].Then != perdure.ApprovalAsk {
+		t.Errorf("the definition has %+v", d.Approvals)
+	}
+	var x struct{ Input perdure.ReactInput }
+	h.Call("POST", "/agent-executions", `{"userPrompt":"hi","agentDefinitionId":"`+d.ID+`","approvals":[{"tools":["*"],"then":"deny","reason":"no"}]}`).Want(201, &x)
+	if a := x.Input.Approvals; a == nil || len(a.Definition) != 3 || len(a.Start) != 1 || a.Start[0].Reason != "no" {
+		t.Errorf("the run has %+v", a)
+	}
+}
