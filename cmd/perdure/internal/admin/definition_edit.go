@@ -71,6 +71,11 @@ func (d *definitionFlags) fill(into *perdure.Definition) error {
 		into.Tools = runs.BuiltinNames()
 	}
 	into.Config = into.Config.Merge(d.agent.Config())
+	if policy, err := d.agent.Policy(); err != nil {
+		return err
+	} else if policy != nil {
+		into.Approvals = policy
+	}
 	if d.agent.Given("net") {
 		into.Config.Net = d.agent.Net // even if it is less strict than before
 	}

@@ -28,6 +28,8 @@ type AgentFlags struct {
 	Net             string
 	compactAt       float64
 	noCompact       bool
+	approve         string
+	takesAuto       bool // --approve auto is allowed
 	metadata        []string
 }
 
@@ -44,6 +46,8 @@ func (s *AgentFlags) Flags(cmd *cobra.Command) {
 	f.StringVar(&s.thinking, "thinking", "", "how much to reason: off, low, medium, high or xhigh")
 	f.Float64Var(&s.compactAt, "compact-at", 0, "part of the model's window from which the conversation is compacted, 0.1 to 0.95 (default 0.75)")
 	f.BoolVar(&s.noCompact, "no-compact", false, "do not compact the conversation automatically")
+	f.StringVar(&s.approve, "approve", "", "which tool calls wait for an approval: allow (none), edits (bash does, edits of files do not), ask (all that change something) or confined (bash runs only where commands are confined)")
+	_ = cmd.RegisterFlagCompletionFunc("approve", cobra.FixedCompletions([]string{"allow", "edits", "ask", "confined"}, cobra.ShellCompDirectiveNoFileComp))
 	f.StringArrayVar(&s.metadata, "metadata", nil, "KEY=VALUE to find the run by; may be repeated")
 	_ = cmd.RegisterFlagCompletionFunc("thinking", cobra.FixedCompletions(perdure.Thinkings, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("tools", cobra.FixedCompletions(BuiltinNames(), cobra.ShellCompDirectiveNoFileComp))
@@ -126,11 +130,33 @@ func (s *AgentFlags) Check() error {
 	if s.Given("net") && (perdure.AgentConfig{Net: s.Net}).CheckNet() != nil || s.Given("net") && s.Net == "" {
 		return setup.NewUsageError("--net "+s.Net+" is not known", "give open, loopback or none")
 	}
+	if _, err := s.Policy(); err != nil {
+		return err
+	}
 	if _, err := s.MetadataJSON(); err != nil {
 		return err
 	}
 	_, err := s.ModelsGiven()
 	return err
+}
+
+// approveAuto is the value of --approve that lets the command decide.
+const approveAuto = "auto"
+
+// Policy returns the policy that was given; nil if none was. Error: UsageError.
+func (s *AgentFlags) Policy() (perdure.ApprovalPolicy, error) {
+	if s.approve == "" || s.approve == approveAuto && s.takesAuto {
+		return nil, nil
+	}
+	raw, err := json.Marshal(s.approve)
+	if err != nil {
+		return nil, err
+	}
+	var p perdure.ApprovalPolicy
+	if p.UnmarshalJSON(raw) != nil {
+		return nil, setup.NewUsageError("--approve "+s.approve+" is not known", "give "+perdure.ReadyPolicies)
+	}
+	return p, nil
 }
 
 // ToolNames returns the tools that were given; nil if none were. The word none means an empty list.

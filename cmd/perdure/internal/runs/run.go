@@ -54,6 +54,8 @@ The prompt - is read from standard input.`,
 func (r *RunCommand) Flags(cmd *cobra.Command) {
 	r.agent.Flags(cmd)
 	r.worker.Flags(cmd)
+	r.agent.takesAuto = true
+	cmd.Flags().Lookup("approve").Usage += "; auto, the default, is allow if this command's own worker confines bash, and else asks for bash"
 	f := cmd.Flags()
 	f.StringVar(&r.queue, "queue", "", "queue of the workers that are to run it, with --server or beside dev (default \"default\")")
 	f.BoolVar(&r.chat, "chat", false, "go on with what you type until standard input ends")
@@ -92,6 +94,9 @@ func (r *RunCommand) check(prompt string) (client.StartRequest, error) {
 	}
 	if r.local {
 		q.PersistenceMode = perdure.Local
+	}
+	if q.Approvals, err = r.agent.Policy(); err != nil {
+		return q, err
 	}
 	if r.agent.Given("system") {
 		q.SystemPrompt = &r.agent.System
@@ -132,6 +137,9 @@ func (r *RunCommand) Run(ctx context.Context, prompt string) error {
 	if r.local && conn.HasWorker {
 		r.worker.Home = &r.worker.ID // also after it reconnects
 	}
+	if err := r.askUnconfined(conn, &q); err != nil {
+		return err
+	}
 	q.Waits = func() {
 		_ = r.Stderr.Linef("perdure: no worker has registered yet; waiting for one, up to %s", client.WorkerWait)
 	}
@@ -146,6 +154,20 @@ func (r *RunCommand) Run(ctx context.Context, prompt string) error {
 	w.chat = r.chat
 	w.started(x)
 	return w.followToEnd(ctx)
+}
+
+// askUnconfined lets bash ask for approvals if the worker of this command cannot confine it, unless
+// --approve says otherwise. A LOCAL run cannot ask.
+func (r *RunCommand) askUnconfined(conn *connection.RunConn, q *client.StartRequest) error {
+	auto := r.agent.approve == "" || r.agent.approve == approveAuto
+	if !auto || r.Definition != "" || !conn.HasWorker || r.local || r.worker.Confines(conn.Data) {
+		return nil
+	}
+	if r.worker.Unconfined() {
+		return nil // the user has chosen that
+	}
+	q.Approvals = perdure.ApprovalPolicy{{Tools: []string{"bash"}, Then: perdure.ApprovalAsk, Reason: "Commands are not confined on this machine."}}
+	return r.Stderr.Linef("perdure: commands cannot be confined here, so each bash call asks for your approval (--approve allow lets them run)")
 }
 
 // resolveDefinition finds the definition that the user named.

@@ -89,3 +89,16 @@ func (w *Worker) checkConfinement(data string) error {
 	}
 	return workspace.Close()
 }
+
+// Confines reports whether bash is confined to the workspace.
+func (w *Worker) Confines(data string) bool {
+	workspace, err := tool.OpenWorkspace(w.Workspace, "", w.Bash.options(data, w.secretPaths(data)))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = workspace.Close() }() // opened only for reading
+	return workspace.Confines()
+}
+
+// Unconfined reports whether the user has turned the confinement of bash off.
+func (w *Worker) Unconfined() bool { return w.Bash.confine == string(tool.ConfineOff) }
