@@ -37,7 +37,6 @@ var rpcs = map[string]string{
 	"AgentDispatch/GetQuestions":        "error",
 	"AgentDispatch/GetEnded":            "error",
 	"AgentDispatch/GetSignals":          "error",
-	"AgentDispatch/GetQuestions":        "error",
 	"AgentDispatch/GetLatestCheckpoint": "error",
 	"AgentDispatch/AppendEntry":         "error",
 	"AgentDispatch/SubmitCheckpoint":    "error",
