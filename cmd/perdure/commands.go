@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/perdure/perdure/cmd/perdure/internal/admin"
+	"github.com/perdure/perdure/cmd/perdure/internal/questions"
 	"github.com/perdure/perdure/cmd/perdure/internal/runs"
 	"github.com/perdure/perdure/cmd/perdure/internal/serving"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
@@ -42,7 +43,7 @@ func newRootCommand(a *setup.App) *cobra.Command {
 	cmd.SetOut(a.Stdout)
 	cmd.SetErr(a.Stderr)
 	cmd.AddGroup(&cobra.Group{ID: "runs", Title: "Runs:"}, &cobra.Group{ID: "serve", Title: "Serving:"}, &cobra.Group{ID: "keep", Title: "Keeping:"})
-	for _, group := range [][]*cobra.Command{runs.Commands(a), serving.Commands(a), admin.Commands(a), {newVersionCommand(a)}} {
+	for _, group := range [][]*cobra.Command{runs.Commands(a), questions.Commands(a), serving.Commands(a), admin.Commands(a), {newVersionCommand(a)}} {
 		cmd.AddCommand(group...)
 	}
 	return cmd

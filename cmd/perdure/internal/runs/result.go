@@ -80,6 +80,11 @@ func readResult(ctx context.Context, conn *connection.Conn, id uuid.UUID) (termi
 	if x.Status == perdure.StatusWaiting && x.Wait != nil {
 		r.WaitsFor = x.Wait.Signals()
 	}
+	if x.OpenQuestions > 0 {
+		if r.Questions, err = openQuestions(ctx, conn.Client, x.ID, false); err != nil {
+			return terminal.Result{}, err
+		}
+	}
 	var out perdure.ReactOutput
 	if x.Kind == perdure.ReactKind && json.Unmarshal(x.Output, &out) == nil && out.StopReason != "" {
 		r.StopReason, r.Text = out.StopReason, out.Text

@@ -79,7 +79,10 @@ func (r *resumeCommand) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if waits {
-		w.status = perdure.StatusWaiting
+		w.status, w.reason = perdure.StatusWaiting, waitsForSignal
+	}
+	if prompt == "" && w.asked {
+		w.status, w.reason = perdure.StatusWaiting, waitsForQuestion
 	}
 	if !waits || r.chat {
 		if err := conn.StartWorker(ctx, x.Queue); err != nil {
@@ -149,7 +152,8 @@ func (r *resumeCommand) wake(ctx context.Context, w *watcher, x *perdure.Executi
 		return false, err
 	}
 	x = snapshot.Execution
-	if x.Status != perdure.StatusWaiting || x.WaitReason != "signal" || x.Wait == nil {
+	w.asked = x.Status == perdure.StatusWaiting && x.WaitReason == waitsForQuestion
+	if x.Status != perdure.StatusWaiting || x.WaitReason != waitsForSignal || x.Wait == nil {
 		return false, nil
 	}
 	state, err := readAgentState(ctx, w.RunConn.Conn, x)

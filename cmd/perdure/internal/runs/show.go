@@ -41,11 +41,15 @@ func show(ctx context.Context, a *setup.App, conn *connection.Conn, arg string) 
 	if err != nil {
 		return err
 	}
+	asked, err := allQuestions(ctx, conn, x.ID)
+	if err != nil {
+		return err
+	}
 	if a.JSON {
-		return showJSON(ctx, a, conn, x, entries, r, changed)
+		return showJSON(ctx, a, conn, x, entries, asked, r, changed)
 	}
 	a.Stdout.Hold()
-	err = showText(a, x, entries, r, changed)
+	err = showText(a, x, entries, asked, r, changed)
 	if err := errors.Join(err, a.Stdout.Release()); err != nil {
 		return err
 	}
@@ -53,7 +57,7 @@ func show(ctx context.Context, a *setup.App, conn *connection.Conn, arg string) 
 	return nil
 }
 
-func showText(a *setup.App, x *perdure.Execution, entries []perdure.Entry, r terminal.Result, changed []uuid.UUID) error {
+func showText(a *setup.App, x *perdure.Execution, entries []perdure.Entry, asked []*perdure.Question, r terminal.Result, changed []uuid.UUID) error {
 	v := terminal.NewTextView(a.Streams, a.ServerFlags)
 	v.Heading(fmt.Sprintf("%s · %s · started %s", x.Kind, statusText(x), x.CreatedAt.Local().Format(terminal.TimeFormat)))
 	v.AddEntries(entries)
@@ -69,11 +73,15 @@ func showText(a *setup.App, x *perdure.Execution, entries []perdure.Entry, r ter
 			return err
 		}
 	}
+	for _, q := range asked {
+		v.Question(q)
+	}
 	return v.Result(r)
 }
 
-// showJSON prints the execution in the API's form, with its entries, its tasks and its usage.
-func showJSON(ctx context.Context, a *setup.App, conn *connection.Conn, x *perdure.Execution, entries []perdure.Entry, r terminal.Result, changed []uuid.UUID) error {
+// showJSON prints the execution in the API's form, with its entries, its tasks, its questions and its
+// usage.
+func showJSON(ctx context.Context, a *setup.App, conn *connection.Conn, x *perdure.Execution, entries []perdure.Entry, asked []*perdure.Question, r terminal.Result, changed []uuid.UUID) error {
 	tasks := []*perdure.Task{}
 	for t, err := range conn.Tasks(ctx, x.ID) {
 		if err != nil {
@@ -92,7 +100,7 @@ func showJSON(ctx context.Context, a *setup.App, conn *connection.Conn, x *perdu
 	if entries == nil {
 		entries = []perdure.Entry{}
 	}
-	members["tasks"] = tasks
+	members["tasks"], members["questions"] = tasks, asked
 	members["entries"], members["usage"], members["usageByModel"], members["turns"] = entries, r.Usage, r.ByModel, r.Turns
 	members["promptChanges"] = changed
 	if r.StopReason != "" {

@@ -44,6 +44,9 @@ func statusText(x *perdure.Execution) string {
 	if x.Status == perdure.StatusWaiting && x.WaitReason != "" {
 		text += " (" + x.WaitReason + ")"
 	}
+	if x.OpenQuestions > 1 || x.OpenQuestions == 1 && x.WaitReason != waitsForQuestion {
+		text += fmt.Sprintf(" (%d open questions)", x.OpenQuestions)
+	}
 	if x.Away != nil {
 		text += " (worker away)"
 	}
@@ -85,7 +88,7 @@ func printIdle(a *setup.App, conn *connection.Conn, x *perdure.Execution) {
 	if !conn.Offline() {
 		printAway(a, x)
 	}
-	if conn.Offline() && !x.Status.Terminal() && x.WaitReason != "signal" {
+	if conn.Offline() && !x.Status.Terminal() && x.WaitReason != waitsForSignal && x.WaitReason != waitsForQuestion {
 		_ = a.Stderr.Linef("perdure: nothing runs it now; perdure resume %s%s goes on with it", x.ID, a.ServerFlags)
 	}
 }

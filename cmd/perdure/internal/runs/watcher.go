@@ -23,10 +23,12 @@ type watcher struct {
 	view   terminal.View
 	cursor string
 	chat   bool // continue with the user's input
+	asked  bool // it waits for a question already when the watcher begins
 	// If patient is set, the watcher continues while the run waits for the user, as tail does.
 	patient bool
 
 	status perdure.Status // status by the log, for commands
+	reason string         // why it waits, if the status is WAITING
 	input  *bufio.Scanner
 	unsent *client.SignalRequest
 }
@@ -79,9 +81,23 @@ func (w *watcher) followToEnd(ctx context.Context) error {
 	}
 }
 
-// settle handles the end of the events. It reads the user's input, which clears the status, or
-// shows the state of the run.
+// settle handles the end of the events. It asks what the run asks, or reads the user's input, which
+// clears the status, or shows the state of the run.
 func (w *watcher) settle(ctx context.Context) error {
+	if w.status == perdure.StatusWaiting && w.reason == waitsForQuestion {
+		goesOn := false
+		if w.asks() {
+			var err error
+			if goesOn, err = w.askInPlace(ctx); err != nil {
+				return err
+			}
+		}
+		if goesOn {
+			w.status = ""
+			return nil
+		}
+		return w.showResult(ctx)
+	}
 	if w.status == perdure.StatusWaiting && w.chat {
 		more, err := w.sendInput(ctx)
 		if err != nil {
@@ -176,7 +192,8 @@ func (w *watcher) endStatus(e client.Event) perdure.Status {
 	var d struct {
 		Reason string `json:"reason"`
 	}
-	if e.Decode(&d) == nil && d.Reason == "signal" {
+	if e.Decode(&d) == nil && (d.Reason == waitsForSignal || d.Reason == waitsForQuestion) {
+		w.reason = d.Reason
 		return perdure.StatusWaiting
 	}
 	return ""

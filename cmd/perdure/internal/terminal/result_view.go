@@ -63,6 +63,9 @@ func outputText(output json.RawMessage) string {
 func (v *TextView) next(r Result) []string {
 	id, flags := r.ID.String(), v.serverFlags
 	waits := r.Status == perdure.StatusWaiting
+	if waits && len(r.Questions) > 0 {
+		return questionCommands(r, flags)
+	}
 	switch {
 	case waits && r.StopReason == perdure.StopError:
 		return []string{
@@ -81,6 +84,22 @@ func (v *TextView) next(r Result) []string {
 		return []string{"what happened:  perdure show " + id + flags}
 	}
 	return nil
+}
+
+// mostSuggested is the number of questions for which a command is suggested.
+const mostSuggested = 5
+
+// questionCommands returns the commands that answer the open questions of a run.
+func questionCommands(r Result, flags string) []string {
+	var lines []string
+	for i, q := range r.Questions {
+		if i == mostSuggested {
+			lines = append(lines, fmt.Sprintf("%d more:  perdure questions --run %s%s", len(r.Questions)-i, r.ID, flags))
+			break
+		}
+		lines = append(lines, "it asks:  "+Clean(QuestionTitle(q)), "  answer:  perdure answer "+q.ID.String()+" "+Clean(Inline(QuestionAnswers(q)))+flags)
+	}
+	return append(lines, "then:     perdure resume "+r.ID.String()+flags)
 }
 
 // totalText formats the usage of all models. A cost without the calls whose price is unknown is

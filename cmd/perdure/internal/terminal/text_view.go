@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -114,6 +115,8 @@ func (v *TextView) Event(e client.Event) error {
 		return v.failure(e)
 	case r.Type == perdure.EventCancelling:
 		v.notice(StyleWarn, "cancelling")
+	case strings.HasPrefix(string(r.Type), "question."):
+		return v.question(e)
 	case r.Type.IsTask():
 		return v.task(e, &r)
 	}

@@ -42,6 +42,8 @@ type Result struct {
 	ErrorCode perdure.Code             `json:"errorCode,omitempty"`
 	// WaitsFor are the signals that would wake it.
 	WaitsFor []string `json:"waitsFor,omitempty"`
+	// Questions are its open questions.
+	Questions []*perdure.Question `json:"questions,omitempty"`
 	// Seconds is the time from the start to the end, or to now.
 	Seconds float64 `json:"seconds"`
 }

@@ -1,0 +1,181 @@
+package questions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+	"github.com/spf13/cobra"
+)
+
+func newAnswerCommand(a *setup.App) *cobra.Command {
+	var reason, id string
+	cmd := &cobra.Command{
+		Use: "answer ID approve|deny|JSON", Short: "Answer a question of a run", GroupID: "runs",
+		Long: `Answers a question. approve and deny are for questions that ask whether something
+may happen. A question with a form or with choices takes a value: JSON that fits the
+form, or one of the choices as it is; - reads it from standard input. deny refuses
+any question.
+
+The command reads the question first and prints what is answered. The answer counts
+only for that: if the details have changed by then, it is refused.`,
+		Example: `  perdure answer 0199d7e2-... approve
+  perdure answer 0199d7e2-... deny --reason "Not on a Friday"
+  perdure answer 0199d7e2-... '{"days": 3}'
+  perdure answer 0199d7e2-... blue`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			question, err := parseID("question", "perdure questions", args[0])
+			if err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			return connection.Request(ctx, a, func(conn *connection.Conn) error {
+				q, err := conn.Question(ctx, question)
+				if err != nil {
+					return err
+				}
+				r := client.AnswerRequest{AnswerID: id, Reason: reason}
+				if err := readVerdict(a, q, args[1], &r); err != nil {
+					return err
+				}
+				return answer(ctx, a, conn.Client, q, r)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why; the agent reads it")
+	cmd.Flags().StringVar(&id, "id", "", "id of the answer: sending the same again changes nothing")
+	a.JSONFlag(cmd)
+	return cmd
+}
+
+// readVerdict sets the verdict and the value that an argument stands for.
+func readVerdict(a *setup.App, q *perdure.Question, arg string, r *client.AnswerRequest) error {
+	for _, c := range q.Choices {
+		if c.Value == arg {
+			r.Verdict, r.Value = perdure.VerdictAnswer, textValue(arg)
+			return nil
+		}
+	}
+	switch {
+	case arg == string(perdure.VerdictDeny):
+		r.Verdict = perdure.VerdictDeny
+		return nil
+	case !q.TakesValue() && arg == string(perdure.VerdictApprove):
+		r.Verdict = perdure.VerdictApprove
+		return nil
+	case !q.TakesValue():
+		return setup.NewUsageError(arg+" is no answer to this question", "it takes approve or deny")
+	}
+	if arg == "-" {
+		raw, err := io.ReadAll(a.Stdin)
+		if err != nil {
+			return err
+		}
+		arg = string(raw)
+	}
+	if !json.Valid([]byte(arg)) {
+		return setup.NewUsageError("the answer is no JSON: "+arg, "this question takes "+terminal.QuestionAnswers(q)+`; a text needs quotes of both kinds: '"like this"'`)
+	}
+	r.Verdict, r.Value = perdure.VerdictAnswer, json.RawMessage(arg)
+	return nil
+}
+
+// textValue returns a text as JSON.
+func textValue(text string) json.RawMessage {
+	raw, err := json.Marshal(text)
+	if err != nil {
+		panic(err) // a string can always be encoded
+	}
+	return raw
+}
+
+// answer prints what is answered, and answers it.
+func answer(ctx context.Context, a *setup.App, c *client.Client, q *perdure.Question, r client.AnswerRequest) error {
+	details, err := Details(ctx, c, q)
+	if err != nil {
+		return err
+	}
+	if !a.JSON {
+		if err := Print(a.Stderr, q, details); err != nil {
+			return err
+		}
+	}
+	after, err := Send(ctx, c, q, details, r)
+	var late *client.DecidedError
+	if errors.As(err, &late) && !a.JSON {
+		_ = a.Stderr.Linef("perdure: it was decided before: %s", terminal.QuestionOutcome(late.Question))
+		return setup.ExitWith(setup.ExitFailed)
+	}
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.Stdout.PrintJSON(after)
+	}
+	return a.Stdout.Linef("%s", terminal.QuestionOutcome(after))
+}
+
+// Details returns the details of a question, whatever their size; nil if there are none.
+func Details(ctx context.Context, c *client.Client, q *perdure.Question) ([]byte, error) {
+	if q.DetailsBytes == 0 {
+		return q.Details, nil
+	}
+	return c.QuestionDetails(ctx, q.ID)
+}
+
+// Send sends an answer with the hash of the details that were shown.
+func Send(ctx context.Context, c *client.Client, q *perdure.Question, details []byte, r client.AnswerRequest) (*perdure.Question, error) {
+	shown := perdure.DetailsHash(q.Kind, q.Subject, details)
+	if r.Verdict == perdure.VerdictDeny {
+		shown = q.DetailsSHA256 // also a question that shows other details than it means can be denied
+	}
+	r.DetailsSHA256 = &shown
+	if r.AnswerID == "" {
+		r.AnswerID = uuid.NewString()
+	}
+	return c.Answer(ctx, q.ID, r)
+}
+
+// Print prints a question with its details.
+func Print(out *terminal.Screen, q *perdure.Question, details []byte) error {
+	if err := out.Linef("question %s of run %s", q.ID, q.ExecutionID); err != nil {
+		return err
+	}
+	if q.ExecutionTitle != "" {
+		_ = out.Linef("  run: %s", q.ExecutionTitle)
+	}
+	name := string(q.Kind)
+	if q.Subject != "" {
+		name += ": " + q.Subject
+	}
+	_ = out.Linef("  %s", name)
+	for line := range strings.SplitSeq(strings.TrimSpace(terminal.Clean(q.Prompt)), "\n") {
+		_ = out.Linef("  %s", line)
+	}
+	if details != nil {
+		_ = out.Linef("  details:")
+		for line := range strings.SplitSeq(strings.TrimSpace(terminal.Visible(string(details))), "\n") {
+			_ = out.Linef("    %s", line)
+		}
+	}
+	for i, c := range q.Choices {
+		label := c.Value
+		if c.Label != "" {
+			label += " (" + c.Label + ")"
+		}
+		if c.Description != "" {
+			label += ": " + c.Description
+		}
+		_ = out.Linef("  %d  %s", i+1, label)
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package questions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+)
+
+// Terminal asks a person in a terminal.
+type Terminal struct {
+	Out *terminal.Screen
+	// ReadLine reads a line; ok is false at the end of the input.
+	ReadLine func(ctx context.Context) (line string, ok bool, err error)
+}
+
+// Ask shows a question and reads the answer. ok is false at the end of the input.
+func (t Terminal) Ask(ctx context.Context, q *perdure.Question, details []byte) (r client.AnswerRequest, ok bool, err error) {
+	if err := Print(t.Out, q, details); err != nil {
+		return r, false, err
+	}
+	form := formOf(q)
+	for {
+		line, ok, err := t.prompt(ctx, form.help(q))
+		if !ok || err != nil {
+			return r, false, err
+		}
+		r, wrong := readLine(q, line)
+		if form != nil && line == "" {
+			r.Verdict = perdure.VerdictAnswer
+			r.Value, ok, err = t.fill(ctx, form)
+			if !ok || err != nil {
+				return r, false, err
+			}
+			wrong = ""
+		}
+		if wrong == "" && r.Verdict == perdure.VerdictDeny && r.Reason == "" {
+			r.Reason, ok, err = t.prompt(ctx, "reason (may be empty)")
+			if !ok || err != nil {
+				return r, false, err
+			}
+		}
+		if wrong == "" {
+			return r, true, nil
+		}
+		_ = t.Out.Linef("  %s", wrong)
+	}
+}
+
+func (t Terminal) prompt(ctx context.Context, text string) (string, bool, error) {
+	if _, err := fmt.Fprint(t.Out, terminal.Inline(text)+" › "); err != nil {
+		return "", false, err
+	}
+	line, ok, err := t.ReadLine(ctx)
+	return strings.TrimSpace(line), ok, err
+}
+
+// readLine returns the answer that a line means, or what is wrong with the line.
+func readLine(q *perdure.Question, line string) (r client.AnswerRequest, wrong string) {
+	word, rest, _ := strings.Cut(line, " ")
+	if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(q.Choices) {
+		return client.AnswerRequest{Verdict: perdure.VerdictAnswer, Value: textValue(q.Choices[n-1].Value)}, ""
+	}
+	for _, c := range q.Choices {
+		if c.Value == line {
+			return client.AnswerRequest{Verdict: perdure.VerdictAnswer, Value: textValue(line)}, ""
+		}
+	}
+	switch strings.ToLower(word) {
+	case "n", "no", "deny":
+		return client.AnswerRequest{Verdict: perdure.VerdictDeny, Reason: strings.TrimSpace(rest)}, ""
+	case "y", "yes", "approve":
+		if !q.TakesValue() && rest == "" {
+			return client.AnswerRequest{Verdict: perdure.VerdictApprove}, ""
+		}
+	}
+	switch {
+	case len(q.Choices) > 0:
+		return r, fmt.Sprintf("a number from 1 to %d, or n", len(q.Choices))
+	case !q.TakesValue():
+		return r, "y or n"
+	case !json.Valid([]byte(line)):
+		return r, `JSON, or n; a text needs quotes: "like this"`
+	}
+	return client.AnswerRequest{Verdict: perdure.VerdictAnswer, Value: json.RawMessage(line)}, ""
+}
+
+// form is the part of an object's schema that can be asked field by field.
+type form struct {
+	Type       string               `json:"type"`
+	Properties map[string]formField `json:"properties"`
+	Required   []string             `json:"required"`
+	names      []string
+}
+
+type formField struct {
+	Type        string `json:"type"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Enum        []any  `json:"enum"`
+}
+
+// formOf returns the form of a question whose schema is an object of plain values; otherwise nil.
+func formOf(q *perdure.Question) *form {
+	var f form
+	if q.Schema == nil || json.Unmarshal(q.Schema, &f) != nil || f.Type != "object" || len(f.Properties) == 0 {
+		return nil
+	}
+	for name, p := range f.Properties {
+		if !slices.Contains([]string{"string", "integer", "number", "boolean"}, p.Type) {
+			return nil
+		}
+		f.names = append(f.names, name)
+	}
+	// The required fields come first, in the order of the schema, which JSON objects do not have.
+	slices.SortFunc(f.names, func(a, b string) int { return f.rank(a) - f.rank(b) + strings.Compare(a, b) })
+	return &f
+}
+
+// rank orders the fields: a multiple of 10, so that names decide only between equal ranks.
+func (f *form) rank(name string) int {
+	if i := slices.Index(f.Required, name); i >= 0 {
+		return 10 * i
+	}
+	return 10 * len(f.Required)
+}
+
+func (f *form) help(q *perdure.Question) string {
+	switch {
+	case f != nil:
+		return "Enter to fill in the fields, JSON, or n to deny"
+	case len(q.Choices) > 0:
+		return "number, or n to deny"
+	case q.TakesValue():
+		return "JSON, or n to deny"
+	}
+	return "y to approve, n to deny"
+}
+
+// fill asks for each field.
+func (t Terminal) fill(ctx context.Context, f *form) (json.RawMessage, bool, error) {
+	values := map[string]any{}
+	for _, name := range f.names {
+		for {
+			line, ok, err := t.prompt(ctx, "  "+f.label(name))
+			if !ok || err != nil {
+				return nil, false, err
+			}
+			if line == "" && !slices.Contains(f.Required, name) {
+				break
+			}
+			value, wrong := f.Properties[name].read(line)
+			if wrong == "" {
+				values[name] = value
+				break
+			}
+			_ = t.Out.Linef("  %s", wrong)
+		}
+	}
+	raw, err := json.Marshal(values)
+	return raw, true, err
+}
+
+func (f *form) label(name string) string {
+	p := f.Properties[name]
+	label := name
+	if p.Title != "" {
+		label = p.Title + " (" + name + ")"
+	}
+	if p.Description != "" {
+		label += ", " + p.Description
+	}
+	if len(p.Enum) > 0 {
+		label += fmt.Sprintf(", one of %v", p.Enum)
+	} else if p.Type != "string" {
+		label += ", " + p.Type
+	}
+	if !slices.Contains(f.Required, name) {
+		label += ", may be empty"
+	}
+	return label
+}
+
+// read returns the value of a field; the server compares it with the schema.
+func (p formField) read(line string) (any, string) {
+	switch p.Type {
+	case "boolean":
+		switch strings.ToLower(line) {
+		case "y", "yes", "true":
+			return true, ""
+		case "n", "no", "false":
+			return false, ""
+		}
+		return nil, "y or n"
+	case "integer", "number":
+		if _, err := strconv.ParseFloat(line, 64); err != nil || !json.Valid([]byte(line)) {
+			return nil, "a number"
+		}
+		return json.Number(line), ""
+	}
+	return line, ""
+}

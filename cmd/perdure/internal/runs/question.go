@@ -1,0 +1,104 @@
+package runs
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/questions"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+)
+
+// The values of waitReason at which a command stops following.
+const (
+	waitsForSignal   = "signal"
+	waitsForQuestion = "question"
+)
+
+// openQuestions returns the open questions of a run, oldest first.
+func openQuestions(ctx context.Context, c *client.Client, run uuid.UUID, mine bool) ([]*perdure.Question, error) {
+	p, err := c.QuestionsPage(ctx, client.QuestionFilter{
+		Status: []perdure.QuestionStatus{perdure.QuestionOpen}, ExecutionID: &run, Mine: mine,
+	}, client.PageOptions{Limit: perdure.MaxOpenQuestions})
+	return oldestFirst(p.Items), err
+}
+
+// allQuestions returns the questions of a run, oldest first.
+func allQuestions(ctx context.Context, conn *connection.Conn, run uuid.UUID) ([]*perdure.Question, error) {
+	all := []*perdure.Question{}
+	for q, err := range conn.Questions(ctx, client.QuestionFilter{ExecutionID: &run}) {
+		if perdure.IsCode(err, perdure.NotFound) {
+			return all, nil // a server of an earlier version
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, q)
+	}
+	return oldestFirst(all), nil
+}
+
+func oldestFirst(all []*perdure.Question) []*perdure.Question {
+	for i, j := 0, len(all)-1; i < j; i, j = i+1, j-1 {
+		all[i], all[j] = all[j], all[i]
+	}
+	return all
+}
+
+// asks reports whether the command asks in place: it has a terminal for text.
+func (w *watcher) asks() bool {
+	a := w.RunConn.App
+	return !a.JSON && !a.Quiet && terminal.IsTerminal(w.Stdin) && terminal.IsTerminal(w.Stdout)
+}
+
+// askInPlace asks the person at the terminal what the run asks, until the run goes on. It reports
+// whether the run goes on.
+func (w *watcher) askInPlace(ctx context.Context) (bool, error) {
+	for {
+		x, err := w.Get(ctx, w.id)
+		if err != nil || x.Status != perdure.StatusWaiting || x.WaitReason != waitsForQuestion {
+			return true, err
+		}
+		open, err := openQuestions(ctx, w.Client, w.id, true)
+		if err != nil || len(open) == 0 {
+			return false, err
+		}
+		answered, err := w.askOne(ctx, open[0].ID)
+		if err != nil || !answered {
+			return false, err
+		}
+	}
+}
+
+// askOne asks one question. It reports false at the end of the input.
+func (w *watcher) askOne(ctx context.Context, id uuid.UUID) (bool, error) {
+	q, err := w.Question(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	details, err := questions.Details(ctx, w.Client, q)
+	if err != nil {
+		return false, err
+	}
+	t := questions.Terminal{Out: w.Stdout, ReadLine: w.readLine}
+	for {
+		r, ok, err := t.Ask(ctx, q, details)
+		if !ok || err != nil {
+			return false, err
+		}
+		_, err = questions.Send(ctx, w.Client, q, details, r)
+		var late *client.DecidedError
+		switch {
+		case errors.As(err, &late):
+			_ = w.Stderr.Linef("perdure: it was decided before: %s", terminal.QuestionOutcome(late.Question))
+			return true, nil
+		case perdure.IsCode(err, perdure.InvalidArgument), perdure.IsCode(err, perdure.DetailsChanged):
+			_ = w.Stderr.Linef("perdure: %s", terminal.ErrorMessage(err))
+		default:
+			return err == nil, err
+		}
+	}
+}

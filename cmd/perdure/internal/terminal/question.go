@@ -1,0 +1,124 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+)
+
+// QuestionTitle returns a question in one line: its subject, or kind, and its prompt.
+func QuestionTitle(q *perdure.Question) string {
+	return questionTitle(string(q.Kind), q.Subject, q.Prompt)
+}
+
+func questionTitle(kind, subject, prompt string) string {
+	name := subject
+	if name == "" {
+		name = kind
+	}
+	if prompt = strings.Join(strings.Fields(prompt), " "); prompt == "" {
+		return name
+	}
+	return name + ": " + prompt
+}
+
+// QuestionStatus returns the status of a question, and its verdict if it has one.
+func QuestionStatus(q *perdure.Question) string {
+	text := string(q.Status)
+	if q.Answer != nil {
+		text += " (" + string(q.Answer.Verdict) + ")"
+	}
+	return text
+}
+
+// QuestionOutcome returns what became of a question, for people.
+func QuestionOutcome(q *perdure.Question) string {
+	if q.Status == perdure.QuestionOpen {
+		return fmt.Sprintf("open: %d of %d votes", len(q.Votes), q.QuestionTerms.Votes())
+	}
+	if q.Answer == nil {
+		return string(q.Status)
+	}
+	return outcome(string(q.Status), string(q.Answer.Verdict), string(q.Answer.Value), q.Answer.By, q.Answer.Reason)
+}
+
+func outcome(status, verdict, value, by, reason string) string {
+	text := status + ": " + verdict
+	if value != "" {
+		text += " " + value
+	}
+	if by != "" {
+		text += " by " + by
+	}
+	if reason != "" {
+		text += " (" + reason + ")"
+	}
+	return text
+}
+
+// QuestionAnswers returns the answers that a question takes, as arguments of perdure answer.
+func QuestionAnswers(q *perdure.Question) string {
+	if len(q.Choices) == 0 {
+		if q.TakesValue() {
+			return "JSON|deny"
+		}
+		return "approve|deny"
+	}
+	var values []string
+	for _, c := range q.Choices {
+		if len(values) == 5 {
+			values = append(values, "...")
+			break
+		}
+		values = append(values, c.Value)
+	}
+	return strings.Join(append(values, "deny"), "|")
+}
+
+// Question shows a question of a run and what became of it.
+func (v *TextView) Question(q *perdure.Question) {
+	v.p.section("question")
+	v.p.line(StyleWarn, "? "+Clean(QuestionTitle(q)))
+	v.p.line(StyleDim, "  "+Clean(Inline(QuestionOutcome(q)))+" · question "+q.ID.String())
+}
+
+// question shows an event of a question.
+func (v *TextView) question(e client.Event) error {
+	var d struct {
+		ID       string `json:"questionId"`
+		Kind     string `json:"kind"`
+		Subject  string `json:"subject"`
+		Status   string `json:"status"`
+		Prompt   string `json:"prompt"`
+		Verdict  string `json:"verdict"`
+		By       string `json:"by"`
+		Reason   string `json:"reason"`
+		OnExpiry string `json:"onExpiry"`
+		Votes    int    `json:"votes"`
+		Needed   int    `json:"needed"`
+		Value    any    `json:"value"`
+	}
+	if err := e.Decode(&d); err != nil {
+		return err
+	}
+	v.p.section("question")
+	name := Clean(Inline(questionTitle(d.Kind, d.Subject, d.Prompt)))
+	switch e.Type {
+	case perdure.EventQuestionAsked:
+		v.p.line(StyleWarn, "? "+name)
+		v.p.line(StyleDim, "  question "+Clean(d.ID))
+	case perdure.EventQuestionVoted:
+		v.p.line(StyleDim, fmt.Sprintf("? %s: %s by %s, %d of %d votes", name, Clean(d.Verdict), Clean(Inline(d.By)), d.Votes, d.Needed))
+	case perdure.EventQuestionAnswered, perdure.EventQuestionExpired, perdure.EventQuestionWithdrawn:
+		text := d.Status
+		if d.Verdict != "" {
+			text = outcome(d.Status, d.Verdict, "", d.By, d.Reason)
+		} else if d.Reason != "" {
+			text += " (" + d.Reason + ")"
+		}
+		v.p.line(StyleDim, "? "+name+": "+Clean(Inline(text)))
+	}
+	return v.p.err
+}

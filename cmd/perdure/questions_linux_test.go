@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"golang.org/x/sys/unix"
+)
+
+// tty is a program in a terminal.
+type tty struct {
+	*testing.T
+	cmd    *exec.Cmd
+	screen *os.File
+	out    *bufio.Reader
+	read   strings.Builder
+}
+
+// inTerminal starts perdure in a terminal of its own.
+func inTerminal(t *testing.T, dir string, args ...string) *tty {
+	t.Helper()
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd := int(screen.Fd())
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	side, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer side.Close()
+	p := &tty{T: t, cmd: exec.Command("perdure", args...), screen: screen, out: bufio.NewReader(screen)}
+	p.cmd.Dir, p.cmd.Env = dir, append(clean(dir), "TERM=dumb")
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = side, side, side
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+		_ = screen.Close()
+	})
+	return p
+}
+
+// until reads up to a text.
+func (p *tty) until(text string) {
+	p.Helper()
+	for !strings.HasSuffix(p.read.String(), text) {
+		b, err := p.out.ReadByte()
+		if err != nil {
+			p.Fatalf("no %q in\n%s", text, p.read.String())
+		}
+		p.read.WriteByte(b)
+	}
+}
+
+func (p *tty) enter(line string) {
+	p.Helper()
+	if _, err := io.WriteString(p.screen, line+"\n"); err != nil {
+		p.Fatal(err)
+	}
+}
+
+func (p *tty) wantEnd(code int) {
+	p.Helper()
+	rest, _ := io.ReadAll(p.out) // a terminal without programs ends with an error
+	_ = p.cmd.Wait()
+	if got := p.cmd.ProcessState.ExitCode(); got != code {
+		p.Errorf("exit code %d, want %d\n%s%s", got, code, p.read.String(), rest)
+	}
+}
+
+// In a terminal, run asks in place what the run asks, and goes on.
+func TestRunAsksInPlace(t *testing.T) {
+	a := newAsking(t)
+	p := inTerminal(t, a.dir, "run", "--model", "scripted/s", "x")
+	r := a.claim()
+	first := r.ask("first", deploy, `{"version": "1.2"}`)
+	p.until(`{"version": "1.2"}`)
+	p.until("y to approve, n to deny › ")
+	p.enter("perhaps")
+	p.until("y or n")
+	p.until("› ")
+	p.enter("n not today")
+
+	next := a.claim()
+	if q := a.question(first); q.Answer.Verdict != perdure.VerdictDeny || q.Answer.Reason != "not today" {
+		t.Errorf("the first answer is %+v", q.Answer)
+	}
+	second := next.ask("second", perdure.QuestionTerms{
+		Kind: perdure.QuestionInput, Prompt: "How long?",
+		Schema: json.RawMessage(`{"type":"object","required":["days"],"properties":{"days":{"type":"integer","minimum":1},"note":{"type":"string"},"sure":{"type":"boolean"}}}`),
+	}, "")
+	p.until("Enter to fill in the fields, JSON, or n to deny › ")
+	p.enter("")
+	p.until("days, integer › ")
+	p.enter("many")
+	p.until("a number")
+	p.until("› ")
+	p.enter("0")
+	p.until("note, may be empty › ")
+	p.enter("")
+	p.until("sure, boolean, may be empty › ")
+	p.enter("y")
+	p.until("answer.days") // refused by the server, and asked again
+	p.until("deny › ")
+	p.enter(`{"days": 3}`)
+
+	next = a.claim()
+	if q := a.question(second); valueOf(q) != `{"days":3}` {
+		t.Errorf("the second answer is %s", q.Answer.Value)
+	}
+	third := next.ask("third", perdure.QuestionTerms{
+		Kind: perdure.QuestionChoice, Prompt: "Which?", Choices: []perdure.QuestionOption{{Value: "red"}, {Value: "blue"}},
+	}, "")
+	p.until("number, or n to deny › ")
+	p.enter("2")
+	next = a.claim()
+	if q := a.question(third); string(q.Answer.Value) != `"blue"` {
+		t.Errorf("the third answer is %s", q.Answer.Value)
+	}
+	next.complete()
+	p.wantEnd(0)
+}
+
+// question reads a question in JSON.
+func (a *asking) question(id fmt.Stringer) perdure.Question {
+	a.Helper()
+	var list struct{ Items []perdure.Question }
+	if err := json.Unmarshal([]byte(outputOf(a.T, a.dir, "questions", "--all", "--json")), &list); err != nil {
+		a.Fatal(err)
+	}
+	for _, q := range list.Items {
+		if q.ID.String() == id.String() {
+			return q
+		}
+	}
+	a.Fatalf("there is no question %s", id)
+	return perdure.Question{}
+}
+
+// A question that is decided elsewhere while the terminal asks is told.
+func TestAQuestionIsDecidedWhileTheTerminalAsks(t *testing.T) {
+	a := newAsking(t)
+	p := inTerminal(t, a.dir, "run", "--model", "scripted/s", "x")
+	id := a.claim().ask("one", deploy, "")
+	p.until("y to approve, n to deny › ")
+	launch(t, a.dir, "answer", id.String(), "deny").wantEnd(0)
+	p.enter("y")
+	p.until("it was decided before: answered: deny by ")
+	a.claim().complete()
+	p.wantEnd(0)
+}
