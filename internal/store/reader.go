@@ -15,6 +15,7 @@ type Reader interface {
 	ResponseReader
 	CatalogReader
 	TenantReader
+	WebhookReader
 	SweepReader
 	StreamReader
 	Counter
