@@ -12,7 +12,9 @@ type WebhookRequest struct {
 	URL         string
 	Events      []string // none: LifecycleEvents
 	Description string
-	Enabled     bool
+	// Enabled enables or disables the webhook. nil enables a new one, and leaves an existing one as it
+	// is.
+	Enabled *bool
 }
 
 // Normal returns the request with the default events, each pattern once.

@@ -197,6 +197,8 @@ func topicOf(h rules.Hint) string {
 		return notify.Due
 	case rules.HintRecheck:
 		return notify.Recheck
+	case rules.HintDeliveries:
+		return notify.Deliveries
 	}
 	panic(fmt.Sprintf("engine: a hint of the kind %d has no topic", h.Kind)) // unreachable: the kinds are all above
 }

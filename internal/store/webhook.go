@@ -36,15 +36,4 @@ type WebhookReader interface {
 	// Deliveries lists deliveries without their payloads. Errors: invalid_argument for a cursor of
 	// another list.
 	Deliveries(ctx context.Context, q DeliveryQuery) (Page[*perdure.Delivery], error)
-
-	// DueWebhooks returns at most limit enabled webhooks whose ids are greater than after and that
-	// have a delivery which is due, by id.
-	DueWebhooks(ctx context.Context, now perdure.Time, after uuid.UUID, limit int) ([]*perdure.Webhook, error)
-	// Overdue returns enabled webhooks with more than perdure.MaxUndelivered pending deliveries, at
-	// most limit.
-	Overdue(ctx context.Context, limit int) ([]*perdure.Webhook, error)
-	// OldDeliveries reports whether Changes.SweepDeliveries would delete something.
-	OldDeliveries(ctx context.Context, now perdure.Time) (bool, error)
-	// PendingDeliveries returns the number of pending deliveries, at most limit.
-	PendingDeliveries(ctx context.Context, limit int) (int64, error)
 }

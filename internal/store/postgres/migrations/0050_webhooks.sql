@@ -22,8 +22,8 @@ CREATE TABLE webhook (
 CREATE INDEX idx_webhook_org ON webhook (org_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX idx_webhook_deleted ON webhook (id) WHERE deleted_at IS NOT NULL;
 
--- Grows with each change of a webhook, in the same transaction. Without a row it is 0, and there is
--- no webhook.
+-- A random number that each change of a webhook replaces, in the same transaction. Without a row it
+-- is 0, and there has been no webhook.
 CREATE TABLE webhook_revision (
     id       BIGINT PRIMARY KEY CHECK (id = 1),
     revision BIGINT NOT NULL
