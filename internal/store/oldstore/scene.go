@@ -45,7 +45,7 @@ func (s *scene) play(ctx context.Context) error {
 		return s.err
 	}
 	defer s.client.Close()
-	for _, act := range []func(){s.register, s.definitions, s.conversations, s.streams, s.runs, s.many} {
+	for _, act := range []func(){s.register, s.definitions, s.conversations, s.streams, s.webhooks, s.runs, s.many} {
 		if act(); s.err != nil {
 			return s.err
 		}
@@ -104,6 +104,14 @@ func (s *scene) conversations() {
 func (s *scene) streams() {
 	s.ask("PUT", "/v1/stream/lines", "one\n", nil, "Content-Type", "text/plain")
 	s.ask("POST", "/v1/stream/lines", "two\n", nil, "Content-Type", "text/plain", "Producer-Id", "p", "Producer-Epoch", "0", "Producer-Seq", "0")
+}
+
+// webhooks creates a webhook that cannot be reached, and events for it.
+func (s *scene) webhooks() {
+	var made struct{ ID string }
+	s.ask("POST", "/api/orgs/"+s.org+"/webhooks", `{"url":"https://127.0.0.1:1/hook","events":["*"],"description":"ä 😀"}`, &made)
+	s.ask("POST", "/api/orgs/"+s.org+"/webhooks/"+made.ID+"/rotate", ``, nil)
+	s.ask("POST", "/api/orgs/"+s.org+"/webhooks/"+made.ID+"/test", ``, nil)
 }
 
 // runs starts executions with data of each kind: a running one, a waiting one, an ended one, and an

@@ -17,6 +17,7 @@ var wholeTables = map[string]string{
 	"SELECT b.task_id, b.attempt, b.seq, b.type, b.stream":                                      "the open chunks of one execution, which a commit bounds",
 	"SELECT wait_reason, count(*)":                                                              "a count of what has not ended, by an index of nothing else",
 	"SELECT status, count(*)":                                                                   "a count of what has not ended, by an index of nothing else",
+	"SELECT count(*) FROM delivery INDEXED BY idx_delivery_due":                                 "a count of what waits, by an index of nothing else",
 	"SELECT queue, count(*)":                                                                    "a count of what has not ended, by an index of nothing else",
 	"SELECT org_id, agent, kind, description":                                                   "the kinds of one org, which are as many as its workers register",
 	"SELECT s.path, c.upto FROM durable_stream s":                                               "the check of a whole store, on demand",

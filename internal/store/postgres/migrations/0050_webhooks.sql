@@ -2,7 +2,7 @@
 
 -- HTTP endpoints to which an org's events are sent. events is a JSON array of types and patterns.
 -- The secrets are sealed. A webhook with deleted_at is deleted with its last delivery.
-CREATE TABLE webhook (
+CREATE TABLE IF NOT EXISTS webhook (
     id               UUID PRIMARY KEY,
     org_id           TEXT COLLATE "C" NOT NULL,
     url              TEXT NOT NULL,
@@ -19,20 +19,20 @@ CREATE TABLE webhook (
     deleted_at       BIGINT
 );
 
-CREATE INDEX idx_webhook_org ON webhook (org_id, id) WHERE deleted_at IS NULL;
-CREATE INDEX idx_webhook_deleted ON webhook (id) WHERE deleted_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS idx_webhook_org ON webhook (org_id, id) WHERE deleted_at IS NULL;
+CREATE INDEX IF NOT EXISTS idx_webhook_deleted ON webhook (id) WHERE deleted_at IS NOT NULL;
 
 -- A random number that each change of a webhook replaces, in the same transaction. Without a row it
--- is 0, and there has been no webhook.
-CREATE TABLE webhook_revision (
-    id       BIGINT PRIMARY KEY CHECK (id = 1),
+-- 1 it is 0, and there has been no webhook.
+CREATE TABLE IF NOT EXISTS webhook_revision (
+    id       BIGINT PRIMARY KEY,
     revision BIGINT NOT NULL
 );
 
 -- An event on its way to a webhook. id is the event's. due_at is the end of the lease while a server
 -- sends it. Rows do not refer to their webhook by a foreign key, so that an event never waits for a
 -- webhook that is being changed.
-CREATE TABLE delivery (
+CREATE TABLE IF NOT EXISTS delivery (
     webhook_id      UUID NOT NULL,
     id              UUID NOT NULL,
     org_id          TEXT COLLATE "C" NOT NULL,
@@ -53,9 +53,9 @@ CREATE TABLE delivery (
     PRIMARY KEY (webhook_id, id)
 );
 
-CREATE INDEX idx_delivery_due ON delivery (webhook_id, due_at) WHERE status = 'pending';
-CREATE INDEX idx_delivery_status ON delivery (webhook_id, status, id);
-CREATE INDEX idx_delivery_remove ON delivery (remove_at);
+CREATE INDEX IF NOT EXISTS idx_delivery_due ON delivery (webhook_id, due_at) WHERE status = 'pending';
+CREATE INDEX IF NOT EXISTS idx_delivery_status ON delivery (webhook_id, status, id);
+CREATE INDEX IF NOT EXISTS idx_delivery_remove ON delivery (remove_at);
 
 -- +goose Down
 DROP TABLE delivery;

@@ -23,9 +23,9 @@ CREATE INDEX idx_webhook_org ON webhook (org_id, id) WHERE deleted_at IS NULL;
 CREATE INDEX idx_webhook_deleted ON webhook (id) WHERE deleted_at IS NOT NULL;
 
 -- A random number that each change of a webhook replaces, in the same transaction. Without a row it
--- is 0, and there has been no webhook.
+-- 1 it is 0, and there has been no webhook.
 CREATE TABLE webhook_revision (
-    id       INTEGER PRIMARY KEY CHECK (id = 1),
+    id       INTEGER PRIMARY KEY,
     revision INTEGER NOT NULL
 ) STRICT;
 
