@@ -1,7 +1,6 @@
 package tenant
 
 import (
-	"net/http"
 	"time"
 
 	"github.com/google/uuid"
@@ -40,11 +39,14 @@ type Outcome struct {
 	RetryAfter time.Duration
 }
 
+// statusGone is the HTTP status 410.
+const statusGone = 410
+
 // delivered reports whether the endpoint has accepted the delivery.
 func (o Outcome) delivered() bool { return o.Status >= 200 && o.Status < 300 }
 
 // gone reports whether the endpoint wants no more deliveries.
-func (o Outcome) gone() bool { return o.Status == http.StatusGone }
+func (o Outcome) gone() bool { return o.Status == statusGone }
 
 // NeedsWebhook reports whether the outcome changes the webhook.
 func (o Outcome) NeedsWebhook() bool { return o.gone() }
