@@ -46,7 +46,9 @@ func NewDelivery(w *perdure.Webhook, id uuid.UUID, t perdure.EventType, at perdu
 
 // Payload returns the body of a delivery, as Standard Webhooks defines it.
 func Payload(t perdure.EventType, at perdure.Time, data map[string]any) json.RawMessage {
-	return fields(map[string]any{"type": string(t), "timestamp": at, "data": json.RawMessage(fields(data))})
+	raw := appendText([]byte(`{"type":`), string(t))
+	raw = appendEncoded(append(raw, `,"timestamp":`...), at)
+	return append(append(append(raw, `,"data":`...), fields(data)...), '}')
 }
 
 // payload returns the body of the deliveries of an event. It contains the members that the type

@@ -68,14 +68,21 @@ func benchOn(t testing.TB, s store.Store, c *clock, n Network) *bench {
 	quiet := slog.New(slog.DiscardHandler)
 	e := engine.New(engine.Config{Store: s, Logger: quiet})
 	e.WebhookRules(tenants.WebhookPolicy{Loopback: true})
-	for _, name := range []string{org, "other"} {
-		_, err := e.Dispatch(name, false).Register(t.Context(), perdure.Registration{WorkerID: uuid.New(), Queues: []string{"default"}, Agents: []perdure.KindSpec{{Kind: "agent"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return &bench{TB: t, store: s, engine: e, clock: c, sender: New(Config{Engine: e, Store: s, Hints: e.Hints, Network: n, Logger: quiet})}
+	b := &bench{TB: t, store: s, engine: e, clock: c, sender: New(Config{Engine: e, Store: s, Hints: e.Hints, Network: n, Logger: quiet})}
+	b.register(org, "other")
+	return b
 }
+
+// register registers the kind of the executions in orgs.
+func (b *bench) register(orgs ...string) {
+	b.Helper()
+	for _, name := range orgs {
+		_, err := b.engine.Dispatch(name, false).Register(b.Context(), perdure.Registration{WorkerID: uuid.New(), Queues: []string{"default"}, Agents: []perdure.KindSpec{{Kind: "agent"}}})
+		b.must(err)
+	}
+}
+
+func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
 
 func (b *bench) must(err error) {
 	b.Helper()
