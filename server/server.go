@@ -196,7 +196,7 @@ func (s *Server) open(ctx context.Context) error {
 	if s.shared() {
 		return nil // the workers in the processes of other servers still run
 	}
-	return s.engine.ReturnEmbedded(ctx)
+	return errors.Join(s.engine.ReturnEmbedded(ctx), s.engine.ReturnDeliveries(ctx))
 }
 
 // assemble creates the server's parts over the store.

@@ -407,6 +407,8 @@ type Changes struct {
 	Deliveries []*perdure.Delivery
 	// Deaden is a webhook whose pending deliveries become dead.
 	Deaden *uuid.UUID
+	// ReturnDeliveries makes the deliveries that are being sent due at once.
+	ReturnDeliveries bool
 	// SweepDeliveries deletes at most that many deliveries: those of deleted webhooks, and those whose
 	// RemoveAt is over.
 	SweepDeliveries int

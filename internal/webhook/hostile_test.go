@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -14,8 +13,10 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/engine/tenants"
+	"github.com/perdure/perdure/internal/rules/tenant"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/opentest"
 )
@@ -200,18 +201,44 @@ func TestAHangingEndpointDelaysNoOther(t *testing.T) {
 	})
 }
 
-// TestAnEndpointThatHangsIsGivenUp checks that an attempt has a time limit. Virtual time is not used:
-// the limit is the context's, which the test sets.
+// TestAnEndpointThatHangsIsGivenUp checks the time limit of an attempt, in virtual time: for an endpoint
+// that does not answer, and for one whose answer does not end.
 func TestAnEndpointThatHangsIsGivenUp(t *testing.T) {
-	release := make(chan struct{})
-	defer close(release)
-	e := newEndpoint(t, func(http.ResponseWriter, *http.Request) { <-release })
-	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
-	defer cancel()
-	o := post(ctx, newClient(Network{AllowLoopback: true}), &perdure.Webhook{URL: e.URL}, &perdure.Delivery{Payload: []byte(`{}`)}, [][]byte{[]byte("k")}, perdure.AtMilli(1))
-	if o.Status != 0 || o.Error != fmt.Sprintf("no answer within %s", attemptTime) {
-		t.Errorf("the outcome is %+v", o)
-	}
+	bubble.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			transport transport
+			want      tenant.Outcome
+		}{
+			{func(r *http.Request) (*http.Response, error) {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}, tenant.Outcome{Error: "no answer within 10s"}},
+			{func(r *http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(endless{r.Context()})}, nil
+			}, tenant.Outcome{Status: 200}},
+		} {
+			began := time.Now()
+			w := &perdure.Webhook{URL: "https://example.com"}
+			o := post(t.Context(), &http.Client{Transport: c.transport}, w, &perdure.Delivery{Payload: []byte(`{}`)}, [][]byte{[]byte("k")}, perdure.AtMilli(1))
+			if took := time.Since(began); o != c.want || took != 10*time.Second {
+				t.Errorf("after %s: %+v", took, o)
+			}
+		}
+	})
+}
+
+type transport func(r *http.Request) (*http.Response, error)
+
+// RoundTrip implements [http.RoundTripper].
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// endless is a body that never arrives.
+type endless struct{ ctx context.Context }
+
+// Read implements [io.Reader].
+func (e endless) Read([]byte) (int, error) {
+	<-e.ctx.Done()
+	return 0, e.ctx.Err()
 }
 
 // TestTooManyWaitingDeliveriesDisableAWebhook checks the limit of undelivered events.

@@ -38,6 +38,16 @@ func (t *Tenants) EndAttempt(ctx context.Context, d *perdure.Delivery, o tenant.
 	return ended, err
 }
 
+// ReturnDeliveries makes the deliveries due at once that a server was sending when it stopped. No
+// other server may use the store.
+func (t *Tenants) ReturnDeliveries(ctx context.Context) error {
+	_, err := t.one(ctx, store.Command{
+		Name: "return deliveries", Lane: store.LaneSweeps, Frees: true,
+		Decide: func(*store.State) (*store.Changes, error) { return tenant.ReturnDeliveries() },
+	})
+	return err
+}
+
 // Resend makes a delivery due at once. Errors: not_found, conflict if its webhook is disabled.
 func (t *Tenants) Resend(ctx context.Context, org string, k store.DeliveryKey) (*perdure.Delivery, error) {
 	return t.send(ctx, "resend delivery", org, store.Needs{Webhook: &k.Webhook, Delivery: &k}, func(s *store.State) (*store.Changes, error) {

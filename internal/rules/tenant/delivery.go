@@ -134,6 +134,11 @@ func delivering(d *perdure.Delivery) *store.Changes {
 	return &store.Changes{Deliveries: []*perdure.Delivery{d}, Answer: &rules.Decision{Value: &row, Hints: []rules.Hint{{Kind: rules.HintDeliveries}}}}
 }
 
+// ReturnDeliveries makes the deliveries that a server was sending due at once.
+func ReturnDeliveries() (*store.Changes, error) {
+	return &store.Changes{ReturnDeliveries: true, Answer: &rules.Decision{}}, nil
+}
+
 // SweepDeliveries deletes at most most deliveries that are not kept any longer.
 func SweepDeliveries(most int) (*store.Changes, error) {
 	return &store.Changes{SweepDeliveries: most, Answer: &rules.Decision{}}, nil

@@ -19,6 +19,7 @@ var webhookTests = map[string]func(*fixture){
 	"due webhooks are listed page by page":                 webhooksDue,
 	"a webhook with too many waiting deliveries is found":  webhooksOverdue,
 	"waiting deliveries become dead together":              deliveriesDeadened,
+	"deliveries that were being sent are due at once":      deliveriesReturned,
 	"deliveries are listed newest first, page by page":     deliveriesListed,
 	"old deliveries are deleted":                           deliveriesSwept,
 	"a deleted webhook is deleted with its deliveries":     webhookDeleted,
@@ -273,6 +274,22 @@ func deliveriesDeadened(f *fixture) {
 	if got.Status != perdure.DeliveryDead || got.NextAttemptAt != nil || got.EndedAt == nil || got.Fence != 5 || !got.LeaseUntil.IsZero() {
 		f.Errorf("the dead delivery is %+v", got)
 	}
+}
+
+func deliveriesReturned(f *fixture) {
+	w := f.webhook(org)
+	later := perdure.AtMilli(f.s.Now().Add(time.Hour).UnixMilli())
+	sending := f.delivery(w, 1, func(d *perdure.Delivery) { d.NextAttemptAt, d.LeaseUntil, d.Fence = &later, later, 2 })
+	waiting := f.delivery(w, 1, func(d *perdure.Delivery) { d.NextAttemptAt = &later })
+	f.must(f.outside("", store.Changes{ReturnDeliveries: true}))
+	got, err := f.s.Delivery(f.ctx, org, store.DeliveryKey{Webhook: w.ID, ID: sending.ID})
+	f.must(err)
+	if !got.NextAttemptAt.Reached(f.s.Now()) || got.LeaseUntil.IsZero() || got.Fence != 2 {
+		f.Errorf("the delivery is %+v", got)
+	}
+	got, err = f.s.Delivery(f.ctx, org, store.DeliveryKey{Webhook: w.ID, ID: waiting.ID})
+	f.must(err)
+	f.equal("a delivery that waits", got, waiting)
 }
 
 func deliveriesListed(f *fixture) {

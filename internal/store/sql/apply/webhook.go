@@ -22,7 +22,8 @@ var (
 	waitingOfWebhook = statement.Read("SELECT count(*) FROM (SELECT 1 FROM delivery WHERE webhook_id = ? AND status = 'pending' LIMIT ?) AS waiting")
 	deadenWaiting    = statement.Alone("UPDATE delivery SET status = 'dead', due_at = NULL, lease_until = 0, fence = fence + 1, ended_at = ?1, remove_at = ?2" +
 		" WHERE webhook_id = ?3 AND status = 'pending'")
-	sweepOld = statement.Alone("DELETE FROM delivery WHERE (webhook_id, id) IN" +
+	returnDeliveries = statement.Alone("UPDATE delivery SET due_at = ?1 WHERE status = 'pending' AND lease_until > ?1")
+	sweepOld         = statement.Alone("DELETE FROM delivery WHERE (webhook_id, id) IN" +
 		" (SELECT webhook_id, id FROM delivery WHERE remove_at <= ? ORDER BY remove_at LIMIT ?)")
 	deletedWebhook = statement.Read("SELECT id FROM webhook WHERE deleted_at IS NOT NULL ORDER BY id LIMIT 1")
 	sweepOf        = statement.Alone("DELETE FROM delivery WHERE (webhook_id, id) IN (SELECT webhook_id, id FROM delivery WHERE webhook_id = ? LIMIT ?)")
@@ -114,6 +115,11 @@ func (t *Transaction) applyWebhooks(ch *store.Changes) error {
 	}
 	if ch.Deaden != nil {
 		if err := t.Write(deadenWaiting, column.Millis(t.now), column.Millis(t.now.Add(perdure.DeliveryKept)), ch.Deaden[:]); err != nil {
+			return err
+		}
+	}
+	if ch.ReturnDeliveries {
+		if err := t.Write(returnDeliveries, column.Millis(t.now)); err != nil {
 			return err
 		}
 	}
