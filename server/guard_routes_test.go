@@ -82,7 +82,7 @@ var routes = map[string]route{
 	"GET /api/orgs/{org}/webhooks/{id}":                                 {needs: asAdmin, ids: "webhook"},
 	"PUT /api/orgs/{org}/webhooks/{id}":                                 {needs: asAdmin, ids: "webhook", body: `{"url":"https://127.0.0.1:1/x"}`},
 	"DELETE /api/orgs/{org}/webhooks/{id}":                              {needs: asAdmin, ids: "spare webhook"},
-	"POST /api/orgs/{org}/webhooks/{id}/rotate":                         {needs: asAdmin, ids: "webhook", body: `{"dropOld":true}`},
+	"POST /api/orgs/{org}/webhooks/{id}/rotate":                         {needs: asAdmin, ids: "webhook", body: `{}`},
 	"POST /api/orgs/{org}/webhooks/{id}/test":                           {needs: asAdmin, ids: "webhook"},
 	"GET /api/orgs/{org}/webhooks/{id}/deliveries":                      {needs: asAdmin, ids: "webhook"},
 	"GET /api/orgs/{org}/webhooks/{id}/deliveries/{deliveryId}":         {needs: asAdmin, ids: "webhook"},
