@@ -26,8 +26,6 @@ type Network struct {
 	AllowLoopback, AllowPrivate bool
 	// Resolver resolves names; nil is the default one.
 	Resolver *net.Resolver
-	// Transport changes the transport, for tests; it may be nil.
-	Transport func(*http.Transport)
 }
 
 // newClient returns the HTTP client for deliveries. It follows no redirect, because a redirect would
@@ -42,9 +40,6 @@ func newClient(n Network) *http.Client {
 		DialContext:         func(ctx context.Context, network, addr string) (net.Conn, error) { return d.Dial(ctx, network, addr) },
 		TLSHandshakeTimeout: attemptTime, ForceAttemptHTTP2: true, MaxIdleConns: 100, MaxIdleConnsPerHost: 2, IdleConnTimeout: 30 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10, DisableCompression: true,
-	}
-	if n.Transport != nil {
-		n.Transport(transport)
 	}
 	return &http.Client{
 		Transport:     transport,

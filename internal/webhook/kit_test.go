@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"io"
@@ -210,4 +211,28 @@ func key(t testing.TB, secret string) []byte {
 		t.Fatalf("a secret of %d bytes: %v", len(raw), err)
 	}
 	return raw
+}
+
+// Step sends what is due, and returns when the requests have ended. It is for programs that control
+// the clock, such as tests.
+func (s *Sender) Step(ctx context.Context) error {
+	if err := s.checkOverdue(ctx); err != nil {
+		return err
+	}
+	for {
+		more, err := s.round(ctx, ctx)
+		if err != nil {
+			return err
+		}
+		s.running.Wait()
+		if !more && !s.leftSome() {
+			return nil
+		}
+	}
+}
+
+func (s *Sender) leftSome() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leftBehind
 }

@@ -141,30 +141,6 @@ func (s *Sender) waitFor(most time.Duration) {
 	}
 }
 
-// Step sends what is due, and returns when the requests have ended. It is for programs that control
-// the clock, such as tests.
-func (s *Sender) Step(ctx context.Context) error {
-	if err := s.checkOverdue(ctx); err != nil {
-		return err
-	}
-	for {
-		more, err := s.round(ctx, ctx)
-		if err != nil {
-			return err
-		}
-		s.running.Wait()
-		if !more && !s.leftSome() {
-			return nil
-		}
-	}
-}
-
-func (s *Sender) leftSome() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.leftBehind
-}
-
 // round takes due deliveries for which there is room, and starts their requests with the context
 // attempts. It reports whether another round should follow at once.
 func (s *Sender) round(ctx, attempts context.Context) (more bool, err error) {

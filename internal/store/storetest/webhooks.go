@@ -1,8 +1,11 @@
 package storetest
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,6 +23,7 @@ var webhookTests = map[string]func(*fixture){
 	"a webhook with too many waiting deliveries is found":  webhooksOverdue,
 	"waiting deliveries become dead together":              deliveriesDeadened,
 	"deliveries that were being sent are due at once":      deliveriesReturned,
+	"a damaged delivery is found":                          deliveryDamaged,
 	"deliveries are listed newest first, page by page":     deliveriesListed,
 	"old deliveries are deleted":                           deliveriesSwept,
 	"a deleted webhook is deleted with its deliveries":     webhookDeleted,
@@ -273,6 +277,34 @@ func deliveriesDeadened(f *fixture) {
 	f.must(err)
 	if got.Status != perdure.DeliveryDead || got.NextAttemptAt != nil || got.EndedAt == nil || got.Fence != 5 || !got.LeaseUntil.IsZero() {
 		f.Errorf("the dead delivery is %+v", got)
+	}
+}
+
+func deliveryDamaged(f *fixture) {
+	w := f.webhook(org)
+	audit := func() (found error) {
+		for _, err := range f.s.(interface {
+			Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
+		}).Audit(f.ctx) {
+			found = errors.Join(found, err)
+		}
+		return found
+	}
+	for what, damage := range map[string]func(*perdure.Delivery){
+		"pending without a time": func(d *perdure.Delivery) { d.NextAttemptAt = nil },
+		"pending and ended":      func(d *perdure.Delivery) { d.EndedAt = ptr(milestone(2)) },
+		"dead and due":           func(d *perdure.Delivery) { d.Status, d.EndedAt = perdure.DeliveryDead, ptr(milestone(2)) },
+		"of another org":         func(d *perdure.Delivery) { d.Org = "other" },
+	} {
+		d := f.delivery(w, 1)
+		f.must(audit())
+		sound := *d
+		damage(d)
+		f.must(f.outside(org, store.Changes{Deliveries: []*perdure.Delivery{d}}))
+		if audit() == nil {
+			f.Errorf("a delivery that is %s is not found", what)
+		}
+		f.must(f.outside(org, store.Changes{Deliveries: []*perdure.Delivery{&sound}}))
 	}
 }
 

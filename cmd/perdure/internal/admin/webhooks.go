@@ -68,8 +68,17 @@ func newWebhooksCreateCommand(a *setup.App) *cobra.Command {
 	}
 	cmd.Flags().StringSliceVar(&s.Events, "events", nil, "what to send: types and patterns, like 'agent.failed,question.*' (agent.*)")
 	cmd.Flags().StringVar(&s.Description, "description", "", "a note for people")
+	_ = cmd.RegisterFlagCompletionFunc("events", cobra.FixedCompletions(eventNames(), cobra.ShellCompDirectiveNoFileComp))
 	a.JSONFlag(cmd)
 	return cmd
+}
+
+// eventNames returns the types that webhooks can receive.
+func eventNames() (names []string) {
+	for _, e := range perdure.WebhookEvents() {
+		names = append(names, string(e.Type))
+	}
+	return names
 }
 
 // printWebhookSecret prints only the secret to standard output, for use in a pipe. With --json it
