@@ -1589,7 +1589,7 @@ export interface components {
             readonly id?: unknown;
             readonly oldSecretUntil?: unknown;
             readonly updatedAt?: unknown;
-            /** @description Where events are posted to. It begins with https://; in dev mode http:// is allowed for this machine. */
+            /** @description Where events are posted to, over https. In dev mode http is allowed for this machine. */
             url: string;
             readonly version?: unknown;
         };
