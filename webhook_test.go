@@ -67,9 +67,19 @@ func TestWebhookRequestsAreChecked(t *testing.T) {
 		events []string
 		field  string
 	}{
-		{nil, ""}, {[]string{"*"}, ""}, {[]string{"agent.*", "question.*", "agent.failed", "agent.failed"}, ""},
-		{[]string{"agent"}, "events"}, {[]string{"agent*"}, "events"}, {[]string{"agent.f*"}, "events"}, {[]string{"token"}, "events"}, {[]string{"entry.*"}, "events"},
-		{[]string{""}, "events"}, {[]string{"**"}, "events"}, {[]string{".*"}, "events"}, {[]string{"agent.checkpoint"}, "events"}, {many, "events"},
+		{nil, ""},
+		{[]string{"*"}, ""},
+		{[]string{"agent.*", "question.*", "agent.failed", "agent.failed"}, ""},
+		{[]string{"agent"}, "events"},
+		{[]string{"agent*"}, "events"},
+		{[]string{"agent.f*"}, "events"},
+		{[]string{"token"}, "events"},
+		{[]string{"entry.*"}, "events"},
+		{[]string{""}, "events"},
+		{[]string{"**"}, "events"},
+		{[]string{".*"}, "events"},
+		{[]string{"agent.checkpoint"}, "events"},
+		{many, "events"},
 	} {
 		err := WebhookRequest{URL: "https://example.com", Events: c.events}.Normal().Check(false)
 		if (err == nil) != (c.field == "") || fieldOf(err) != c.field {

@@ -137,8 +137,10 @@ func webhooksSeen(f *fixture) {
 	f.equal("none after a refused change", f.seenWebhooks(org, x), []uuid.UUID(nil))
 	var picked []*perdure.Webhook
 	c := f.webhook(org)
-	f.do(store.Command{Lane: store.LaneClaims, Pick: &store.Pick{Kind: store.PickAgents, Queues: []string{"default"}, Kinds: []string{"agent"}, Limit: 1}, Org: org,
-		Decide: func(s *store.State) (*store.Changes, error) { picked = s.Webhooks; return nil, nil }})
+	f.do(store.Command{
+		Lane: store.LaneClaims, Pick: &store.Pick{Kind: store.PickAgents, Queues: []string{"default"}, Kinds: []string{"agent"}, Limit: 1}, Org: org,
+		Decide: func(s *store.State) (*store.Changes, error) { picked = s.Webhooks; return nil, nil },
+	})
 	if len(picked) != 1 || picked[0].ID != c.ID {
 		f.Errorf("a picked execution has the webhooks %v", picked)
 	}
