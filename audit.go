@@ -21,6 +21,11 @@ const (
 	AuditSessionCreated    AuditAction = "session.created"
 	AuditSessionEnded      AuditAction = "session.ended"
 	AuditQuestionAnswered  AuditAction = "question.answered"
+	AuditWebhookCreated    AuditAction = "webhook.created"
+	AuditWebhookChanged    AuditAction = "webhook.changed"
+	AuditWebhookRotated    AuditAction = "webhook.rotated"
+	AuditWebhookDisabled   AuditAction = "webhook.disabled"
+	AuditWebhookDeleted    AuditAction = "webhook.deleted"
 )
 
 // Actor identifies who makes a change.
@@ -43,8 +48,8 @@ type AuditRecord struct {
 	At     Time        `json:"at"`
 	Actor  Actor       `json:"actor"`
 	Action AuditAction `json:"action"`
-	// SubjectID and SubjectName identify the changed key, definition or session. A session has the
-	// name of its key. For an org, SubjectName is the org's id. For the org's policy they are nil
+	// SubjectID and SubjectName identify the changed key, definition, session or webhook. A session
+	// has the name of its key, a webhook its URL without the query. For an org, SubjectName is the org's id. For the org's policy they are nil
 	// and "".
 	SubjectID   *uuid.UUID `json:"subjectId"`
 	SubjectName string     `json:"subjectName,omitempty"`

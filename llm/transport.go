@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
+
+	"github.com/perdure/perdure/internal/dial"
 )
 
 // TransportConfig limits the connections to providers. The zero value is ready to use.
@@ -47,12 +47,13 @@ func (c TransportConfig) withDefaults() TransportConfig {
 // timeouts. The errors of redirects, refused addresses and timeouts wrap an *Error.
 func NewClient(config TransportConfig) *http.Client {
 	config = config.withDefaults()
-	d := &dialer{
-		timeout: config.ConnectTimeout,
-		policy:  dialPolicy{allowLoopback: config.AllowLoopback},
-	}
+	d := &dialer{dialer: dial.Dialer{
+		Timeout: config.ConnectTimeout,
+		Policy:  dial.Policy{AllowLoopback: config.AllowLoopback},
+		Refused: func(host string) error { return refusedAddress(host) },
+	}}
 	for _, host := range config.AllowHosts {
-		d.policy.allowHosts = append(d.policy.allowHosts, strings.ToLower(host))
+		d.dialer.Policy.AllowHosts = append(d.dialer.Policy.AllowHosts, strings.ToLower(host))
 	}
 	base := &http.Transport{
 		Proxy:               d.proxy,
@@ -68,10 +69,9 @@ func NewClient(config TransportConfig) *http.Client {
 	}
 }
 
-// dialer resolves names and connects under a policy.
+// dialer connects to providers, and to the proxies before them.
 type dialer struct {
-	timeout time.Duration
-	policy  dialPolicy
+	dialer dial.Dialer
 	// proxies are the hosts of the proxies that the process's environment names. Like the hosts of
 	// configured endpoints, they may have private addresses.
 	proxies sync.Map
@@ -90,19 +90,10 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	if err != nil {
 		return nil, err
 	}
-	policy := d.policy
 	if _, isProxy := d.proxies.Load(strings.ToLower(host)); isProxy {
-		policy.allowHosts = append([]string{strings.ToLower(host)}, policy.allowHosts...)
+		return d.dialer.Dial(ctx, network, address, host)
 	}
-	n := net.Dialer{Timeout: d.timeout, KeepAlive: 30 * time.Second}
-	n.ControlContext = func(_ context.Context, _, resolved string, _ syscall.RawConn) error {
-		addr, err := netip.ParseAddrPort(resolved)
-		if err != nil || !policy.permits(host, addr.Addr()) {
-			return refusedAddress(host)
-		}
-		return nil
-	}
-	return n.DialContext(ctx, network, address)
+	return d.dialer.Dial(ctx, network, address)
 }
 
 func refusedAddress(host string) *Error {

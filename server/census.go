@@ -47,12 +47,13 @@ var (
 	executions   = describe("executions", "Executions that have not ended, by status; those that wait by the reason, too.", "status", "reason")
 	storeSize    = describe("store_size_bytes", "Size of the database on disk, without a write-ahead log.")
 	storeRaw     = describe("store_unchecked", "1 while the file of the store has not passed a check since an end that was not orderly, else 0.")
+	deliveries   = describe("webhook_deliveries_pending", "Events that wait to be sent to a webhook.")
 	storeUp      = describe("store_up", "Whether the store answered when it was last asked: 1 or 0.")
 )
 
 // Describe implements prometheus.Collector.
 func (c *census) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{queuePending, queueReady, queueAge, executions, storeSize, storeRaw, storeUp} {
+	for _, d := range []*prometheus.Desc{queuePending, queueReady, queueAge, executions, deliveries, storeSize, storeRaw, storeUp} {
 		out <- d
 	}
 }
@@ -90,6 +91,7 @@ func (c *census) Collect(out chan<- prometheus.Metric) {
 	}
 	tell(storeUp, 1)
 	tell(storeSize, float64(last.Bytes))
+	tell(deliveries, float64(last.Deliveries))
 	pending := 0
 	for name, q := range c.byLabel(last) {
 		tell(queuePending, q.pending, name.queue, name.work)

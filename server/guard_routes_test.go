@@ -83,6 +83,17 @@ var routes = map[string]route{
 	"GET /api/orgs/{org}/retention":                                 {needs: asClient},
 	"PUT /api/orgs/{org}/retention":                                 {needs: asAdmin, body: `{"logs":"30d"}`},
 
+	"GET /api/orgs/{org}/webhooks":                                      {needs: asAdmin},
+	"POST /api/orgs/{org}/webhooks":                                     {needs: asAdmin, body: `{"url":"https://127.0.0.1:1/x"}`},
+	"GET /api/orgs/{org}/webhooks/{id}":                                 {needs: asAdmin, ids: "webhook"},
+	"PUT /api/orgs/{org}/webhooks/{id}":                                 {needs: asAdmin, ids: "webhook", body: `{"url":"https://127.0.0.1:1/x"}`},
+	"DELETE /api/orgs/{org}/webhooks/{id}":                              {needs: asAdmin, ids: "spare webhook"},
+	"POST /api/orgs/{org}/webhooks/{id}/rotate":                         {needs: asAdmin, ids: "webhook", body: `{}`},
+	"POST /api/orgs/{org}/webhooks/{id}/test":                           {needs: asAdmin, ids: "webhook"},
+	"GET /api/orgs/{org}/webhooks/{id}/deliveries":                      {needs: asAdmin, ids: "webhook"},
+	"GET /api/orgs/{org}/webhooks/{id}/deliveries/{deliveryId}":         {needs: asAdmin, ids: "webhook"},
+	"POST /api/orgs/{org}/webhooks/{id}/deliveries/{deliveryId}/resend": {needs: asAdmin, ids: "webhook"},
+
 	// ---
 	"GET /":             {},
 	"GET /ai/":          {}, // the pages, without data

@@ -79,7 +79,7 @@ func (w *world) client(org, role string) *client.Client {
 }
 
 // furnish creates objects for acme: an execution with its parts, a key, a session, a definition, a
-// response, a conversation and a stream.
+// webhook with a delivery, a response, a conversation and a stream.
 func (w *world) furnish(admin *client.Client) {
 	w.Helper()
 	d := w.Dispatch("acme")
@@ -103,6 +103,11 @@ func (w *world) furnish(admin *client.Client) {
 	var made struct{ ID, Slug string }
 	w.json("POST", "/api/orgs/acme/agent-definitions", `{"name":"`+canary+`","slug":"`+w.names["slug"]+`","systemPrompt":"`+canary+`","models":[{"provider":"scripted","modelId":"m"}]}`, &made)
 	w.names["definition"] = made.ID
+	var webhook, spare, delivery struct{ ID string }
+	w.json("POST", "/api/orgs/acme/webhooks", `{"url":"https://127.0.0.1:1/`+canary+`"}`, &webhook)
+	w.json("POST", "/api/orgs/acme/webhooks", `{"url":"https://127.0.0.1:1/`+canary+`"}`, &spare)
+	w.json("POST", "/api/orgs/acme/webhooks/"+webhook.ID+"/test", "", &delivery)
+	w.names["webhook"], w.names["spare webhook"], w.names["deliveryId"] = webhook.ID, spare.ID, delivery.ID
 	var response struct{ ID string }
 	w.json("POST", "/v1/responses", `{"model":"scripted/m","input":"`+canary+`","background":true}`, &response)
 	w.names["response"] = response.ID

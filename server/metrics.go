@@ -34,6 +34,10 @@ type metrics struct {
 	calls        *prometheus.CounterVec
 	callTimes    *prometheus.HistogramVec
 	kinds        *meter.Bounded
+
+	deliveries    *prometheus.CounterVec
+	deliveryTimes prometheus.Histogram
+	webhooksOff   prometheus.Counter
 }
 
 var (
@@ -75,6 +79,16 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		calls:        counter("grpc_requests_total", "gRPC calls of workers that ended.", "method", "code"),
 		callTimes:    histogram("grpc_request_duration_seconds", "Duration of gRPC calls; polls and streams take as long as they wait.", long, "method"),
 		kinds:        meter.NewBounded(maxLabels),
+		deliveries:   counter("webhook_attempts_total", "Attempts to send an event to a webhook: delivered, failed (another follows) or dead (none follows).", "outcome"),
+		deliveryTimes: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: namespace, Name: "webhook_attempt_duration_seconds", Help: "Time until an attempt to send an event to a webhook was recorded.", Buckets: quick,
+		}),
+		webhooksOff: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: namespace, Name: "webhooks_disabled_total", Help: "Webhooks that the server has disabled.",
+		}),
+	}
+	for _, outcome := range []string{"delivered", "failed", "dead"} {
+		m.deliveries.WithLabelValues(outcome)
 	}
 	for _, t := range front.Transports() {
 		m.readers.WithLabelValues(t)
@@ -83,8 +97,17 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		m.leasesLost.WithLabelValues(string(work))
 	}
 	return m, register(r, m.waited, m.leasesLost, m.takeovers, m.ended, m.refused, m.commands, m.commits, m.batches,
-		m.readers, m.lag, m.requests, m.requestTimes, m.calls, m.callTimes, m.settings)
+		m.readers, m.lag, m.requests, m.requestTimes, m.calls, m.callTimes, m.settings, m.deliveries, m.deliveryTimes, m.webhooksOff)
 }
+
+// Attempted implements webhook.Observer.
+func (m *metrics) Attempted(outcome string, took time.Duration) {
+	m.deliveries.WithLabelValues(outcome).Inc()
+	m.deliveryTimes.Observe(took.Seconds())
+}
+
+// Disabled implements webhook.Observer.
+func (m *metrics) Disabled() { m.webhooksOff.Inc() }
 
 const namespace = "perdure"
 

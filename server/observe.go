@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/ops"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/webhook"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -18,6 +19,7 @@ type observers struct {
 	engine     engine.Observer
 	http       front.Observer
 	grpc       grpcapi.Observer
+	webhooks   webhook.Observer
 }
 
 // observers creates the observers. It also creates a registry if an OpsAddr is set and no
@@ -30,7 +32,7 @@ func (s *Server) observers() (observers, error) {
 		return observers{}, nil
 	}
 	m, err := newMetrics(s.Registerer)
-	return observers{registerer: s.Registerer, store: m.store(), engine: m, http: m, grpc: m}, err
+	return observers{registerer: s.Registerer, store: m.store(), engine: m, http: m, grpc: m, webhooks: m}, err
 }
 
 // reads registers the metrics that are read at a scrape.

@@ -122,6 +122,40 @@ func TestSecretsOfSessionsAreNowhere(t *testing.T) {
 	}
 }
 
+// TestSecretsOfWebhooksAreNowhere checks that the secrets of webhooks, and the keys that they encode, are
+// in no answer but those that make them, in no log, and in no file.
+func TestSecretsOfWebhooksAreNowhere(t *testing.T) {
+	logged := &ears{}
+	w := newWorld(t, func(c *server.Config) {
+		c.Logger = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	var made, rotated struct{ ID, Secret string }
+	w.json("POST", "/api/orgs/acme/webhooks", `{"url":"https://127.0.0.1:1/x"}`, &made)
+	w.json("POST", "/api/orgs/acme/webhooks/"+made.ID+"/rotate", "", &rotated)
+	w.json("POST", "/api/orgs/acme/webhooks/"+made.ID+"/test", "", nil)
+	var said strings.Builder
+	for _, name := range guarded() {
+		a := w.request(name, w.keys["acme admin"], w.names)
+		said.WriteString(a.head + a.body)
+	}
+	for what, secret := range map[string]string{"first": made.Secret, "second": rotated.Secret} {
+		text, ours := strings.CutPrefix(secret, "whsec_")
+		key, err := base64.StdEncoding.DecodeString(text)
+		if !ours || err != nil || len(key) != 32 {
+			t.Fatalf("the %s secret is %q", what, secret)
+		}
+		if strings.Contains(said.String(), text) || strings.Contains(logged.String(), text) {
+			t.Errorf("an answer or the log holds the %s secret", what)
+		}
+		for _, file := range w.files() {
+			raw, err := os.ReadFile(file)
+			if err == nil && (bytes.Contains(raw, []byte(text)) || bytes.Contains(raw, key)) {
+				t.Errorf("%s holds the %s secret", file, what)
+			}
+		}
+	}
+}
+
 func readAll(t *testing.T, file string) string {
 	t.Helper()
 	raw, err := os.ReadFile(file)

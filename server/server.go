@@ -20,6 +20,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/tenants"
 	"github.com/perdure/perdure/internal/face"
 	"github.com/perdure/perdure/internal/face/front"
 	grpcapi "github.com/perdure/perdure/internal/face/grpc"
@@ -28,6 +29,7 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 	"github.com/perdure/perdure/internal/ops"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/webhook"
 	"github.com/perdure/perdure/web"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
@@ -119,6 +121,9 @@ type Config struct {
 	// Catalog is what the program can offer by itself: its model providers and built-in tools. The
 	// API shows it, together with what workers have registered.
 	Catalog perdure.Catalog
+	// WebhookAllowPrivate lets webhooks send to private and loopback addresses. In dev mode, loopback is
+	// always allowed, also without TLS.
+	WebhookAllowPrivate bool
 	// Clock is the store's time. The default is the clock of the machine (SQLite: see *Clocks* in
 	// docs/operations.md) or of the database.
 	Clock func() time.Time
@@ -132,10 +137,12 @@ type Server struct {
 	store  store.Store
 	hints  hints
 	engine *engine.Engine
-	http   *face.API
-	grpc   *grpcapi.Server
-	stop   chan struct{} // closed when streams must end
-	fatal  chan error
+	// webhooks sends events to webhooks.
+	webhooks *webhook.Sender
+	http     *face.API
+	grpc     *grpcapi.Server
+	stop     chan struct{} // closed when streams must end
+	fatal    chan error
 	// certificate is HTTP's certificate; nil without TLS.
 	certificate *certificate
 	// draining is set before the shutdown, when the server should get no more requests.
@@ -189,7 +196,7 @@ func (s *Server) open(ctx context.Context) error {
 	if s.shared() {
 		return nil // the workers in the processes of other servers still run
 	}
-	return s.engine.ReturnEmbedded(ctx)
+	return errors.Join(s.engine.ReturnEmbedded(ctx), s.engine.ReturnDeliveries(ctx))
 }
 
 // assemble creates the server's parts over the store.
@@ -204,6 +211,11 @@ func (s *Server) assemble(watch observers) (err error) {
 	s.engine = engine.New(engine.Config{
 		Store: s.store, Hints: s.hints.Notifier, Logger: s.Logger, Lease: s.Lease, ReconnectTimeout: s.ReconnectTimeout, PayloadLimit: s.PayloadLimit,
 		QueueLimits: s.QueueLimits, Observer: watch.engine, Runs: runLog{s.Logger},
+	})
+	s.engine.WebhookRules(tenants.WebhookPolicy{Loopback: s.Dev})
+	s.webhooks = webhook.New(webhook.Config{
+		Engine: s.engine, Store: s.store, Hints: s.hints.Notifier, Observer: watch.webhooks, Logger: s.Logger,
+		Network: webhook.Network{AllowLoopback: s.Dev, AllowPrivate: s.WebhookAllowPrivate},
 	})
 	// Whoever can read the token's file owns the data directory, in every mode.
 	access := access{engine: s.engine, token: s.token}
@@ -312,6 +324,7 @@ func (s *Server) Run(ctx context.Context) error {
 		c.CheckBeside()
 	}
 	serve("sweeps", func() error { return s.engine.Run(ctx) })
+	serve("webhooks", func() error { return s.webhooks.Run(ctx) })
 	serve("unix socket", func() error { return public.Serve(s.unix) })
 	if s.tcp != nil {
 		serve("http", func() error {

@@ -199,6 +199,8 @@ func topicOf(h rules.Hint) string {
 		return notify.Recheck
 	case rules.HintQuestions:
 		return notify.Questions(h.Org)
+	case rules.HintDeliveries:
+		return notify.Deliveries
 	}
 	panic(fmt.Sprintf("engine: a hint of the kind %d has no topic", h.Kind)) // unreachable: the kinds are all above
 }

@@ -285,6 +285,9 @@ func (e *Engine) keepRetention(ctx context.Context) {
 		if err := e.sweepRetention(ctx); err != nil && ctx.Err() == nil {
 			e.Logger.Error("retention sweep failed", "error", err)
 		}
+		if err := e.SweepDeliveries(ctx); err != nil && ctx.Err() == nil {
+			e.Logger.Error("sweeping deliveries failed", "error", err)
+		}
 		if err := e.SweepSessions(ctx); err != nil && ctx.Err() == nil {
 			e.Logger.Error("sessions that have expired could not be removed", "error", err)
 		}

@@ -26,7 +26,7 @@ var rules = map[string][]string{
 	"worker/remote":                    {"api/..."},
 	"worker/metrics":                   {"worker", "react", "internal/meter"},
 	"react":                            {"agent", "llm", "tool", "internal/lru", "internal/response", "internal/schema"},
-	"llm":                              {"internal/response"},
+	"llm":                              {"internal/dial", "internal/response"},
 	"llm/anthropic":                    {"llm", "llm/internal/adapter"},
 	"llm/openai":                       {"llm", "llm/internal/adapter", "llm/internal/gpt"},
 	"llm/openairesponses":              {"llm", "llm/internal/adapter", "llm/internal/gpt"},
@@ -49,7 +49,7 @@ var rules = map[string][]string{
 	"internal/engine":          {"internal/engine/homes", "internal/engine/live", "internal/engine/tenants", "internal/engine/uploads", "internal/fair", "internal/lru", "internal/rules", "internal/rules/...", "internal/store", "internal/notify", "internal/schema", "internal/sharedread"},
 	"internal/engine/homes":    {"internal/store"},
 	"internal/engine/live":     {"internal/fair", "internal/rules"},
-	"internal/engine/tenants":  {"internal/rules/tenant", "internal/rules/validate", "internal/sharedread", "internal/store"},
+	"internal/engine/tenants":  {"internal/rules/tenant", "internal/rules/validate", "internal/sealed", "internal/sharedread", "internal/store"},
 	"internal/engine/uploads":  {"internal/fair", "internal/rules", "internal/rules/validate", "internal/store"},
 	"internal/sharedread":      {"internal/fair"},
 	"internal/schema":          {"internal/lru"}, // pure: the worker's side uses it as well
@@ -106,6 +106,8 @@ var rules = map[string][]string{
 	"internal/face/pages":     {"internal/face/front", "internal/face/operation", "internal/face/problem"},
 	"internal/face/openai":    {"internal/engine", "internal/log", "internal/log/fold", "internal/face/front", "internal/fair", "internal/response", "internal/schema", "internal/sealed", "internal/store"},
 	"internal/sealed":         nil, // pure
+	"internal/dial":           nil, // the worker's side uses it as well
+	"internal/webhook":        {"internal/dial", "internal/engine/tenants", "internal/notify", "internal/rules/tenant", "internal/store"},
 	"internal/face/grpc":      {"internal/fair", "api/...", "internal/health"},
 	"internal/disk":           nil, // pure: the worker's side uses it as well
 	"internal/lru":            nil, // pure: the worker's side uses it as well

@@ -45,11 +45,13 @@ const (
 	Due = "due"
 	// Recheck is the topic for postponed work that has become due.
 	Recheck = "recheck"
+	// Deliveries is the topic for deliveries to webhooks that are due.
+	Deliveries = "deliveries"
 )
 
 // Inside reports whether hints of a topic stay in the process. Other servers do not need them,
 // because each one looks for due work itself.
-func Inside(topic string) bool { return topic == Due || topic == Recheck }
+func Inside(topic string) bool { return topic == Due || topic == Recheck || topic == Deliveries }
 
 // Sure reports whether n never loses a hint, so that readers need not poll. That is true for hints
 // inside one process if no other process writes to the store.

@@ -28,12 +28,13 @@ func Answer(value any) *store.Changes { return &store.Changes{Answer: &Decision{
 type HintKind int
 
 const (
-	HintAgents    HintKind = iota // an execution of Org became PENDING on Queue
-	HintTasks                     // a task of Org became claimable on Queue
-	HintLog                       // the log of Execution has grown
-	HintDue                       // a timer was set
-	HintRecheck                   // postponed work has become due
-	HintQuestions                 // a question of Org has changed
+	HintAgents     HintKind = iota // an execution of Org became PENDING on Queue
+	HintTasks                      // a task of Org became claimable on Queue
+	HintLog                        // the log of Execution has grown
+	HintDue                        // a timer was set
+	HintRecheck                    // postponed work has become due
+	HintQuestions                  // a question of Org has changed
+	HintDeliveries                 // a delivery is due
 )
 
 // Hint tells the subscribers of a topic to read the store. Fields that the kind's comment does not

@@ -36,6 +36,7 @@ func (d *draft) done(value any) *store.Changes {
 		d.c.Head = &head
 		d.x.MaxSeq = head.LastSeq
 		d.hint(Hint{Kind: HintLog, Execution: d.x.ID})
+		d.deliver()
 	}
 	d.x.UpdatedAt = d.s.Now
 	d.x.Version++
@@ -55,6 +56,7 @@ func (d *draft) doneLog(value any) *store.Changes {
 		d.c.Head = &head
 		d.hint(Hint{Kind: HintLog, Execution: d.x.ID})
 		answer.Growth = d.growth()
+		d.deliver()
 	}
 	answer.Hints = d.hints
 	d.c.Answer = answer

@@ -88,6 +88,8 @@ type Census struct {
 	// Bytes is the size of the database on disk, unused pages included. A write-ahead log beside it
 	// is not counted.
 	Bytes int64
+	// Deliveries counts the pending deliveries.
+	Deliveries int64
 }
 
 // QueueCensus counts the PENDING executions or tasks of one queue.

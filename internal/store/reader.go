@@ -16,6 +16,7 @@ type Reader interface {
 	CatalogReader
 	TenantReader
 	QuestionReader
+	WebhookReader
 	SweepReader
 	StreamReader
 	Counter

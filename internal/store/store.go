@@ -173,6 +173,14 @@ type Needs struct {
 	// StreamCount selects the number of the org's streams, if Stream does not exist.
 	StreamCount bool
 	Kinds       bool // the kinds of the org
+	// Webhook is a webhook of the command's org, unless it is deleted. Waiting adds the number of its
+	// pending deliveries. WebhookCount selects the number of the org's webhooks.
+	Webhook      *uuid.UUID
+	Waiting      bool
+	WebhookCount bool
+	// Delivery is a delivery of the command's org. Due are deliveries that are to be sent now.
+	Delivery *DeliveryKey
+	Due      []DeliveryPick
 }
 
 // State is the data on which a command decides. Contents (input, result, value) are not loaded.
@@ -234,6 +242,19 @@ type State struct {
 	// Streams and Kinds are exact: no two commands see the same values.
 	Streams int
 	Kinds   []Kind
+
+	// Webhooks are the enabled webhooks of the execution's org, for every command on an execution.
+	// They are those of committed transactions when this one began, or newer. They must not be
+	// modified.
+	Webhooks []*perdure.Webhook
+	// Webhook and WebhookCount are exact. Waiting counts at most perdure.MaxUndelivered+1.
+	Webhook      *perdure.Webhook
+	Waiting      int
+	WebhookCount int
+	Delivery     *perdure.Delivery
+	// Due are pending deliveries that no other transaction takes, of each webhook the longest due
+	// first.
+	Due []*perdure.Delivery
 }
 
 // Holding reports whether a worker holds executions, that is, has claimed them and not yet released
@@ -400,6 +421,19 @@ type Changes struct {
 	// DropStreams deletes about that many rows of deleted streams. SweepReader.DeadStreams reports
 	// whether there are any.
 	DropStreams int
+
+	// Webhook is inserted or replaced. A webhook with DeletedAt is deleted together with its
+	// deliveries, step by step: see SweepDeliveries.
+	Webhook *perdure.Webhook
+	// Deliveries are inserted or replaced.
+	Deliveries []*perdure.Delivery
+	// Deaden is a webhook whose pending deliveries become dead.
+	Deaden *uuid.UUID
+	// ReturnDeliveries makes the deliveries that are being sent due at once.
+	ReturnDeliveries bool
+	// SweepDeliveries deletes at most that many deliveries: those of deleted webhooks, and those whose
+	// RemoveAt is over.
+	SweepDeliveries int
 }
 
 // Staged is a piece of a withheld blob.

@@ -26,6 +26,15 @@ type SweepReader interface {
 
 	// DeadStreams reports whether rows of deleted streams remain.
 	DeadStreams(ctx context.Context) (bool, error)
+
+	// DueWebhooks returns at most limit enabled webhooks whose ids are greater than after and that
+	// have a delivery which is due, by id.
+	DueWebhooks(ctx context.Context, now perdure.Time, after uuid.UUID, limit int) ([]*perdure.Webhook, error)
+	// Overdue returns enabled webhooks with more than perdure.MaxUndelivered pending deliveries, at
+	// most limit.
+	Overdue(ctx context.Context, limit int) ([]*perdure.Webhook, error)
+	// OldDeliveries reports whether Changes.SweepDeliveries would delete something.
+	OldDeliveries(ctx context.Context, now perdure.Time) (bool, error)
 }
 
 // DueQuery is a query for [SweepReader].Due.

@@ -1,5 +1,5 @@
 // Package tenants implements the commands on an org as a whole: orgs, API keys, browser sessions,
-// retention policies, and the secret of the installation. It caches the rows that each request
+// webhooks and their deliveries, retention policies, and the secret of the installation. It caches the rows that each request
 // needs. A change on any server applies on all servers within five seconds.
 package tenants
 
@@ -13,6 +13,7 @@ import (
 // Store is what Tenants use of a store.
 type Store interface {
 	store.TenantReader
+	OldDeliveries(ctx context.Context, now perdure.Time) (bool, error)
 	Now() perdure.Time
 }
 
@@ -26,6 +27,7 @@ type Tenants struct {
 	orgs     orgCache
 	secret   secretCache
 	sessions rowCache[perdure.Hash, perdure.Session]
+	webhooks WebhookPolicy
 }
 
 // New creates a Tenants on a store. one runs a command and returns the value of its decision.

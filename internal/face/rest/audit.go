@@ -9,7 +9,7 @@ import (
 
 func (s *server) auditRoutes() {
 	g := operation.Group{API: s.API, Tag: "Audit"}
-	operation.Get(g, "/audit", "listAudit", "What was changed of keys, definitions and retention, by whom; newest first", s.listAudit, operation.AdminOnly)
+	operation.Get(g, "/audit", "listAudit", "What was changed of keys, definitions, webhooks and retention, by whom; newest first", s.listAudit, operation.AdminOnly)
 }
 
 type listAuditInput struct {

@@ -212,7 +212,7 @@ func versionOf(match string) (int64, error) {
 	}
 	version, err := strconv.ParseInt(match, 10, 64)
 	if err != nil || version < 1 {
-		return 0, perdure.FieldErrorf("If-Match", "must be a definition's version")
+		return 0, perdure.FieldErrorf("If-Match", "must be a version, as in the member version")
 	}
 	return version, nil
 }

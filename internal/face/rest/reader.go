@@ -12,6 +12,7 @@ import (
 type reader interface {
 	store.ExecutionReader
 	store.CatalogReader
+	store.WebhookReader
 	LogHead(ctx context.Context, execution uuid.UUID) (store.Head, error)
 	Keys(ctx context.Context, org string) ([]*perdure.APIKey, error)
 	AuditLog(ctx context.Context, org, cursor string, limit int) (store.Page[perdure.AuditRecord], error)

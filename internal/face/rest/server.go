@@ -1,5 +1,5 @@
 // Package rest serves the resources of an org: executions with their parts and contents,
-// definitions, keys, sessions, retention, the audit log and the catalog. It also serves the list of
+// definitions, keys, sessions, webhooks, retention, the audit log and the catalog. It also serves the list of
 // orgs, sign-in and health.
 package rest
 
@@ -38,6 +38,7 @@ func Register(a *operation.API, c Config) {
 	s.orgRoutes()
 	s.auditRoutes()
 	s.retentionRoutes()
+	s.webhookRoutes()
 	s.catalogRoutes()
 	s.accessRoutes()
 }

@@ -6,6 +6,7 @@ package tenant
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -69,6 +70,21 @@ func (c Change) definition(now perdure.Time, before, after *perdure.Definition) 
 		if one.d != nil {
 			r.SubjectID, r.SubjectName, *one.sum = idOf(one.d.ID), one.d.Slug, sumOf(one.d)
 		}
+	}
+	return r
+}
+
+// webhook returns the audit record of a webhook's change; before is nil for a new webhook. The sums
+// do not include the secrets. The name is the URL without its query, which may contain a secret.
+func (c Change) webhook(now perdure.Time, before, after *perdure.Webhook) *perdure.AuditRecord {
+	r := c.record(now)
+	name, _, _ := strings.Cut(after.URL, "?")
+	r.SubjectID, r.SubjectName = idOf(after.ID), name
+	if before != nil {
+		r.Before = sumOf(before)
+	}
+	if after.DeletedAt == nil {
+		r.After = sumOf(after)
 	}
 	return r
 }

@@ -45,7 +45,7 @@ func (s *scene) play(ctx context.Context) error {
 		return s.err
 	}
 	defer s.client.Close()
-	for _, act := range []func(){s.register, s.definitions, s.conversations, s.streams, s.runs, s.many} {
+	for _, act := range []func(){s.register, s.definitions, s.conversations, s.streams, s.webhooks, s.runs, s.many} {
 		if act(); s.err != nil {
 			return s.err
 		}
@@ -106,6 +106,14 @@ func (s *scene) streams() {
 	s.ask("POST", "/v1/stream/lines", "two\n", nil, "Content-Type", "text/plain", "Producer-Id", "p", "Producer-Epoch", "0", "Producer-Seq", "0")
 }
 
+// webhooks creates a webhook that cannot be reached, and events for it.
+func (s *scene) webhooks() {
+	var made struct{ ID string }
+	s.ask("POST", "/api/orgs/"+s.org+"/webhooks", `{"url":"https://127.0.0.1:1/hook","events":["*"],"description":"ä 😀"}`, &made)
+	s.ask("POST", "/api/orgs/"+s.org+"/webhooks/"+made.ID+"/rotate", ``, nil)
+	s.ask("POST", "/api/orgs/"+s.org+"/webhooks/"+made.ID+"/test", ``, nil)
+}
+
 // runs starts executions with data of each kind: a running one, a waiting one, an ended one, and an
 // ended one that will be deleted.
 func (s *scene) runs() {
@@ -164,7 +172,7 @@ func (s *scene) commit(c perdure.Commit) {
 	}
 }
 
-// talk commits a tree with a branch and a compaction, a step, tasks and checkpoints. One task runs,
+// talk commits a tree with a branch and a compaction, a step, questions, tasks and checkpoints. One task runs,
 // another waits.
 func (s *scene) talk(lease perdure.Lease) {
 	first, one, other := message("Hello"), message("One branch"), message("Another branch")
@@ -180,9 +188,11 @@ func (s *scene) talk(lease perdure.Lease) {
 		Lease: lease, Number: 2, Entries: []perdure.NewEntry{{Entry: other}},
 		Checkpoint: &perdure.NewCheckpoint{State: state, Reason: "r", StateVersion: 2},
 	})
+	s.commit(perdure.Commit{Lease: lease, Number: 3, Questions: []perdure.NewQuestion{question("open"), question("gone")}})
+	s.commit(perdure.Commit{Lease: lease, Number: 4, Withdraw: []uuid.UUID{perdure.QuestionID(lease.ExecutionID, "gone")}})
 	summary := compaction(first.ID, other.ID)
 	summary.ParentID = &other.ID
-	s.commit(perdure.Commit{Lease: lease, Number: 3, Entries: []perdure.NewEntry{{Entry: summary}}})
+	s.commit(perdure.Commit{Lease: lease, Number: 5, Entries: []perdure.NewEntry{{Entry: summary}}})
 	if s.err != nil {
 		return
 	}
@@ -194,6 +204,15 @@ func work(lease perdure.Lease, text string) perdure.NewTask {
 	input := []byte(`"` + text + `"`)
 	key, _ := perdure.DefaultTaskKey(lease.ExecutionID, "work", input, "") // the input is JSON
 	return perdure.NewTask{Kind: "work", Input: perdure.Inline(input), InputHash: sha256.Sum256(input), Key: key}
+}
+
+// question returns a question with two choices that expires.
+func question(key string) perdure.NewQuestion {
+	n := perdure.NewQuestion{Key: key, Details: json.RawMessage(`{"why":"ä 😀"}`), ExpiresAfter: 1000 * time.Hour}
+	n.Kind, n.Subject, n.Prompt = perdure.QuestionChoice, "subject", "This or that?"
+	n.Choices = []perdure.QuestionOption{{Value: "this"}, {Value: "that"}}
+	n.DetailsSHA256 = perdure.DetailsHash(n.Kind, n.Subject, n.Details)
+	return n
 }
 
 func message(text string) perdure.Entry {

@@ -43,6 +43,7 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error
 	}
 	err := run()
 	if err == nil {
+		a.rows.Committed()
 		if a.ending {
 			c.db.history.note(c.id, c.number, c.clock.Now())
 		}
@@ -83,6 +84,7 @@ func (a *attempt) sideBySide() error {
 	p := newPipe(a.ctx, a.conn, &a.db.grouped, &a.idle, a.wait)
 	p.before = []request{{query: beginBatch}}
 	a.rows = apply.Begin(a.ctx, nil, a.dialect, perdure.Time{}, a.logger, false)
+	a.rows.UseWebhooks(&a.db.hooks)
 	p.begin(nil, a.prepare)
 	if err := p.run(); err != nil {
 		return err
@@ -104,7 +106,8 @@ func (a *attempt) sideBySide() error {
 	return a.commit(p)
 }
 
-// prepare locks the executions that the batch names, and reads their rows and the database's time.
+// prepare locks the executions that the batch names, and reads their rows, the database's time and
+// the revision of the webhooks.
 // In a pipe this takes one round trip.
 func (a *attempt) prepare(c statement.Conn) error {
 	ids := a.executions()
@@ -130,12 +133,13 @@ func (a *attempt) executions() (ids []uuid.UUID) {
 }
 
 func (a *attempt) readTime(c statement.Conn) error {
-	return c.Each(a.ctx, timeNow, nil, func(row func(...any) error) error {
-		var micros int64
-		if err := row(&micros); err != nil {
+	return c.Each(a.ctx, timeAndWebhooks, nil, func(row func(...any) error) error {
+		var micros, revision int64
+		if err := row(&micros, &revision); err != nil {
 			return err
 		}
 		a.rows.At(a.clock.set(micros))
+		a.rows.WebhooksAt(revision)
 		return nil
 	})
 }
@@ -191,6 +195,7 @@ func (a *attempt) command(i int) func(c statement.Conn) error {
 func (a *attempt) oneByOne(careful bool) error {
 	c := &plain{conn: a.conn, wait: a.wait, held: map[lock]bool{}, first: []request{{query: beginBatch}}}
 	a.rows = apply.Begin(a.ctx, c, a.dialect, perdure.Time{}, a.logger, careful)
+	a.rows.UseWebhooks(&a.db.hooks)
 	if err := a.prepare(c); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/sql/cache"
 )
 
 // database opens connections, and checks that all of them lead to the same history of the database:
@@ -30,6 +31,8 @@ type database struct {
 	pulse          pulse
 	settings       durability
 	history        history
+	// hooks caches the webhooks for all committers.
+	hooks cache.Webhooks
 }
 
 // errReadOnly says that a server does not accept writes.

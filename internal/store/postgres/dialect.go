@@ -178,7 +178,10 @@ func escapeBytes(text string) string {
 
 // Waiting for a lock has a time limit: see newDatabase.
 var (
-	timeNow  = statement.NewAlone("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+	timeNow = statement.NewAlone("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
+	// timeAndWebhooks is timeNow together with the revision of the webhooks.
+	timeAndWebhooks = statement.NewAlone("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint," +
+		" coalesce((SELECT revision FROM webhook_revision WHERE id = 1), 0)")
 	tryHold  = statement.NewAlone("SELECT pg_try_advisory_xact_lock(?)")
 	waitHold = statement.NewAlone("SELECT pg_advisory_xact_lock(?) IS NULL")
 

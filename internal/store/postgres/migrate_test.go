@@ -121,8 +121,8 @@ func TestMigrationsBesideServersThatWork(t *testing.T) {
 	}
 }
 
-// addColumns adds the columns of all migrations after a version to the database. So a server of the
-// newest version, which writes these columns, can work on it like a server of the old version
+// addColumns adds the columns and tables of all migrations after a version to the database. So a server
+// of the newest version, which writes them, can work on it like a server of the old version
 // before a migration.
 func addColumns(t *testing.T, url string, version int) {
 	t.Helper()
@@ -130,7 +130,7 @@ func addColumns(t *testing.T, url string, version int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	adds := regexp.MustCompile(`(?m)^ALTER TABLE \w+ ADD COLUMN IF NOT EXISTS [^;]+;`)
+	adds := regexp.MustCompile(`(?m)^(ALTER TABLE \w+ ADD COLUMN|CREATE TABLE) IF NOT EXISTS [^;]+;`)
 	for _, file := range files {
 		if number, err := strconv.Atoi(path.Base(file)[:4]); err != nil || number <= version {
 			continue

@@ -8,10 +8,21 @@ import (
 )
 
 // TestRoundTripsOfAStepAndATask checks that a step takes three round trips, and a dispatched task
-// seven in two transactions.
+// seven in two transactions. A webhook of another org changes nothing.
 func TestRoundTripsOfAStepAndATask(t *testing.T) {
-	s := open(t, Options{without: without{texts: true}, Committers: 1})
-	c := tripsOf(s)
+	for what, webhook := range map[string]bool{"without webhooks": false, "with another org's webhook": true} {
+		t.Run(what, func(t *testing.T) {
+			s := open(t, Options{without: without{texts: true}, Committers: 1})
+			c := tripsOf(s)
+			if webhook {
+				counttest.Webhook(t, s, "other")
+			}
+			roundTripsOfAStepAndATask(t, s, c)
+		})
+	}
+}
+
+func roundTripsOfAStepAndATask(t *testing.T, s *Store, c *trips) {
 	r := counttest.Claim(t, s)
 	for _, one := range []struct {
 		what string

@@ -25,9 +25,17 @@ func (s *Store) written() map[string]int {
 
 // TestStatementsOfAStepAndATask checks which statements a step and a dispatched task run: two
 // writes for a step, and eleven writes in two transactions for a task. Neither reads a row, because
-// the committer caches the rows that it wrote.
+// the committer caches the rows that it wrote. A webhook of another org changes nothing.
 func TestStatementsOfAStepAndATask(t *testing.T) {
-	s := open(t, Options{without: without{texts: true}})
+	t.Run("without webhooks", func(t *testing.T) { statementsOfAStepAndATask(t, open(t, Options{without: without{texts: true}})) })
+	t.Run("with another org's webhook", func(t *testing.T) {
+		s := open(t, Options{without: without{texts: true}})
+		counttest.Webhook(t, s, "other")
+		statementsOfAStepAndATask(t, s)
+	})
+}
+
+func statementsOfAStepAndATask(t *testing.T, s *Store) {
 	r := counttest.Claim(t, s)
 	const n = 20
 	for what, one := range map[string]struct {

@@ -1,5 +1,5 @@
 // Package admin has the commands that manage what is stored besides runs: definitions, orgs, keys,
-// sessions, the audit log, retention, and the store itself.
+// sessions, webhooks, the audit log, retention, and the store itself.
 package admin
 
 import (
@@ -10,6 +10,6 @@ import (
 // Commands returns the commands that manage what is stored besides runs.
 func Commands(a *setup.App) []*cobra.Command {
 	return []*cobra.Command{
-		newDefinitionsCommand(a), newOrgsCommand(a), newKeysCommand(a), newSessionsCommand(a), newAuditCommand(a), newRetentionCommand(a), newStoreCommand(a),
+		newDefinitionsCommand(a), newOrgsCommand(a), newKeysCommand(a), newSessionsCommand(a), newAuditCommand(a), newRetentionCommand(a), newWebhooksCommand(a), newStoreCommand(a),
 	}
 }

@@ -68,7 +68,7 @@ func (s *serverCommand) open(ctx context.Context, dev bool) (*server.Server, err
 	config := server.Config{
 		Data: data, Store: s.Store, StoreAllowOff: s.StoreAllowOff, StorePlain: s.StorePlain, CheckBefore: s.when == checkBefore, NATS: s.nats, NATSCreds: s.natsCreds, NATSCA: s.natsCA,
 		HTTPAddr: s.addr, GRPCAddr: s.grpcAddr, Dev: dev, Lease: s.lease, QueueLimits: s.queueLimits,
-		Origins: s.origins, PublicURL: s.publicURL, StreamsPerKey: s.streamsPerKey, StreamsPerOrg: s.streamsPerOrg, OrgsCPU: s.ofProcessors(), TLSCert: s.tlsCert, TLSKey: s.tlsKey, ClientCA: s.clientCA, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.Logger(slog.LevelInfo), Version: s.Version, Catalog: catalog,
+		Origins: s.origins, PublicURL: s.publicURL, StreamsPerKey: s.streamsPerKey, StreamsPerOrg: s.streamsPerOrg, WebhookAllowPrivate: s.allowPrivate, OrgsCPU: s.ofProcessors(), TLSCert: s.tlsCert, TLSKey: s.tlsKey, ClientCA: s.clientCA, PayloadLimit: int64(s.payloadLimit) << 20, Logger: s.Logger(slog.LevelInfo), Version: s.Version, Catalog: catalog,
 		OpsAddr: s.opsAddr, DrainDelay: s.drainDelay, Registerer: s.registerer(), TracerProvider: s.Tracing.TracerProvider(),
 	}
 	for deadline := time.Now().Add(connection.ConnectTimeout); ; {

@@ -36,6 +36,7 @@ type serverCommand struct {
 	opsAddr        string
 	drainDelay     time.Duration
 	when           string
+	allowPrivate   bool
 }
 
 func (s *serverCommand) flags(cmd *cobra.Command) {
@@ -51,6 +52,7 @@ func (s *serverCommand) flags(cmd *cobra.Command) {
 	f.IntVar(&s.streamsPerKey, "streams-per-key", 20_000, "how many streams may be open with one key")
 	f.IntVar(&s.streamsPerOrg, "streams-per-org", 10_000, "how many durable streams an org may have")
 	f.IntVar(&s.orgsCPU, "orgs-cpu", server.DefaultOrgsCPU, "percentage of the processors of which each active org has an equal part while requests wait for a processor; 0 does not limit orgs")
+	f.BoolVar(&s.allowPrivate, "webhook-allow-private", false, "let webhooks send to private and loopback addresses, for endpoints in your own network")
 	opsFlag(cmd, &s.opsAddr)
 	checkFlag(cmd, &s.when)
 	f.DurationVar(&s.drainDelay, "drain-delay", 0, "how long to serve on as before after a signal to stop, while /readyz says no, for load balancers to notice")

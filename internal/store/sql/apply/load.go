@@ -33,6 +33,12 @@ func (t *Transaction) load(org string, one pick.Candidate, l load.ExecutionRow, 
 	if one.Task != nil {
 		n.Tasks = append(n.Tasks[:len(n.Tasks):len(n.Tasks)], *one.Task)
 	}
+	if one.Execution != uuid.Nil {
+		var err error
+		if s.Webhooks, err = t.wantedBy(org, l.Row); err != nil {
+			return nil, nil, err
+		}
+	}
 	var fs []func(statement.View) error
 	if asksOutside(n) {
 		fs = append(fs, func(v statement.View) error { return loadOutside(v, org, t.now, n, s) })
@@ -99,7 +105,7 @@ var parts = []part{
 
 // asksOutside reports whether the command needs data that does not belong to an execution.
 func asksOutside(n store.Needs) bool {
-	return n.Definition != nil || n.Slug != "" || n.Idempotency != "" || n.KeyID != nil || n.Session != nil || n.Org || n.Conversation != "" || n.Stream != "" || n.Kinds
+	return n.Definition != nil || n.Slug != "" || n.Idempotency != "" || n.KeyID != nil || n.Session != nil || n.Org || n.Conversation != "" || n.Stream != "" || n.Kinds || asksWebhooks(n)
 }
 
 func (t *Transaction) loadNamedTasks(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, k *known) error {
@@ -311,5 +317,8 @@ func loadOutside(v statement.View, org string, now perdure.Time, n store.Needs, 
 	if n.StreamCount && s.Stream == nil && err == nil {
 		_, err = v.One(streamsOfOrg, []any{org}, &s.Streams)
 	}
-	return err
+	if err != nil || !asksWebhooks(n) {
+		return err
+	}
+	return loadWebhooks(v, org, now, n, s)
 }

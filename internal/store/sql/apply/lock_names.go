@@ -62,7 +62,7 @@ func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 	if n.Org {
 		names = append(names, "org "+org)
 	}
-	return names
+	return append(names, heldForWebhooks(n)...)
 }
 
 // heldForRoom returns the names to lock for changes that free places of a key or queue or change

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"github.com/perdure/perdure/internal/store/sql/load"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -15,6 +16,9 @@ func Statements() map[string]*statement.Statement {
 		"signal blobs": signalBlobs, "signal values": signalValues, "loose blobs of one": dropUploads, "idempotency": idempotencyByKey, "sweep idempotency": sweepIdempotency,
 		"sweep sessions": sweepSessions, "trim sessions": trimSessions, "drop sessions of a key": dropSessionsOf, "take items": takeConversationItems, "waiting of a key": waitingOfKey,
 		"waiting on a queue": waitingOnQueue, "unblock": unblock, "streams of an org": streamsOfOrg, "producer": producerByID, "move stream": moveStream,
+		"waiting of a webhook": waitingOfWebhook, "deaden": deadenWaiting, "sweep old deliveries": sweepOld, "sweep deliveries of one": sweepOf,
+		"deleted webhook": deletedWebhook, "webhooks of an org": load.WebhooksOfOrg, "count of webhooks": webhooksOfOrg, "webhook": load.WebhookByID,
+		"due deliveries":      statement.NewAlone(load.DeliverySelect + dueByWebhookText),
 		"drop stream content": dropsStream[0].query, "drop producers": dropsStream[1].query,
 	}
 }

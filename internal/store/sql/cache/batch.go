@@ -21,6 +21,8 @@ type Batch struct {
 	// open lists the open blocks that this transaction has read or written. It is used only with a
 	// cache.
 	open map[uuid.UUID]blockRows
+	// hooks are the webhooks that this transaction has read.
+	hooks webhookReads
 }
 
 // NewBatch returns the rows of a transaction that has read none.

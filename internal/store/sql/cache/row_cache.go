@@ -28,6 +28,7 @@ type RowCache struct {
 	// holds counts the executions that some of the workers hold. The counts change with each write,
 	// before the commit.
 	holds map[uuid.UUID]*holding
+	hooks Webhooks
 }
 
 // cachedExecution is the cached row of an execution, with the rows of its open tasks and blocks.
@@ -65,6 +66,7 @@ func (k *RowCache) Clear() {
 	}
 	k.young, k.old, k.size = map[uuid.UUID]*cachedExecution{}, map[uuid.UUID]*cachedExecution{}, 0
 	k.holds = map[uuid.UUID]*holding{}
+	k.hooks.Clear()
 }
 
 func (k *RowCache) get(id uuid.UUID) *cachedExecution {
@@ -162,6 +164,7 @@ func (t *Batch) Use(k *RowCache) {
 		return
 	}
 	t.cache, t.tasks = k, map[uuid.UUID]map[uuid.UUID]*load.TaskRow{}
+	t.UseWebhooks(&k.hooks)
 	t.begun, t.blocks, t.open = map[uuid.UUID]struct{}{}, map[uuid.UUID]struct{}{}, map[uuid.UUID]blockRows{}
 }
 
@@ -170,6 +173,7 @@ func (t *Batch) Committed() {
 	if t.cache != nil {
 		t.cache.settle(t)
 	}
+	t.hooks.settle()
 }
 
 // Forget drops cached rows that no longer equal the stored rows.
@@ -258,7 +262,7 @@ func (k *RowCache) Compare(ctx context.Context, c statement.Conn, dialect *state
 	for worker, h := range k.holds {
 		errs = append(errs, compareHolding(v, worker, h))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, compareWebhooks(v, &k.hooks))...)
 }
 
 func compareExecution(v statement.View, id uuid.UUID, x *cachedExecution) error {

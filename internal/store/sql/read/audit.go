@@ -18,11 +18,11 @@ const auditStep = 500
 
 var executionsByAge = statement.Read("SELECT x.number, x.id FROM agent_execution x WHERE x.number > ? AND " + load.Hidden + " ORDER BY x.number LIMIT ?")
 
-// Audit checks that no row refers to a missing row and that the content of streams has no gaps.
-// Then it returns the id of every execution of every org, oldest first.
+// Audit checks that no row refers to a missing row, that the content of streams has no gaps, and
+// that deliveries have the times of their status. Then it returns the id of every execution of every org, oldest first.
 func (r *Reader) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 	return func(yield func(uuid.UUID, error) bool) {
-		for _, check := range []func(statement.View) error{r.references, denseStreams} {
+		for _, check := range []func(statement.View) error{r.references, denseStreams, soundDeliveries} {
 			if err := r.read(ctx, check); err != nil {
 				yield(uuid.Nil, err)
 				return

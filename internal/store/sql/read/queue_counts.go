@@ -48,6 +48,9 @@ func (r *Reader) Census(ctx context.Context) (store.Census, error) {
 		if err := countBy(v, censusWaiting, c.Waiting); err != nil {
 			return err
 		}
+		if _, err := v.One(censusDeliveries, nil, &c.Deliveries); err != nil {
+			return err
+		}
 		c.Bytes, err = v.Dialect.Size(v.Context, v.Conn)
 		return err
 	})

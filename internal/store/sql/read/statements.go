@@ -16,7 +16,8 @@ func Statements(w *statement.Dialect) map[string]*statement.Statement {
 		"expired session": expiredSession, "responses in order": responsesAfter, "responses from the end": responsesBefore, "conversation of a response": conversationByResponse,
 		"conversation items": conversationItems, "conversation executions": conversationExecutions, "held by": heldByWorker, "stream by id": streamByID, "stream content": streamContent,
 		"census of agents": censusAgents, "census of the alone": censusAlone, "census of tasks": censusTasks, "census of the blocked": censusBlocked, "census of the held": censusHeld,
-		"census of the waiting": censusWaiting,
+		"census of the waiting": censusWaiting, "census of deliveries": censusDeliveries, "due webhooks": dueWebhooks, "overdue webhooks": overdueWebhooks,
+		"delivery": deliveryByKey, "deliveries": deliveriesBefore, "deliveries by status": deliveriesByStatus, "old deliveries": oldDelivery,
 	}
 	if w.RecordsBySeq {
 		all["events by seq"], all["closes after"], all["first record"] = recordsBySeq, closesAfter, firstRecord

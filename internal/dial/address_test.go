@@ -1,4 +1,4 @@
-package llm
+package dial
 
 import (
 	"net/netip"
@@ -6,9 +6,9 @@ import (
 )
 
 func TestAddresses(t *testing.T) {
-	strict := dialPolicy{}
-	dev := dialPolicy{allowLoopback: true}
-	configured := dialPolicy{allowHosts: []string{"models.corp", "169.254.169.254"}}
+	strict := Policy{}
+	dev := Policy{AllowLoopback: true}
+	configured := Policy{AllowHosts: []string{"models.corp", "169.254.169.254"}}
 	for _, c := range []struct {
 		address                 string
 		strict, dev, configured bool
@@ -49,19 +49,19 @@ func TestAddresses(t *testing.T) {
 	} {
 		addr := netip.MustParseAddr(c.address)
 		for name, p := range map[string]struct {
-			policy dialPolicy
+			policy Policy
 			want   bool
 		}{"strict": {strict, c.strict}, "dev": {dev, c.dev}, "configured": {configured, c.configured}} {
-			if got := p.policy.permits("Models.corp", addr); got != p.want {
+			if got := p.policy.Permits("Models.corp", addr); got != p.want {
 				t.Errorf("%s, %s: %v, want %v", c.address, name, got, p.want)
 			}
 		}
 	}
 	metadata := netip.MustParseAddr("169.254.169.254")
-	if !configured.permits("169.254.169.254", metadata) {
+	if !configured.Permits("169.254.169.254", metadata) {
 		t.Error("an address that the operator wrote out is meant")
 	}
-	if configured.permits("other.example", netip.MustParseAddr("10.1.2.3")) {
+	if configured.Permits("other.example", netip.MustParseAddr("10.1.2.3")) {
 		t.Error("a host that is not configured reached a private address")
 	}
 }

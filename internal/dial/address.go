@@ -1,4 +1,6 @@
-package llm
+// Package dial connects to addresses that a policy permits. The check applies to the address that is
+// dialled, after the name was resolved.
+package dial
 
 import (
 	"net/netip"
@@ -6,10 +8,13 @@ import (
 	"strings"
 )
 
-// dialPolicy decides to which addresses a model call may connect.
-type dialPolicy struct {
-	allowLoopback bool
-	allowHosts    []string // lower case, without port
+// Policy decides to which addresses a program may connect. The zero value permits public ones.
+type Policy struct {
+	// AllowLoopback permits loopback addresses; AllowPrivate these and private networks.
+	AllowLoopback, AllowPrivate bool
+	// AllowHosts are hosts that an operator configured, in lower case and without port. They may have
+	// private and loopback addresses.
+	AllowHosts []string
 }
 
 // internal are networks, in addition to netip's private ones, to which only configured hosts may
@@ -32,24 +37,24 @@ func within(ps []netip.Prefix, addr netip.Addr) bool {
 	return slices.ContainsFunc(ps, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// permits reports whether a connection to host may use addr, the address to which host was
+// Permits reports whether a connection to host may use addr, the address to which host was
 // resolved. addr is the address that is dialled. So a host cannot pass the check with one address
 // and be dialled at another.
-func (p dialPolicy) permits(host string, addr netip.Addr) bool {
+func (p Policy) Permits(host string, addr netip.Addr) bool {
 	addr = plain(addr)
-	configured := slices.Contains(p.allowHosts, strings.ToLower(host))
+	configured := slices.Contains(p.AllowHosts, strings.ToLower(host))
 	switch {
 	case addr.IsUnspecified(), addr.IsMulticast(), within(nowhere, addr):
 		return false
 	case addr.IsLoopback():
-		return p.allowLoopback || configured
+		return p.AllowLoopback || p.AllowPrivate || configured
 	case addr.IsLinkLocalUnicast():
 		// Clouds serve credentials at link-local addresses. Such an address is allowed only if the
 		// operator configured the address itself, not a name.
 		literal, err := netip.ParseAddr(host)
 		return configured && err == nil && plain(literal) == addr
 	case addr.IsPrivate(), within(internal, addr):
-		return configured
+		return p.AllowPrivate || configured
 	}
 	return true
 }

@@ -1,0 +1,104 @@
+package tenant
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// CreateWebhook stores a new webhook. The answer is the row. Errors: conflict, if the org has as many
+// as it may have.
+func CreateWebhook(s *store.State, by Change, w perdure.Webhook) (*store.Changes, error) {
+	if s.WebhookCount >= perdure.MaxWebhooks {
+		return nil, perdure.Errorf(perdure.Conflict, "the org has %d webhooks, and no more are allowed; delete one", s.WebhookCount)
+	}
+	w.CreatedAt, w.UpdatedAt, w.Version = s.Now, s.Now, 1
+	row := w
+	return &store.Changes{Webhook: &row, Audit: by.webhook(s.Now, nil, &row), Answer: &rules.Decision{Value: &w}}, nil
+}
+
+// ReplaceWebhook changes what the org sets of a webhook, if it has that version; 0 is any version.
+// The answer is the row. Errors: not_found, conflict.
+func ReplaceWebhook(s *store.State, by Change, id uuid.UUID, version int64, r perdure.WebhookRequest) (*store.Changes, error) {
+	return changeWebhook(s, by, id, version, func(w *perdure.Webhook) {
+		w.URL, w.Events, w.Description = r.URL, r.Events, r.Description
+		if r.Enabled != nil && w.Enabled != *r.Enabled {
+			w.Enabled, w.DisabledReason = *r.Enabled, ""
+		}
+	})
+}
+
+// RotateWebhook gives a webhook a new secret. The secret before it signs, too, for
+// perdure.OldSecretLife; an older one does not. The answer is the row. Errors: not_found.
+func RotateWebhook(s *store.State, by Change, id uuid.UUID, secret string) (*store.Changes, error) {
+	return changeWebhook(s, by, id, 0, func(w *perdure.Webhook) {
+		until := s.Now.Add(perdure.OldSecretLife)
+		w.OldSecret, w.OldSecretUntil, w.Secret = w.Secret, &until, secret
+	})
+}
+
+// DropOldSecret ends the time in which two secrets sign. The answer is the row. Errors: not_found.
+func DropOldSecret(s *store.State, by Change, id uuid.UUID) (*store.Changes, error) {
+	return changeWebhook(s, by, id, 0, func(w *perdure.Webhook) { w.OldSecret, w.OldSecretUntil = "", nil })
+}
+
+func changeWebhook(s *store.State, by Change, id uuid.UUID, version int64, change func(w *perdure.Webhook)) (*store.Changes, error) {
+	if s.Webhook == nil {
+		return nil, noWebhook(id)
+	}
+	before, w := *s.Webhook, s.Webhook
+	if version != 0 && version != w.Version {
+		return nil, perdure.Errorf(perdure.Conflict, "the webhook has version %d, not %d; read it again", w.Version, version)
+	}
+	change(w)
+	answer := &rules.Decision{Value: w}
+	if sameWebhook(&before, w) {
+		return &store.Changes{Answer: answer}, nil
+	}
+	w.UpdatedAt, w.Version = s.Now, w.Version+1
+	if w.Enabled && !before.Enabled {
+		answer.Hints = []rules.Hint{{Kind: rules.HintDeliveries}}
+	}
+	return &store.Changes{Webhook: w, Audit: by.webhook(s.Now, &before, w), Answer: answer}, nil
+}
+
+func sameWebhook(a, b *perdure.Webhook) bool {
+	return a.URL == b.URL && slices.Equal(a.Events, b.Events) && a.Description == b.Description && a.Enabled == b.Enabled &&
+		a.DisabledReason == b.DisabledReason && a.Secret == b.Secret && a.OldSecret == b.OldSecret
+}
+
+// DeleteWebhook deletes a webhook, its secrets and, step by step, its deliveries. The answer is the
+// row. Errors: not_found.
+func DeleteWebhook(s *store.State, by Change, id uuid.UUID) (*store.Changes, error) {
+	if s.Webhook == nil {
+		return nil, noWebhook(id)
+	}
+	before, w := *s.Webhook, s.Webhook
+	now := s.Now
+	w.DeletedAt, w.Enabled, w.Secret, w.OldSecret, w.OldSecretUntil = &now, false, "", "", nil
+	return &store.Changes{Webhook: w, Audit: by.webhook(s.Now, &before, w), Answer: &rules.Decision{Value: &before}}, nil
+}
+
+// DisableOverdue disables a webhook that has too many waiting deliveries, which become dead. The
+// answer is the row; there is none if the webhook has no longer too many.
+func DisableOverdue(s *store.State, by Change) (*store.Changes, error) {
+	if s.Webhook == nil || !s.Webhook.Enabled || s.Waiting <= perdure.MaxUndelivered {
+		return nil, nil
+	}
+	return disable(s, by, "it had more than 10,000 undelivered events"), nil
+}
+
+// disable disables the webhook, on behalf of the server.
+func disable(s *store.State, by Change, why string) *store.Changes {
+	before, w := *s.Webhook, s.Webhook
+	w.Enabled, w.DisabledReason, w.UpdatedAt, w.Version = false, why, s.Now, w.Version+1
+	id := w.ID
+	return &store.Changes{Webhook: w, Deaden: &id, Audit: by.webhook(s.Now, &before, w), Answer: &rules.Decision{Value: w}}
+}
+
+func noWebhook(id uuid.UUID) error {
+	return perdure.Errorf(perdure.NotFound, "there is no webhook %s", id)
+}

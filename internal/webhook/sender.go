@@ -1,0 +1,308 @@
+// Package webhook sends deliveries to webhooks. Any number of servers may send the deliveries of one
+// store: a delivery is taken with a lease, so that only one of them sends it. A server that stops
+// between the request and the record of its outcome leaves the delivery to others, which send it
+// again with the same webhook-id.
+package webhook
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/rules/tenant"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Engine are the commands on webhooks that a Sender uses.
+type Engine interface {
+	TakeDeliveries(ctx context.Context, picks []store.DeliveryPick) ([]*perdure.Delivery, error)
+	EndAttempt(ctx context.Context, d *perdure.Delivery, o tenant.Outcome) (*perdure.Delivery, error)
+	WebhookKeys(ctx context.Context, w *perdure.Webhook) ([][]byte, error)
+	DisableOverdue(ctx context.Context, org string, id uuid.UUID) (*perdure.Webhook, error)
+	// Claims reports whether the org is not disabled.
+	Claims(ctx context.Context, org string) bool
+}
+
+// Store is what a Sender reads.
+type Store interface {
+	DueWebhooks(ctx context.Context, now perdure.Time, after uuid.UUID, limit int) ([]*perdure.Webhook, error)
+	Overdue(ctx context.Context, limit int) ([]*perdure.Webhook, error)
+	Now() perdure.Time
+}
+
+// Observer receives what happens to deliveries.
+type Observer interface {
+	// Attempted reports the end of an attempt that took that long: "delivered", "failed" if there will
+	// be another, or "dead".
+	Attempted(outcome string, took time.Duration)
+	// Disabled reports that the server has disabled a webhook.
+	Disabled()
+}
+
+// Config configures a Sender. Observer may be nil.
+type Config struct {
+	Engine   Engine
+	Store    Store
+	Hints    notify.Notifier
+	Network  Network
+	Observer Observer
+	Logger   *slog.Logger
+}
+
+const (
+	// perWebhook is the maximum number of requests to a webhook that run at once. If perOrg requests of
+	// an org or atOnce requests of the server run, a webhook has at most one. So an endpoint that does
+	// not answer delays only its own deliveries. At most twice atOnce requests run.
+	perWebhook, perOrg, atOnce = 4, 32, 512
+	// tick is the interval at which due deliveries are looked for without a hint.
+	tick = time.Second
+	// overdueEvery is the interval at which webhooks with too many deliveries are looked for.
+	overdueEvery = 5 * time.Second
+	// duePage is the maximum number of webhooks of one round.
+	duePage = 500
+	// grace is how long requests may take to end after the server was told to stop.
+	grace = 3 * time.Second
+)
+
+// Sender sends due deliveries. [New] creates one.
+type Sender struct {
+	Config
+	client *http.Client
+	// freed has a value when a request ended after a round that could not take everything.
+	freed   chan struct{}
+	running sync.WaitGroup
+
+	after uuid.UUID // the webhook after which the next round begins
+
+	mu         sync.Mutex // guards the following fields
+	total      int
+	byOrg      map[string]int
+	byWebhook  map[uuid.UUID]int
+	leftBehind bool // the last round could not take everything
+}
+
+// New creates a Sender.
+func New(c Config) *Sender {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return &Sender{Config: c, client: newClient(c.Network), freed: make(chan struct{}, 1), byOrg: map[string]int{}, byWebhook: map[uuid.UUID]int{}}
+}
+
+// Run sends deliveries until ctx ends. Then it waits a short time for the running requests.
+func (s *Sender) Run(ctx context.Context) error {
+	hints, unsubscribe := s.Hints.Subscribe(notify.Deliveries)
+	defer unsubscribe()
+	attempts, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer s.client.CloseIdleConnections()
+	defer s.running.Wait()
+	defer cancel()
+	ticks, checks := time.NewTicker(tick), time.NewTicker(overdueEvery)
+	defer ticks.Stop()
+	defer checks.Stop()
+	for ctx.Err() == nil {
+		more, err := s.round(ctx, attempts)
+		s.failed(ctx, err)
+		if more {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-hints:
+		case <-s.freed:
+		case <-ticks.C:
+		case <-checks.C:
+			s.failed(ctx, s.checkOverdue(ctx))
+		}
+	}
+	s.waitFor(grace)
+	return nil
+}
+
+func (s *Sender) failed(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		s.Logger.Error("webhooks are not served", "error", err)
+	}
+}
+
+// waitFor waits for the running requests, at most that long.
+func (s *Sender) waitFor(most time.Duration) {
+	done := make(chan struct{})
+	go func() { s.running.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(most):
+	}
+}
+
+// round takes due deliveries for which there is room, and starts their requests with the context
+// attempts. It reports whether another round should follow at once.
+func (s *Sender) round(ctx, attempts context.Context) (more bool, err error) {
+	due, err := s.Store.DueWebhooks(ctx, s.Store.Now(), s.after, duePage)
+	if err != nil {
+		return false, err
+	}
+	more = s.after != uuid.Nil // the webhooks up to s.after follow
+	s.after = uuid.Nil
+	if len(due) == duePage {
+		s.after, more = due[len(due)-1].ID, true
+	}
+	picks, full := s.room(s.enabled(ctx, due))
+	if len(picks) == 0 {
+		s.leave(full)
+		return more && !full, nil
+	}
+	taken, err := s.Engine.TakeDeliveries(ctx, picks)
+	if err != nil {
+		return false, err
+	}
+	byID := map[uuid.UUID]*perdure.Webhook{}
+	for _, w := range due {
+		byID[w.ID] = w
+	}
+	for _, d := range taken {
+		s.start(attempts, byID[d.WebhookID], d)
+	}
+	asked := 0
+	for _, p := range picks {
+		asked += p.Limit
+	}
+	s.leave(full || len(taken) >= asked)
+	return more && !full, nil
+}
+
+// enabled returns the webhooks of orgs that are not disabled.
+func (s *Sender) enabled(ctx context.Context, all []*perdure.Webhook) (enabled []*perdure.Webhook) {
+	works := map[string]bool{}
+	for _, w := range all {
+		if _, known := works[w.Org]; !known {
+			works[w.Org] = s.Engine.Claims(ctx, w.Org)
+		}
+		if works[w.Org] {
+			enabled = append(enabled, w)
+		}
+	}
+	return enabled
+}
+
+// leave records whether a round has left due deliveries behind. Then the end of a request starts the
+// next round.
+func (s *Sender) leave(behind bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leftBehind = behind
+	if behind && s.total == 0 {
+		s.signal()
+	}
+}
+
+func (s *Sender) signal() {
+	select {
+	case s.freed <- struct{}{}:
+	default:
+	}
+}
+
+// room distributes the free places among the webhooks: one for each org in turn, and within it one for
+// each of its webhooks in turn. full reports whether a webhook gets none.
+func (s *Sender) room(due []*perdure.Webhook) (picks []store.DeliveryPick, full bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leftBehind = true // until the round knows better
+	orgs, byOrg := groupByOrg(due)
+	g := gifts{Sender: s, webhooks: map[uuid.UUID]int{}, orgs: map[string]int{}}
+	next := map[string]int{}
+	for given := len(orgs) > 0; given; {
+		given = false
+		for _, org := range orgs {
+			list := byOrg[org]
+			for i := range list {
+				at := (next[org] + i) % len(list)
+				if g.give(list[at]) {
+					next[org], given = at+1, true
+					break
+				}
+			}
+		}
+	}
+	for _, w := range due {
+		if n := g.webhooks[w.ID]; n > 0 {
+			picks = append(picks, store.DeliveryPick{Webhook: w.ID, Limit: n})
+		} else {
+			full = true
+		}
+	}
+	return picks, full
+}
+
+// groupByOrg returns the webhooks by org, and the orgs from a random one on, so that none is always
+// the first.
+func groupByOrg(due []*perdure.Webhook) (orgs []string, byOrg map[string][]*perdure.Webhook) {
+	byOrg = map[string][]*perdure.Webhook{}
+	for _, w := range due {
+		if byOrg[w.Org] == nil {
+			orgs = append(orgs, w.Org)
+		}
+		byOrg[w.Org] = append(byOrg[w.Org], w)
+	}
+	if len(orgs) > 0 {
+		first := rand.IntN(len(orgs))
+		orgs = append(orgs[first:], orgs[:first]...)
+	}
+	return orgs, byOrg
+}
+
+// gifts are the places that a round gives, in addition to those that are taken.
+type gifts struct {
+	*Sender
+	webhooks map[uuid.UUID]int
+	orgs     map[string]int
+	total    int
+}
+
+// give gives a place to a webhook, if there is one. A webhook's first place does not depend on its
+// org's other webhooks.
+func (g *gifts) give(w *perdure.Webhook) bool {
+	own, org, total := g.byWebhook[w.ID]+g.webhooks[w.ID], g.byOrg[w.Org]+g.orgs[w.Org], g.Sender.total+g.total
+	if own >= perWebhook || own > 0 && (org >= perOrg || total >= atOnce) || total >= 2*atOnce {
+		return false
+	}
+	g.webhooks[w.ID]++
+	g.orgs[w.Org]++
+	g.total++
+	return true
+}
+
+// start makes an attempt in the background.
+func (s *Sender) start(ctx context.Context, w *perdure.Webhook, d *perdure.Delivery) {
+	s.mu.Lock()
+	s.total++
+	s.byOrg[d.Org]++
+	s.byWebhook[d.WebhookID]++
+	s.mu.Unlock()
+	s.running.Go(func() {
+		defer s.ended(d)
+		s.attempt(ctx, w, d)
+	})
+}
+
+func (s *Sender) ended(d *perdure.Delivery) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total--
+	if s.byOrg[d.Org]--; s.byOrg[d.Org] == 0 {
+		delete(s.byOrg, d.Org)
+	}
+	if s.byWebhook[d.WebhookID]--; s.byWebhook[d.WebhookID] == 0 {
+		delete(s.byWebhook, d.WebhookID)
+	}
+	if s.leftBehind {
+		s.signal()
+	}
+}
