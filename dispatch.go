@@ -207,7 +207,8 @@ type AgentClaim struct {
 	// Results are the tasks that the execution's wait names, with their results.
 	Results []*Task
 	// Questions are the questions that the wait names, as they stand, with kind, subject, status and
-	// answer only. Answers are inline up to 1 MiB together; Dispatch.Questions returns the others.
+	// answer only. Answers are inline up to 1 MiB together. The others are zero, without a verdict;
+	// Dispatch.Questions returns them.
 	Questions []*Question
 	// Signals are the pending signals, oldest first, up to 1 MiB. MoreSignals reports whether there
 	// are others.

@@ -125,7 +125,9 @@ type Context interface {
 	// next commit. The same name, with its Instance, may be used once in one run of the function;
 	// otherwise the error of the result is question_key_reused.
 	OpenQuestion(q Question) Asked
-	// AwaitQuestion waits until the question is final, and returns it. It blocks.
+	// AwaitQuestion waits until the question is final, and returns it with its kind, subject, status
+	// and answer. It blocks. Errors: the error of a, and those of Ask except ErrExpired and
+	// ErrWithdrawn.
 	AwaitQuestion(a Asked) (perdure.Question, error)
 	// Ask asks a question and waits for its answer. A denial is an answer. It blocks. Errors:
 	// ErrExpired, ErrWithdrawn, question_key_reused, idempotency_key_reused (the name was used for

@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Condition is a condition for WaitAny: a signal, a task, a question, a timer, or any or all
-// of several conditions. OnSignal, OnTask, OnQuestion, OnTimer, OnAny and OnAll create conditions. Exactly one field is
-// set.
+// Condition is a condition for WaitAny: a signal, a task, a question, a timer, or any or all of
+// several conditions. OnSignal, OnTask, OnQuestion, OnTimer, OnAny and OnAll create conditions.
+// Exactly one field is set.
 type Condition struct {
 	Signal   string        `json:"signal,omitempty"`
 	Task     *Future       `json:"task,omitempty"`
@@ -123,7 +123,8 @@ type Met struct {
 	Signals []perdure.Signal
 	// Tasks are the states of the tasks in the condition, in the order of the condition.
 	Tasks []Result
-	// Questions are the questions in the condition that are final, in the order of the condition.
+	// Questions are the questions in the condition, in the order of the condition. Final ones have
+	// what AwaitQuestion returns; others have an id and the status open.
 	Questions []perdure.Question
 }
 

@@ -153,7 +153,8 @@ func (r *run) metWithoutTimer(conditions []agent.Condition, wait perdure.Wait) i
 }
 
 // meets reports whether a leaf of a wait is met, by the store's mark or by what this run knows. It
-// reads signals, tasks and questions that the store has marked as present and that this run does not have.
+// reads signals, tasks and questions that the store has marked as present and that this run does
+// not have.
 func (r *run) meets(leaf perdure.Wait) (bool, error) {
 	switch leaf.Kind() {
 	case perdure.WaitKindTask:
@@ -226,7 +227,7 @@ func allMet(w perdure.Wait) perdure.Wait {
 }
 
 // collect takes the signals that met condition i, and returns them with the states of the
-// condition's tasks. A signal that matches several leaves meets all of them, but is taken once.
+// condition's tasks and questions. A signal that matches several leaves meets all of them, but is taken once.
 func (r *run) collect(i int, c agent.Condition) agent.Met {
 	met := agent.Met{Index: i}
 	var found []perdure.Signal
@@ -239,9 +240,7 @@ func (r *run) collect(i int, c agent.Condition) agent.Met {
 				found = append(found, s)
 			}
 		case perdure.WaitKindQuestion:
-			if q := r.questions[leaf.Question.ID]; q != nil {
-				met.Questions = append(met.Questions, *q)
-			}
+			met.Questions = append(met.Questions, r.questionState(leaf.Question.ID))
 		case perdure.WaitKindAfter: // a timer adds no result
 		case perdure.WaitKindAny, perdure.WaitKindAll, perdure.WaitKindTimer, perdure.WaitKindUnknown: // not leaves of a condition
 		}

@@ -150,7 +150,7 @@ const goroutineBytes = 16 << 10
 // are summed up when the data arrives.
 func (r *run) weigh() int {
 	return goroutineBytes + len(r.claim.Execution.Input) + len(r.state) + r.w.paths.size(r.id) +
-		r.tasks.bytes + r.ended.bytes + bytesOfSignals(r.signals) + r.takenBytes
+		r.tasks.bytes + r.ended.bytes + bytesOfSignals(r.signals) + r.takenBytes + r.questionBytes
 }
 
 // dropParked discards a parked goroutine, unless a claim resumed it first.

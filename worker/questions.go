@@ -34,8 +34,11 @@ func (r *run) AwaitQuestion(a agent.Asked) (perdure.Question, error) {
 	}
 	for {
 		q, err := r.finalQuestion(a.ID)
-		if err != nil || q != nil {
-			return value(q), err
+		if err != nil {
+			return perdure.Question{}, err
+		}
+		if q != nil {
+			return *q, nil
 		}
 		if _, err := r.suspend(perdure.WaitQuestion(a.ID)); err != nil {
 			return perdure.Question{}, err
@@ -66,12 +69,11 @@ func (r *run) WithdrawQuestion(a agent.Asked) {
 // question that is asked with the next commit: only the server can compare it with the stored one.
 // It reads an answer that was left out of a reply.
 func (r *run) finalQuestion(id uuid.UUID) (*perdure.Question, error) {
-	pending := slices.ContainsFunc(r.pending.Questions, func(n perdure.NewQuestion) bool { return perdure.QuestionID(r.ID(), n.Key) == id })
 	q := r.questions[id]
-	if q == nil || pending {
+	if q == nil || r.asksNow(id) {
 		return nil, nil
 	}
-	if q.Status != perdure.QuestionAnswered || q.Answer != nil {
+	if !leftOut(q) {
 		return q, nil
 	}
 	found, err := r.w.Dispatch.Questions(r.live, r.ID(), []uuid.UUID{id})
@@ -82,6 +84,14 @@ func (r *run) finalQuestion(id uuid.UUID) (*perdure.Question, error) {
 	return r.questions[id], nil
 }
 
+// asksNow reports whether the next commit asks the question.
+func (r *run) asksNow(id uuid.UUID) bool {
+	return slices.ContainsFunc(r.pending.Questions, func(n perdure.NewQuestion) bool { return perdure.QuestionID(r.ID(), n.Key) == id })
+}
+
+// leftOut reports whether a reply left out the answer because it is large.
+func leftOut(q *perdure.Question) bool { return q.Answer != nil && q.Answer.Verdict == "" }
+
 // learnQuestions keeps the questions that are final.
 func (r *run) learnQuestions(questions []*perdure.Question) {
 	for _, q := range questions {
@@ -91,25 +101,57 @@ func (r *run) learnQuestions(questions []*perdure.Question) {
 		if r.questions == nil {
 			r.questions = map[uuid.UUID]*perdure.Question{}
 		}
-		r.questions[q.ID] = q
+		r.questionBytes += questionSize(q) - questionSize(r.questions[q.ID])
+		r.questions[q.ID] = decided(q)
 	}
 }
 
-func value(q *perdure.Question) perdure.Question {
-	if q == nil {
-		return perdure.Question{}
+// decided returns the part of a final question that no longer changes, and that every reply contains.
+// So agent code sees the same in place and after it is entered again.
+func decided(q *perdure.Question) *perdure.Question {
+	return &perdure.Question{
+		ID: q.ID, ExecutionID: q.ExecutionID, Key: q.Key,
+		QuestionTerms: perdure.QuestionTerms{Kind: q.Kind, Subject: q.Subject},
+		EntryID:       q.EntryID, CallID: q.CallID, DetailsSHA256: q.DetailsSHA256,
+		Status: q.Status, Answer: q.Answer, CreatedAt: q.CreatedAt, ExpiresAt: q.ExpiresAt, DecidedAt: q.DecidedAt,
 	}
-	return *q
+}
+
+// questionSize returns the approximate memory of a question that learnQuestions keeps.
+func questionSize(q *perdure.Question) int {
+	switch {
+	case q == nil:
+		return 0
+	case q.Answer == nil:
+		return 500
+	}
+	return 500 + len(q.Answer.Value) + len(q.Answer.Reason)
+}
+
+// questionState returns a question as this run knows it. A question that is not known to be final
+// is open.
+func (r *run) questionState(id uuid.UUID) perdure.Question {
+	if q := r.questions[id]; q != nil {
+		return *q
+	}
+	return perdure.Question{ID: id, ExecutionID: r.ID(), Status: perdure.QuestionOpen}
 }
 
 // questionMet reports whether a leaf for a question is met. It reads a question that the store has
 // marked as final and that this run does not have.
 func (r *run) questionMet(leaf perdure.Wait) (bool, error) {
-	q, err := r.finalQuestion(*leaf.Question)
+	id := *leaf.Question
+	if leaf.Met && r.asksNow(id) {
+		// The function was entered again. The server compares the question with the stored one.
+		if _, err := r.commit(perdure.Outcome{}); err != nil {
+			return false, err
+		}
+	}
+	q, err := r.finalQuestion(id)
 	if q != nil || err != nil || !leaf.Met {
 		return q != nil, err
 	}
-	found, err := r.w.Dispatch.Questions(r.live, r.ID(), []uuid.UUID{*leaf.Question})
+	found, err := r.w.Dispatch.Questions(r.live, r.ID(), []uuid.UUID{id})
 	r.learnQuestions(found)
-	return r.questions[*leaf.Question] != nil, err
+	return r.questions[id] != nil, err
 }

@@ -51,14 +51,15 @@ type run struct {
 	steps      map[string]bool    // names of steps that are in use
 	// questionKeys are the keys of the questions that this run of the function has asked. questions are
 	// those that are final.
-	questionKeys map[string]bool
-	questions    map[uuid.UUID]*perdure.Question
-	asks         asks     // waits since the checkpoint, or since the pending checkpoint
-	before       *asks    // value of asks before the pending checkpoint
-	unread       []string // names of signals that prevented the end and are not taken
-	onEnd        []func(perdure.Status)
-	pending      perdure.Commit
-	entries      []perdure.Entry // pending entries that are on the path
+	questionKeys  map[string]bool
+	questions     map[uuid.UUID]*perdure.Question
+	questionBytes int      // memory of questions
+	asks          asks     // waits since the checkpoint, or since the pending checkpoint
+	before        *asks    // value of asks before the pending checkpoint
+	unread        []string // names of signals that prevented the end and are not taken
+	onEnd         []func(perdure.Status)
+	pending       perdure.Commit
+	entries       []perdure.Entry // pending entries that are on the path
 
 	enteredAt *uuid.UUID       // the leaf when the function was entered
 	since     *[]perdure.Entry // entries stored between the checkpoint and enteredAt; nil until read
@@ -188,7 +189,7 @@ func (r *run) reset() {
 		r.seq, r.state, r.version, r.ckptLeaf = k.Sequence, k.State, k.StateVersion(), k.LeafEntryID
 	}
 	r.SetPlace(perdure.Place{ResponseID: c.Execution.ResponseID})
-	r.questions = nil
+	r.questions, r.questionBytes = nil, 0
 	r.tasks, r.asked, r.ended = taskCache{}, map[uuid.UUID]bool{}, newEnded(c)
 	r.claim.Ended = nil // frees memory
 	r.learn(c.Results)

@@ -20,9 +20,10 @@
 // # Comparison
 //
 // The checks compare status, output and error, the conversation (roles and content), the scheduled
-// tasks (kind and input) and the taken signals. They rename ids first: entries by their order on
-// the path, all other ids to one name. If outcomes may differ for a good reason, such as a recorded
-// time, Scenario.Normalize removes the difference. In addition, no task whose result is stored may
+// tasks (kind and input), the taken signals and the questions (key, kind, status and answer). They
+// rename ids first: entries by their order on the path, all other ids to one name. If outcomes may
+// differ for a good reason, such as a recorded time, Scenario.Normalize removes the difference. In
+// addition, no task whose result is stored may
 // run again, no worker may write after it has lost its lease, and the store must be consistent.
 //
 // A crash during a task that must not run twice (OnLost report) ends that task as INTERRUPTED, as

@@ -66,6 +66,8 @@ func describe(c perdure.Commit) string {
 	add(len(c.Steps), "step or timer", "steps or timers")
 	add(len(c.Take), "signal taken", "signals taken")
 	add(len(c.Events), "event", "events")
+	add(len(c.Questions), "question", "questions")
+	add(len(c.Withdraw), "withdrawal", "withdrawals")
 	if c.Checkpoint != nil {
 		parts = append(parts, "a checkpoint")
 	}

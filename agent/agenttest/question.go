@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -33,9 +34,11 @@ func (w *world) answerOne(ctx context.Context, x *perdure.Execution, c *course) 
 			c.leave(q.ID)
 			continue
 		}
+		role, key := voter(q)
+		ctx := store.By(ctx, perdure.Actor{KeyID: &key, Name: fmt.Sprintf("voter %d", len(q.Votes)+1)})
 		_, err := w.core.Answer(ctx, org, engine.AnswerRequest{
-			Question: q.ID, AnswerID: "answer", Verdict: answer.Verdict, Value: answer.Value, Reason: answer.Reason,
-			DetailsSHA256: &q.DetailsSHA256, Role: perdure.KeyAdmin,
+			Question: q.ID, AnswerID: fmt.Sprint("answer ", len(q.Votes)+1), Verdict: answer.Verdict, Value: answer.Value,
+			Reason: answer.Reason, DetailsSHA256: &q.DetailsSHA256, Role: role,
 		})
 		if perdure.IsCode(err, perdure.QuestionDecided) {
 			err = nil // it has expired in this moment
@@ -43,6 +46,24 @@ func (w *world) answerOne(ctx context.Context, x *perdure.Execution, c *course) 
 		return true, err
 	}
 	return false, nil
+}
+
+// voter returns the role and the key of one who may answer the question and has not done so. Each
+// vote has a key of its own, which sent no signal and did not start the run.
+func voter(q *perdure.Question) (perdure.KeyRole, uuid.UUID) {
+	own := uuid.NewSHA1(q.ID, fmt.Append(nil, "voter ", len(q.Votes)+1))
+	for _, by := range q.By {
+		text, isKey := strings.CutPrefix(by, "key:")
+		if !isKey {
+			return perdure.KeyRole(by), own
+		}
+		key, err := uuid.Parse(text)
+		voted := func(v perdure.Vote) bool { return v.KeyID != nil && *v.KeyID == key }
+		if err == nil && !slices.ContainsFunc(q.Votes, voted) {
+			return perdure.KeyAdmin, key
+		}
+	}
+	return perdure.KeyAdmin, own
 }
 
 // leave notes that the scenario does not answer a question.

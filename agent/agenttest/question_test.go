@@ -153,3 +153,27 @@ func TestQuestionsAmongOtherWaits(t *testing.T) {
 	}
 	agenttest.All(t, s)
 }
+
+// TestAnswersOfSeveralVoters checks questions that need several votes, and that name who may answer.
+func TestAnswersOfSeveralVoters(t *testing.T) {
+	s := agenttest.Scenario{
+		Agent: agent.DefineFunc("pay", func(ctx agent.Context, _ any) (string, error) {
+			yes, reason, err := agent.Confirm(ctx, "pay", "Pay it?", nil, agent.AskVotes(3), agent.AskOthers(), agent.AskBy("approver"))
+			if err != nil || !yes {
+				return "", err
+			}
+			own, _, err := agent.Confirm(ctx, "own", "Pay it?", nil, agent.AskBy("key:6ba7b810-9dad-11d1-80b4-00c04fd430c8"))
+			if !own {
+				return "", err
+			}
+			return reason, err
+		}),
+		Answers: func(q perdure.Question) *perdure.Answer {
+			return &perdure.Answer{Verdict: perdure.VerdictApprove, Reason: q.Key + " " + string(rune('1'+len(q.Votes)))}
+		},
+	}
+	if o := agenttest.Run(t, s); string(o.Output) != `"pay 3"` {
+		t.Errorf("%s: %s %s %q", o.Status, o.Output, o.Error, o.Questions)
+	}
+	agenttest.All(t, s)
+}

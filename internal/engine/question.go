@@ -50,8 +50,8 @@ func (e *Engine) misfitAnswer(at string, t perdure.QuestionTerms, value []byte) 
 const inlineAnswers = 1 << 20
 
 // questionsFor returns questions of an execution for its worker: without what was asked, without
-// votes, and without the answers that make them larger than inlineAnswers. Dispatch.Questions returns
-// them whole.
+// votes. An answer that makes them larger than inlineAnswers is the zero Answer;
+// Dispatch.Questions returns it.
 func questionsFor(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -69,8 +69,8 @@ func questionsFor(ctx context.Context, refs store.ClaimReader, execution uuid.UU
 		q.QuestionTerms = perdure.QuestionTerms{Kind: q.Kind, Subject: q.Subject}
 		q.Details, q.Votes = nil, nil
 		if q.Answer != nil {
-			if size += len(q.Answer.Value); size > inlineAnswers {
-				q.Answer = nil
+			if size += len(q.Answer.Value) + len(q.Answer.Reason); size > inlineAnswers {
+				q.Answer = &perdure.Answer{}
 			}
 		}
 		questions = append(questions, q)

@@ -3078,8 +3078,8 @@ type AgentClaim struct {
 	// The first page of ended steps and tasks. It is set if the poll requested it and
 	// the execution was claimed before. It is not set if kept is true.
 	Ended *EndedPage `protobuf:"bytes,14,opt,name=ended,proto3" json:"ended,omitempty"`
-	// The questions that the wait names and whose status is final. A question without an
-	// answer whose status is answered has a large one: GetQuestions returns it.
+	// The questions that the wait names, as they stand. An answer without a verdict was
+	// left out because the answers are over 1 MiB together: GetQuestions returns it.
 	Questions     []*Question `protobuf:"bytes,15,rep,name=questions,proto3" json:"questions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
