@@ -2,7 +2,6 @@ package questions_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -58,8 +57,8 @@ func TestAResponseThatAsks(t *testing.T) {
 	b.Commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Inline([]byte(`{"text":"bye"}`))}})
 	h.Call("GET", "./v1/responses/"+o.ID, "").Want(200, &o)
 	check("completed")
-	first := fmt.Sprintf("%s", h.Call("GET", "./v1/responses/"+o.ID+"?stream=true", "").Want(200, nil).Body)
-	if again := fmt.Sprintf("%s", h.Call("GET", "./v1/responses/"+o.ID+"?stream=true", "").Want(200, nil).Body); again != first || !strings.Contains(first, "How long?") {
+	first := string(h.Call("GET", "./v1/responses/"+o.ID+"?stream=true", "").Want(200, nil).Body)
+	if again := string(h.Call("GET", "./v1/responses/"+o.ID+"?stream=true", "").Want(200, nil).Body); again != first || !strings.Contains(first, "How long?") {
 		t.Errorf("the events are\n%s\nand the second time\n%s", first, again)
 	}
 }
