@@ -19,6 +19,7 @@ type fold struct {
 	source
 
 	into string // the response that the input has joined
+	asks bool   // the agent has waited for a question
 
 	emitted    []Event // since the last take
 	next       int64   // next sequence number
@@ -113,7 +114,7 @@ func (f *fold) apply(ctx context.Context, i eventlog.Item) error {
 	case i.Event.Ends():
 		return f.executionEnded(i.Record)
 	}
-	waits, err := waitsForInput(i.Record)
+	waits, err := f.waitsForInput(i.Record)
 	switch {
 	case err != nil:
 		return err
@@ -132,12 +133,14 @@ func (f *fold) apply(ctx context.Context, i eventlog.Item) error {
 	return nil
 }
 
-// waitsForInput reports whether the record is a wait that ends a response.
-func waitsForInput(r *perdure.Record) (bool, error) {
+// waitsForInput reports whether the record is a wait that ends a response. A wait for a question does
+// not.
+func (f *fold) waitsForInput(r *perdure.Record) (bool, error) {
 	if r.Type != perdure.EventWaiting {
 		return false, nil
 	}
 	w, err := logfold.WaitingOf(r)
+	f.asks = f.asks || w.Reason == "question" && f.begun()
 	return w.Reason == "signal" && w.Wait != nil && w.Wait.TakesSignal(perdure.UserMessage), err
 }
 
@@ -172,6 +175,8 @@ func (f *fold) own(ctx context.Context, i eventlog.Item) error {
 		f.withdraw(func(g *growing) bool { return i.Record.TaskID != nil && g.task == *i.Record.TaskID })
 	case perdure.EventEntry:
 		f.entryAppended(e, changes)
+	case perdure.EventQuestionAsked:
+		return f.asked(i.Record)
 	case perdure.EventData:
 		if p := logfold.PayloadOf(i.Record); p.Type == logfold.ResponseEnd {
 			f.responseEnded(i.Record, p)

@@ -209,10 +209,11 @@ func (a *API) followOne(ctx context.Context, f *fold) iter.Seq2[step, error] {
 	}
 }
 
-// wait follows the response to its end.
+// wait follows the response to its end, or until the agent waits for a question. Its client could
+// not answer the question while it waits for the response.
 func (a *API) wait(ctx context.Context, f *fold) error {
 	for _, err := range a.follow(ctx, f) {
-		if err != nil {
+		if err != nil || f.asks {
 			return err
 		}
 	}

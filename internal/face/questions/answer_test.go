@@ -48,6 +48,11 @@ func TestAnApproverAnswers(t *testing.T) {
 		if x := h.execution(a.ID); x.OpenQuestions != 0 || x.Status != perdure.StatusPending {
 			t.Errorf("the execution is %+v", x)
 		}
+		var log struct{ Items []perdure.AuditRecord }
+		h.as(h.AdminKey, "GET", "/audit?limit=1", "").Want(200, &log)
+		if r := log.Items[0]; r.Action != perdure.AuditQuestionAnswered || *r.SubjectID != id || r.SubjectName != "approve" || r.After != q.DetailsSHA256.String() || r.Actor.Name != "test approver" {
+			t.Errorf("the newest record of the audit log is %+v", r)
+		}
 		if again := h.get(id); again.Status != perdure.QuestionAnswered || again.Version != done.Version {
 			t.Errorf("read again, it is %+v", again)
 		}

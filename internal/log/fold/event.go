@@ -3,6 +3,7 @@ package fold
 import (
 	"encoding/json"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 )
 
@@ -32,6 +33,20 @@ func ClosedOf(r *perdure.Record) (Closed, error) {
 type Waiting struct {
 	Reason string        `json:"reason"`
 	Wait   *perdure.Wait `json:"wait"`
+}
+
+// Asked is the content of an event question.asked.
+type Asked struct {
+	ID      uuid.UUID            `json:"questionId"`
+	Kind    perdure.QuestionKind `json:"kind"`
+	Subject string               `json:"subject"`
+	Prompt  string               `json:"prompt"`
+}
+
+// AskedOf returns the content of an event question.asked. Errors: internal.
+func AskedOf(r *perdure.Record) (Asked, error) {
+	var a Asked
+	return a, decode(r, &a)
 }
 
 // WaitingOf returns the content of an event agent.waiting. Errors: internal.

@@ -21,6 +21,7 @@ const ends: Partial<Record<Status, Shown>> = {
 const phases: Record<Exclude<Phase, "ended">, Shown> = {
   queued: { label: "Starting", tone: "busy", busy: true },
   working: { label: "Working", tone: "busy", busy: true },
+  asks: { label: "Asks", tone: "warn", busy: false },
   your_turn: { label: "Your turn", tone: "warn", busy: false },
   sleeping: { label: "Sleeping", tone: "idle", busy: false },
   cancelling: { label: "Cancelling", tone: "bad", busy: true },

@@ -182,6 +182,7 @@ const Announce = memo(function Announce({ phase }: { phase: Phase | null }) {
   const words: Record<Phase, string> = {
     queued: "The agent is about to work.",
     working: "The agent is working.",
+    asks: "The agent asks a question.",
     your_turn: "The agent has answered and waits for you.",
     sleeping: "The agent sleeps.",
     cancelling: "The run is being cancelled.",

@@ -4,6 +4,7 @@ import type { EventPage, LogEvent, Snapshot } from "./events";
 import { awaitWorker } from "./firstworker";
 import { StreamFollower, type StreamFollowOptions } from "./follower";
 import { type Prompt, valueOfPrompt } from "./prompts";
+import { Questions } from "./questions";
 import { SocketFollower, type SocketFollowOptions } from "./socket";
 import { type Position, readStream, type StreamRequest } from "./stream";
 import { type Query, Transport, type TransportOptions } from "./transport";
@@ -69,6 +70,7 @@ export interface StreamOptions extends Position {
 export class PerdureClient {
   readonly executions: Executions;
   readonly definitions: Definitions;
+  readonly questions: Questions;
   readonly keys: Keys;
   readonly sessions: Sessions;
   readonly catalog: Catalog;
@@ -78,6 +80,7 @@ export class PerdureClient {
     this.#transport = new Transport(options);
     this.executions = new Executions(this.#transport);
     this.definitions = new Definitions(this.#transport);
+    this.questions = new Questions(this.#transport);
     this.keys = new Keys(this.#transport);
     this.sessions = new Sessions(this.#transport);
     this.catalog = new Catalog(this.#transport);

@@ -1,4 +1,4 @@
-import type { FieldError, Problem } from "./types";
+import type { FieldError, Problem, Question } from "./types";
 
 /** The codes of errors. docs/api.md describes each. */
 export type ErrorCode =
@@ -11,6 +11,10 @@ export type ErrorCode =
   | "lease_lost"
   | "conflict"
   | "step_name_reused"
+  | "question_decided"
+  | "details_changed"
+  | "already_voted"
+  | "question_key_reused"
   | "payload_too_large"
   | "invalid_transcript"
   | "idempotency_key_reused"
@@ -29,18 +33,27 @@ export class PerdureError extends Error {
   readonly status: number;
   /** The invalid fields, by their names in the request. */
   readonly fields: readonly FieldError[];
+  /** With `question_decided`: the question with its decision. */
+  readonly question: Question | null;
   /** The minimum delay in milliseconds that the server asks for before a retry. */
   readonly retryAfter: number;
 
   constructor(
     code: ErrorCode,
     message: string,
-    more: { status?: number; fields?: FieldError[]; retryAfter?: number; cause?: unknown } = {},
+    more: {
+      status?: number;
+      fields?: FieldError[];
+      retryAfter?: number;
+      question?: Question;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, { cause: more.cause });
     this.code = code;
     this.status = more.status ?? 0;
     this.fields = more.fields ?? [];
+    this.question = more.question ?? null;
     this.retryAfter = more.retryAfter ?? 0;
   }
 
@@ -64,6 +77,7 @@ export async function errorOf(answer: Response): Promise<PerdureError> {
       return new PerdureError(p.code as ErrorCode, p.detail || p.title, {
         status: answer.status,
         fields: p.errors ?? [],
+        ...(p.question ? { question: p.question } : {}),
         retryAfter,
       });
     } catch {

@@ -1,4 +1,4 @@
-import type { Entry, Execution, Status, Wait, WaitReason } from "./types";
+import type { Entry, Execution, QuestionStatus, Status, Wait, WaitReason } from "./types";
 
 /** The members that the data of every record has. */
 export interface Common {
@@ -97,10 +97,19 @@ export type TaskEventName =
   | "task.interrupted"
   | "task.cancelled";
 
+export type QuestionEventName =
+  | "question.asked"
+  | "question.voted"
+  | "question.edited"
+  | "question.answered"
+  | "question.expired"
+  | "question.withdrawn"
+  | "question.closed";
+
 type Open = Common & Record<string, unknown>;
 
 interface EventData {
-  "agent.waiting": Common & { status: Status; reason: WaitReason; wait: Wait };
+  "agent.waiting": Common & { status: Status; reason: WaitReason; wait: Wait; openQuestions?: number };
   "agent.checkpoint": Common & { sequence: number };
   "signal.received": Common & { signalId: string; signalName: string; signalValue?: unknown };
   "entry.appended": Common & Omit<Entry, keyof Common> & { contentBytes?: number };
@@ -119,6 +128,10 @@ interface EventData {
 
 type AllData = EventData &
   Record<AgentEventName, Open & { status: Status }> &
+  Record<
+    QuestionEventName,
+    Open & { questionId: string; kind: string; status: QuestionStatus; version: number }
+  > &
   Record<TaskEventName, Open & { kind?: string }>;
 
 export type EventName = keyof AllData;

@@ -16,6 +16,13 @@ export {
   messageOf,
 } from "./messages";
 export { type Prompt, PromptQueue, type PromptState, partsOfPrompt, valueOfPrompt } from "./prompts";
+export {
+  type AnswerBody,
+  type OpenQuestions,
+  type QuestionEvent,
+  type QuestionFilter,
+  Questions,
+} from "./questions";
 export { type OpenWebSocket, SocketFollower, type SocketFollowOptions, type WebSocketLike } from "./socket";
 export type { Position } from "./stream";
 export { Transport, type TransportOptions } from "./transport";

@@ -553,6 +553,91 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/orgs/{org}/questions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the questions of runs, newest first */
+        get: operations["listQuestions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/orgs/{org}/questions/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Follow the questions (SSE): the open ones, then each that changes */
+        get: operations["streamQuestions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/orgs/{org}/questions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a question with its details */
+        get: operations["getQuestion"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/orgs/{org}/questions/{id}/answer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Answer a question. It is 409 question_decided once the question is decided; the problem has the question */
+        post: operations["answerQuestion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/orgs/{org}/questions/{id}/details": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the details of a question, byte by byte */
+        get: operations["getQuestionDetails"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/orgs/{org}/retention": {
         parameters: {
             query?: never;
@@ -793,7 +878,7 @@ export interface components {
             /** Format: date-time */
             revokedAt: string | null;
             /** @enum {string} */
-            role: "admin" | "client" | "worker";
+            role: "admin" | "client" | "worker" | "approver";
             use?: components["schemas"]["KeyUse"];
         };
         Actor: {
@@ -813,6 +898,40 @@ export interface components {
             /** Format: double */
             temperature?: number;
             thinking?: string;
+        };
+        Answer: {
+            by: string;
+            reason?: string;
+            value?: unknown;
+            /** @enum {string} */
+            verdict: "approve" | "deny" | "answer";
+        };
+        AnswerInputBody: {
+            /** @description With the verdict answer: a value that fits the schema, or one of the choices. */
+            answer?: unknown;
+            /** @description Sending the same id again returns the first outcome. */
+            answerId?: string;
+            /** @description That of the question as it was read. approve needs it. */
+            detailsSha256?: string;
+            /** @description Up to 4 KiB. The agent reads it. */
+            reason?: string;
+            /**
+             * @description answer for questions with a schema or choices, approve for others. Every question can be denied.
+             * @enum {string}
+             */
+            verdict: "approve" | "deny" | "answer";
+        };
+        ApprovalRule: {
+            by?: string[] | null;
+            expires?: string;
+            /** Format: int64 */
+            needed?: number;
+            notAsker?: boolean;
+            reason?: string;
+            requires?: string;
+            then: string;
+            tools: string[] | null;
+            when?: unknown;
         };
         AuditRecord: {
             action: string;
@@ -902,13 +1021,14 @@ export interface components {
             limits?: components["schemas"]["KeyLimits"];
             name: string;
             /** @enum {string} */
-            role: "admin" | "client" | "worker";
+            role: "admin" | "client" | "worker" | "approver";
         };
         CreateOrgInputBody: {
             /** @description Lower-case letters, digits, - and _; begins with a letter or digit. */
             id: string;
         };
         Definition: {
+            approvals?: components["schemas"]["ApprovalRule"][] | null;
             config: components["schemas"]["AgentConfig"];
             /** Format: date-time */
             createdAt: string;
@@ -1028,6 +1148,8 @@ export interface components {
             maxSeq: number;
             metadata: unknown;
             needsFeatures?: string[];
+            /** Format: int64 */
+            openQuestions?: number;
             output: unknown;
             /** Format: int64 */
             outputBytes?: number;
@@ -1204,7 +1326,7 @@ export interface components {
             expiresAt: string;
             org: string;
             /** @enum {string} */
-            role: "admin" | "client" | "worker";
+            role: "admin" | "client" | "worker" | "approver";
             /** @description The page's half of the session. It goes with each request in the header Perdure-Session, beside the cookie. */
             session: string;
             /** Format: uuid */
@@ -1237,7 +1359,7 @@ export interface components {
             /** Format: date-time */
             revokedAt: string | null;
             /** @enum {string} */
-            role: "admin" | "client" | "worker";
+            role: "admin" | "client" | "worker" | "approver";
             use?: components["schemas"]["KeyUse"];
         };
         NewWebhook: {
@@ -1315,6 +1437,8 @@ export interface components {
             detail: string;
             /** @description The fields at fault. */
             errors: components["schemas"]["FieldError"][];
+            /** @description Of question_decided: the question with its decision. */
+            question?: components["schemas"]["Question"];
             /**
              * Format: int64
              * @description The HTTP status.
@@ -1366,6 +1490,64 @@ export interface components {
             logs: components["schemas"]["PruneCount"];
             /** @description There is more to prune; ask again. */
             more: boolean;
+        };
+        Question: {
+            /** Format: uuid */
+            agentExecutionId: string;
+            agentExecutionTitle?: string;
+            answer?: components["schemas"]["Answer"];
+            by?: string[] | null;
+            callId?: string;
+            choices?: components["schemas"]["QuestionOption"][] | null;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            decidedAt?: string;
+            default?: unknown;
+            details?: unknown;
+            /** Format: int64 */
+            detailsBytes?: number;
+            detailsSha256: string;
+            /** Format: uuid */
+            entryId?: string;
+            /** Format: date-time */
+            expiresAt?: string;
+            /** Format: uuid */
+            id: string;
+            key: string;
+            kind: string;
+            /** Format: int64 */
+            needed?: number;
+            notAsker?: boolean;
+            /** @enum {string} */
+            onExpiry?: "fail" | "deny" | "default";
+            prompt?: string;
+            schema?: unknown;
+            /** @enum {string} */
+            status: "open" | "answered" | "expired" | "withdrawn";
+            subject?: string;
+            /** Format: uuid */
+            taskId?: string;
+            /** Format: int64 */
+            version: number;
+            votes?: components["schemas"]["Vote"][] | null;
+        };
+        QuestionList: {
+            items: components["schemas"]["Question"][];
+            /** @description Where the next page begins; null at the end. */
+            nextCursor: string | null;
+            /**
+             * Format: int64
+             * @description How many questions of the org are open, whatever the filter; at most 1,000.
+             */
+            open: number;
+            /** @description True if more than open are open. */
+            openMore?: boolean;
+        };
+        QuestionOption: {
+            description?: string;
+            label?: string;
+            value: string;
         };
         Reason: {
             check: string;
@@ -1547,6 +1729,18 @@ export interface components {
             /** Format: int64 */
             totalTokens: number;
         };
+        Vote: {
+            answerId: string;
+            /** Format: date-time */
+            at: string;
+            /** Format: uuid */
+            keyId: string | null;
+            name: string;
+            reason?: string;
+            value?: unknown;
+            /** @enum {string} */
+            verdict: "approve" | "deny" | "answer";
+        };
         Wait: {
             /** Format: int64 */
             after?: number;
@@ -1555,6 +1749,8 @@ export interface components {
             met?: boolean;
             name?: string;
             on?: string;
+            /** Format: uuid */
+            question?: string;
             signal?: string;
             /** Format: uuid */
             task?: string;
@@ -3515,6 +3711,245 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListProviderInfo"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listQuestions: {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+                /** @description Any of open, answered, expired and withdrawn, repeated or separated by commas. */
+                status?: string[] | null;
+                /** @description approval, input, choice, budget, or a kind of the agent's own. */
+                kind?: string;
+                /** @description What is asked about; of an approval, the tool. */
+                subject?: string;
+                agentExecutionId?: string;
+                /** @description Only open questions that this key may answer now. */
+                mine?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QuestionList"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    streamQuestions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events without ids, because the stream shows the state and not a log: questions {items, open, openMore?} at the beginning, and again if the reader was too slow; question, a whole question, for each that has changed; ping. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getQuestion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+                /** @description The id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The question. Its details have the bytes that the hash is of; over 256 KiB they are left out, and detailsBytes has their size. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Question"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    answerQuestion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+                /** @description The id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AnswerInputBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Question"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getQuestionDetails: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+                /** @description The id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The details, byte by byte. ETag is the SHA-256 of the bytes. It is 404 if the question has no details. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
                 };
             };
             /** @description A limit of the key is reached (RFC 9457) */

@@ -1,6 +1,6 @@
 import { asError, PerdureError } from "./errors";
 import type { LogEvent } from "./events";
-import { EventParser } from "./sse";
+import { EventParser, type RawEvent } from "./sse";
 import type { Query, Transport } from "./transport";
 
 /**
@@ -33,13 +33,30 @@ export async function* readStream(
   from: Position,
   signal: AbortSignal,
 ): AsyncGenerator<LogEvent, void> {
-  const watch = new Watch(signal, request.idle);
+  const url = transport.url(pathOf(request), queryOf(request, from));
+  const headers: Record<string, string> = from.cursor ? { "Last-Event-ID": from.cursor } : {};
+  for await (const raw of readEvents(transport, url, headers, request.idle, signal)) {
+    const e = { cursor: raw.id, event: raw.event, data: JSON.parse(raw.data) } as LogEvent;
+    yield e;
+    if (e.event === "end") return;
+  }
+}
+
+/**
+ * Yields the server-sent events of one connection. It returns on 204 and after an abort. If
+ * the connection ends in another way, it throws PerdureError.
+ */
+export async function* readEvents(
+  transport: Transport,
+  url: string,
+  headers: Record<string, string>,
+  idle: number,
+  signal: AbortSignal,
+): AsyncGenerator<RawEvent, void> {
+  const watch = new Watch(signal, idle);
   try {
-    const answer = await transport.send("GET", transport.url(pathOf(request), queryOf(request, from)), {
-      headers: {
-        Accept: "text/event-stream",
-        ...(from.cursor ? { "Last-Event-ID": from.cursor } : {}),
-      },
+    const answer = await transport.send("GET", url, {
+      headers: { Accept: "text/event-stream", ...headers },
       signal: watch.signal,
     });
     if (answer.status === 204) return;
@@ -61,7 +78,7 @@ function queryOf(r: StreamRequest, from: Position): Query {
   return { render: r.render, after_seq: from.cursor ? undefined : from.afterSeq };
 }
 
-async function* eventsOf(answer: Response, watch: Watch): AsyncGenerator<LogEvent, void> {
+async function* eventsOf(answer: Response, watch: Watch): AsyncGenerator<RawEvent, void> {
   if (!answer.headers.get("Content-Type")?.startsWith("text/event-stream") || !answer.body) {
     throw new PerdureError("unavailable", "what answers is no stream of events");
   }
@@ -73,11 +90,7 @@ async function* eventsOf(answer: Response, watch: Watch): AsyncGenerator<LogEven
       const { done, value } = await reader.read();
       if (done) throw new PerdureError("unavailable", "the stream was cut: it closed without the event end");
       watch.alive();
-      for (const raw of parser.push(decoder.decode(value, { stream: true }))) {
-        const e = { cursor: raw.id, event: raw.event, data: JSON.parse(raw.data) } as LogEvent;
-        yield e;
-        if (e.event === "end") return;
-      }
+      yield* parser.push(decoder.decode(value, { stream: true }));
     }
   } finally {
     // Runs also if the caller stops early. The connection may already be closed.

@@ -3,14 +3,18 @@ import type { components } from "./openapi";
 type Schemas = components["schemas"];
 
 /**
- * The reason for which an execution waits. `task` resumes by itself; `signal` waits for the
- * user.
+ * The reason for which an execution waits. `task` resumes by itself; `question` waits for an
+ * answer to a question; `signal` waits for the user. A later server may send others.
  */
-export type WaitReason = "task" | "signal" | "timer";
+export type WaitReason = "task" | "question" | "signal" | "timer";
 
 export type Status = Schemas["Execution"]["status"];
 export type Wait = Schemas["Wait"];
 export type Task = Schemas["Task"];
+export type Question = Schemas["Question"];
+export type QuestionStatus = Question["status"];
+export type Answer = Schemas["Answer"];
+export type Vote = Schemas["Vote"];
 export type Checkpoint = Schemas["Checkpoint"];
 export type Definition = Schemas["Definition"];
 export type DefinitionBody = Schemas["DefinitionBody"];

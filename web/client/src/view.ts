@@ -2,7 +2,7 @@ import type { Common, DataPayload } from "./events";
 import type { CompactionRecord, Content, Entry, Part, Role, Status, Usage, Wait, WaitReason } from "./types";
 
 /** The activity of a run in a user's terms. */
-export type Phase = "queued" | "working" | "your_turn" | "sleeping" | "cancelling" | "ended";
+export type Phase = "queued" | "working" | "asks" | "your_turn" | "sleeping" | "cancelling" | "ended";
 
 export interface TextView {
   type: "text" | "thinking";
@@ -165,18 +165,24 @@ export interface ExecutionView {
   others: { seq: number; data: DataPayload }[];
 }
 
-/** Returns the phase that follows from status and reason alone. */
+/** The phase of a wait by its reason. A reason that is not known here is that of a later server. */
+const phases: Record<WaitReason, Phase> & Record<string, Phase | undefined> = {
+  task: "working",
+  question: "asks",
+  signal: "your_turn",
+  timer: "sleeping",
+};
+
+/**
+ * Returns the phase that follows from status and reason alone. A run with a reason that is
+ * not known is at work.
+ */
 export function phaseOf(status: Status | null, reason: WaitReason | null): Phase {
   switch (status) {
     case "RUNNING":
       return "working";
     case "WAITING":
-      // A reason that is added to WaitReason does not build here until it has a phase.
-      return reason === "task"
-        ? "working"
-        : reason === "timer"
-          ? "sleeping"
-          : ("your_turn" satisfies typeof reason extends "signal" | null ? Phase : never);
+      return reason === null ? "your_turn" : (phases[reason] ?? "working");
     case "CANCELLING":
       return "cancelling";
     case "COMPLETED":
@@ -193,7 +199,7 @@ export function phaseOf(status: Status | null, reason: WaitReason | null): Phase
  * the model; it is read later.
  */
 export function wakes(wait: Wait | null, reason: WaitReason | null, signal: string): boolean {
-  if (!wait) return reason !== "task";
+  if (!wait) return reason !== "task" && reason !== "question";
   if (wait.any) return wait.any.some((w) => wakes(w, reason, signal));
   if (wait.all) return wait.all.every((w) => w.met || wakes(w, reason, signal));
   return wait.signal !== undefined && (wait.signal === signal || wait.signal.includes("*"));

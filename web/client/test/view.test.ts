@@ -17,6 +17,8 @@ describe("status", () => {
   test("WAITING for a task is still running; for a signal it is the user's turn", () => {
     expect(phaseOf("WAITING", "task")).toBe("working");
     expect(phaseOf("WAITING", "signal")).toBe("your_turn");
+    expect(phaseOf("WAITING", "question")).toBe("asks");
+    expect(phaseOf("WAITING", "something of a later server" as "task")).toBe("working");
     expect(phaseOf("WAITING", "timer")).toBe("sleeping");
     expect(phaseOf("PENDING", null)).toBe("queued");
   });
@@ -35,6 +37,14 @@ describe("status", () => {
     [
       { status: "WAITING", reason: "timer" },
       { running: false, input: "steer" },
+    ],
+    [
+      { status: "WAITING", reason: "question" },
+      { running: false, input: "steer", phase: "asks" },
+    ],
+    [
+      { status: "WAITING", reason: "something of a later server" },
+      { running: true, input: "steer", phase: "working" },
     ],
     [{ status: "CANCELLING" }, { running: true, input: null }],
     [{ status: "COMPLETED" }, { running: false, input: null, ended: true }],
@@ -63,6 +73,8 @@ describe("status", () => {
     ["task", { task: "t" }, "working"],
     ["timer", { timer: "2026-03-04T04:06:07.100Z" }, "sleeping"],
     ["signal", { signal: "approval" }, "your_turn"],
+    ["question", { question: "q" }, "asks"],
+    ["question", { any: [{ question: "q" }, { signal: "userMessage" }] }, "queued"],
     ["task", { all: [{ task: "t" }, { signal: "userMessage" }] }, "working"],
     ["task", { any: [{ task: "t" }, { signal: "user*" }] }, "queued"],
     ["signal", { any: [{ signal: "retry" }, { signal: "userMessage" }] }, "queued"],

@@ -104,6 +104,7 @@ export function Overview({ id, state }: PanelProps) {
 
 function waitText(reason: string | null, timer: string | undefined): string | null {
   if (reason === "signal") return "your message";
+  if (reason === "question") return "an answer to a question";
   if (reason === "task") return "a model or a tool";
   if (reason === "timer") return timer ? dateTime(timer) : "a time";
   return null;

@@ -1,0 +1,111 @@
+import { Backoff, type Clock } from "./backoff";
+import { asError } from "./errors";
+import { readEvents } from "./stream";
+import type { Query, Transport } from "./transport";
+import type { List, Question, QuestionStatus } from "./types";
+
+export interface QuestionFilter {
+  status?: QuestionStatus | QuestionStatus[];
+  kind?: string;
+  /** What is asked about; of an approval, the tool. */
+  subject?: string;
+  agentExecutionId?: string;
+  /** Only open questions that this key may answer now. */
+  mine?: boolean;
+  limit?: number;
+  cursor?: string;
+  signal?: AbortSignal;
+}
+
+/** The number of open questions of the org; `openMore` if there are more than that. */
+export interface OpenQuestions {
+  open: number;
+  openMore?: boolean;
+}
+
+export interface AnswerBody {
+  /** A repeat with the same id changes nothing. Default: a new id. */
+  answerId?: string;
+  verdict: "approve" | "deny" | "answer";
+  /** That of the question as it was shown; `approve` needs it. */
+  detailsSha256?: string;
+  /** With the verdict `answer`. */
+  answer?: unknown;
+  reason?: string;
+}
+
+/** An event of the stream of questions. It shows states, and not every change. */
+export type QuestionEvent =
+  /** The newest open questions. They replace everything that is known. */
+  | { event: "questions"; data: { items: Question[] } & OpenQuestions }
+  /** A question that is new or has changed. */
+  | { event: "question"; data: Question };
+
+/** The questions of runs to people. docs/questions.md describes them. */
+export class Questions {
+  readonly #t: Transport;
+
+  constructor(transport: Transport) {
+    this.#t = transport;
+  }
+
+  /** Returns a page of questions, newest first. Those about tool calls are without details. */
+  list(filter: QuestionFilter = {}): Promise<List<Question> & OpenQuestions> {
+    const { signal, ...query } = filter;
+    return this.#t.json("GET", "/questions", { query: query as Query, signal });
+  }
+
+  /** Returns a question with its details as JSON. Over 256 KiB they are left out. */
+  get(id: string, signal?: AbortSignal): Promise<Question> {
+    return this.#t.json("GET", `/questions/${encodeURIComponent(id)}`, { signal });
+  }
+
+  /**
+   * Returns the text of the details, which is exactly what the hash is of. JSON that is
+   * parsed may differ from it, for example in large numbers.
+   */
+  async details(id: string, signal?: AbortSignal): Promise<string> {
+    const url = this.#t.url(`/questions/${encodeURIComponent(id)}/details`);
+    return (await this.#t.send("GET", url, { signal })).text();
+  }
+
+  /**
+   * Answers a question. If it has been decided before, the error is `question_decided` and
+   * has the question.
+   */
+  answer(id: string, body: AnswerBody, signal?: AbortSignal): Promise<Question> {
+    const whole = { answerId: crypto.randomUUID(), ...body };
+    return this.#t.json("POST", `/questions/${encodeURIComponent(id)}/answer`, { body: whole, signal });
+  }
+
+  /**
+   * Yields the open questions, then each question that changes, and reconnects as often as
+   * needed. After an interruption it yields the open questions again.
+   */
+  async *stream(
+    options: { idle?: number; signal?: AbortSignal; clock?: Clock } = {},
+  ): AsyncGenerator<QuestionEvent, void> {
+    const signal = options.signal ?? new AbortController().signal;
+    const backoff = new Backoff(options.clock);
+    while (!signal.aborted) {
+      try {
+        for await (const e of readEvents(
+          this.#t,
+          this.#t.url("/questions/stream"),
+          {},
+          options.idle ?? 45_000,
+          signal,
+        )) {
+          backoff.worked();
+          if (e.event === "questions" || e.event === "question") {
+            yield { event: e.event, data: JSON.parse(e.data) } as QuestionEvent;
+          }
+        }
+      } catch (thrown) {
+        const cut = asError(thrown);
+        if (!cut.retryable) throw cut;
+        await backoff.pause(signal, cut.retryAfter);
+      }
+    }
+  }
+}
