@@ -86,6 +86,12 @@ const agent = createRoute({
   component: lazyRouteComponent(() => import("./pages/AgentPage"), "AgentPage"),
 });
 
+const questions = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/ai/questions",
+  component: lazyRouteComponent(() => import("./pages/QuestionsPage"), "QuestionsPage"),
+});
+
 const settings = createRoute({
   getParentRoute: () => rootRoute,
   path: "/ai/settings",
@@ -93,7 +99,7 @@ const settings = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([home, runs, newRun, run, agents, newAgent, agent, settings]),
+  routeTree: rootRoute.addChildren([home, runs, newRun, run, agents, newAgent, agent, questions, settings]),
   defaultPreload: "intent",
   scrollRestoration: true,
   defaultPendingComponent: () => (

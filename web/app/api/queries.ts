@@ -184,3 +184,31 @@ export const sessionsQuery = () =>
   });
 
 const page = (cursor?: string) => ({ limit: 500, ...(cursor ? { cursor } : {}) });
+
+/** The newest open questions of the org, polled. With `mine`, those that this key may answer. */
+export const inboxQuery = (mine: boolean) =>
+  queryOptions({
+    queryKey: ["questions", "open", mine],
+    queryFn: ({ signal }) =>
+      api().questions.list(mine ? { mine, limit: 50, signal } : { status: "open", limit: 50, signal }),
+    refetchInterval: often,
+    placeholderData: (before) => before,
+  });
+
+/** The open questions of a run. `at` changes whenever there may be others. */
+export const openOfRunQuery = (run: string, at: string) =>
+  queryOptions({
+    queryKey: ["questions", "run", run, at],
+    queryFn: ({ signal }) =>
+      api().questions.list({ agentExecutionId: run, status: "open", limit: 100, signal }),
+    refetchInterval: often,
+    placeholderData: (before) => before,
+  });
+
+/** A question with what is asked about. It is polled while it is open. */
+export const questionQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["questions", "one", id],
+    queryFn: ({ signal }) => api().questions.get(id, signal),
+    refetchInterval: (q) => (q.state.data?.status === "open" ? often : false),
+  });

@@ -1,11 +1,12 @@
-import { useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, Outlet } from "@tanstack/react-router";
 import { type ReactNode, useEffect } from "react";
 import { useAccess } from "../api/client";
+import { inboxQuery } from "../api/queries";
 import mark from "../mark.svg";
 import { SignInPage } from "../pages/SignInPage";
 import { setTheme, useTheme } from "../theme";
-import { AgentIcon, GearIcon, MoonIcon, PlusIcon, RunsIcon, SunIcon } from "./icons";
+import { AgentIcon, GearIcon, MoonIcon, PlusIcon, QuestionIcon, RunsIcon, SunIcon } from "./icons";
 import { buttonClass, IconButton } from "./ui";
 
 /** The common frame of all pages: the navigation, or the sign-in if it is required. */
@@ -51,6 +52,10 @@ function Header({ signedIn }: { signedIn: boolean }) {
           <NavLink to="/ai/agents" icon={<AgentIcon />}>
             Agents
           </NavLink>
+          <NavLink to="/ai/questions" icon={<QuestionIcon />}>
+            Questions
+            <OpenCount />
+          </NavLink>
           <NavLink to="/ai/settings" icon={<GearIcon />}>
             Settings
           </NavLink>
@@ -70,6 +75,19 @@ function Header({ signedIn }: { signedIn: boolean }) {
         </Link>
       )}
     </header>
+  );
+}
+
+/** The number of open questions, in the navigation. */
+function OpenCount() {
+  const { data } = useQuery(inboxQuery(false));
+  if (!data?.open) return null;
+  return (
+    <span className="rounded-full bg-warn px-1.5 text-xs font-medium text-surface">
+      {data.open}
+      {data.openMore ? "+" : ""}
+      <span className="sr-only"> open</span>
+    </span>
   );
 }
 

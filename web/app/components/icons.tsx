@@ -52,6 +52,9 @@ export const MoonIcon = icon(<path d="M13 9.5A5.5 5.5 0 0 1 6.5 3 5.5 5.5 0 1 0 
 export const ScreenIcon = icon(<path d="M2 3h12v8H2zM6 14h4" />);
 export const RunsIcon = icon(<path d="M2.5 4h11M2.5 8h11M2.5 12h7" />);
 export const AgentIcon = icon(<path d="M3.5 5.5h9v7h-9zM8 5.5V3M6.2 8.5v1m3.6-1v1M1.8 8v2m12.4-2v2" />);
+export const QuestionIcon = icon(
+  <path d="M5.8 6a2.2 2.2 0 1 1 3.2 2c-.7.3-1 .8-1 1.5v.3M8 12.2v.1M8 14.5a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13Z" />,
+);
 export const GearIcon = icon(
   <path d="M8 10.2a2.2 2.2 0 1 0 0-4.4 2.2 2.2 0 0 0 0 4.4ZM8 1.8v1.7m0 9v1.7M1.8 8h1.7m9 0h1.7M3.6 3.6l1.2 1.2m6.4 6.4 1.2 1.2m0-8.8-1.2 1.2m-6.4 6.4-1.2 1.2" />,
 );

@@ -8,6 +8,7 @@ import { inputQuery, runQuery } from "../api/queries";
 import { Banner, ErrorBanner, Spinner } from "../components/ui";
 import { recordsNotice } from "../fold/records";
 import { rowsOf } from "../fold/rows";
+import { OpenQuestions } from "../questions/OpenQuestions";
 import { Composer } from "../run/Composer";
 import { Conversation } from "../run/Conversation";
 import { isAtWork, RunProvider } from "../run/context";
@@ -127,6 +128,7 @@ function Tail({
       {phase === "working" && !speaks && (
         <Spinner label={compacting ? "Summarizing the conversation" : "Working"} />
       )}
+      {phase === "asks" && <OpenQuestions run={id} at={`${status} ${phase}`} />}
       {phase === "cancelling" && <Spinner label="Cancelling" />}
       {error && <Failure error={error} ended={ended} />}
       {status && !ended && <ManyRecords id={id} at={`${status} ${phase}`} />}

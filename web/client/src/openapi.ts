@@ -1048,6 +1048,8 @@ export interface components {
             version: number;
         };
         DefinitionBody: {
+            /** @description Which tool calls of its executions run, and which people must approve: a list of rules (the schema ApprovalRule; the first that fits a call decides), or allow, edits, ask or confined. */
+            approvals?: unknown;
             config?: components["schemas"]["AgentConfig"];
             readonly createdAt?: unknown;
             description?: string;
@@ -1637,6 +1639,8 @@ export interface components {
         StartBody: {
             /** @description A definition to start from; config is merged into its own member by member, other members given here replace its. */
             agentDefinitionId?: string;
+            /** @description Which tool calls run, and which people must approve: a list of rules (the schema ApprovalRule; the first that fits a call decides), or allow, edits, ask or confined. It can only tighten the definition's. */
+            approvals?: unknown;
             config?: components["schemas"]["AgentConfig"];
             /** @description For kinds other than react-agent, checked by the kind's schema. */
             input?: unknown;

@@ -1,0 +1,187 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { type FormEvent, useState } from "react";
+import type { AnswerBody, Question } from "../../client/src/index";
+import { api } from "../api/client";
+import { questionQuery } from "../api/queries";
+import { Ago } from "../components/Ago";
+import { Button, ErrorBanner, inputClass, Skeleton } from "../components/ui";
+import { choicesOf, detailsText, headingOf, parseAnswer, statusText } from "./question";
+
+/** A question with what is asked about, and the controls to answer it. */
+export function QuestionCard({ id, withRun = false }: { id: string; withRun?: boolean }) {
+  const { data: question, error, refetch } = useQuery(questionQuery(id));
+  if (error) {
+    return <ErrorBanner error={error} what="This question cannot be shown" retry={() => void refetch()} />;
+  }
+  if (!question) return <Skeleton rows={2} />;
+  return (
+    <section
+      aria-label={headingOf(question)}
+      data-question={question.status}
+      className="overflow-hidden rounded-xl border border-warn bg-surface"
+    >
+      <header className="flex flex-wrap items-baseline gap-x-3 gap-y-1 bg-warn-soft px-4 py-2.5">
+        <h2 className="font-medium">{headingOf(question)}</h2>
+        <span className="text-xs text-soft">
+          <Ago at={question.createdAt} />
+          {question.expiresAt && (
+            <>
+              {" · expires "}
+              <time dateTime={question.expiresAt}>{new Date(question.expiresAt).toLocaleString()}</time>
+            </>
+          )}
+        </span>
+        {withRun && (
+          <Link
+            to="/ai/runs/$runId"
+            params={{ runId: question.agentExecutionId }}
+            search={{}}
+            className="ml-auto truncate text-sm text-accent-strong underline underline-offset-2"
+          >
+            {question.agentExecutionTitle || "Open the run"}
+          </Link>
+        )}
+      </header>
+      <div className="space-y-3 px-4 py-3">
+        {question.prompt && <p className="whitespace-pre-wrap">{question.prompt}</p>}
+        <Details question={question} />
+        {question.status === "open" ? (
+          <Controls question={question} />
+        ) : (
+          <p role="status" className="text-sm text-soft">
+            {statusText(question)}
+          </p>
+        )}
+      </div>
+    </section>
+  );
+}
+
+function Details({ question }: { question: Question }) {
+  const text = detailsText(question);
+  if (text === null) return null;
+  return (
+    <section
+      aria-label="What is asked about"
+      tabIndex={0}
+      className="max-h-72 overflow-auto rounded-lg bg-sunken px-3 py-2"
+    >
+      <pre className="font-mono text-xs whitespace-pre-wrap">{text}</pre>
+    </section>
+  );
+}
+
+function Controls({ question }: { question: Question }) {
+  const client = useQueryClient();
+  const [reason, setReason] = useState("");
+  const answer = useMutation({
+    mutationFn: (body: AnswerBody) => api().questions.answer(question.id, body),
+    onSettled: () => client.invalidateQueries({ queryKey: ["questions"] }),
+  });
+  const send = (body: Pick<AnswerBody, "verdict" | "answer">) =>
+    answer.mutate({
+      ...body,
+      detailsSha256: question.detailsSha256,
+      ...(reason.trim() ? { reason: reason.trim() } : {}),
+    });
+  const choices = choicesOf(question);
+  const busy = answer.isPending;
+  return (
+    <div className="space-y-3">
+      {choices.length > 0 && (
+        <div className="flex flex-wrap gap-2">
+          {choices.map((c) => (
+            <Button
+              key={c.value}
+              disabled={busy}
+              title={c.description}
+              onClick={() => send({ verdict: "answer", answer: c.value })}
+            >
+              {c.label || c.value}
+            </Button>
+          ))}
+        </div>
+      )}
+      {question.schema !== undefined && (
+        <ValueForm
+          question={question}
+          busy={busy}
+          onSend={(value) => send({ verdict: "answer", answer: value })}
+        />
+      )}
+      <div className="flex flex-wrap items-center gap-2">
+        {choices.length === 0 && question.schema === undefined && (
+          <Button look="primary" disabled={busy} onClick={() => send({ verdict: "approve" })}>
+            Approve
+          </Button>
+        )}
+        <Button look="danger" disabled={busy} onClick={() => send({ verdict: "deny" })}>
+          Deny
+        </Button>
+        <input
+          aria-label="Reason"
+          placeholder="Reason (optional)"
+          maxLength={4096}
+          value={reason}
+          onChange={(e) => setReason(e.target.value)}
+          className={`${inputClass} min-w-40 flex-1`}
+        />
+      </div>
+      {(question.needed ?? 1) > 1 && (
+        <p className="text-xs text-faint">
+          {question.votes?.length ?? 0} of {question.needed} people have answered.
+        </p>
+      )}
+      {answer.error && <ErrorBanner error={answer.error} what="The answer was not taken" />}
+    </div>
+  );
+}
+
+/** A form for a value that fits the schema of the question. The server checks it. */
+function ValueForm({
+  question,
+  busy,
+  onSend,
+}: {
+  question: Question;
+  busy: boolean;
+  onSend: (value: unknown) => void;
+}) {
+  const [text, setText] = useState("");
+  const [problem, setProblem] = useState<string | null>(null);
+  const submit = (e: FormEvent) => {
+    e.preventDefault();
+    const parsed = parseAnswer(text, question.schema);
+    setProblem(parsed.problem);
+    if (parsed.problem === null) onSend(parsed.value);
+  };
+  const id = `answer-${question.id}`;
+  return (
+    <form onSubmit={submit} className="space-y-2">
+      <label htmlFor={id} className="text-sm font-medium">
+        Answer
+      </label>
+      <textarea
+        id={id}
+        rows={3}
+        value={text}
+        aria-invalid={problem !== null}
+        onChange={(e) => setText(e.target.value)}
+        className={`${inputClass} font-mono text-sm`}
+      />
+      <details className="text-xs text-faint">
+        <summary>What fits</summary>
+        <pre className="overflow-auto whitespace-pre-wrap">{JSON.stringify(question.schema, null, 2)}</pre>
+      </details>
+      {problem && (
+        <p role="alert" className="text-sm text-bad">
+          {problem}
+        </p>
+      )}
+      <Button look="primary" type="submit" disabled={busy}>
+        Answer
+      </Button>
+    </form>
+  );
+}

@@ -1,0 +1,59 @@
+import type { Question } from "../../client/src/index";
+
+/** Returns the heading of a question. */
+export function headingOf(q: Question): string {
+  if (q.kind === "approval") return q.subject ? `May ${q.subject} run?` : "Approve?";
+  return q.subject || { input: "An answer is needed", choice: "Choose" }[q.kind] || q.kind;
+}
+
+/** Returns the choices of a question. */
+export const choicesOf = (q: Question) => q.choices ?? [];
+
+/**
+ * Returns the text of what is asked about, or null if there is nothing. The command of bash is
+ * shown as it is typed; what is approved are the arguments that contain it.
+ */
+export function detailsText(q: Question): string | null {
+  if (q.details === undefined) {
+    return q.detailsBytes ? `${q.detailsBytes} bytes; perdure answer shows them` : null;
+  }
+  const one = q.details as Record<string, unknown> | null;
+  if (q.subject === "bash" && one && typeof one.command === "string" && Object.keys(one).length === 1) {
+    return one.command;
+  }
+  return JSON.stringify(q.details, null, 2);
+}
+
+/** Returns how a question ended. */
+export function statusText(q: Question): string {
+  const by = q.answer ? ` by ${q.answer.by}` : "";
+  const why = q.answer?.reason ? `: ${q.answer.reason}` : "";
+  switch (q.status) {
+    case "withdrawn":
+      return "Withdrawn: no answer is needed any more.";
+    case "expired":
+      return `Expired${q.answer ? `: ${verdictText(q.answer.verdict)}` : " without an answer"}.`;
+    case "answered":
+      return `${verdictText(q.answer?.verdict ?? "answer")}${by}${why}`;
+    default:
+      return "Open";
+  }
+}
+
+function verdictText(verdict: string): string {
+  return { approve: "Approved", deny: "Denied", answer: "Answered" }[verdict] ?? verdict;
+}
+
+/**
+ * Returns the value that a text means. If the schema asks for a string, it is the text itself,
+ * otherwise JSON.
+ */
+export function parseAnswer(text: string, schema: unknown): { value: unknown; problem: string | null } {
+  const type = (schema as { type?: unknown } | null)?.type;
+  if (type === "string") return { value: text, problem: null };
+  try {
+    return { value: JSON.parse(text), problem: null };
+  } catch {
+    return { value: undefined, problem: "This is not JSON. A text stands in quotation marks." };
+  }
+}

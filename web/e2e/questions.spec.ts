@@ -1,0 +1,76 @@
+import { AxeBuilder } from "@axe-core/playwright";
+import type { Page } from "@playwright/test";
+import type { Dev } from "../client/e2e/server";
+import type { Execution } from "../client/src/index";
+import { expect, RunView, test } from "./stand";
+
+/** Starts a run whose call of bash waits for its approval. */
+function ask(dev: Dev): Promise<Execution> {
+  return dev.client().executions.create({
+    userPrompt: "write a note",
+    models: [{ provider: "scripted", modelId: "approve" }],
+    tools: ["bash"],
+    oneShot: true,
+    // biome-ignore lint/suspicious/noThenProperty: the rule has a member of this name
+    approvals: [{ tools: ["bash"], then: "ask", reason: "May it write?" }],
+  });
+}
+
+const card = (page: Page) => page.locator("[data-question]");
+
+test("a tool call is approved on the page of its run", async ({ page, dev }) => {
+  const x = await ask(dev);
+  const run = new RunView(page);
+  await run.open(dev.url, x.id);
+  await expect(run.status).toHaveText("Asks");
+  await expect(card(page)).toContainText("May bash run?");
+  await expect(card(page)).toContainText("May it write?");
+  await expect(card(page)).toContainText("echo approved > note.txt");
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  expect(violations).toEqual([]);
+  await card(page).getByRole("button", { name: "Approve" }).click();
+  await expect(run.assistant.last()).toContainText("It is done.");
+  await expect(run.status).toHaveText("Completed");
+  await expect(card(page)).toHaveCount(0);
+});
+
+test("a denial with its reason reaches the model, from a phone and by keyboard", async ({ page, dev }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  const x = await ask(dev);
+  await page.goto(`${dev.url}/ai/questions`);
+  const mine = card(page).filter({ has: page.locator(`a[href*="${x.id}"]`) });
+  await expect(mine).toContainText("echo approved");
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  expect(violations).toEqual([]);
+  await mine.getByLabel("Reason").fill("not today");
+  await mine.getByRole("button", { name: "Deny" }).focus();
+  await page.keyboard.press("Enter");
+  await expect(mine).toHaveCount(0);
+  await expect.poll(async () => (await dev.client().executions.get(x.id)).status).toBe("COMPLETED");
+  const entries = await dev.client().executions.entries(x.id);
+  expect(JSON.stringify(entries.items)).toContain("it was denied: not today");
+});
+
+test("of two tabs that answer, one decides and the other is told", async ({
+  page,
+  dev,
+  context,
+  allowed,
+}) => {
+  allowed.push(/409/);
+  const x = await ask(dev);
+  const run = new RunView(page);
+  await run.open(dev.url, x.id);
+  await expect(card(page)).toBeVisible();
+  const other = await context.newPage();
+  await other.goto(`${dev.url}/ai/runs/${x.id}`);
+  await expect(card(other)).toBeVisible();
+  await Promise.all([
+    card(page).getByRole("button", { name: "Approve" }).click(),
+    card(other).getByRole("button", { name: "Deny" }).click(),
+  ]);
+  await expect(run.status).toHaveText("Completed");
+  const all = await dev.client().questions.list({ agentExecutionId: x.id });
+  expect(all.items).toHaveLength(1);
+  expect(all.items[0]?.status).toBe("answered");
+});
