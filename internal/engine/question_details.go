@@ -79,7 +79,7 @@ func (e *Engine) Answerable(ctx context.Context, org string, questions []*perdur
 			}
 			known[q.ExecutionID] = askers
 		}
-		if v.MayAnswer(q, known[q.ExecutionID], now) == nil {
+		if v.MayAnswer(q, known[q.ExecutionID]) == nil {
 			mine = append(mine, q)
 		}
 	}

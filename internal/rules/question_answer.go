@@ -106,7 +106,7 @@ func (v NewVote) audit(now perdure.Time, q *perdure.Question) *perdure.AuditReco
 
 // check checks a vote against the state. Errors: as for AnswerQuestion.
 func (v NewVote) check(s *store.State, q *perdure.Question) error {
-	if err := v.voter(s).MayAnswer(q, askersOf(s), s.Now); err != nil {
+	if err := v.voter(s).MayAnswer(q, askersOf(s)); err != nil {
 		return err
 	}
 	switch {

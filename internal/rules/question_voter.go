@@ -22,15 +22,13 @@ func Askers(x *perdure.Execution, signalKeys []uuid.UUID) []uuid.UUID {
 	return append([]uuid.UUID{keyOrToken(x.KeyID)}, signalKeys...)
 }
 
-// MayAnswer returns nil if a vote of the voter would count now. askers are those that [Askers]
+// MayAnswer returns nil if a vote of the voter would count now. A question takes votes until a
+// sweep has ended it, so that people can answer after an outage in which it would have expired. askers are those that [Askers]
 // returns; they matter only to a question with NotAsker. Errors: question_decided,
 // permission_denied, already_voted.
-func (v Voter) MayAnswer(q *perdure.Question, askers []uuid.UUID, now perdure.Time) error {
+func (v Voter) MayAnswer(q *perdure.Question, askers []uuid.UUID) error {
 	if q.Status.Final() {
 		return decided(q)
-	}
-	if q.ExpiresAt != nil && q.ExpiresAt.Reached(now) {
-		return perdure.Errorf(perdure.QuestionDecided, "question %s expired at %s", q.ID, *q.ExpiresAt)
 	}
 	if why := v.excluded(q, askers); why != "" {
 		return perdure.Errorf(perdure.PermissionDenied, "%s may not answer question %s: %s", v.Name, q.ID, why)

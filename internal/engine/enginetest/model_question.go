@@ -68,7 +68,7 @@ func (x *execution) vote(id, voter uuid.UUID, answer string, verdict perdure.Ver
 		return perdure.NotFound
 	case voted && first == answer:
 		return ""
-	case q.status != perdure.QuestionOpen, !q.expires.IsZero() && !q.expires.After(now):
+	case q.status != perdure.QuestionOpen:
 		return perdure.QuestionDecided
 	case voted:
 		return perdure.AlreadyVoted
