@@ -244,42 +244,6 @@ func TestTwoSecretsSignWhileRotating(t *testing.T) {
 	})
 }
 
-// TestALostOutcomeIsSentAgain checks that a delivery whose server stopped before it recorded the
-// outcome is sent again after the lease, with the same id, and that the late outcome does not count.
-func TestALostOutcomeIsSentAgain(t *testing.T) {
-	each(t, func(b *bench) {
-		e := newEndpoint(b, nil)
-		w, _ := b.webhook(e.URL)
-		b.start()
-		taken, err := b.engine.TakeDeliveries(b.Context(), []store.DeliveryPick{{Webhook: w.ID, Limit: 4}})
-		b.must(err)
-		if len(taken) != 1 {
-			b.Fatalf("%d were taken", len(taken))
-		}
-		keys, err := b.engine.WebhookKeys(b.Context(), w)
-		b.must(err)
-		lost := post(b.Context(), b.sender.client, w, taken[0], keys, b.store.Now())
-		b.step()
-		b.clock.advance(perdure.DeliveryLease - time.Millisecond)
-		b.step()
-		if n := len(e.requests()); n != 1 {
-			b.Fatalf("it was sent %d times while another server had it", n)
-		}
-		b.clock.advance(time.Millisecond)
-		b.step()
-		got := e.requests()
-		if len(got) != 2 || got[0].id != got[1].id {
-			b.Fatalf("it was sent %d times", len(got))
-		}
-		if d := b.only(w); d.Attempts != 1 || d.Status != perdure.DeliveryDelivered {
-			b.Errorf("the delivery is %+v", d)
-		}
-		if late, err := b.engine.EndAttempt(b.Context(), taken[0], lost); err != nil || late != nil {
-			b.Errorf("the late outcome gives %+v, %v", late, err)
-		}
-	})
-}
-
 // TestATestEventIsSent checks the event that tests a webhook, which wants no such type.
 func TestATestEventIsSent(t *testing.T) {
 	each(t, func(b *bench) {

@@ -21,6 +21,7 @@ var wholeTables = map[string]string{
 	"SELECT queue, count(*)":                                                                    "a count of what has not ended, by an index of nothing else",
 	"SELECT org_id, agent, kind, description":                                                   "the kinds of one org, which are as many as its workers register",
 	"SELECT s.path, c.upto FROM durable_stream s":                                               "the check of a whole store, on demand",
+	"UPDATE delivery SET due_at":                                                                "what one server was sending, once, when it starts, by an index of what waits",
 	"SELECT d.webhook_id, d.id FROM delivery d LEFT JOIN webhook w":                             "the check of a whole store, on demand",
 	"SELECT x.number, x.id FROM agent_execution x":                                              "the check of a whole store, on demand, page by page",
 	"SELECT DISTINCT b.agent_execution_id":                                                      "uploads that no commit names, by an index of nothing else",

@@ -1,0 +1,79 @@
+package webhook
+
+import (
+	"math/rand/v2"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// room distributes the free places among the webhooks: one for each org in turn, and within it one for
+// each of its webhooks in turn. full reports whether a webhook gets none.
+func (s *Sender) room(due []*perdure.Webhook) (picks []store.DeliveryPick, full bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leftBehind = true // until the round knows better
+	orgs, byOrg := groupByOrg(due)
+	g := gifts{Sender: s, webhooks: map[uuid.UUID]int{}, orgs: map[string]int{}}
+	next := map[string]int{}
+	for given := len(orgs) > 0; given; {
+		given = false
+		for _, org := range orgs {
+			list := byOrg[org]
+			for i := range list {
+				at := (next[org] + i) % len(list)
+				if g.give(list[at]) {
+					next[org], given = at+1, true
+					break
+				}
+			}
+		}
+	}
+	for _, w := range due {
+		if n := g.webhooks[w.ID]; n > 0 {
+			picks = append(picks, store.DeliveryPick{Webhook: w.ID, Limit: n})
+		} else {
+			full = true
+		}
+	}
+	return picks, full
+}
+
+// groupByOrg returns the webhooks by org, and the orgs from a random one on, so that none is always
+// the first.
+func groupByOrg(due []*perdure.Webhook) (orgs []string, byOrg map[string][]*perdure.Webhook) {
+	byOrg = map[string][]*perdure.Webhook{}
+	for _, w := range due {
+		if byOrg[w.Org] == nil {
+			orgs = append(orgs, w.Org)
+		}
+		byOrg[w.Org] = append(byOrg[w.Org], w)
+	}
+	if len(orgs) > 0 {
+		first := rand.IntN(len(orgs))
+		orgs = append(orgs[first:], orgs[:first]...)
+	}
+	return orgs, byOrg
+}
+
+// gifts are the places that a round gives, in addition to those that are taken.
+type gifts struct {
+	*Sender
+	webhooks map[uuid.UUID]int
+	orgs     map[string]int
+	total    int
+}
+
+// give gives a place to a webhook, if there is one. A webhook's first place does not depend on its
+// org's other webhooks.
+func (g *gifts) give(w *perdure.Webhook) bool {
+	own, org, total := g.byWebhook[w.ID]+g.webhooks[w.ID], g.byOrg[w.Org]+g.orgs[w.Org], g.Sender.total+g.total
+	if own >= perWebhook || own > 0 && (org >= perOrg || total >= atOnce) || total >= 2*atOnce {
+		return false
+	}
+	g.webhooks[w.ID]++
+	g.orgs[w.Org]++
+	g.total++
+	return true
+}
