@@ -68,7 +68,6 @@ type Voter = rules.Voter
 
 // Answerable returns those of the questions of an org that the voter may answer now.
 func (e *Engine) Answerable(ctx context.Context, org string, questions []*perdure.Question, v Voter) ([]*perdure.Question, error) {
-	now := e.Store.Now()
 	known := map[uuid.UUID][]uuid.UUID{}
 	var mine []*perdure.Question
 	for _, q := range questions {

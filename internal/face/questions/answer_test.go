@@ -264,6 +264,9 @@ func TestAnExpiredQuestionTakesNoAnswer(t *testing.T) {
 		a := h.start("x")
 		id := a.ask("one", func(n *perdure.NewQuestion) { n.ExpiresAfter = time.Minute })
 		h.shift += 2 * time.Minute
+		if err := h.Engine.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		if got := h.list(h.approver, "?mine=true"); len(got.Items) != 0 {
 			t.Errorf("an expired question can be answered: %+v", got)
 		}
