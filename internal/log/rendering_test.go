@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,15 +53,24 @@ func projections(t *testing.T, b *book) string {
 	return out.String()
 }
 
+// goldenTypes returns the types of events that there were when goldenRendering was written. They
+// are chosen by number, so a new type would change the log.
+func goldenTypes() []perdure.EventType {
+	return slices.DeleteFunc(slices.Clone(perdure.EventTypes), func(t perdure.EventType) bool {
+		return strings.HasPrefix(string(t), "question.")
+	})
+}
+
 // mixedLog has every kind of record, with members, texts and places drawn at random.
 func mixedLog() *book {
 	b, r := newBook(), rand.New(rand.NewPCG(18, 1))
 	b.eventsAtOnce = 1000
+	types := goldenTypes()
 	var open []int64
 	for range 120 {
 		switch r.IntN(10) {
 		case 0, 1, 2:
-			b.event(perdure.EventTypes[r.IntN(len(perdure.EventTypes)-6)+3], randomFields(r))
+			b.event(types[r.IntN(len(types)-6)+3], randomFields(r))
 			b.place(r)
 		case 3:
 			b.appendEntry(r)

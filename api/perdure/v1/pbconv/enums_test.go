@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure"
 )
 
 // TestEveryWordHasANumber checks that each constant of the root package whose type is in tables
@@ -32,7 +34,7 @@ func TestEveryWordHasANumber(t *testing.T) {
 	seen := map[string]int{}
 	for _, c := range constants(t, "../../../..") {
 		known, ok := tables[c.kind]
-		if !ok {
+		if !ok || c.value == string(perdure.EventWebhookTest) { // that event is in no log
 			continue
 		}
 		seen[c.kind]++

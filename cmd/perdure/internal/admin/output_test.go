@@ -25,8 +25,11 @@ func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
 				d := terminaltest.Filled[perdure.Definition](text)
 				return printDefinition(a, &d, "is new")
 			},
-			"audit":     func() error { return printAudit(a, terminaltest.Filled[[]perdure.AuditRecord](text)) },
-			"retention": func() error { r := terminaltest.Filled[client.Retention](text); return printRetention(a, &r) },
+			"webhook secret": func() error { w := terminaltest.Filled[client.NewWebhook](text); return printWebhookSecret(a, &w) },
+			"webhooks":       func() error { return printWebhooks(a, terminaltest.Filled[[]*perdure.Webhook](text)) },
+			"deliveries":     func() error { return printDeliveries(a, terminaltest.Filled[[]*perdure.Delivery](text)) },
+			"audit":          func() error { return printAudit(a, terminaltest.Filled[[]perdure.AuditRecord](text)) },
+			"retention":      func() error { r := terminaltest.Filled[client.Retention](text); return printRetention(a, &r) },
 		}
 	})
 }
