@@ -84,12 +84,24 @@ func (r *Reader) Questions(ctx context.Context, org string, f store.QuestionFilt
 			}
 			if before = number; f.Selects(&q) {
 				page.Items = append(page.Items, &q)
-				bytes += len(q.Details) + len(q.Schema)
+				bytes += questionSize(&q)
 			}
 			return nil
 		})
 	})
 	return page, err
+}
+
+// questionSize returns roughly how many bytes a question has in a page.
+func questionSize(q *perdure.Question) int {
+	n := len(q.Details) + len(q.Schema) + len(q.Prompt) + len(q.Default)
+	if q.Answer != nil {
+		n += len(q.Answer.Value) + len(q.Answer.Reason)
+	}
+	for i := range q.Votes {
+		n += len(q.Votes[i].Value) + len(q.Votes[i].Reason)
+	}
+	return n
 }
 
 // questionsFrom returns the statement that selects the fewest candidates, with its first arguments.
