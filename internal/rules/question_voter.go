@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // Voter is a key that may answer questions, or the token of the data directory.
@@ -48,6 +49,8 @@ func (v Voter) excluded(q *perdure.Question, askers []uuid.UUID) string {
 		return "it is not among those that the question names"
 	case q.NotAsker && slices.Contains(askers, keyOrToken(v.KeyID)):
 		return "those who started the run or sent it signals are excluded"
+	case q.NotAsker && len(askers) > store.SignalKeyLimit: // there may be more of them
+		return "so many keys have sent the run signals that it cannot be told who is excluded; cancel the run"
 	case q.QuestionTerms.Votes() > 1 && v.Since != nil && v.Since.After(q.CreatedAt.Time):
 		return "its key was created after the question was asked"
 	}
