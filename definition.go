@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/google/uuid"
 )
@@ -20,6 +21,27 @@ type ModelConfig struct {
 }
 
 func (m ModelConfig) String() string { return m.Provider + "/" + m.ModelID }
+
+const (
+	// MaxModels is the maximum number of models of an execution.
+	MaxModels = 32
+	// MaxModelID is the maximum length of the id of a model, in bytes.
+	MaxModelID = 512
+)
+
+// CheckModelID checks that the model has an id, at most MaxModelID bytes of printable text. The id
+// is not checked against a list of models. The error is invalid_argument. It names the field under at.
+func (m ModelConfig) CheckModelID(at string) error {
+	switch {
+	case m.ModelID == "":
+		return FieldErrorf(at+"modelId", "is missing for provider %s", m.Provider)
+	case len(m.ModelID) > MaxModelID:
+		return FieldErrorf(at+"modelId", "has %d bytes; the maximum is %d", len(m.ModelID), MaxModelID)
+	case strings.ContainsFunc(m.ModelID, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return FieldErrorf(at+"modelId", "must be printable text; %q is not", m.ModelID)
+	}
+	return nil
+}
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 

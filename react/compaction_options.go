@@ -61,8 +61,8 @@ func (o CompactOptions) checkModel(providers *llm.Providers) error {
 	if !slices.Contains(providers.Names(), o.Model.Provider) {
 		return perdure.FieldErrorf("compact.model.provider", "%q is not a provider of this worker", o.Model.Provider)
 	}
-	if o.Model.ModelID == "" {
-		return perdure.FieldErrorf("compact.model.modelId", "is missing")
+	if err := o.Model.CheckModelID("compact.model."); err != nil {
+		return err
 	}
 	return o.Model.CheckEndpoint("compact.model.")
 }

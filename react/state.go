@@ -111,10 +111,21 @@ func (p *pending) next() int {
 	return len(rest)
 }
 
+// maxCountedModels is the number of models that the usage is kept of, one by one. Only code that
+// chooses models by itself can name more; these are counted together as otherModels.
+const (
+	maxCountedModels = 100
+	otherModels      = "other"
+)
+
 func (s *state) count(model perdure.ModelConfig, u perdure.Usage) {
 	s.TotalUsage = s.TotalUsage.Add(u)
 	if s.UsageByModel == nil {
 		s.UsageByModel = map[string]perdure.Usage{}
 	}
-	s.UsageByModel[model.String()] = s.UsageByModel[model.String()].Add(u)
+	name := model.String()
+	if _, known := s.UsageByModel[name]; !known && len(s.UsageByModel) >= maxCountedModels {
+		name = otherModels
+	}
+	s.UsageByModel[name] = s.UsageByModel[name].Add(u)
 }

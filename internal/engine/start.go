@@ -274,13 +274,16 @@ func checkTools(in perdure.ReactInput) error {
 
 // checkModels checks the models. The error names the model at fault by its index.
 func checkModels(models []perdure.ModelConfig, providers []string) error {
+	if len(models) > perdure.MaxModels {
+		return perdure.FieldErrorf("models", "has %d models; the maximum is %d", len(models), perdure.MaxModels)
+	}
 	for n, m := range models {
 		at := fmt.Sprintf("models[%d]", n)
 		if !slices.Contains(providers, m.Provider) {
 			return perdure.FieldErrorf(at+".provider", "%q is no known provider; known are: %s", m.Provider, strings.Join(providers, ", "))
 		}
-		if m.ModelID == "" {
-			return perdure.FieldErrorf(at+".modelId", "is missing for provider %s", m.Provider)
+		if err := m.CheckModelID(at + "."); err != nil {
+			return err
 		}
 		if err := m.CheckEndpoint(at + "."); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -33,6 +34,10 @@ func TestComplianceOverHTTP(t *testing.T) {
 			calls("", "weather", `{"place":"Bonn"}`), weather + `,"input":[{"type":"message","role":"user","content":"And in Bonn?"}]`,
 			"user: And in Bonn?", "function_call",
 		},
+		"tool-calling-streaming": {
+			calls("", "weather", `{"place":"Bonn"}`), weather + `,"stream":true,"input":[{"type":"message","role":"user","content":"And in Bonn?"}]`,
+			"user: And in Bonn?", "function_call",
+		},
 		"image-input": {says("A dot."), `"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"What is it?"},
 			{"type":"input_image","image_url":"data:image/png;base64,` + onePixel + `"}]}]`, "user: What is it?[image/png]", "message"},
 		"multi-turn": {
@@ -48,6 +53,7 @@ func TestComplianceOverHTTP(t *testing.T) {
 			if strings.Contains(c.members, `"stream":true`) {
 				all := s.all("POST", "/v1/responses", body)
 				o = responseOf(t, all[len(all)-1])
+				wantStreamedItems(t, o, all)
 			} else {
 				o = s.call("POST", "/v1/responses", body).object()
 			}
@@ -60,5 +66,26 @@ func TestComplianceOverHTTP(t *testing.T) {
 			}
 			s.wantPrompt(c.prompt)
 		})
+	}
+}
+
+// wantStreamedItems checks that the stream has the events that open, fill and close each item of the
+// response, in that order.
+func wantStreamedItems(t *testing.T, o object, all []event) {
+	t.Helper()
+	for _, i := range o.Output {
+		filled := "response.output_text"
+		if i.Type == "function_call" {
+			filled = "response.function_call_arguments"
+		}
+		at := 0
+		for _, want := range []string{"response.output_item.added", filled + ".delta", filled + ".done", "response.output_item.done"} {
+			n := slices.IndexFunc(all[at:], func(e event) bool { return e.Type == want })
+			if n < 0 {
+				t.Errorf("the stream of a %s has no %s after event %d", i.Type, want, at)
+				break
+			}
+			at += n
+		}
 	}
 }
