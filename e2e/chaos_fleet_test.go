@@ -200,7 +200,7 @@ func (f *fleet) newWorker(i int) *member {
 func (f *fleet) start(m *member, c command, by ...string) {
 	f.t.Helper()
 	c.dir, c.log = f.root, filepath.Join(f.root, c.name+".log")
-	c.env = environment(filepath.Join(f.root, "home"), "PERDURE_SCRIPTED_JOURNAL="+f.journal())
+	c.env = append(environment(filepath.Join(f.root, "home"), "PERDURE_SCRIPTED_JOURNAL="+f.journal()), f.size.env...)
 	var path string
 	if f.size.clocks {
 		path = movableProgram(f.t)

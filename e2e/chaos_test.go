@@ -36,6 +36,8 @@ type chaosSize struct {
 	leases           bool          // no lease may be lost
 	// plain tells by server whether its store runs without optimizations.
 	plain []bool
+	// env are variables for all processes.
+	env []string
 }
 
 // chaosIsLong reports whether the long form is requested, as by make chaos. Otherwise the tests run

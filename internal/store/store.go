@@ -140,7 +140,7 @@ type Needs struct {
 	AttemptBlocks bool
 	Blobs         []uuid.UUID
 	// Questions are questions by id; OpenQuestions adds all open ones of the execution. SignalKeys
-	// requests State.SignalKeys.
+	// requests State.SignalKeys, if one of the questions excludes its askers.
 	Questions     []uuid.UUID
 	OpenQuestions bool
 	SignalKeys    bool

@@ -39,6 +39,8 @@ func TestExecutionsAreDeletedWhole(t *testing.T) {
 		"INSERT INTO log_chunk (agent_execution_id, seq, pos, byte_offset, created_at, content) VALUES (?1, 1, 1, 0, 1, x'00')",
 		"INSERT INTO blob (agent_execution_id, id, length, held, created_at) VALUES (?1, ?2, 1, 1, 1)",
 		"INSERT INTO blob_chunk (agent_execution_id, id, n, content) VALUES (?1, ?2, 0, x'00')",
+		"INSERT INTO question (agent_execution_id, id, org_id, question_key, kind, terms, details_sha256, place, status, version, created_at)" +
+			" VALUES (?1, ?2, 'o', 'q', 'input', '{}', x'00', '{}', 'open', 1, 1)",
 		"INSERT INTO idempotency (org_id, idempotency_key, request_hash, agent_execution_id, expires_at) VALUES ('o', 'k', x'00', ?1, 1)",
 	} {
 		args := []any{x[:], d[:]}
@@ -53,7 +55,7 @@ func TestExecutionsAreDeletedWhole(t *testing.T) {
 	}
 	tables := []string{
 		"agent_execution", "agent_entry", "agent_segment", "agent_checkpoint", "agent_signal", "agent_response", "conversation_execution", "task_execution", "agent_timer", "log_head",
-		"log_record", "log_block", "agent_entry_text", "log_chunk", "blob", "blob_chunk", "idempotency",
+		"log_record", "log_block", "agent_entry_text", "log_chunk", "blob", "blob_chunk", "question", "idempotency",
 	}
 	if _, err := v.exec("DELETE FROM agent_definition"); err != nil {
 		t.Fatal(err)

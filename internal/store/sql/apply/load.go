@@ -69,6 +69,11 @@ func (t *Transaction) load(org string, one pick.Candidate, l load.ExecutionRow, 
 	if err := t.Together(fs...); err != nil {
 		return s, k, err
 	}
+	if n.SignalKeys && l.Row != nil && excludesAskers(s) {
+		if err := loadSignalKeys(t.View, l.Row, s); err != nil {
+			return s, k, err
+		}
+	}
 	if n.CallNames && l.Row != nil {
 		if err := loadCallNames(t.View, l.Row.ID, n, s); err != nil {
 			return s, k, err
@@ -100,7 +105,6 @@ var parts = []part{
 	{func(n *store.Needs) bool { return len(n.Queues) > 0 }, loadQueues},
 	{func(n *store.Needs) bool { return n.Retention }, loadKept},
 	{func(n *store.Needs) bool { return len(n.Questions) > 0 || n.OpenQuestions || n.DueQuestions }, loadQuestions},
-	{func(n *store.Needs) bool { return n.SignalKeys }, loadSignalKeys},
 }
 
 // asksOutside reports whether the command needs data that does not belong to an execution.

@@ -35,10 +35,11 @@ func loadQuestions(v statement.View, x *perdure.Execution, n store.Needs, s *sto
 		}
 		return err
 	}
-	for _, id := range distinctIDs(n.Questions) {
-		if err := add(load.Questions(v, load.QuestionByID, x.ID[:], id[:])); err != nil {
-			return err
-		}
+	err := statement.ForEach(v, distinctIDs(n.Questions), func(v statement.View, id uuid.UUID) error {
+		return add(load.Questions(v, load.QuestionByID, x.ID[:], id[:]))
+	})
+	if err != nil {
+		return err
 	}
 	if n.OpenQuestions {
 		if err := add(load.Questions(v, load.OpenQuestions, x.ID[:])); err != nil {
@@ -51,7 +52,17 @@ func loadQuestions(v statement.View, x *perdure.Execution, n store.Needs, s *sto
 	return nil
 }
 
-func loadSignalKeys(v statement.View, x *perdure.Execution, _ store.Needs, s *store.State, _ *known) error {
+// excludesAskers reports whether one of the loaded questions needs the keys of the signals.
+func excludesAskers(s *store.State) bool {
+	for _, q := range s.Questions {
+		if q.NotAsker {
+			return true
+		}
+	}
+	return false
+}
+
+func loadSignalKeys(v statement.View, x *perdure.Execution, s *store.State) error {
 	return v.Each(load.SignalKeys, []any{x.ID[:], store.SignalKeyLimit}, func(row func(...any) error) error {
 		var key *uuid.UUID
 		err := row(column.OptIDInto(&key))
@@ -64,14 +75,14 @@ func loadSignalKeys(v statement.View, x *perdure.Execution, _ store.Needs, s *st
 }
 
 // questionBytes returns the size of what a write of a question adds: what is asked by its first
-// version, and the answer by its last.
+// version, and the answer by the version that decides. A task that uses the answer adds nothing.
 func questionBytes(q *perdure.Question) int {
 	n := 0
 	if q.Version == 1 {
-		n += len(q.Prompt) + len(q.Schema) + len(q.Default) + len(q.Details)
+		n += load.AskedBytes(q)
 	}
-	if q.Status.Final() && q.Answer != nil {
-		n += len(q.Answer.Value)
+	if q.Status.Final() && q.Answer != nil && q.TaskID == nil {
+		n += len(q.Answer.Value) + len(q.Answer.Reason)
 	}
 	return n
 }

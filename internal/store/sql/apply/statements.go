@@ -16,6 +16,7 @@ func Statements() map[string]*statement.Statement {
 		"signal blobs": signalBlobs, "signal values": signalValues, "loose blobs of one": dropUploads, "idempotency": idempotencyByKey, "sweep idempotency": sweepIdempotency,
 		"sweep sessions": sweepSessions, "trim sessions": trimSessions, "drop sessions of a key": dropSessionsOf, "take items": takeConversationItems, "waiting of a key": waitingOfKey,
 		"waiting on a queue": waitingOnQueue, "unblock": unblock, "streams of an org": streamsOfOrg, "producer": producerByID, "move stream": moveStream,
+		"put question": putQuestion, "question": load.QuestionByID, "open questions of one": load.OpenQuestions, "due questions of one": load.DueQuestions, "signal keys": load.SignalKeys,
 		"waiting of a webhook": waitingOfWebhook, "deaden": deadenWaiting, "sweep old deliveries": sweepOld, "sweep deliveries of one": sweepOf,
 		"deleted webhook": deletedWebhook, "webhooks of an org": load.WebhooksOfOrg, "count of webhooks": webhooksOfOrg, "webhook": load.WebhookByID,
 		"due deliveries":      statement.NewAlone(load.DeliverySelect + dueByWebhookText),

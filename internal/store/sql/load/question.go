@@ -53,3 +53,12 @@ var (
 func Questions(v statement.View, query *statement.Statement, args ...any) ([]*perdure.Question, error) {
 	return QuestionRows.All(v, query, args...)
 }
+
+// AskedBytes returns the size of what a question asks.
+func AskedBytes(q *perdure.Question) int {
+	n := len(q.Details) + len(q.Schema) + len(q.Prompt) + len(q.Default)
+	for _, c := range q.Choices {
+		n += len(c.Value) + len(c.Label) + len(c.Description)
+	}
+	return n
+}

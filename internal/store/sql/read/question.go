@@ -19,7 +19,7 @@ var (
 	questionsAll = statement.Read(questionList + "org_id = ?" + newestFirst)
 	// questionsOpen is for lists of only open questions, which are few among all.
 	questionsOpen = statement.Read(questionList + "org_id = ? AND status = 'open'" + newestFirst)
-	countOpen     = statement.Read("SELECT count(*) FROM (SELECT 1 FROM question WHERE org_id = ? AND status = 'open' LIMIT ?) AS few")
+	countOpen     = statement.Read("SELECT count(*) FROM (SELECT 1 FROM question WHERE org_id = ? AND status = 'open' LIMIT ?) AS found")
 )
 
 func questionsAmong(w *statement.Dialect) *statement.Statement {
@@ -94,7 +94,7 @@ func (r *Reader) Questions(ctx context.Context, org string, f store.QuestionFilt
 
 // questionSize returns roughly how many bytes a question has in a page.
 func questionSize(q *perdure.Question) int {
-	n := len(q.Details) + len(q.Schema) + len(q.Prompt) + len(q.Default)
+	n := load.AskedBytes(q)
 	if q.Answer != nil {
 		n += len(q.Answer.Value) + len(q.Answer.Reason)
 	}

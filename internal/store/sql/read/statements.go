@@ -1,6 +1,7 @@
 package read
 
 import (
+	"github.com/perdure/perdure/internal/store/sql/load"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -17,6 +18,8 @@ func Statements(w *statement.Dialect) map[string]*statement.Statement {
 		"conversation items": conversationItems, "conversation executions": conversationExecutions, "held by": heldByWorker, "stream by id": streamByID, "stream content": streamContent,
 		"census of agents": censusAgents, "census of the alone": censusAlone, "census of tasks": censusTasks, "census of the blocked": censusBlocked, "census of the held": censusHeld,
 		"census of the waiting": censusWaiting, "census of deliveries": censusDeliveries, "due webhooks": dueWebhooks, "overdue webhooks": overdueWebhooks,
+		"questions": questionsAll, "open questions": questionsOpen, "questions of one": questionsOf, "count of open questions": countOpen, "questions by id": questionsAmong(w),
+		"marks of open questions": openMarks, "newest marks": newestMarks, "question in org": load.QuestionInOrg,
 		"delivery": deliveryByKey, "deliveries": deliveriesBefore, "deliveries by status": deliveriesByStatus, "old deliveries": oldDelivery,
 	}
 	if w.RecordsBySeq {
