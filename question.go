@@ -101,6 +101,8 @@ type QuestionTerms struct {
 	// By limits who may answer. Its elements are roles (admin, client, approver) and "key:" with the
 	// id of a key. An empty list means every key of these roles.
 	By []string `json:"by,omitempty"`
+	// Edit is who may change the details of an approval while approving them.
+	Edit EditRight `json:"edit,omitempty"`
 	// OnExpiry is what happens when the question expires.
 	OnExpiry OnExpiry `json:"onExpiry,omitempty"`
 	// Default is the answer of a question with OnExpiryDefault. It fits the schema or is a choice.
@@ -128,7 +130,7 @@ type Question struct {
 	EntryID *uuid.UUID `json:"entryId,omitempty"`
 	CallID  string     `json:"callId,omitempty"`
 	// Details are what is asked about, at most InlineLimit bytes; nil if there are none or if they
-	// are the arguments of a call.
+	// are the arguments of a call that nobody has edited.
 	Details json.RawMessage `json:"details,omitempty"`
 	// DetailsSHA256 is the hash that DetailsHash returns. An approval must name it.
 	DetailsSHA256 Hash           `json:"detailsSha256"`
@@ -176,7 +178,10 @@ type Vote struct {
 	Verdict Verdict         `json:"verdict"`
 	Value   json.RawMessage `json:"value,omitempty"`
 	Reason  string          `json:"reason,omitempty"`
-	At      Time            `json:"at"`
+	// EditedFrom, if set, means that the vote approves details that the voter has changed. It is the
+	// hash of the details as they were asked about.
+	EditedFrom *Hash `json:"editedFrom,omitempty"`
+	At         Time  `json:"at"`
 }
 
 // NewQuestion asks a question in a commit. Its id is derived from the key. If a question with the

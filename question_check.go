@@ -80,6 +80,12 @@ func (t QuestionTerms) check(at string) error {
 	if len(t.Schema) > MaxQuestionSchema {
 		return FieldErrorf(at+".schema", "has %d bytes, and %d are allowed", len(t.Schema), MaxQuestionSchema)
 	}
+	if err := t.Edit.check(at); err != nil {
+		return err
+	}
+	if t.Edit != EditNobody && t.TakesValue() {
+		return FieldErrorf(at+".edit", "is for questions that are approved, not for ones that ask for a value")
+	}
 	if t.Needed < 0 || t.Needed > MaxQuestionNeeded {
 		return FieldErrorf(at+".needed", "must be from 1 to %d", MaxQuestionNeeded)
 	}

@@ -108,8 +108,11 @@ type AnswerRequest struct {
 	// VerdictApprove needs it.
 	DetailsSHA256 *perdure.Hash `json:"detailsSha256,omitempty"`
 	// Value is set with VerdictAnswer.
-	Value  json.RawMessage `json:"answer,omitempty"`
-	Reason string          `json:"reason,omitempty"`
+	Value json.RawMessage `json:"answer,omitempty"`
+	// Details, with VerdictApprove, are what is approved instead of the details of the question, if
+	// its Edit permits that. Votes before no longer count.
+	Details json.RawMessage `json:"details,omitempty"`
+	Reason  string          `json:"reason,omitempty"`
 }
 
 // Answer answers a question and returns it as it is then: still open if it needs more votes. If the

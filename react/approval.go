@@ -74,7 +74,7 @@ func (l *loop) askApproval(c *call, j perdure.Judgement) {
 	at := l.ctx.Place()
 	asked := l.ctx.OpenQuestion(agent.Question{
 		Name: c.ID, Kind: terms.Kind, Subject: terms.Subject, Prompt: terms.Prompt, Needed: terms.Needed, NotAsker: terms.NotAsker,
-		By: terms.By, OnExpiry: terms.OnExpiry, Expires: life,
+		By: terms.By, Edit: terms.Edit, OnExpiry: terms.OnExpiry, Expires: life,
 		Call: &agent.QuestionCall{EntryID: l.st.Pending.EntryID, CallID: c.ID, Arguments: c.Arguments},
 	})
 	l.ctx.SetPlace(at)
@@ -112,6 +112,7 @@ func (l *loop) decided(c *call, q perdure.Question) {
 			c.Refused += ": " + answer.Reason
 		}
 	default:
+		l.takeEdit(c, q)
 		judged, err := l.judge(c)
 		if err != nil {
 			c.Refused = "not run: the policies of this run cannot be applied: " + reason(err)
@@ -120,6 +121,14 @@ func (l *loop) decided(c *call, q perdure.Question) {
 		l.scheduleCall(l.cleared(c, judged, perdure.Clearance{Question: c.Question}))
 	}
 	c.Question = nil
+}
+
+// takeEdit replaces the arguments of a call by those that were approved, if a voter has changed them.
+// The conversation keeps what the model asked for; the result of the call says what was run.
+func (l *loop) takeEdit(c *call, q perdure.Question) {
+	if q.Details != nil {
+		c.Arguments, c.Edited = string(q.Details), string(q.Details)
+	}
 }
 
 // awaitApprovals waits until no call of the group waits for an approval. Calls are scheduled as soon

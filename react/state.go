@@ -91,6 +91,8 @@ type call struct {
 	// Question is the question about the call while it waits for its approval.
 	Question *uuid.UUID `json:"question,omitempty"`
 	Refused  string     `json:"refused,omitempty"`
+	// Edited are the arguments that the call was run with, if a person has changed them.
+	Edited string `json:"edited,omitempty"`
 }
 
 // next returns the number of calls that run together next: one barrier, or all calls before the

@@ -147,6 +147,9 @@ const maxEventResult = 16 << 10
 // storeResult appends the result of a call and emits its tool_call_end event. A result that cannot
 // be stored becomes an error that says so.
 func (l *loop) storeResult(c call, result tool.Result, t *perdure.Task) error {
+	if c.Edited != "" && t != nil {
+		result.Parts = append([]perdure.Part{perdure.Text(editedNote + c.Edited)}, result.Parts...)
+	}
 	// a user's tool may return anything
 	result.Parts = perdure.BoundedResult(perdure.AcceptableResult(result.Parts))
 	if result.Parts == nil {
@@ -181,6 +184,9 @@ func (l *loop) storeResult(c call, result tool.Result, t *perdure.Task) error {
 		"type": "tool_call_end", "tool_call": map[string]any{"id": c.ID, "name": c.Name}, "result": shown,
 	})
 }
+
+// editedNote begins the result of a call whose arguments a person has changed.
+const editedNote = "A person changed the arguments of this call before it was run. It was run with "
 
 // resultMessage returns the message with the result of a call. Error: invalid_argument or another
 // error of perdure.CheckMessages.

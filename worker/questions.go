@@ -113,7 +113,7 @@ func decided(q *perdure.Question) *perdure.Question {
 		ID: q.ID, ExecutionID: q.ExecutionID, Key: q.Key,
 		QuestionTerms: perdure.QuestionTerms{Kind: q.Kind, Subject: q.Subject},
 		EntryID:       q.EntryID, CallID: q.CallID, DetailsSHA256: q.DetailsSHA256,
-		Status: q.Status, Answer: q.Answer, CreatedAt: q.CreatedAt, ExpiresAt: q.ExpiresAt, DecidedAt: q.DecidedAt,
+		Details: q.Details, Status: q.Status, Answer: q.Answer, CreatedAt: q.CreatedAt, ExpiresAt: q.ExpiresAt, DecidedAt: q.DecidedAt,
 	}
 }
 
@@ -125,7 +125,7 @@ func questionSize(q *perdure.Question) int {
 	case q.Answer == nil:
 		return 500
 	}
-	return 500 + len(q.Answer.Value) + len(q.Answer.Reason)
+	return 500 + len(q.Answer.Value) + len(q.Answer.Reason) + len(q.Details)
 }
 
 // questionState returns a question as this run knows it. A question that is not known to be final

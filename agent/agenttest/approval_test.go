@@ -99,3 +99,31 @@ func TestRulesThatDeny(t *testing.T) {
 	}
 	agenttest.All(t, s)
 }
+
+// TestEditedCalls checks that a call runs with the arguments to which a voter has changed them, that
+// the model reads so, and that the conversation keeps what the model asked for.
+func TestEditedCalls(t *testing.T) {
+	policy := cities(t)
+	policy[1].Edit = perdure.EditClient
+	s := agenttest.Scenario{Input: "Weather?", Tools: []tool.Tool{forecast()}, Model: three, Approvals: policy, Normalize: withoutKeys}
+	s.Answers = func(q perdure.Question) *perdure.Answer {
+		answer := &perdure.Answer{Verdict: perdure.VerdictApprove}
+		if q.AskedSHA256() == perdure.DetailsHash(perdure.QuestionApproval, "forecast", []byte(`{"city": "Oslo"}`)) {
+			answer.Value = json.RawMessage(`{"city":"Bodo"}`)
+		}
+		return answer
+	}
+	o := agenttest.Run(t, s)
+	for _, want := range []string{
+		"forecast = It rains in Bern.", "It rains in Bodo.", `A person changed the arguments of this call before it was run. It was run with {"city":"Bodo"}`,
+		`"Oslo"`, "Done.",
+	} {
+		if !strings.Contains(o.Text(), want) {
+			t.Errorf("the conversation lacks %q:\n%s\n%s", want, o.Text(), o.Error)
+		}
+	}
+	if o.Ran["forecast"] != 3 || strings.Contains(o.Text(), "It rains in Oslo.") {
+		t.Errorf("%d calls were run:\n%s", o.Ran["forecast"], o.Text())
+	}
+	agenttest.All(t, s)
+}

@@ -36,10 +36,14 @@ func (w *world) answerOne(ctx context.Context, x *perdure.Execution, c *course) 
 		}
 		role, key := voter(q)
 		ctx := store.By(ctx, perdure.Actor{KeyID: &key, Name: fmt.Sprintf("voter %d", len(q.Votes)+1)})
-		_, err := w.core.Answer(ctx, org, engine.AnswerRequest{
+		request := engine.AnswerRequest{
 			Question: q.ID, AnswerID: fmt.Sprint("answer ", len(q.Votes)+1), Verdict: answer.Verdict, Value: answer.Value,
 			Reason: answer.Reason, DetailsSHA256: &q.DetailsSHA256, Role: role,
-		})
+		}
+		if answer.Verdict == perdure.VerdictApprove {
+			request.Details, request.Value = answer.Value, nil
+		}
+		_, err := w.core.Answer(ctx, org, request)
 		if perdure.IsCode(err, perdure.QuestionDecided) {
 			err = nil // it has expired in this moment
 		}

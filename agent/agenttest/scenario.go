@@ -35,6 +35,7 @@ type Scenario struct {
 	Signals []Signal
 	// Answers returns the answer to a question that the execution waits for, or nil to leave it open.
 	// It is called for each vote that the question needs, and each vote has a voter of its own.
+	// An answer with VerdictApprove and a Value changes the details to the value.
 	Answers func(q perdure.Question) *perdure.Answer
 	// CancelAfter is the time from the start until the execution is cancelled; 0 means never.
 	CancelAfter time.Duration

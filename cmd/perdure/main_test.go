@@ -33,7 +33,7 @@ func (t tests) Run() int { return postgrestest.Main(t.M) }
 // clean returns an environment for perdure without settings of this machine's user.
 func clean(dir string) []string {
 	env := []string{"HOME=" + dir, "PERDURE_DATA=" + filepath.Join(dir, "d"), "TMPDIR=" + os.TempDir()}
-	for _, name := range []string{"PATH", "GOCOVERDIR"} {
+	for _, name := range []string{"PATH", "GOCOVERDIR", "VISUAL"} {
 		if value := os.Getenv(name); value != "" {
 			env = append(env, name+"="+value)
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -164,5 +165,27 @@ func TestAQuestionIsDecidedWhileTheTerminalAsks(t *testing.T) {
 	p.enter("y")
 	p.until("it was decided before: answered: deny by ")
 	a.claim().complete()
+	p.wantEnd(0)
+}
+
+// e opens the details in the editor, and approves what the person makes of them.
+func TestRunEditsInPlace(t *testing.T) {
+	a := newAsking(t)
+	editor := filepath.Join(a.dir, "editor")
+	if err := os.WriteFile(editor, []byte("#!/bin/sh\nsed -i s/1.2/1.3/ \"$2\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("VISUAL", editor+" --wait")
+	p := inTerminal(t, a.dir, "run", "--model", "scripted/s", "x")
+	editable := deploy
+	editable.Edit = perdure.EditClient
+	id := a.claim().ask("first", editable, `{"version": "1.2"}`)
+	p.until("y to approve, e to edit, n to deny › ")
+	p.enter("e")
+	next := a.claim()
+	if q := a.question(id); q.Status != perdure.QuestionAnswered || !q.Edited() || q.DetailsSHA256 != perdure.DetailsHash(q.Kind, q.Subject, []byte(`{"version":"1.3"}`)) {
+		t.Errorf("the question is %+v", q)
+	}
+	next.complete()
 	p.wantEnd(0)
 }

@@ -193,3 +193,22 @@ func TestResumeOfARunThatAsks(t *testing.T) {
 	launch(t, a.dir, "resume", "last").wantEnd(4, "perdure answer "+id)
 	launch(t, a.dir, "run", "--quiet", "--detach", "--model", "scripted/s", "x").wantEnd(0)
 }
+
+// approve --edit approves other details than were asked about, if the question permits edits.
+func TestAnEditByCommand(t *testing.T) {
+	a := newAsking(t)
+	launch(t, a.dir, "run", "--detach", "--model", "scripted/s", "x").wantEnd(0)
+	editable := deploy
+	editable.Edit = perdure.EditClient
+	r := a.claim()
+	fixed, id := r.ask("fixed", deploy, `{"v":1}`).String(), ""
+	launch(t, a.dir, "answer", fixed, "approve", "--edit", `{"v":2}`).wantEnd(1, "may not change the details")
+	launch(t, a.dir, "answer", fixed, "deny", "--edit", `{"v":2}`).wantEnd(2, "--edit stands only beside approve")
+	launch(t, a.dir, "answer", fixed, "deny").wantEnd(0)
+	r = a.claim()
+	r.number = 0
+	id = r.ask("one", editable, `{"v":1}`).String()
+	launch(t, a.dir, "answer", id, "approve", "--edit", `{"v":`).wantEnd(2, "--edit is no JSON")
+	launch(t, a.dir, "answer", id, "approve", "--edit", `{"v":2}`).wantEnd(0, "answered: approve by ")
+	launch(t, a.dir, "questions", "--all").wantEnd(0, "answered (approve)")
+}

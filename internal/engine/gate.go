@@ -24,11 +24,9 @@ func (e *Engine) judge(ctx context.Context, org string, c perdure.Commit) (rules
 	if err != nil || x.Gate == nil {
 		return nil, err
 	}
-	var in struct {
-		Approvals perdure.Approvals `json:"approvals"`
-	}
-	if err := json.Unmarshal(x.Input, &in); err != nil {
-		return nil, &perdure.Error{Code: perdure.Internal, Message: "a stored input does not decode", Err: err}
+	policies, err := frozenApprovals(x)
+	if err != nil {
+		return nil, err
 	}
 	all := rules.JudgedTasks{}
 	for _, t := range c.Tasks {
@@ -39,7 +37,7 @@ func (e *Engine) judge(ctx context.Context, org string, c perdure.Commit) (rules
 		if err != nil {
 			return nil, err
 		}
-		judged, err := e.judgeCall(in.Approvals, perdure.ApprovalCall{Tool: t.Kind, Arguments: input, Workspace: x.Workspace, Turn: turnOf(t.Place)})
+		judged, err := e.judgeCall(policies, perdure.ApprovalCall{Tool: t.Kind, Arguments: input, Workspace: x.Workspace, Turn: turnOf(t.Place)})
 		if err != nil {
 			return nil, err
 		}

@@ -162,3 +162,69 @@ func TestAStartTightensItsDefinition(t *testing.T) {
 		t.Error("a worker that knows no questions may claim it")
 	}
 }
+
+// TestEditedCallsAreJudgedAgain checks that changed arguments must fit the tool's schema and the
+// policies, that only the changed call may then be scheduled, and that a question in weaker terms
+// than its rule's permits nothing.
+func TestEditedCallsAreJudgedAgain(t *testing.T) {
+	b := newBench(t)
+	var p perdure.ApprovalPolicy
+	b.must(json.Unmarshal([]byte(`[
+		{"tools": ["bash"], "when": {"properties": {"arguments": {"properties": {"command": {"const": "rm"}}}}}, "then": "deny", "reason": "never"},
+		{"tools": ["bash"], "when": {"properties": {"arguments": {"properties": {"command": {"const": "push"}}}}}, "then": "ask", "by": ["admin"]},
+		{"tools": ["*"], "then": "ask", "edit": true}
+	]`), &p))
+	x, err := b.e.Start(t.Context(), org, StartRequest{UserPrompt: "go", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "m"}}, Approvals: p})
+	b.must(err)
+	_, err = b.d.Register(t.Context(), perdure.Registration{WorkerID: uuid.New(), Tasks: []perdure.KindSpec{{
+		Kind: "bash", InputSchema: json.RawMessage(`{"type":"object","required":["command"],"properties":{"command":{"type":"string"}}}`),
+	}}})
+	b.must(err)
+	poll := b.poll(1)
+	poll.Kinds, poll.Features = []string{perdure.ReactKind}, perdure.AllFeatures
+	claims, err := b.d.PollAgents(t.Context(), poll)
+	b.must(err)
+	h := &holder{bench: b, claim: claims[0], id: x.ID}
+	const ls, list, push = `{"command":"ls"}`, `{"command":"ls -l"}`, `{"command":"push"}`
+	call := h.callEntry("call_1", "bash", ls)
+	n := perdure.NewQuestion{
+		Key: "call_1", EntryID: &call, CallID: "call_1", DetailsSHA256: perdure.DetailsHash(perdure.QuestionApproval, "bash", []byte(ls)),
+		QuestionTerms: perdure.QuestionTerms{Kind: perdure.QuestionApproval, Subject: "bash", Edit: perdure.EditClient},
+	}
+	h.commit(func(c *perdure.Commit) { c.Questions = append(c.Questions, n) })
+	id := perdure.QuestionID(h.id, n.Key)
+	edit := func(details string) error {
+		_, err := b.e.Answer(t.Context(), org, AnswerRequest{
+			Question: id, Verdict: perdure.VerdictApprove, DetailsSHA256: &n.DetailsSHA256, Details: json.RawMessage(details), Role: perdure.KeyAdmin,
+		})
+		return err
+	}
+	for _, refused := range []string{`{"command":"rm"}`, push, `{"command":1}`, `{}`} {
+		if err := edit(refused); !perdure.IsCode(err, perdure.InvalidArgument) {
+			t.Errorf("an edit to %s: %v", refused, err)
+		}
+	}
+	b.must(edit(list))
+	for arguments, permitted := range map[string]bool{ls: false, push: false, list: true} {
+		_, err := h.try(func(c *perdure.Commit) {
+			c.Tasks = []perdure.NewTask{h.callOf("1", arguments, &perdure.Clearance{Question: &id})}
+		})
+		if (err == nil) != permitted {
+			t.Errorf("a task with %s: %v", arguments, err)
+		}
+	}
+	// The worker asks everyone about a push, but the rule asks only admins.
+	everyone := h.approved("push", push, perdure.VerdictApprove)
+	_, err = h.try(func(c *perdure.Commit) {
+		c.Tasks = []perdure.NewTask{h.callOf("2", push, &perdure.Clearance{Question: &everyone})}
+	})
+	b.wantCode(err, perdure.PermissionDenied)
+}
+
+// callEntry appends an answer of a model with one tool call, and returns its id.
+func (h *holder) callEntry(callID, tool, arguments string) uuid.UUID {
+	h.Helper()
+	return h.say(perdure.Message{Role: perdure.RoleAssistant, Content: perdure.Content{Parts: []perdure.Part{
+		{Type: perdure.PartToolCall, ID: callID, Name: tool, Arguments: json.RawMessage(arguments), RawArguments: arguments},
+	}}}, "", "key of "+callID)
+}

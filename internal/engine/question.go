@@ -49,9 +49,9 @@ func (e *Engine) misfitAnswer(at string, t perdure.QuestionTerms, value []byte) 
 // with their answers.
 const inlineAnswers = 1 << 20
 
-// questionsFor returns questions of an execution for its worker: without what was asked, without
-// votes. An answer that makes them larger than inlineAnswers is the zero Answer;
-// Dispatch.Questions returns it.
+// questionsFor returns questions of an execution for its worker: without what was asked and
+// without votes, but with details that a voter has changed. An answer that makes them larger than
+// inlineAnswers is the zero Answer; Dispatch.Questions returns it.
 func questionsFor(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -67,10 +67,14 @@ func questionsFor(ctx context.Context, refs store.ClaimReader, execution uuid.UU
 			continue
 		}
 		q.QuestionTerms = perdure.QuestionTerms{Kind: q.Kind, Subject: q.Subject}
-		q.Details, q.Votes = nil, nil
+		if !q.Edited() {
+			q.Details = nil
+		}
+		q.Votes = nil
 		if q.Answer != nil {
-			if size += len(q.Answer.Value) + len(q.Answer.Reason); size > inlineAnswers {
+			if size += len(q.Answer.Value) + len(q.Answer.Reason) + len(q.Details); size > inlineAnswers {
 				q.Answer = &perdure.Answer{}
+				q.Details = nil
 			}
 		}
 		questions = append(questions, q)
@@ -96,5 +100,11 @@ func (d dispatch) Questions(ctx context.Context, execution uuid.UUID, ids []uuid
 	if err := d.own(ctx, execution); err != nil {
 		return nil, err
 	}
-	return d.read().QuestionsOf(ctx, execution, ids)
+	found, err := d.read().QuestionsOf(ctx, execution, ids)
+	for _, q := range found {
+		if q != nil && !q.Edited() {
+			q.Details = nil // the worker has asked them
+		}
+	}
+	return found, err
 }

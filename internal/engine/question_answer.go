@@ -21,6 +21,8 @@ type AnswerRequest struct {
 	// Value is set for VerdictAnswer.
 	Value  json.RawMessage
 	Reason string
+	// Details, if set, replace what is approved. VerdictApprove needs them to be valid.
+	Details json.RawMessage
 	// DetailsSHA256 is Question.DetailsSHA256 as the voter has read it. VerdictApprove needs it.
 	DetailsSHA256 *perdure.Hash
 	// Role is the role of the voter.
@@ -45,13 +47,16 @@ func (e *Engine) Answer(ctx context.Context, org string, r AnswerRequest) (Answe
 	if r.Verdict == perdure.VerdictAnswer && q.TakesValue() && r.Value != nil {
 		vote.Misfit = e.misfitAnswer("answer", q.QuestionTerms, r.Value)
 	}
+	if vote.Edit, err = e.editOf(ctx, org, q, r); err != nil {
+		return AnswerReply{}, err
+	}
 	if r.Verdict == perdure.VerdictApprove {
 		vote.OtherDetails = e.otherDetails(ctx, q, r.DetailsSHA256)
 	}
 	h := e.reserve(ctx, org, q.ExecutionID)
 	vote.Handover = h.decision()
 	d, err := e.one(ctx, store.Command{
-		Name: "answer question", Lane: store.LaneCommits, Org: org, Execution: q.ExecutionID, Bytes: len(r.Value),
+		Name: "answer question", Lane: store.LaneCommits, Org: org, Execution: q.ExecutionID, Bytes: len(r.Value) + len(r.Details),
 		Needs: func(*perdure.Execution) store.Needs { return rules.AnswerNeeds(vote) },
 		Decide: func(s *store.State) (*store.Changes, error) {
 			return rules.AnswerQuestion(s, e.rules(), q.ExecutionID, vote)
@@ -97,6 +102,9 @@ func checkAnswer(r *AnswerRequest) error {
 	}
 	if len(r.Value) > perdure.MaxAnswer {
 		return perdure.FieldErrorf("answer", "has %d bytes, and %d are allowed", len(r.Value), perdure.MaxAnswer)
+	}
+	if err := checkEdited(r.Details); err != nil {
+		return err
 	}
 	if r.Value == nil {
 		return nil

@@ -11,10 +11,10 @@ import (
 )
 
 // QuestionDetails returns the details of a question: its own, or the arguments of the tool call that
-// it names, byte by byte as the model wrote them. They are nil if the question has none. Errors:
-// not_found if there is no such call.
+// it names, byte by byte as the model wrote them or as a voter has changed them. They are nil if the
+// question has none. Errors: not_found if there is no such call.
 func (e *Engine) QuestionDetails(ctx context.Context, q *perdure.Question) ([]byte, error) {
-	if q.EntryID == nil {
+	if q.EntryID == nil || q.Details != nil {
 		return q.Details, nil
 	}
 	entry, err := e.Store.Entry(ctx, q.ExecutionID, *q.EntryID)
@@ -49,7 +49,7 @@ func callArguments(call perdure.Part) []byte {
 // worker states the hash of a tool call's arguments; people are shown the arguments themselves.
 // Error: details_changed.
 func (e *Engine) otherDetails(ctx context.Context, q *perdure.Question, seen *perdure.Hash) error {
-	if q.EntryID == nil || seen == nil {
+	if q.EntryID == nil || q.Details != nil || seen == nil {
 		return nil
 	}
 	details, err := e.QuestionDetails(ctx, q)

@@ -56,20 +56,22 @@ func (d *draft) pass(n perdure.NewTask) error {
 		}
 		return nil
 	}
-	return d.passBy(*n.Clearance.Question, n, judged.Details, refuse)
+	return d.passBy(*n.Clearance.Question, n, judged, refuse)
 }
 
 // passBy checks that a question permits the task, and notes the task in the question. One approval
 // permits one task.
-func (d *draft) passBy(id uuid.UUID, n perdure.NewTask, details perdure.Hash, refuse func(string) error) error {
-	q, task := d.s.Questions[id], perdure.TaskID(n.Key)
+func (d *draft) passBy(id uuid.UUID, n perdure.NewTask, known JudgedTask, refuse func(string) error) error {
+	q, task, judged := d.s.Questions[id], perdure.TaskID(n.Key), known.Judged
 	switch {
 	case q == nil || q.Kind != perdure.QuestionApproval || q.Subject != n.Kind:
 		return refuse("it names no question about this tool")
 	case q.Status != perdure.QuestionAnswered || q.Answer == nil || q.Answer.Verdict != perdure.VerdictApprove:
 		return refuse("question " + id.String() + " is not approved")
-	case q.DetailsSHA256 != details:
+	case q.DetailsSHA256 != known.Details:
 		return refuse("question " + id.String() + " approved other arguments")
+	case judged.Rule != nil && judged.Then == perdure.ApprovalAsk && !judged.Rule.Covers(q.QuestionTerms):
+		return refuse("question " + id.String() + " was asked in other terms than the rule has")
 	case q.TaskID != nil && *q.TaskID != task:
 		return refuse("question " + id.String() + " permitted another task already")
 	}

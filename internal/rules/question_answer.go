@@ -22,8 +22,10 @@ type NewVote struct {
 	// OtherDetails, if set, is the error of a tool call whose arguments do not have the hash that the
 	// voter has seen. Such a call cannot be approved.
 	OtherDetails error
-	Actor        perdure.Actor // for the audit log
-	Handover     *Handover     // nil if no open poll can take the execution
+	// Edit, if set, changes the details.
+	Edit     *Edit
+	Actor    perdure.Actor // for the audit log
+	Handover *Handover     // nil if no open poll can take the execution
 }
 
 // VoteReply is the answer of AnswerQuestion.
@@ -56,6 +58,9 @@ func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) 
 	}
 	d := begin(s)
 	d.cfg = cfg
+	if v.Edit != nil {
+		d.edit(q, &v)
+	}
 	v.At = s.Now
 	q.Votes = append(slices.Clip(q.Votes), v.Vote)
 	d.c.Audit = v.audit(s.Now, q)
@@ -106,7 +111,11 @@ func (v NewVote) audit(now perdure.Time, q *perdure.Question) *perdure.AuditReco
 
 // check checks a vote against the state. Errors: as for AnswerQuestion.
 func (v NewVote) check(s *store.State, q *perdure.Question) error {
-	if err := v.voter(s).MayAnswer(q, askersOf(s)); err != nil {
+	asked := *q
+	if v.Edit != nil {
+		asked.Votes = nil // an edit takes their force, so the editor may have voted
+	}
+	if err := v.voter(s).MayAnswer(&asked, askersOf(s)); err != nil {
 		return err
 	}
 	switch {
@@ -117,6 +126,11 @@ func (v NewVote) check(s *store.State, q *perdure.Question) error {
 	}
 	if err := v.checkVerdict(q); err != nil {
 		return err
+	}
+	if v.Edit != nil {
+		if err := v.checkEdit(q); err != nil {
+			return err
+		}
 	}
 	if v.OtherDetails != nil && v.Verdict == perdure.VerdictApprove {
 		return v.OtherDetails

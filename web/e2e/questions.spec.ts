@@ -5,14 +5,14 @@ import type { Execution } from "../client/src/index";
 import { expect, RunView, test } from "./stand";
 
 /** Starts a run whose call of bash waits for its approval. */
-function ask(dev: Dev): Promise<Execution> {
+function ask(dev: Dev, edit = false): Promise<Execution> {
   return dev.client().executions.create({
     userPrompt: "write a note",
     models: [{ provider: "scripted", modelId: "approve" }],
     tools: ["bash"],
     oneShot: true,
     // biome-ignore lint/suspicious/noThenProperty: the rule has a member of this name
-    approvals: [{ tools: ["bash"], then: "ask", reason: "May it write?" }],
+    approvals: [{ tools: ["bash"], then: "ask", reason: "May it write?", ...(edit ? { edit: true } : {}) }],
   });
 }
 
@@ -32,6 +32,26 @@ test("a tool call is approved on the page of its run", async ({ page, dev }) => 
   await expect(run.assistant.last()).toContainText("It is done.");
   await expect(run.status).toHaveText("Completed");
   await expect(card(page)).toHaveCount(0);
+});
+
+test("a person changes the arguments before they are run", async ({ page, dev }) => {
+  const x = await ask(dev, true);
+  const run = new RunView(page);
+  await run.open(dev.url, x.id);
+  await card(page).getByRole("button", { name: "Edit…" }).click();
+  const text = card(page).getByLabel("Approve this instead");
+  await expect(text).toHaveValue(/echo approved/);
+  await text.fill("{ not json");
+  await card(page).getByRole("button", { name: "Approve the edit" }).click();
+  await expect(card(page).getByRole("alert")).toContainText("not JSON");
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  expect(violations).toEqual([]);
+  await text.fill('{"command": "echo edited > note.txt; cat note.txt"}');
+  await card(page).getByRole("button", { name: "Approve the edit" }).click();
+  await expect(run.status).toHaveText("Completed");
+  const entries = JSON.stringify((await dev.client().executions.entries(x.id)).items);
+  expect(entries).toContain("A person changed the arguments of this call");
+  expect(entries).toContain("edited\\n");
 });
 
 test("a denial with its reason reaches the model, from a phone and by keyboard", async ({ page, dev }) => {

@@ -3930,7 +3930,10 @@ type QuestionTerms struct {
 	// fail, deny or default; fail if not set, deny for approvals.
 	OnExpiry string `protobuf:"bytes,9,opt,name=on_expiry,json=onExpiry,proto3" json:"on_expiry,omitempty"`
 	// JSON of the answer of an expired question, for on_expiry default.
-	Default       []byte `protobuf:"bytes,10,opt,name=default,proto3,oneof" json:"default,omitempty"`
+	Default []byte `protobuf:"bytes,10,opt,name=default,proto3,oneof" json:"default,omitempty"`
+	// Who may change the details of an approval while approving: client (admins and clients),
+	// approver (approvers, too); nobody if not set.
+	Edit          string `protobuf:"bytes,11,opt,name=edit,proto3" json:"edit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4033,6 +4036,13 @@ func (x *QuestionTerms) GetDefault() []byte {
 		return x.Default
 	}
 	return nil
+}
+
+func (x *QuestionTerms) GetEdit() string {
+	if x != nil {
+		return x.Edit
+	}
+	return ""
 }
 
 type QuestionOption struct {
@@ -4210,9 +4220,10 @@ type Question struct {
 	Terms            *QuestionTerms         `protobuf:"bytes,4,opt,name=terms,proto3" json:"terms,omitempty"`
 	EntryId          []byte                 `protobuf:"bytes,5,opt,name=entry_id,json=entryId,proto3,oneof" json:"entry_id,omitempty"`
 	CallId           string                 `protobuf:"bytes,6,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
-	Details          []byte                 `protobuf:"bytes,7,opt,name=details,proto3,oneof" json:"details,omitempty"`
-	DetailsSha256    []byte                 `protobuf:"bytes,8,opt,name=details_sha256,json=detailsSha256,proto3" json:"details_sha256,omitempty"`
-	ExpiresAt        *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	// For a call, set only if a person has changed its arguments: the arguments to run.
+	Details       []byte                 `protobuf:"bytes,7,opt,name=details,proto3,oneof" json:"details,omitempty"`
+	DetailsSha256 []byte                 `protobuf:"bytes,8,opt,name=details_sha256,json=detailsSha256,proto3" json:"details_sha256,omitempty"`
+	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
 	// open, answered, expired or withdrawn.
 	Status        string                 `protobuf:"bytes,10,opt,name=status,proto3" json:"status,omitempty"`
 	Answer        *Answer                `protobuf:"bytes,11,opt,name=answer,proto3" json:"answer,omitempty"`
@@ -4839,7 +4850,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"FrameReply\x12\x12\n" +
 	"\x04held\x18\x01 \x01(\x03R\x04held\x12'\n" +
-	"\x05error\x18\x02 \x01(\v2\x11.perdure.v1.ErrorR\x05error\"\xc0\x02\n" +
+	"\x05error\x18\x02 \x01(\v2\x11.perdure.v1.ErrorR\x05error\"\xd4\x02\n" +
 	"\rQuestionTerms\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x16\n" +
@@ -4851,7 +4862,8 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x02by\x18\b \x03(\tR\x02by\x12\x1b\n" +
 	"\ton_expiry\x18\t \x01(\tR\bonExpiry\x12\x1d\n" +
 	"\adefault\x18\n" +
-	" \x01(\fH\x01R\adefault\x88\x01\x01B\t\n" +
+	" \x01(\fH\x01R\adefault\x88\x01\x01\x12\x12\n" +
+	"\x04edit\x18\v \x01(\tR\x04editB\t\n" +
 	"\a_schemaB\n" +
 	"\n" +
 	"\b_default\"^\n" +

@@ -12,6 +12,8 @@ type question struct {
 	status  perdure.QuestionStatus
 	kind    perdure.QuestionKind
 	hash    perdure.Hash
+	asked   perdure.Hash // before any edit
+	edit    perdure.EditRight
 	needed  int
 	votes   map[uuid.UUID]string // ids of the answers, by the key of the voter
 	created time.Time
@@ -25,12 +27,15 @@ func (x *execution) ask(c perdure.Commit, now time.Time) perdure.Code {
 		id := perdure.QuestionID(x.id, n.Key)
 		known, asked := x.questions[id]
 		if asked {
-			if known.kind != n.Kind || known.hash != n.DetailsSHA256 {
+			if known.kind != n.Kind || known.asked != n.DetailsSHA256 {
 				return perdure.IdempotencyKeyReused
 			}
 			continue
 		}
-		q := question{status: perdure.QuestionOpen, kind: n.Kind, hash: n.DetailsSHA256, needed: max(n.Needed, 1), votes: map[uuid.UUID]string{}, created: now}
+		q := question{
+			status: perdure.QuestionOpen, kind: n.Kind, hash: n.DetailsSHA256, asked: n.DetailsSHA256, edit: n.Edit, needed: max(n.Needed, 1),
+			votes: map[uuid.UUID]string{}, created: now,
+		}
 		if n.ExpiresAfter > 0 {
 			q.expires = now.Add(n.ExpiresAfter)
 		}
@@ -59,27 +64,43 @@ func (x *execution) withdrawOpen() {
 	}
 }
 
-// vote answers a question.
-func (x *execution) vote(id, voter uuid.UUID, answer string, verdict perdure.Verdict, hash *perdure.Hash, now time.Time) perdure.Code {
+// vote is an answer to a question. edited is the hash of the details to which it changes those of the
+// question; nil if it changes none.
+type vote struct {
+	answer       string
+	verdict      perdure.Verdict
+	hash, edited *perdure.Hash
+}
+
+// vote answers a question by a client's key.
+func (x *execution) vote(id, voter uuid.UUID, v vote, now time.Time) perdure.Code {
 	q, known := x.questions[id]
+	edits := v.edited != nil && *v.edited != q.hash
 	first, voted := q.votes[voter]
 	switch {
 	case !known:
 		return perdure.NotFound
-	case voted && first == answer:
+	case voted && first == v.answer:
 		return ""
 	case q.status != perdure.QuestionOpen:
 		return perdure.QuestionDecided
-	case voted:
+	case voted && !edits:
 		return perdure.AlreadyVoted
-	case hash == nil && verdict == perdure.VerdictApprove:
+	case v.hash == nil && v.verdict == perdure.VerdictApprove:
 		return perdure.InvalidArgument
-	case hash != nil && *hash != q.hash:
+	case v.hash != nil && *v.hash != q.hash:
 		return perdure.DetailsChanged
+	case edits && v.verdict != perdure.VerdictApprove:
+		return perdure.InvalidArgument
+	case edits && q.edit == perdure.EditNobody:
+		return perdure.PermissionDenied
 	}
-	q.votes = withVote(q.votes, voter, answer)
-	if verdict == perdure.VerdictDeny || len(q.votes) >= q.needed {
-		q.status, q.verdict = perdure.QuestionAnswered, verdict
+	if edits {
+		q.hash, q.votes = *v.edited, nil
+	}
+	q.votes = withVote(q.votes, voter, v.answer)
+	if v.verdict == perdure.VerdictDeny || len(q.votes) >= q.needed {
+		q.status, q.verdict = perdure.QuestionAnswered, v.verdict
 	}
 	x.questions[id] = q
 	x.wake(now)

@@ -35,6 +35,7 @@ func (m *machine) newQuestion(t *rapid.T) perdure.NewQuestion {
 	}
 	n.Kind, n.Subject, n.Prompt = perdure.QuestionApproval, "bash", "May it?"
 	n.Needed = one(t, "needed", []int{0, 1, 2})
+	n.Edit = one(t, "edit", []perdure.EditRight{perdure.EditNobody, perdure.EditClient})
 	n.ExpiresAfter = one(t, "expires", []time.Duration{0, 0, 2 * time.Second, time.Minute})
 	n.DetailsSHA256 = perdure.DetailsHash(n.Kind, n.Subject, n.Details)
 	return n
@@ -75,7 +76,13 @@ func (m *machine) answer(t *rapid.T) {
 	} else if sometimes(t, "unseen", 10) {
 		r.DetailsSHA256 = nil
 	}
-	refused := x.vote(id, voter, r.AnswerID, r.Verdict, r.DetailsSHA256, m.now())
+	v := vote{answer: r.AnswerID, verdict: r.Verdict, hash: r.DetailsSHA256}
+	if sometimes(t, "edit", 3) {
+		r.Details = json.RawMessage(one(t, "edited details", []string{`1`, `2`, `3`}))
+		changed := perdure.DetailsHash(perdure.QuestionApproval, "bash", r.Details)
+		v.edited = &changed
+	}
+	refused := x.vote(id, voter, v, m.now())
 	ctx := store.By(m.ctx, perdure.Actor{KeyID: &voter, Name: voter.String()})
 	reply, err := m.e.Answer(ctx, org, r)
 	m.code(err, refused)
@@ -97,7 +104,7 @@ func (m *machine) compareQuestions(x *execution, got *perdure.Execution) {
 	}
 	for _, q := range page.Items {
 		want := x.questions[q.ID]
-		if q.Status != want.status || len(q.Votes) != len(want.votes) || q.Status == perdure.QuestionAnswered && q.Answer.Verdict != want.verdict {
+		if q.Status != want.status || len(q.Votes) != len(want.votes) || q.DetailsSHA256 != want.hash || q.AskedSHA256() != want.asked || q.Status == perdure.QuestionAnswered && q.Answer.Verdict != want.verdict {
 			m.Fatalf("the question is %s with %d votes, the rules say %s with %d", q.Status, len(q.Votes), want.status, len(want.votes))
 		}
 	}

@@ -53,6 +53,7 @@ var (
 		reflect.TypeFor[perdure.QuestionStatus]():  values(perdure.QuestionOpen, perdure.QuestionAnswered, perdure.QuestionExpired, perdure.QuestionWithdrawn),
 		reflect.TypeFor[perdure.Verdict]():         values(perdure.VerdictApprove, perdure.VerdictDeny, perdure.VerdictAnswer),
 		reflect.TypeFor[perdure.OnExpiry]():        values(perdure.OnExpiryFail, perdure.OnExpiryDeny, perdure.OnExpiryDefault),
+		reflect.TypeFor[perdure.EditRight]():       values(perdure.EditClient, perdure.EditApprover),
 		reflect.TypeFor[perdure.KindType]():        values(perdure.KindAgent, perdure.KindTask),
 	}
 )

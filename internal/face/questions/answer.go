@@ -19,6 +19,7 @@ type answerInput struct {
 		Verdict       string          `json:"verdict" enum:"approve,deny,answer" doc:"answer for questions with a schema or choices, approve for others. Every question can be denied."`
 		DetailsSHA256 string          `json:"detailsSha256,omitempty" doc:"That of the question as it was read. approve needs it."`
 		Answer        json.RawMessage `json:"answer,omitempty" doc:"With the verdict answer: a value that fits the schema, or one of the choices."`
+		Details       json.RawMessage `json:"details,omitempty" doc:"With the verdict approve, for questions whose edit permits it: what to approve instead, up to 32 KiB. detailsSha256 is still that of the question as it was read. Votes before no longer count."`
 		Reason        string          `json:"reason,omitempty" doc:"Up to 4 KiB. The agent reads it."`
 	}
 }
@@ -29,7 +30,7 @@ func (s *server) answer(ctx context.Context, in *answerInput) (*operation.Body[*
 		return nil, err
 	}
 	r := engine.AnswerRequest{
-		Question: id, AnswerID: in.Body.AnswerID, Verdict: perdure.Verdict(in.Body.Verdict), Value: in.Body.Answer, Reason: in.Body.Reason,
+		Question: id, AnswerID: in.Body.AnswerID, Verdict: perdure.Verdict(in.Body.Verdict), Value: in.Body.Answer, Details: in.Body.Details, Reason: in.Body.Reason,
 		Role: front.CallerOf(ctx).Role,
 	}
 	if in.Body.DetailsSHA256 != "" {

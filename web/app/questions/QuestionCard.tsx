@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useEffect, useState } from "react";
 import type { AnswerBody, Question } from "../../client/src/index";
 import { api } from "../api/client";
 import { questionQuery } from "../api/queries";
@@ -79,7 +79,8 @@ function Controls({ question }: { question: Question }) {
     mutationFn: (body: AnswerBody) => api().questions.answer(question.id, body),
     onSettled: () => client.invalidateQueries({ queryKey: ["questions"] }),
   });
-  const send = (body: Pick<AnswerBody, "verdict" | "answer">) =>
+  const [editing, setEditing] = useState(false);
+  const send = (body: Pick<AnswerBody, "verdict" | "answer" | "details">) =>
     answer.mutate({
       ...body,
       detailsSha256: question.detailsSha256,
@@ -110,10 +111,24 @@ function Controls({ question }: { question: Question }) {
           onSend={(value) => send({ verdict: "answer", answer: value })}
         />
       )}
+      {editing && (
+        <EditForm
+          key={question.version}
+          question={question}
+          busy={busy}
+          onSend={(details) => send({ verdict: "approve", details })}
+          onCancel={() => setEditing(false)}
+        />
+      )}
       <div className="flex flex-wrap items-center gap-2">
         {choices.length === 0 && question.schema === undefined && (
           <Button look="primary" disabled={busy} onClick={() => send({ verdict: "approve" })}>
             Approve
+          </Button>
+        )}
+        {question.edit && !editing && (
+          <Button disabled={busy} onClick={() => setEditing(true)}>
+            Edit…
           </Button>
         )}
         <Button look="danger" disabled={busy} onClick={() => send({ verdict: "deny" })}>
@@ -135,6 +150,68 @@ function Controls({ question }: { question: Question }) {
       )}
       {answer.error && <ErrorBanner error={answer.error} what="The answer was not taken" />}
     </div>
+  );
+}
+
+/** A form for the details of an approval, as the exact text that will be approved. */
+function EditForm({
+  question,
+  busy,
+  onSend,
+  onCancel,
+}: {
+  question: Question;
+  busy: boolean;
+  onSend: (details: string) => void;
+  onCancel: () => void;
+}) {
+  const [text, setText] = useState<string | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  useEffect(() => {
+    const stop = new AbortController();
+    api()
+      .questions.details(question.id, stop.signal)
+      .then(setText)
+      .catch((e: unknown) => {
+        if (!stop.signal.aborted) setProblem(String(e));
+      });
+    return () => stop.abort();
+  }, [question.id]);
+  const submit = (e: FormEvent) => {
+    e.preventDefault();
+    const { problem } = parseAnswer(text ?? "", undefined);
+    setProblem(problem);
+    if (problem === null && text !== null) onSend(text);
+  };
+  const id = `edit-${question.id}`;
+  return (
+    <form onSubmit={submit} className="space-y-2">
+      <label htmlFor={id} className="text-sm font-medium">
+        Approve this instead
+      </label>
+      <textarea
+        id={id}
+        rows={4}
+        value={text ?? ""}
+        disabled={text === null}
+        aria-invalid={problem !== null}
+        onChange={(e) => setText(e.target.value)}
+        className={`${inputClass} font-mono text-sm`}
+      />
+      {problem && (
+        <p role="alert" className="text-sm text-bad">
+          {problem}
+        </p>
+      )}
+      <div className="flex gap-2">
+        <Button look="primary" type="submit" disabled={busy || text === null}>
+          Approve the edit
+        </Button>
+        <Button disabled={busy} onClick={onCancel}>
+          Keep it as it is
+        </Button>
+      </div>
+    </form>
   );
 }
 

@@ -911,6 +911,8 @@ export interface components {
             answer?: unknown;
             /** @description Sending the same id again returns the first outcome. */
             answerId?: string;
+            /** @description With the verdict approve, for questions whose edit permits it: what to approve instead, up to 32 KiB. detailsSha256 is still that of the question as it was read. Votes before no longer count. */
+            details?: unknown;
             /** @description That of the question as it was read. approve needs it. */
             detailsSha256?: string;
             /** @description Up to 4 KiB. The agent reads it. */
@@ -923,6 +925,8 @@ export interface components {
         };
         ApprovalRule: {
             by?: string[] | null;
+            /** @enum {string} */
+            edit?: "client" | "approver";
             expires?: string;
             /** Format: int64 */
             needed?: number;
@@ -1510,6 +1514,8 @@ export interface components {
             /** Format: int64 */
             detailsBytes?: number;
             detailsSha256: string;
+            /** @enum {string} */
+            edit?: "client" | "approver";
             /** Format: uuid */
             entryId?: string;
             /** Format: date-time */
@@ -1737,6 +1743,7 @@ export interface components {
             answerId: string;
             /** Format: date-time */
             at: string;
+            editedFrom?: string;
             /** Format: uuid */
             keyId: string | null;
             name: string;

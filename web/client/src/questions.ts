@@ -31,6 +31,11 @@ export interface AnswerBody {
   detailsSha256?: string;
   /** With the verdict `answer`. */
   answer?: unknown;
+  /**
+   * With the verdict `approve`: the JSON text of what is approved instead, if the question permits
+   * edits. It is sent as it is, because the hash is of its bytes.
+   */
+  details?: string;
   reason?: string;
 }
 
@@ -74,8 +79,11 @@ export class Questions {
    * has the question.
    */
   answer(id: string, body: AnswerBody, signal?: AbortSignal): Promise<Question> {
-    const whole = { answerId: crypto.randomUUID(), ...body };
-    return this.#t.json("POST", `/questions/${encodeURIComponent(id)}/answer`, { body: whole, signal });
+    if (body.details !== undefined) JSON.parse(body.details); // throws if it is not JSON
+    const { details, ...rest } = { answerId: crypto.randomUUID(), ...body };
+    const whole = JSON.stringify(rest);
+    const text = details === undefined ? whole : `${whole.slice(0, -1)},"details":${details}}`;
+    return this.#t.json("POST", `/questions/${encodeURIComponent(id)}/answer`, { text, signal });
   }
 
   /**

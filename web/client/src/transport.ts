@@ -25,6 +25,8 @@ export interface Request {
   query?: Query | undefined;
   headers?: Record<string, string> | undefined;
   body?: unknown;
+  /** The body as JSON text, in place of body. */
+  text?: string | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -88,9 +90,10 @@ export class Transport {
       ...r.headers,
     };
     const init: RequestInit = { method, headers, cache: "no-store", credentials: "same-origin" };
-    if (r.body !== undefined) {
+    const text = r.text ?? (r.body === undefined ? undefined : JSON.stringify(r.body));
+    if (text !== undefined) {
       headers["Content-Type"] = "application/json";
-      init.body = JSON.stringify(r.body);
+      init.body = text;
     }
     if (r.signal) init.signal = r.signal;
     let answer: Response;

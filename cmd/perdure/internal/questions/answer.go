@@ -17,7 +17,7 @@ import (
 )
 
 func newAnswerCommand(a *setup.App) *cobra.Command {
-	var reason, id string
+	var reason, id, edit string
 	cmd := &cobra.Command{
 		Use: "answer ID approve|deny|JSON", Short: "Answer a question of a run", GroupID: "runs",
 		Long: `Answers a question. approve and deny are for questions that ask whether something
@@ -28,6 +28,7 @@ any question.
 The command reads the question first and prints what is answered. The answer counts
 only for that: if the details have changed by then, it is refused.`,
 		Example: `  perdure answer 0199d7e2-... approve
+  perdure answer 0199d7e2-... approve --edit '{"command":"make test"}'
   perdure answer 0199d7e2-... deny --reason "Not on a Friday"
   perdure answer 0199d7e2-... '{"days": 3}'
   perdure answer 0199d7e2-... blue`,
@@ -47,11 +48,17 @@ only for that: if the details have changed by then, it is refused.`,
 				if err := readVerdict(a, q, args[1], &r); err != nil {
 					return err
 				}
+				if edit != "" {
+					if err := readEdit(a, edit, &r); err != nil {
+						return err
+					}
+				}
 				return answer(ctx, a, conn.Client, q, r)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why; the agent reads it")
+	cmd.Flags().StringVar(&edit, "edit", "", "with approve: JSON that is approved instead, if the question permits edits; - reads standard input")
 	cmd.Flags().StringVar(&id, "id", "", "id of the answer: sending the same again changes nothing")
 	a.JSONFlag(cmd)
 	return cmd

@@ -18,6 +18,8 @@ type Terminal struct {
 	Out *terminal.Screen
 	// ReadLine reads a line; ok is false at the end of the input.
 	ReadLine func(ctx context.Context) (line string, ok bool, err error)
+	// Edit lets the person change a text in an editor.
+	Edit func(ctx context.Context, text []byte) ([]byte, error)
 }
 
 // Ask shows a question and reads the answer. ok is false at the end of the input.
@@ -32,6 +34,9 @@ func (t Terminal) Ask(ctx context.Context, q *perdure.Question, details []byte) 
 			return r, false, err
 		}
 		r, wrong := readLine(q, line)
+		if q.Edit != "" && line == "e" {
+			r, wrong = t.edited(ctx, details)
+		}
 		if form != nil && line == "" {
 			r.Verdict = perdure.VerdictAnswer
 			r.Value, ok, err = t.fill(ctx, form)
@@ -139,6 +144,9 @@ func (f *form) help(q *perdure.Question) string {
 		return "number, or n to deny"
 	case q.TakesValue():
 		return "JSON, or n to deny"
+	}
+	if q.Edit != "" {
+		return "y to approve, e to edit, n to deny"
 	}
 	return "y to approve, n to deny"
 }

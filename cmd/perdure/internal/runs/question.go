@@ -83,7 +83,7 @@ func (w *watcher) askOne(ctx context.Context, id uuid.UUID) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	t := questions.Terminal{Out: w.Stdout, ReadLine: w.readLine}
+	t := questions.Terminal{Out: w.Stdout, ReadLine: w.readLine, Edit: questions.EditFile}
 	for {
 		r, ok, err := t.Ask(ctx, q, details)
 		if !ok || err != nil {

@@ -35,6 +35,7 @@ var words = map[reflect.Type][]string{
 	typeOf[perdure.QuestionStatus]():   {"open", "answered", "expired", "withdrawn"},
 	typeOf[perdure.Verdict]():          {"approve", "deny", "answer"},
 	typeOf[perdure.OnExpiry]():         {"fail", "deny", "default"},
+	typeOf[perdure.EditRight]():        {"client", "approver"},
 }
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }

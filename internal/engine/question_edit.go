@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
+)
+
+// editOf returns the change of the details that an answer makes; nil if it changes nothing. The
+// changed arguments of a tool call must fit the schema of the tool, and are judged by the policies
+// of the run as the model's are. Errors: those of the store, not_found.
+func (e *Engine) editOf(ctx context.Context, org string, q *perdure.Question, r AnswerRequest) (*rules.Edit, error) {
+	if r.Details == nil {
+		return nil, nil
+	}
+	edit := &rules.Edit{Details: r.Details, SHA256: perdure.DetailsHash(q.Kind, q.Subject, r.Details)}
+	if edit.SHA256 == q.DetailsSHA256 {
+		return nil, nil
+	}
+	if q.EntryID == nil {
+		return edit, nil
+	}
+	x, err := e.Store.Execution(ctx, org, q.ExecutionID)
+	if err != nil {
+		return nil, err
+	}
+	if edit.Refused, err = e.misfitArguments(ctx, org, q.Subject, r.Details); err != nil || edit.Refused != nil {
+		return edit, err
+	}
+	edit.Refused, err = e.editJudged(x, q, r.Details)
+	return edit, err
+}
+
+// editJudged returns why the policies of an execution do not permit the changed arguments by the
+// question's approval; nil if they do.
+func (e *Engine) editJudged(x *perdure.Execution, q *perdure.Question, arguments json.RawMessage) (refused, err error) {
+	policies, err := frozenApprovals(x)
+	if err != nil {
+		return nil, err
+	}
+	judged, err := e.judgeCall(policies, perdure.ApprovalCall{Tool: q.Subject, Arguments: arguments, Workspace: x.Workspace, Turn: turnOf(q.Place)})
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case judged.Then == perdure.ApprovalDeny && judged.Rule != nil && judged.Rule.Reason != "":
+		return perdure.FieldErrorf("details", "are denied by a rule: %s", judged.Rule.Reason), nil
+	case judged.Then == perdure.ApprovalDeny:
+		return perdure.FieldErrorf("details", "are denied by a rule"), nil
+	case judged.Then == perdure.ApprovalAsk && !judged.Rule.Covers(q.QuestionTerms):
+		return perdure.FieldErrorf("details", "come under another rule, which asks other people or does not permit edits; deny the call"), nil
+	}
+	return nil, nil
+}
+
+// misfitArguments returns why arguments do not fit the schema of a tool; nil if they do, or if no
+// worker has registered one.
+func (e *Engine) misfitArguments(ctx context.Context, org, tool string, arguments json.RawMessage) (misfit, err error) {
+	kinds, err := e.Store.Kinds(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range kinds {
+		if !k.Agent && k.Spec.Kind == tool && k.Spec.InputSchema != nil {
+			compiled, err := e.schemas.cache.Compile(k.Spec.InputSchema)
+			if err != nil {
+				return nil, &perdure.Error{Code: perdure.Internal, Message: "the schema of tool " + tool + " does not compile", Err: err}
+			}
+			return compiled.Check("details", arguments), nil
+		}
+	}
+	return nil, nil
+}
+
+// frozenApprovals returns the policies of an execution as of its start.
+func frozenApprovals(x *perdure.Execution) (perdure.Approvals, error) {
+	var in struct {
+		Approvals perdure.Approvals `json:"approvals"`
+	}
+	if err := json.Unmarshal(x.Input, &in); err != nil {
+		return in.Approvals, &perdure.Error{Code: perdure.Internal, Message: "a stored input does not decode", Err: err}
+	}
+	return in.Approvals, nil
+}
+
+// checkEdited checks the parts of changed details that need no stored state.
+func checkEdited(details json.RawMessage) error {
+	if details == nil {
+		return nil
+	}
+	if len(details) > perdure.InlineLimit {
+		return perdure.FieldErrorf("details", "have %d bytes, and %d are allowed in an edit", len(details), perdure.InlineLimit)
+	}
+	return perdure.CheckDocumentBytes("details", details, perdure.DocumentRules{Workers: true})
+}

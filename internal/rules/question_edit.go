@@ -1,0 +1,48 @@
+package rules
+
+import (
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+)
+
+// Edit is a change of the details of an approval by the vote that approves them.
+type Edit struct {
+	Details json.RawMessage
+	SHA256  perdure.Hash
+	// Refused, if set, is why the changed details cannot be approved, for example because a rule
+	// denies them.
+	Refused error
+}
+
+// checkEdit checks that the voter may change the details. Errors: permission_denied,
+// invalid_argument.
+func (v NewVote) checkEdit(q *perdure.Question) error {
+	switch {
+	case v.Verdict != perdure.VerdictApprove:
+		return perdure.FieldErrorf("details", "stand only beside the verdict approve")
+	case !q.Edit.Permits(v.Role):
+		return perdure.Errorf(perdure.PermissionDenied, "%s may not change the details of question %s: %s", v.Name, q.ID, whoEdits(q.Edit))
+	}
+	return v.Edit.Refused
+}
+
+func whoEdits(r perdure.EditRight) string {
+	if r == perdure.EditClient {
+		return "only admin and client keys may"
+	}
+	return "nobody may; approve or deny them as they are"
+}
+
+// edit replaces the details of a question by those of the vote. The votes so far were about other
+// details, so they no longer count.
+func (d *draft) edit(q *perdure.Question, v *NewVote) {
+	asked, before := q.AskedSHA256(), q.DetailsSHA256
+	q.Details, q.DetailsSHA256, q.Votes, v.EditedFrom = v.Edit.Details, v.Edit.SHA256, nil, &asked
+	d.question(q)
+	members := map[string]any{"by": v.Name, "details": v.Edit.Details, "detailsSha256": q.DetailsSHA256, "before": before}
+	if v.KeyID != nil {
+		members["keyId"] = v.KeyID
+	}
+	d.questionEvent(perdure.EventQuestionEdited, q, members)
+}
