@@ -55,6 +55,10 @@ type Dispatch interface {
 	// is nil if the question does not exist. Errors: not_found; unsupported from a server that does
 	// not know the method.
 	Questions(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*Question, error)
+	// StreamedText returns the text that the newest attempt of an ended task has streamed and that
+	// remains, at most MaxStreamedText bytes of it; "" for a task of a LOCAL execution. Errors:
+	// not_found; unsupported from a server that does not know the method.
+	StreamedText(ctx context.Context, execution, task uuid.UUID) (string, error)
 	// Ended returns the next page of heads of ended steps and tasks, in the order in which their
 	// records were created. Errors: lease_lost, not_found; internal from a server that does not
 	// know the method.
@@ -75,6 +79,9 @@ type Dispatch interface {
 	// permission_denied.
 	ServeContents(ctx context.Context, worker uuid.UUID, source ContentSource) error
 }
+
+// MaxStreamedText is the maximum length of what Dispatch.StreamedText returns, in bytes.
+const MaxStreamedText = 1 << 20
 
 // ContentSource reads the contents of LOCAL executions that a worker stores.
 type ContentSource interface {
@@ -350,6 +357,8 @@ type Commit struct {
 	Checkpoint *NewCheckpoint
 	Events     []NewEvent
 	CancelTask []uuid.UUID
+	// StopTask names those of CancelTask whose streamed text remains in the log.
+	StopTask []uuid.UUID
 	// Questions are asked, or found by their keys. Withdraw names questions that need no answer any
 	// more: open ones are withdrawn, others remain as they are.
 	Questions []NewQuestion

@@ -129,6 +129,8 @@ const (
 	StopRefusal       StopReason = "refusal"
 	StopError         StopReason = "error"
 	StopCancelled     StopReason = "cancelled"
+	// StopInterrupted is the reason of a response that a person has stopped.
+	StopInterrupted StopReason = "interrupted"
 )
 
 // Content is the content of a message entry. Provider, Model, Usage and StopReason are set on

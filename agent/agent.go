@@ -115,6 +115,13 @@ type Context interface {
 	Peek(f Future) (Result, error)
 	// CancelTask cancels a task of this execution, with the next commit.
 	CancelTask(f Future)
+	// StopTask cancels a task of this execution, with the next commit, and keeps the text that it has
+	// streamed to clients. StreamedText then returns that text.
+	StopTask(f Future)
+	// StreamedText returns the text that a task has streamed and that clients still see, at most 1 MiB
+	// of it. Call it for a task that has ended. It is empty for a LOCAL execution. It reads from the
+	// server, so it blocks.
+	StreamedText(f Future) (string, error)
 
 	// RunStep runs fn in this process, and records its result or error before it returns. When the
 	// agent is entered again, RunStep returns the recorded result or error. If the worker dies

@@ -159,6 +159,8 @@ type SignalReply struct {
 	// Unexpected reports that the kind has registered its signals, and none of this name. The
 	// signal is stored all the same.
 	Unexpected bool `json:"unexpected,omitempty"`
+	// Stopped is set by Interrupt: whether there was a turn to stop.
+	Stopped bool `json:"stopped,omitempty"`
 }
 
 // largestInPlace is the maximum size in bytes of a value that Signal sends in the body. A body may
@@ -199,6 +201,15 @@ func (c *Client) Compact(ctx context.Context, id uuid.UUID, r CompactRequest) (S
 	}
 	var reply SignalReply
 	err := c.call(ctx, request{method: http.MethodPost, path: []string{executions, id.String(), "compact"}, header: header, body: r}, &reply)
+	return reply, err
+}
+
+// Interrupt stops the current turn of an execution: its model call and its tools are cancelled, and
+// the execution waits for its user. SignalReply.Stopped reports whether there was a turn to stop; if
+// not, nothing changes. Errors: invalid_argument (also for a kind that has no turns), not_found.
+func (c *Client) Interrupt(ctx context.Context, id uuid.UUID, r perdure.Interrupt) (SignalReply, error) {
+	var reply SignalReply
+	err := c.call(ctx, request{method: http.MethodPost, path: []string{executions, id.String(), "interrupt"}, body: r}, &reply)
 	return reply, err
 }
 

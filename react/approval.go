@@ -133,11 +133,11 @@ func (l *loop) takeEdit(c *call, q perdure.Question) {
 
 // awaitApprovals waits until no call of the group waits for an approval. Calls are scheduled as soon
 // as they are approved. If the user sends a message first, the questions are withdrawn, their calls
-// are skipped, and the message is returned.
+// are skipped, and the message is returned. If a person stops the turn, the loop's state says so.
 func (l *loop) awaitApprovals(group []call) (*perdure.Signal, error) {
 	for {
 		var asked []*call
-		conditions := []agent.Condition{agent.OnSignal(perdure.UserMessage)}
+		conditions := []agent.Condition{agent.OnSignal(perdure.InterruptSignal), agent.OnSignal(perdure.UserMessage)}
 		for i := range group {
 			if c := &group[i]; c.Question != nil {
 				asked = append(asked, c)
@@ -151,12 +151,15 @@ func (l *loop) awaitApprovals(group []call) (*perdure.Signal, error) {
 		if err != nil {
 			return nil, err
 		}
-		if met.Index == 0 {
+		switch met.Index {
+		case 0:
+			return nil, l.stop(met.Signal())
+		case 1:
 			l.skipAsked(asked)
 			s := met.Signal()
 			return &s, nil
 		}
-		l.decided(asked[met.Index-1], met.Questions[0])
+		l.decided(asked[met.Index-2], met.Questions[0])
 		if err := l.save("approval"); err != nil {
 			return nil, err
 		}

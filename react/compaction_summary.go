@@ -15,8 +15,8 @@ import (
 // it is larger than what it covers, the conversation goes on as it is.
 func (l *loop) finishCompaction() error {
 	c := l.st.Compaction
-	results, err := l.ctx.Await(agent.All, c.future())
-	if err != nil {
+	results, err := l.await(c.future())
+	if err != nil || results == nil {
 		return err
 	}
 	_, err = l.finish(c, results[0])

@@ -86,6 +86,8 @@ func (l *loop) run() (perdure.ReactOutput, error) {
 	for {
 		var err error
 		switch {
+		case l.st.Stopping != nil:
+			err = l.finishStop()
 		case l.st.Pending == nil && l.st.Compaction != nil && !l.st.Compaction.Background:
 			err = l.finishCompaction()
 		case l.st.Pending == nil && l.st.Rest != nil:
@@ -133,14 +135,14 @@ func (l *loop) idle() (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	ends := l.in.OneShot && !there
+	ends := l.in.OneShot && !there && l.st.StopReason != perdure.StopInterrupted
 	if err := l.settleCompaction(ends); err != nil {
 		return false, err
 	}
 	if ends {
 		return !failed, l.failure()
 	}
-	patterns := []string{perdure.UserMessage, perdure.CompactSignal}
+	patterns := []string{perdure.UserMessage, perdure.CompactSignal, perdure.InterruptSignal}
 	if failed {
 		patterns = append(patterns, retrySignal)
 	}
@@ -152,6 +154,8 @@ func (l *loop) idle() (done bool, err error) {
 	case retrySignal:
 		l.st.Try++
 		l.goOn()
+		return false, nil
+	case perdure.InterruptSignal: // sent in the moment in which the response ended
 		return false, nil
 	case perdure.CompactSignal:
 		model, err := l.choose()
@@ -205,6 +209,9 @@ func (l *loop) steer() error {
 // ends the response.
 func (l *loop) ask() error {
 	if err := l.steer(); err != nil {
+		return err
+	}
+	if stops, err := l.interrupted(); stops || err != nil {
 		return err
 	}
 	if l.st.ResponseTurns >= l.maxTurns() {
@@ -274,19 +281,32 @@ func (l *loop) choose() (perdure.ModelConfig, error) {
 // the response if there are none.
 func (l *loop) answer() error {
 	p := l.st.Pending
-	results, err := l.ctx.Await(agent.All, agent.FutureOf(*p.ModelTask, ModelTask))
-	if err != nil {
+	results, err := l.await(agent.FutureOf(*p.ModelTask, ModelTask))
+	if err != nil || results == nil {
 		return err
 	}
 	if failure := results[0].Err(); failure != nil {
 		return l.modelFailed(failure)
 	}
-	var a modelAnswer
-	if err := json.Unmarshal(results[0].Task.Result, &a); err != nil {
-		return perdure.FieldErrorf("result", "of the model call does not decode: %v", err)
-	}
-	if err := l.store(p, a, results[0].Task); err != nil {
+	reason, err := l.takeAnswer(p, results[0].Task)
+	if err != nil {
 		return err
+	}
+	if len(p.Calls) == 0 {
+		return l.endResponse(reason, "")
+	}
+	return nil
+}
+
+// takeAnswer stores the answer of a model call, and takes its tool calls into the state. It returns the
+// answer's stop reason.
+func (l *loop) takeAnswer(p *pending, t *perdure.Task) (perdure.StopReason, error) {
+	var a modelAnswer
+	if err := json.Unmarshal(t.Result, &a); err != nil {
+		return "", perdure.FieldErrorf("result", "of the model call does not decode: %v", err)
+	}
+	if err := l.store(p, a, t); err != nil {
+		return "", err
 	}
 	p.ModelTask = nil
 	l.st.TooLong = 0
@@ -297,10 +317,7 @@ func (l *loop) answer() error {
 		l.st.Text = text
 	}
 	p.Calls = l.callsOf(a.Content)
-	if len(p.Calls) == 0 {
-		return l.endResponse(a.Content.StopReason, "")
-	}
-	return nil
+	return a.Content.StopReason, nil
 }
 
 // store appends the assistant's message and an llm_call entry about the model call.

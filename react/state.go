@@ -32,6 +32,8 @@ type state struct {
 	Text       string             `json:"text,omitempty"`
 	// Open are the calls that the client must answer. It is set only while the loop is idle.
 	Open []call `json:"open,omitempty"`
+	// Stopping is set from the commit that stops a turn until its response has ended.
+	Stopping *stopping `json:"stopping,omitempty"`
 	// Settings are the settings of the current response. If nil, the settings in the execution's
 	// input apply.
 	Settings *perdure.ReactInput `json:"settings,omitempty"`

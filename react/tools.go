@@ -17,6 +17,9 @@ import (
 func (l *loop) tools() error {
 	p := l.st.Pending
 	if p.Running == 0 {
+		if stops, err := l.interrupted(); stops || err != nil {
+			return err
+		}
 		steered, err := l.ctx.HasSignal(perdure.UserMessage)
 		if err != nil {
 			return err
@@ -34,10 +37,10 @@ func (l *loop) tools() error {
 	}
 	group := p.Calls[p.Done : p.Done+p.Running]
 	message, err := l.awaitApprovals(group)
-	if err != nil {
+	if err != nil || l.st.Stopping != nil {
 		return err
 	}
-	if err := l.finishGroup(group); err != nil {
+	if err := l.finishGroup(group); err != nil || l.st.Stopping != nil {
 		return err
 	}
 	p.Done += p.Running
@@ -90,7 +93,8 @@ func (l *loop) scheduleCall(c *call, input json.RawMessage, options []agent.Task
 	c.Task, c.Arguments = &id, ""
 }
 
-// finishGroup waits for the tasks of a group and stores their results.
+// finishGroup waits for the tasks of a group and stores their results, unless a person stops the
+// turn.
 func (l *loop) finishGroup(group []call) error {
 	var futures []agent.Future
 	for _, c := range group {
@@ -101,7 +105,7 @@ func (l *loop) finishGroup(group []call) error {
 	var results []agent.Result
 	if len(futures) > 0 {
 		var err error
-		if results, err = l.ctx.Await(agent.All, futures...); err != nil {
+		if results, err = l.await(futures...); err != nil || results == nil {
 			return err
 		}
 	}

@@ -52,6 +52,7 @@ var routes = map[string]route{
 	"GET /api/orgs/{org}/agent-executions/{id}/checkpoints":         {needs: asClient},
 	"GET /api/orgs/{org}/agent-executions/{id}/checkpoints/latest":  {needs: asClient},
 	"GET /api/orgs/{org}/agent-executions/{id}/checkpoints/{seq}":   {needs: asClient},
+	"POST /api/orgs/{org}/agent-executions/{id}/interrupt":          {needs: asClient, body: `{"reason":"enough"}`},
 	"POST /api/orgs/{org}/agent-executions/{id}/compact":            {needs: asClient, body: `{"instructions":"keep"}`},
 	"PUT /api/orgs/{org}/agent-executions/{id}/content":             {needs: asClient, body: `"content"`},
 	"GET /api/orgs/{org}/agent-executions/{id}/content/{sha256}":    {needs: asClient},

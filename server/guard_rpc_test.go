@@ -35,6 +35,7 @@ var rpcs = map[string]string{
 	"AgentDispatch/GetEntries":          "error",
 	"AgentDispatch/GetTasks":            "error",
 	"AgentDispatch/GetQuestions":        "error",
+	"AgentDispatch/GetStreamedText":     "error",
 	"AgentDispatch/GetEnded":            "error",
 	"AgentDispatch/GetSignals":          "error",
 	"AgentDispatch/GetLatestCheckpoint": "error",
@@ -178,7 +179,7 @@ func (n naming) scalar(m protoreflect.Message, f protoreflect.FieldDescriptor) {
 func (n naming) bytes(m protoreflect.Message, f protoreflect.FieldDescriptor) []byte {
 	id := n.execution
 	switch name := string(f.Name()); {
-	case strings.HasPrefix(name, "task"), name == "cancel_tasks", name == "withdraw_questions", strings.HasPrefix(name, "question"):
+	case strings.HasPrefix(name, "task"), name == "cancel_tasks", name == "stop_tasks", name == "withdraw_questions", strings.HasPrefix(name, "question"):
 		id = n.task
 	case strings.Contains(name, "claim_id"):
 		id = n.claim

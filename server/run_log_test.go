@@ -84,7 +84,7 @@ func TestRunsAreLogged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.Type == perdure.EventWaiting && strings.Contains(string(e.Data), `"signal"`) {
+			if e.Type == perdure.EventWaiting && strings.Contains(string(e.Data), `"reason":"signal"`) {
 				break
 			}
 		}

@@ -127,6 +127,22 @@ func newTask(execution uuid.UUID, kind string, input json.RawMessage, s agent.Ta
 	return t, err
 }
 
+// StopTask implements agent.Context.
+func (r *run) StopTask(f agent.Future) {
+	r.CancelTask(f)
+	if f.Err() == nil && !slices.Contains(r.pending.StopTask, f.ID) {
+		r.pending.StopTask = append(r.pending.StopTask, f.ID)
+	}
+}
+
+// StreamedText implements agent.Context.
+func (r *run) StreamedText(f agent.Future) (string, error) {
+	if f.Err() != nil {
+		return "", f.Err()
+	}
+	return r.w.Dispatch.StreamedText(r.live, r.ID(), f.ID)
+}
+
 // CancelTask implements agent.Context.
 func (r *run) CancelTask(f agent.Future) {
 	if f.Err() == nil && !slices.Contains(r.pending.CancelTask, f.ID) {

@@ -19,7 +19,8 @@ func main() {
 	os.Exit(run(takeArguments()))
 }
 
-// run runs the program and returns its exit code. The first interrupt stops the command in order.
+// run runs the program and returns its exit code. The first interrupt stops the command in order,
+// unless the command handles it.
 // The second one kills it, as is the system's default.
 func run(args []string) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -29,15 +30,22 @@ func run(args []string) int {
 	defer signal.Stop(signals)
 	done := make(chan struct{})
 	defer close(done)
+	a := &setup.App{Streams: terminal.Streams{Stdin: os.Stdin, Stdout: terminal.NewScreen(os.Stdout), Stderr: terminal.NewScreen(os.Stderr)}, Version: programVersion(), Interrupts: &setup.Interrupts{}}
 	go func() {
-		select {
-		case <-signals:
-			signal.Stop(signals)
-			cancel(setup.ErrInterrupted)
-		case <-done:
+		for {
+			select {
+			case s := <-signals:
+				if s == os.Interrupt && a.Interrupts.Handled() {
+					continue
+				}
+				signal.Stop(signals)
+				cancel(setup.ErrInterrupted)
+				return
+			case <-done:
+				return
+			}
 		}
 	}()
-	a := &setup.App{Streams: terminal.Streams{Stdin: os.Stdin, Stdout: terminal.NewScreen(os.Stdout), Stderr: terminal.NewScreen(os.Stderr)}, Version: programVersion()}
 	root := newRootCommand(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

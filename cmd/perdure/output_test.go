@@ -48,7 +48,9 @@ func TestAllOutputGoesThroughAScreen(t *testing.T) {
 				}
 			case *ast.SelectorExpr:
 				name := nameOf(n)
-				if (name == "os.Stdout" || name == "os.Stderr") && !within[n] {
+				// A person's editor gets the terminal itself.
+				editor := strings.HasSuffix(file, "questions/edit.go")
+				if (name == "os.Stdout" || name == "os.Stderr") && !within[n] && !editor {
 					t.Errorf("%s names %s; write to a screen", file, name)
 				}
 				switch name {

@@ -189,3 +189,31 @@ func TestRunEditsInPlace(t *testing.T) {
 	next.complete()
 	p.wantEnd(0)
 }
+
+// In a chat the first Ctrl-C stops the turn, and the run takes the next line. The second one in a
+// turn leaves the run.
+func TestCtrlCStopsATurnOfAChat(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "s", "pace 50ms\nturn\n  text "+strings.Repeat("many words ", 500)+"\nturn\n  text Hello again.\nturn\n  text "+strings.Repeat("more words ", 500)+"\n")
+	p := inTerminal(t, dir, "run", "--chat", "--model", "scripted/s", "x")
+	p.until("many words")
+	p.signal()
+	p.until("Ctrl-C again leaves the run")
+	p.until("› ")
+	p.enter("are you there?")
+	p.until("Hello again.")
+	p.until("› ")
+	p.enter("go on")
+	p.until("more words")
+	p.signal()
+	p.until("Ctrl-C again leaves the run")
+	p.signal()
+	p.wantEnd(130)
+}
+
+func (p *tty) signal() {
+	p.Helper()
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		p.Fatal(err)
+	}
+}

@@ -45,6 +45,11 @@ func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalR
 	if err := e.checkSignal(&r); err != nil {
 		return SignalReply{}, err
 	}
+	if r.Name == perdure.InterruptSignal {
+		if err := e.checkTurns(ctx, org, id); err != nil {
+			return SignalReply{}, err
+		}
+	}
 	kinds, err := e.signalKinds(ctx, org, id, r.Name)
 	if err != nil {
 		return SignalReply{}, err

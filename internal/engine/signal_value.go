@@ -64,6 +64,8 @@ func (e *Engine) checkSignalValue(name string, value json.RawMessage) error {
 	switch name {
 	case perdure.CompactSignal:
 		return checkCompaction(value)
+	case perdure.InterruptSignal:
+		return checkInterrupt(value)
 	case perdure.UserMessage:
 		return e.checkUserMessage(value)
 	}
@@ -107,7 +109,7 @@ func (e *Engine) checkReferenced(ctx context.Context, org string, execution uuid
 	check := uploads.Rule{What: "the signal's value", Scan: func(text io.Reader) error {
 		return perdure.CheckDocument("signalValue", text, signalRules(r.Name))
 	}}
-	if r.Name == perdure.UserMessage || r.Name == perdure.CompactSignal {
+	if r.Name == perdure.UserMessage || r.Name == perdure.CompactSignal || r.Name == perdure.InterruptSignal {
 		check.Whole = func(value json.RawMessage) error { return e.checkSignalValue(r.Name, value) }
 	} else if !kinds.any {
 		check.Whole = func(value json.RawMessage) error { seen.misfit = e.misfit(kinds, value); return nil }

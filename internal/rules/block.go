@@ -215,6 +215,19 @@ func (d *draft) closeBlocksOf(t *perdure.Task, reason perdure.BlockReason) error
 	return nil
 }
 
+// keepText closes the open blocks of text of a task with the reason done.
+func (d *draft) keepText(t *perdure.Task) error {
+	for _, b := range sortedBlocks(d.s.Blocks) {
+		if b.Key.TaskID != t.ID || b.Type != perdure.EventToken {
+			continue
+		}
+		if err := d.closeBlock(b, perdure.BlockDone); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // sortedBlocks returns the blocks in the order of their seqs, so that repeated runs of a decision
 // have the same result.
 func sortedBlocks(blocks map[perdure.BlockKey]*store.Block) []*store.Block {

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"slices"
+
 	"encoding/json"
 
 	"github.com/google/uuid"
@@ -214,7 +216,7 @@ func (d *draft) apply(c perdure.Commit, a *CommitAnswer) error {
 		}
 	}
 	for _, id := range c.CancelTask {
-		if err := d.cancelOne(id); err != nil {
+		if err := d.cancelOne(id, slices.Contains(c.StopTask, id)); err != nil {
 			return err
 		}
 	}

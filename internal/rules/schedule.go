@@ -96,8 +96,9 @@ func (d *draft) eager(t *perdure.Task, c perdure.Commit, a *CommitAnswer) bool {
 	return true
 }
 
-// cancelOne cancels a task of the execution. Error: not_found.
-func (d *draft) cancelOne(id uuid.UUID) error {
+// cancelOne cancels a task of the execution. If keeps is set, the text that it has streamed remains.
+// Error: not_found.
+func (d *draft) cancelOne(id uuid.UUID, keeps bool) error {
 	t, ok := d.s.Tasks[id]
 	if !ok {
 		return perdure.Errorf(perdure.NotFound, "execution %s has no task %s to cancel", d.x.ID, id)
@@ -106,5 +107,10 @@ func (d *draft) cancelOne(id uuid.UUID) error {
 		return nil
 	}
 	d.cancelTask(t, "cancelled: the agent cancelled this task")
+	if keeps {
+		if err := d.keepText(t); err != nil {
+			return err
+		}
+	}
 	return d.closeBlocksOf(t, perdure.BlockSuperseded)
 }

@@ -14,6 +14,8 @@ type SignalReply struct {
 	Status   perdure.Status `json:"status"`
 	// Unexpected reports that the kind has registered its signals, and none of this name.
 	Unexpected bool `json:"unexpected,omitempty"`
+	// Stopped is set for an interrupt. It reports whether there is a turn that it stops.
+	Stopped *bool `json:"stopped,omitempty"`
 	// ResponseID is the id of the response that the signal begins.
 	ResponseID string `json:"-"`
 }
@@ -69,7 +71,12 @@ type NewSignal struct {
 }
 
 func (r NewSignal) reply(status perdure.Status, response string) SignalReply {
-	return SignalReply{SignalID: r.ID, Status: status, Unexpected: r.Unexpected, ResponseID: response}
+	reply := SignalReply{SignalID: r.ID, Status: status, Unexpected: r.Unexpected, ResponseID: response}
+	if r.Name == perdure.InterruptSignal {
+		stopped := true
+		reply.Stopped = &stopped
+	}
+	return reply
 }
 
 // SignalNeeds returns the state that Signal needs.
@@ -80,6 +87,9 @@ func SignalNeeds(x *perdure.Execution, r NewSignal) store.Needs {
 	}
 	if r.Ref != nil {
 		n.Blobs = []uuid.UUID{*r.Ref}
+	}
+	if r.Name == perdure.InterruptSignal {
+		n.Patterns = append(n.Patterns, r.Name)
 	}
 	r.Conversation.needs(&n)
 	r.Handover.needs(&n)
@@ -95,6 +105,11 @@ func Signal(s *store.State, cfg Config, id uuid.UUID, r NewSignal) (*store.Chang
 	}
 	if known, ok := s.Signals[r.ID]; ok {
 		return Answer(r.reply(s.Execution.Status, known.ResponseID)), nil
+	}
+	if r.Name == perdure.InterruptSignal {
+		if reply := interruptDone(s, r); reply != nil {
+			return Answer(*reply), nil
+		}
 	}
 	if err := r.check(s); err != nil {
 		return nil, err
@@ -150,6 +165,9 @@ func (r NewSignal) check(s *store.State) error {
 	}
 	if err := checkMessages(s, r.Messages); err != nil {
 		return err
+	}
+	if r.Name == perdure.InterruptSignal {
+		return nil // at most one is pending, and a run that is over its limits can be stopped
 	}
 	return roomToSignal(s, r)
 }

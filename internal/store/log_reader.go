@@ -38,6 +38,10 @@ type LogReader interface {
 	// OpenBlocks returns the blocks that are open at the head, with their content.
 	OpenBlocks(ctx context.Context, execution uuid.UUID) ([]BlockContent, Head, error)
 
+	// TextsOf returns the blocks of text of a task's attempt that are not superseded, in order, with their
+	// content. It ends before the block that makes them longer than most bytes.
+	TextsOf(ctx context.Context, execution, task uuid.UUID, attempt int, most int64) ([]BlockContent, error)
+
 	// EntriesOf is described in [ExecutionReader].
 
 	EntriesOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, most int64) ([]perdure.Entry, error)

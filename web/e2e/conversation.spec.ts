@@ -84,6 +84,28 @@ test("five messages in a row are five bubbles, in order, each once", async ({ pa
   expect(stored).toEqual(["begin", ...words]);
 });
 
+test("an answer is stopped, what was seen of it stays, and the run takes the next message", async ({
+  page,
+  dev,
+}) => {
+  const x = await start(dev.client(), "slow", "begin");
+  const run = new RunView(page);
+  await run.open(dev.url, x.id);
+  await expect(run.assistant.last()).toContainText("Part 1 of answer 1: the quick brown fox");
+  await page.getByRole("button", { name: "Stop the turn" }).click();
+  await run.yourTurn();
+  await expect(page.getByText("You stopped this answer.")).toBeVisible();
+  await expect(run.assistant.last()).toContainText("Part 1 of answer 1: the quick brown fox");
+  await expect(page.locator("[data-busy=true], [data-state=running]")).toHaveCount(0);
+  const shown = await run.assistant.last().innerText();
+  await page.reload();
+  await run.yourTurn();
+  expect(await run.assistant.last().innerText()).toBe(shown);
+  await expect(page.getByRole("button", { name: "Stop the turn" })).toHaveCount(0);
+  await run.say("go on");
+  await expect(run.assistant.last()).toContainText("answer 2");
+});
+
 test("a run is cancelled, and its tools end with it", async ({ page, dev }) => {
   const x = await start(dev.client(), "hang", "begin");
   const run = new RunView(page);

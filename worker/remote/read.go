@@ -143,6 +143,15 @@ func (c *Client) Signals(ctx context.Context, execution uuid.UUID, patterns []st
 	})
 }
 
+// StreamedText implements perdure.Dispatch.
+func (c *Client) StreamedText(ctx context.Context, execution, task uuid.UUID) (string, error) {
+	m := pbconv.StreamedTextRequestToProto(execution, task)
+	return again(ctx, c, "GetStreamedText", func(ctx context.Context) (string, error) {
+		reply, err := c.agents.GetStreamedText(ctx, m)
+		return reply.GetText(), err
+	})
+}
+
 // Questions implements perdure.Dispatch.
 func (c *Client) Questions(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
 	m := pbconv.QuestionsRequestToProto(execution, ids)

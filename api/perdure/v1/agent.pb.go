@@ -258,8 +258,11 @@ type CommitRequest struct {
 	Questions []*NewQuestion `protobuf:"bytes,16,rep,name=questions,proto3" json:"questions,omitempty"`
 	// Ids of questions that need no answer any more. Open ones are withdrawn.
 	WithdrawQuestions [][]byte `protobuf:"bytes,17,rep,name=withdraw_questions,json=withdrawQuestions,proto3" json:"withdraw_questions,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Ids of tasks to cancel whose streamed text remains: open blocks of text close with the
+	// reason done, others as for cancel_tasks. Servers that do not know the field ignore it.
+	StopTasks     [][]byte `protobuf:"bytes,18,rep,name=stop_tasks,json=stopTasks,proto3" json:"stop_tasks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CommitRequest) Reset() {
@@ -407,6 +410,13 @@ func (x *CommitRequest) GetQuestions() []*NewQuestion {
 func (x *CommitRequest) GetWithdrawQuestions() [][]byte {
 	if x != nil {
 		return x.WithdrawQuestions
+	}
+	return nil
+}
+
+func (x *CommitRequest) GetStopTasks() [][]byte {
+	if x != nil {
+		return x.StopTasks
 	}
 	return nil
 }
@@ -2028,6 +2038,102 @@ func (x *GetQuestionsResponse) GetQuestion() *Question {
 	return nil
 }
 
+type GetStreamedTextRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ExecutionId   []byte                 `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	TaskId        []byte                 `protobuf:"bytes,2,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetStreamedTextRequest) Reset() {
+	*x = GetStreamedTextRequest{}
+	mi := &file_perdure_v1_agent_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetStreamedTextRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetStreamedTextRequest) ProtoMessage() {}
+
+func (x *GetStreamedTextRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_agent_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetStreamedTextRequest.ProtoReflect.Descriptor instead.
+func (*GetStreamedTextRequest) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *GetStreamedTextRequest) GetExecutionId() []byte {
+	if x != nil {
+		return x.ExecutionId
+	}
+	return nil
+}
+
+func (x *GetStreamedTextRequest) GetTaskId() []byte {
+	if x != nil {
+		return x.TaskId
+	}
+	return nil
+}
+
+type GetStreamedTextResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetStreamedTextResponse) Reset() {
+	*x = GetStreamedTextResponse{}
+	mi := &file_perdure_v1_agent_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetStreamedTextResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetStreamedTextResponse) ProtoMessage() {}
+
+func (x *GetStreamedTextResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_agent_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetStreamedTextResponse.ProtoReflect.Descriptor instead.
+func (*GetStreamedTextResponse) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *GetStreamedTextResponse) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 type GetLatestCheckpointRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ExecutionId   []byte                 `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
@@ -2037,7 +2143,7 @@ type GetLatestCheckpointRequest struct {
 
 func (x *GetLatestCheckpointRequest) Reset() {
 	*x = GetLatestCheckpointRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[26]
+	mi := &file_perdure_v1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2049,7 +2155,7 @@ func (x *GetLatestCheckpointRequest) String() string {
 func (*GetLatestCheckpointRequest) ProtoMessage() {}
 
 func (x *GetLatestCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[26]
+	mi := &file_perdure_v1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2062,7 +2168,7 @@ func (x *GetLatestCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLatestCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*GetLatestCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{26}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetLatestCheckpointRequest) GetExecutionId() []byte {
@@ -2082,7 +2188,7 @@ type GetLatestCheckpointResponse struct {
 
 func (x *GetLatestCheckpointResponse) Reset() {
 	*x = GetLatestCheckpointResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[27]
+	mi := &file_perdure_v1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2094,7 +2200,7 @@ func (x *GetLatestCheckpointResponse) String() string {
 func (*GetLatestCheckpointResponse) ProtoMessage() {}
 
 func (x *GetLatestCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[27]
+	mi := &file_perdure_v1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2107,7 +2213,7 @@ func (x *GetLatestCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetLatestCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*GetLatestCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{27}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *GetLatestCheckpointResponse) GetCheckpoint() *Checkpoint {
@@ -2130,7 +2236,7 @@ type AppendEntryRequest struct {
 
 func (x *AppendEntryRequest) Reset() {
 	*x = AppendEntryRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[28]
+	mi := &file_perdure_v1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2142,7 +2248,7 @@ func (x *AppendEntryRequest) String() string {
 func (*AppendEntryRequest) ProtoMessage() {}
 
 func (x *AppendEntryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[28]
+	mi := &file_perdure_v1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2155,7 +2261,7 @@ func (x *AppendEntryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEntryRequest.ProtoReflect.Descriptor instead.
 func (*AppendEntryRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{28}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AppendEntryRequest) GetLease() *Lease {
@@ -2198,7 +2304,7 @@ type AppendEntryResponse struct {
 
 func (x *AppendEntryResponse) Reset() {
 	*x = AppendEntryResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[29]
+	mi := &file_perdure_v1_agent_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2210,7 +2316,7 @@ func (x *AppendEntryResponse) String() string {
 func (*AppendEntryResponse) ProtoMessage() {}
 
 func (x *AppendEntryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[29]
+	mi := &file_perdure_v1_agent_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2223,7 +2329,7 @@ func (x *AppendEntryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AppendEntryResponse.ProtoReflect.Descriptor instead.
 func (*AppendEntryResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{29}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AppendEntryResponse) GetEntryId() []byte {
@@ -2251,7 +2357,7 @@ type SubmitCheckpointRequest struct {
 
 func (x *SubmitCheckpointRequest) Reset() {
 	*x = SubmitCheckpointRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[30]
+	mi := &file_perdure_v1_agent_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2263,7 +2369,7 @@ func (x *SubmitCheckpointRequest) String() string {
 func (*SubmitCheckpointRequest) ProtoMessage() {}
 
 func (x *SubmitCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[30]
+	mi := &file_perdure_v1_agent_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2276,7 +2382,7 @@ func (x *SubmitCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*SubmitCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{30}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SubmitCheckpointRequest) GetLease() *Lease {
@@ -2310,7 +2416,7 @@ type SubmitCheckpointResponse struct {
 
 func (x *SubmitCheckpointResponse) Reset() {
 	*x = SubmitCheckpointResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[31]
+	mi := &file_perdure_v1_agent_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2322,7 +2428,7 @@ func (x *SubmitCheckpointResponse) String() string {
 func (*SubmitCheckpointResponse) ProtoMessage() {}
 
 func (x *SubmitCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[31]
+	mi := &file_perdure_v1_agent_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2335,7 +2441,7 @@ func (x *SubmitCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*SubmitCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{31}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SubmitCheckpointResponse) GetSequence() int64 {
@@ -2365,7 +2471,7 @@ type ScheduleAgentTaskRequest struct {
 
 func (x *ScheduleAgentTaskRequest) Reset() {
 	*x = ScheduleAgentTaskRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[32]
+	mi := &file_perdure_v1_agent_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2377,7 +2483,7 @@ func (x *ScheduleAgentTaskRequest) String() string {
 func (*ScheduleAgentTaskRequest) ProtoMessage() {}
 
 func (x *ScheduleAgentTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[32]
+	mi := &file_perdure_v1_agent_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2390,7 +2496,7 @@ func (x *ScheduleAgentTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleAgentTaskRequest.ProtoReflect.Descriptor instead.
 func (*ScheduleAgentTaskRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{32}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ScheduleAgentTaskRequest) GetPart() isScheduleAgentTaskRequest_Part {
@@ -2451,7 +2557,7 @@ type ScheduleAgentTaskHeader struct {
 
 func (x *ScheduleAgentTaskHeader) Reset() {
 	*x = ScheduleAgentTaskHeader{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[33]
+	mi := &file_perdure_v1_agent_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2463,7 +2569,7 @@ func (x *ScheduleAgentTaskHeader) String() string {
 func (*ScheduleAgentTaskHeader) ProtoMessage() {}
 
 func (x *ScheduleAgentTaskHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[33]
+	mi := &file_perdure_v1_agent_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2476,7 +2582,7 @@ func (x *ScheduleAgentTaskHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleAgentTaskHeader.ProtoReflect.Descriptor instead.
 func (*ScheduleAgentTaskHeader) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{33}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ScheduleAgentTaskHeader) GetLease() *Lease {
@@ -2531,7 +2637,7 @@ type ScheduleAgentTaskResponse struct {
 
 func (x *ScheduleAgentTaskResponse) Reset() {
 	*x = ScheduleAgentTaskResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[34]
+	mi := &file_perdure_v1_agent_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2543,7 +2649,7 @@ func (x *ScheduleAgentTaskResponse) String() string {
 func (*ScheduleAgentTaskResponse) ProtoMessage() {}
 
 func (x *ScheduleAgentTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[34]
+	mi := &file_perdure_v1_agent_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2556,7 +2662,7 @@ func (x *ScheduleAgentTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleAgentTaskResponse.ProtoReflect.Descriptor instead.
 func (*ScheduleAgentTaskResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{34}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ScheduleAgentTaskResponse) GetTaskId() []byte {
@@ -2584,7 +2690,7 @@ type SuspendAgentRequest struct {
 
 func (x *SuspendAgentRequest) Reset() {
 	*x = SuspendAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[35]
+	mi := &file_perdure_v1_agent_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2596,7 +2702,7 @@ func (x *SuspendAgentRequest) String() string {
 func (*SuspendAgentRequest) ProtoMessage() {}
 
 func (x *SuspendAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[35]
+	mi := &file_perdure_v1_agent_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2609,7 +2715,7 @@ func (x *SuspendAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspendAgentRequest.ProtoReflect.Descriptor instead.
 func (*SuspendAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{35}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SuspendAgentRequest) GetLease() *Lease {
@@ -2642,7 +2748,7 @@ type SuspendAgentResponse struct {
 
 func (x *SuspendAgentResponse) Reset() {
 	*x = SuspendAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[36]
+	mi := &file_perdure_v1_agent_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2654,7 +2760,7 @@ func (x *SuspendAgentResponse) String() string {
 func (*SuspendAgentResponse) ProtoMessage() {}
 
 func (x *SuspendAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[36]
+	mi := &file_perdure_v1_agent_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2667,7 +2773,7 @@ func (x *SuspendAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SuspendAgentResponse.ProtoReflect.Descriptor instead.
 func (*SuspendAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{36}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SuspendAgentResponse) GetCommit() *CommitResponse {
@@ -2690,7 +2796,7 @@ type CompleteAgentRequest struct {
 
 func (x *CompleteAgentRequest) Reset() {
 	*x = CompleteAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[37]
+	mi := &file_perdure_v1_agent_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2702,7 +2808,7 @@ func (x *CompleteAgentRequest) String() string {
 func (*CompleteAgentRequest) ProtoMessage() {}
 
 func (x *CompleteAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[37]
+	mi := &file_perdure_v1_agent_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2715,7 +2821,7 @@ func (x *CompleteAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteAgentRequest.ProtoReflect.Descriptor instead.
 func (*CompleteAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{37}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CompleteAgentRequest) GetLease() *Lease {
@@ -2755,7 +2861,7 @@ type CompleteAgentResponse struct {
 
 func (x *CompleteAgentResponse) Reset() {
 	*x = CompleteAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[38]
+	mi := &file_perdure_v1_agent_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2767,7 +2873,7 @@ func (x *CompleteAgentResponse) String() string {
 func (*CompleteAgentResponse) ProtoMessage() {}
 
 func (x *CompleteAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[38]
+	mi := &file_perdure_v1_agent_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2780,7 +2886,7 @@ func (x *CompleteAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompleteAgentResponse.ProtoReflect.Descriptor instead.
 func (*CompleteAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{38}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CompleteAgentResponse) GetCommit() *CommitResponse {
@@ -2801,7 +2907,7 @@ type FailAgentRequest struct {
 
 func (x *FailAgentRequest) Reset() {
 	*x = FailAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[39]
+	mi := &file_perdure_v1_agent_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2813,7 +2919,7 @@ func (x *FailAgentRequest) String() string {
 func (*FailAgentRequest) ProtoMessage() {}
 
 func (x *FailAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[39]
+	mi := &file_perdure_v1_agent_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2826,7 +2932,7 @@ func (x *FailAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailAgentRequest.ProtoReflect.Descriptor instead.
 func (*FailAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{39}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *FailAgentRequest) GetLease() *Lease {
@@ -2859,7 +2965,7 @@ type FailAgentResponse struct {
 
 func (x *FailAgentResponse) Reset() {
 	*x = FailAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[40]
+	mi := &file_perdure_v1_agent_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2871,7 +2977,7 @@ func (x *FailAgentResponse) String() string {
 func (*FailAgentResponse) ProtoMessage() {}
 
 func (x *FailAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[40]
+	mi := &file_perdure_v1_agent_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2884,7 +2990,7 @@ func (x *FailAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailAgentResponse.ProtoReflect.Descriptor instead.
 func (*FailAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{40}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *FailAgentResponse) GetCommit() *CommitResponse {
@@ -2905,7 +3011,7 @@ type ConsumeSignalsRequest struct {
 
 func (x *ConsumeSignalsRequest) Reset() {
 	*x = ConsumeSignalsRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[41]
+	mi := &file_perdure_v1_agent_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2917,7 +3023,7 @@ func (x *ConsumeSignalsRequest) String() string {
 func (*ConsumeSignalsRequest) ProtoMessage() {}
 
 func (x *ConsumeSignalsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[41]
+	mi := &file_perdure_v1_agent_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2930,7 +3036,7 @@ func (x *ConsumeSignalsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeSignalsRequest.ProtoReflect.Descriptor instead.
 func (*ConsumeSignalsRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{41}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ConsumeSignalsRequest) GetLease() *Lease {
@@ -2963,7 +3069,7 @@ type ConsumeSignalsResponse struct {
 
 func (x *ConsumeSignalsResponse) Reset() {
 	*x = ConsumeSignalsResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[42]
+	mi := &file_perdure_v1_agent_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2975,7 +3081,7 @@ func (x *ConsumeSignalsResponse) String() string {
 func (*ConsumeSignalsResponse) ProtoMessage() {}
 
 func (x *ConsumeSignalsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[42]
+	mi := &file_perdure_v1_agent_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2988,7 +3094,7 @@ func (x *ConsumeSignalsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsumeSignalsResponse.ProtoReflect.Descriptor instead.
 func (*ConsumeSignalsResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{42}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ConsumeSignalsResponse) GetCommit() *CommitResponse {
@@ -3009,7 +3115,7 @@ type HasSignalRequest struct {
 
 func (x *HasSignalRequest) Reset() {
 	*x = HasSignalRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[43]
+	mi := &file_perdure_v1_agent_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3021,7 +3127,7 @@ func (x *HasSignalRequest) String() string {
 func (*HasSignalRequest) ProtoMessage() {}
 
 func (x *HasSignalRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[43]
+	mi := &file_perdure_v1_agent_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3034,7 +3140,7 @@ func (x *HasSignalRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HasSignalRequest.ProtoReflect.Descriptor instead.
 func (*HasSignalRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{43}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *HasSignalRequest) GetExecutionId() []byte {
@@ -3060,7 +3166,7 @@ type HasSignalResponse struct {
 
 func (x *HasSignalResponse) Reset() {
 	*x = HasSignalResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[44]
+	mi := &file_perdure_v1_agent_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3072,7 +3178,7 @@ func (x *HasSignalResponse) String() string {
 func (*HasSignalResponse) ProtoMessage() {}
 
 func (x *HasSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[44]
+	mi := &file_perdure_v1_agent_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3085,7 +3191,7 @@ func (x *HasSignalResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HasSignalResponse.ProtoReflect.Descriptor instead.
 func (*HasSignalResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{44}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *HasSignalResponse) GetPending() bool {
@@ -3113,7 +3219,7 @@ type SignalAgentRequest struct {
 
 func (x *SignalAgentRequest) Reset() {
 	*x = SignalAgentRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[45]
+	mi := &file_perdure_v1_agent_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3125,7 +3231,7 @@ func (x *SignalAgentRequest) String() string {
 func (*SignalAgentRequest) ProtoMessage() {}
 
 func (x *SignalAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[45]
+	mi := &file_perdure_v1_agent_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3138,7 +3244,7 @@ func (x *SignalAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalAgentRequest.ProtoReflect.Descriptor instead.
 func (*SignalAgentRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{45}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SignalAgentRequest) GetExecutionId() []byte {
@@ -3187,7 +3293,7 @@ type SignalAgentResponse struct {
 
 func (x *SignalAgentResponse) Reset() {
 	*x = SignalAgentResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[46]
+	mi := &file_perdure_v1_agent_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3199,7 +3305,7 @@ func (x *SignalAgentResponse) String() string {
 func (*SignalAgentResponse) ProtoMessage() {}
 
 func (x *SignalAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[46]
+	mi := &file_perdure_v1_agent_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3212,7 +3318,7 @@ func (x *SignalAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalAgentResponse.ProtoReflect.Descriptor instead.
 func (*SignalAgentResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{46}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SignalAgentResponse) GetSignalId() string {
@@ -3238,7 +3344,7 @@ type StreamAgentDataRequest struct {
 
 func (x *StreamAgentDataRequest) Reset() {
 	*x = StreamAgentDataRequest{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[47]
+	mi := &file_perdure_v1_agent_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3250,7 +3356,7 @@ func (x *StreamAgentDataRequest) String() string {
 func (*StreamAgentDataRequest) ProtoMessage() {}
 
 func (x *StreamAgentDataRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[47]
+	mi := &file_perdure_v1_agent_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3263,7 +3369,7 @@ func (x *StreamAgentDataRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamAgentDataRequest.ProtoReflect.Descriptor instead.
 func (*StreamAgentDataRequest) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{47}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *StreamAgentDataRequest) GetFrames() []*Frame {
@@ -3283,7 +3389,7 @@ type StreamAgentDataResponse struct {
 
 func (x *StreamAgentDataResponse) Reset() {
 	*x = StreamAgentDataResponse{}
-	mi := &file_perdure_v1_agent_proto_msgTypes[48]
+	mi := &file_perdure_v1_agent_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3295,7 +3401,7 @@ func (x *StreamAgentDataResponse) String() string {
 func (*StreamAgentDataResponse) ProtoMessage() {}
 
 func (x *StreamAgentDataResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_agent_proto_msgTypes[48]
+	mi := &file_perdure_v1_agent_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3308,7 +3414,7 @@ func (x *StreamAgentDataResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamAgentDataResponse.ProtoReflect.Descriptor instead.
 func (*StreamAgentDataResponse) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{48}
+	return file_perdure_v1_agent_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *StreamAgentDataResponse) GetHeld() []*BlockEnd {
@@ -3334,7 +3440,7 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x05ended\x18\a \x01(\bR\x05ended\x12\x1a\n" +
 	"\bfeatures\x18\b \x03(\tR\bfeatures\"C\n" +
 	"\x11PollAgentResponse\x12.\n" +
-	"\x06claims\x18\x01 \x03(\v2\x16.perdure.v1.AgentClaimR\x06claims\"\xe0\x05\n" +
+	"\x06claims\x18\x01 \x03(\v2\x16.perdure.v1.AgentClaimR\x06claims\"\xff\x05\n" +
 	"\rCommitRequest\x12'\n" +
 	"\x05lease\x18\x01 \x01(\v2\x11.perdure.v1.LeaseR\x05lease\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x03R\x06number\x12.\n" +
@@ -3355,7 +3461,9 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x05chose\x18\x0e \x03(\v2\x12.perdure.v1.ChoiceR\x05chose\x12&\n" +
 	"\x05keeps\x18\x0f \x01(\v2\x10.perdure.v1.KeptR\x05keeps\x125\n" +
 	"\tquestions\x18\x10 \x03(\v2\x17.perdure.v1.NewQuestionR\tquestions\x12-\n" +
-	"\x12withdraw_questions\x18\x11 \x03(\fR\x11withdrawQuestions\"J\n" +
+	"\x12withdraw_questions\x18\x11 \x03(\fR\x11withdrawQuestions\x12\x1d\n" +
+	"\n" +
+	"stop_tasks\x18\x12 \x03(\fR\tstopTasks\"J\n" +
 	"\x06Choice\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x03R\x06number\x12\x14\n" +
@@ -3465,7 +3573,12 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\fexecution_id\x18\x01 \x01(\fR\vexecutionId\x12!\n" +
 	"\fquestion_ids\x18\x02 \x03(\fR\vquestionIds\"H\n" +
 	"\x14GetQuestionsResponse\x120\n" +
-	"\bquestion\x18\x01 \x01(\v2\x14.perdure.v1.QuestionR\bquestion\"?\n" +
+	"\bquestion\x18\x01 \x01(\v2\x14.perdure.v1.QuestionR\bquestion\"T\n" +
+	"\x16GetStreamedTextRequest\x12!\n" +
+	"\fexecution_id\x18\x01 \x01(\fR\vexecutionId\x12\x17\n" +
+	"\atask_id\x18\x02 \x01(\fR\x06taskId\"-\n" +
+	"\x17GetStreamedTextResponse\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\"?\n" +
 	"\x1aGetLatestCheckpointRequest\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\fR\vexecutionId\"U\n" +
 	"\x1bGetLatestCheckpointResponse\x126\n" +
@@ -3555,7 +3668,7 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x14OUTCOME_KIND_SUSPEND\x10\x01\x12\x19\n" +
 	"\x15OUTCOME_KIND_COMPLETE\x10\x02\x12\x15\n" +
 	"\x11OUTCOME_KIND_FAIL\x10\x03\x12\x1a\n" +
-	"\x16OUTCOME_KIND_CANCELLED\x10\x042\xb1\f\n" +
+	"\x16OUTCOME_KIND_CANCELLED\x10\x042\x8d\r\n" +
 	"\rAgentDispatch\x12H\n" +
 	"\tPollAgent\x12\x1c.perdure.v1.PollAgentRequest\x1a\x1d.perdure.v1.PollAgentResponse\x12?\n" +
 	"\x06Commit\x12\x19.perdure.v1.CommitRequest\x1a\x1a.perdure.v1.CommitResponse\x12S\n" +
@@ -3566,7 +3679,8 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\bGetEnded\x12\x1b.perdure.v1.GetEndedRequest\x1a\x1c.perdure.v1.GetEndedResponse\x12M\n" +
 	"\n" +
 	"GetSignals\x12\x1d.perdure.v1.GetSignalsRequest\x1a\x1e.perdure.v1.GetSignalsResponse0\x01\x12S\n" +
-	"\fGetQuestions\x12\x1f.perdure.v1.GetQuestionsRequest\x1a .perdure.v1.GetQuestionsResponse0\x01\x12f\n" +
+	"\fGetQuestions\x12\x1f.perdure.v1.GetQuestionsRequest\x1a .perdure.v1.GetQuestionsResponse0\x01\x12Z\n" +
+	"\x0fGetStreamedText\x12\".perdure.v1.GetStreamedTextRequest\x1a#.perdure.v1.GetStreamedTextResponse\x12f\n" +
 	"\x13GetLatestCheckpoint\x12&.perdure.v1.GetLatestCheckpointRequest\x1a'.perdure.v1.GetLatestCheckpointResponse\x12N\n" +
 	"\vAppendEntry\x12\x1e.perdure.v1.AppendEntryRequest\x1a\x1f.perdure.v1.AppendEntryResponse\x12]\n" +
 	"\x10SubmitCheckpoint\x12#.perdure.v1.SubmitCheckpointRequest\x1a$.perdure.v1.SubmitCheckpointResponse\x12b\n" +
@@ -3592,7 +3706,7 @@ func file_perdure_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_perdure_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_perdure_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_perdure_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 51)
 var file_perdure_v1_agent_proto_goTypes = []any{
 	(OutcomeKind)(0),                    // 0: perdure.v1.OutcomeKind
 	(*PollAgentRequest)(nil),            // 1: perdure.v1.PollAgentRequest
@@ -3621,127 +3735,129 @@ var file_perdure_v1_agent_proto_goTypes = []any{
 	(*GetSignalsResponse)(nil),          // 24: perdure.v1.GetSignalsResponse
 	(*GetQuestionsRequest)(nil),         // 25: perdure.v1.GetQuestionsRequest
 	(*GetQuestionsResponse)(nil),        // 26: perdure.v1.GetQuestionsResponse
-	(*GetLatestCheckpointRequest)(nil),  // 27: perdure.v1.GetLatestCheckpointRequest
-	(*GetLatestCheckpointResponse)(nil), // 28: perdure.v1.GetLatestCheckpointResponse
-	(*AppendEntryRequest)(nil),          // 29: perdure.v1.AppendEntryRequest
-	(*AppendEntryResponse)(nil),         // 30: perdure.v1.AppendEntryResponse
-	(*SubmitCheckpointRequest)(nil),     // 31: perdure.v1.SubmitCheckpointRequest
-	(*SubmitCheckpointResponse)(nil),    // 32: perdure.v1.SubmitCheckpointResponse
-	(*ScheduleAgentTaskRequest)(nil),    // 33: perdure.v1.ScheduleAgentTaskRequest
-	(*ScheduleAgentTaskHeader)(nil),     // 34: perdure.v1.ScheduleAgentTaskHeader
-	(*ScheduleAgentTaskResponse)(nil),   // 35: perdure.v1.ScheduleAgentTaskResponse
-	(*SuspendAgentRequest)(nil),         // 36: perdure.v1.SuspendAgentRequest
-	(*SuspendAgentResponse)(nil),        // 37: perdure.v1.SuspendAgentResponse
-	(*CompleteAgentRequest)(nil),        // 38: perdure.v1.CompleteAgentRequest
-	(*CompleteAgentResponse)(nil),       // 39: perdure.v1.CompleteAgentResponse
-	(*FailAgentRequest)(nil),            // 40: perdure.v1.FailAgentRequest
-	(*FailAgentResponse)(nil),           // 41: perdure.v1.FailAgentResponse
-	(*ConsumeSignalsRequest)(nil),       // 42: perdure.v1.ConsumeSignalsRequest
-	(*ConsumeSignalsResponse)(nil),      // 43: perdure.v1.ConsumeSignalsResponse
-	(*HasSignalRequest)(nil),            // 44: perdure.v1.HasSignalRequest
-	(*HasSignalResponse)(nil),           // 45: perdure.v1.HasSignalResponse
-	(*SignalAgentRequest)(nil),          // 46: perdure.v1.SignalAgentRequest
-	(*SignalAgentResponse)(nil),         // 47: perdure.v1.SignalAgentResponse
-	(*StreamAgentDataRequest)(nil),      // 48: perdure.v1.StreamAgentDataRequest
-	(*StreamAgentDataResponse)(nil),     // 49: perdure.v1.StreamAgentDataResponse
-	(*durationpb.Duration)(nil),         // 50: google.protobuf.Duration
-	(*AgentClaim)(nil),                  // 51: perdure.v1.AgentClaim
-	(*Lease)(nil),                       // 52: perdure.v1.Lease
-	(*NewEvent)(nil),                    // 53: perdure.v1.NewEvent
-	(*BlockEnd)(nil),                    // 54: perdure.v1.BlockEnd
-	(*Place)(nil),                       // 55: perdure.v1.Place
-	(*Kept)(nil),                        // 56: perdure.v1.Kept
-	(*NewQuestion)(nil),                 // 57: perdure.v1.NewQuestion
-	(*Entry)(nil),                       // 58: perdure.v1.Entry
-	(*Content)(nil),                     // 59: perdure.v1.Content
-	(*TaskOptions)(nil),                 // 60: perdure.v1.TaskOptions
-	(*Clearance)(nil),                   // 61: perdure.v1.Clearance
-	(*TaskError)(nil),                   // 62: perdure.v1.TaskError
-	(*Wait)(nil),                        // 63: perdure.v1.Wait
-	(ExecutionStatus)(0),                // 64: perdure.v1.ExecutionStatus
-	(*Signal)(nil),                      // 65: perdure.v1.Signal
-	(*Task)(nil),                        // 66: perdure.v1.Task
-	(*TaskClaim)(nil),                   // 67: perdure.v1.TaskClaim
-	(*timestamppb.Timestamp)(nil),       // 68: google.protobuf.Timestamp
-	(*Question)(nil),                    // 69: perdure.v1.Question
-	(*Execution)(nil),                   // 70: perdure.v1.Execution
-	(*EndedPage)(nil),                   // 71: perdure.v1.EndedPage
-	(*Checkpoint)(nil),                  // 72: perdure.v1.Checkpoint
-	(*Frame)(nil),                       // 73: perdure.v1.Frame
+	(*GetStreamedTextRequest)(nil),      // 27: perdure.v1.GetStreamedTextRequest
+	(*GetStreamedTextResponse)(nil),     // 28: perdure.v1.GetStreamedTextResponse
+	(*GetLatestCheckpointRequest)(nil),  // 29: perdure.v1.GetLatestCheckpointRequest
+	(*GetLatestCheckpointResponse)(nil), // 30: perdure.v1.GetLatestCheckpointResponse
+	(*AppendEntryRequest)(nil),          // 31: perdure.v1.AppendEntryRequest
+	(*AppendEntryResponse)(nil),         // 32: perdure.v1.AppendEntryResponse
+	(*SubmitCheckpointRequest)(nil),     // 33: perdure.v1.SubmitCheckpointRequest
+	(*SubmitCheckpointResponse)(nil),    // 34: perdure.v1.SubmitCheckpointResponse
+	(*ScheduleAgentTaskRequest)(nil),    // 35: perdure.v1.ScheduleAgentTaskRequest
+	(*ScheduleAgentTaskHeader)(nil),     // 36: perdure.v1.ScheduleAgentTaskHeader
+	(*ScheduleAgentTaskResponse)(nil),   // 37: perdure.v1.ScheduleAgentTaskResponse
+	(*SuspendAgentRequest)(nil),         // 38: perdure.v1.SuspendAgentRequest
+	(*SuspendAgentResponse)(nil),        // 39: perdure.v1.SuspendAgentResponse
+	(*CompleteAgentRequest)(nil),        // 40: perdure.v1.CompleteAgentRequest
+	(*CompleteAgentResponse)(nil),       // 41: perdure.v1.CompleteAgentResponse
+	(*FailAgentRequest)(nil),            // 42: perdure.v1.FailAgentRequest
+	(*FailAgentResponse)(nil),           // 43: perdure.v1.FailAgentResponse
+	(*ConsumeSignalsRequest)(nil),       // 44: perdure.v1.ConsumeSignalsRequest
+	(*ConsumeSignalsResponse)(nil),      // 45: perdure.v1.ConsumeSignalsResponse
+	(*HasSignalRequest)(nil),            // 46: perdure.v1.HasSignalRequest
+	(*HasSignalResponse)(nil),           // 47: perdure.v1.HasSignalResponse
+	(*SignalAgentRequest)(nil),          // 48: perdure.v1.SignalAgentRequest
+	(*SignalAgentResponse)(nil),         // 49: perdure.v1.SignalAgentResponse
+	(*StreamAgentDataRequest)(nil),      // 50: perdure.v1.StreamAgentDataRequest
+	(*StreamAgentDataResponse)(nil),     // 51: perdure.v1.StreamAgentDataResponse
+	(*durationpb.Duration)(nil),         // 52: google.protobuf.Duration
+	(*AgentClaim)(nil),                  // 53: perdure.v1.AgentClaim
+	(*Lease)(nil),                       // 54: perdure.v1.Lease
+	(*NewEvent)(nil),                    // 55: perdure.v1.NewEvent
+	(*BlockEnd)(nil),                    // 56: perdure.v1.BlockEnd
+	(*Place)(nil),                       // 57: perdure.v1.Place
+	(*Kept)(nil),                        // 58: perdure.v1.Kept
+	(*NewQuestion)(nil),                 // 59: perdure.v1.NewQuestion
+	(*Entry)(nil),                       // 60: perdure.v1.Entry
+	(*Content)(nil),                     // 61: perdure.v1.Content
+	(*TaskOptions)(nil),                 // 62: perdure.v1.TaskOptions
+	(*Clearance)(nil),                   // 63: perdure.v1.Clearance
+	(*TaskError)(nil),                   // 64: perdure.v1.TaskError
+	(*Wait)(nil),                        // 65: perdure.v1.Wait
+	(ExecutionStatus)(0),                // 66: perdure.v1.ExecutionStatus
+	(*Signal)(nil),                      // 67: perdure.v1.Signal
+	(*Task)(nil),                        // 68: perdure.v1.Task
+	(*TaskClaim)(nil),                   // 69: perdure.v1.TaskClaim
+	(*timestamppb.Timestamp)(nil),       // 70: google.protobuf.Timestamp
+	(*Question)(nil),                    // 71: perdure.v1.Question
+	(*Execution)(nil),                   // 72: perdure.v1.Execution
+	(*EndedPage)(nil),                   // 73: perdure.v1.EndedPage
+	(*Checkpoint)(nil),                  // 74: perdure.v1.Checkpoint
+	(*Frame)(nil),                       // 75: perdure.v1.Frame
 }
 var file_perdure_v1_agent_proto_depIdxs = []int32{
-	50, // 0: perdure.v1.PollAgentRequest.wait:type_name -> google.protobuf.Duration
-	51, // 1: perdure.v1.PollAgentResponse.claims:type_name -> perdure.v1.AgentClaim
-	52, // 2: perdure.v1.CommitRequest.lease:type_name -> perdure.v1.Lease
+	52, // 0: perdure.v1.PollAgentRequest.wait:type_name -> google.protobuf.Duration
+	53, // 1: perdure.v1.PollAgentResponse.claims:type_name -> perdure.v1.AgentClaim
+	54, // 2: perdure.v1.CommitRequest.lease:type_name -> perdure.v1.Lease
 	5,  // 3: perdure.v1.CommitRequest.entries:type_name -> perdure.v1.NewEntry
 	7,  // 4: perdure.v1.CommitRequest.tasks:type_name -> perdure.v1.NewTask
 	8,  // 5: perdure.v1.CommitRequest.steps:type_name -> perdure.v1.StepRecord
 	9,  // 6: perdure.v1.CommitRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
-	53, // 7: perdure.v1.CommitRequest.events:type_name -> perdure.v1.NewEvent
-	54, // 8: perdure.v1.CommitRequest.blocks:type_name -> perdure.v1.BlockEnd
+	55, // 7: perdure.v1.CommitRequest.events:type_name -> perdure.v1.NewEvent
+	56, // 8: perdure.v1.CommitRequest.blocks:type_name -> perdure.v1.BlockEnd
 	10, // 9: perdure.v1.CommitRequest.outcome:type_name -> perdure.v1.Outcome
 	11, // 10: perdure.v1.CommitRequest.eager:type_name -> perdure.v1.Eager
-	55, // 11: perdure.v1.CommitRequest.place:type_name -> perdure.v1.Place
+	57, // 11: perdure.v1.CommitRequest.place:type_name -> perdure.v1.Place
 	4,  // 12: perdure.v1.CommitRequest.chose:type_name -> perdure.v1.Choice
-	56, // 13: perdure.v1.CommitRequest.keeps:type_name -> perdure.v1.Kept
-	57, // 14: perdure.v1.CommitRequest.questions:type_name -> perdure.v1.NewQuestion
-	58, // 15: perdure.v1.NewEntry.entry:type_name -> perdure.v1.Entry
-	59, // 16: perdure.v1.NewEntry.content:type_name -> perdure.v1.Content
+	58, // 13: perdure.v1.CommitRequest.keeps:type_name -> perdure.v1.Kept
+	59, // 14: perdure.v1.CommitRequest.questions:type_name -> perdure.v1.NewQuestion
+	60, // 15: perdure.v1.NewEntry.entry:type_name -> perdure.v1.Entry
+	61, // 16: perdure.v1.NewEntry.content:type_name -> perdure.v1.Content
 	6,  // 17: perdure.v1.NewEntry.covers:type_name -> perdure.v1.CompactionRange
-	59, // 18: perdure.v1.NewTask.input:type_name -> perdure.v1.Content
-	60, // 19: perdure.v1.NewTask.options:type_name -> perdure.v1.TaskOptions
-	55, // 20: perdure.v1.NewTask.place:type_name -> perdure.v1.Place
-	61, // 21: perdure.v1.NewTask.clearance:type_name -> perdure.v1.Clearance
-	59, // 22: perdure.v1.StepRecord.result:type_name -> perdure.v1.Content
-	62, // 23: perdure.v1.StepRecord.error:type_name -> perdure.v1.TaskError
-	59, // 24: perdure.v1.NewCheckpoint.state:type_name -> perdure.v1.Content
+	61, // 18: perdure.v1.NewTask.input:type_name -> perdure.v1.Content
+	62, // 19: perdure.v1.NewTask.options:type_name -> perdure.v1.TaskOptions
+	57, // 20: perdure.v1.NewTask.place:type_name -> perdure.v1.Place
+	63, // 21: perdure.v1.NewTask.clearance:type_name -> perdure.v1.Clearance
+	61, // 22: perdure.v1.StepRecord.result:type_name -> perdure.v1.Content
+	64, // 23: perdure.v1.StepRecord.error:type_name -> perdure.v1.TaskError
+	61, // 24: perdure.v1.NewCheckpoint.state:type_name -> perdure.v1.Content
 	0,  // 25: perdure.v1.Outcome.kind:type_name -> perdure.v1.OutcomeKind
-	63, // 26: perdure.v1.Outcome.wait:type_name -> perdure.v1.Wait
-	59, // 27: perdure.v1.Outcome.output:type_name -> perdure.v1.Content
-	62, // 28: perdure.v1.Outcome.error:type_name -> perdure.v1.TaskError
-	64, // 29: perdure.v1.CommitResponse.ended:type_name -> perdure.v1.ExecutionStatus
-	65, // 30: perdure.v1.CommitResponse.signals:type_name -> perdure.v1.Signal
-	66, // 31: perdure.v1.CommitResponse.tasks:type_name -> perdure.v1.Task
-	67, // 32: perdure.v1.CommitResponse.claims:type_name -> perdure.v1.TaskClaim
+	65, // 26: perdure.v1.Outcome.wait:type_name -> perdure.v1.Wait
+	61, // 27: perdure.v1.Outcome.output:type_name -> perdure.v1.Content
+	64, // 28: perdure.v1.Outcome.error:type_name -> perdure.v1.TaskError
+	66, // 29: perdure.v1.CommitResponse.ended:type_name -> perdure.v1.ExecutionStatus
+	67, // 30: perdure.v1.CommitResponse.signals:type_name -> perdure.v1.Signal
+	68, // 31: perdure.v1.CommitResponse.tasks:type_name -> perdure.v1.Task
+	69, // 32: perdure.v1.CommitResponse.claims:type_name -> perdure.v1.TaskClaim
 	13, // 33: perdure.v1.CommitResponse.adopted:type_name -> perdure.v1.AdoptedEntry
-	68, // 34: perdure.v1.CommitResponse.at:type_name -> google.protobuf.Timestamp
-	63, // 35: perdure.v1.CommitResponse.wait:type_name -> perdure.v1.Wait
-	69, // 36: perdure.v1.CommitResponse.questions:type_name -> perdure.v1.Question
-	70, // 37: perdure.v1.GetExecutionResponse.execution:type_name -> perdure.v1.Execution
-	58, // 38: perdure.v1.GetEntriesResponse.entry:type_name -> perdure.v1.Entry
+	70, // 34: perdure.v1.CommitResponse.at:type_name -> google.protobuf.Timestamp
+	65, // 35: perdure.v1.CommitResponse.wait:type_name -> perdure.v1.Wait
+	71, // 36: perdure.v1.CommitResponse.questions:type_name -> perdure.v1.Question
+	72, // 37: perdure.v1.GetExecutionResponse.execution:type_name -> perdure.v1.Execution
+	60, // 38: perdure.v1.GetEntriesResponse.entry:type_name -> perdure.v1.Entry
 	18, // 39: perdure.v1.GetEntriesResponse.batch:type_name -> perdure.v1.EntryBatch
-	58, // 40: perdure.v1.EntryBatch.entries:type_name -> perdure.v1.Entry
-	66, // 41: perdure.v1.GetTasksResponse.task:type_name -> perdure.v1.Task
-	52, // 42: perdure.v1.GetEndedRequest.lease:type_name -> perdure.v1.Lease
-	71, // 43: perdure.v1.GetEndedResponse.page:type_name -> perdure.v1.EndedPage
-	65, // 44: perdure.v1.GetSignalsResponse.signal:type_name -> perdure.v1.Signal
-	69, // 45: perdure.v1.GetQuestionsResponse.question:type_name -> perdure.v1.Question
-	72, // 46: perdure.v1.GetLatestCheckpointResponse.checkpoint:type_name -> perdure.v1.Checkpoint
-	52, // 47: perdure.v1.AppendEntryRequest.lease:type_name -> perdure.v1.Lease
+	60, // 40: perdure.v1.EntryBatch.entries:type_name -> perdure.v1.Entry
+	68, // 41: perdure.v1.GetTasksResponse.task:type_name -> perdure.v1.Task
+	54, // 42: perdure.v1.GetEndedRequest.lease:type_name -> perdure.v1.Lease
+	73, // 43: perdure.v1.GetEndedResponse.page:type_name -> perdure.v1.EndedPage
+	67, // 44: perdure.v1.GetSignalsResponse.signal:type_name -> perdure.v1.Signal
+	71, // 45: perdure.v1.GetQuestionsResponse.question:type_name -> perdure.v1.Question
+	74, // 46: perdure.v1.GetLatestCheckpointResponse.checkpoint:type_name -> perdure.v1.Checkpoint
+	54, // 47: perdure.v1.AppendEntryRequest.lease:type_name -> perdure.v1.Lease
 	5,  // 48: perdure.v1.AppendEntryRequest.entry:type_name -> perdure.v1.NewEntry
 	12, // 49: perdure.v1.AppendEntryResponse.commit:type_name -> perdure.v1.CommitResponse
-	52, // 50: perdure.v1.SubmitCheckpointRequest.lease:type_name -> perdure.v1.Lease
+	54, // 50: perdure.v1.SubmitCheckpointRequest.lease:type_name -> perdure.v1.Lease
 	9,  // 51: perdure.v1.SubmitCheckpointRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
 	12, // 52: perdure.v1.SubmitCheckpointResponse.commit:type_name -> perdure.v1.CommitResponse
-	34, // 53: perdure.v1.ScheduleAgentTaskRequest.header:type_name -> perdure.v1.ScheduleAgentTaskHeader
-	52, // 54: perdure.v1.ScheduleAgentTaskHeader.lease:type_name -> perdure.v1.Lease
-	60, // 55: perdure.v1.ScheduleAgentTaskHeader.options:type_name -> perdure.v1.TaskOptions
-	55, // 56: perdure.v1.ScheduleAgentTaskHeader.place:type_name -> perdure.v1.Place
+	36, // 53: perdure.v1.ScheduleAgentTaskRequest.header:type_name -> perdure.v1.ScheduleAgentTaskHeader
+	54, // 54: perdure.v1.ScheduleAgentTaskHeader.lease:type_name -> perdure.v1.Lease
+	62, // 55: perdure.v1.ScheduleAgentTaskHeader.options:type_name -> perdure.v1.TaskOptions
+	57, // 56: perdure.v1.ScheduleAgentTaskHeader.place:type_name -> perdure.v1.Place
 	12, // 57: perdure.v1.ScheduleAgentTaskResponse.commit:type_name -> perdure.v1.CommitResponse
-	52, // 58: perdure.v1.SuspendAgentRequest.lease:type_name -> perdure.v1.Lease
-	63, // 59: perdure.v1.SuspendAgentRequest.wait:type_name -> perdure.v1.Wait
+	54, // 58: perdure.v1.SuspendAgentRequest.lease:type_name -> perdure.v1.Lease
+	65, // 59: perdure.v1.SuspendAgentRequest.wait:type_name -> perdure.v1.Wait
 	12, // 60: perdure.v1.SuspendAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	52, // 61: perdure.v1.CompleteAgentRequest.lease:type_name -> perdure.v1.Lease
-	59, // 62: perdure.v1.CompleteAgentRequest.output:type_name -> perdure.v1.Content
+	54, // 61: perdure.v1.CompleteAgentRequest.lease:type_name -> perdure.v1.Lease
+	61, // 62: perdure.v1.CompleteAgentRequest.output:type_name -> perdure.v1.Content
 	12, // 63: perdure.v1.CompleteAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	52, // 64: perdure.v1.FailAgentRequest.lease:type_name -> perdure.v1.Lease
-	62, // 65: perdure.v1.FailAgentRequest.error:type_name -> perdure.v1.TaskError
+	54, // 64: perdure.v1.FailAgentRequest.lease:type_name -> perdure.v1.Lease
+	64, // 65: perdure.v1.FailAgentRequest.error:type_name -> perdure.v1.TaskError
 	12, // 66: perdure.v1.FailAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	52, // 67: perdure.v1.ConsumeSignalsRequest.lease:type_name -> perdure.v1.Lease
+	54, // 67: perdure.v1.ConsumeSignalsRequest.lease:type_name -> perdure.v1.Lease
 	12, // 68: perdure.v1.ConsumeSignalsResponse.commit:type_name -> perdure.v1.CommitResponse
-	64, // 69: perdure.v1.SignalAgentResponse.status:type_name -> perdure.v1.ExecutionStatus
-	73, // 70: perdure.v1.StreamAgentDataRequest.frames:type_name -> perdure.v1.Frame
-	54, // 71: perdure.v1.StreamAgentDataResponse.held:type_name -> perdure.v1.BlockEnd
+	66, // 69: perdure.v1.SignalAgentResponse.status:type_name -> perdure.v1.ExecutionStatus
+	75, // 70: perdure.v1.StreamAgentDataRequest.frames:type_name -> perdure.v1.Frame
+	56, // 71: perdure.v1.StreamAgentDataResponse.held:type_name -> perdure.v1.BlockEnd
 	1,  // 72: perdure.v1.AgentDispatch.PollAgent:input_type -> perdure.v1.PollAgentRequest
 	3,  // 73: perdure.v1.AgentDispatch.Commit:input_type -> perdure.v1.CommitRequest
 	14, // 74: perdure.v1.AgentDispatch.GetExecution:input_type -> perdure.v1.GetExecutionRequest
@@ -3750,38 +3866,40 @@ var file_perdure_v1_agent_proto_depIdxs = []int32{
 	21, // 77: perdure.v1.AgentDispatch.GetEnded:input_type -> perdure.v1.GetEndedRequest
 	23, // 78: perdure.v1.AgentDispatch.GetSignals:input_type -> perdure.v1.GetSignalsRequest
 	25, // 79: perdure.v1.AgentDispatch.GetQuestions:input_type -> perdure.v1.GetQuestionsRequest
-	27, // 80: perdure.v1.AgentDispatch.GetLatestCheckpoint:input_type -> perdure.v1.GetLatestCheckpointRequest
-	29, // 81: perdure.v1.AgentDispatch.AppendEntry:input_type -> perdure.v1.AppendEntryRequest
-	31, // 82: perdure.v1.AgentDispatch.SubmitCheckpoint:input_type -> perdure.v1.SubmitCheckpointRequest
-	33, // 83: perdure.v1.AgentDispatch.ScheduleAgentTask:input_type -> perdure.v1.ScheduleAgentTaskRequest
-	36, // 84: perdure.v1.AgentDispatch.SuspendAgent:input_type -> perdure.v1.SuspendAgentRequest
-	38, // 85: perdure.v1.AgentDispatch.CompleteAgent:input_type -> perdure.v1.CompleteAgentRequest
-	40, // 86: perdure.v1.AgentDispatch.FailAgent:input_type -> perdure.v1.FailAgentRequest
-	42, // 87: perdure.v1.AgentDispatch.ConsumeSignals:input_type -> perdure.v1.ConsumeSignalsRequest
-	44, // 88: perdure.v1.AgentDispatch.HasSignal:input_type -> perdure.v1.HasSignalRequest
-	46, // 89: perdure.v1.AgentDispatch.SignalAgent:input_type -> perdure.v1.SignalAgentRequest
-	48, // 90: perdure.v1.AgentDispatch.StreamAgentData:input_type -> perdure.v1.StreamAgentDataRequest
-	2,  // 91: perdure.v1.AgentDispatch.PollAgent:output_type -> perdure.v1.PollAgentResponse
-	12, // 92: perdure.v1.AgentDispatch.Commit:output_type -> perdure.v1.CommitResponse
-	15, // 93: perdure.v1.AgentDispatch.GetExecution:output_type -> perdure.v1.GetExecutionResponse
-	17, // 94: perdure.v1.AgentDispatch.GetEntries:output_type -> perdure.v1.GetEntriesResponse
-	20, // 95: perdure.v1.AgentDispatch.GetTasks:output_type -> perdure.v1.GetTasksResponse
-	22, // 96: perdure.v1.AgentDispatch.GetEnded:output_type -> perdure.v1.GetEndedResponse
-	24, // 97: perdure.v1.AgentDispatch.GetSignals:output_type -> perdure.v1.GetSignalsResponse
-	26, // 98: perdure.v1.AgentDispatch.GetQuestions:output_type -> perdure.v1.GetQuestionsResponse
-	28, // 99: perdure.v1.AgentDispatch.GetLatestCheckpoint:output_type -> perdure.v1.GetLatestCheckpointResponse
-	30, // 100: perdure.v1.AgentDispatch.AppendEntry:output_type -> perdure.v1.AppendEntryResponse
-	32, // 101: perdure.v1.AgentDispatch.SubmitCheckpoint:output_type -> perdure.v1.SubmitCheckpointResponse
-	35, // 102: perdure.v1.AgentDispatch.ScheduleAgentTask:output_type -> perdure.v1.ScheduleAgentTaskResponse
-	37, // 103: perdure.v1.AgentDispatch.SuspendAgent:output_type -> perdure.v1.SuspendAgentResponse
-	39, // 104: perdure.v1.AgentDispatch.CompleteAgent:output_type -> perdure.v1.CompleteAgentResponse
-	41, // 105: perdure.v1.AgentDispatch.FailAgent:output_type -> perdure.v1.FailAgentResponse
-	43, // 106: perdure.v1.AgentDispatch.ConsumeSignals:output_type -> perdure.v1.ConsumeSignalsResponse
-	45, // 107: perdure.v1.AgentDispatch.HasSignal:output_type -> perdure.v1.HasSignalResponse
-	47, // 108: perdure.v1.AgentDispatch.SignalAgent:output_type -> perdure.v1.SignalAgentResponse
-	49, // 109: perdure.v1.AgentDispatch.StreamAgentData:output_type -> perdure.v1.StreamAgentDataResponse
-	91, // [91:110] is the sub-list for method output_type
-	72, // [72:91] is the sub-list for method input_type
+	27, // 80: perdure.v1.AgentDispatch.GetStreamedText:input_type -> perdure.v1.GetStreamedTextRequest
+	29, // 81: perdure.v1.AgentDispatch.GetLatestCheckpoint:input_type -> perdure.v1.GetLatestCheckpointRequest
+	31, // 82: perdure.v1.AgentDispatch.AppendEntry:input_type -> perdure.v1.AppendEntryRequest
+	33, // 83: perdure.v1.AgentDispatch.SubmitCheckpoint:input_type -> perdure.v1.SubmitCheckpointRequest
+	35, // 84: perdure.v1.AgentDispatch.ScheduleAgentTask:input_type -> perdure.v1.ScheduleAgentTaskRequest
+	38, // 85: perdure.v1.AgentDispatch.SuspendAgent:input_type -> perdure.v1.SuspendAgentRequest
+	40, // 86: perdure.v1.AgentDispatch.CompleteAgent:input_type -> perdure.v1.CompleteAgentRequest
+	42, // 87: perdure.v1.AgentDispatch.FailAgent:input_type -> perdure.v1.FailAgentRequest
+	44, // 88: perdure.v1.AgentDispatch.ConsumeSignals:input_type -> perdure.v1.ConsumeSignalsRequest
+	46, // 89: perdure.v1.AgentDispatch.HasSignal:input_type -> perdure.v1.HasSignalRequest
+	48, // 90: perdure.v1.AgentDispatch.SignalAgent:input_type -> perdure.v1.SignalAgentRequest
+	50, // 91: perdure.v1.AgentDispatch.StreamAgentData:input_type -> perdure.v1.StreamAgentDataRequest
+	2,  // 92: perdure.v1.AgentDispatch.PollAgent:output_type -> perdure.v1.PollAgentResponse
+	12, // 93: perdure.v1.AgentDispatch.Commit:output_type -> perdure.v1.CommitResponse
+	15, // 94: perdure.v1.AgentDispatch.GetExecution:output_type -> perdure.v1.GetExecutionResponse
+	17, // 95: perdure.v1.AgentDispatch.GetEntries:output_type -> perdure.v1.GetEntriesResponse
+	20, // 96: perdure.v1.AgentDispatch.GetTasks:output_type -> perdure.v1.GetTasksResponse
+	22, // 97: perdure.v1.AgentDispatch.GetEnded:output_type -> perdure.v1.GetEndedResponse
+	24, // 98: perdure.v1.AgentDispatch.GetSignals:output_type -> perdure.v1.GetSignalsResponse
+	26, // 99: perdure.v1.AgentDispatch.GetQuestions:output_type -> perdure.v1.GetQuestionsResponse
+	28, // 100: perdure.v1.AgentDispatch.GetStreamedText:output_type -> perdure.v1.GetStreamedTextResponse
+	30, // 101: perdure.v1.AgentDispatch.GetLatestCheckpoint:output_type -> perdure.v1.GetLatestCheckpointResponse
+	32, // 102: perdure.v1.AgentDispatch.AppendEntry:output_type -> perdure.v1.AppendEntryResponse
+	34, // 103: perdure.v1.AgentDispatch.SubmitCheckpoint:output_type -> perdure.v1.SubmitCheckpointResponse
+	37, // 104: perdure.v1.AgentDispatch.ScheduleAgentTask:output_type -> perdure.v1.ScheduleAgentTaskResponse
+	39, // 105: perdure.v1.AgentDispatch.SuspendAgent:output_type -> perdure.v1.SuspendAgentResponse
+	41, // 106: perdure.v1.AgentDispatch.CompleteAgent:output_type -> perdure.v1.CompleteAgentResponse
+	43, // 107: perdure.v1.AgentDispatch.FailAgent:output_type -> perdure.v1.FailAgentResponse
+	45, // 108: perdure.v1.AgentDispatch.ConsumeSignals:output_type -> perdure.v1.ConsumeSignalsResponse
+	47, // 109: perdure.v1.AgentDispatch.HasSignal:output_type -> perdure.v1.HasSignalResponse
+	49, // 110: perdure.v1.AgentDispatch.SignalAgent:output_type -> perdure.v1.SignalAgentResponse
+	51, // 111: perdure.v1.AgentDispatch.StreamAgentData:output_type -> perdure.v1.StreamAgentDataResponse
+	92, // [92:112] is the sub-list for method output_type
+	72, // [72:92] is the sub-list for method input_type
 	72, // [72:72] is the sub-list for extension type_name
 	72, // [72:72] is the sub-list for extension extendee
 	0,  // [0:72] is the sub-list for field type_name
@@ -3812,7 +3930,7 @@ func file_perdure_v1_agent_proto_init() {
 		(*GetSignalsResponse_Signal)(nil),
 		(*GetSignalsResponse_Chunk)(nil),
 	}
-	file_perdure_v1_agent_proto_msgTypes[32].OneofWrappers = []any{
+	file_perdure_v1_agent_proto_msgTypes[34].OneofWrappers = []any{
 		(*ScheduleAgentTaskRequest_Header)(nil),
 		(*ScheduleAgentTaskRequest_Chunk)(nil),
 	}
@@ -3822,7 +3940,7 @@ func file_perdure_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perdure_v1_agent_proto_rawDesc), len(file_perdure_v1_agent_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   49,
+			NumMessages:   51,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,7 @@ const (
 	AgentDispatch_GetEnded_FullMethodName            = "/perdure.v1.AgentDispatch/GetEnded"
 	AgentDispatch_GetSignals_FullMethodName          = "/perdure.v1.AgentDispatch/GetSignals"
 	AgentDispatch_GetQuestions_FullMethodName        = "/perdure.v1.AgentDispatch/GetQuestions"
+	AgentDispatch_GetStreamedText_FullMethodName     = "/perdure.v1.AgentDispatch/GetStreamedText"
 	AgentDispatch_GetLatestCheckpoint_FullMethodName = "/perdure.v1.AgentDispatch/GetLatestCheckpoint"
 	AgentDispatch_AppendEntry_FullMethodName         = "/perdure.v1.AgentDispatch/AppendEntry"
 	AgentDispatch_SubmitCheckpoint_FullMethodName    = "/perdure.v1.AgentDispatch/SubmitCheckpoint"
@@ -77,6 +78,10 @@ type AgentDispatchClient interface {
 	// GetQuestions sends questions in the order of the request. A question without an id
 	// means that the requested question does not exist.
 	GetQuestions(ctx context.Context, in *GetQuestionsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetQuestionsResponse], error)
+	// GetStreamedText returns the text that the newest attempt of an ended task has streamed
+	// and that remains, at most 1 MiB of it. It is empty for a task of a LOCAL execution.
+	// Error: not_found.
+	GetStreamedText(ctx context.Context, in *GetStreamedTextRequest, opts ...grpc.CallOption) (*GetStreamedTextResponse, error)
 	// GetLatestCheckpoint returns the newest checkpoint, if there is one.
 	GetLatestCheckpoint(ctx context.Context, in *GetLatestCheckpointRequest, opts ...grpc.CallOption) (*GetLatestCheckpointResponse, error)
 	// AppendEntry appends one entry. In the same transaction it takes the signals
@@ -245,6 +250,16 @@ func (c *agentDispatchClient) GetQuestions(ctx context.Context, in *GetQuestions
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AgentDispatch_GetQuestionsClient = grpc.ServerStreamingClient[GetQuestionsResponse]
 
+func (c *agentDispatchClient) GetStreamedText(ctx context.Context, in *GetStreamedTextRequest, opts ...grpc.CallOption) (*GetStreamedTextResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetStreamedTextResponse)
+	err := c.cc.Invoke(ctx, AgentDispatch_GetStreamedText_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *agentDispatchClient) GetLatestCheckpoint(ctx context.Context, in *GetLatestCheckpointRequest, opts ...grpc.CallOption) (*GetLatestCheckpointResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetLatestCheckpointResponse)
@@ -398,6 +413,10 @@ type AgentDispatchServer interface {
 	// GetQuestions sends questions in the order of the request. A question without an id
 	// means that the requested question does not exist.
 	GetQuestions(*GetQuestionsRequest, grpc.ServerStreamingServer[GetQuestionsResponse]) error
+	// GetStreamedText returns the text that the newest attempt of an ended task has streamed
+	// and that remains, at most 1 MiB of it. It is empty for a task of a LOCAL execution.
+	// Error: not_found.
+	GetStreamedText(context.Context, *GetStreamedTextRequest) (*GetStreamedTextResponse, error)
 	// GetLatestCheckpoint returns the newest checkpoint, if there is one.
 	GetLatestCheckpoint(context.Context, *GetLatestCheckpointRequest) (*GetLatestCheckpointResponse, error)
 	// AppendEntry appends one entry. In the same transaction it takes the signals
@@ -464,6 +483,9 @@ func (UnimplementedAgentDispatchServer) GetSignals(*GetSignalsRequest, grpc.Serv
 }
 func (UnimplementedAgentDispatchServer) GetQuestions(*GetQuestionsRequest, grpc.ServerStreamingServer[GetQuestionsResponse]) error {
 	return status.Error(codes.Unimplemented, "method GetQuestions not implemented")
+}
+func (UnimplementedAgentDispatchServer) GetStreamedText(context.Context, *GetStreamedTextRequest) (*GetStreamedTextResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetStreamedText not implemented")
 }
 func (UnimplementedAgentDispatchServer) GetLatestCheckpoint(context.Context, *GetLatestCheckpointRequest) (*GetLatestCheckpointResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetLatestCheckpoint not implemented")
@@ -627,6 +649,24 @@ func _AgentDispatch_GetQuestions_Handler(srv interface{}, stream grpc.ServerStre
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type AgentDispatch_GetQuestionsServer = grpc.ServerStreamingServer[GetQuestionsResponse]
+
+func _AgentDispatch_GetStreamedText_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetStreamedTextRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AgentDispatchServer).GetStreamedText(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AgentDispatch_GetStreamedText_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AgentDispatchServer).GetStreamedText(ctx, req.(*GetStreamedTextRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
 
 func _AgentDispatch_GetLatestCheckpoint_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetLatestCheckpointRequest)
@@ -822,6 +862,10 @@ var AgentDispatch_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetEnded",
 			Handler:    _AgentDispatch_GetEnded_Handler,
+		},
+		{
+			MethodName: "GetStreamedText",
+			Handler:    _AgentDispatch_GetStreamedText_Handler,
 		},
 		{
 			MethodName: "GetLatestCheckpoint",

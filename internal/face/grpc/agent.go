@@ -185,3 +185,13 @@ func (s *agentService) GetQuestions(m *perdurev1.GetQuestionsRequest, out perdur
 	}
 	return nil
 }
+
+// GetStreamedText returns the text that an ended task has streamed.
+func (s *agentService) GetStreamedText(ctx context.Context, m *perdurev1.GetStreamedTextRequest) (*perdurev1.GetStreamedTextResponse, error) {
+	execution, task, err := pbconv.StreamedTextRequestFromProto(m)
+	if err != nil {
+		return nil, err
+	}
+	text, err := callerOf(ctx).StreamedText(ctx, execution, task)
+	return &perdurev1.GetStreamedTextResponse{Text: text}, err
+}

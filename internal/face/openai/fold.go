@@ -298,6 +298,7 @@ var stops = map[perdure.StopReason]struct{ status, why string }{
 	perdure.StopRefusal:       {statusIncomplete, "content_filter"},
 	perdure.StopError:         {statusFailed, ""},
 	perdure.StopCancelled:     {statusCancelled, ""},
+	perdure.StopInterrupted:   {statusCancelled, ""},
 }
 
 func (f *fold) responseEnded(r *perdure.Record, e logfold.Payload) {

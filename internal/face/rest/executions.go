@@ -69,6 +69,8 @@ func (s *server) executionRoutes() {
 	operation.Get(g, one, "getExecution", "Get an execution", s.getExecution)
 	operation.On(g, http.MethodDelete, one, "cancelExecution", "Cancel an execution: 202; one that has ended stays as it is: 200", s.cancel, operation.Status(202), alsoUnchanged)
 	operation.On(g, http.MethodPost, one+"/signal", "signalExecution", "Send a signal", s.signal)
+	operation.On(g, http.MethodPost, one+"/interrupt", "interruptExecution",
+		"Stop the current turn. Without a turn to stop, nothing changes; stopped says which", s.interrupt)
 	operation.On(g, http.MethodPost, one+"/compact", "compactExecution",
 		"Ask the agent to compact its conversation at the next boundary of a turn: 202", s.compact, operation.Status(202))
 	s.contentRoute()

@@ -28,12 +28,26 @@ func (k *socket) command(ctx context.Context, c envelope) error {
 		return k.answer(ctx, "", k.keepalive(ctx))
 	case "prompt":
 		return k.prompt(ctx, c.Data)
+	case "interrupt":
+		return k.answer(ctx, "", k.interrupt(ctx, c.Data))
 	case "cancel":
 		_, _, err := k.Engine.Cancel(ctx, k.org, k.execution)
 		return k.answer(ctx, "", err)
 	}
 	return k.answer(ctx, "", perdure.FieldErrorf("type",
-		"%q is no message; send, as text, load_events, keepalive, prompt or cancel as {\"type\": ..., \"data\": {...}}", c.Type))
+		"%q is no message; send, as text, load_events, keepalive, prompt, interrupt or cancel as {\"type\": ..., \"data\": {...}}", c.Type))
+}
+
+// interrupt stops the current turn.
+func (k *socket) interrupt(ctx context.Context, raw json.RawMessage) error {
+	var in perdure.Interrupt
+	if len(raw) > 0 {
+		if err := perdure.DecodeExactly("data", raw, &in); err != nil {
+			return err
+		}
+	}
+	_, err := k.Engine.Interrupt(ctx, k.org, k.execution, in)
+	return err
 }
 
 // socketError is the data of the message error.

@@ -98,6 +98,7 @@ const unusual: Record<string, string> = {
   error: "The model's answer broke off.",
   cancelled: "Cancelled.",
   turn_limit: "Stopped: the run reached its limit of turns.",
+  interrupted: "You stopped this answer.",
 };
 
 export function AssistantMessage() {

@@ -42,6 +42,7 @@ export const RunHeader = memo(function RunHeader({
       <span className="text-sm text-soft tabular-nums max-sm:hidden" title="Cost so far">
         {spent(usage.data?.total, usage.data?.byModel)}
       </span>
+      {(phase === "working" || phase === "asks") && <StopTurn id={id} />}
       {status && phase !== "ended" && phase !== "cancelling" && <Cancel id={id} />}
       <PanelButton />
     </div>
@@ -74,6 +75,24 @@ function Reconnecting() {
       <span className="breathe size-1.5 rounded-full bg-current" aria-hidden="true" />
       Reconnecting
     </span>
+  );
+}
+
+/** Stops what the agent is doing; the run then waits for a message. */
+function StopTurn({ id }: { id: string }) {
+  const stop = useMutation({ mutationFn: () => api().executions.interrupt(id) });
+  return (
+    <>
+      <Button disabled={stop.isPending} onClick={() => stop.mutate()} aria-label="Stop the turn">
+        <StopIcon className="size-3.5" />
+        <span className="max-sm:sr-only">Stop</span>
+      </Button>
+      {stop.isError && (
+        <span role="alert" className="text-xs text-bad">
+          {stop.error.message}
+        </span>
+      )}
+    </>
   );
 }
 

@@ -150,6 +150,15 @@ export class Executions {
     return this.#t.json("POST", `${pathOf(id)}/signal`, { body, signal });
   }
 
+  /** Stops the current turn. `stopped` tells whether there was one; if not, nothing changes. */
+  interrupt(id: string, options: { reason?: string; signal?: AbortSignal } = {}): Promise<SignalReply> {
+    const { reason, signal } = options;
+    return this.#t.json("POST", `${pathOf(id)}/interrupt`, {
+      body: reason === undefined ? {} : { reason },
+      signal,
+    });
+  }
+
   /** Asks the agent to compact its conversation. `key` identifies the request for 24 hours. */
   compact(
     id: string,

@@ -133,6 +133,7 @@ func (w *watcher) follow(ctx context.Context) (perdure.Status, error) {
 	})
 	taken := w.watchForWorker(ctx)
 	defer taken()
+	defer w.stopsTurns(ctx)()
 	for e, err := range c.Follow(ctx, w.id, w.cursor) {
 		if err != nil {
 			return "", err

@@ -26,6 +26,9 @@ type App struct {
 	// user.
 	ServerFlags string
 
+	// Interrupts lets the command handle Ctrl-C.
+	Interrupts *Interrupts
+
 	begun bool // flags and arguments were valid
 }
 

@@ -1,0 +1,19 @@
+package pbconv
+
+import (
+	"github.com/google/uuid"
+	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
+)
+
+// StreamedTextRequestToProto converts a request for the text that a task has streamed.
+func StreamedTextRequestToProto(execution, task uuid.UUID) *perdurev1.GetStreamedTextRequest {
+	return &perdurev1.GetStreamedTextRequest{ExecutionId: UUIDToProto(execution), TaskId: UUIDToProto(task)}
+}
+
+// StreamedTextRequestFromProto converts a request for the text that a task has streamed from its
+// message. Errors: invalid_argument.
+func StreamedTextRequestFromProto(m *perdurev1.GetStreamedTextRequest) (execution, task uuid.UUID, err error) {
+	var d decoder
+	execution, task = d.id("execution_id", m.GetExecutionId()), d.id("task_id", m.GetTaskId())
+	return execution, task, d.err
+}

@@ -1,0 +1,37 @@
+package runs
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// stopsTurns lets the first Ctrl-C of a turn stop the turn, in a command that goes on with the user's
+// input. The second one leaves the run, as in other commands.
+func (w *watcher) stopsTurns(ctx context.Context) (release func()) {
+	if !w.chat {
+		return func() {}
+	}
+	var stopped atomic.Bool
+	return w.Interrupts.Handle(func() bool {
+		if stopped.Swap(true) {
+			return false
+		}
+		go w.stopTurn(ctx)
+		return true
+	})
+}
+
+// stopTurnWithin is the time in which the server must take the interrupt.
+const stopTurnWithin = 10 * time.Second
+
+func (w *watcher) stopTurn(ctx context.Context) {
+	_ = w.Stderr.Linef("\nperdure: stopping the turn; Ctrl-C again leaves the run")
+	ctx, cancel := context.WithTimeout(ctx, stopTurnWithin)
+	defer cancel()
+	if _, err := w.Interrupt(ctx, w.id, perdure.Interrupt{}); err != nil && ctx.Err() == nil {
+		_ = w.Stderr.Linef("perdure: the turn was not stopped: %v", err)
+	}
+}

@@ -1,0 +1,23 @@
+package perdure
+
+// InterruptSignal is the name of the signal that stops the current turn of an execution. The react
+// agent takes it; agents of other kinds have turns if their workers register the signal. Its value is
+// an [Interrupt].
+const InterruptSignal = "perdure.interrupt"
+
+// MaxInterruptReason is the maximum length of Interrupt.Reason in bytes.
+const MaxInterruptReason = 4 << 10
+
+// Interrupt is the value of an InterruptSignal.
+type Interrupt struct {
+	// Reason is shown in the log.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Check refuses a reason over MaxInterruptReason. Errors: invalid_argument.
+func (i Interrupt) Check() error {
+	if n := len(i.Reason); n > MaxInterruptReason {
+		return FieldErrorf("reason", "has %d bytes, and %d are allowed", n, MaxInterruptReason)
+	}
+	return CheckText("reason", i.Reason)
+}
