@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/internal/exampletest"
 	"github.com/perdure/perdure/llm"
@@ -128,4 +129,33 @@ func ExampleObserver() {
 	ran := <-tools
 	fmt.Println(len(calls), "model calls,", ran.Name, ran.Outcome)
 	// Output: 2 model calls, sum ok
+}
+
+// Generate asks a model from an agent of any kind. The answer is stored: a crash does not pay for it
+// again.
+func ExampleGenerate() {
+	dir, err := os.MkdirTemp("", "perdure-example-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, "m"), []byte("turn\n  text A dog reads.\n"), 0o600); err != nil {
+		panic(err)
+	}
+	titles := agent.DefineFunc("titles", func(ctx agent.Context, text string) (string, error) {
+		answer, err := react.Generate(ctx, []perdure.Message{perdure.UserText("Find a title for: " + text)}, react.GenerateOptions{
+			Model: perdure.ModelConfig{Provider: "scripted", ModelID: "m"}, System: "Answer with the title alone.",
+		})
+		return answer.Text(), err
+	})
+	house := exampletest.Open(func(w *worker.Worker) {
+		w.RegisterAgent(titles)
+		for _, t := range react.ModelTasks(react.Config{Providers: llm.NewProviders(scripted.New(scripted.Config{Dir: dir}))}) {
+			w.RegisterTask(t)
+		}
+	})
+	defer house.Close()
+	x := house.Wait(house.Start("titles", "There was a dog who could read."))
+	fmt.Println(string(x.Output))
+	// Output: "A dog reads."
 }

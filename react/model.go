@@ -33,6 +33,8 @@ type modelRequest struct {
 	Compaction *compactionRequest `json:"compaction,omitempty"`
 	// Spent reports that the response may call no more tools that run on workers.
 	Spent bool `json:"spent,omitempty"`
+	// Generate, if set, is the whole request of a call of Generate.
+	Generate *generation `json:"generate,omitempty"`
 }
 
 // modelAnswer is the result of a model task.
@@ -111,6 +113,9 @@ func modelTask(c Config) agent.TaskDefinition {
 		provider, err := c.Providers.Lookup(in.Model.Provider)
 		if err != nil {
 			return modelAnswer{}, agent.Permanent(err)
+		}
+		if in.Generate != nil {
+			return generate(ctx, c, provider, in)
 		}
 		if in.Compaction != nil {
 			return summarise(ctx, c, provider, in)

@@ -1,0 +1,211 @@
+package react
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/response"
+	"github.com/perdure/perdure/llm"
+)
+
+// GenerateOptions are the options of Generate. Only Model is required.
+type GenerateOptions struct {
+	Model perdure.ModelConfig
+	// Name identifies the call in the execution. Without it, calls with equal messages and options are
+	// one call with one answer. Instance distinguishes calls with one name, or with equal messages.
+	Name, Instance string
+	// System is the system prompt.
+	System string
+	// Tools are offered to the model. Its calls are returned in Generated.Message, and not run.
+	Tools []llm.ToolSpec
+	// ToolChoice and ToolName are those of perdure.Turns.
+	ToolChoice, ToolName string
+	// MaxTokens is the maximum size of the answer; 0 means the provider's default.
+	MaxTokens   int
+	Temperature *float64
+	Thinking    llm.Thinking
+	// Format is the required format of the text; nil is free text.
+	Format *perdure.OutputFormat
+	// Silent, if set, does not stream the answer to clients.
+	Silent bool
+}
+
+// Generated is the answer of a model.
+type Generated struct {
+	// Message is the answer. Append it to the messages to continue the conversation.
+	Message perdure.Message
+	// EntryID is the id of the message to which the streamed text belongs. Pass it to
+	// agent.WithEntryID to store the answer in the conversation of the execution.
+	EntryID uuid.UUID
+	// Usage is what the call has used, with its cost if the price is known.
+	Usage      perdure.Usage
+	StopReason perdure.StopReason
+	// Latency is the time that the call has taken.
+	Latency time.Duration
+}
+
+// Text returns the text of the answer.
+func (g Generated) Text() string { return g.Message.PlainText() }
+
+// Generate asks a model once, from an agent of any kind, and returns the answer. The call is a task:
+// its answer is stored, and a function that is entered again gets the stored one, so a crash never
+// pays for it twice. While the answer arrives, it is streamed to the clients of the execution. A call
+// that fails for a while is repeated, with growing pauses.
+//
+// messages is the conversation, from the first message to the last one; its last message is one of the
+// user or the result of a tool. It need not be the conversation of the execution, and neither it nor
+// the answer becomes part of that. The worker of the model calls registers ModelTasks, or the react
+// agent's Tasks. It blocks. Errors: invalid_argument, and the error of a call that has failed for
+// good, a *perdure.TaskError whose code begins with model_.
+func Generate(ctx agent.Context, messages []perdure.Message, o GenerateOptions) (Generated, error) {
+	r, err := o.request(ctx, messages)
+	if err != nil {
+		return Generated{}, err
+	}
+	at := ctx.Place()
+	at.MessageID, at.ToolCallID = r.EntryID.String(), ""
+	options := []agent.TaskOption{
+		agent.Attempts(modelAttempts), agent.Backoff(modelBackoff, modelBackoffMost), agent.OnLost(perdure.OnLostRetry), agent.At(at),
+	}
+	switch {
+	case o.Name != "":
+		options = append(options, agent.Key(generateKey(o)))
+	case o.Instance != "":
+		options = append(options, agent.Instance(o.Instance))
+	}
+	results, err := ctx.Await(agent.All, ctx.Schedule(ModelTask, r, options...))
+	if err != nil {
+		return Generated{}, err
+	}
+	if err := results[0].Err(); err != nil {
+		return Generated{}, err
+	}
+	return generated(r.EntryID, results[0].Task.Result)
+}
+
+// ModelTasks returns the task kind of model calls, for Worker.RegisterTask on a worker without the
+// react agent.
+func ModelTasks(c Config) []agent.TaskDefinition { return []agent.TaskDefinition{modelTask(c)} }
+
+func generateKey(o GenerateOptions) string {
+	if o.Instance == "" {
+		return "generate:" + o.Name
+	}
+	return "generate:" + o.Name + "#" + o.Instance
+}
+
+func generated(entry uuid.UUID, result json.RawMessage) (Generated, error) {
+	var a modelAnswer
+	if err := json.Unmarshal(result, &a); err != nil {
+		return Generated{}, perdure.FieldErrorf("result", "of the model call does not decode: %v", err)
+	}
+	g := Generated{
+		Message: perdure.Message{Role: perdure.RoleAssistant, Content: a.Content}, EntryID: entry, StopReason: a.Content.StopReason,
+		Latency: time.Duration(a.LatencyMs) * time.Millisecond,
+	}
+	if a.Content.Usage != nil {
+		g.Usage = *a.Content.Usage
+	}
+	return g, nil
+}
+
+// generation is the part of a model task's input that holds the whole request of Generate.
+type generation struct {
+	System     string                 `json:"system,omitempty"`
+	Messages   []perdure.InputMessage `json:"messages"`
+	Tools      []llm.ToolSpec         `json:"tools,omitempty"`
+	ToolChoice string                 `json:"toolChoice,omitempty"`
+	ToolName   string                 `json:"toolName,omitempty"`
+	MaxTokens  int                    `json:"maxTokens,omitempty"`
+
+	Temperature *float64              `json:"temperature,omitempty"`
+	Thinking    llm.Thinking          `json:"thinking,omitempty"`
+	Format      *perdure.OutputFormat `json:"format,omitempty"`
+	Silent      bool                  `json:"silent,omitempty"`
+}
+
+// request returns the input of the model task. Error: invalid_argument.
+func (o GenerateOptions) request(ctx agent.Context, messages []perdure.Message) (modelRequest, error) {
+	g := generation{
+		System: o.System, Tools: o.Tools, ToolChoice: o.ToolChoice, ToolName: o.ToolName, MaxTokens: o.MaxTokens,
+		Temperature: o.Temperature, Thinking: o.Thinking, Format: o.Format, Silent: o.Silent,
+	}
+	for _, m := range messages {
+		g.Messages = append(g.Messages, perdure.InputMessage{Role: m.Role, Parts: m.Parts, Provider: m.Provider, Model: m.Model})
+	}
+	r := modelRequest{Model: o.Model, Generate: &g}
+	if err := o.check(g.Messages); err != nil {
+		return r, err
+	}
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return r, perdure.FieldErrorf("messages", "do not encode: %v", err)
+	}
+	if o.Name != "" {
+		raw = []byte(o.Name)
+	}
+	r.EntryID = uuid.NewSHA1(ctx.Execution().ID, append(append([]byte("generate\x00"), raw...), "\x00"+o.Instance...))
+	return r, nil
+}
+
+// check checks the options and the messages. Error: invalid_argument.
+func (o GenerateOptions) check(messages []perdure.InputMessage) error {
+	if o.Model.Provider == "" {
+		return perdure.FieldErrorf("model", `is missing; name one, such as {"provider": "anthropic", "modelId": "..."}`)
+	}
+	if err := o.Model.CheckModelID("model."); err != nil {
+		return err
+	}
+	if err := o.Model.CheckEndpoint("model."); err != nil {
+		return err
+	}
+	if n := len(messages); n == 0 || messages[n-1].Role != perdure.RoleUser && messages[n-1].Role != perdure.RoleToolResult {
+		return perdure.FieldErrorf("messages", "must end with a message of the user or the result of a tool")
+	}
+	if o.MaxTokens < 0 {
+		return perdure.FieldErrorf("maxTokens", "must not be negative")
+	}
+	for _, text := range []struct{ field, value string }{{"name", o.Name}, {"instance", o.Instance}, {"system", o.System}} {
+		if err := perdure.CheckText(text.field, text.value); err != nil {
+			return err
+		}
+	}
+	return perdure.CheckMessages("messages", nil, messages)
+}
+
+// generate calls the model for Generate.
+func generate(ctx agent.TaskContext, c Config, provider llm.Provider, in modelRequest) (modelAnswer, error) {
+	began := time.Now()
+	request := in.Generate.ask(in.Model)
+	if err := llm.CheckRequest(provider, request); err != nil {
+		return modelAnswer{}, modelError(err)
+	}
+	show := func(llm.Delta) error { return nil }
+	if !in.Generate.Silent {
+		show = newShower(ctx.Stream(), in.EntryID).delta
+	}
+	answer, err := callModel(ctx, c, provider, in.Model, request, show)
+	if err != nil {
+		return modelAnswer{}, modelError(err)
+	}
+	answer.Parts = perdure.AcceptableParts(perdure.RoleAssistant, answer.Parts)
+	nameCalls(answer.Content.Parts, in.EntryID)
+	return modelAnswer{
+		Content: answer.Content, ProviderResponseID: response.Real(answer.ProviderResponseID),
+		LatencyMs: time.Since(began).Milliseconds(), Cost: answer.Cost,
+	}, nil
+}
+
+func (g *generation) ask(m perdure.ModelConfig) llm.Request {
+	r := llm.Request{
+		Model: m.ModelID, BaseURL: m.BaseURL, APIKeyEnv: m.APIKeyEnv, System: g.System, Tools: g.Tools, ToolChoice: g.ToolChoice, ToolName: g.ToolName,
+		MaxTokens: g.MaxTokens, Temperature: g.Temperature, Thinking: g.Thinking, Format: g.Format,
+	}
+	for _, m := range g.Messages {
+		r.Messages = append(r.Messages, perdure.Message{Role: m.Role, Content: perdure.Content{Parts: m.Parts, Provider: m.Provider, Model: m.Model}})
+	}
+	return r
+}
