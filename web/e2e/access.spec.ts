@@ -41,3 +41,40 @@ test("a key is made, shown once, used, and revoked", async ({ page, dev }) => {
   await expect(page.getByRole("list", { name: "API keys" })).toContainText("revoked");
   await expect.poll(async () => (await list()).status).toBe(401);
 });
+
+test("an approver sees questions, decides them, and is led to nothing else", async ({
+  page,
+  context,
+  dev,
+}) => {
+  const made = await fetch(`${dev.url}/api/orgs/default/keys`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${dev.key}`, "Content-Type": "application/json" },
+    body: JSON.stringify({ name: "the approver", role: "approver" }),
+  });
+  const { key } = (await made.json()) as { key: string };
+  const x = await dev.client().executions.create({
+    userPrompt: "write a note",
+    models: [{ provider: "scripted", modelId: "approve" }],
+    tools: ["bash"],
+    oneShot: true,
+    // biome-ignore lint/suspicious/noThenProperty: the rule has a member of this name
+    approvals: [{ tools: ["bash"], then: "ask" }],
+  });
+  await context.clearCookies();
+  await page.goto(`${dev.url}/ai`);
+  await page.getByLabel("API key").fill(key);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page).toHaveURL(/\/ai\/questions$/);
+  await expect(page.getByRole("link", { name: "Runs" })).toHaveCount(0);
+  await expect(page.getByRole("link", { name: "New run" })).toHaveCount(0);
+  await expect(page).toHaveTitle(/^\(\d+\) Questions/);
+  await page.goto(`${dev.url}/ai/runs/${x.id}`); // also after a reload
+  await expect(page).toHaveURL(/\/ai\/questions$/);
+  await page
+    .locator("[data-question]", { hasText: "write a note" })
+    .first()
+    .getByRole("button", { name: "Approve" })
+    .click();
+  await expect.poll(async () => (await dev.client().executions.get(x.id)).status).toBe("COMPLETED");
+});

@@ -6,11 +6,12 @@ import { half, keepHalf, Tabs, takeFromAddress } from "./session";
 export interface Access {
   state: "unknown" | "in" | "out";
   org: string;
-  /** Known after a sign-in by key; null if the session existed already. */
+  /** The role of the key; null if it is not known. */
   role: string | null;
 }
 
 const orgKey = "perdure.org";
+const roleKey = "perdure.role";
 /**
  * How long, in milliseconds, a new tab waits for the reply of another tab before it shows the
  * sign-in.
@@ -71,11 +72,13 @@ function enter(value: string, org: string, role: string | null): void {
   keepHalf(value);
   localStorage.setItem(orgKey, org);
   if (org !== access.org) client = clientOf(org);
-  change({ state: "in", org, role });
+  if (role !== null) localStorage.setItem(roleKey, role);
+  change({ state: "in", org, role: role ?? localStorage.getItem(roleKey) });
 }
 
 function leave(): void {
   keepHalf(undefined);
+  localStorage.removeItem(roleKey);
   change({ state: "out", role: null });
 }
 
@@ -104,13 +107,14 @@ export async function findSession(): Promise<void> {
   // Anybody can make a link with a session half. A half that does not match the cookie is ignored
   // and ends no session.
   if (given && (await works(given.half, given.org))) {
+    localStorage.removeItem(roleKey); // of an earlier session
     enter(given.half, given.org, null);
     tabs.signedIn(given.half, given.org);
     return;
   }
   const kept = half();
   if (kept && (await works(kept, access.org))) {
-    change({ state: "in" });
+    change({ state: "in", role: localStorage.getItem(roleKey) });
     return;
   }
   keepHalf(undefined);

@@ -1,17 +1,18 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link, Outlet } from "@tanstack/react-router";
+import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { type ReactNode, useEffect } from "react";
 import { useAccess } from "../api/client";
 import { inboxQuery } from "../api/queries";
 import mark from "../mark.svg";
 import { SignInPage } from "../pages/SignInPage";
+import { noticesWanted, useNotices } from "../questions/notices";
 import { setTheme, useTheme } from "../theme";
 import { AgentIcon, GearIcon, MoonIcon, PlusIcon, QuestionIcon, RunsIcon, SunIcon } from "./icons";
 import { buttonClass, IconButton } from "./ui";
 
 /** The common frame of all pages: the navigation, or the sign-in if it is required. */
 export function Shell() {
-  const { state } = useAccess();
+  const { state, role } = useAccess();
   const queries = useQueryClient();
   useEffect(() => {
     if (state === "out") queries.clear(); // the next user may be another one
@@ -24,16 +25,29 @@ export function Shell() {
       >
         Skip to content
       </a>
-      <Header signedIn={state === "in"} />
+      <Header signedIn={state === "in"} asked={role === "approver"} />
       <main id="main" className="min-h-0 flex-1 overflow-y-auto" tabIndex={-1}>
         {state === "out" && <SignInPage />}
-        {state === "in" && <Outlet />}
+        {state === "in" && (role === "approver" ? <ApproverOutlet /> : <Outlet />)}
       </main>
     </div>
   );
 }
 
-function Header({ signedIn }: { signedIn: boolean }) {
+const inbox = "/ai/questions";
+
+/** The pages of an approver, whose key reaches only questions. */
+function ApproverOutlet() {
+  const { pathname } = useLocation();
+  const led = ![inbox, "/ai/settings"].includes(pathname);
+  useEffect(() => {
+    if (led) location.replace(inbox); // the router may still be loading the other page
+  }, [led]);
+  return led ? null : <Outlet />;
+}
+
+/** The navigation. With `asked`, it has only what an approver can reach. */
+function Header({ signedIn, asked }: { signedIn: boolean; asked: boolean }) {
   return (
     <header className="z-10 flex h-14 shrink-0 items-center gap-1 border-b border-line bg-surface px-3 sm:gap-2 sm:px-5">
       <Link
@@ -46,13 +60,17 @@ function Header({ signedIn }: { signedIn: boolean }) {
       </Link>
       {signedIn && (
         <nav aria-label="Main" className="flex items-center gap-0.5">
-          <NavLink to="/ai/runs" icon={<RunsIcon />}>
-            Runs
-          </NavLink>
-          <NavLink to="/ai/agents" icon={<AgentIcon />}>
-            Agents
-          </NavLink>
-          <NavLink to="/ai/questions" icon={<QuestionIcon />}>
+          {!asked && (
+            <>
+              <NavLink to="/ai/runs" icon={<RunsIcon />}>
+                Runs
+              </NavLink>
+              <NavLink to="/ai/agents" icon={<AgentIcon />}>
+                Agents
+              </NavLink>
+            </>
+          )}
+          <NavLink to={inbox} icon={<QuestionIcon />}>
             Questions
             <OpenCount />
           </NavLink>
@@ -63,7 +81,7 @@ function Header({ signedIn }: { signedIn: boolean }) {
       )}
       <div className="flex-1" />
       <ThemeButton />
-      {signedIn && (
+      {signedIn && !asked && (
         <Link
           to="/ai/runs/new"
           search={{}}
@@ -80,7 +98,8 @@ function Header({ signedIn }: { signedIn: boolean }) {
 
 /** The number of open questions, in the navigation. */
 function OpenCount() {
-  const { data } = useQuery(inboxQuery(false));
+  const { data } = useQuery({ ...inboxQuery(false), refetchIntervalInBackground: noticesWanted() });
+  useNotices(data?.items);
   if (!data?.open) return null;
   return (
     <span className="rounded-full bg-warn px-1.5 text-xs font-medium text-surface">
@@ -118,6 +137,12 @@ function ThemeButton() {
   );
 }
 
+/** The number of open questions as the beginning of a title. It asks nothing of the server itself. */
+function useOpenCount(): string {
+  const { data } = useQuery({ ...inboxQuery(false), enabled: false });
+  return data?.open ? `(${data.open}${data.openMore ? "+" : ""}) ` : "";
+}
+
 /** A page of rows and forms, with its title. */
 export function Page({
   title,
@@ -132,9 +157,10 @@ export function Page({
   children: ReactNode;
   narrow?: boolean;
 }) {
+  const open = useOpenCount();
   return (
     <div className={`mx-auto w-full px-4 py-6 sm:px-6 sm:py-8 ${narrow ? "max-w-3xl" : "max-w-6xl"}`}>
-      <title>{`${title} · Perdure`}</title>
+      <title>{`${open}${title} · Perdure`}</title>
       <div className="mb-5 flex flex-wrap items-center gap-x-4 gap-y-3">
         <div className="min-w-0 flex-1">
           <h1 className="text-xl font-semibold tracking-tight">{title}</h1>

@@ -3,11 +3,13 @@ import { useState } from "react";
 import { inboxQuery } from "../api/queries";
 import { Page } from "../components/Shell";
 import { Empty, ErrorBanner, Skeleton } from "../components/ui";
+import { canNotify, useNoticesWanted } from "../questions/notices";
 import { QuestionCard } from "../questions/QuestionCard";
 
 /** What runs ask of people: the open questions of the org, newest first. */
 export function QuestionsPage() {
   const [mine, setMine] = useState(false);
+  const [notices, setNotices] = useNoticesWanted();
   const { data, error, refetch } = useQuery(inboxQuery(mine));
   return (
     <Page
@@ -15,10 +17,18 @@ export function QuestionsPage() {
       lead="What runs ask of people"
       narrow
       actions={
-        <label className="flex items-center gap-2 text-sm text-soft">
-          <input type="checkbox" checked={mine} onChange={(e) => setMine(e.target.checked)} />
-          Only those that I may answer
-        </label>
+        <div className="flex flex-wrap gap-x-4 gap-y-2">
+          <label className="flex items-center gap-2 text-sm text-soft">
+            <input type="checkbox" checked={mine} onChange={(e) => setMine(e.target.checked)} />
+            Only those that I may answer
+          </label>
+          {canNotify() && (
+            <label className="flex items-center gap-2 text-sm text-soft">
+              <input type="checkbox" checked={notices} onChange={(e) => void setNotices(e.target.checked)} />
+              Notify me of new ones
+            </label>
+          )}
+        </div>
       }
     >
       {error && (

@@ -2,15 +2,18 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useState } from "react";
 import type { AnswerBody, Question } from "../../client/src/index";
-import { api } from "../api/client";
+import { api, useAccess } from "../api/client";
 import { questionQuery } from "../api/queries";
 import { Ago } from "../components/Ago";
 import { Button, ErrorBanner, inputClass, Skeleton } from "../components/ui";
+import { fieldsOf, filledIn, type Typed } from "./form";
 import { choicesOf, detailsText, headingOf, parseAnswer, statusText } from "./question";
+import { SchemaForm } from "./SchemaForm";
 
 /** A question with what is asked about, and the controls to answer it. */
 export function QuestionCard({ id, withRun = false }: { id: string; withRun?: boolean }) {
   const { data: question, error, refetch } = useQuery(questionQuery(id));
+  const seesRuns = useAccess().role !== "approver";
   if (error) {
     return <ErrorBanner error={error} what="This question cannot be shown" retry={() => void refetch()} />;
   }
@@ -32,7 +35,10 @@ export function QuestionCard({ id, withRun = false }: { id: string; withRun?: bo
             </>
           )}
         </span>
-        {withRun && (
+        {withRun && !seesRuns && (
+          <span className="ml-auto truncate text-sm text-soft">{question.agentExecutionTitle}</span>
+        )}
+        {withRun && seesRuns && (
           <Link
             to="/ai/runs/$runId"
             params={{ runId: question.agentExecutionId }}
@@ -226,39 +232,58 @@ function ValueForm({
   onSend: (value: unknown) => void;
 }) {
   const [text, setText] = useState("");
+  const [typed, setTyped] = useState<Typed>({});
+  const [asJSON, setAsJSON] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
+  const fields = fieldsOf(question.schema);
+  const form = asJSON ? null : fields;
   const submit = (e: FormEvent) => {
     e.preventDefault();
-    const parsed = parseAnswer(text, question.schema);
+    const parsed = form ? filledIn(form, typed) : parseAnswer(text, question.schema);
     setProblem(parsed.problem);
     if (parsed.problem === null) onSend(parsed.value);
   };
   const id = `answer-${question.id}`;
   return (
     <form onSubmit={submit} className="space-y-2">
-      <label htmlFor={id} className="text-sm font-medium">
-        Answer
-      </label>
-      <textarea
-        id={id}
-        rows={3}
-        value={text}
-        aria-invalid={problem !== null}
-        onChange={(e) => setText(e.target.value)}
-        className={`${inputClass} font-mono text-sm`}
-      />
-      <details className="text-xs text-faint">
-        <summary>What fits</summary>
-        <pre className="overflow-auto whitespace-pre-wrap">{JSON.stringify(question.schema, null, 2)}</pre>
-      </details>
+      {form ? (
+        <SchemaForm id={id} fields={form} typed={typed} onType={setTyped} />
+      ) : (
+        <>
+          <label htmlFor={id} className="text-sm font-medium">
+            Answer
+          </label>
+          <textarea
+            id={id}
+            rows={3}
+            value={text}
+            aria-invalid={problem !== null}
+            onChange={(e) => setText(e.target.value)}
+            className={`${inputClass} font-mono text-sm`}
+          />
+          <details className="text-xs text-faint">
+            <summary>What fits</summary>
+            <pre className="overflow-auto whitespace-pre-wrap">
+              {JSON.stringify(question.schema, null, 2)}
+            </pre>
+          </details>
+        </>
+      )}
       {problem && (
         <p role="alert" className="text-sm text-bad">
           {problem}
         </p>
       )}
-      <Button look="primary" type="submit" disabled={busy}>
-        Answer
-      </Button>
+      <div className="flex gap-2">
+        <Button look="primary" type="submit" disabled={busy}>
+          Answer
+        </Button>
+        {fields && (
+          <Button disabled={busy} onClick={() => setAsJSON(!asJSON)}>
+            {asJSON ? "Use the form" : "Write JSON"}
+          </Button>
+        )}
+      </div>
     </form>
   );
 }
