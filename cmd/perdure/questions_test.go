@@ -201,13 +201,13 @@ func TestAnEditByCommand(t *testing.T) {
 	editable := deploy
 	editable.Edit = perdure.EditClient
 	r := a.claim()
-	fixed, id := r.ask("fixed", deploy, `{"v":1}`).String(), ""
+	fixed := r.ask("fixed", deploy, `{"v":1}`).String()
 	launch(t, a.dir, "answer", fixed, "approve", "--edit", `{"v":2}`).wantEnd(1, "may not change the details")
 	launch(t, a.dir, "answer", fixed, "deny", "--edit", `{"v":2}`).wantEnd(2, "--edit stands only beside approve")
 	launch(t, a.dir, "answer", fixed, "deny").wantEnd(0)
 	r = a.claim()
 	r.number = 0
-	id = r.ask("one", editable, `{"v":1}`).String()
+	id := r.ask("one", editable, `{"v":1}`).String()
 	launch(t, a.dir, "answer", id, "approve", "--edit", `{"v":`).wantEnd(2, "--edit is no JSON")
 	launch(t, a.dir, "answer", id, "approve", "--edit", `{"v":2}`).wantEnd(0, "answered: approve by ")
 	launch(t, a.dir, "questions", "--all").wantEnd(0, "answered (approve)")

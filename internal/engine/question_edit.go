@@ -8,17 +8,14 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// editOf returns the change of the details that an answer makes; nil if it changes nothing. The
-// changed arguments of a tool call must fit the schema of the tool, and are judged by the policies
+// editOf returns the details that an answer carries; nil if it carries none. The decision finds out
+// whether they change anything. The changed arguments of a tool call must fit the schema of the tool, and are judged by the policies
 // of the run as the model's are. Errors: those of the store, not_found.
 func (e *Engine) editOf(ctx context.Context, org string, q *perdure.Question, r AnswerRequest) (*rules.Edit, error) {
 	if r.Details == nil {
 		return nil, nil
 	}
 	edit := &rules.Edit{Details: r.Details, SHA256: perdure.DetailsHash(q.Kind, q.Subject, r.Details)}
-	if edit.SHA256 == q.DetailsSHA256 {
-		return nil, nil
-	}
 	if q.EntryID == nil {
 		return edit, nil
 	}

@@ -53,6 +53,9 @@ func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) 
 	if slices.ContainsFunc(q.Votes, func(known perdure.Vote) bool { return known.AnswerID == v.AnswerID && sameVoter(known, v.Vote) }) {
 		return Answer(VoteReply{Question: *q, Repeated: true}), nil
 	}
+	if v.Edit != nil && v.Edit.SHA256 == q.DetailsSHA256 {
+		v.Edit = nil // it changes nothing
+	}
 	if err := v.check(s, q); err != nil {
 		return nil, err
 	}

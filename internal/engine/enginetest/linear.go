@@ -63,6 +63,8 @@ type operation struct {
 	release       *perdure.Lease
 	signal        *engine.SignalRequest
 	pending       bool
+	vote          *engine.AnswerRequest
+	voter         uuid.UUID
 }
 
 // told is the answer to an operation.
@@ -71,6 +73,7 @@ type told struct {
 	lease   perdure.Lease
 	answer  answer
 	status  perdure.Status
+	decided perdure.QuestionStatus
 	pending []string
 }
 
@@ -108,6 +111,8 @@ func (c *crowd) work(member int, r *rand.Rand) {
 				commit.Outcome = perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: &w}
 			case 1:
 				commit.Checkpoint = &perdure.NewCheckpoint{}
+			case 2:
+				commit.Questions = []perdure.NewQuestion{c.question(r)}
 			}
 			together(1+r.IntN(2), func(int) { c.commit(member, commit) })
 		}
@@ -137,10 +142,12 @@ func (c *crowd) ask(member int, r *rand.Rand) {
 		in.cancel = true
 		_, _, err := c.e.Cancel(c.Context(), org, in.execution)
 		c.note(member, call, in, told{code: perdure.CodeOf(err)})
-	case n < 8:
+	case n < 6:
 		in.pending = true
 		signals, err := c.d.Signals(c.Context(), in.execution, nil, 0, 100)
 		c.note(member, call, in, told{code: perdure.CodeOf(err), pending: ids(signals)})
+	case n < 13:
+		c.answer(member, r, in.execution)
 	default:
 		in.signal = &engine.SignalRequest{Name: []string{"a", "b"}[r.IntN(2)], ID: fmt.Sprint("s", r.IntN(12))}
 		reply, err := c.e.Signal(c.Context(), org, in.execution, *in.signal)
@@ -173,6 +180,7 @@ var linear = porcupine.Model{
 // explains applies the operation to the model, and reports whether the model returns the same
 // answer. The model's clock does not move.
 func (x *execution) explains(in operation, out told) bool {
+	x.id = in.execution
 	now := time.Time{}
 	switch {
 	case in.claim:
@@ -191,6 +199,9 @@ func (x *execution) explains(in operation, out told) bool {
 		return code == out.code && (code != "" || x.status == out.status)
 	case in.cancel:
 		x.cancel(now)
+	case in.vote != nil:
+		code := x.vote(in.vote.Question, in.voter, voteOf(*in.vote), now)
+		return code == out.code && (code != "" || x.questions[in.vote.Question].status == out.decided)
 	case in.pending:
 		return slices.Equal(x.pending, out.pending)
 	}

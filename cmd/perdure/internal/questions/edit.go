@@ -50,7 +50,7 @@ func EditFile(ctx context.Context, text []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }()
 	_, err = f.Write(append(text, '\n'))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err

@@ -1,0 +1,55 @@
+package enginetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// question returns an approval that may be edited, under one of two keys.
+func (c *crowd) question(r *rand.Rand) perdure.NewQuestion {
+	n := perdure.NewQuestion{Key: fmt.Sprint("q", r.IntN(2)), Details: json.RawMessage(`1`)}
+	n.Kind, n.Subject, n.Edit = perdure.QuestionApproval, "bash", perdure.EditClient
+	n.Needed = 2
+	n.DetailsSHA256 = detailsHash(`1`)
+	return n
+}
+
+func detailsHash(details string) perdure.Hash {
+	return perdure.DetailsHash(perdure.QuestionApproval, "bash", []byte(details))
+}
+
+// answer sends a vote about one of the questions, which may not exist, about details that may have
+// changed.
+func (c *crowd) answer(member int, r *rand.Rand, execution uuid.UUID) {
+	seen := detailsHash(fmt.Sprint(1 + r.IntN(2)))
+	q := engine.AnswerRequest{
+		Question: perdure.QuestionID(execution, fmt.Sprint("q", r.IntN(2))), AnswerID: fmt.Sprint("a", r.IntN(3)), Role: perdure.KeyClient,
+		Verdict: perdure.VerdictApprove, DetailsSHA256: &seen,
+	}
+	switch r.IntN(8) {
+	case 0:
+		q.Verdict = perdure.VerdictDeny
+	case 1, 2:
+		q.Details = json.RawMessage(fmt.Sprint(1 + r.IntN(2)))
+	}
+	voter := voters[r.IntN(len(voters))]
+	call := c.now()
+	reply, err := c.e.Answer(store.By(c.Context(), perdure.Actor{KeyID: &voter, Name: voter.String()}), org, q)
+	c.note(member, call, operation{execution: execution, vote: &q, voter: voter}, told{code: perdure.CodeOf(err), decided: reply.Question.Status})
+}
+
+// voteOf returns an answer as the model knows it.
+func voteOf(r engine.AnswerRequest) vote {
+	v := vote{answer: r.AnswerID, verdict: r.Verdict, hash: r.DetailsSHA256}
+	if r.Details != nil {
+		changed := detailsHash(string(r.Details))
+		v.edited = &changed
+	}
+	return v
+}
