@@ -56,9 +56,8 @@ type Dispatch interface {
 	// not know the method.
 	Questions(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*Question, error)
 	// StreamedText returns the text that the newest attempt of an ended task has streamed and that
-	// remains, at most MaxStreamedText bytes of it; "" for a task of a LOCAL execution. Errors:
-	// not_found; unsupported from a server that does not know the method.
-	StreamedText(ctx context.Context, execution, task uuid.UUID) (string, error)
+	// remains, at most MaxStreamedText bytes of it. Errors: not_found; unsupported from a server that does not know the method.
+	StreamedText(ctx context.Context, execution, task uuid.UUID) (StreamedText, error)
 	// Ended returns the next page of heads of ended steps and tasks, in the order in which their
 	// records were created. Errors: lease_lost, not_found; internal from a server that does not
 	// know the method.
@@ -82,6 +81,13 @@ type Dispatch interface {
 
 // MaxStreamedText is the maximum length of what Dispatch.StreamedText returns, in bytes.
 const MaxStreamedText = 1 << 20
+
+// StreamedText is the text that a task has streamed. For a LOCAL execution the server knows only the
+// hashes of its blocks, in order; the worker that stores the execution puts Text in their place.
+type StreamedText struct {
+	Text     string
+	Withheld []Hash
+}
 
 // ContentSource reads the contents of LOCAL executions that a worker stores.
 type ContentSource interface {

@@ -119,8 +119,7 @@ type Context interface {
 	// streamed to clients. StreamedText then returns that text.
 	StopTask(f Future)
 	// StreamedText returns the text that a task has streamed and that clients still see, at most 1 MiB
-	// of it. Call it for a task that has ended. It is empty for a LOCAL execution. It reads from the
-	// server, so it blocks.
+	// of it. Call it for a task that has ended. It reads from the server, so it blocks.
 	StreamedText(f Future) (string, error)
 
 	// RunStep runs fn in this process, and records its result or error before it returns. When the

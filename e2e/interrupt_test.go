@@ -16,6 +16,12 @@ import (
 // seen of the answer stays, each call has a result, and the run takes the next message, although it
 // was started to end after one response. What is stopped twice, or is not running, does not change.
 func TestATurnIsStopped(t *testing.T) {
+	for _, mode := range []perdure.PersistenceMode{perdure.Remote, perdure.Local} {
+		t.Run(string(mode), func(t *testing.T) { turnIsStopped(t, mode) })
+	}
+}
+
+func turnIsStopped(t *testing.T, mode perdure.PersistenceMode) {
 	long := fixture{Response: turn{Text: strings.Repeat("many words and more ", 500), Usage: tokens(100, 100)}, Latency: 20, ChunkSize: 10}
 	long.Match.UserMessage = "Tell a story"
 	last := fixture{Response: turn{Text: "Yes, I am.", Usage: tokens(300, 10)}, ChunkSize: 12}
@@ -30,6 +36,7 @@ func TestATurnIsStopped(t *testing.T) {
 	s.write("list.txt", "alpha\n")
 	id := s.start(client.StartRequest{
 		UserPrompt: "Tell a story", OneShot: true, Tools: &toolNames, Models: []perdure.ModelConfig{{Provider: "anthropic", ModelID: "claude-sonnet-4-5"}},
+		PersistenceMode: mode,
 	})
 	f := s.follow(id)
 	s.showIfFailed(f, id)

@@ -140,7 +140,8 @@ func (r *run) StreamedText(f agent.Future) (string, error) {
 	if f.Err() != nil {
 		return "", f.Err()
 	}
-	return r.w.Dispatch.StreamedText(r.live, r.ID(), f.ID)
+	got, err := r.w.Dispatch.StreamedText(r.live, r.ID(), f.ID)
+	return got.Text, err
 }
 
 // CancelTask implements agent.Context.

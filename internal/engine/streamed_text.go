@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -10,22 +9,26 @@ import (
 )
 
 // StreamedText implements [perdure.Dispatch].
-func (d dispatch) StreamedText(ctx context.Context, execution, task uuid.UUID) (string, error) {
+func (d dispatch) StreamedText(ctx context.Context, execution, task uuid.UUID) (got perdure.StreamedText, err error) {
 	ctx = store.ForOrg(ctx, d.org)
-	if err := d.own(ctx, execution); err != nil {
-		return "", err
+	x, err := d.e.refs.Execution(ctx, d.org, execution)
+	if err != nil {
+		return got, err
 	}
 	tasks, err := d.Tasks(ctx, execution, []uuid.UUID{task})
 	if err != nil {
-		return "", err
+		return got, err
 	}
 	if tasks[0] == nil {
-		return "", perdure.Errorf(perdure.NotFound, "execution %s has no task %s", execution, task)
+		return got, perdure.Errorf(perdure.NotFound, "execution %s has no task %s", execution, task)
 	}
 	blocks, err := d.e.Store.TextsOf(ctx, execution, task, tasks[0].Attempt, perdure.MaxStreamedText)
-	var text strings.Builder
 	for _, b := range blocks {
-		text.WriteString(b.Content)
+		if x.PersistenceMode == perdure.Local {
+			got.Withheld = append(got.Withheld, b.SHA256)
+		} else {
+			got.Text += b.Content
+		}
 	}
-	return text.String(), err
+	return got, err
 }

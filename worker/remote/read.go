@@ -144,11 +144,14 @@ func (c *Client) Signals(ctx context.Context, execution uuid.UUID, patterns []st
 }
 
 // StreamedText implements perdure.Dispatch.
-func (c *Client) StreamedText(ctx context.Context, execution, task uuid.UUID) (string, error) {
+func (c *Client) StreamedText(ctx context.Context, execution, task uuid.UUID) (perdure.StreamedText, error) {
 	m := pbconv.StreamedTextRequestToProto(execution, task)
-	return again(ctx, c, "GetStreamedText", func(ctx context.Context) (string, error) {
+	return again(ctx, c, "GetStreamedText", func(ctx context.Context) (perdure.StreamedText, error) {
 		reply, err := c.agents.GetStreamedText(ctx, m)
-		return reply.GetText(), err
+		if err != nil {
+			return perdure.StreamedText{}, err
+		}
+		return pbconv.StreamedTextFromProto(reply)
 	})
 }
 

@@ -2091,8 +2091,11 @@ func (x *GetStreamedTextRequest) GetTaskId() []byte {
 }
 
 type GetStreamedTextResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Text          string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Text  string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	// For a LOCAL execution, in place of the text: the SHA-256 of each block, in order. Its
+	// worker has the texts.
+	Withheld      [][]byte `protobuf:"bytes,2,rep,name=withheld,proto3" json:"withheld,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2132,6 +2135,13 @@ func (x *GetStreamedTextResponse) GetText() string {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *GetStreamedTextResponse) GetWithheld() [][]byte {
+	if x != nil {
+		return x.Withheld
+	}
+	return nil
 }
 
 type GetLatestCheckpointRequest struct {
@@ -3576,9 +3586,10 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\bquestion\x18\x01 \x01(\v2\x14.perdure.v1.QuestionR\bquestion\"T\n" +
 	"\x16GetStreamedTextRequest\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\fR\vexecutionId\x12\x17\n" +
-	"\atask_id\x18\x02 \x01(\fR\x06taskId\"-\n" +
+	"\atask_id\x18\x02 \x01(\fR\x06taskId\"I\n" +
 	"\x17GetStreamedTextResponse\x12\x12\n" +
-	"\x04text\x18\x01 \x01(\tR\x04text\"?\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1a\n" +
+	"\bwithheld\x18\x02 \x03(\fR\bwithheld\"?\n" +
 	"\x1aGetLatestCheckpointRequest\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\fR\vexecutionId\"U\n" +
 	"\x1bGetLatestCheckpointResponse\x126\n" +

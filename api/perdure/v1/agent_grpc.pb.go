@@ -79,7 +79,7 @@ type AgentDispatchClient interface {
 	// means that the requested question does not exist.
 	GetQuestions(ctx context.Context, in *GetQuestionsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GetQuestionsResponse], error)
 	// GetStreamedText returns the text that the newest attempt of an ended task has streamed
-	// and that remains, at most 1 MiB of it. It is empty for a task of a LOCAL execution.
+	// and that remains, at most 1 MiB of it.
 	// Error: not_found.
 	GetStreamedText(ctx context.Context, in *GetStreamedTextRequest, opts ...grpc.CallOption) (*GetStreamedTextResponse, error)
 	// GetLatestCheckpoint returns the newest checkpoint, if there is one.
@@ -414,7 +414,7 @@ type AgentDispatchServer interface {
 	// means that the requested question does not exist.
 	GetQuestions(*GetQuestionsRequest, grpc.ServerStreamingServer[GetQuestionsResponse]) error
 	// GetStreamedText returns the text that the newest attempt of an ended task has streamed
-	// and that remains, at most 1 MiB of it. It is empty for a task of a LOCAL execution.
+	// and that remains, at most 1 MiB of it.
 	// Error: not_found.
 	GetStreamedText(context.Context, *GetStreamedTextRequest) (*GetStreamedTextResponse, error)
 	// GetLatestCheckpoint returns the newest checkpoint, if there is one.

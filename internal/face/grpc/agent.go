@@ -193,5 +193,5 @@ func (s *agentService) GetStreamedText(ctx context.Context, m *perdurev1.GetStre
 		return nil, err
 	}
 	text, err := callerOf(ctx).StreamedText(ctx, execution, task)
-	return &perdurev1.GetStreamedTextResponse{Text: text}, err
+	return pbconv.StreamedTextToProto(text), err
 }

@@ -129,8 +129,8 @@ func (f *fake) Questions(_ context.Context, execution uuid.UUID, ids []uuid.UUID
 	return ask[[]*perdure.Question](f, "Questions", args{execution, ids})
 }
 
-func (f *fake) StreamedText(_ context.Context, execution, task uuid.UUID) (string, error) {
-	return ask[string](f, "StreamedText", args{execution, []uuid.UUID{task}})
+func (f *fake) StreamedText(_ context.Context, execution, task uuid.UUID) (perdure.StreamedText, error) {
+	return ask[perdure.StreamedText](f, "StreamedText", args{execution, []uuid.UUID{task}})
 }
 
 func (f *fake) Tasks(_ context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {

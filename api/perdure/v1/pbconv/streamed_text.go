@@ -2,6 +2,7 @@ package pbconv
 
 import (
 	"github.com/google/uuid"
+	"github.com/perdure/perdure"
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
@@ -16,4 +17,19 @@ func StreamedTextRequestFromProto(m *perdurev1.GetStreamedTextRequest) (executio
 	var d decoder
 	execution, task = d.id("execution_id", m.GetExecutionId()), d.id("task_id", m.GetTaskId())
 	return execution, task, d.err
+}
+
+// StreamedTextToProto converts the text that a task has streamed.
+func StreamedTextToProto(s perdure.StreamedText) *perdurev1.GetStreamedTextResponse {
+	return &perdurev1.GetStreamedTextResponse{Text: s.Text, Withheld: each(s.Withheld, hashToProto)}
+}
+
+// StreamedTextFromProto converts the text that a task has streamed from its message. Errors:
+// invalid_argument.
+func StreamedTextFromProto(m *perdurev1.GetStreamedTextResponse) (perdure.StreamedText, error) {
+	return decode(m, func(d *decoder, m *perdurev1.GetStreamedTextResponse) perdure.StreamedText {
+		return perdure.StreamedText{
+			Text: m.GetText(), Withheld: each(m.GetWithheld(), func(raw []byte) perdure.Hash { return d.hash("withheld", raw) }),
+		}
+	})
 }
