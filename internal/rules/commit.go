@@ -1,9 +1,8 @@
 package rules
 
 import (
-	"slices"
-
 	"encoding/json"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
