@@ -28,6 +28,12 @@ type Dispatch interface {
 	PollTasks(ctx context.Context, p Poll) ([]TaskClaim, error)
 	// Heartbeat renews every lease that the worker holds.
 	Heartbeat(ctx context.Context, h Heartbeat) (HeartbeatReply, error)
+	// WatchLeases calls changed when a heartbeat of the worker would report news, because somebody
+	// has cancelled or ended work that it has claimed. It calls changed first when the watch begins.
+	// It is a hint, which may get lost; only a heartbeat reports what has happened. WatchLeases
+	// returns when ctx ends or the connection breaks; the caller then calls it again. Errors:
+	// unavailable; internal from a server that does not know the method.
+	WatchLeases(ctx context.Context, worker uuid.UUID, changed func()) error
 	// Release returns claims. Executions and tasks become PENDING at once. An attempt that had not
 	// started is not counted.
 	Release(ctx context.Context, r Release) error

@@ -58,6 +58,7 @@ var rpcs = map[string]string{
 	"WorkerDispatch/PutBlob":            "error",
 	"WorkerDispatch/GetBlob":            "error",
 	"WorkerDispatch/ServeContents":      "nothing",
+	"WorkerDispatch/WatchLeases":        "nothing",
 }
 
 // methods returns the methods of the proto files, without those of gRPC itself.

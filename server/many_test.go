@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -228,14 +229,14 @@ func TestWorkersLeaveAnUnresponsiveServer(t *testing.T) {
 // A cancel at one server ends executions of a worker at the other server. One execution waits, and
 // one runs.
 func TestCancelReachesWorkersOfOtherServers(t *testing.T) {
-	f := newFleet(t, 2, notifytest.NewNATS(t).URL())
+	f := newFleetWith(t, 2, notifytest.NewNATS(t).URL(), 1000*time.Hour) // no regular heartbeat tells the worker
 	f.work(f.gates[1].addr())
 	s := story{Chapters: 1, Signals: true}
 	waits, runs := f.start(0, s), f.start(0, s)
 	f.waiting(0, waits)
 	f.waiting(0, runs)
-	held := make(chan struct{})
-	f.holdBy(func(ctx agent.Context) { close(held); <-ctx.Done() })
+	held, ended := make(chan struct{}), make(chan error, 1)
+	f.holdBy(func(ctx agent.Context) { close(held); <-ctx.Done(); ended <- context.Cause(ctx) })
 	if _, err := f.clients[0].Signal(t.Context(), runs, client.SignalRequest{Name: "go.on"}); err != nil {
 		t.Fatal(err)
 	}
@@ -249,6 +250,9 @@ func TestCancelReachesWorkersOfOtherServers(t *testing.T) {
 			x, err := f.clients[1].Get(t.Context(), id)
 			return err != nil || x.Status == perdure.StatusCancelled
 		})
+	}
+	if cause := <-ended; !errors.Is(cause, agent.ErrCancelled) {
+		t.Errorf("the cause is %v", cause)
 	}
 }
 

@@ -33,7 +33,7 @@ func TestCancelReachesARunningAgent(t *testing.T) {
 				}
 				return "", err
 			})
-			b.work()
+			b.work(unwatched(b))
 			id := b.start("a")
 			wait(t, "the agent to begin", begun)
 			if _, _, err := b.e.Cancel(t.Context(), org, id); err != nil {
@@ -48,6 +48,13 @@ func TestCancelReachesARunningAgent(t *testing.T) {
 	}
 }
 
+// unwatched returns a change of a worker's configuration: the worker learns of cancels only from
+// regular heartbeats and from its own calls, as with a server that does not know WatchLeases.
+func unwatched(b *bench) func(*Config) {
+	return func(c *Config) { c.Dispatch = &interrupted{Dispatch: b.e.Dispatch(org, false)} }
+}
+
+// TestHeartbeatCarriesCancelToAgentsAndTasks checks that regular heartbeats report a cancel.
 func TestHeartbeatCarriesCancelToAgentsAndTasks(t *testing.T) {
 	b := newBench(t, 600*time.Millisecond)
 	causes := make(chan error, 2)
@@ -67,7 +74,7 @@ func TestHeartbeatCarriesCancelToAgentsAndTasks(t *testing.T) {
 		causes <- context.Cause(ctx)
 		return "", context.Cause(ctx)
 	})
-	b.work()
+	b.work(unwatched(b))
 	id := b.start("a")
 	wait(t, "the agent to run", running)
 	if _, _, err := b.e.Cancel(t.Context(), org, id); err != nil {

@@ -3,37 +3,13 @@ package worker
 import (
 	"context"
 	"time"
-
-	"github.com/perdure/perdure"
 )
 
-const (
-	// serveAgainFirst and serveAgainMost are the first and the longest pause between two
-	// connections.
-	serveAgainFirst = 100 * time.Millisecond
-	serveAgainMost  = 10 * time.Second
-	// servedWell is the time a connection must last before the next pause is short again.
-	servedWell = time.Minute
-)
-
-// serveContents serves the contents of LOCAL executions to the server until ctx ends. It connects
-// again, after a growing pause, whenever the connection ends.
+// serveContents serves the contents of LOCAL executions to the server until ctx ends.
 func (w *Worker) serveContents(ctx context.Context) {
-	for pause, told := serveAgainFirst, false; ctx.Err() == nil; pause = min(2*pause, serveAgainMost) {
-		began := time.Now()
-		err := w.Dispatch.ServeContents(ctx, w.ID, w.Local)
-		if ctx.Err() != nil {
-			return
-		}
-		if time.Since(began) > servedWell {
-			pause, told = serveAgainFirst, false
-		}
-		if !told && err != nil && !perdure.IsCode(err, perdure.Unavailable) {
-			told = true
-			w.Logger.Warn("the server cannot ask this worker for contents; trying on", "error", err)
-		}
-		rest(ctx, pause)
-	}
+	w.keepOpen(ctx, "the server cannot ask this worker for contents; trying on", func() error {
+		return w.Dispatch.ServeContents(ctx, w.ID, w.Local)
+	})
 }
 
 // sweepEvery is the pause between two sweeps of the worker's local store.

@@ -8,8 +8,27 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// beat renews the worker's leases three times per lease duration, and after each reconnect, until
-// ctx ends.
+// newsPause returns the pause after a heartbeat that the server has asked for; interval is the time
+// between regular ones. It bounds what many cancels cost.
+func newsPause(interval time.Duration) time.Duration {
+	return min(interval/50, 100*time.Millisecond)
+}
+
+// watchLeases lets the server ask for a heartbeat when it has news about what this worker has
+// claimed, such as a cancel, until ctx ends. Without it, the next regular heartbeat gets the news.
+func (w *Worker) watchLeases(ctx context.Context) {
+	w.keepOpen(ctx, "the server cannot tell this worker of cancels at once; heartbeats will", func() error {
+		return w.Dispatch.WatchLeases(ctx, w.ID, func() {
+			select {
+			case w.news <- struct{}{}:
+			default: // one heartbeat is asked for already, and gets all news
+			}
+		})
+	})
+}
+
+// beat renews the worker's leases three times per lease duration, after each reconnect, and when the
+// server has news about them, until ctx ends.
 func (w *Worker) beat(ctx context.Context) {
 	interval := w.settings.Lease / 3
 	if interval <= 0 {
@@ -28,6 +47,9 @@ func (w *Worker) beat(ctx context.Context) {
 			return
 		case <-again: // the server may have recorded the worker as lost
 			w.beatOnce(ctx, interval)
+		case <-w.news:
+			w.beatOnce(ctx, interval)
+			rest(ctx, newsPause(interval))
 		case <-tick.C:
 			w.beatOnce(ctx, interval)
 			registered = w.registerAgain(ctx, registered, interval)

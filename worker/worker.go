@@ -103,7 +103,8 @@ type Worker struct {
 	goroutines sync.WaitGroup // goroutines of runs, including parked ones
 	streams    *streams
 	paths      paths
-	schemas    schema.Cache // of LOCAL outputs
+	schemas    schema.Cache  // of LOCAL outputs
+	news       chan struct{} // has one token if the server has asked for a heartbeat
 
 	mu          sync.Mutex // guards the fields below
 	draining    bool
@@ -154,7 +155,7 @@ func New(c Config) *Worker {
 		Config: c, localDispatch: kept, agents: map[string]agent.Definition{}, tasks: map[string]agent.TaskDefinition{},
 		agentSlots: newSlots(c.Agents), taskSlots: newSlots(c.Tasks),
 		runs: map[uuid.UUID]*run{}, parked: map[uuid.UUID]*run{}, attempts: map[uuid.UUID]*attempt{},
-		begun: map[*run]bool{}, registered: make(chan struct{}),
+		begun: map[*run]bool{}, registered: make(chan struct{}), news: make(chan struct{}, 1),
 	}
 }
 
@@ -207,6 +208,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	beats.Go(func() { w.streams.run(live) })
 	beats.Go(func() { w.beat(live) })
 	beats.Go(func() { w.watch(live) })
+	beats.Go(func() { w.watchLeases(live) })
 	if w.localDispatch != nil {
 		beats.Go(func() { w.serveContents(live) })
 		beats.Go(func() { w.sweepContents(live) })

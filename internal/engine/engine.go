@@ -199,6 +199,8 @@ func topicOf(h rules.Hint) string {
 		return notify.Recheck
 	case rules.HintQuestions:
 		return notify.Questions(h.Org)
+	case rules.HintLeases:
+		return notify.Leases(h.Org, h.Worker)
 	case rules.HintDeliveries:
 		return notify.Deliveries
 	}

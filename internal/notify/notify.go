@@ -28,6 +28,10 @@ func Agents(org, queue string) string { return "agents." + org + "." + queue }
 // Tasks returns the topic of tasks that became claimable on a queue.
 func Tasks(org, queue string) string { return "tasks." + org + "." + queue }
 
+// Leases returns the topic for leases of a worker that somebody else has ended, or whose work is to
+// be cancelled.
+func Leases(org string, worker uuid.UUID) string { return "leases." + org + "." + worker.String() }
+
 // Freed returns the topic for freed places of an org's tasks under a limit.
 func Freed(org string) string { return "freed." + org }
 

@@ -35,6 +35,7 @@ const (
 	HintRecheck                    // postponed work has become due
 	HintQuestions                  // a question of Org has changed
 	HintDeliveries                 // a delivery is due
+	HintLeases                     // a heartbeat of Worker of Org has news about what it has claimed
 )
 
 // Hint tells the subscribers of a topic to read the store. Fields that the kind's comment does not
@@ -44,6 +45,7 @@ type Hint struct {
 	Org       string
 	Queue     string
 	Execution uuid.UUID
+	Worker    uuid.UUID
 }
 
 // Growth is the addition of a commit to a log.

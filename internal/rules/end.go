@@ -38,6 +38,7 @@ func Cancel(s *store.State, cfg Config, id uuid.UUID) (*store.Changes, error) {
 	case d.x.Status == perdure.StatusRunning:
 		d.x.Status = perdure.StatusCancelling
 		d.x.CancelBy = s.Now.Add(cfg.CancelGrace)
+		d.tellHolder()
 		d.withdrawOpen("the run is being cancelled")
 		d.event(perdure.EventCancelling, d.here(), map[string]any{"status": d.x.Status})
 		for _, t := range sortedTasks(s.Tasks) {
@@ -45,6 +46,7 @@ func Cancel(s *store.State, cfg Config, id uuid.UUID) (*store.Changes, error) {
 				d.cancelTask(t, notBegun)
 				d.compactionEnded(t, perdure.StatusCancelled)
 			}
+			d.tellTaskHolder(t)
 		}
 		return d.done(true), nil
 	}
@@ -115,6 +117,7 @@ var endEvents = map[perdure.Status]perdure.EventType{
 
 func (d *draft) cancelTask(t *perdure.Task, why string) {
 	d.free(t)
+	d.tellTaskHolder(t)
 	now := d.s.Now
 	t.Status, t.CompletedAt = perdure.TaskCancelled, &now
 	t.Error = &perdure.TaskError{Code: perdure.ExecutionEnded, Message: why, Permanent: true}

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
@@ -34,6 +36,28 @@ func (d *draft) dropLease() {
 	d.x.ClaimID = uuid.Nil
 	d.x.LeaseUntil = perdure.Time{}
 	d.x.Embedded = false
+}
+
+// tellHolder hints to the worker of the execution that a heartbeat has news. It must be called before
+// the lease is dropped.
+func (d *draft) tellHolder() { d.tellWorker(d.x.WorkerID) }
+
+// tellTaskHolder is like tellHolder, for the worker that runs the task. It must be called before the
+// task's status changes.
+func (d *draft) tellTaskHolder(t *perdure.Task) {
+	if t.Status == perdure.TaskRunning {
+		d.tellWorker(t.WorkerID)
+	}
+}
+
+// tellWorker adds at most one hint for a worker: one heartbeat reports all news.
+func (d *draft) tellWorker(worker *uuid.UUID) {
+	if worker == nil {
+		return
+	}
+	if h := (Hint{Kind: HintLeases, Org: d.x.Org, Worker: *worker}); !slices.Contains(d.hints, h) {
+		d.hint(h)
+	}
 }
 
 // TaskHeldBy reports whether the lease is valid: the task is running with its attempt and claim id.

@@ -81,6 +81,7 @@ func TimeOutAttempt(s *store.State, grace time.Duration, jitter float64) (*store
 		return nil, nil
 	}
 	d := begin(s)
+	d.tellTaskHolder(t)
 	t.ClaimID = uuid.Nil // a late outcome is refused
 	failure := &perdure.TaskError{Code: "timeout", Message: "the attempt went on for too long, or too long without a sign from its code"}
 	if err := d.failAttempt(t, failure, jitter); err != nil {
@@ -99,6 +100,7 @@ func EndOverdueCancel(s *store.State) (*store.Changes, error) {
 		return nil, nil
 	}
 	d := begin(s)
+	d.tellHolder()
 	x.Fence++ // later requests of its worker are refused
 	if err := d.end(ending{status: perdure.StatusCancelled}); err != nil {
 		return nil, err
@@ -117,6 +119,7 @@ func TimeOutTask(s *store.State) (*store.Changes, error) {
 		return nil, nil
 	}
 	d := begin(s)
+	d.tellTaskHolder(t)
 	t.ClaimID = uuid.Nil // a late outcome is refused
 	t.Error = &perdure.TaskError{
 		Code: "timeout", Permanent: true,

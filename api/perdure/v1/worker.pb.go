@@ -1939,6 +1939,88 @@ func (x *ServeContentsResponse) GetCancel() bool {
 	return false
 }
 
+// WatchLeasesRequest is sent once.
+type WatchLeasesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	WorkerId      []byte                 `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchLeasesRequest) Reset() {
+	*x = WatchLeasesRequest{}
+	mi := &file_perdure_v1_worker_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchLeasesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchLeasesRequest) ProtoMessage() {}
+
+func (x *WatchLeasesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_worker_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchLeasesRequest.ProtoReflect.Descriptor instead.
+func (*WatchLeasesRequest) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *WatchLeasesRequest) GetWorkerId() []byte {
+	if x != nil {
+		return x.WorkerId
+	}
+	return nil
+}
+
+// WatchLeasesResponse asks for a heartbeat.
+type WatchLeasesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchLeasesResponse) Reset() {
+	*x = WatchLeasesResponse{}
+	mi := &file_perdure_v1_worker_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchLeasesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchLeasesResponse) ProtoMessage() {}
+
+func (x *WatchLeasesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_worker_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchLeasesResponse.ProtoReflect.Descriptor instead.
+func (*WatchLeasesResponse) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_worker_proto_rawDescGZIP(), []int{29}
+}
+
 var File_perdure_v1_worker_proto protoreflect.FileDescriptor
 
 const file_perdure_v1_worker_proto_rawDesc = "" +
@@ -2077,12 +2159,15 @@ const file_perdure_v1_worker_proto_rawDesc = "" +
 	"\fexecution_id\x18\x02 \x01(\fR\vexecutionId\x12\x16\n" +
 	"\x06sha256\x18\x03 \x01(\fR\x06sha256\x12\x16\n" +
 	"\x06pieces\x18\x04 \x01(\x03R\x06pieces\x12\x16\n" +
-	"\x06cancel\x18\x05 \x01(\bR\x06cancel*r\n" +
+	"\x06cancel\x18\x05 \x01(\bR\x06cancel\"1\n" +
+	"\x12WatchLeasesRequest\x12\x1b\n" +
+	"\tworker_id\x18\x01 \x01(\fR\bworkerId\"\x15\n" +
+	"\x13WatchLeasesResponse*r\n" +
 	"\vParkedState\x12\x1c\n" +
 	"\x18PARKED_STATE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11PARKED_STATE_KEEP\x10\x01\x12\x16\n" +
 	"\x12PARKED_STATE_MOVED\x10\x02\x12\x16\n" +
-	"\x12PARKED_STATE_ENDED\x10\x032\xb0\x05\n" +
+	"\x12PARKED_STATE_ENDED\x10\x032\x84\x06\n" +
 	"\x0eWorkerDispatch\x12E\n" +
 	"\bRegister\x12\x1b.perdure.v1.RegisterRequest\x1a\x1c.perdure.v1.RegisterResponse\x12H\n" +
 	"\tHeartbeat\x12\x1c.perdure.v1.HeartbeatRequest\x1a\x1d.perdure.v1.HeartbeatResponse\x12B\n" +
@@ -2094,7 +2179,8 @@ const file_perdure_v1_worker_proto_rawDesc = "" +
 	"StreamData\x12\x1d.perdure.v1.StreamDataRequest\x1a\x1e.perdure.v1.StreamDataResponse(\x010\x01\x12D\n" +
 	"\aPutBlob\x12\x1a.perdure.v1.PutBlobRequest\x1a\x1b.perdure.v1.PutBlobResponse(\x01\x12D\n" +
 	"\aGetBlob\x12\x1a.perdure.v1.GetBlobRequest\x1a\x1b.perdure.v1.GetBlobResponse0\x01\x12X\n" +
-	"\rServeContents\x12 .perdure.v1.ServeContentsRequest\x1a!.perdure.v1.ServeContentsResponse(\x010\x01B5Z3github.com/perdure/perdure/api/perdure/v1;perdurev1b\x06proto3"
+	"\rServeContents\x12 .perdure.v1.ServeContentsRequest\x1a!.perdure.v1.ServeContentsResponse(\x010\x01\x12R\n" +
+	"\vWatchLeases\x12\x1e.perdure.v1.WatchLeasesRequest\x1a\x1f.perdure.v1.WatchLeasesResponse(\x010\x01B5Z3github.com/perdure/perdure/api/perdure/v1;perdurev1b\x06proto3"
 
 var (
 	file_perdure_v1_worker_proto_rawDescOnce sync.Once
@@ -2109,7 +2195,7 @@ func file_perdure_v1_worker_proto_rawDescGZIP() []byte {
 }
 
 var file_perdure_v1_worker_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_perdure_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_perdure_v1_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_perdure_v1_worker_proto_goTypes = []any{
 	(ParkedState)(0),              // 0: perdure.v1.ParkedState
 	(*RegisterRequest)(nil),       // 1: perdure.v1.RegisterRequest
@@ -2140,57 +2226,59 @@ var file_perdure_v1_worker_proto_goTypes = []any{
 	(*GetBlobResponse)(nil),       // 26: perdure.v1.GetBlobResponse
 	(*ServeContentsRequest)(nil),  // 27: perdure.v1.ServeContentsRequest
 	(*ServeContentsResponse)(nil), // 28: perdure.v1.ServeContentsResponse
-	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
-	(*Lease)(nil),                 // 30: perdure.v1.Lease
-	(*TaskLease)(nil),             // 31: perdure.v1.TaskLease
-	(*CommitNumber)(nil),          // 32: perdure.v1.CommitNumber
-	(*TaskClaim)(nil),             // 33: perdure.v1.TaskClaim
-	(*Content)(nil),               // 34: perdure.v1.Content
-	(*TaskError)(nil),             // 35: perdure.v1.TaskError
-	(*BlockEnd)(nil),              // 36: perdure.v1.BlockEnd
-	(*NewEvent)(nil),              // 37: perdure.v1.NewEvent
-	(*Kept)(nil),                  // 38: perdure.v1.Kept
-	(*AgentClaim)(nil),            // 39: perdure.v1.AgentClaim
-	(*Frame)(nil),                 // 40: perdure.v1.Frame
-	(*FrameReply)(nil),            // 41: perdure.v1.FrameReply
-	(*Error)(nil),                 // 42: perdure.v1.Error
-	(*BlobRef)(nil),               // 43: perdure.v1.BlobRef
+	(*WatchLeasesRequest)(nil),    // 29: perdure.v1.WatchLeasesRequest
+	(*WatchLeasesResponse)(nil),   // 30: perdure.v1.WatchLeasesResponse
+	(*durationpb.Duration)(nil),   // 31: google.protobuf.Duration
+	(*Lease)(nil),                 // 32: perdure.v1.Lease
+	(*TaskLease)(nil),             // 33: perdure.v1.TaskLease
+	(*CommitNumber)(nil),          // 34: perdure.v1.CommitNumber
+	(*TaskClaim)(nil),             // 35: perdure.v1.TaskClaim
+	(*Content)(nil),               // 36: perdure.v1.Content
+	(*TaskError)(nil),             // 37: perdure.v1.TaskError
+	(*BlockEnd)(nil),              // 38: perdure.v1.BlockEnd
+	(*NewEvent)(nil),              // 39: perdure.v1.NewEvent
+	(*Kept)(nil),                  // 40: perdure.v1.Kept
+	(*AgentClaim)(nil),            // 41: perdure.v1.AgentClaim
+	(*Frame)(nil),                 // 42: perdure.v1.Frame
+	(*FrameReply)(nil),            // 43: perdure.v1.FrameReply
+	(*Error)(nil),                 // 44: perdure.v1.Error
+	(*BlobRef)(nil),               // 45: perdure.v1.BlobRef
 }
 var file_perdure_v1_worker_proto_depIdxs = []int32{
 	2,  // 0: perdure.v1.RegisterRequest.agents:type_name -> perdure.v1.KindSpec
 	2,  // 1: perdure.v1.RegisterRequest.tasks:type_name -> perdure.v1.KindSpec
 	4,  // 2: perdure.v1.KindSpec.endpoints:type_name -> perdure.v1.ModelEndpoint
 	3,  // 3: perdure.v1.KindSpec.signals:type_name -> perdure.v1.SignalSpec
-	29, // 4: perdure.v1.RegisterResponse.lease:type_name -> google.protobuf.Duration
-	30, // 5: perdure.v1.HeartbeatRequest.agents:type_name -> perdure.v1.Lease
+	31, // 4: perdure.v1.RegisterResponse.lease:type_name -> google.protobuf.Duration
+	32, // 5: perdure.v1.HeartbeatRequest.agents:type_name -> perdure.v1.Lease
 	7,  // 6: perdure.v1.HeartbeatRequest.tasks:type_name -> perdure.v1.TaskBeat
 	8,  // 7: perdure.v1.HeartbeatRequest.parked:type_name -> perdure.v1.Parked
-	31, // 8: perdure.v1.TaskBeat.lease:type_name -> perdure.v1.TaskLease
-	32, // 9: perdure.v1.Parked.at:type_name -> perdure.v1.CommitNumber
+	33, // 8: perdure.v1.TaskBeat.lease:type_name -> perdure.v1.TaskLease
+	34, // 9: perdure.v1.Parked.at:type_name -> perdure.v1.CommitNumber
 	10, // 10: perdure.v1.HeartbeatResponse.agents:type_name -> perdure.v1.AgentBeat
 	11, // 11: perdure.v1.HeartbeatResponse.tasks:type_name -> perdure.v1.TaskBeatReply
 	0,  // 12: perdure.v1.HeartbeatResponse.parked:type_name -> perdure.v1.ParkedState
 	13, // 13: perdure.v1.ReleaseRequest.agents:type_name -> perdure.v1.AgentRelease
 	14, // 14: perdure.v1.ReleaseRequest.tasks:type_name -> perdure.v1.TaskRelease
-	30, // 15: perdure.v1.AgentRelease.lease:type_name -> perdure.v1.Lease
-	31, // 16: perdure.v1.TaskRelease.lease:type_name -> perdure.v1.TaskLease
-	29, // 17: perdure.v1.PollTaskRequest.wait:type_name -> google.protobuf.Duration
-	33, // 18: perdure.v1.PollTaskResponse.claims:type_name -> perdure.v1.TaskClaim
-	31, // 19: perdure.v1.FinishTaskRequest.lease:type_name -> perdure.v1.TaskLease
-	34, // 20: perdure.v1.FinishTaskRequest.result:type_name -> perdure.v1.Content
-	35, // 21: perdure.v1.FinishTaskRequest.error:type_name -> perdure.v1.TaskError
-	36, // 22: perdure.v1.FinishTaskRequest.blocks:type_name -> perdure.v1.BlockEnd
-	37, // 23: perdure.v1.FinishTaskRequest.events:type_name -> perdure.v1.NewEvent
-	38, // 24: perdure.v1.FinishTaskRequest.kept:type_name -> perdure.v1.Kept
-	39, // 25: perdure.v1.FinishTaskResponse.claim:type_name -> perdure.v1.AgentClaim
-	40, // 26: perdure.v1.StreamDataRequest.frames:type_name -> perdure.v1.Frame
-	41, // 27: perdure.v1.StreamDataResponse.replies:type_name -> perdure.v1.FrameReply
-	42, // 28: perdure.v1.StreamDataResponse.error:type_name -> perdure.v1.Error
+	32, // 15: perdure.v1.AgentRelease.lease:type_name -> perdure.v1.Lease
+	33, // 16: perdure.v1.TaskRelease.lease:type_name -> perdure.v1.TaskLease
+	31, // 17: perdure.v1.PollTaskRequest.wait:type_name -> google.protobuf.Duration
+	35, // 18: perdure.v1.PollTaskResponse.claims:type_name -> perdure.v1.TaskClaim
+	33, // 19: perdure.v1.FinishTaskRequest.lease:type_name -> perdure.v1.TaskLease
+	36, // 20: perdure.v1.FinishTaskRequest.result:type_name -> perdure.v1.Content
+	37, // 21: perdure.v1.FinishTaskRequest.error:type_name -> perdure.v1.TaskError
+	38, // 22: perdure.v1.FinishTaskRequest.blocks:type_name -> perdure.v1.BlockEnd
+	39, // 23: perdure.v1.FinishTaskRequest.events:type_name -> perdure.v1.NewEvent
+	40, // 24: perdure.v1.FinishTaskRequest.kept:type_name -> perdure.v1.Kept
+	41, // 25: perdure.v1.FinishTaskResponse.claim:type_name -> perdure.v1.AgentClaim
+	42, // 26: perdure.v1.StreamDataRequest.frames:type_name -> perdure.v1.Frame
+	43, // 27: perdure.v1.StreamDataResponse.replies:type_name -> perdure.v1.FrameReply
+	44, // 28: perdure.v1.StreamDataResponse.error:type_name -> perdure.v1.Error
 	23, // 29: perdure.v1.PutBlobRequest.header:type_name -> perdure.v1.PutBlobHeader
-	30, // 30: perdure.v1.PutBlobHeader.lease:type_name -> perdure.v1.Lease
-	31, // 31: perdure.v1.PutBlobHeader.task_lease:type_name -> perdure.v1.TaskLease
-	43, // 32: perdure.v1.PutBlobResponse.blob:type_name -> perdure.v1.BlobRef
-	42, // 33: perdure.v1.ServeContentsRequest.error:type_name -> perdure.v1.Error
+	32, // 30: perdure.v1.PutBlobHeader.lease:type_name -> perdure.v1.Lease
+	33, // 31: perdure.v1.PutBlobHeader.task_lease:type_name -> perdure.v1.TaskLease
+	45, // 32: perdure.v1.PutBlobResponse.blob:type_name -> perdure.v1.BlobRef
+	44, // 33: perdure.v1.ServeContentsRequest.error:type_name -> perdure.v1.Error
 	1,  // 34: perdure.v1.WorkerDispatch.Register:input_type -> perdure.v1.RegisterRequest
 	6,  // 35: perdure.v1.WorkerDispatch.Heartbeat:input_type -> perdure.v1.HeartbeatRequest
 	12, // 36: perdure.v1.WorkerDispatch.Release:input_type -> perdure.v1.ReleaseRequest
@@ -2200,17 +2288,19 @@ var file_perdure_v1_worker_proto_depIdxs = []int32{
 	22, // 40: perdure.v1.WorkerDispatch.PutBlob:input_type -> perdure.v1.PutBlobRequest
 	25, // 41: perdure.v1.WorkerDispatch.GetBlob:input_type -> perdure.v1.GetBlobRequest
 	27, // 42: perdure.v1.WorkerDispatch.ServeContents:input_type -> perdure.v1.ServeContentsRequest
-	5,  // 43: perdure.v1.WorkerDispatch.Register:output_type -> perdure.v1.RegisterResponse
-	9,  // 44: perdure.v1.WorkerDispatch.Heartbeat:output_type -> perdure.v1.HeartbeatResponse
-	15, // 45: perdure.v1.WorkerDispatch.Release:output_type -> perdure.v1.ReleaseResponse
-	17, // 46: perdure.v1.WorkerDispatch.PollTask:output_type -> perdure.v1.PollTaskResponse
-	19, // 47: perdure.v1.WorkerDispatch.FinishTask:output_type -> perdure.v1.FinishTaskResponse
-	21, // 48: perdure.v1.WorkerDispatch.StreamData:output_type -> perdure.v1.StreamDataResponse
-	24, // 49: perdure.v1.WorkerDispatch.PutBlob:output_type -> perdure.v1.PutBlobResponse
-	26, // 50: perdure.v1.WorkerDispatch.GetBlob:output_type -> perdure.v1.GetBlobResponse
-	28, // 51: perdure.v1.WorkerDispatch.ServeContents:output_type -> perdure.v1.ServeContentsResponse
-	43, // [43:52] is the sub-list for method output_type
-	34, // [34:43] is the sub-list for method input_type
+	29, // 43: perdure.v1.WorkerDispatch.WatchLeases:input_type -> perdure.v1.WatchLeasesRequest
+	5,  // 44: perdure.v1.WorkerDispatch.Register:output_type -> perdure.v1.RegisterResponse
+	9,  // 45: perdure.v1.WorkerDispatch.Heartbeat:output_type -> perdure.v1.HeartbeatResponse
+	15, // 46: perdure.v1.WorkerDispatch.Release:output_type -> perdure.v1.ReleaseResponse
+	17, // 47: perdure.v1.WorkerDispatch.PollTask:output_type -> perdure.v1.PollTaskResponse
+	19, // 48: perdure.v1.WorkerDispatch.FinishTask:output_type -> perdure.v1.FinishTaskResponse
+	21, // 49: perdure.v1.WorkerDispatch.StreamData:output_type -> perdure.v1.StreamDataResponse
+	24, // 50: perdure.v1.WorkerDispatch.PutBlob:output_type -> perdure.v1.PutBlobResponse
+	26, // 51: perdure.v1.WorkerDispatch.GetBlob:output_type -> perdure.v1.GetBlobResponse
+	28, // 52: perdure.v1.WorkerDispatch.ServeContents:output_type -> perdure.v1.ServeContentsResponse
+	30, // 53: perdure.v1.WorkerDispatch.WatchLeases:output_type -> perdure.v1.WatchLeasesResponse
+	44, // [44:54] is the sub-list for method output_type
+	34, // [34:44] is the sub-list for method input_type
 	34, // [34:34] is the sub-list for extension type_name
 	34, // [34:34] is the sub-list for extension extendee
 	0,  // [0:34] is the sub-list for field type_name
@@ -2236,7 +2326,7 @@ func file_perdure_v1_worker_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perdure_v1_worker_proto_rawDesc), len(file_perdure_v1_worker_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   28,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

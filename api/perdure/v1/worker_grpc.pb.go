@@ -28,6 +28,7 @@ const (
 	WorkerDispatch_PutBlob_FullMethodName       = "/perdure.v1.WorkerDispatch/PutBlob"
 	WorkerDispatch_GetBlob_FullMethodName       = "/perdure.v1.WorkerDispatch/GetBlob"
 	WorkerDispatch_ServeContents_FullMethodName = "/perdure.v1.WorkerDispatch/ServeContents"
+	WorkerDispatch_WatchLeases_FullMethodName   = "/perdure.v1.WorkerDispatch/WatchLeases"
 )
 
 // WorkerDispatchClient is the client API for WorkerDispatch service.
@@ -68,6 +69,13 @@ type WorkerDispatchClient interface {
 	// with an error. Several requests may be open at the same time. Errors:
 	// permission_denied.
 	ServeContents(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ServeContentsRequest, ServeContentsResponse], error)
+	// WatchLeases tells the worker when its next heartbeat will report news: somebody
+	// has cancelled or ended what it has claimed. The worker sends its id, and should
+	// send a heartbeat after each message. The first message says that the watch has
+	// begun. Messages can be lost with a server, so regular heartbeats remain
+	// necessary. The stream lasts until the worker closes its side, or the server
+	// stops.
+	WatchLeases(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[WatchLeasesRequest, WatchLeasesResponse], error)
 }
 
 type workerDispatchClient struct {
@@ -186,6 +194,19 @@ func (c *workerDispatchClient) ServeContents(ctx context.Context, opts ...grpc.C
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type WorkerDispatch_ServeContentsClient = grpc.BidiStreamingClient[ServeContentsRequest, ServeContentsResponse]
 
+func (c *workerDispatchClient) WatchLeases(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[WatchLeasesRequest, WatchLeasesResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &WorkerDispatch_ServiceDesc.Streams[4], WorkerDispatch_WatchLeases_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchLeasesRequest, WatchLeasesResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type WorkerDispatch_WatchLeasesClient = grpc.BidiStreamingClient[WatchLeasesRequest, WatchLeasesResponse]
+
 // WorkerDispatchServer is the server API for WorkerDispatch service.
 // All implementations must embed UnimplementedWorkerDispatchServer
 // for forward compatibility.
@@ -224,6 +245,13 @@ type WorkerDispatchServer interface {
 	// with an error. Several requests may be open at the same time. Errors:
 	// permission_denied.
 	ServeContents(grpc.BidiStreamingServer[ServeContentsRequest, ServeContentsResponse]) error
+	// WatchLeases tells the worker when its next heartbeat will report news: somebody
+	// has cancelled or ended what it has claimed. The worker sends its id, and should
+	// send a heartbeat after each message. The first message says that the watch has
+	// begun. Messages can be lost with a server, so regular heartbeats remain
+	// necessary. The stream lasts until the worker closes its side, or the server
+	// stops.
+	WatchLeases(grpc.BidiStreamingServer[WatchLeasesRequest, WatchLeasesResponse]) error
 	mustEmbedUnimplementedWorkerDispatchServer()
 }
 
@@ -260,6 +288,9 @@ func (UnimplementedWorkerDispatchServer) GetBlob(*GetBlobRequest, grpc.ServerStr
 }
 func (UnimplementedWorkerDispatchServer) ServeContents(grpc.BidiStreamingServer[ServeContentsRequest, ServeContentsResponse]) error {
 	return status.Error(codes.Unimplemented, "method ServeContents not implemented")
+}
+func (UnimplementedWorkerDispatchServer) WatchLeases(grpc.BidiStreamingServer[WatchLeasesRequest, WatchLeasesResponse]) error {
+	return status.Error(codes.Unimplemented, "method WatchLeases not implemented")
 }
 func (UnimplementedWorkerDispatchServer) mustEmbedUnimplementedWorkerDispatchServer() {}
 func (UnimplementedWorkerDispatchServer) testEmbeddedByValue()                        {}
@@ -404,6 +435,13 @@ func _WorkerDispatch_ServeContents_Handler(srv interface{}, stream grpc.ServerSt
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type WorkerDispatch_ServeContentsServer = grpc.BidiStreamingServer[ServeContentsRequest, ServeContentsResponse]
 
+func _WorkerDispatch_WatchLeases_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(WorkerDispatchServer).WatchLeases(&grpc.GenericServerStream[WatchLeasesRequest, WatchLeasesResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type WorkerDispatch_WatchLeasesServer = grpc.BidiStreamingServer[WatchLeasesRequest, WatchLeasesResponse]
+
 // WorkerDispatch_ServiceDesc is the grpc.ServiceDesc for WorkerDispatch service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -452,6 +490,12 @@ var WorkerDispatch_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "ServeContents",
 			Handler:       _WorkerDispatch_ServeContents_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "WatchLeases",
+			Handler:       _WorkerDispatch_WatchLeases_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
 		},

@@ -304,6 +304,12 @@ func (w *world) raw(t *testing.T, key string) (context.Context, *grpc.ClientConn
 	return ctx, conn
 }
 
+func (f *fake) WatchLeases(_ context.Context, worker uuid.UUID, changed func()) error {
+	changed()
+	_, err := ask[any](f, "WatchLeases", worker)
+	return err
+}
+
 func (f *fake) ServeContents(ctx context.Context, worker uuid.UUID, source perdure.ContentSource) error {
 	if f.serve == nil {
 		_, err := ask[any](f, "ServeContents", worker)

@@ -41,7 +41,7 @@ func waits(hints <-chan struct{}) bool {
 func reaches(t *testing.T, n notify.Notifier) {
 	id := uuid.New()
 	topics := []string{
-		notify.Agents("acme", "default"), notify.Tasks("acme", "default"), notify.Freed("acme"), notify.Log(id), notify.Stream(id), notify.Questions("acme"),
+		notify.Agents("acme", "default"), notify.Tasks("acme", "default"), notify.Freed("acme"), notify.Log(id), notify.Stream(id), notify.Questions("acme"), notify.Leases("acme", id),
 		notify.Due, notify.Recheck,
 	}
 	all, end := n.Subscribe(topics...)
@@ -61,6 +61,7 @@ func ofItsTopic(t *testing.T, n notify.Notifier) {
 	topics := []string{
 		notify.Agents("acme", "default"), notify.Agents("acme", "other"), notify.Agents("other", "default"),
 		notify.Tasks("acme", "default"), notify.Freed("acme"), notify.Log(id), notify.Stream(id), notify.Log(uuid.New()), notify.Questions("acme"), notify.Questions("other"),
+		notify.Leases("acme", id), notify.Leases("other", id), notify.Leases("acme", uuid.New()),
 		notify.Due, notify.Recheck,
 	}
 	for i, topic := range topics {
