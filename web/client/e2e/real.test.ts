@@ -240,3 +240,43 @@ test("a key that is wrong is final, over both", async () => {
   }
   await dev.client().executions.cancel(id);
 });
+
+describe("webhooks", () => {
+  test("are made, changed, rotated and deleted", async () => {
+    const { webhooks } = dev.client();
+    const made = await webhooks.create({
+      url: "https://example.com/hook",
+      events: ["agent.completed"],
+      enabled: false,
+    });
+    expect(made.secret).toMatch(/^whsec_/);
+    expect((await webhooks.list()).items.map((w) => w.id)).toEqual([made.id]);
+    const body = { url: "https://example.com/other", events: ["question.*"], description: "for us" };
+    const changed = await webhooks.replace(made.id, body, { version: made.version });
+    expect(changed).toMatchObject({ ...body, enabled: false });
+    await expect(webhooks.replace(made.id, body, { version: made.version })).rejects.toBeInstanceOf(
+      PerdureError,
+    );
+    const rotated = await webhooks.rotate(made.id);
+    expect(rotated.secret).not.toBe(made.secret);
+    expect((await webhooks.get(made.id)).oldSecretUntil).toBeTruthy();
+    expect((await webhooks.deliveries(made.id, { status: "pending" })).items).toEqual([]);
+    await expect(webhooks.delivery(made.id, made.id)).rejects.toMatchObject({ code: "not_found" });
+    await webhooks.delete(made.id);
+    expect((await webhooks.list()).items).toEqual([]);
+  });
+});
+
+describe("interrupts", () => {
+  test("tell whether there was a turn to stop", async () => {
+    const x = await begin();
+    expect(await dev.client().executions.interrupt(x.id, { reason: "enough" })).toMatchObject({
+      stopped: true,
+    });
+    await eventually(
+      "the turn is stopped",
+      async () => (await dev.client().executions.get(x.id)).waitReason === "signal",
+    );
+    expect(await dev.client().executions.interrupt(x.id)).toMatchObject({ stopped: false });
+  });
+});

@@ -32,6 +32,7 @@ import type {
   ToolInfo,
 } from "./types";
 import { contentOf } from "./view";
+import { Webhooks } from "./webhooks";
 
 export interface Paging {
   limit?: number;
@@ -74,6 +75,7 @@ export class PerdureClient {
   readonly keys: Keys;
   readonly sessions: Sessions;
   readonly catalog: Catalog;
+  readonly webhooks: Webhooks;
   readonly #transport: Transport;
 
   constructor(options: TransportOptions = {}) {
@@ -84,6 +86,7 @@ export class PerdureClient {
     this.keys = new Keys(this.#transport);
     this.sessions = new Sessions(this.#transport);
     this.catalog = new Catalog(this.#transport);
+    this.webhooks = new Webhooks(this.#transport);
   }
 
   /**

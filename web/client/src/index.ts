@@ -46,3 +46,4 @@ export {
   type ToolCallState,
   type ToolCallView,
 } from "./view";
+export { type DeliveryFilter, Webhooks } from "./webhooks";
