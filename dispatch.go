@@ -62,7 +62,8 @@ type Dispatch interface {
 	// not know the method.
 	Questions(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*Question, error)
 	// StreamedText returns the text that the newest attempt of an ended task has streamed and that
-	// remains, at most MaxStreamedText bytes of it. Errors: not_found; unsupported from a server that does not know the method.
+	// remains, at most MaxStreamedText bytes of it. Errors: not_found; internal
+	// from a server that does not know the method.
 	StreamedText(ctx context.Context, execution, task uuid.UUID) (StreamedText, error)
 	// Ended returns the next page of heads of ended steps and tasks, in the order in which their
 	// records were created. Errors: lease_lost, not_found; internal from a server that does not

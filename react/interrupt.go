@@ -119,7 +119,7 @@ func (l *loop) keepAnswer(p *pending) error {
 		return l.closeStopped(p)
 	}
 	text, err := l.ctx.StreamedText(future)
-	if err != nil && !perdure.IsCode(err, perdure.Unsupported) {
+	if err != nil && !perdure.IsCode(err, perdure.Internal) { // an older server does not know the call
 		return err
 	}
 	l.st.TurnIndex++
