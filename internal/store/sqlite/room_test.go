@@ -223,7 +223,7 @@ func TestDeletionsFreeSpaceOnAFullDisk(t *testing.T) {
 		}
 		return err
 	}
-	if err := add(); err != nil {
+	if err = add(); err != nil {
 		t.Errorf("after deletes a write gives %v", err)
 	}
 	if why := impairment(t, s); why != "" {
@@ -231,7 +231,10 @@ func TestDeletionsFreeSpaceOnAFullDisk(t *testing.T) {
 	}
 
 	free := fillDisk(t, folder) // another process fills the disk while data is in the log
-	if err := add(); !perdure.IsCode(err, perdure.Unavailable) {
+	for n := 0; err == nil && n < 400; n++ { // the log keeps its room, so the first writes may fit
+		err = add()
+	}
+	if !perdure.IsCode(err, perdure.Unavailable) {
 		t.Errorf("a write gives %v", err)
 	}
 	prune(t, s, kept[:1])
