@@ -52,6 +52,9 @@ type ApprovalRule struct {
 	By       []string `json:"by,omitempty"`
 	// Edit is who may change the arguments while approving the call.
 	Edit EditRight `json:"edit,omitempty"`
+	// Grants, if it is false, means that people are asked about every call: their approval cannot be
+	// remembered. Nil means true.
+	Grants *bool `json:"grants,omitempty"`
 	// Expires is how long the question waits for an answer, as a Go duration such as "24h"; ""
 	// means that it does not expire. An expired question denies.
 	Expires string `json:"expires,omitempty"`
@@ -152,8 +155,8 @@ func (r ApprovalRule) check(at string) error {
 	if r.Requires != "" && r.Requires != RequiresConfined {
 		return FieldErrorf(at+".requires", "%q must be %s", r.Requires, RequiresConfined)
 	}
-	if r.Then != ApprovalAsk && (r.Needed != 0 || r.NotAsker || len(r.By) > 0 || r.Edit != EditNobody || r.Expires != "") {
-		return FieldErrorf(at+".then", "must be ask: needed, notAsker, by, edit and expires are about questions")
+	if r.Then != ApprovalAsk && (r.Needed != 0 || r.NotAsker || len(r.By) > 0 || r.Edit != EditNobody || r.Grants != nil || r.Expires != "") {
+		return FieldErrorf(at+".then", "must be ask: needed, notAsker, by, edit, grants and expires are about questions")
 	}
 	if len(r.Reason) > MaxAnswerReason {
 		return FieldErrorf(at+".reason", "has %d bytes, and %d are allowed", len(r.Reason), MaxAnswerReason)
@@ -176,7 +179,7 @@ func (r ApprovalRule) Life() (time.Duration, error) {
 }
 
 func (r ApprovalRule) terms() QuestionTerms {
-	return QuestionTerms{Kind: QuestionApproval, Needed: r.Needed, NotAsker: r.NotAsker, By: r.By, Edit: r.Edit}
+	return QuestionTerms{Kind: QuestionApproval, Needed: r.Needed, NotAsker: r.NotAsker, By: r.By, Edit: r.Edit, NoGrants: r.Grants != nil && !*r.Grants}
 }
 
 // Question returns the terms of the question that the rule asks about a call of the tool.

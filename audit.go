@@ -21,6 +21,7 @@ const (
 	AuditSessionCreated    AuditAction = "session.created"
 	AuditSessionEnded      AuditAction = "session.ended"
 	AuditQuestionAnswered  AuditAction = "question.answered"
+	AuditGrantRevoked      AuditAction = "grant.revoked"
 	AuditWebhookCreated    AuditAction = "webhook.created"
 	AuditWebhookChanged    AuditAction = "webhook.changed"
 	AuditWebhookRotated    AuditAction = "webhook.rotated"

@@ -103,6 +103,9 @@ type QuestionTerms struct {
 	By []string `json:"by,omitempty"`
 	// Edit is who may change the details of an approval while approving them.
 	Edit EditRight `json:"edit,omitempty"`
+	// NoGrants means that every such question is asked: no vote can be remembered, and no grant
+	// answers it.
+	NoGrants bool `json:"noGrants,omitempty"`
 	// OnExpiry is what happens when the question expires.
 	OnExpiry OnExpiry `json:"onExpiry,omitempty"`
 	// Default is the answer of a question with OnExpiryDefault. It fits the schema or is a choice.
@@ -164,8 +167,10 @@ type Answer struct {
 	Value json.RawMessage `json:"value,omitempty"`
 	// Reason is the reason that the last voter gave.
 	Reason string `json:"reason,omitempty"`
-	// By is who decided: the name of the last voter's key, "token", or "expiry".
+	// By is who decided: the name of the last voter's key, "token", "expiry" or "grant".
 	By string `json:"by"`
+	// GrantID is the grant that has answered, if By is "grant".
+	GrantID *uuid.UUID `json:"grantId,omitempty" wire:"-"`
 }
 
 // Vote is what one person said about a question.
@@ -181,7 +186,9 @@ type Vote struct {
 	// EditedFrom, if set, means that the vote approves details that the voter has changed. It is the
 	// hash of the details as they were asked about.
 	EditedFrom *Hash `json:"editedFrom,omitempty"`
-	At         Time  `json:"at"`
+	// Remember, if set, asks that the approval also answers later questions.
+	Remember *Remember `json:"remember,omitempty"`
+	At       Time      `json:"at"`
 }
 
 // NewQuestion asks a question in a commit. Its id is derived from the key. If a question with the

@@ -1,9 +1,6 @@
 package perdure
 
-import (
-	"encoding/json"
-	"slices"
-)
+import "encoding/json"
 
 // EditRight is who may change the details of an approval while approving them.
 type EditRight string
@@ -68,8 +65,7 @@ func (q *Question) Edited() bool { return len(q.Votes) > 0 && q.Votes[0].EditedF
 
 // Covers reports whether a question with these terms is at least as strict as one that the rule asks.
 func (r ApprovalRule) Covers(t QuestionTerms) bool {
-	within := len(r.By) == 0 || len(t.By) > 0 && !slices.ContainsFunc(t.By, func(who string) bool { return !slices.Contains(r.By, who) })
-	return within && t.Votes() >= r.terms().Votes() && (t.NotAsker || !r.NotAsker) && t.Edit.rank() <= r.Edit.rank()
+	return votersWithin(t.By, r.By) && t.Votes() >= r.terms().Votes() && (t.NotAsker || !r.NotAsker) && t.Edit.rank() <= r.Edit.rank()
 }
 
 func (r EditRight) rank() int {

@@ -46,6 +46,8 @@ type Question struct {
 	// Edit is who may change the details while approving them; perdure.Question.Details then has what
 	// was approved.
 	Edit perdure.EditRight
+	// NoGrants means that people are asked each time: see perdure.QuestionTerms.
+	NoGrants bool
 	// Expires is the time until the question expires; 0 means never. OnExpiry and Default say what
 	// happens then.
 	Expires  time.Duration
@@ -67,7 +69,7 @@ func (q Question) New() (perdure.NewQuestion, error) {
 		Key: q.key(), ExpiresAfter: q.Expires,
 		QuestionTerms: perdure.QuestionTerms{
 			Kind: q.kind(), Subject: q.Subject, Prompt: q.Prompt, Schema: q.Schema, Choices: q.Choices,
-			Needed: q.Needed, NotAsker: q.NotAsker, By: q.By, Edit: q.Edit, OnExpiry: q.OnExpiry,
+			Needed: q.Needed, NotAsker: q.NotAsker, By: q.By, Edit: q.Edit, NoGrants: q.NoGrants, OnExpiry: q.OnExpiry,
 		},
 	}
 	var err error

@@ -112,7 +112,9 @@ type AnswerRequest struct {
 	// Details, with VerdictApprove, are what is approved instead of the details of the question, if
 	// its Edit permits that. Votes before no longer count.
 	Details json.RawMessage `json:"details,omitempty"`
-	Reason  string          `json:"reason,omitempty"`
+	// Remember, with VerdictApprove, asks that later such calls run without a question.
+	Remember *perdure.Remember `json:"remember,omitempty"`
+	Reason   string            `json:"reason,omitempty"`
 }
 
 // Answer answers a question and returns it as it is then: still open if it needs more votes. If the

@@ -74,7 +74,7 @@ func (l *loop) askApproval(c *call, j perdure.Judgement) {
 	at := l.ctx.Place()
 	asked := l.ctx.OpenQuestion(agent.Question{
 		Name: c.ID, Kind: terms.Kind, Subject: terms.Subject, Prompt: terms.Prompt, Needed: terms.Needed, NotAsker: terms.NotAsker,
-		By: terms.By, Edit: terms.Edit, OnExpiry: terms.OnExpiry, Expires: life,
+		By: terms.By, Edit: terms.Edit, NoGrants: terms.NoGrants, OnExpiry: terms.OnExpiry, Expires: life,
 		Call: &agent.QuestionCall{EntryID: l.st.Pending.EntryID, CallID: c.ID, Arguments: c.Arguments},
 	})
 	l.ctx.SetPlace(at)

@@ -127,3 +127,29 @@ func TestEditedCalls(t *testing.T) {
 	}
 	agenttest.All(t, s)
 }
+
+// TestRememberedApprovals checks that the calls after an approval that is remembered run without a
+// question that anybody answers, whatever fails.
+func TestRememberedApprovals(t *testing.T) {
+	policy := cities(t)
+	const model = "turn\n  call forecast {\"city\": \"Bern\"}\nturn\n  call forecast {\"city\": \"Oslo\"}\nturn\n  text Done.\n"
+	asked := map[string]bool{}
+	s := agenttest.Scenario{Input: "Weather?", Tools: []tool.Tool{forecast()}, Model: model, Approvals: policy, Normalize: withoutKeys}
+	s.Answers = func(q perdure.Question) *perdure.Answer {
+		asked[q.DetailsSHA256.String()] = true
+		return &perdure.Answer{Verdict: perdure.VerdictApprove}
+	}
+	s.Remember = func(perdure.Question) *perdure.Remember {
+		return &perdure.Remember{Scope: perdure.GrantRun, Match: perdure.GrantTool}
+	}
+	o := agenttest.Run(t, s)
+	for _, want := range []string{"forecast = It rains in Bern.", "forecast = It rains in Oslo.", "Done."} {
+		if !strings.Contains(o.Text(), want) {
+			t.Errorf("the conversation lacks %q:\n%s\n%s", want, o.Text(), o.Error)
+		}
+	}
+	agenttest.All(t, s)
+	if len(asked) != 1 || len(o.Questions) != 2 || o.Ran["forecast"] != 2 {
+		t.Errorf("%d calls were asked about, of %q, and %d were run", len(asked), o.Questions, o.Ran["forecast"])
+	}
+}

@@ -42,6 +42,9 @@ func (w *world) answerOne(ctx context.Context, x *perdure.Execution, c *course) 
 		}
 		if answer.Verdict == perdure.VerdictApprove {
 			request.Details, request.Value = answer.Value, nil
+			if w.Remember != nil {
+				request.Remember = w.Remember(*q)
+			}
 		}
 		_, err := w.core.Answer(ctx, org, request)
 		if perdure.IsCode(err, perdure.QuestionDecided) {

@@ -93,7 +93,7 @@ func TestRunAsksInPlace(t *testing.T) {
 	r := a.claim()
 	first := r.ask("first", deploy, `{"version": "1.2"}`)
 	p.until(`{"version": "1.2"}`)
-	p.until("y to approve, n to deny › ")
+	p.until("y to approve, r to approve and remember for this run, n to deny › ")
 	p.enter("perhaps")
 	p.until("y or n")
 	p.until("› ")
@@ -160,7 +160,7 @@ func TestAQuestionIsDecidedWhileTheTerminalAsks(t *testing.T) {
 	a := newAsking(t)
 	p := inTerminal(t, a.dir, "run", "--model", "scripted/s", "x")
 	id := a.claim().ask("one", deploy, "")
-	p.until("y to approve, n to deny › ")
+	p.until("y to approve, r to approve and remember for this run, n to deny › ")
 	launch(t, a.dir, "answer", id.String(), "deny").wantEnd(0)
 	p.enter("y")
 	p.until("it was decided before: answered: deny by ")
@@ -180,7 +180,7 @@ func TestRunEditsInPlace(t *testing.T) {
 	editable := deploy
 	editable.Edit = perdure.EditClient
 	id := a.claim().ask("first", editable, `{"version": "1.2"}`)
-	p.until("y to approve, e to edit, n to deny › ")
+	p.until("y to approve, r to approve and remember for this run, e to edit, n to deny › ")
 	p.enter("e")
 	next := a.claim()
 	if q := a.question(id); q.Status != perdure.QuestionAnswered || !q.Edited() || q.DetailsSHA256 != perdure.DetailsHash(q.Kind, q.Subject, []byte(`{"version":"1.3"}`)) {

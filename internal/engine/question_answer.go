@@ -23,6 +23,8 @@ type AnswerRequest struct {
 	Reason string
 	// Details, if set, replace what is approved. VerdictApprove needs them to be valid.
 	Details json.RawMessage
+	// Remember, if set, asks for a grant.
+	Remember *perdure.Remember
 	// DetailsSHA256 is Question.DetailsSHA256 as the voter has read it. VerdictApprove needs it.
 	DetailsSHA256 *perdure.Hash
 	// Role is the role of the voter.
@@ -74,7 +76,9 @@ func newVote(ctx context.Context, r AnswerRequest) rules.NewVote {
 	return rules.NewVote{
 		Vote: perdure.Vote{
 			AnswerID: r.AnswerID, KeyID: actor.KeyID, Name: actor.Name, Verdict: r.Verdict, Value: r.Value, Reason: r.Reason,
+			Remember: r.Remember,
 		},
+		GrantID:  uuid.Must(uuid.NewV7()),
 		Question: r.Question, Role: r.Role, DetailsSHA256: r.DetailsSHA256, Actor: actor,
 	}
 }

@@ -72,6 +72,8 @@ func (d *draft) passBy(id uuid.UUID, n perdure.NewTask, known JudgedTask, refuse
 		return refuse("question " + id.String() + " approved other arguments")
 	case judged.Rule != nil && judged.Then == perdure.ApprovalAsk && !judged.Rule.Covers(q.QuestionTerms):
 		return refuse("question " + id.String() + " was asked in other terms than the rule has")
+	case q.Answer.GrantID != nil && judged.Rule != nil && judged.Rule.Question(n.Kind).NoGrants:
+		return refuse("question " + id.String() + " was answered by a grant, and the rule takes none")
 	case q.TaskID != nil && *q.TaskID != task:
 		return refuse("question " + id.String() + " permitted another task already")
 	}

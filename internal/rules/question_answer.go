@@ -23,7 +23,9 @@ type NewVote struct {
 	// voter has seen. Such a call cannot be approved.
 	OtherDetails error
 	// Edit, if set, changes the details.
-	Edit     *Edit
+	Edit *Edit
+	// GrantID is the id of a grant that the vote may create.
+	GrantID  uuid.UUID
 	Actor    perdure.Actor // for the audit log
 	Handover *Handover     // nil if no open poll can take the execution
 }
@@ -38,6 +40,9 @@ type VoteReply struct {
 // AnswerNeeds returns the state that AnswerQuestion needs.
 func AnswerNeeds(v NewVote) store.Needs {
 	n := store.Needs{Questions: []uuid.UUID{v.Question}, KeyID: v.KeyID, SignalKeys: true}
+	if v.Remember != nil {
+		n.Grants, n.ChangeGrants = true, true
+	}
 	v.Handover.needs(&n)
 	return n
 }
@@ -73,7 +78,11 @@ func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) 
 		return d.done(VoteReply{Question: *q}), nil
 	}
 	d.decide(q, perdure.QuestionAnswered, &perdure.Answer{Verdict: v.Verdict, Value: v.Value, Reason: v.Reason, By: v.Name})
-	d.questionEvent(perdure.EventQuestionAnswered, q, v.members(q))
+	members := v.members(q)
+	if d.c.Grant = v.grant(s, q); d.c.Grant != nil {
+		members["grantId"] = d.c.Grant.ID
+	}
+	d.questionEvent(perdure.EventQuestionAnswered, q, members)
 	if d.wakeFor(q) {
 		d.handOver(v.Handover, nil)
 	}
@@ -132,6 +141,11 @@ func (v NewVote) check(s *store.State, q *perdure.Question) error {
 	}
 	if v.Edit != nil {
 		if err := v.checkEdit(q); err != nil {
+			return err
+		}
+	}
+	if v.Remember != nil {
+		if err := v.checkRemember(s, q); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ func questionNeeds(n *store.Needs, c perdure.Commit) {
 	for _, q := range c.Questions {
 		n.Questions = append(n.Questions, perdure.QuestionID(c.Lease.ExecutionID, q.Key))
 	}
+	n.Grants = slices.ContainsFunc(c.Questions, func(q perdure.NewQuestion) bool { return q.Grantable() })
 	n.Questions = append(n.Questions, c.Withdraw...)
 	if c.Outcome.Wait != nil {
 		n.Questions = append(n.Questions, c.Outcome.Wait.Questions()...)
@@ -74,18 +75,22 @@ func (d *draft) askOne(id uuid.UUID, n perdure.NewQuestion) error {
 	if d.local() {
 		return perdure.Errorf(perdure.Unsupported, "a LOCAL execution cannot ask questions; start it as REMOTE")
 	}
-	if d.x.OpenQuestions >= perdure.MaxOpenQuestions {
-		return perdure.FieldErrorf("questions", "execution %s has %d open questions, and no more are allowed; withdraw some, or wait for answers",
-			d.x.ID, perdure.MaxOpenQuestions)
-	}
 	q := &perdure.Question{
 		ID: id, ExecutionID: d.x.ID, Org: d.x.Org, Key: n.Key, QuestionTerms: n.QuestionTerms, EntryID: n.EntryID, CallID: n.CallID,
 		Details: n.Details, DetailsSHA256: n.DetailsSHA256, Status: perdure.QuestionOpen, CreatedAt: d.s.Now, Place: d.placed(n.Place),
+	}
+	if g := d.grantFor(n); g != nil {
+		d.askGranted(q, g)
+		return nil
 	}
 	if n.ExpiresAfter > 0 {
 		at := d.s.Now.Add(n.ExpiresAfter)
 		q.ExpiresAt = &at
 		d.hint(Hint{Kind: HintDue})
+	}
+	if d.x.OpenQuestions >= perdure.MaxOpenQuestions {
+		return perdure.FieldErrorf("questions", "execution %s has %d open questions, and no more are allowed; withdraw some, or wait for answers",
+			d.x.ID, perdure.MaxOpenQuestions)
 	}
 	d.x.OpenQuestions++
 	d.x.NeedsFeatures |= perdure.FeatureQuestions

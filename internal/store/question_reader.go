@@ -25,6 +25,20 @@ type QuestionReader interface {
 	QuestionMarks(ctx context.Context, org string, most int) ([]QuestionMark, error)
 	// SignalKeys returns State.SignalKeys of an execution.
 	SignalKeys(ctx context.Context, execution uuid.UUID) ([]uuid.UUID, error)
+	// Grants lists grants that have not expired, newest first. It examines at most ListRows of them,
+	// so a page may be short or empty and still have a next one.
+	Grants(ctx context.Context, f GrantFilter) (Page[*perdure.ApprovalGrant], error)
+}
+
+// GrantFilter selects the grants of an org. At most one of ExecutionID and DefinitionID is set.
+type GrantFilter struct {
+	Org          string
+	ExecutionID  *uuid.UUID
+	DefinitionID *uuid.UUID
+	// Now is the moment at which the grants must not have expired.
+	Now    perdure.Time
+	Cursor string
+	Limit  int
 }
 
 // NewestMarks is the number of the newest questions among those that QuestionMarks returns.

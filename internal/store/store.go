@@ -146,6 +146,10 @@ type Needs struct {
 	SignalKeys    bool
 	// DueQuestions adds the open questions that have expired. PickQuestions requests it itself.
 	DueQuestions bool
+	// Grants requests State.Grants. ChangeGrants is set if the command may change the grants of the
+	// org, which no other command then reads.
+	Grants       bool
+	ChangeGrants bool
 	// Worker selects what a worker holds. ConcurrencyKeys and Queues select what runs under them in
 	// the execution's org. A pick of PickAgents or PickTasks loads those of the candidate without
 	// being asked.
@@ -178,6 +182,8 @@ type Needs struct {
 	Webhook      *uuid.UUID
 	Waiting      bool
 	WebhookCount bool
+	// Grant is a grant of the command's org that the command may delete.
+	Grant *uuid.UUID
 	// Delivery is a delivery of the command's org. Due are deliveries that are to be sent now.
 	Delivery *DeliveryKey
 	Due      []DeliveryPick
@@ -211,6 +217,9 @@ type State struct {
 	// SignalKeys are the keys of the signals of the execution that are taken or consumed, each once,
 	// at most SignalKeyLimit; uuid.Nil stands for the token of the data directory.
 	SignalKeys []uuid.UUID
+	// Grants are those of the execution and of its definition, without the ones that have expired, the
+	// oldest first. They are exact.
+	Grants []*perdure.ApprovalGrant
 	// Retention is the org's policy, overridden by the definition's policy as of the start, with
 	// all defaults filled in.
 	Retention perdure.Retention
@@ -225,7 +234,8 @@ type State struct {
 	// Withheld are some of the blobs whose content is neither stored nor staged completely.
 	Withheld []Blob
 
-	Definition  *perdure.Definition // by id
+	Grant       *perdure.ApprovalGrant // nil if none, or if it has expired
+	Definition  *perdure.Definition    // by id
 	BySlug      *perdure.Definition
 	Idempotency *Idempotency // not expired
 	Key         *perdure.APIKey
@@ -354,10 +364,13 @@ type Changes struct {
 	Checkpoint *perdure.Checkpoint
 	// Tasks are whole rows, inserted or replaced. If Input or Result is nil, the stored content
 	// remains.
-	Tasks        []*perdure.Task
-	Signals      []perdure.Signal    // new ones
-	Questions    []*perdure.Question // whole rows, inserted or replaced
-	Take         []string            // ids, at this checkpoint number (Execution.CheckpointSeq)
+	Tasks     []*perdure.Task
+	Signals   []perdure.Signal    // new ones
+	Questions []*perdure.Question // whole rows, inserted or replaced
+	// Grant is inserted. The grants of its run or definition that have expired are deleted.
+	Grant        *perdure.ApprovalGrant
+	DropGrant    *uuid.UUID // deleted, if it belongs to the command's org
+	Take         []string   // ids, at this checkpoint number (Execution.CheckpointSeq)
 	ConsumeTaken bool
 	Records      []perdure.Record   // with pos and seq; events and chunks
 	ChunkKeys    []perdure.BlockKey // the block of each record that is a chunk, in order of those records

@@ -96,3 +96,21 @@ test("of two tabs that answer, one decides and the other is told", async ({
   expect(all.items).toHaveLength(1);
   expect(all.items[0]?.status).toBe("answered");
 });
+
+test("an approval is remembered, and revoked in the settings", async ({ page, dev }) => {
+  const x = await ask(dev);
+  const run = new RunView(page);
+  await run.open(dev.url, x.id);
+  await card(page).getByLabel("Remember the approval").selectOption("Remember every bash, in this run");
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  expect(violations).toEqual([]);
+  await card(page).getByRole("button", { name: "Approve" }).click();
+  await expect(run.status).toHaveText("Completed");
+  await page.goto(`${dev.url}/ai/settings`);
+  const grants = page.getByRole("list", { name: "Remembered approvals" });
+  await expect(grants).toContainText("every call of bash in a run");
+  expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
+  await grants.getByRole("button", { name: "Revoke every call of bash" }).click();
+  await expect(page.getByText("There are none.")).toBeVisible();
+  expect((await dev.client().questions.grants()).items).toEqual([]);
+});

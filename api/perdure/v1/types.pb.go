@@ -3933,7 +3933,9 @@ type QuestionTerms struct {
 	Default []byte `protobuf:"bytes,10,opt,name=default,proto3,oneof" json:"default,omitempty"`
 	// Who may change the details of an approval while approving: client (admins and clients),
 	// approver (approvers, too); nobody if not set.
-	Edit          string `protobuf:"bytes,11,opt,name=edit,proto3" json:"edit,omitempty"`
+	Edit string `protobuf:"bytes,11,opt,name=edit,proto3" json:"edit,omitempty"`
+	// The question is asked each time: no vote is remembered, and no grant answers it.
+	NoGrants      bool `protobuf:"varint,12,opt,name=no_grants,json=noGrants,proto3" json:"no_grants,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4043,6 +4045,13 @@ func (x *QuestionTerms) GetEdit() string {
 		return x.Edit
 	}
 	return ""
+}
+
+func (x *QuestionTerms) GetNoGrants() bool {
+	if x != nil {
+		return x.NoGrants
+	}
+	return false
 }
 
 type QuestionOption struct {
@@ -4393,7 +4402,8 @@ type Answer struct {
 	// JSON of at most 256 KiB, for answer.
 	Value  []byte `protobuf:"bytes,2,opt,name=value,proto3,oneof" json:"value,omitempty"`
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who decided: the name of a key, "token" or "expiry".
+	// Who decided: the name of a key, "token", "expiry" or
+	// "grant".
 	By            string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4850,7 +4860,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"FrameReply\x12\x12\n" +
 	"\x04held\x18\x01 \x01(\x03R\x04held\x12'\n" +
-	"\x05error\x18\x02 \x01(\v2\x11.perdure.v1.ErrorR\x05error\"\xd4\x02\n" +
+	"\x05error\x18\x02 \x01(\v2\x11.perdure.v1.ErrorR\x05error\"\xf1\x02\n" +
 	"\rQuestionTerms\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x16\n" +
@@ -4863,7 +4873,8 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\ton_expiry\x18\t \x01(\tR\bonExpiry\x12\x1d\n" +
 	"\adefault\x18\n" +
 	" \x01(\fH\x01R\adefault\x88\x01\x01\x12\x12\n" +
-	"\x04edit\x18\v \x01(\tR\x04editB\t\n" +
+	"\x04edit\x18\v \x01(\tR\x04edit\x12\x1b\n" +
+	"\tno_grants\x18\f \x01(\bR\bnoGrantsB\t\n" +
 	"\a_schemaB\n" +
 	"\n" +
 	"\b_default\"^\n" +

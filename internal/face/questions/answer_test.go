@@ -139,7 +139,7 @@ func TestAnApprovalNamesWhatItApproves(t *testing.T) {
 	}
 	for _, c := range []struct{ body, field string }{
 		{`{"verdict":"perhaps"}`, "verdict"},
-		{`{"verdict":"deny","remember":{"scope":"run"}}`, "remember"},
+		{`{"verdict":"deny","surplus":1}`, "surplus"},
 		{`{"verdict":"deny","answer":1}`, "answer"},
 		{`{"verdict":"answer","answer":1}`, "verdict"},
 		{`{"verdict":"deny","reason":"` + strings.Repeat("x", perdure.MaxAnswerReason+1) + `"}`, "reason"},

@@ -1,5 +1,5 @@
 // Package questions serves the questions of an org: lists, single questions with their details,
-// answers, and a stream of changes.
+// answers, a stream of changes, and grants.
 package questions
 
 import (
@@ -30,6 +30,10 @@ func Register(a *operation.API, feeds *questionfeed.Feeds) {
 	operation.Get(g, "/questions/{id}/details", "getQuestionDetails", "Get the details of a question, byte by byte", s.details, asDetails)
 	operation.On(g, http.MethodPost, "/questions/{id}/answer", "answerQuestion",
 		"Answer a question. It is 409 question_decided once the question is decided; the problem has the question", s.answer)
+	clients := operation.Group{API: a, Access: front.Client, Tag: "Questions"}
+	operation.Get(clients, "/approval-grants", "listApprovalGrants", "List the approvals that also answer later questions, newest first", s.listGrants)
+	operation.On(clients, http.MethodDelete, "/approval-grants/{id}", "revokeApprovalGrant",
+		"Revoke a grant. Questions that it has answered stay answered", s.revokeGrant, operation.Status(204))
 	g.Compress = false
 	operation.Get(g, "/questions/stream", "streamQuestions", "Follow the questions (SSE): the open ones, then each that changes", s.stream, asStream)
 }

@@ -175,6 +175,14 @@ export const catalogQuery = () =>
 export const keysQuery = () =>
   queryOptions({ queryKey: ["keys"], queryFn: async ({ signal }) => (await api().keys.list(signal)).items });
 
+/** The approvals that are remembered. */
+export const grantsQuery = () =>
+  queryOptions({
+    queryKey: ["grants"],
+    queryFn: () => all(itemsOf((cursor) => api().questions.grants(page(cursor)))),
+    refetchInterval: seldom,
+  });
+
 /** The current sessions. The server's list changes when sessions expire. */
 export const sessionsQuery = () =>
   queryOptions({

@@ -20,6 +20,7 @@ import {
   Skeleton,
 } from "../components/ui";
 import { setTheme, type Theme, useTheme } from "../theme";
+import { Grants } from "./Grants";
 import { Sessions } from "./Sessions";
 
 export function SettingsPage() {
@@ -31,6 +32,7 @@ export function SettingsPage() {
           <ThemeChoice />
         </Card>
         <Keys />
+        <Grants />
         <Sessions />
         <Card title="This browser">
           <div className="flex flex-wrap items-center justify-between gap-3">

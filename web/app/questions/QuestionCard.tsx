@@ -1,13 +1,21 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useState } from "react";
-import type { AnswerBody, Question } from "../../client/src/index";
+import type { AnswerBody, Question, Remember } from "../../client/src/index";
 import { api, useAccess } from "../api/client";
 import { questionQuery } from "../api/queries";
 import { Ago } from "../components/Ago";
 import { Button, ErrorBanner, inputClass, Skeleton } from "../components/ui";
 import { fieldsOf, filledIn, type Typed } from "./form";
-import { choicesOf, detailsText, headingOf, parseAnswer, statusText } from "./question";
+import {
+  choicesOf,
+  detailsText,
+  grantable,
+  headingOf,
+  parseAnswer,
+  rememberChoices,
+  statusText,
+} from "./question";
 import { SchemaForm } from "./SchemaForm";
 
 /** A question with what is asked about, and the controls to answer it. */
@@ -86,12 +94,16 @@ function Controls({ question }: { question: Question }) {
     onSettled: () => client.invalidateQueries({ queryKey: ["questions"] }),
   });
   const [editing, setEditing] = useState(false);
-  const send = (body: Pick<AnswerBody, "verdict" | "answer" | "details">) =>
+  const remember = rememberChoices(question, useAccess().role === "admin");
+  const [remembered, setRemembered] = useState(0);
+  const send = (body: Pick<AnswerBody, "verdict" | "answer" | "details" | "remember">) =>
     answer.mutate({
       ...body,
       detailsSha256: question.detailsSha256,
       ...(reason.trim() ? { reason: reason.trim() } : {}),
     });
+  const approve = (asked: Remember | null) =>
+    send(asked ? { verdict: "approve", remember: asked } : { verdict: "approve" });
   const choices = choicesOf(question);
   const busy = answer.isPending;
   return (
@@ -128,9 +140,23 @@ function Controls({ question }: { question: Question }) {
       )}
       <div className="flex flex-wrap items-center gap-2">
         {choices.length === 0 && question.schema === undefined && (
-          <Button look="primary" disabled={busy} onClick={() => send({ verdict: "approve" })}>
+          <Button look="primary" disabled={busy} onClick={() => approve(remember[remembered]?.[1] ?? null)}>
             Approve
           </Button>
+        )}
+        {grantable(question) && (
+          <select
+            aria-label="Remember the approval"
+            value={remembered}
+            onChange={(e) => setRemembered(Number(e.target.value))}
+            className={`${inputClass} w-auto max-w-full`}
+          >
+            {remember.map(([name], i) => (
+              <option key={name} value={i}>
+                {name}
+              </option>
+            ))}
+          </select>
         )}
         {question.edit && !editing && (
           <Button disabled={busy} onClick={() => setEditing(true)}>

@@ -1,4 +1,4 @@
-import type { Question } from "../../client/src/index";
+import type { Question, Remember } from "../../client/src/index";
 
 /** Returns the heading of a question. */
 export function headingOf(q: Question): string {
@@ -24,9 +24,29 @@ export function detailsText(q: Question): string | null {
   return JSON.stringify(q.details, null, 2);
 }
 
+/** Reports whether the approval of the question can be remembered. */
+export const grantable = (q: Question) =>
+  q.kind === "approval" && Boolean(q.subject) && !q.noGrants && !q.notAsker;
+
+/** Returns what an approval of the question can be remembered for, with its name in the page. */
+export function rememberChoices(q: Question, admin: boolean): [name: string, remember: Remember | null][] {
+  const choices: [string, Remember | null][] = [
+    ["Ask each time", null],
+    ["Remember this call, in this run", { scope: "run", match: "exact" }],
+    [`Remember every ${q.subject}, in this run`, { scope: "run", match: "tool" }],
+  ];
+  if (admin) {
+    choices.push(
+      ["Remember this call, for the agent", { scope: "definition", match: "exact" }],
+      [`Remember every ${q.subject}, for the agent`, { scope: "definition", match: "tool" }],
+    );
+  }
+  return choices;
+}
+
 /** Returns how a question ended. */
 export function statusText(q: Question): string {
-  const by = q.answer ? ` by ${q.answer.by}` : "";
+  const by = q.answer ? ` by ${q.answer.by === "grant" ? "a remembered approval" : q.answer.by}` : "";
   const why = q.answer?.reason ? `: ${q.answer.reason}` : "";
   switch (q.status) {
     case "withdrawn":

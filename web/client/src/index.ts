@@ -18,10 +18,12 @@ export {
 export { type Prompt, PromptQueue, type PromptState, partsOfPrompt, valueOfPrompt } from "./prompts";
 export {
   type AnswerBody,
+  type GrantFilter,
   type OpenQuestions,
   type QuestionEvent,
   type QuestionFilter,
   Questions,
+  type Remember,
 } from "./questions";
 export { type OpenWebSocket, SocketFollower, type SocketFollowOptions, type WebSocketLike } from "./socket";
 export type { Position } from "./stream";

@@ -449,6 +449,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/orgs/{org}/approval-grants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the approvals that also answer later questions, newest first */
+        get: operations["listApprovalGrants"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/orgs/{org}/approval-grants/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revoke a grant. Questions that it has answered stay answered */
+        delete: operations["revokeApprovalGrant"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/orgs/{org}/audit": {
         parameters: {
             query?: never;
@@ -918,6 +952,8 @@ export interface components {
         };
         Answer: {
             by: string;
+            /** Format: uuid */
+            grantId?: string;
             reason?: string;
             value?: unknown;
             /** @enum {string} */
@@ -934,17 +970,42 @@ export interface components {
             detailsSha256?: string;
             /** @description Up to 4 KiB. The agent reads it. */
             reason?: string;
+            /** @description With the verdict approve, for approvals of tool calls: later such calls run without a question. If the question needs several votes, all of them must ask for the same. */
+            remember?: components["schemas"]["RememberInput"];
             /**
              * @description answer for questions with a schema or choices, approve for others. Every question can be denied.
              * @enum {string}
              */
             verdict: "approve" | "deny" | "answer";
         };
+        ApprovalGrant: {
+            /** Format: uuid */
+            agentDefinitionId?: string;
+            /** Format: uuid */
+            agentExecutionId?: string;
+            by?: string[] | null;
+            /** Format: date-time */
+            createdAt: string;
+            detailsSha256?: string;
+            /** Format: date-time */
+            expiresAt: string;
+            /** Format: uuid */
+            id: string;
+            match: string;
+            /** Format: int64 */
+            needed: number;
+            /** Format: uuid */
+            questionId: string;
+            scope: string;
+            subject: string;
+            voters: string[] | null;
+        };
         ApprovalRule: {
             by?: string[] | null;
             /** @enum {string} */
             edit?: "client" | "approver";
             expires?: string;
+            grants?: boolean;
             /** Format: int64 */
             needed?: number;
             notAsker?: boolean;
@@ -1278,6 +1339,11 @@ export interface components {
             /** @description Where the next page begins; null at the end. */
             nextCursor: string | null;
         };
+        ListApprovalGrant: {
+            items: components["schemas"]["ApprovalGrant"][];
+            /** @description Where the next page begins; null at the end. */
+            nextCursor: string | null;
+        };
         ListAuditRecord: {
             items: components["schemas"]["AuditRecord"][];
             /** @description Where the next page begins; null at the end. */
@@ -1546,6 +1612,7 @@ export interface components {
             kind: string;
             /** Format: int64 */
             needed?: number;
+            noGrants?: boolean;
             notAsker?: boolean;
             /** @enum {string} */
             onExpiry?: "fail" | "deny" | "default";
@@ -1580,6 +1647,29 @@ export interface components {
         Reason: {
             check: string;
             detail: string;
+        };
+        Remember: {
+            match: string;
+            scope: string;
+            /** Format: date-time */
+            until?: string;
+        };
+        RememberInput: {
+            /**
+             * @description exact: the same tool with the same arguments, byte by byte. tool: every call of the tool.
+             * @enum {string}
+             */
+            match: "exact" | "tool";
+            /**
+             * @description run: this run. definition: all runs of its definition; only admin keys.
+             * @enum {string}
+             */
+            scope: "run" | "definition";
+            /**
+             * Format: date-time
+             * @description 30 days from now if it is left out, at most 366 days.
+             */
+            until?: string;
         };
         ResetData: {
             /**
@@ -1769,6 +1859,7 @@ export interface components {
             keyId: string | null;
             name: string;
             reason?: string;
+            remember?: components["schemas"]["Remember"];
             value?: unknown;
             /** @enum {string} */
             verdict: "approve" | "deny" | "answer";
@@ -3375,6 +3466,101 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ListTask"];
                 };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listApprovalGrants: {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+                /** @description Only grants of this run. */
+                agentExecutionId?: string;
+                /** @description Only grants of this definition. */
+                agentDefinitionId?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListApprovalGrant"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revokeApprovalGrant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+                /** @description The id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A limit of the key is reached (RFC 9457) */
             429: {

@@ -2,7 +2,7 @@ import { Backoff, type Clock } from "./backoff";
 import { asError } from "./errors";
 import { readEvents } from "./stream";
 import type { Query, Transport } from "./transport";
-import type { List, Question, QuestionStatus } from "./types";
+import type { ApprovalGrant, List, Question, QuestionStatus } from "./types";
 
 export interface QuestionFilter {
   status?: QuestionStatus | QuestionStatus[];
@@ -37,6 +37,26 @@ export interface AnswerBody {
    */
   details?: string;
   reason?: string;
+  /** With the verdict `approve`: later such calls run without a question. */
+  remember?: Remember;
+}
+
+/** What an approval is remembered for. */
+export interface Remember {
+  /** `run`: this run. `definition`: all runs of its definition; only admin keys. */
+  scope: "run" | "definition";
+  /** `exact`: the same arguments, byte by byte. `tool`: every call of the tool. */
+  match: "exact" | "tool";
+  /** Default: 30 days from now. */
+  until?: string;
+}
+
+export interface GrantFilter {
+  agentExecutionId?: string;
+  agentDefinitionId?: string;
+  limit?: number;
+  cursor?: string;
+  signal?: AbortSignal;
 }
 
 /** An event of the stream of questions. It shows states, and not every change. */
@@ -84,6 +104,17 @@ export class Questions {
     const whole = JSON.stringify(rest);
     const text = details === undefined ? whole : `${whole.slice(0, -1)},"details":${details}}`;
     return this.#t.json("POST", `/questions/${encodeURIComponent(id)}/answer`, { text, signal });
+  }
+
+  /** Returns a page of the approvals that are remembered, newest first. */
+  grants(filter: GrantFilter = {}): Promise<List<ApprovalGrant>> {
+    const { signal, ...query } = filter;
+    return this.#t.json("GET", "/approval-grants", { query: query as Query, signal });
+  }
+
+  /** Revokes a grant: later questions are asked again. */
+  revokeGrant(id: string, signal?: AbortSignal): Promise<void> {
+    return this.#t.json("DELETE", `/approval-grants/${encodeURIComponent(id)}`, { signal });
   }
 
   /**

@@ -12,6 +12,7 @@ export type Status = Schemas["Execution"]["status"];
 export type Wait = Schemas["Wait"];
 export type Task = Schemas["Task"];
 export type Question = Schemas["Question"];
+export type ApprovalGrant = Schemas["ApprovalGrant"];
 export type Webhook = Schemas["Webhook"];
 export type NewWebhook = Schemas["NewWebhook"];
 export type WebhookBody = Schemas["WebhookBody"];

@@ -27,12 +27,16 @@ test("the calls ask what the API says", async () => {
   await client.questions.details("q");
   await client.questions.answer("q", { verdict: "approve", detailsSha256: "12", answerId: "a" });
   await client.questions.answer("q", { verdict: "answer", answer: null });
+  await client.questions.grants({ agentExecutionId: "x", limit: 3 });
+  await client.questions.revokeGrant("g");
   expect(asked.map((a) => a.line)).toEqual([
     "GET /questions?status=open&status=expired&mine=true&limit=2",
     "GET /questions/q%2F1",
     "GET /questions/q/details",
     "POST /questions/q/answer",
     "POST /questions/q/answer",
+    "GET /approval-grants?agentExecutionId=x&limit=3",
+    "DELETE /approval-grants/g",
   ]);
   expect(asked[3]?.body).toEqual({ answerId: "a", verdict: "approve", detailsSha256: "12" });
   expect(asked[4]?.body).toEqual({

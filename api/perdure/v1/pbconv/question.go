@@ -9,7 +9,7 @@ import (
 func termsToProto(t perdure.QuestionTerms) *perdurev1.QuestionTerms {
 	return &perdurev1.QuestionTerms{
 		Kind: string(t.Kind), Subject: t.Subject, Prompt: t.Prompt, Schema: t.Schema, Choices: each(t.Choices, optionToProto),
-		Needed: int64(t.Needed), NotAsker: t.NotAsker, By: t.By, Edit: string(t.Edit), OnExpiry: string(t.OnExpiry), Default: t.Default,
+		Needed: int64(t.Needed), NotAsker: t.NotAsker, By: t.By, Edit: string(t.Edit), NoGrants: t.NoGrants, OnExpiry: string(t.OnExpiry), Default: t.Default,
 	}
 }
 
@@ -17,7 +17,7 @@ func termsFromProto(m *perdurev1.QuestionTerms) perdure.QuestionTerms {
 	return perdure.QuestionTerms{
 		Kind: perdure.QuestionKind(m.GetKind()), Subject: m.GetSubject(), Prompt: m.GetPrompt(), Schema: raw(m.GetSchema()),
 		Choices: each(m.GetChoices(), optionFromProto), Needed: int(m.GetNeeded()), NotAsker: m.GetNotAsker(), By: m.GetBy(),
-		Edit:     perdure.EditRight(m.GetEdit()),
+		Edit: perdure.EditRight(m.GetEdit()), NoGrants: m.GetNoGrants(),
 		OnExpiry: perdure.OnExpiry(m.GetOnExpiry()), Default: raw(m.GetDefault()),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -17,7 +18,10 @@ import (
 )
 
 func newAnswerCommand(a *setup.App) *cobra.Command {
-	var reason, id, edit string
+	var (
+		reason, id, edit, remember string
+		forTime                    time.Duration
+	)
 	cmd := &cobra.Command{
 		Use: "answer ID approve|deny|JSON", Short: "Answer a question of a run", GroupID: "runs",
 		Long: `Answers a question. approve and deny are for questions that ask whether something
@@ -29,6 +33,7 @@ The command reads the question first and prints what is answered. The answer cou
 only for that: if the details have changed by then, it is refused.`,
 		Example: `  perdure answer 0199d7e2-... approve
   perdure answer 0199d7e2-... approve --edit '{"command":"make test"}'
+  perdure answer 0199d7e2-... approve --remember run:tool --for 8h
   perdure answer 0199d7e2-... deny --reason "Not on a Friday"
   perdure answer 0199d7e2-... '{"days": 3}'
   perdure answer 0199d7e2-... blue`,
@@ -53,12 +58,17 @@ only for that: if the details have changed by then, it is refused.`,
 						return err
 					}
 				}
+				if err := readRemember(remember, forTime, &r); err != nil {
+					return err
+				}
 				return answer(ctx, a, conn.Client, q, r)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why; the agent reads it")
 	cmd.Flags().StringVar(&edit, "edit", "", "with approve: JSON that is approved instead, if the question permits edits; - reads standard input")
+	cmd.Flags().StringVar(&remember, "remember", "", "with approve: later such calls run without a question: "+rememberForms)
+	cmd.Flags().DurationVar(&forTime, "for", 0, "with --remember: for how long (default 720h, 30 days)")
 	cmd.Flags().StringVar(&id, "id", "", "id of the answer: sending the same again changes nothing")
 	a.JSONFlag(cmd)
 	return cmd

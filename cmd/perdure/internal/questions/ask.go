@@ -34,6 +34,9 @@ func (t Terminal) Ask(ctx context.Context, q *perdure.Question, details []byte) 
 			return r, false, err
 		}
 		r, wrong := readLine(q, line)
+		if word, rest, _ := strings.Cut(line, " "); word == "r" && q.Grantable() {
+			r, wrong = remembered(rest)
+		}
 		if q.Edit != "" && line == "e" {
 			r, wrong = t.edited(ctx, details)
 		}
@@ -145,10 +148,14 @@ func (f *form) help(q *perdure.Question) string {
 	case q.TakesValue():
 		return "JSON, or n to deny"
 	}
-	if q.Edit != "" {
-		return "y to approve, e to edit, n to deny"
+	help := "y to approve, "
+	if q.Grantable() {
+		help += "r to approve and remember for this run, "
 	}
-	return "y to approve, n to deny"
+	if q.Edit != "" {
+		help += "e to edit, "
+	}
+	return help + "n to deny"
 }
 
 // fill asks for each field.

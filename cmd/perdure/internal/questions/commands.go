@@ -9,7 +9,7 @@ import (
 
 // Commands returns the commands about questions.
 func Commands(a *setup.App) []*cobra.Command {
-	return []*cobra.Command{newQuestionsCommand(a), newAnswerCommand(a)}
+	return []*cobra.Command{newQuestionsCommand(a), newAnswerCommand(a), newGrantsCommand(a)}
 }
 
 // parseID returns the id that an argument names. what is the thing of the id.

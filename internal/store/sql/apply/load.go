@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
 	"github.com/perdure/perdure/internal/store/sql/pick"
 	"github.com/perdure/perdure/internal/store/sql/statement"
@@ -105,11 +106,12 @@ var parts = []part{
 	{func(n *store.Needs) bool { return len(n.Queues) > 0 }, loadQueues},
 	{func(n *store.Needs) bool { return n.Retention }, loadKept},
 	{func(n *store.Needs) bool { return len(n.Questions) > 0 || n.OpenQuestions || n.DueQuestions }, loadQuestions},
+	{func(n *store.Needs) bool { return n.Grants }, loadGrants},
 }
 
 // asksOutside reports whether the command needs data that does not belong to an execution.
 func asksOutside(n store.Needs) bool {
-	return n.Definition != nil || n.Slug != "" || n.Idempotency != "" || n.KeyID != nil || n.Session != nil || n.Org || n.Conversation != "" || n.Stream != "" || n.Kinds || asksWebhooks(n)
+	return n.Definition != nil || n.Slug != "" || n.Idempotency != "" || n.KeyID != nil || n.Session != nil || n.Org || n.Conversation != "" || n.Stream != "" || n.Kinds || n.Grant != nil || asksWebhooks(n)
 }
 
 func (t *Transaction) loadNamedTasks(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, k *known) error {
@@ -307,6 +309,11 @@ func loadOutside(v statement.View, org string, now perdure.Time, n store.Needs, 
 	}
 	if n.Conversation != "" {
 		if s.Conversation, err = load.ConversationRows.One(v, load.ConversationByID, n.Conversation, org); err != nil {
+			return err
+		}
+	}
+	if n.Grant != nil {
+		if s.Grant, err = load.GrantRows.One(v, load.GrantInOrg, n.Grant[:], org, column.Millis(now)); err != nil {
 			return err
 		}
 	}

@@ -19,8 +19,18 @@ func sharedBy(x *perdure.Execution, n store.Needs) (names []string) {
 	if x != nil && n.Worker != nil && x.Crashes < store.AloneScore {
 		names = append(names, load.HeldWorker(*n.Worker))
 	}
+	if x != nil && n.Grants && !changesGrants(n) {
+		names = append(names, heldGrants(x.Org))
+	}
 	return names
 }
+
+// changesGrants reports whether the command may change the grants of its org.
+func changesGrants(n store.Needs) bool { return n.ChangeGrants || n.Grant != nil }
+
+// heldGrants returns the name that protects the grants of an org. A command that deletes a grant
+// waits for those that have read it, so that no grant answers a question once it is revoked.
+func heldGrants(org string) string { return "grants of " + org }
 
 // heldBy returns the names that a command locks exclusively.
 func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
@@ -61,6 +71,9 @@ func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 	}
 	if n.Org {
 		names = append(names, "org "+org)
+	}
+	if changesGrants(n) {
+		names = append(names, heldGrants(org))
 	}
 	return append(names, heldForWebhooks(n)...)
 }

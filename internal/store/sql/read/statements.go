@@ -20,6 +20,7 @@ func Statements(w *statement.Dialect) map[string]*statement.Statement {
 		"census of the waiting": censusWaiting, "census of deliveries": censusDeliveries, "due webhooks": dueWebhooks, "overdue webhooks": overdueWebhooks,
 		"questions": questionsAll, "open questions": questionsOpen, "questions of one": questionsOf, "count of open questions": countOpen, "questions by id": questionsAmong(w),
 		"marks of open questions": openMarks, "newest marks": newestMarks, "question in org": load.QuestionInOrg,
+		"grants": grantsOfOrg, "grants of one run": grantsOfRun, "grants of one definition": grantsOfDefinition,
 		"delivery": deliveryByKey, "deliveries": deliveriesBefore, "deliveries by status": deliveriesByStatus, "old deliveries": oldDelivery,
 	}
 	if w.RecordsBySeq {

@@ -1,0 +1,56 @@
+package questions
+
+import (
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+)
+
+// rememberForms are the values of --remember, for help texts.
+const rememberForms = "run (this call in this run), run:tool (every call of the tool), definition, definition:tool (all runs of the definition)"
+
+// readRemember sets what --remember and --for stand for.
+func readRemember(form string, life time.Duration, r *client.AnswerRequest) error {
+	switch {
+	case form == "" && life != 0:
+		return setup.NewUsageError("--for stands only beside --remember", "it says for how long an approval is remembered")
+	case form == "":
+		return nil
+	case r.Verdict != perdure.VerdictApprove:
+		return setup.NewUsageError("--remember stands only beside approve", "only approvals are remembered")
+	case life < 0:
+		return setup.NewUsageError("--for must be positive", "like 8h")
+	}
+	scope, match, _ := strings.Cut(form, ":")
+	if match == "" {
+		match = string(perdure.GrantExact)
+	}
+	r.Remember = &perdure.Remember{Scope: perdure.GrantScope(scope), Match: perdure.GrantMatch(match)}
+	if life != 0 {
+		until := perdure.At(time.Now().Add(life))
+		r.Remember.Until = &until
+	}
+	if err := r.Remember.Check("remember", perdure.At(time.Now())); err != nil {
+		return setup.NewUsageError("--remember "+form+" is not known", "it takes "+rememberForms)
+	}
+	return nil
+}
+
+// remembered returns the approval that "r" with these words means, or what is wrong with them.
+func remembered(words string) (r client.AnswerRequest, wrong string) {
+	remember := perdure.Remember{Scope: perdure.GrantRun, Match: perdure.GrantExact}
+	for word := range strings.FieldsSeq(words) {
+		switch word {
+		case "tool":
+			remember.Match = perdure.GrantTool
+		case "definition":
+			remember.Scope = perdure.GrantDefinition
+		default:
+			return r, "r (this call in this run), r tool (every call of the tool), r definition, r definition tool"
+		}
+	}
+	return client.AnswerRequest{Verdict: perdure.VerdictApprove, Remember: &remember}, ""
+}
