@@ -305,7 +305,7 @@ func (w *world) everything() string {
 	var all []string
 	for _, name := range []string{
 		"GET /api/orgs/{org}/agent-definitions", "GET /api/orgs/{org}/agent-executions", "GET /api/orgs/{org}/keys", "GET /api/orgs/{org}/audit", "GET /api/orgs/{org}/retention",
-		"GET /api/orgs/{org}/questions", "GET /api/orgs/{org}/questions/{id}", "GET /api/orgs/{org}/webhooks",
+		"GET /api/orgs/{org}/questions", "GET /api/orgs/{org}/questions/{id}", "GET /api/orgs/{org}/webhooks", "GET /api/orgs/{org}/approval-grants",
 		"GET /api/orgs/{org}/agent-executions/{id}/events", "GET /api/orgs/{org}/agent-executions/{id}/entries", "GET /api/orgs/{org}/agent-executions/{id}/tasks",
 		"GET /v1/stream/{path}", "GET /v1/responses/{response}", "GET /v1/conversations/{conversation}", "GET /v1/conversations/{conversation}/items",
 	} {
@@ -331,7 +331,7 @@ func TestIDsOfTheWrongKind(t *testing.T) {
 			}
 			names := maps.Clone(w.names)
 			names["id"], names["spare"], names["definition"], names["key"], names["session"], names["question"] = wrong, wrong, wrong, wrong, wrong, wrong
-			names["webhook"], names["spare webhook"] = wrong, wrong
+			names["webhook"], names["spare webhook"], names["grant"] = wrong, wrong, wrong
 			if a := w.request(name, w.keys["acme admin"], names); a.status != http.StatusNotFound {
 				t.Errorf("%s of %s: %d %s", name, wrong, a.status, a.body)
 			}

@@ -79,6 +79,8 @@ var routes = map[string]route{
 	"GET /api/orgs/{org}/questions/{id}":                            {needs: asApprover, ids: "question"},
 	"GET /api/orgs/{org}/questions/{id}/details":                    {needs: asApprover, ids: "question"},
 	"POST /api/orgs/{org}/questions/{id}/answer":                    {needs: asApprover, ids: "question", body: `{"verdict":"deny"}`},
+	"GET /api/orgs/{org}/approval-grants":                           {needs: asClient},
+	"DELETE /api/orgs/{org}/approval-grants/{id}":                   {needs: asClient, ids: "grant"},
 	"GET /api/orgs/{org}/sessions":                                  {needs: asClient},
 	"DELETE /api/orgs/{org}/sessions/{id}":                          {needs: asClient, ids: "session"},
 	"GET /api/orgs/{org}/retention":                                 {needs: asClient},

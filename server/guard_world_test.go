@@ -95,6 +95,7 @@ func (w *world) furnish(admin *client.Client) {
 	w.names["id"] = x
 	w.claim(d, worker)
 	w.commit(d, worker)
+	w.grant()
 	w.names["spare"] = w.start(admin)
 	key, _, err := w.CreateKey(w.Context(), "acme", canary+" spare", perdure.KeyClient)
 	w.must(err)
@@ -162,6 +163,9 @@ func (w *world) commit(d perdure.Dispatch, worker uuid.UUID) {
 		Questions: []perdure.NewQuestion{{
 			QuestionTerms: perdure.QuestionTerms{Kind: "plan", Prompt: canary}, Key: "plan", Details: input,
 			DetailsSHA256: perdure.DetailsHash("plan", "", input),
+		}, {
+			QuestionTerms: perdure.QuestionTerms{Kind: perdure.QuestionApproval, Subject: canary}, Key: "call",
+			DetailsSHA256: perdure.DetailsHash(perdure.QuestionApproval, canary, nil),
 		}},
 	})
 	w.must(err)
@@ -170,6 +174,17 @@ func (w *world) commit(d perdure.Dispatch, worker uuid.UUID) {
 	w.task = claims[0].Lease
 	w.names["question"] = perdure.QuestionID(w.lease.ExecutionID, "plan").String()
 	w.names["entryId"], w.names["task"] = entry.ID.String(), w.task.TaskID.String()
+}
+
+// grant approves a question of acme's execution, so that the approval is remembered.
+func (w *world) grant() {
+	w.Helper()
+	id := perdure.QuestionID(w.lease.ExecutionID, "call").String()
+	hash := perdure.DetailsHash(perdure.QuestionApproval, canary, nil).String()
+	w.json("POST", "/api/orgs/acme/questions/"+id+"/answer", `{"verdict":"approve","detailsSha256":"`+hash+`","remember":{"scope":"run","match":"tool"}}`, nil)
+	var grants struct{ Items []struct{ ID string } }
+	w.json("GET", "/api/orgs/acme/approval-grants", "", &grants)
+	w.names["grant"] = grants.Items[0].ID
 }
 
 // json sends a request with acme's admin key. The request must succeed.
