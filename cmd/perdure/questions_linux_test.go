@@ -93,7 +93,7 @@ func TestRunAsksInPlace(t *testing.T) {
 	r := a.claim()
 	first := r.ask("first", deploy, `{"version": "1.2"}`)
 	p.until(`{"version": "1.2"}`)
-	p.until("y to approve, r to approve and remember for this run, n to deny › ")
+	p.until("y to approve, n to deny › ")
 	p.enter("perhaps")
 	p.until("y or n")
 	p.until("› ")
@@ -160,7 +160,7 @@ func TestAQuestionIsDecidedWhileTheTerminalAsks(t *testing.T) {
 	a := newAsking(t)
 	p := inTerminal(t, a.dir, "run", "--model", "scripted/s", "x")
 	id := a.claim().ask("one", deploy, "")
-	p.until("y to approve, r to approve and remember for this run, n to deny › ")
+	p.until("y to approve, n to deny › ")
 	launch(t, a.dir, "answer", id.String(), "deny").wantEnd(0)
 	p.enter("y")
 	p.until("it was decided before: answered: deny by ")
@@ -180,13 +180,56 @@ func TestRunEditsInPlace(t *testing.T) {
 	editable := deploy
 	editable.Edit = perdure.EditClient
 	id := a.claim().ask("first", editable, `{"version": "1.2"}`)
-	p.until("y to approve, r to approve and remember for this run, e to edit, n to deny › ")
+	p.until("y to approve, e to edit, n to deny › ")
 	p.enter("e")
 	next := a.claim()
 	if q := a.question(id); q.Status != perdure.QuestionAnswered || !q.Edited() || q.DetailsSHA256 != perdure.DetailsHash(q.Kind, q.Subject, []byte(`{"version":"1.3"}`)) {
 		t.Errorf("the question is %+v", q)
 	}
 	next.complete()
+	p.wantEnd(0)
+}
+
+// r approves and remembers: the next question about such a call is answered without the terminal.
+func TestRunRemembersInPlace(t *testing.T) {
+	a := newAsking(t)
+	p := inTerminal(t, a.dir, "run", "--model", "scripted/s", "x")
+	call := perdure.QuestionTerms{Kind: perdure.QuestionApproval, Subject: "bash"}
+	first := a.claim().ask("first", call, `{"command":"ls"}`)
+	p.until("y to approve, r to approve and remember for this run, n to deny › ")
+	p.enter("r often")
+	p.until("r tool (every call of the tool)")
+	p.until("› ")
+	p.enter("r tool")
+	next := a.claim()
+	if q := a.question(first); q.Answer.Verdict != perdure.VerdictApprove || q.Votes[0].Remember == nil || q.Votes[0].Remember.Match != perdure.GrantTool {
+		t.Errorf("the first answer is %+v", q.Answer)
+	}
+	second := next.ask("second", call, `{"command":"pwd"}`) // it waits, and the wait is over
+	next = a.claim()
+	if q := a.question(second); q.Answer == nil || q.Answer.By != perdure.AnsweredByGrant {
+		t.Errorf("the second answer is %+v", q.Answer)
+	}
+	var grants struct{ Items []perdure.ApprovalGrant }
+	if err := json.Unmarshal([]byte(outputOf(t, a.dir, "grants", "--json")), &grants); err != nil || len(grants.Items) != 1 {
+		t.Fatalf("the grants are %+v, %v", grants, err)
+	}
+	if text := outputOf(t, a.dir, "grants"); !strings.Contains(text, "bash, every call") {
+		t.Errorf("perdure grants prints %s", text)
+	}
+	launch(t, a.dir, "grants", "revoke", grants.Items[0].ID.String()).wantEnd(0)
+	if text := outputOf(t, a.dir, "grants"); text != "no grants" {
+		t.Errorf("after the revocation it prints %q", text)
+	}
+	third := next.ask("third", call, `{"command":"pwd"}`)
+	p.until("n to deny › ")
+	launch(t, a.dir, "answer", third.String(), "deny", "--remember", "run").wantEnd(2)
+	launch(t, a.dir, "answer", third.String(), "approve", "--for", "8h").wantEnd(2)
+	launch(t, a.dir, "answer", third.String(), "approve", "--remember", "org").wantEnd(2)
+	launch(t, a.dir, "answer", third.String(), "approve", "--remember", "run", "--for", "8h").wantEnd(0)
+	p.enter("y")
+	p.until("it was decided before: answered: approve by ")
+	a.claim().complete()
 	p.wantEnd(0)
 }
 
