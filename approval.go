@@ -222,7 +222,8 @@ type Approvals struct {
 // Judgement is what the policies of an execution decide about a call.
 type Judgement struct {
 	Then ApprovalAction
-	// Rule is the rule that decided; nil if none fits, and the call is allowed.
+	// Rule is the rule that decided; nil if none fits, and the call is allowed. If a rule of each policy
+	// asks, it has the stricter terms of both.
 	Rule *ApprovalRule
 	// Number is the number of that rule, from 0: those of the definition before those of the start.
 	// It is -1 if no rule fits.
@@ -275,8 +276,11 @@ func (j Judgement) stricter(r *ApprovalRule, number int) Judgement {
 	if r.Requires != "" {
 		requires = r.Requires
 	}
-	if j.Rule == nil || r.Then.strictness() > j.Then.strictness() {
+	switch {
+	case j.Rule == nil || r.Then.strictness() > j.Then.strictness():
 		j = Judgement{Then: r.Then, Rule: r, Number: number}
+	case j.Then == ApprovalAsk && r.Then == ApprovalAsk:
+		j = j.askingBoth(r)
 	}
 	j.Requires = requires
 	return j

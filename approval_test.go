@@ -35,6 +35,14 @@ func anyPolicy(t *rapid.T, name string) perdure.ApprovalPolicy {
 		if rapid.Bool().Draw(t, "requires") {
 			r.Requires = perdure.RequiresConfined
 		}
+		if r.Then == perdure.ApprovalAsk {
+			r.Needed, r.NotAsker = rapid.IntRange(0, 3).Draw(t, "needed"), rapid.Bool().Draw(t, "not asker")
+			r.By = rapid.SampledFrom([][]string{nil, {"admin"}, {"approver"}, {"admin", "approver"}}).Draw(t, "by")
+			r.Edit = rapid.SampledFrom([]perdure.EditRight{"", perdure.EditClient, perdure.EditApprover}).Draw(t, "edit")
+			r.Expires = rapid.SampledFrom([]string{"", "1h", "2h"}).Draw(t, "expires")
+			grants := rapid.Bool().Draw(t, "grants")
+			r.Grants = &grants
+		}
 		return r
 	})
 	return rapid.SliceOfN(rule, 0, 5).Draw(t, name)
@@ -61,6 +69,15 @@ func TestAStartOnlyTightensItsDefinition(t *testing.T) {
 			}
 			if ranks(both.Then) < ranks(one.Then) || one.Requires != "" && both.Requires == "" {
 				t.Fatalf("both policies say %s, one alone says %s", both.Then, one.Then)
+			}
+			if both.Then == perdure.ApprovalAsk && one.Then == perdure.ApprovalAsk {
+				asked := both.Rule.Question("bash")
+				mine, err := both.Rule.Life()
+				other, otherErr := one.Rule.Life()
+				later := other > 0 && (mine == 0 || mine > other)
+				if err != nil || otherErr != nil || !one.Rule.Covers(asked) || later || one.Rule.Question("bash").NoGrants && !asked.NoGrants {
+					t.Fatalf("the question of both policies is %+v, looser than %+v", both.Rule, one.Rule)
+				}
 			}
 		}
 		all := append(append(perdure.ApprovalPolicy{}, a.Definition...), a.Start...)

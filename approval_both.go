@@ -1,0 +1,43 @@
+package perdure
+
+import "slices"
+
+// askingBoth returns the judgement if a rule of the definition and a rule of the start ask about the
+// same call. The question must satisfy both: it needs the larger number of votes, by voters whom both
+// rules name, and expires with the earlier of them. If no voter is named by both, the call is denied.
+func (j Judgement) askingBoth(start *ApprovalRule) Judgement {
+	rule := *j.Rule
+	rule.Needed = max(rule.Needed, start.Needed)
+	rule.NotAsker = rule.NotAsker || start.NotAsker
+	if start.Edit.rank() < rule.Edit.rank() {
+		rule.Edit = start.Edit
+	}
+	if start.terms().NoGrants {
+		rule.Grants = start.Grants
+	}
+	if rule.Reason == "" {
+		rule.Reason = start.Reason
+	}
+	rule.Expires = shorter(rule, *start)
+	switch {
+	case len(rule.By) == 0:
+		rule.By = start.By
+	case len(start.By) > 0:
+		rule.By = slices.DeleteFunc(slices.Clone(rule.By), func(who string) bool { return !slices.Contains(start.By, who) })
+		if len(rule.By) == 0 {
+			rule.Then, rule.Reason = ApprovalDeny, "the policies of the definition and of the start name no voter in common"
+			return Judgement{Then: ApprovalDeny, Rule: &rule, Number: -1}
+		}
+	}
+	return Judgement{Then: ApprovalAsk, Rule: &rule, Number: j.Number}
+}
+
+// shorter returns the Expires of the rule whose question expires first.
+func shorter(a, b ApprovalRule) string {
+	lifeA, errA := a.Life()
+	lifeB, errB := b.Life()
+	if errA != nil || errB != nil || lifeB == 0 || lifeA != 0 && lifeA <= lifeB {
+		return a.Expires
+	}
+	return b.Expires
+}
