@@ -188,7 +188,8 @@ func (s *scene) talk(lease perdure.Lease) {
 		Lease: lease, Number: 2, Entries: []perdure.NewEntry{{Entry: other}},
 		Checkpoint: &perdure.NewCheckpoint{State: state, Reason: "r", StateVersion: 2},
 	})
-	s.commit(perdure.Commit{Lease: lease, Number: 3, Questions: []perdure.NewQuestion{question("open"), question("gone")}})
+	s.commit(perdure.Commit{Lease: lease, Number: 3, Questions: []perdure.NewQuestion{question("open"), question("gone"), approval("granted")}})
+	s.grant(perdure.QuestionID(lease.ExecutionID, "granted"))
 	s.commit(perdure.Commit{Lease: lease, Number: 4, Withdraw: []uuid.UUID{perdure.QuestionID(lease.ExecutionID, "gone")}})
 	summary := compaction(first.ID, other.ID)
 	summary.ParentID = &other.ID
@@ -213,6 +214,26 @@ func question(key string) perdure.NewQuestion {
 	n.Choices = []perdure.QuestionOption{{Value: "this"}, {Value: "that"}}
 	n.DetailsSHA256 = perdure.DetailsHash(n.Kind, n.Subject, n.Details)
 	return n
+}
+
+// approval returns a question whether a tool may run.
+func approval(key string) perdure.NewQuestion {
+	n := perdure.NewQuestion{Key: key, Details: json.RawMessage(`{"command":"ls"}`)}
+	n.Kind, n.Subject = perdure.QuestionApproval, "bash"
+	n.DetailsSHA256 = perdure.DetailsHash(n.Kind, n.Subject, n.Details)
+	return n
+}
+
+// grant approves a question so that the approval is remembered.
+func (s *scene) grant(question uuid.UUID) {
+	if s.err != nil {
+		return
+	}
+	shown := approval("").DetailsSHA256
+	_, err := s.client.Answer(s.ctx, question, client.AnswerRequest{
+		Verdict: perdure.VerdictApprove, DetailsSHA256: &shown, Remember: &perdure.Remember{Scope: perdure.GrantRun, Match: perdure.GrantExact},
+	})
+	s.do(err)
 }
 
 func message(text string) perdure.Entry {
