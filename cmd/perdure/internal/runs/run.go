@@ -125,25 +125,10 @@ func (r *RunCommand) Run(ctx context.Context, prompt string) error {
 		return err
 	}
 	defer conn.Close(ctx)
-	if err := r.chooseQueue(conn.Conn, &q); err != nil {
-		return err
+	if r.chat && edits(r.App) && !r.detach {
+		return newChatSession(conn, r, &r.worker).run(ctx, chatTarget{start: &q})
 	}
-	if err := r.resolveDefinition(ctx, conn.Conn, &q); err != nil {
-		return err
-	}
-	if err := conn.StartWorker(ctx, q.Queue); err != nil {
-		return err
-	}
-	if r.local && conn.HasWorker {
-		r.worker.Home = &r.worker.ID // also after it reconnects
-	}
-	if err := r.askUnconfined(conn, &q); err != nil {
-		return err
-	}
-	q.Waits = func() {
-		_ = r.Stderr.Linef("perdure: no worker has registered yet; waiting for one, up to %s", client.WorkerWait)
-	}
-	x, err := conn.Start(ctx, q)
+	x, err := r.startRun(ctx, conn, &q)
 	if err != nil {
 		return err
 	}
@@ -154,6 +139,29 @@ func (r *RunCommand) Run(ctx context.Context, prompt string) error {
 	w.chat = r.chat
 	w.started(x)
 	return w.followToEnd(ctx)
+}
+
+// startRun starts the run, and a worker if the run needs one here.
+func (r *RunCommand) startRun(ctx context.Context, conn *connection.RunConn, q *client.StartRequest) (*perdure.Execution, error) {
+	if err := r.chooseQueue(conn.Conn, q); err != nil {
+		return nil, err
+	}
+	if err := r.resolveDefinition(ctx, conn.Conn, q); err != nil {
+		return nil, err
+	}
+	if err := conn.StartWorker(ctx, q.Queue); err != nil {
+		return nil, err
+	}
+	if r.local && conn.HasWorker {
+		r.worker.Home = &r.worker.ID // also after it reconnects
+	}
+	if err := r.askUnconfined(conn, q); err != nil {
+		return nil, err
+	}
+	q.Waits = func() {
+		_ = r.Stderr.Linef("perdure: no worker has registered yet; waiting for one, up to %s", client.WorkerWait)
+	}
+	return conn.Start(ctx, *q)
 }
 
 // askUnconfined lets bash ask for approvals if the worker of this command cannot confine it, unless
