@@ -203,3 +203,37 @@ func TestChatCommands(t *testing.T) {
 	s.keys(keyCtrlD)
 	s.ends(4)
 }
+
+// /model chooses the model of the next turns, among those of the run, and perdure signal does, too.
+func TestChatChoosesTheModel(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"s", "other"} {
+		write(t, dir, name, fmt.Sprintf("turn\n  text First of %s.\nturn\n  text Second of %s.\nturn\n  text Third of %s.\n", name, name, name))
+	}
+	s := onScreen(t, dir, 100, "chat", "--model", "scripted/s,scripted/other", "x")
+	s.shows("First of s.")
+	s.ready()
+	s.enter("/model ")
+	s.shows("→ scripted/s\n  scripted/other")
+	s.enter("/model scripted/othre")
+	s.shows("did you mean scripte")
+	s.keys("/model scripted/o")
+	s.shows("→ scripted/other\n")
+	s.keys(keyTab + keyEnter)
+	s.shows("the next turn asks scripted/other")
+	s.enter("go on")
+	text := s.shows("Second of other.")
+	id := runLine.FindStringSubmatch(text)[1]
+	launch(t, dir, "signal", id, "model", `{"provider":"scripted","modelId":"none"}`).wantEnd(2)
+	launch(t, dir, "signal", id, "model", `{"provider":"scripted","modelId":"s"}`).wantEnd(0)
+	s.shows("scripted/s · your turn")
+	s.enter("and on")
+	s.shows("Third of s.")
+	s.ready()
+	s.keys(keyCtrlD)
+	s.ends(4)
+	s = onScreen(t, dir, 100, "chat", id)
+	s.shows("scripted/s · your turn")
+	s.keys(keyCtrlD)
+	s.ends(4)
+}

@@ -106,7 +106,7 @@ func (m *model) menuKey(name string) bool {
 	case "tab":
 		m.accept()
 	case "enter":
-		if m.menu.all[m.menu.chosen].Text == m.menu.word {
+		if c := m.menu; c.chosen == 0 && c.word == "" || c.all[c.chosen].Text == c.word {
 			return false
 		}
 		m.accept()

@@ -26,6 +26,7 @@ type chatCommand struct {
 func chatCommands() []chatCommand {
 	return []chatCommand{
 		{"/help", "", "list the commands and keys", (*chatSession).help, true},
+		{"/model", "[PROVIDER/MODEL]", "the model of the next turns; without operand, list the models", (*chatSession).model, false},
 		{"/cost", "", "tokens and cost of the run until now", (*chatSession).cost, false},
 		{"/tools", "", "the tools that the model may use", (*chatSession).tools, false},
 		{"/compact", "[INSTRUCTIONS]", "replace the older part of the conversation by a summary", (*chatSession).compact, false},

@@ -128,8 +128,11 @@ func (s *chatSession) complete(text string) []editor.Candidate {
 	if !operand {
 		return commandCandidates(word)
 	}
-	if command == "/resume" {
+	switch command {
+	case "/resume":
 		return s.offers.runCandidates(word)
+	case "/model":
+		return s.modelCandidates(word)
 	}
 	return nil
 }

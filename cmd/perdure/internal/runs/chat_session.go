@@ -49,6 +49,7 @@ type chatSession struct {
 	mu      sync.Mutex
 	id      uuid.UUID // the followed run; uuid.Nil between runs
 	input   perdure.ReactInput
+	chosen  *perdure.ModelChoice // the model that was chosen for the run, nil for the first one
 	busy    bool
 	leave   context.CancelCauseFunc
 	asked   *askedHere // the question that the terminal asks; nil if there is none
@@ -112,6 +113,8 @@ func (s *chatSession) followAll(ctx context.Context, first chatTarget) (last *wa
 	for {
 		w, err := s.open(ctx, target)
 		switch {
+		case ctx.Err() != nil && w != nil:
+			return w, nil
 		case ctx.Err() != nil:
 			return last, nil
 		case err != nil && last == nil:
@@ -133,7 +136,8 @@ func (s *chatSession) followAll(ctx context.Context, first chatTarget) (last *wa
 	}
 }
 
-// open starts or resumes the run of a target. It returns nil if the run needs a prompt first.
+// open starts or resumes the run of a target. It returns nil if the run needs a prompt first. With an
+// error, it returns a watcher if the run exists.
 func (s *chatSession) open(ctx context.Context, t chatTarget) (*watcher, error) {
 	s.connection.Lock()
 	defer s.connection.Unlock()
@@ -144,11 +148,12 @@ func (s *chatSession) open(ctx context.Context, t chatTarget) (*watcher, error) 
 		if err := s.Fetch(ctx, x.ID, &x.Input, x.InputBytes, x.InputSHA256); err != nil {
 			return nil, err
 		}
-		s.attach(x)
-		if err := r.attach(ctx, w, x, t.prompt); err != nil {
+		state, err := readAgentState(ctx, s.Conn, x)
+		if err != nil {
 			return nil, err
 		}
-		return w, nil
+		s.attach(x, state.Model)
+		return w, r.attach(ctx, w, x, t.prompt)
 	}
 	if t.start.UserPrompt == "" && len(t.start.Parts) == 0 {
 		return nil, nil
@@ -163,9 +168,9 @@ func (s *chatSession) open(ctx context.Context, t chatTarget) (*watcher, error) 
 	w := s.newWatcher(x.ID)
 	s.view.Started(x)
 	if err := s.Fetch(ctx, x.ID, &x.Input, x.InputBytes, x.InputSHA256); err != nil {
-		return nil, err
+		return w, err
 	}
-	s.attach(x)
+	s.attach(x, nil)
 	return w, nil
 }
 
@@ -212,13 +217,13 @@ func (s *chatSession) follow(ctx context.Context, w *watcher) (switched bool, er
 }
 
 // attach makes a run the one that the input is for.
-func (s *chatSession) attach(x *perdure.Execution) {
+func (s *chatSession) attach(x *perdure.Execution, chosen *perdure.ModelChoice) {
 	var in perdure.ReactInput
 	if x.Kind == perdure.ReactKind {
 		_ = decodeInput(x, &in) // the content may be on its worker; then nothing is known of it
 	}
 	s.mu.Lock()
-	s.id, s.input, s.busy, s.waiting = x.ID, in, x.Status != perdure.StatusWaiting, nil
+	s.id, s.input, s.chosen, s.busy, s.waiting = x.ID, in, chosen, x.Status != perdure.StatusWaiting, nil
 	s.mu.Unlock()
 	s.showStatus()
 }

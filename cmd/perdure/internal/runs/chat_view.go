@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"encoding/json"
 	"sync"
 	"time"
 
@@ -64,7 +65,7 @@ func (v *chatView) note(style terminal.Style, text string) {
 // saw updates the state of the chat by an event of the run.
 func (s *chatSession) saw(e client.Event) {
 	s.mu.Lock()
-	busy, waiting := s.busy, len(s.waiting)
+	busy, waiting, chosen := s.busy, len(s.waiting), false
 	switch {
 	case e.Type.Ends():
 		s.busy = false
@@ -75,6 +76,10 @@ func (s *chatSession) saw(e client.Event) {
 		if e.Decode(&d) == nil {
 			s.busy = d.Reason != waitsForSignal
 		}
+	case e.Type == perdure.EventSignal:
+		if c := chosenBy(e); c != nil {
+			s.chosen, chosen = c, true
+		}
 	case e.Type == perdure.EventStarted, e.Type == perdure.EventResumed, e.Type == perdure.EventTaskScheduled:
 		s.busy = true
 	case e.Type == perdure.EventEntry && waiting > 0:
@@ -82,7 +87,7 @@ func (s *chatSession) saw(e client.Event) {
 			s.waiting = s.waiting[1:]
 		}
 	}
-	changed, queue := busy != s.busy, s.waiting
+	changed, queue := chosen || busy != s.busy, s.waiting
 	s.mu.Unlock()
 	if changed {
 		s.showStatus()
@@ -90,6 +95,22 @@ func (s *chatSession) saw(e client.Event) {
 	if len(queue) != waiting {
 		s.ed.SetQueue(queue)
 	}
+}
+
+// chosenBy returns the model that an event of a signal has chosen; nil if it is another signal.
+func chosenBy(e client.Event) *perdure.ModelChoice {
+	var d struct {
+		Name  string          `json:"signalName"`
+		Value json.RawMessage `json:"signalValue"`
+	}
+	if e.Decode(&d) != nil || d.Name != perdure.ModelSignal {
+		return nil
+	}
+	c, err := perdure.ParseModelChoice("signalValue", d.Value)
+	if err != nil {
+		return nil
+	}
+	return &c
 }
 
 // showStatus shows the state of the run below the input line.
@@ -102,11 +123,9 @@ func (s *chatSession) showStatus() {
 	case s.busy:
 		text = "working · Esc stops the turn"
 	}
-	if models := s.input.Models; len(models) > 0 {
-		text = modelName(models[0]) + " · " + text
+	if name := s.modelName(); name != "" {
+		text = name + " · " + text
 	}
 	s.mu.Unlock()
 	s.ed.SetStatus(text)
 }
-
-func modelName(m perdure.ModelConfig) string { return m.Provider + "/" + m.ModelID }
