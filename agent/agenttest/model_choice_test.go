@@ -38,7 +38,7 @@ func TestAChosenModel(t *testing.T) {
 	s := agenttest.Scenario{
 		Input: "x", Tools: []tool.Tool{slow}, Chat: true, CancelAfter: 10 * time.Hour,
 		Model: script("one"), Models: map[string]string{"two": script("two"), "three": script("three")},
-		Signals:   []agenttest.Signal{choose("three", time.Minute), choose("two", 2*time.Minute), choose("three", 5*time.Hour), say(6 * time.Hour)},
+		Signals: []agenttest.Signal{choose("three", time.Minute), choose("two", 2*time.Minute), choose("three", 5*time.Hour), say(6 * time.Hour)},
 	}
 	o := agenttest.Run(t, s)
 	if !strings.Contains(o.Text(), "Second of two.") || !strings.Contains(o.Text(), "Third of three.") {
