@@ -237,3 +237,44 @@ func TestChatChoosesTheModel(t *testing.T) {
 	s.keys(keyCtrlD)
 	s.ends(4)
 }
+
+// Tools that run at once are shown in blocks of their own, a long output by its beginning and its
+// end, and each row of a wrapped line keeps its gutter.
+func TestChatShowsParallelTools(t *testing.T) {
+	for _, width := range []int{80, 120} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir, "s", `turn
+  call bash {"command": "until test -e go; do sleep 0.01; done; seq 1 200; printf 'x%.0s' $(seq 300); echo"}
+  call bash {"command": "echo second; touch go"}
+turn
+  text Done.
+`)
+			s := onScreen(t, dir, width, "chat", "--model", "scripted/s", "--approve", "allow", "--confine", "off", "x")
+			s.shows("Done.")
+			text := s.ready()
+			s.keys(keyCtrlD)
+			s.ends(4)
+			rows, inFirst := strings.Split(text, "\n"), false
+			numbers, xs := 0, 0
+			for _, row := range rows {
+				body, isOutput := strings.CutPrefix(row, "  │ ")
+				switch {
+				case strings.HasPrefix(row, "● bash"):
+					inFirst = strings.Contains(row, "until")
+				case isOutput && (body == "second") == inFirst:
+					t.Errorf("the row %q is in the block of another tool", row)
+				case isOutput && strings.Trim(body, "0123456789") == "":
+					numbers++
+				}
+				if strings.Trim(row, "x") == "" && row != "" {
+					t.Errorf("the row %q has no gutter", row)
+				}
+				xs += strings.Count(strings.TrimLeft(body, "› "), "xxx")
+			}
+			if numbers != 59 || xs < 90 || !strings.Contains(text, "  │ … 141 lines left out\n") {
+				t.Errorf("%d numbers, %d runs of x:\n%s", numbers, xs, text)
+			}
+		})
+	}
+}

@@ -24,6 +24,7 @@ type page struct {
 
 	temporary bool   // the current line is temporary
 	midLine   bool   // the current line is not complete
+	column    int    // of an indented line that is not complete
 	current   string // section
 	seq       int64  // block
 }
@@ -118,16 +119,6 @@ func (p *page) write(s Style, text string) {
 		if ended {
 			p.raw("\n")
 		}
-	}
-}
-
-// indented is write with an indent at the start of each line.
-func (p *page) indented(s Style, indent, text string) {
-	for piece := range strings.Lines(text) {
-		if !p.midLine {
-			p.write(s, indent)
-		}
-		p.write(s, piece)
 	}
 }
 
