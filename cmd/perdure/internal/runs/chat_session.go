@@ -145,7 +145,7 @@ func (s *chatSession) open(ctx context.Context, t chatTarget) (*watcher, error) 
 		w := s.newWatcher(t.resume.ID)
 		r := &resumeCommand{App: s.App, worker: s.worker, chat: true}
 		x := t.resume
-		if err := s.Fetch(ctx, x.ID, &x.Input, x.InputBytes, x.InputSHA256); err != nil {
+		if err := fetchInput(ctx, s.Conn, x); err != nil {
 			return nil, err
 		}
 		state, err := readAgentState(ctx, s.Conn, x)
@@ -167,7 +167,7 @@ func (s *chatSession) open(ctx context.Context, t chatTarget) (*watcher, error) 
 	}
 	w := s.newWatcher(x.ID)
 	s.view.Started(x)
-	if err := s.Fetch(ctx, x.ID, &x.Input, x.InputBytes, x.InputSHA256); err != nil {
+	if err := fetchInput(ctx, s.Conn, x); err != nil {
 		return w, err
 	}
 	s.attach(x, nil)
