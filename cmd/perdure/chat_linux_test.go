@@ -43,8 +43,8 @@ func TestChatKeepsTheInputBelowTheOutput(t *testing.T) {
 			for i := range 30 {
 				s.keys(fmt.Sprintf("w%d ", i))
 			}
-			text := s.shows("That is all.")
-			text = s.until("the whole input", func(text string) bool { return strings.Contains(text, "w29") && strings.Contains(text, "your turn") })
+			s.shows("That is all.")
+			text := s.until("the whole input", func(text string) bool { return strings.Contains(text, "w29") && strings.Contains(text, "your turn") })
 			var numbers []string
 			for _, m := range regexp.MustCompile(`(?m)^  │ (\d+)$`).FindAllStringSubmatch(text, -1) {
 				numbers = append(numbers, m[1])
