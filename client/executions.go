@@ -152,6 +152,15 @@ func UserMessage(text string) SignalRequest {
 	return SignalRequest{Name: perdure.UserMessage, Value: value}
 }
 
+// ChooseModel returns a signal that chooses the model of a react agent from its next turn on.
+func ChooseModel(c perdure.ModelChoice) SignalRequest {
+	value, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // strings can always be encoded
+	}
+	return SignalRequest{Name: perdure.ModelSignal, Value: value}
+}
+
 // SignalReply contains the id of the stored signal and the status of the execution.
 type SignalReply struct {
 	SignalID string         `json:"signalId"`

@@ -142,7 +142,7 @@ func (l *loop) idle() (done bool, err error) {
 	if ends {
 		return !failed, l.failure()
 	}
-	patterns := []string{perdure.UserMessage, perdure.CompactSignal, perdure.InterruptSignal}
+	patterns := []string{perdure.UserMessage, perdure.CompactSignal, perdure.InterruptSignal, perdure.ModelSignal}
 	if failed {
 		patterns = append(patterns, retrySignal)
 	}
@@ -156,6 +156,9 @@ func (l *loop) idle() (done bool, err error) {
 		l.goOn()
 		return false, nil
 	case perdure.InterruptSignal: // sent in the moment in which the response ended
+		return false, nil
+	case perdure.ModelSignal:
+		l.prefer(signal)
 		return false, nil
 	case perdure.CompactSignal:
 		model, err := l.choose()
@@ -214,6 +217,9 @@ func (l *loop) ask() error {
 	if stops, err := l.interrupted(); stops || err != nil {
 		return err
 	}
+	if err := l.takeModel(); err != nil {
+		return err
+	}
 	if l.st.ResponseTurns >= l.maxTurns() {
 		return l.endResponse(perdure.StopTurnLimit, "")
 	}
@@ -256,25 +262,6 @@ func (l *loop) maxTurns() int {
 		return *n
 	}
 	return defaultMaxTurns
-}
-
-// choose returns the model for the turn. Error: invalid_argument if there is none, or Select
-// returns another than a configured one.
-func (l *loop) choose() (perdure.ModelConfig, error) {
-	models := l.asked().Models
-	if len(models) == 0 {
-		return perdure.ModelConfig{}, perdure.FieldErrorf("models", "are none: there is nothing to ask")
-	}
-	if l.c.Select == nil {
-		return models[0], nil
-	}
-	chosen := l.c.Select(Turn{
-		Index: l.st.TurnIndex, OfResponse: l.st.ResponseTurns, Models: slices.Clone(models), UsageByModel: l.st.UsageByModel,
-	})
-	if !slices.Contains(models, chosen) {
-		return chosen, perdure.FieldErrorf("models", "the model choice gave %s, which is not among the configured models", chosen)
-	}
-	return chosen, nil
 }
 
 // answer waits for the model's answer, stores it, and takes its tool calls into the state. It ends

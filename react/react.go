@@ -36,7 +36,7 @@ type Config struct {
 	// worker, before the end is stored. It may be called more than once for an execution.
 	Ended func(execution string)
 	// Select chooses the model of a turn among the configured ones. If it is nil, the first one is
-	// used, even if its calls fail.
+	// used, even if its calls fail. A model that a [perdure.ModelSignal] has chosen takes precedence.
 	Select func(t Turn) perdure.ModelConfig
 	// Compact are the options of compaction. Invalid ones are a programming error: Agent panics.
 	Compact CompactOptions

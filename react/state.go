@@ -37,6 +37,9 @@ type state struct {
 	// Settings are the settings of the current response. If nil, the settings in the execution's
 	// input apply.
 	Settings *perdure.ReactInput `json:"settings,omitempty"`
+	// Model is the model that a person has chosen. It applies if it is among the models of the
+	// current response.
+	Model *perdure.ModelChoice `json:"model,omitempty"`
 	// Try is the number of retries of a failed turn.
 	Try int `json:"try,omitempty"`
 	// Prompt is the hash of the prompt of the last model call. It is empty after a compaction.

@@ -22,6 +22,8 @@ type Scenario struct {
 	Tasks []agent.TaskKind
 	// Model is the script of the react agent's model, in the format of package llm/scripted.
 	Model string
+	// Models are the scripts of further models, by the id of the model. A signal can choose them.
+	Models map[string]string
 	// Tools are the tools of the react agent. Their workspace is empty at the beginning of each
 	// run.
 	Tools []tool.Tool

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -107,6 +109,9 @@ func newWorld(t *testing.T, s Scenario, p plan, parked int, blank []byte) (*worl
 	if w.isReact() {
 		w.script, w.files = t.TempDir(), t.TempDir()
 		err = os.WriteFile(filepath.Join(w.script, "script"), []byte(s.Model), 0o600)
+		for id, script := range s.Models {
+			err = errors.Join(err, os.WriteFile(filepath.Join(w.script, id), []byte(script), 0o600))
+		}
 	}
 	return w, err
 }
@@ -191,6 +196,9 @@ func (w *world) start(ctx context.Context) error {
 		}
 		r = engine.StartRequest{
 			UserPrompt: prompt, OneShot: !w.Chat, Approvals: w.Approvals, Models: []perdure.ModelConfig{{Provider: scripted.Name, ModelID: "script"}},
+		}
+		for _, id := range slices.Sorted(maps.Keys(w.Models)) {
+			r.Models = append(r.Models, perdure.ModelConfig{Provider: scripted.Name, ModelID: id})
 		}
 		names := []string{}
 		for _, t := range w.Tools {

@@ -17,7 +17,9 @@ import (
 type signalKinds struct {
 	unexpected bool // the kind has registered its signals, and none of this name
 	any        bool // every value is accepted
-	schemas    []json.RawMessage
+	// check, if set, is the server's own check of a value.
+	check   func(json.RawMessage) error
+	schemas []json.RawMessage
 }
 
 // signalKinds returns what workers have registered about the signals of a name for the kind of the
@@ -26,6 +28,12 @@ type signalKinds struct {
 func (e *Engine) signalKinds(ctx context.Context, org string, execution uuid.UUID, name string) (signalKinds, error) {
 	if name == perdure.UserMessage || strings.HasPrefix(name, "perdure.") {
 		return signalKinds{any: true}, nil
+	}
+	if name == perdure.ModelSignal {
+		check, err := e.modelCheck(ctx, org, execution)
+		if check != nil || err != nil {
+			return signalKinds{any: true, check: check}, err
+		}
 	}
 	kind, err := e.kindOf(ctx, org, execution)
 	if perdure.IsCode(err, perdure.NotFound) {

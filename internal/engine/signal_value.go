@@ -93,6 +93,9 @@ type checkedValue struct {
 
 // checkValue compares the value with the schemas of its signal, and checks a referenced content.
 func (e *Engine) checkValue(ctx context.Context, org string, execution uuid.UUID, r SignalRequest, kinds signalKinds) (checkedValue, error) {
+	if r.Ref == nil && kinds.check != nil {
+		return checkedValue{}, kinds.check(r.Value)
+	}
 	if r.Ref == nil {
 		return checkedValue{misfit: e.misfit(kinds, r.Value)}, nil
 	}
@@ -111,6 +114,8 @@ func (e *Engine) checkReferenced(ctx context.Context, org string, execution uuid
 	}}
 	if r.Name == perdure.UserMessage || r.Name == perdure.CompactSignal || r.Name == perdure.InterruptSignal {
 		check.Whole = func(value json.RawMessage) error { return e.checkSignalValue(r.Name, value) }
+	} else if kinds.check != nil {
+		check.Whole = kinds.check
 	} else if !kinds.any {
 		check.Whole = func(value json.RawMessage) error { seen.misfit = e.misfit(kinds, value); return nil }
 	}

@@ -140,6 +140,7 @@ var rules = map[string][]string{
 	// Of the command line, only main and the commands see everything.
 	"cmd/perdure/internal/admin":                 {"..."},
 	"cmd/perdure/internal/connection":            {"client", "server", "internal/disk", "worker/local", "worker/remote", "cmd/perdure/internal/setup", "cmd/perdure/internal/terminal"},
+	"cmd/perdure/internal/editor":                {"cmd/perdure/internal/terminal"},
 	"cmd/perdure/internal/questions":             {"..."},
 	"cmd/perdure/internal/runs":                  {"..."},
 	"cmd/perdure/internal/serving":               {"..."},

@@ -45,6 +45,10 @@ func (r *RunConn) StartWorker(ctx context.Context, queue string) error {
 	if !r.NeedsWorker(queue) {
 		return nil
 	}
+	if r.HasWorker && r.queue == queue {
+		return nil
+	}
+	r.stopWorker() // of another run of the same command
 	r.queue = queue
 	log := r.Logger(slog.LevelError)
 	s := r.Worker
@@ -105,6 +109,7 @@ func (r *RunConn) dial(ctx context.Context, log *slog.Logger) (d perdure.Dispatc
 // may now become the owner.
 func (r *RunConn) Reconnect(ctx context.Context) error {
 	r.stopWorker()
+	r.HasWorker = false
 	_ = r.Conn.close() // the server has ended
 	if err := r.Connect(ctx); err != nil {
 		return err

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"bufio"
 	"context"
 	"strings"
 
@@ -32,29 +31,10 @@ func (w *watcher) sendInput(ctx context.Context) (bool, error) {
 	return true, err
 }
 
-// readLine reads a line. It returns early if ctx ends; the read then continues in the background
-// until the program ends.
+// readLine reads a line of the user's input.
 func (w *watcher) readLine(ctx context.Context) (string, bool, error) {
-	type read struct {
-		text string
-		ok   bool
+	if w.session != nil {
+		return w.session.readAnswer(ctx)
 	}
-	if w.input == nil {
-		w.input = bufio.NewScanner(w.Stdin)
-		w.input.Buffer(nil, 8<<20)
-	}
-	got := make(chan read, 1)
-	go func() {
-		ok := w.input.Scan()
-		got <- read{w.input.Text(), ok}
-	}()
-	select {
-	case r := <-got:
-		if !r.ok {
-			return "", false, w.input.Err()
-		}
-		return r.text, true, nil
-	case <-ctx.Done():
-		return "", false, context.Cause(ctx)
-	}
+	return w.input.read(ctx)
 }

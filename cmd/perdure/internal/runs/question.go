@@ -83,7 +83,7 @@ func (w *watcher) askOne(ctx context.Context, id uuid.UUID) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	t := questions.Terminal{Out: w.Stdout, ReadLine: w.readLine, Edit: questions.EditFile}
+	t := questions.Terminal{Out: w.Stdout, ReadLine: w.readLine, Edit: w.editFile}
 	for {
 		r, ok, err := t.Ask(ctx, q, details)
 		if !ok || err != nil {
@@ -101,4 +101,16 @@ func (w *watcher) askOne(ctx context.Context, id uuid.UUID) (bool, error) {
 			return err == nil, err
 		}
 	}
+}
+
+// editFile lets the person change a text in an editor, which gets the terminal meanwhile.
+func (w *watcher) editFile(ctx context.Context, text []byte) (changed []byte, err error) {
+	if w.session == nil {
+		return questions.EditFile(ctx, text)
+	}
+	err = w.session.ed.Suspend(func() error {
+		changed, err = questions.EditFile(ctx, text)
+		return err
+	})
+	return changed, err
 }

@@ -21,6 +21,8 @@ type agentState struct {
 	StopReason   perdure.StopReason       `json:"stopReason"`
 	Error        string                   `json:"error"`
 	Text         string                   `json:"text"`
+	// Model is the model that a person has chosen.
+	Model *perdure.ModelChoice `json:"model"`
 }
 
 // readAgentState reads the newest checkpoint's state; the zero state if there is none.

@@ -17,12 +17,13 @@ import (
 // resumeCommand is the command that continues a run.
 type resumeCommand struct {
 	*setup.App
-	worker setup.Worker
+	worker *setup.Worker
 	chat   bool
+	start  *RunCommand // starts further runs of a chat; nil if it cannot
 }
 
 func newResumeCommand(a *setup.App) *cobra.Command {
-	r := &resumeCommand{App: a}
+	r := &resumeCommand{App: a, worker: &setup.Worker{}}
 	cmd := &cobra.Command{
 		Use: "resume ID [PROMPT]", Short: "Continue a run", GroupID: "runs",
 		Long: `Continues a run that was interrupted, or that waits for you, and follows it. Model
@@ -33,7 +34,9 @@ failed asks the model again. ID may be "last", the newest run.`,
 		Example: `  perdure resume last
   perdure resume 0199d7e2-... "Now write the tests"`,
 		Args: cobra.RangeArgs(1, 2), ValidArgsFunction: completeRuns(a),
-		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.run(cmd.Context(), args[0], strings.Join(args[1:], ""))
+		},
 	}
 	r.worker.Flags(cmd)
 	cmd.Flags().Lookup("workspace").Usage = "folder that the tools work in (default: the one that the run began in)"
@@ -43,34 +46,43 @@ failed asks the model again. ID may be "last", the newest run.`,
 	return cmd
 }
 
-func (r *resumeCommand) run(ctx context.Context, args []string) error {
-	prompt := ""
-	if len(args) > 1 {
-		var err error
-		if prompt, err = readPrompt(r.App, args[1]); err != nil {
-			return err
-		}
+func (r *resumeCommand) run(ctx context.Context, id, prompt string) error {
+	var err error
+	if prompt, err = readPrompt(r.App, prompt); err != nil {
+		return err
 	}
-	conn := &connection.RunConn{App: r.App, Worker: &r.worker}
+	conn := &connection.RunConn{App: r.App, Worker: r.worker}
 	if err := conn.Connect(ctx); err != nil {
 		return err
 	}
 	defer conn.Close(ctx)
-	x, err := findRun(ctx, conn.Client, args[0])
+	x, err := findRun(ctx, conn.Client, id)
 	if err != nil {
 		return err
 	}
+	if x.Status.Terminal() {
+		return r.showEnded(ctx, newWatcher(r.App, conn, x.ID), x, prompt)
+	}
+	if r.chat && edits(r.App) {
+		return newChatSession(conn, r.start, r.worker).run(ctx, chatTarget{resume: x, prompt: prompt})
+	}
 	w := newWatcher(r.App, conn, x.ID)
 	w.chat = r.chat
-	if x.Status.Terminal() {
-		return r.showEnded(ctx, w, x, prompt)
+	if err := r.attach(ctx, w, x, prompt); err != nil {
+		return err
 	}
-	if conn.NeedsWorker(x.Queue) {
+	return w.followToEnd(ctx)
+}
+
+// attach prepares the watcher of a run that has not ended, sends the prompt, and starts a worker if
+// the run needs one here.
+func (r *resumeCommand) attach(ctx context.Context, w *watcher, x *perdure.Execution, prompt string) error {
+	if w.NeedsWorker(x.Queue) {
 		r.worker.Home = x.HomeID
-		if err := conn.Fetch(ctx, x.ID, &x.Input, x.InputBytes, x.InputSHA256); err != nil {
+		if err := w.Fetch(ctx, x.ID, &x.Input, x.InputBytes, x.InputSHA256); err != nil {
 			return err
 		}
-		if err := r.prepareWorker(conn, x); err != nil {
+		if err := r.prepareWorker(w.RunConn, x); err != nil {
 			return err
 		}
 	}
@@ -85,11 +97,9 @@ func (r *resumeCommand) run(ctx context.Context, args []string) error {
 		w.status, w.reason = perdure.StatusWaiting, waitsForQuestion
 	}
 	if !waits || r.chat {
-		if err := conn.StartWorker(ctx, x.Queue); err != nil {
-			return err
-		}
+		return w.StartWorker(ctx, x.Queue)
 	}
-	return w.followToEnd(ctx)
+	return nil
 }
 
 func (r *resumeCommand) showEnded(ctx context.Context, w *watcher, x *perdure.Execution, prompt string) error {

@@ -22,6 +22,8 @@ type RunCommand struct {
 	chat       bool
 	detach     bool
 	local      bool
+	// plan offers only tools that change nothing. noAgentsFile leaves out AGENTS.md.
+	plan, noAgentsFile bool
 }
 
 const runExamples = `  perdure run "Find out why the tests fail, and mend it"
@@ -61,6 +63,8 @@ func (r *RunCommand) Flags(cmd *cobra.Command) {
 	f.BoolVar(&r.chat, "chat", false, "go on with what you type until standard input ends")
 	f.BoolVar(&r.detach, "detach", false, "start it, print its id and return; for a server that has workers")
 	f.BoolVar(&r.local, "local", false, "keep the run's content on the worker that runs it, and none of it on the server")
+	f.BoolVar(&r.plan, "plan", false, "only plan: offer only tools that change nothing")
+	f.BoolVar(&r.noAgentsFile, "no-agents-md", false, "do not add AGENTS.md of the workspace to the system prompt")
 	r.QuietFlag(cmd)
 	r.JSONFlag(cmd)
 }
@@ -125,25 +129,10 @@ func (r *RunCommand) Run(ctx context.Context, prompt string) error {
 		return err
 	}
 	defer conn.Close(ctx)
-	if err := r.chooseQueue(conn.Conn, &q); err != nil {
-		return err
+	if r.chat && edits(r.App) && !r.detach {
+		return newChatSession(conn, r, &r.worker).run(ctx, chatTarget{start: &q})
 	}
-	if err := r.resolveDefinition(ctx, conn.Conn, &q); err != nil {
-		return err
-	}
-	if err := conn.StartWorker(ctx, q.Queue); err != nil {
-		return err
-	}
-	if r.local && conn.HasWorker {
-		r.worker.Home = &r.worker.ID // also after it reconnects
-	}
-	if err := r.askUnconfined(conn, &q); err != nil {
-		return err
-	}
-	q.Waits = func() {
-		_ = r.Stderr.Linef("perdure: no worker has registered yet; waiting for one, up to %s", client.WorkerWait)
-	}
-	x, err := conn.Start(ctx, q)
+	x, err := r.startRun(ctx, conn, &q)
 	if err != nil {
 		return err
 	}
@@ -154,6 +143,29 @@ func (r *RunCommand) Run(ctx context.Context, prompt string) error {
 	w.chat = r.chat
 	w.started(x)
 	return w.followToEnd(ctx)
+}
+
+// startRun starts the run, and a worker if the run needs one here.
+func (r *RunCommand) startRun(ctx context.Context, conn *connection.RunConn, q *client.StartRequest) (*perdure.Execution, error) {
+	if err := r.chooseQueue(conn.Conn, q); err != nil {
+		return nil, err
+	}
+	if err := r.resolveDefinition(ctx, conn.Conn, q); err != nil {
+		return nil, err
+	}
+	if err := conn.StartWorker(ctx, q.Queue); err != nil {
+		return nil, err
+	}
+	if r.local && conn.HasWorker {
+		r.worker.Home = &r.worker.ID // also after it reconnects
+	}
+	if err := r.askUnconfined(conn, q); err != nil {
+		return nil, err
+	}
+	q.Waits = func() {
+		_ = r.Stderr.Linef("perdure: no worker has registered yet; waiting for one, up to %s", client.WorkerWait)
+	}
+	return conn.Start(ctx, *q)
 }
 
 // askUnconfined lets bash ask for approvals if the worker of this command cannot confine it, unless
@@ -170,16 +182,20 @@ func (r *RunCommand) askUnconfined(conn *connection.RunConn, q *client.StartRequ
 	return r.Stderr.Linef("perdure: commands cannot be confined here, so each bash call asks for your approval (--approve allow lets them run)")
 }
 
-// resolveDefinition finds the definition that the user named.
+// resolveDefinition finds the definition that the user named, and adds to the settings what the flags
+// say.
 func (r *RunCommand) resolveDefinition(ctx context.Context, conn *connection.Conn, q *client.StartRequest) error {
 	if r.Definition == "" {
-		return nil
+		return r.instruct(conn, q, nil)
 	}
 	d, err := FindDefinition(ctx, conn.Client, r.Definition)
 	if err != nil {
 		return err
 	}
 	q.DefinitionID = &d.ID
+	if err := r.instruct(conn, q, d); err != nil {
+		return err
+	}
 	if conn.HasNoWorkers() && q.Models == nil {
 		return r.worker.CheckModels(d.Models)
 	}

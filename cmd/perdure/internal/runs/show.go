@@ -48,8 +48,14 @@ func show(ctx context.Context, a *setup.App, conn *connection.Conn, arg string) 
 	if a.JSON {
 		return showJSON(ctx, a, conn, x, entries, asked, r, changed)
 	}
+	var work agentWork
+	if x.Kind != perdure.ReactKind {
+		if work, err = readWork(ctx, conn, x); err != nil {
+			return err
+		}
+	}
 	a.Stdout.Hold()
-	err = showText(a, x, entries, asked, r, changed)
+	err = showText(a, x, entries, asked, r, changed, work)
 	if err := errors.Join(err, a.Stdout.Release()); err != nil {
 		return err
 	}
@@ -57,9 +63,46 @@ func show(ctx context.Context, a *setup.App, conn *connection.Conn, arg string) 
 	return nil
 }
 
-func showText(a *setup.App, x *perdure.Execution, entries []perdure.Entry, asked []*perdure.Question, r terminal.Result, changed []uuid.UUID) error {
+// agentWork is the input and the newest tasks of an agent other than the react agent.
+type agentWork struct {
+	input json.RawMessage
+	tasks []*perdure.Task
+	more  int // earlier tasks
+}
+
+func readWork(ctx context.Context, conn *connection.Conn, x *perdure.Execution) (w agentWork, err error) {
+	if err := fetchInput(ctx, conn, x); err != nil {
+		return w, err
+	}
+	if !terminal.ContentOnWorker(x.Input) {
+		w.input = x.Input
+	}
+	for t, err := range conn.Tasks(ctx, x.ID) {
+		if err != nil {
+			return w, err
+		}
+		if w.tasks = append(w.tasks, t); len(w.tasks) > terminal.MaxShownTasks {
+			w.tasks = w.tasks[1:]
+			w.more++
+		}
+	}
+	return w, nil
+}
+
+// fetchInput loads the input of a run if the server left it out. Without an error the input may still
+// be missing: the worker that has it is not connected.
+func fetchInput(ctx context.Context, conn *connection.Conn, x *perdure.Execution) error {
+	err := conn.Fetch(ctx, x.ID, &x.Input, x.InputBytes, x.InputSHA256)
+	if x.PersistenceMode == perdure.Local && (perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.NotFound)) {
+		return nil
+	}
+	return err
+}
+
+func showText(a *setup.App, x *perdure.Execution, entries []perdure.Entry, asked []*perdure.Question, r terminal.Result, changed []uuid.UUID, work agentWork) error {
 	v := terminal.NewTextView(a.Streams, a.ServerFlags)
 	v.Heading(fmt.Sprintf("%s · %s · started %s", x.Kind, statusText(x), x.CreatedAt.Local().Format(terminal.TimeFormat)))
+	v.Work(work.input, work.tasks, work.more)
 	v.AddEntries(entries)
 	marked := map[uuid.UUID]bool{}
 	for _, id := range changed {

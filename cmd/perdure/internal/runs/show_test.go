@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// show prints the output of a custom agent without control characters. It cuts a long output.
+// show prints the input, the tasks and the output of a custom agent without control characters. It cuts a long output.
 func TestShowPrintsTheOutputOfAnAgent(t *testing.T) {
 	long, err := json.Marshal(strings.Repeat("é", 5000))
 	if err != nil {
@@ -25,10 +25,15 @@ func TestShowPrintsTheOutputOfAnAgent(t *testing.T) {
 	} {
 		run := uuid.New()
 		c := answering(t, func(r *http.Request) any {
-			if strings.HasSuffix(r.URL.Path, "/entries") || strings.HasSuffix(r.URL.Path, "/tasks") {
+			switch {
+			case strings.HasSuffix(r.URL.Path, "/tasks"):
+				return map[string]any{"items": []any{
+					map[string]any{"kind": "send", "status": "COMPLETED", "attempt": 2}, map[string]any{"kind": "mail\x1b[2J", "status": "FAILED", "attempt": 1, "error": map[string]any{"message": "no\nroute"}},
+				}}
+			case strings.HasSuffix(r.URL.Path, "/entries"):
 				return map[string]any{"items": []any{}}
 			}
-			return map[string]any{"id": run, "kind": "greeter", "status": "COMPLETED", "output": json.RawMessage(output)}
+			return map[string]any{"id": run, "kind": "greeter", "status": "COMPLETED", "input": map[string]any{"name": "Ann"}, "output": json.RawMessage(output)}
 		})
 		var out bytes.Buffer
 		a := &setup.App{Streams: terminal.Streams{Stdout: terminal.NewScreen(&out), Stderr: terminal.NewScreen(&out)}}
@@ -37,6 +42,11 @@ func TestShowPrintsTheOutputOfAnAgent(t *testing.T) {
 		}
 		if !strings.Contains(out.String(), want) || out.Len() > 9000 || strings.Contains(out.String(), "\x1b") {
 			t.Errorf("show prints %d bytes without %q:\n%.200s", out.Len(), want, &out)
+		}
+		for _, want := range []string{`input: {"name":"Ann"}`, "task send · completed · attempt 2\n", `task mail\u001b[2J · failed · no\u000aroute` + "\n"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("show does not print %q:\n%.300s", want, &out)
+			}
 		}
 	}
 }

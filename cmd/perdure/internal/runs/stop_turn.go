@@ -11,7 +11,7 @@ import (
 // stopsTurns lets the first Ctrl-C of a turn stop the turn, in a command that goes on with the user's
 // input. The second one leaves the run, as in other commands.
 func (w *watcher) stopsTurns(ctx context.Context) (release func()) {
-	if !w.chat {
+	if !w.chat || w.session != nil {
 		return func() {}
 	}
 	var stopped atomic.Bool

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -29,12 +28,15 @@ type watcher struct {
 
 	status perdure.Status // status by the log, for commands
 	reason string         // why it waits, if the status is WAITING
-	input  *bufio.Scanner
+	input  *lineReader
 	unsent *client.SignalRequest
+
+	// session is the chat with an input line that the watcher belongs to; nil if there is none.
+	session *chatSession
 }
 
 func newWatcher(a *setup.App, conn *connection.RunConn, id uuid.UUID) *watcher {
-	w := &watcher{RunConn: conn, id: id}
+	w := &watcher{RunConn: conn, id: id, input: &lineReader{in: a.Stdin}}
 	switch {
 	case a.JSON:
 		w.view = terminal.NewJSONView(a.Streams)
@@ -92,11 +94,15 @@ func (w *watcher) settle(ctx context.Context) error {
 				return err
 			}
 		}
-		if goesOn {
+		if goesOn || w.session != nil {
 			w.status = ""
 			return nil
 		}
 		return w.showResult(ctx)
+	}
+	if w.status == perdure.StatusWaiting && w.session != nil {
+		w.status = "" // the session sends the input
+		return nil
 	}
 	if w.status == perdure.StatusWaiting && w.chat {
 		more, err := w.sendInput(ctx)
@@ -193,7 +199,10 @@ func (w *watcher) endStatus(e client.Event) perdure.Status {
 	var d struct {
 		Reason string `json:"reason"`
 	}
-	if e.Decode(&d) == nil && (d.Reason == waitsForSignal || d.Reason == waitsForQuestion) {
+	if e.Decode(&d) == nil && w.session != nil && d.Reason == waitsForSignal {
+		return ""
+	}
+	if d.Reason == waitsForSignal || d.Reason == waitsForQuestion {
 		w.reason = d.Reason
 		return perdure.StatusWaiting
 	}
@@ -223,5 +232,11 @@ func (w *watcher) printInterrupted() error {
 	} else {
 		_ = w.Stderr.Linef("\nperdure: interrupted; the run goes on at the server\n  watch it:  perdure tail %s%s\n  end it:    perdure cancel %s%s", w.id, flags, w.id, flags)
 	}
+	return setup.ExitWith(setup.ExitInterrupted)
+}
+
+// printLeft prints how to continue the chat that the user has left.
+func (w *watcher) printLeft() error {
+	_ = w.Stderr.Linef("perdure: you have left the chat; the run is kept\n  go on with it:  perdure chat %s%s\n  end it:         perdure cancel %s%s", w.id, w.ServerFlags, w.id, w.ServerFlags)
 	return setup.ExitWith(setup.ExitInterrupted)
 }

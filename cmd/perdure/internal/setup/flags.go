@@ -33,18 +33,26 @@ func FlagError(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
 		return err
 	}
-	// Cobra compares names of commands only.
-	names := &cobra.Command{SuggestionsMinimumDistance: 2}
+	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
-			names.AddCommand(&cobra.Command{Use: f.Name, Run: func(*cobra.Command, []string) {}})
+			names = append(names, f.Name)
 		}
 	})
-	near := names.SuggestionsFor(unknown.GetSpecifiedName())
+	near := Nearest(unknown.GetSpecifiedName(), names)
 	if len(near) == 0 {
 		return err
 	}
 	return NewUsageError(err.Error(), "did you mean --"+strings.Join(near, " or --")+"? "+cmd.CommandPath()+" --help shows the flags")
+}
+
+// Nearest returns the names that are the most similar to a mistyped one.
+func Nearest(typed string, names []string) []string {
+	all := &cobra.Command{SuggestionsMinimumDistance: 2} // cobra compares names of commands only
+	for _, name := range names {
+		all.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+	}
+	return all.SuggestionsFor(typed)
 }
 
 // JSONFlag adds --json to a command that lists or shows data.

@@ -55,7 +55,7 @@ func (v *TextView) Entry(e perdure.Entry) error {
 			v.text(Clean(part.Text))
 		case perdure.PartThinking:
 			v.p.section("thinking")
-			v.p.indented(StyleDim, "┊ ", Clean(part.Thinking))
+			v.p.indented(thinkingGutter, StyleDim, Clean(part.Thinking))
 			v.p.newline()
 		case perdure.PartToolResult:
 			v.tools.call(part.ToolCallID, part.ToolName)
@@ -76,7 +76,7 @@ func (v *TextView) compaction(e perdure.Entry, whole bool) error {
 	v.p.section("compaction")
 	v.p.line(StyleDim, "── "+c.Line()+" ──")
 	if whole && c.Summary != "" {
-		v.p.indented(StyleDim, "│ ", Clean(c.Summary))
+		v.p.indented(summaryGutter, StyleDim, Clean(c.Summary))
 		v.p.newline()
 	}
 	return v.p.err

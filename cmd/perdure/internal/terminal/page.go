@@ -24,12 +24,26 @@ type page struct {
 
 	temporary bool   // the current line is temporary
 	midLine   bool   // the current line is not complete
+	column    int    // of an indented line that is not complete
 	current   string // section
 	seq       int64  // block
 }
 
 func newPage(w *Screen) *page {
 	return &page{w: w, colour: wantsColour(w), width: w.Columns, beforeSection: func() {}}
+}
+
+// maxOpenText is the maximum number of bytes of an open text that a frame shows.
+const maxOpenText = 16 << 10
+
+// Rows returns the height of the terminal, or 24 if it is unknown.
+func (s *Screen) Rows() int {
+	if f := s.file(); f != nil {
+		if _, n, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 24
 }
 
 // Columns returns the width of the terminal, or 0 if the screen is not one or cannot erase lines.
@@ -108,16 +122,6 @@ func (p *page) write(s Style, text string) {
 	}
 }
 
-// indented is write with an indent at the start of each line.
-func (p *page) indented(s Style, indent, text string) {
-	for piece := range strings.Lines(text) {
-		if !p.midLine {
-			p.write(s, indent)
-		}
-		p.write(s, piece)
-	}
-}
-
 func (p *page) styled(s Style, text string) string {
 	look, ok := styles[s]
 	if !p.colour || !ok || text == "" {
@@ -133,7 +137,7 @@ func (p *page) raw(text string) {
 	}
 	if p.temporary {
 		p.temporary = false
-		p.out(eraseLine)
+		p.out(EraseLine)
 	}
 	p.out(text)
 }
@@ -144,8 +148,8 @@ func (p *page) out(text string) {
 	}
 }
 
-// eraseLine moves to the start of the line and erases it.
-const eraseLine = "\r\x1b[2K"
+// EraseLine moves to the start of the line and erases it.
+const EraseLine = "\r\x1b[2K"
 
 // suffixOf returns the end of a text with at most the given number of bytes, in whole characters.
 // cut reports whether there is more before it. Its cost does not depend on the length of the text.
@@ -163,6 +167,12 @@ func suffixOf(text string, most int) (end string, cut bool) {
 // showTemporary shows the end of a text in a temporary line, which the next output replaces. ""
 // only erases the line.
 func (p *page) showTemporary(text string) {
+	if f := p.w.Frame(); f != nil {
+		end, _ := suffixOf(text, maxOpenText)
+		f.SetOpen(Visible(end))
+		p.temporary = text != ""
+		return
+	}
 	room := p.width() - 3
 	text, cut := suffixOf(text, 8*p.width())
 	text = strings.Join(strings.Fields(Visible(text)), " ")
@@ -170,7 +180,7 @@ func (p *page) showTemporary(text string) {
 		text = "…" + xansi.TruncateLeft(text, max(over+1, 0), "")
 	}
 	if p.temporary {
-		p.out(eraseLine)
+		p.out(EraseLine)
 	}
 	p.temporary = text != ""
 	if p.temporary {

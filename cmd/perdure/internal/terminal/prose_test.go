@@ -30,7 +30,7 @@ Done.`
 func onScreen(written string) string {
 	var lines []string
 	for line := range strings.SplitSeq(written, "\n") {
-		parts := strings.Split(line, eraseLine)
+		parts := strings.Split(line, EraseLine)
 		lines = append(lines, parts[len(parts)-1])
 	}
 	return strings.Join(lines, "\n")
@@ -90,7 +90,7 @@ func TestProseDoesNotDependOnChunks(t *testing.T) {
 			t.Fatal(diff)
 		}
 		for line := range strings.SplitSeq(written, "\n") {
-			for _, passing := range strings.Split(line, eraseLine) {
+			for _, passing := range strings.Split(line, EraseLine) {
 				if w := xansi.StringWidth(passing); w > 60 {
 					t.Fatalf("%d columns in a terminal of 60: %q", w, passing)
 				}

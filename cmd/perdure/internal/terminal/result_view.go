@@ -31,12 +31,7 @@ func (v *TextView) Result(r Result) error {
 	}
 	facts = append(facts, Duration(time.Duration(r.Seconds*float64(time.Second))))
 	v.p.line(s, strings.Join(facts, " · "))
-	for _, model := range slices.Sorted(maps.Keys(r.ByModel)) {
-		v.p.line(StyleDim, "  "+model+"  "+usageText(r.ByModel[model]))
-	}
-	if len(r.ByModel) > 1 {
-		v.p.line(StyleDim, "  total  "+totalText(r.Usage, r.ByModel))
-	}
+	v.usage(r)
 	v.p.line(StyleDim, "  run "+r.ID.String())
 	if len(r.Output) > 0 {
 		v.p.line(StyleNone, "output: "+outputText(r.Output))
@@ -49,6 +44,25 @@ func (v *TextView) Result(r Result) error {
 	}
 	return v.p.err
 }
+
+func (v *TextView) usage(r Result) {
+	for _, model := range slices.Sorted(maps.Keys(r.ByModel)) {
+		v.p.line(StyleDim, "  "+model+"  "+usageText(r.ByModel[model]))
+	}
+	if len(r.ByModel) > 1 {
+		v.p.line(StyleDim, "  total  "+totalText(r.Usage, r.ByModel))
+	}
+}
+
+// Usage shows what a run has used until now.
+func (v *TextView) Usage(r Result) {
+	v.p.section("result")
+	v.p.line(StyleNone, count(r.Turns, "turn")+" · "+Duration(time.Duration(r.Seconds*float64(time.Second))))
+	v.usage(r)
+}
+
+// Remark shows a remark of the command itself, which may have several lines.
+func (v *TextView) Remark(s Style, text string) { v.notice(s, Clean(text)) }
 
 // outputText returns the beginning of an agent's output; --json shows all of it.
 func outputText(output json.RawMessage) string {

@@ -24,6 +24,15 @@ type Screen struct {
 	cut     []byte // the beginning of an incomplete character
 	escaper escaper
 	buffer  *bufio.Writer // of w, between hold and release
+	frame   Frame         // shows the output instead of w, if set
+}
+
+// Frame shows the output of screens around something else that it draws on the same terminal. Text
+// without a line end is shown until it is complete, or until [EraseLine] erases it.
+type Frame interface {
+	io.Writer
+	// SetOpen shows a text that may have several lines until the next write.
+	SetOpen(text string)
 }
 
 // Streams are the standard streams of a command.
@@ -31,6 +40,36 @@ type Streams struct {
 	Stdin          io.Reader
 	Stdout, Stderr *Screen
 }
+
+// Redirect lets a frame show what is written to both screens until restore is called. The screens
+// remain terminals.
+func (s Streams) Redirect(f Frame) (restore func()) {
+	for _, one := range []*Screen{s.Stdout, s.Stderr} {
+		if IsTerminal(one) {
+			one.setFrame(f)
+		}
+	}
+	return func() {
+		s.Stdout.setFrame(nil)
+		s.Stderr.setFrame(nil)
+	}
+}
+
+func (s *Screen) setFrame(f Frame) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frame = f
+}
+
+// Frame returns the frame that shows the output; nil if there is none.
+func (s *Screen) Frame() Frame {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.frame
+}
+
+// Device returns the writer of the screen, for a frame that draws on it.
+func (s *Screen) Device() io.Writer { return s.w }
 
 // NewScreen returns a screen that writes to w.
 func NewScreen(w io.Writer) *Screen { return &Screen{w: w} }
@@ -40,7 +79,7 @@ func (s *Screen) Hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.buffer == nil {
-		s.buffer = bufio.NewWriterSize(s.w, 64<<10)
+		s.buffer = bufio.NewWriterSize(s.out(), 64<<10)
 	}
 }
 
@@ -58,8 +97,11 @@ func (s *Screen) Release() error {
 
 // out returns the writer for the next write; mu is held.
 func (s *Screen) out() io.Writer {
-	if s.buffer != nil {
+	switch {
+	case s.buffer != nil:
 		return s.buffer
+	case s.frame != nil:
+		return s.frame
 	}
 	return s.w
 }

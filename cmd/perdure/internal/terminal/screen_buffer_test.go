@@ -34,7 +34,7 @@ func TestBufferedOutputHasTheSameBytes(t *testing.T) {
 		p := newPage(s)
 		for i := range 10_000 {
 			p.section([]string{"user", "text"}[i%2])
-			p.indented(StyleUser, "› ", fmt.Sprintf("line %d\u202e\n", i))
+			p.indented(userGutter, StyleUser, fmt.Sprintf("line %d\u202e\n", i))
 		}
 		if err := errors.Join(p.err, s.Release()); err != nil {
 			t.Fatal(err)

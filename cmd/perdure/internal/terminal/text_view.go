@@ -157,7 +157,7 @@ func (v *TextView) appendText(r *perdure.Record) {
 	v.p.block(r.Seq)
 	if b.kind == perdure.EventThinking {
 		v.p.section("thinking")
-		v.p.indented(StyleDim, "┊ ", text)
+		v.p.indented(thinkingGutter, StyleDim, text)
 		return
 	}
 	v.p.section("text")
@@ -195,7 +195,7 @@ func (v *TextView) entryAppended(entry perdure.Entry) error {
 
 func (v *TextView) user(m perdure.Content) {
 	v.p.section("user")
-	v.p.indented(StyleUser, "› ", Clean(partsText(m.Parts)))
+	v.p.indented(userGutter, StyleUser, Clean(partsText(m.Parts)))
 	v.p.newline()
 }
 

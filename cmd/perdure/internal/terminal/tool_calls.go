@@ -27,6 +27,7 @@ type toolCall struct {
 	begun, end     time.Time
 	endReason      string // the reason of its end, if it did not end by itself
 	cleaner        cleaner
+	folded         folded
 }
 
 // toolSection is the page's section of all tool calls.
@@ -104,13 +105,39 @@ func (t *toolCallView) print(c *toolCall, text string) {
 	if text == "" {
 		return
 	}
+	t.resume(c)
+	if t.p.width() > 0 {
+		text = c.folded.take(text)
+	}
+	t.p.indented(outputGutter, StyleDim, text)
+	if n := c.folded.lines(); n > 0 {
+		t.p.newline()
+		t.p.showTemporary("  │ … " + count(n, "more line"))
+	}
+}
+
+// resume begins the output of a call. If other output came before, it names the call again.
+func (t *toolCallView) resume(c *toolCall) {
 	t.header(c)
 	if t.last != c {
 		t.last = c
 		t.p.line(StyleTool, "● "+c.title())
 	}
 	t.p.section(toolSection)
-	t.p.indented(StyleDim, "  │ ", text)
+}
+
+// unfold shows the end of an output that was folded.
+func (t *toolCallView) unfold(c *toolCall) {
+	left, end := c.folded.rest()
+	if end == "" {
+		return
+	}
+	t.resume(c)
+	if left > 0 {
+		t.p.line(StyleDim, outputGutter.text+"… "+count(left, "line")+" left out")
+	}
+	t.p.indented(outputGutter, StyleDim, end)
+	t.p.newline()
 }
 
 // ended ends a call and selects the next call in the queue as the live one.
@@ -122,9 +149,13 @@ func (t *toolCallView) ended(id string, at time.Time) {
 		return
 	}
 	t.queue = slices.Delete(t.queue, i, i+1)
+	if i == 0 {
+		t.unfold(c)
+	}
 	if i > 0 {
 		t.header(c)
 		t.print(c, c.waitingOutput)
+		t.unfold(c)
 		c.waitingOutput = ""
 		return
 	}
@@ -159,6 +190,7 @@ func (t *toolCallView) result(id string, r fold.CallResult) {
 	c := t.call(id, "")
 	t.header(c)
 	t.print(c, c.waitingOutput)
+	t.unfold(c)
 	c.waitingOutput = ""
 	body, why := c.resultLines(r)
 	apart := t.last != c
@@ -230,9 +262,7 @@ func (t *toolCallView) body(lines []string, isError bool) {
 			t.p.line(StyleDim, "  │ … "+count(len(lines)-most, "more line"))
 			break
 		}
-		t.p.write(StyleDim, "  │ ")
-		t.p.write(lineStyle(line, isDiff, isError), line)
-		t.p.newline()
+		t.p.indented(outputGutter, lineStyle(line, isDiff, isError), line+"\n")
 	}
 }
 

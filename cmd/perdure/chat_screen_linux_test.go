@@ -1,0 +1,185 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/vt"
+	"golang.org/x/sys/unix"
+)
+
+// chatScreen is a program in an emulated terminal.
+type chatScreen struct {
+	*testing.T
+	cmd    *exec.Cmd
+	master *os.File
+	ended  chan struct{}
+
+	mu      sync.Mutex
+	vt      *vt.Emulator
+	changed chan struct{} // closed at the next change of the screen
+}
+
+// onScreen starts perdure in an emulated terminal of the width, with 24 rows.
+func onScreen(t *testing.T, dir string, width int, args ...string) *chatScreen {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd := int(master.Fd())
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	side, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer side.Close()
+	s := &chatScreen{T: t, cmd: exec.Command("perdure", args...), master: master, vt: vt.NewEmulator(width, 24), ended: make(chan struct{}), changed: make(chan struct{})}
+	s.resize(width)
+	s.cmd.Dir, s.cmd.Env = dir, append(clean(dir), "TERM=xterm-256color")
+	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = side, side, side
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go s.draw()
+	go func() { _, _ = io.Copy(master, s.vt) }() // the answers of the terminal to queries
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Kill()
+		_ = s.cmd.Wait()
+		<-s.ended
+		_ = master.Close()
+		_ = s.vt.Close()
+	})
+	return s
+}
+
+// draw draws what the program writes until it ends.
+func (s *chatScreen) draw() {
+	defer close(s.ended)
+	buffer := make([]byte, 4096)
+	for {
+		n, err := s.master.Read(buffer)
+		s.mu.Lock()
+		_, _ = s.vt.Write(buffer[:n])
+		close(s.changed)
+		s.changed = make(chan struct{})
+		s.mu.Unlock()
+		if err != nil {
+			return // no program has the terminal open any more
+		}
+	}
+}
+
+// text returns what was scrolled out, and the screen.
+func (s *chatScreen) text() (string, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b strings.Builder
+	for y := range s.vt.ScrollbackLen() {
+		var row strings.Builder
+		for x := range s.vt.Width() {
+			if cell := s.vt.ScrollbackCellAt(x, y); cell != nil {
+				row.WriteString(cell.Content)
+			}
+		}
+		b.WriteString(strings.TrimRight(row.String(), " ") + "\n")
+	}
+	for row := range strings.SplitSeq(s.vt.String(), "\n") {
+		b.WriteString(strings.TrimRight(row, " \r") + "\n")
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n", s.changed
+}
+
+// until waits until the screen satisfies a condition, and returns its text.
+func (s *chatScreen) until(what string, holds func(text string) bool) string {
+	s.Helper()
+	limit := time.After(time.Minute)
+	for {
+		text, changed := s.text()
+		if holds(text) {
+			return text
+		}
+		select {
+		case <-changed:
+		case <-s.ended:
+			if text, _ = s.text(); holds(text) {
+				return text
+			}
+			s.Fatalf("the program has ended without %s:\n%s", what, text)
+		case <-limit:
+			s.Fatalf("the screen does not show %s:\n%s", what, text)
+		}
+	}
+}
+
+// shows waits until the screen contains a text.
+func (s *chatScreen) shows(want string) string {
+	s.Helper()
+	return s.until(want, func(text string) bool { return strings.Contains(text, want) })
+}
+
+// ready waits until the input line is empty and it is the user's turn.
+func (s *chatScreen) ready() string {
+	s.Helper()
+	return s.until("an empty input line at the user's turn", func(text string) bool {
+		return strings.Contains(text, "\n›\nscripted/s · your turn") || strings.HasPrefix(text, "›\na new run")
+	})
+}
+
+const (
+	keyEnter = "\r"
+	keyEsc   = "\x1b"
+	keyCtrlC = "\x03"
+	keyCtrlD = "\x04"
+	keyCtrlJ = "\n"
+	keyUp    = "\x1b[A"
+	keyTab   = "\t"
+)
+
+// keys presses keys.
+func (s *chatScreen) keys(text string) {
+	s.Helper()
+	if _, err := io.WriteString(s.master, text); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *chatScreen) enter(line string) {
+	s.Helper()
+	s.keys(line)
+	s.until("the input "+line, func(text string) bool { return strings.Contains(text, "› "+strings.TrimRight(line, " ")) })
+	s.keys(keyEnter)
+}
+
+func (s *chatScreen) resize(width int) {
+	s.Helper()
+	if err := unix.IoctlSetWinsize(int(s.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: uint16(width)}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// ends waits for the end of the program, and returns the text of the screen.
+func (s *chatScreen) ends(code int) string {
+	s.Helper()
+	<-s.ended
+	_ = s.cmd.Wait()
+	text, _ := s.text()
+	if got := s.cmd.ProcessState.ExitCode(); got != code {
+		s.Errorf("exit code %d, want %d\n%s", got, code, text)
+	}
+	return text
+}

@@ -1,0 +1,115 @@
+// Package editor is the line editor of a chat in a terminal. The input line stays below the output:
+// what the program prints meanwhile is inserted above it.
+package editor
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+)
+
+// Options configure an editor. Streams, Escape and Interrupt are required.
+type Options struct {
+	// Streams are the streams of the command. Standard input and output must be terminals.
+	Streams terminal.Streams
+	// History is the history of inputs; nil means none.
+	History *History
+	// Complete returns the candidates for the word before the cursor; nil means none.
+	Complete Completer
+	// Escape is called when the user presses Esc and there is no menu or text to leave. It must not
+	// block.
+	Escape func()
+	// Interrupt is called when the user presses Ctrl-C; again reports whether the key before was
+	// Ctrl-C, too. It must not block.
+	Interrupt func(again bool)
+}
+
+// maxWaiting is the maximum number of inputs that have not been read yet. The editor keeps further
+// ones in the input line.
+const maxWaiting = 32
+
+// Editor is a line editor that runs until Close.
+type Editor struct {
+	o       Options
+	program *tea.Program
+	output  *output
+	inputs  chan string
+	ended   chan struct{} // closed when the program has ended
+	err     error         // of the program; read it after ended
+	restore func()
+	close   sync.Once
+}
+
+// Usable reports whether the streams are a terminal that an editor can use.
+func Usable(s terminal.Streams) bool {
+	_, in := s.Stdin.(*os.File)
+	return in && terminal.IsTerminal(s.Stdin) && terminal.IsTerminal(s.Stdout) && s.Stdout.Columns() > 0
+}
+
+// Start starts the editor. Until Close, what is written to the streams is shown above the input line.
+func Start(o Options) *Editor {
+	e := &Editor{o: o, inputs: make(chan string, maxWaiting), ended: make(chan struct{})}
+	e.output = newOutput(o.Streams.Stdout)
+	m := newModel(e)
+	e.program = tea.NewProgram(m, tea.WithInput(o.Streams.Stdin), tea.WithOutput(e.output.device), tea.WithoutSignalHandler())
+	e.output.send = e.program.Send
+	e.restore = o.Streams.Redirect(e.output)
+	go func() {
+		defer close(e.ended)
+		_, e.err = e.program.Run()
+		close(e.inputs)
+		e.output.end()
+	}()
+	return e
+}
+
+// Close ends the editor and restores the terminal. It returns the error that ended the editor
+// before, if there was one.
+func (e *Editor) Close() error {
+	e.close.Do(func() {
+		e.output.hold()
+		e.program.Send(closing{})
+		<-e.ended
+		e.restore()
+	})
+	if errors.Is(e.err, tea.ErrProgramKilled) {
+		return nil
+	}
+	return e.err
+}
+
+// Inputs returns the channel of the inputs that the user has entered. It is closed at the end of the
+// input: the user has pressed Ctrl-D in an empty line, or the terminal is gone.
+func (e *Editor) Inputs() <-chan string { return e.inputs }
+
+// Read returns the next input. ok is false at the end of the input.
+func (e *Editor) Read(ctx context.Context) (text string, ok bool, err error) {
+	select {
+	case text, ok = <-e.inputs:
+		return text, ok, nil
+	case <-ctx.Done():
+		return "", false, context.Cause(ctx)
+	}
+}
+
+// SetStatus sets the line below the input.
+func (e *Editor) SetStatus(text string) { e.program.Send(statusMsg(terminal.Inline(text))) }
+
+// SetQueue sets the inputs that were entered and are not part of the output yet.
+func (e *Editor) SetQueue(texts []string) { e.program.Send(queueMsg(texts)) }
+
+// Suspend calls f with the terminal as it was before the editor, for another program.
+func (e *Editor) Suspend(f func() error) error {
+	e.output.hold()
+	if err := e.program.ReleaseTerminal(); err != nil {
+		return err
+	}
+	failed := f()
+	err := e.program.RestoreTerminal()
+	e.output.release()
+	return errors.Join(failed, err)
+}

@@ -1,0 +1,152 @@
+package editor
+
+import (
+	"io"
+	"strings"
+	"sync"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+)
+
+// output inserts text above the input line. Complete lines scroll up; the text after the last line
+// end is open, and is shown directly above the input line until it is complete.
+type output struct {
+	screen *terminal.Screen
+	device io.Writer
+	send   func(tea.Msg)
+
+	mu     sync.Mutex
+	open   string // after the last line end
+	state  outputState
+	held   []string // lines that were written while the output was held
+	height func() int
+}
+
+type outputState int
+
+const (
+	running outputState = iota
+	holding             // another program has the terminal, or the editor is ending
+	direct              // the editor has ended
+)
+
+// openMsg is the text to show directly above the input line.
+type openMsg string
+
+func newOutput(s *terminal.Screen) *output {
+	return &output{screen: s, device: s.Device(), send: func(tea.Msg) {}, height: s.Rows}
+}
+
+// Write implements io.Writer. The text is safe for a terminal: a [terminal.Screen] writes it.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.state == direct {
+		return o.device.Write(p)
+	}
+	text := o.open + string(p)
+	end := strings.LastIndexByte(text, '\n') + 1
+	lines := strings.Split(text[:end], "\n")
+	o.open = afterErase(text[end:])
+	for _, line := range lines[:len(lines)-1] {
+		o.held = append(o.held, o.rows(afterErase(line))...)
+	}
+	if o.state == running {
+		o.flush()
+	}
+	return len(p), nil
+}
+
+// SetOpen shows text that is not complete, until the next write. It implements terminal.Frame.
+func (o *output) SetOpen(text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.open = ""
+	if o.state == running {
+		o.send(openMsg(text))
+	}
+}
+
+// afterErase returns the part of a line that the line's last erasing leaves.
+func afterErase(line string) string {
+	if at := strings.LastIndex(line, terminal.EraseLine); at >= 0 {
+		return line[at+len(terminal.EraseLine):]
+	}
+	return line
+}
+
+// rows splits a line into rows of the terminal's width.
+func (o *output) rows(line string) []string {
+	width := o.screen.Columns()
+	line = expandTabs(line)
+	if width <= 0 || ansi.StringWidth(line) <= width {
+		return []string{line}
+	}
+	return strings.Split(ansi.Hardwrap(line, width, true), "\n")
+}
+
+// expandTabs replaces tabs by spaces, because the width of a tab depends on its place.
+func expandTabs(line string) string {
+	for {
+		before, after, ok := strings.Cut(line, "\t")
+		if !ok {
+			return line
+		}
+		line = before + strings.Repeat(" ", 8-ansi.StringWidth(before)%8) + after
+	}
+}
+
+// frameRows is the number of rows that the input and what is around it may take, so that the rest of
+// the terminal can scroll.
+const frameRows = 2
+
+// flush sends the held rows, in portions that scroll less than the terminal's height. The open text
+// comes first, so that no text is shown twice.
+func (o *output) flush() {
+	o.send(openMsg(o.open))
+	most := max(o.height()/frameRows-1, 1)
+	for len(o.held) > 0 {
+		n := min(most, len(o.held))
+		text := strings.Join(o.held[:n], "\n")
+		if text == "" {
+			text = ansi.ResetStyle // an empty text would not be inserted
+		}
+		o.send(tea.Println(text)())
+		o.held = o.held[n:]
+	}
+	o.held = nil
+}
+
+// hold keeps what is written from now on, until release or end.
+func (o *output) hold() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.state == running {
+		o.state = holding
+	}
+}
+
+func (o *output) release() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.state == holding {
+		o.state = running
+		o.flush()
+	}
+}
+
+// end writes what was held, and passes further output on unchanged.
+func (o *output) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.state = direct
+	var rest strings.Builder
+	for _, line := range o.held {
+		rest.WriteString(line + "\n")
+	}
+	rest.WriteString(o.open)
+	o.held, o.open = nil, ""
+	_, _ = io.WriteString(o.device, rest.String()) // the terminal may be gone
+}

@@ -1,0 +1,99 @@
+package runs
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/cmd/perdure/internal/editor"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/spf13/cobra"
+)
+
+const chatExamples = `  perdure chat
+  perdure chat "Let us look at this repository"
+  perdure chat --model anthropic/claude-sonnet-5-5
+  perdure chat last
+  perdure chat --resume 0199d7e2-... "Now write the tests"`
+
+func newChatCommand(a *setup.App) *cobra.Command {
+	r := &RunCommand{App: a}
+	var resume string
+	cmd := &cobra.Command{
+		Use: "chat [flags] [ID] [PROMPT]", Short: "Talk with the agent in the terminal", GroupID: "runs",
+		Long: `Starts a run of the built-in agent, or continues the run with the ID, and goes on with
+what you type. ID may be "last".
+
+The input line stays below the output, and takes input while the agent works. Enter
+sends it; Alt-Enter, Ctrl-J or a backslash before Enter begin another line. Up and
+Down recall earlier inputs; Tab completes /commands and @files. Esc stops the turn;
+Ctrl-C twice leaves the chat, and perdure chat ID continues it. /help lists the
+commands.
+
+If standard input is not a terminal, each line of it is a message.`,
+		Example: chatExamples,
+		Args:    cobra.MaximumNArgs(2), ValidArgsFunction: completeRuns(a),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.chat = true
+			id, prompt, err := chatArguments(resume, args)
+			if err != nil {
+				return err
+			}
+			if id == "" {
+				return r.startChat(cmd.Context(), prompt)
+			}
+			return r.resumeChat(cmd.Context(), id, prompt)
+		},
+	}
+	r.Flags(cmd)
+	_ = cmd.Flags().MarkHidden("chat")
+	cmd.Flags().StringVar(&r.Definition, "definition", "", "start from this stored definition (id or slug)")
+	cmd.Flags().StringVar(&resume, "resume", "", "continue this run (an id, or last)")
+	return cmd
+}
+
+// chatArguments returns the run to continue, "" for a new one, and the prompt. Error: UsageError.
+func chatArguments(resume string, args []string) (id, prompt string, err error) {
+	if resume == "" && len(args) > 0 && namesRun(args[0]) {
+		resume, args = args[0], args[1:]
+	}
+	if len(args) > 1 {
+		return "", "", OnePrompt(&cobra.Command{Use: "perdure chat"}, args)
+	}
+	if len(args) == 1 {
+		prompt = args[0]
+	}
+	return resume, prompt, nil
+}
+
+// namesRun reports whether an argument is the id of a run, or last.
+func namesRun(arg string) bool {
+	_, err := uuid.Parse(arg)
+	return arg == lastRun || err == nil && len(arg) == 36
+}
+
+// edits reports whether the command has a terminal for a chat with an input line.
+func edits(a *setup.App) bool { return !a.JSON && !a.Quiet && editor.Usable(a.Streams) }
+
+// startChat starts a chat. Without a prompt, the first input is the prompt.
+func (r *RunCommand) startChat(ctx context.Context, prompt string) error {
+	if prompt == "" && !edits(r.App) {
+		line, ok, err := (&lineReader{in: r.Stdin}).read(ctx)
+		if err != nil {
+			return err
+		}
+		if !ok || line == "" {
+			return setup.NewUsageError("there is no prompt: standard input is empty", "give the prompt as an argument")
+		}
+		prompt = line
+	}
+	return r.Run(ctx, prompt)
+}
+
+// resumeChat continues a run as a chat.
+func (r *RunCommand) resumeChat(ctx context.Context, id, prompt string) error {
+	if !r.agent.Given("workspace") {
+		r.worker.Workspace = ""
+	}
+	c := &resumeCommand{App: r.App, worker: &r.worker, chat: true, start: r}
+	return c.run(ctx, id, prompt)
+}

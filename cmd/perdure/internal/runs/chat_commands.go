@@ -1,0 +1,270 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+)
+
+// chatCommand is a command of a chat.
+type chatCommand struct {
+	name, operand, about string
+	run                  func(s *chatSession, ctx context.Context, operand string) error
+	// alone is set if the command does not need a run.
+	alone bool
+}
+
+// chatCommands returns the commands in the order in which /help lists them.
+func chatCommands() []chatCommand {
+	return []chatCommand{
+		{"/help", "", "list the commands and keys", (*chatSession).help, true},
+		{"/model", "[PROVIDER/MODEL]", "the model of the next turns; without operand, list the models", (*chatSession).model, false},
+		{"/cost", "", "tokens and cost of the run until now", (*chatSession).cost, false},
+		{"/tools", "", "the tools that the model may use", (*chatSession).tools, false},
+		{"/compact", "[INSTRUCTIONS]", "replace the older part of the conversation by a summary", (*chatSession).compact, false},
+		{"/approve", "", "approve what the run asks", (*chatSession).approve, false},
+		{"/new", "[PROMPT]", "leave this run and start another one", (*chatSession).startNew, true},
+		{"/resume", "[ID]", "leave this run and continue another one; without ID, list the newest", (*chatSession).resume, true},
+	}
+}
+
+// takeInputs takes the user's inputs until they end or ctx ends.
+func (s *chatSession) takeInputs(ctx context.Context) {
+	for {
+		text, ok, err := s.ed.Read(ctx)
+		if err != nil {
+			return
+		}
+		if !ok {
+			s.quit(errInputEnd)
+			return
+		}
+		if err := s.take(ctx, text); err != nil && ctx.Err() == nil {
+			s.view.note(terminal.StyleError, terminal.ErrorMessage(err))
+		}
+	}
+}
+
+// take handles one input.
+func (s *chatSession) take(ctx context.Context, text string) error {
+	s.mu.Lock()
+	asked := s.asked
+	s.mu.Unlock()
+	word, operand, _ := strings.Cut(strings.TrimSpace(text), " ")
+	isCommand := func(c chatCommand) bool { return c.name == word }
+	if i := slices.IndexFunc(chatCommands(), isCommand); i >= 0 {
+		c := chatCommands()[i]
+		if !c.alone && s.current() == uuid.Nil {
+			return errors.New(c.name + " needs a run: type what is to be done")
+		}
+		return c.run(s, ctx, strings.TrimSpace(operand))
+	}
+	switch {
+	case asked != nil:
+		return s.answer(ctx, asked, strings.TrimSpace(text))
+	case strings.TrimSpace(text) == "":
+		return nil
+	case strings.HasPrefix(text, "/") && !strings.Contains(word[1:], "/"):
+		return unknownChatCommand(word)
+	}
+	return s.say(ctx, text)
+}
+
+// unknownChatCommand returns an error that names the command with the nearest name.
+func unknownChatCommand(word string) error {
+	var names []string
+	for _, c := range chatCommands() {
+		names = append(names, c.name)
+	}
+	text := "there is no command " + word
+	if near := setup.Nearest(word, names); len(near) > 0 {
+		text += "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return errors.New(text + "; /help lists the commands")
+}
+
+// say sends a message to the run, or starts a run with it.
+func (s *chatSession) say(ctx context.Context, text string) error {
+	parts, err := messageParts(s.workspaceRoot(), text)
+	if err != nil {
+		return err
+	}
+	id := s.current()
+	if id == uuid.Nil {
+		return s.startWith(text, parts)
+	}
+	q := client.UserMessage(text)
+	if parts != nil {
+		if q.Value, err = partsValue(parts); err != nil {
+			return err
+		}
+	}
+	q.ID = uuid.NewString()
+	s.mu.Lock()
+	s.waiting = append(s.waiting, text)
+	queue := s.waiting
+	s.mu.Unlock()
+	s.ed.SetQueue(queue)
+	if _, err := s.client().Signal(ctx, id, q); err != nil {
+		s.mu.Lock()
+		s.waiting = slices.DeleteFunc(slices.Clone(s.waiting), func(t string) bool { return t == text })
+		queue = s.waiting
+		s.mu.Unlock()
+		s.ed.SetQueue(queue)
+		return fmt.Errorf("the message was not sent: %w", err)
+	}
+	return nil
+}
+
+// startWith starts a run with the settings of the command.
+func (s *chatSession) startWith(text string, parts []perdure.Part) error {
+	if s.start == nil {
+		return errors.New("this chat continues a run; perdure chat starts another one")
+	}
+	q, err := s.start.check("")
+	if err != nil {
+		return err
+	}
+	q.UserPrompt, q.Parts = text, parts
+	if parts != nil {
+		q.UserPrompt = ""
+	}
+	s.switchTo(chatTarget{start: &q})
+	return nil
+}
+
+func (s *chatSession) help(context.Context, string) error {
+	var b strings.Builder
+	for _, c := range chatCommands() {
+		fmt.Fprintf(&b, "%-24s %s\n", strings.TrimSpace(c.name+" "+c.operand), c.about)
+	}
+	b.WriteString("@PATH                    names a file; an image is sent along\n")
+	b.WriteString("Alt-Enter, Ctrl-J, \\     another line · Up, Down: earlier inputs · Tab: complete\n")
+	b.WriteString("Esc                      stops the turn · Ctrl-C twice leaves · Ctrl-D ends the chat")
+	s.view.note(terminal.StyleNone, b.String())
+	return nil
+}
+
+func (s *chatSession) cost(ctx context.Context, _ string) error {
+	s.connection.RLock()
+	r, err := readResult(ctx, s.Conn, s.current())
+	s.connection.RUnlock()
+	if err != nil {
+		return err
+	}
+	s.view.locked(func(t *terminal.TextView) { t.Usage(r) })
+	return nil
+}
+
+func (s *chatSession) tools(context.Context, string) error {
+	s.mu.Lock()
+	names := s.input.Tools
+	s.mu.Unlock()
+	text := "the model may use no tools"
+	if len(names) > 0 {
+		text = "the model may use: " + strings.Join(names, ", ")
+	}
+	s.view.note(terminal.StyleNone, text)
+	return nil
+}
+
+func (s *chatSession) compact(ctx context.Context, operand string) error {
+	_, err := s.client().Compact(ctx, s.current(), client.CompactRequest{Instructions: operand, IdempotencyKey: uuid.NewString()})
+	if err == nil && s.isBusy() {
+		s.view.note(terminal.StyleDim, "the conversation is compacted before the next model call")
+	}
+	return err
+}
+
+// approve approves the question that the terminal asks. Others have not been read here.
+func (s *chatSession) approve(ctx context.Context, _ string) error {
+	s.mu.Lock()
+	asked := s.asked
+	s.mu.Unlock()
+	if asked == nil {
+		return errors.New("nothing is asked here")
+	}
+	return s.answer(ctx, asked, "y")
+}
+
+// answer passes an input to the question that the terminal asks.
+func (s *chatSession) answer(ctx context.Context, q *askedHere, text string) error {
+	select {
+	case q.answers <- text:
+	case <-q.done:
+		return errors.New("the question is not asked any more; nothing was sent")
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+func (s *chatSession) startNew(_ context.Context, operand string) error {
+	if operand == "" {
+		if s.start == nil {
+			return s.startWith("", nil)
+		}
+		q, err := s.start.check("")
+		if err != nil {
+			return err
+		}
+		if s.current() != uuid.Nil {
+			s.switchTo(chatTarget{start: &q})
+		}
+		return nil
+	}
+	parts, err := messageParts(s.workspaceRoot(), operand)
+	if err != nil {
+		return err
+	}
+	return s.startWith(operand, parts)
+}
+
+// maxOffered is the maximum number of runs that /resume lists.
+const maxOffered = 10
+
+func (s *chatSession) resume(ctx context.Context, operand string) error {
+	if operand == "" {
+		return s.listRuns(ctx)
+	}
+	x, err := findRun(ctx, s.client(), operand)
+	if err != nil {
+		return err
+	}
+	switch {
+	case x.Status.Terminal():
+		return fmt.Errorf("the run %s is %s", x.ID, strings.ToLower(string(x.Status)))
+	case x.ID == s.current():
+		return errors.New("that is this run")
+	}
+	s.switchTo(chatTarget{resume: x})
+	return nil
+}
+
+func (s *chatSession) listRuns(ctx context.Context) error {
+	all, err := s.client().ListPage(ctx, client.ExecutionFilter{
+		Status: []perdure.Status{perdure.StatusPending, perdure.StatusRunning, perdure.StatusWaiting},
+	}, client.PageOptions{Limit: maxOffered})
+	if err != nil {
+		return err
+	}
+	var lines []string
+	for _, x := range all.Items {
+		if x.ID != s.current() {
+			lines = append(lines, terminal.Inline(fmt.Sprintf("%s  %s  %s", x.ID, statusText(x), titleText(x))))
+		}
+	}
+	s.offers.setRuns(all.Items)
+	if len(lines) == 0 {
+		lines = []string{"there is no other run that goes on"}
+	}
+	s.view.note(terminal.StyleNone, strings.Join(lines, "\n"))
+	return nil
+}

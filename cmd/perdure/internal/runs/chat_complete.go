@@ -1,0 +1,160 @@
+package runs
+
+import (
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/cmd/perdure/internal/editor"
+)
+
+const (
+	// maxFiles is the maximum number of files of the workspace that completion knows.
+	maxFiles = 20_000
+	// maxCandidates is the maximum number of candidates of a completion.
+	maxCandidates = 50
+	// filesFresh is the time after which the files are listed again.
+	filesFresh = 10 * time.Second
+)
+
+// skippedFolders are folders whose files completion does not offer.
+var skippedFolders = []string{".git", ".hg", ".svn", "node_modules", ".venv", "__pycache__", ".cache"}
+
+// offers is what completion offers besides commands.
+type offers struct {
+	mu      sync.Mutex
+	root    string
+	files   []string // slash paths below root, folders with a slash at the end
+	listed  time.Time
+	listing bool
+	runs    []*perdure.Execution
+}
+
+// open lists the files below root in the background.
+func (o *offers) open(root string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.root = root
+	o.refresh()
+}
+
+// refresh lists the files again if the list is old; mu is held.
+func (o *offers) refresh() {
+	if o.listing || o.root == "" || time.Since(o.listed) < filesFresh {
+		return
+	}
+	o.listing = true
+	root := o.root
+	go func() {
+		files := listFiles(root)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.files, o.listed, o.listing = files, time.Now(), false
+	}()
+}
+
+// listFiles returns files and folders below root, those near the root first.
+func listFiles(root string) []string {
+	var files []string
+	_ = filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || at == root:
+			return nil // what cannot be read is not offered
+		case len(files) == maxFiles:
+			return fs.SkipAll
+		case d.IsDir() && slices.Contains(skippedFolders, d.Name()):
+			return fs.SkipDir
+		}
+		name, err := filepath.Rel(root, at)
+		if err != nil {
+			return nil
+		}
+		name = filepath.ToSlash(name)
+		if d.IsDir() {
+			name += "/"
+		}
+		files = append(files, name)
+		return nil
+	})
+	slices.SortStableFunc(files, func(a, b string) int { return strings.Count(a, "/") - strings.Count(b, "/") })
+	return files
+}
+
+func (o *offers) setRuns(runs []*perdure.Execution) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.runs = runs
+}
+
+// fileCandidates returns the files whose path or name begins with a text, and then those that
+// contain it.
+func (o *offers) fileCandidates(prefix string) []editor.Candidate {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.refresh()
+	var first, rest []editor.Candidate
+	lower := strings.ToLower(prefix)
+	for _, name := range o.files {
+		c := editor.Candidate{Text: "@" + escapeSpaces(name)}
+		known := strings.ToLower(name)
+		switch {
+		case strings.HasPrefix(known, lower), strings.HasPrefix(path.Base(known), lower):
+			first = append(first, c)
+		case len(rest) < maxCandidates && strings.Contains(known, lower):
+			rest = append(rest, c)
+		}
+		if len(first) == maxCandidates {
+			break
+		}
+	}
+	all := append(first, rest...)
+	return all[:min(len(all), maxCandidates)]
+}
+
+func escapeSpaces(name string) string { return strings.ReplaceAll(name, " ", `\ `) }
+
+// complete returns the candidates for the last word of an input.
+func (s *chatSession) complete(text string) []editor.Candidate {
+	word := text[strings.LastIndexAny(text, " \t\n")+1:]
+	if file, ok := strings.CutPrefix(word, "@"); ok {
+		return s.offers.fileCandidates(file)
+	}
+	command, _, operand := strings.Cut(text, " ")
+	if !operand {
+		return commandCandidates(word)
+	}
+	switch command {
+	case "/resume":
+		return s.offers.runCandidates(word)
+	case "/model":
+		return s.modelCandidates(word)
+	}
+	return nil
+}
+
+func commandCandidates(word string) []editor.Candidate {
+	var all []editor.Candidate
+	for _, c := range chatCommands() {
+		if strings.HasPrefix(c.name, word) {
+			all = append(all, editor.Candidate{Text: c.name, Note: strings.TrimSpace(c.operand + "  " + c.about)})
+		}
+	}
+	return all
+}
+
+func (o *offers) runCandidates(word string) []editor.Candidate {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var all []editor.Candidate
+	for _, x := range o.runs {
+		if id := x.ID.String(); strings.HasPrefix(id, word) {
+			all = append(all, editor.Candidate{Text: id, Note: titleText(x)})
+		}
+	}
+	return all
+}

@@ -1,0 +1,89 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/editor"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+)
+
+// model lists the models of the run, or chooses the one of the next turns.
+func (s *chatSession) model(ctx context.Context, operand string) error {
+	s.mu.Lock()
+	models, current := s.input.Models, s.modelName()
+	s.mu.Unlock()
+	if operand == "" {
+		lines := []string{"the models of this run (--model of its start):"}
+		for _, m := range models {
+			mark := "  "
+			if m.String() == current {
+				mark = "→ "
+			}
+			lines = append(lines, mark+m.String())
+		}
+		s.view.note(terminal.StyleNone, strings.Join(lines, "\n"))
+		return nil
+	}
+	provider, id, ok := strings.Cut(operand, "/")
+	if !ok {
+		return errors.New("a model is named PROVIDER/MODEL; /model lists those of the run")
+	}
+	choice := perdure.ModelChoice{Provider: provider, ModelID: id}
+	if _, ok := choice.Of(models); !ok && len(models) > 0 {
+		return s.noModel(choice, models)
+	}
+	if _, err := s.client().Signal(ctx, s.current(), client.ChooseModel(choice)); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.chosen = &choice
+	s.mu.Unlock()
+	s.showStatus()
+	s.view.note(terminal.StyleDim, "the next turn asks "+choice.String())
+	return nil
+}
+
+func (s *chatSession) noModel(c perdure.ModelChoice, models []perdure.ModelConfig) error {
+	var names []string
+	for _, m := range models {
+		names = append(names, m.String())
+	}
+	text := fmt.Sprintf("%s is not among the models of the run: %s", c, strings.Join(names, ", "))
+	if near := setup.Nearest(c.String(), names); len(near) > 0 {
+		text += "; did you mean " + near[0] + "?"
+	}
+	return errors.New(text)
+}
+
+// modelName returns the name of the model that the next turn asks, "" if it is not known. The caller
+// has locked mu.
+func (s *chatSession) modelName() string {
+	if s.chosen != nil {
+		if m, ok := s.chosen.Of(s.input.Models); ok {
+			return m.String()
+		}
+	}
+	if len(s.input.Models) == 0 {
+		return ""
+	}
+	return s.input.Models[0].String()
+}
+
+// modelCandidates returns the models of the run whose names contain a text.
+func (s *chatSession) modelCandidates(word string) []editor.Candidate {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []editor.Candidate
+	for _, m := range s.input.Models {
+		if strings.Contains(m.String(), word) {
+			all = append(all, editor.Candidate{Text: m.String()})
+		}
+	}
+	return all
+}

@@ -1,0 +1,283 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/editor"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+)
+
+// Causes with which a chat leaves the run that it follows.
+var (
+	errLeft     = errors.New("the user has left the chat")
+	errInputEnd = errors.New("the input has ended")
+	errSwitched = errors.New("the chat goes on with another run")
+	// errAnswerStopped ends a question in the terminal, because the user has stopped the turn.
+	errAnswerStopped = errors.New("the turn was stopped")
+)
+
+// chatTarget is the run that a chat goes on with.
+type chatTarget struct {
+	start  *client.StartRequest // the settings of a run to start; with a prompt, or without to ask for it
+	resume *perdure.Execution
+	prompt string // of resume
+}
+
+// chatSession is a chat with an input line. The goroutine of run follows one run at a time; another
+// one takes the input, which is a command, an answer to a question, or a message to the run.
+type chatSession struct {
+	*connection.RunConn
+	start  *RunCommand // the settings of new runs; nil if the chat cannot start one
+	worker *setup.Worker
+	ed     *editor.Editor
+	view   *chatView
+	quit   context.CancelCauseFunc
+
+	connection sync.RWMutex // held while the connection is replaced
+	targets    chan chatTarget
+
+	mu      sync.Mutex
+	id      uuid.UUID // the followed run; uuid.Nil between runs
+	input   perdure.ReactInput
+	chosen  *perdure.ModelChoice // the model that was chosen for the run, nil for the first one
+	busy    bool
+	leave   context.CancelCauseFunc
+	asked   *askedHere // the question that the terminal asks; nil if there is none
+	waiting []string   // messages that the run has not taken yet
+	offers  offers
+	// interrupted is when the process last received an interrupt.
+	interrupted time.Time
+}
+
+func newChatSession(conn *connection.RunConn, start *RunCommand, worker *setup.Worker) *chatSession {
+	return &chatSession{RunConn: conn, start: start, worker: worker, targets: make(chan chatTarget, 1)}
+}
+
+// historyFile is the name of the file with the inputs of earlier chats, in the data directory.
+const historyFile = "chat-history"
+
+// run runs the chat until the user leaves it or the run ends. It returns the error that determines
+// the exit code.
+func (s *chatSession) run(ctx context.Context, first chatTarget) error {
+	session, quit := context.WithCancelCause(ctx)
+	defer quit(nil)
+	s.quit = quit
+	path := ""
+	if s.Conn.Data != "" {
+		path = filepath.Join(s.Conn.Data, historyFile)
+	}
+	history, err := editor.OpenHistory(path)
+	if err != nil {
+		_ = s.Stderr.Linef("perdure: the history of inputs cannot be read: %v", err)
+	}
+	s.view = newChatView(s)
+	s.offers.open(s.workspaceRoot())
+	s.ed = editor.Start(editor.Options{Streams: s.Streams, History: history, Complete: s.complete, Escape: s.escape, Interrupt: s.interrupt})
+	defer s.Interrupts.Handle(func() bool { s.interrupt(s.pressed()); return true })()
+	var takes sync.WaitGroup
+	takes.Go(func() { s.takeInputs(session) })
+	last, err := s.followAll(session, first)
+	cause := context.Cause(session)
+	quit(errLeft)
+	failed := s.ed.Close()
+	takes.Wait()
+	switch {
+	case ctx.Err() != nil || errors.Is(cause, errLeft):
+		if last == nil {
+			return setup.ExitWith(setup.ExitInterrupted)
+		}
+		return last.printLeft()
+	case errors.Is(cause, errInputEnd) && last == nil:
+		return failed
+	case errors.Is(cause, errInputEnd):
+		last.view = terminal.NewTextView(s.Streams, s.ServerFlags)
+		return last.showResult(ctx)
+	}
+	return err
+}
+
+// followAll follows the first run and those that the user switches to. It returns the watcher of the
+// last run, nil if there was none.
+func (s *chatSession) followAll(ctx context.Context, first chatTarget) (last *watcher, err error) {
+	target := first
+	for {
+		w, err := s.open(ctx, target)
+		switch {
+		case ctx.Err() != nil && w != nil:
+			return w, nil
+		case ctx.Err() != nil:
+			return last, nil
+		case err != nil && last == nil:
+			return nil, err
+		case err != nil:
+			s.view.note(terminal.StyleError, terminal.ErrorMessage(err))
+		case w != nil:
+			last = w
+			if switched, err := s.follow(ctx, w); !switched {
+				return w, err
+			}
+		}
+		s.ed.SetStatus("a new run: type what is to be done; /help lists the commands")
+		select {
+		case target = <-s.targets:
+		case <-ctx.Done():
+			return last, nil
+		}
+	}
+}
+
+// open starts or resumes the run of a target. It returns nil if the run needs a prompt first. With an
+// error, it returns a watcher if the run exists.
+func (s *chatSession) open(ctx context.Context, t chatTarget) (*watcher, error) {
+	s.connection.Lock()
+	defer s.connection.Unlock()
+	if t.resume != nil {
+		w := s.newWatcher(t.resume.ID)
+		r := &resumeCommand{App: s.App, worker: s.worker, chat: true}
+		x := t.resume
+		if err := fetchInput(ctx, s.Conn, x); err != nil {
+			return nil, err
+		}
+		state, err := readAgentState(ctx, s.Conn, x)
+		if err != nil {
+			return nil, err
+		}
+		s.attach(x, state.Model)
+		return w, r.attach(ctx, w, x, t.prompt)
+	}
+	if t.start.UserPrompt == "" && len(t.start.Parts) == 0 {
+		return nil, nil
+	}
+	s.ed.SetStatus("starting")
+	q := *t.start
+	q.IdempotencyKey = uuid.NewString()
+	x, err := s.start.startRun(ctx, s.RunConn, &q)
+	if err != nil {
+		return nil, err
+	}
+	w := s.newWatcher(x.ID)
+	s.view.Started(x)
+	if err := fetchInput(ctx, s.Conn, x); err != nil {
+		return w, err
+	}
+	s.attach(x, nil)
+	return w, nil
+}
+
+func (s *chatSession) newWatcher(id uuid.UUID) *watcher {
+	w := newWatcher(s.App, s.RunConn, id)
+	w.view, w.chat, w.session = s.view, true, s
+	return w
+}
+
+// follow follows a run until it ends, or the user leaves it. It reports whether the chat goes on with
+// another run.
+func (s *chatSession) follow(ctx context.Context, w *watcher) (switched bool, err error) {
+	run, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	defer s.detach()
+	s.mu.Lock()
+	s.leave = leave
+	s.mu.Unlock()
+	for {
+		if w.status == "" {
+			w.status, err = w.follow(run)
+		}
+		if err == nil {
+			err = w.settle(run)
+		}
+		switch {
+		case errors.Is(context.Cause(run), errSwitched):
+			return true, nil
+		case run.Err() != nil:
+			return false, nil
+		case errors.Is(err, errAnswerStopped):
+			w.status, err = "", nil
+		case w.ownerGone(err):
+			s.connection.Lock()
+			err = w.Reconnect(ctx)
+			s.connection.Unlock()
+		case err == nil && w.status != "":
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+// attach makes a run the one that the input is for.
+func (s *chatSession) attach(x *perdure.Execution, chosen *perdure.ModelChoice) {
+	var in perdure.ReactInput
+	if x.Kind == perdure.ReactKind {
+		_ = decodeInput(x, &in) // the content may be on its worker; then nothing is known of it
+	}
+	s.mu.Lock()
+	s.id, s.input, s.chosen, s.busy, s.waiting = x.ID, in, chosen, x.Status != perdure.StatusWaiting, nil
+	s.mu.Unlock()
+	s.showStatus()
+}
+
+func (s *chatSession) detach() {
+	s.mu.Lock()
+	s.id, s.busy, s.leave, s.waiting = uuid.Nil, false, nil, nil
+	s.mu.Unlock()
+	s.ed.SetQueue(nil)
+}
+
+// switchTo leaves the current run, and goes on with another one.
+func (s *chatSession) switchTo(t chatTarget) {
+	s.mu.Lock()
+	leave := s.leave
+	s.mu.Unlock()
+	select {
+	case s.targets <- t:
+	default:
+		s.view.note(terminal.StyleWarn, "the chat is already changing to another run")
+		return
+	}
+	if leave != nil {
+		leave(errSwitched)
+	}
+}
+
+// client returns the client of the current connection.
+func (s *chatSession) client() *client.Client {
+	s.connection.RLock()
+	defer s.connection.RUnlock()
+	return s.Client
+}
+
+// current returns the run that the input is for; uuid.Nil if there is none.
+func (s *chatSession) current() uuid.UUID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.id
+}
+
+// workspaceRoot returns the folder that paths in messages are relative to: the workspace if this
+// process has one, else the current folder.
+func (s *chatSession) workspaceRoot() string {
+	if s.Server == "" && s.worker.Workspace != "" {
+		return s.worker.Workspace
+	}
+	return "."
+}
+
+// decodeInput decodes the input of a run of the react agent, if it is here.
+func decodeInput(x *perdure.Execution, in *perdure.ReactInput) error {
+	if terminal.ContentOnWorker(x.Input) {
+		return nil
+	}
+	return json.Unmarshal(x.Input, in)
+}

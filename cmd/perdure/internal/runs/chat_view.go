@@ -1,0 +1,131 @@
+package runs
+
+import (
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+)
+
+// chatView shows a run in a chat. Its methods may be called concurrently: the events of the run come
+// from another goroutine than the answers to commands. User messages are shown as the log has them.
+type chatView struct {
+	s    *chatSession
+	mu   sync.Mutex
+	text *terminal.TextView
+}
+
+func newChatView(s *chatSession) *chatView {
+	v := &chatView{s: s, text: terminal.NewTextView(s.Streams, s.ServerFlags)}
+	v.text.ShowUserMessages = true
+	return v
+}
+
+// locked calls f while no other goroutine writes.
+func (v *chatView) locked(f func(*terminal.TextView)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	f(v.text)
+}
+
+func (v *chatView) Started(x *perdure.Execution) {
+	v.locked(func(t *terminal.TextView) { t.Started(x) })
+}
+
+func (v *chatView) AddEntries(entries []perdure.Entry) {
+	v.locked(func(t *terminal.TextView) { t.AddEntries(entries) })
+}
+
+func (v *chatView) Event(e client.Event) (err error) {
+	v.s.saw(e)
+	v.locked(func(t *terminal.TextView) { err = t.Event(e) })
+	return err
+}
+
+func (v *chatView) UserMessage(string) {}
+func (v *chatView) Prompt()            {}
+
+func (v *chatView) ConnectionLost(cause error, pause time.Duration) {
+	v.locked(func(t *terminal.TextView) { t.ConnectionLost(cause, pause) })
+}
+
+func (v *chatView) Result(r terminal.Result) (err error) {
+	v.locked(func(t *terminal.TextView) { err = t.Result(r) })
+	return err
+}
+
+// note shows a remark of the chat itself.
+func (v *chatView) note(style terminal.Style, text string) {
+	v.locked(func(t *terminal.TextView) { t.Remark(style, text) })
+}
+
+// saw updates the state of the chat by an event of the run.
+func (s *chatSession) saw(e client.Event) {
+	s.mu.Lock()
+	busy, waiting, chosen := s.busy, len(s.waiting), false
+	switch {
+	case e.Type.Ends():
+		s.busy = false
+	case e.Type == perdure.EventWaiting:
+		var d struct {
+			Reason string `json:"reason"`
+		}
+		if e.Decode(&d) == nil {
+			s.busy = d.Reason != waitsForSignal
+		}
+	case e.Type == perdure.EventSignal:
+		if c := chosenBy(e); c != nil {
+			s.chosen, chosen = c, true
+		}
+	case e.Type == perdure.EventStarted, e.Type == perdure.EventResumed, e.Type == perdure.EventTaskScheduled:
+		s.busy = true
+	case e.Type == perdure.EventEntry && waiting > 0:
+		if _, entry, err := e.Record(); err == nil && entry != nil && entry.Role == perdure.RoleUser && entry.Type == perdure.EntryMessage {
+			s.waiting = s.waiting[1:]
+		}
+	}
+	changed, queue := chosen || busy != s.busy, s.waiting
+	s.mu.Unlock()
+	if changed {
+		s.showStatus()
+	}
+	if len(queue) != waiting {
+		s.ed.SetQueue(queue)
+	}
+}
+
+// chosenBy returns the model that an event of a signal has chosen; nil if it is another signal.
+func chosenBy(e client.Event) *perdure.ModelChoice {
+	var d struct {
+		Name  string          `json:"signalName"`
+		Value json.RawMessage `json:"signalValue"`
+	}
+	if e.Decode(&d) != nil || d.Name != perdure.ModelSignal {
+		return nil
+	}
+	c, err := perdure.ParseModelChoice("signalValue", d.Value)
+	if err != nil {
+		return nil
+	}
+	return &c
+}
+
+// showStatus shows the state of the run below the input line.
+func (s *chatSession) showStatus() {
+	s.mu.Lock()
+	text := "your turn · /help lists the commands"
+	switch {
+	case s.asked != nil:
+		text = "the run asks you · Esc stops the turn"
+	case s.busy:
+		text = "working · Esc stops the turn"
+	}
+	if name := s.modelName(); name != "" {
+		text = name + " · " + text
+	}
+	s.mu.Unlock()
+	s.ed.SetStatus(text)
+}

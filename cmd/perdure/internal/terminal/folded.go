@@ -1,0 +1,75 @@
+package terminal
+
+import (
+	"slices"
+	"strings"
+)
+
+const (
+	// maxOutputHead and maxOutputTail are the numbers of lines at the beginning and at the end of a
+	// tool's output that a terminal shows; the lines between are left out.
+	maxOutputHead = 40
+	maxOutputTail = 20
+	// maxFoldedLine is the maximum number of bytes of a line of the end.
+	maxFoldedLine = 4 << 10
+)
+
+// folded shortens the output of a tool, which comes in pieces. Its zero value is an empty output.
+type folded struct {
+	head int      // lines that were shown
+	tail []string // the newest lines after the head; the last one may be open
+	left int      // lines between head and tail
+	open bool     // the last line of tail has no line end yet
+}
+
+// take returns the part of the next piece that belongs to the head.
+func (f *folded) take(text string) string {
+	var head strings.Builder
+	for piece := range strings.Lines(text) {
+		line, ended := strings.CutSuffix(piece, "\n")
+		if f.head < maxOutputHead {
+			head.WriteString(piece)
+			if ended {
+				f.head++
+			}
+			continue
+		}
+		f.add(line, ended)
+	}
+	return head.String()
+}
+
+func (f *folded) add(line string, ended bool) {
+	if f.open {
+		last := len(f.tail) - 1
+		line = f.tail[last] + line
+		f.tail = f.tail[:last]
+	}
+	f.tail = append(f.tail, cutLine(line))
+	if len(f.tail) > maxOutputTail {
+		f.tail = slices.Delete(f.tail, 0, 1)
+		f.left++
+	}
+	f.open = !ended
+}
+
+func cutLine(line string) string {
+	if len(line) <= maxFoldedLine {
+		return line
+	}
+	return strings.ToValidUTF8(line[:maxFoldedLine], "") + "…"
+}
+
+// lines returns the number of lines after the head.
+func (f *folded) lines() int { return f.left + len(f.tail) }
+
+// rest returns the number of lines that are left out, and the end of the output. It resets the fold,
+// but not the head.
+func (f *folded) rest() (left int, end string) {
+	left, end = f.left, strings.Join(f.tail, "\n")
+	f.tail, f.left, f.open = nil, 0, false
+	if end != "" {
+		end += "\n"
+	}
+	return left, end
+}

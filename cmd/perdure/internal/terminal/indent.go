@@ -1,0 +1,98 @@
+package terminal
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	xansi "github.com/charmbracelet/x/ansi"
+)
+
+// gutter is what begins each row of an indented text.
+type gutter struct {
+	text  string
+	style Style
+	// words breaks rows between words, as prose; else a row is broken where it is full.
+	words bool
+}
+
+var (
+	thinkingGutter = gutter{text: "┊ ", style: StyleDim, words: true}
+	userGutter     = gutter{text: "› ", style: StyleUser, words: true}
+	summaryGutter  = gutter{text: "│ ", style: StyleDim, words: true}
+	outputGutter   = gutter{text: "  │ ", style: StyleDim}
+)
+
+// indented is write with a gutter at the start of each row. In a terminal, a line that is too long
+// continues in rows that have the gutter, too.
+func (p *page) indented(g gutter, s Style, text string) {
+	width := p.width()
+	for piece := range strings.Lines(text) {
+		line, ended := strings.CutSuffix(piece, "\n")
+		if !p.midLine {
+			p.begin(g)
+		}
+		if width > 0 {
+			line = p.escaper.escape(line)
+		}
+		for width > 0 {
+			head, rest, fits := p.fitting(g, line, width)
+			p.write(s, head)
+			p.column += xansi.StringWidth(head)
+			if line = rest; fits {
+				break
+			}
+			p.newline()
+			p.begin(g)
+		}
+		p.write(s, line)
+		if ended {
+			p.midLine = true
+			p.newline()
+		}
+	}
+}
+
+// begin writes the gutter of a new row.
+func (p *page) begin(g gutter) {
+	p.write(g.style, g.text)
+	p.midLine, p.column = true, xansi.StringWidth(g.text)
+}
+
+// tabStop is the distance of the tab stops of a terminal.
+const tabStop = 8
+
+// fitting splits a line into what fits into the current row and the rest. fits reports that all of it
+// does.
+func (p *page) fitting(g gutter, line string, width int) (head, rest string, fits bool) {
+	line = withoutTabs(line, p.column)
+	room := width - p.column
+	if xansi.StringWidth(line) <= room {
+		return line, "", true
+	}
+	head = xansi.Truncate(line, max(room, 0), "")
+	if g.words {
+		if at := strings.LastIndexByte(head, ' '); at >= 0 && !strings.HasPrefix(line[len(head):], " ") {
+			head = head[:at+1]
+		}
+	}
+	if head == "" && p.column <= xansi.StringWidth(g.text) { // not even a character fits into a row
+		_, n := utf8.DecodeRuneInString(line)
+		head = line[:n]
+	}
+	rest = line[len(head):]
+	if g.words {
+		rest = strings.TrimPrefix(rest, " ")
+	}
+	return head, rest, false
+}
+
+// withoutTabs replaces tabs by spaces up to the next tab stop; column is that of the text's begin.
+func withoutTabs(text string, column int) string {
+	for {
+		before, after, ok := strings.Cut(text, "\t")
+		if !ok {
+			return text
+		}
+		text = before + strings.Repeat(" ", tabStop-(column+xansi.StringWidth(before))%tabStop) + after
+	}
+}
