@@ -109,7 +109,7 @@ var parts = []part{
 
 // asksOutside reports whether the command needs data that does not belong to an execution.
 func asksOutside(n store.Needs) bool {
-	return n.Definition != nil || n.Slug != "" || n.Idempotency != "" || n.KeyID != nil || n.Session != nil || n.Org || n.Conversation != "" || n.Stream != "" || n.Kinds || asksWebhooks(n)
+	return n.Definition != nil || n.Slug != "" || n.Idempotency != "" || n.KeyID != nil || n.Session != nil || n.Org || n.Conversation != "" || n.Stream != "" || n.Kinds || n.Workers || n.Pause != "" || asksWebhooks(n)
 }
 
 func (t *Transaction) loadNamedTasks(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, k *known) error {
@@ -309,6 +309,9 @@ func loadOutside(v statement.View, org string, now perdure.Time, n store.Needs, 
 		if s.Conversation, err = load.ConversationRows.One(v, load.ConversationByID, n.Conversation, org); err != nil {
 			return err
 		}
+	}
+	if err = loadWorkers(v, org, n, s); err != nil {
+		return err
 	}
 	if n.Kinds {
 		if s.Kinds, err = load.Kinds(v, load.KindsOfOrg, org); err != nil {

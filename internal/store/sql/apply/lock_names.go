@@ -62,6 +62,7 @@ func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 	if n.Org {
 		names = append(names, "org "+org)
 	}
+	names = append(names, heldForWorkers(org, n)...)
 	return append(names, heldForWebhooks(n)...)
 }
 
