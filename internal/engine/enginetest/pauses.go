@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/engine"
-	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -14,10 +13,9 @@ import (
 // the work of a queue that another one has paused, and a poll on one gets the work that another one
 // resumes. Both list the same queues and workers.
 func Pauses(t *testing.T, stores []store.Store) {
-	hints := &notify.Local{Shared: true}
 	var all []*fixture
 	for _, s := range stores {
-		e := engine.New(engine.Config{Store: s, Lease: lease, CancelGrace: grace, Hints: hints})
+		e := engine.New(engine.Config{Store: s, Lease: lease, CancelGrace: grace})
 		all = append(all, &fixture{t, e, s, e.Dispatch(org, false)})
 	}
 	a, b := all[0], all[1]

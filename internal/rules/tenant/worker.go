@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/rules"
-	"github.com/perdure/perdure/internal/rules/validate"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -23,12 +22,15 @@ func workersOf(s *store.State, org string, r perdure.Registration) []*perdure.Wo
 	}}
 }
 
+// maxVersion is the maximum length of a stored version, in bytes.
+const maxVersion = 200
+
 // shortVersion returns the beginning of a version.
 func shortVersion(v string) string {
-	if len(v) <= validate.MaxName {
+	if len(v) <= maxVersion {
 		return v
 	}
-	return strings.ToValidUTF8(v[:validate.MaxName], "")
+	return strings.ToValidUTF8(v[:maxVersion], "")
 }
 
 func kindNames(specs []perdure.KindSpec) []string {

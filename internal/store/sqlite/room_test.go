@@ -230,7 +230,7 @@ func TestDeletionsFreeSpaceOnAFullDisk(t *testing.T) {
 		t.Errorf("after deletes the store says %q", why)
 	}
 
-	free := fillDisk(t, folder) // another process fills the disk while data is in the log
+	free := fillDisk(t, folder)              // another process fills the disk while data is in the log
 	for n := 0; err == nil && n < 400; n++ { // the log keeps its room, so the first writes may fit
 		err = add()
 	}
