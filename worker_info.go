@@ -32,10 +32,10 @@ type WorkerInfo struct {
 	ID      uuid.UUID `json:"id"`
 	Org     string    `json:"-"`
 	Version string    `json:"version"`
-	Queues  []string  `json:"queues"`
+	Queues  []string  `json:"queues" nullable:"false"`
 	// Agents and Tasks are the kinds that the worker runs.
-	Agents []string `json:"agents"`
-	Tasks  []string `json:"tasks"`
+	Agents []string `json:"agents" nullable:"false"`
+	Tasks  []string `json:"tasks" nullable:"false"`
 	// AgentSlots and TaskSlots are the numbers of executions and tasks that the worker runs at the
 	// same time; 0 for workers of versions that do not report them.
 	AgentSlots int `json:"agentSlots"`
@@ -50,7 +50,7 @@ type WorkerInfo struct {
 	// Holding is the number of executions and tasks that the worker holds, at most MaxQueueCount.
 	// Holds are the first of them.
 	Holding int          `json:"holding"`
-	Holds   []WorkerHold `json:"holds"`
+	Holds   []WorkerHold `json:"holds" nullable:"false"`
 }
 
 // WorkerHold is an execution or task that a worker has claimed.
