@@ -27,6 +27,8 @@ const (
 	AuditWebhookRotated    AuditAction = "webhook.rotated"
 	AuditWebhookDisabled   AuditAction = "webhook.disabled"
 	AuditWebhookDeleted    AuditAction = "webhook.deleted"
+	AuditQueuePaused       AuditAction = "queue.paused"
+	AuditQueueResumed      AuditAction = "queue.resumed"
 )
 
 // Actor identifies who makes a change.
@@ -50,7 +52,8 @@ type AuditRecord struct {
 	Actor  Actor       `json:"actor"`
 	Action AuditAction `json:"action"`
 	// SubjectID and SubjectName identify the changed key, definition, session or webhook. A session
-	// has the name of its key, a webhook its URL without the query. For an org, SubjectName is the org's id. For the org's policy they are nil
+	// has the name of its key, a webhook its URL without the query. For a queue, SubjectName is its
+	// name. For an org, SubjectName is the org's id. For the org's policy they are nil
 	// and "".
 	SubjectID   *uuid.UUID `json:"subjectId"`
 	SubjectName string     `json:"subjectName,omitempty"`

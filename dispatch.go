@@ -112,6 +112,10 @@ type Registration struct {
 	Labels   map[string]any `json:"labels,omitempty"`
 	// Features are the features that the worker supports.
 	Features Features `json:"features,omitempty"`
+	// AgentSlots and TaskSlots are the numbers of executions and tasks that the worker runs at the
+	// same time. They are shown to people.
+	AgentSlots int `json:"agentSlots,omitempty"`
+	TaskSlots  int `json:"taskSlots,omitempty"`
 	// Embedded is set by the server for a worker in its own process.
 	Embedded bool `json:"-"`
 }

@@ -86,6 +86,10 @@ var routes = map[string]route{
 	"GET /api/orgs/{org}/retention":                                 {needs: asClient},
 	"PUT /api/orgs/{org}/retention":                                 {needs: asAdmin, body: `{"logs":"30d"}`},
 
+	"GET /api/orgs/{org}/workers":                                       {needs: asClient},
+	"GET /api/orgs/{org}/queues":                                        {needs: asClient},
+	"POST /api/orgs/{org}/queues/pause":                                 {needs: asAdmin, body: `{"queue":"later"}`},
+	"POST /api/orgs/{org}/queues/resume":                                {needs: asAdmin, body: `{"queue":"later"}`},
 	"GET /api/orgs/{org}/webhooks":                                      {needs: asAdmin},
 	"POST /api/orgs/{org}/webhooks":                                     {needs: asAdmin, body: `{"url":"https://127.0.0.1:1/x"}`},
 	"GET /api/orgs/{org}/webhooks/{id}":                                 {needs: asAdmin, ids: "webhook"},

@@ -13,7 +13,7 @@ const registerEvery = time.Hour
 
 // registration returns the kinds of the worker as the server gets them.
 func (w *Worker) registration() perdure.Registration {
-	r := perdure.Registration{WorkerID: w.ID, Queues: w.Queues, Version: w.Version, Features: perdure.AllFeatures}
+	r := perdure.Registration{WorkerID: w.ID, Queues: w.Queues, Version: w.Version, Features: perdure.AllFeatures, AgentSlots: cap(w.agentSlots), TaskSlots: cap(w.taskSlots)}
 	for _, d := range w.agents {
 		r.Agents = append(r.Agents, d.Spec)
 	}

@@ -28,12 +28,16 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 		if !e.Claims(ctx, org) {
 			return nil, tenants.OrgTTL, nil
 		}
+		queues, err := e.openQueues(ctx, org, p.Queues)
+		if err != nil || len(queues) == 0 {
+			return nil, 0, err
+		}
 		waited := since(o.began)
 		request, first := uuid.New(), e.keepers.firstClaims(e, p.WorkerID)
 		decisions, err := e.do(ctx, store.Command{
 			Name: "claim agents", Lane: store.LaneClaims, Org: org,
 			Pick: &store.Pick{
-				Kind: store.PickAgents, Queues: p.Queues, Kinds: p.Kinds, Limit: p.Slots, Worker: p.WorkerID, Home: homeOf(p), Features: p.Features,
+				Kind: store.PickAgents, Queues: queues, Kinds: p.Kinds, Limit: p.Slots, Worker: p.WorkerID, Home: homeOf(p), Features: p.Features,
 				AloneOnly: e.drains.draining(p.WorkerID, e.Store.Now()), Skip: first.skip,
 			},
 			Decide: func(s *store.State) (*store.Changes, error) { return rules.Claim(s, e.rules(), p, request) },
@@ -79,10 +83,14 @@ func (e *Engine) claimTasks(ctx context.Context, org string, p perdure.Poll) ([]
 		if !e.Claims(ctx, org) {
 			return nil, tenants.OrgTTL, nil
 		}
+		queues, err := e.openQueues(ctx, org, p.Queues)
+		if err != nil || len(queues) == 0 {
+			return nil, 0, err
+		}
 		request, waited := uuid.New(), since(began)
 		decisions, err := e.do(ctx, store.Command{
 			Name: "claim tasks", Lane: store.LaneClaims, Org: org,
-			Pick:   &store.Pick{Kind: store.PickTasks, Queues: p.Queues, Kinds: p.Kinds, Limit: p.Slots, QueueLimits: e.QueueLimits, Features: p.Features},
+			Pick:   &store.Pick{Kind: store.PickTasks, Queues: queues, Kinds: p.Kinds, Limit: p.Slots, QueueLimits: e.QueueLimits, Features: p.Features},
 			Decide: func(s *store.State) (*store.Changes, error) { return rules.ClaimTask(s, e.rules(), p, request) },
 		})
 		if err != nil {

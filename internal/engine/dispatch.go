@@ -38,6 +38,7 @@ type dispatch struct {
 
 func (d dispatch) Register(ctx context.Context, r perdure.Registration) (perdure.Settings, error) {
 	ctx = store.ForOrg(ctx, d.org)
+	r.Embedded = d.embedded
 	settings := perdure.Settings{Lease: d.e.Lease, PayloadLimit: d.e.PayloadLimit, Org: d.org}
 	return settings, d.e.register(ctx, d.org, r)
 }
@@ -47,6 +48,7 @@ func (d dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Age
 	p.Embedded = d.embedded
 	d.e.lost.back(d.org, p.WorkerID)
 	defer d.e.homes.Polling(d.org, p)()
+	defer d.e.workers.polling(d.org, p.WorkerID)()
 	claims, err := d.e.claimAgents(ctx, d.org, p)
 	if err != nil || d.byRef {
 		return claims, err
@@ -65,6 +67,7 @@ func (d dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.Task
 	ctx = store.ForOrg(ctx, d.org)
 	p.Embedded = d.embedded
 	defer d.e.homes.Polling(d.org, p)()
+	defer d.e.workers.polling(d.org, p.WorkerID)()
 	claims, err := d.e.claimTasks(ctx, d.org, p)
 	if err != nil || d.byRef {
 		return claims, err
@@ -82,6 +85,7 @@ func (d dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.Task
 func (d dispatch) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	ctx = store.ForOrg(ctx, d.org)
 	d.e.homes.Beating(d.org, h.WorkerID)
+	d.e.workers.saw(d.org, h.WorkerID)
 	d.e.lost.back(d.org, h.WorkerID)
 	return d.e.heartbeat(ctx, d.org, h)
 }
@@ -91,12 +95,17 @@ func (d dispatch) Release(ctx context.Context, r perdure.Release) error {
 	return d.e.release(ctx, d.org, r)
 }
 
-func (d dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
+func (d dispatch) Commit(ctx context.Context, c perdure.Commit) (reply perdure.CommitReply, err error) {
 	ctx = store.ForOrg(ctx, d.org)
 	if c.Eager.Embedded = d.embedded; !d.e.Claims(ctx, d.org) {
 		c.Eager.Slots = 0
 	}
-	reply, err := d.e.commit(ctx, d.org, c)
+	if c.Eager.Slots > 0 {
+		if c.Eager.Queues, err = d.e.openQueues(ctx, d.org, c.Eager.Queues); err != nil {
+			return perdure.CommitReply{}, err
+		}
+	}
+	reply, err = d.e.commit(ctx, d.org, c)
 	if err != nil {
 		return reply, err
 	}

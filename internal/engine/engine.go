@@ -73,6 +73,7 @@ type Engine struct {
 	drains     drainBoard
 	lost       lostWorkers
 	uploads    *uploads.Uploads
+	workers    workerBoard
 	schemas    inputSchemas
 	agentKinds sharedread.Reads[kindName, *store.Kind]
 	kinds      executionKinds
@@ -203,6 +204,8 @@ func topicOf(h rules.Hint) string {
 		return notify.Leases(h.Org, h.Worker)
 	case rules.HintDeliveries:
 		return notify.Deliveries
+	case rules.HintPauses:
+		return notify.Pauses
 	}
 	panic(fmt.Sprintf("engine: a hint of the kind %d has no topic", h.Kind)) // unreachable: the kinds are all above
 }

@@ -27,7 +27,11 @@ func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinis
 	}
 	end := rules.TaskEnd{TaskFinish: f, Refs: refs, Jitter: rand.Float64(), Draining: e.drains.draining(f.WorkerID, e.Store.Now())}
 	var h *handover
-	if !f.Parked {
+	if f.Parked {
+		if end.Paused, err = e.PausedQueues(ctx, org); err != nil {
+			return perdure.FinishReply{}, err
+		}
+	} else {
 		h = e.reserve(ctx, org, f.Lease.ExecutionID)
 		end.Handover = h.decision()
 	}

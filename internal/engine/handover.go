@@ -50,6 +50,10 @@ func (e *Engine) reserve(ctx context.Context, org string, execution uuid.UUID) *
 	if !e.Claims(ctx, org) {
 		return nil
 	}
+	paused, err := e.PausedQueues(ctx, org)
+	if err != nil {
+		return nil
+	}
 	b := &e.keepers
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,7 +66,9 @@ func (e *Engine) reserve(ctx context.Context, org string, execution uuid.UUID) *
 		if o.org == org && o.resting && o.reserved < o.p.Slots {
 			o.reserved++
 			k := p.keeps[execution]
-			return &handover{o, rules.Handover{Poll: o.p, Claim: uuid.New(), Kept: k.Kept, Whole: k.whole, Waited: since(o.began)}}
+			poll := o.p
+			poll.Queues = without(poll.Queues, paused)
+			return &handover{o, rules.Handover{Poll: poll, Claim: uuid.New(), Kept: k.Kept, Whole: k.whole, Waited: since(o.began)}}
 		}
 	}
 	return nil

@@ -87,6 +87,7 @@ func TestHandoverKeepsToTheRulesOfClaims(t *testing.T) {
 		"another queue":  func(_ *bench, _ *holder, p *perdure.Poll) { p.Queues = []string{"other"} },
 		"another kind":   func(_ *bench, _ *holder, p *perdure.Poll) { p.Kinds = []string{"strict"} },
 		"another worker": func(_ *bench, _ *holder, p *perdure.Poll) { p.WorkerID = uuid.New() },
+		"a paused queue": func(b *bench, _ *holder, _ *perdure.Poll) { b.pause("default") },
 		"another commit": func(b *bench, h *holder, _ *perdure.Poll) {
 			b.e.keepers.keeps(h.id, perdure.Kept{WorkerID: b.worker, At: perdure.CommitNumber{Fence: 1, Number: 7}}, b.s.Now())
 		},

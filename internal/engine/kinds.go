@@ -105,7 +105,7 @@ func (e *Engine) register(ctx context.Context, org string, r perdure.Registratio
 	}
 	_, err := e.one(ctx, store.Command{
 		Name: "register", Lane: store.LaneCommits, Frees: true, Org: org, Execution: uuid.Nil,
-		Needs:  func(*perdure.Execution) store.Needs { return store.Needs{Kinds: true} },
+		Needs:  func(*perdure.Execution) store.Needs { return store.Needs{Kinds: true, Workers: true} },
 		Decide: func(s *store.State) (*store.Changes, error) { return tenant.Register(s, org, r) },
 	})
 	return err
@@ -114,6 +114,9 @@ func (e *Engine) register(ctx context.Context, org string, r perdure.Registratio
 func (e *Engine) checkRegistration(r perdure.Registration) error {
 	if err := validate.Texts("", r); err != nil {
 		return err
+	}
+	if len(r.Queues) > perdure.MaxPollQueues {
+		return perdure.FieldErrorf("queues", "are %d; a worker takes work from %d at most", len(r.Queues), perdure.MaxPollQueues)
 	}
 	for at, specs := range map[string][]perdure.KindSpec{"agents": r.Agents, "tasks": r.Tasks} {
 		if len(specs) > perdure.MaxPollKinds {

@@ -36,3 +36,6 @@ func TestTwoServersShareADatabase(t *testing.T) { enginetest.Servers(t, opentest
 func TestCancelTaskOfAnotherAgentIsRefused(t *testing.T) {
 	opentest.Each(t, enginetest.CancelTaskOfAnotherAgentIsRefused)
 }
+
+// TestTwoServersAgreeOnPauses checks that a queue paused on one server is paused on the other.
+func TestTwoServersAgreeOnPauses(t *testing.T) { enginetest.Pauses(t, opentest.Servers(t, 2)) }

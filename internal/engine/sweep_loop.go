@@ -29,6 +29,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	beside.Go(func() { e.keepRetention(ctx) })
+	beside.Go(func() { e.keepWorkers(ctx) })
+	beside.Go(func() { e.keepPauses(ctx) })
 	quiet := time.Now().Add(e.Lease) // after a start, workers need time to renew their leases
 	leases := time.Now()             // when leases are checked next
 	last := e.Store.Now()

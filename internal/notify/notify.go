@@ -44,6 +44,9 @@ func Stream(id uuid.UUID) string { return "stream." + id.String() }
 // Questions returns the topic for changes of an org's questions.
 func Questions(org string) string { return "questions." + org }
 
+// Pauses is the topic for queues that were paused or resumed, of any org.
+const Pauses = "pauses"
+
 const (
 	// Due is the topic for a timer that is set earlier than all others.
 	Due = "due"

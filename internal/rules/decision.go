@@ -35,6 +35,7 @@ const (
 	HintRecheck                    // postponed work has become due
 	HintQuestions                  // a question of Org has changed
 	HintDeliveries                 // a delivery is due
+	HintPauses                     // a queue was paused or resumed
 	HintLeases                     // a heartbeat of Worker of Org has news about what it has claimed
 )
 

@@ -13,6 +13,8 @@ type TaskEnd struct {
 	Jitter float64 // from 0 to 1, for the pause before the next attempt
 	// Draining reports whether the worker must not get claims until it is idle.
 	Draining bool
+	// Paused are the paused queues of the execution's org.
+	Paused   map[string]bool
 	Handover *Handover // nil if no open poll can take the execution
 }
 
@@ -65,7 +67,7 @@ func Finish(s *store.State, cfg Config, f TaskEnd) (*store.Changes, error) {
 	if woke {
 		d.handOver(f.Handover, nil)
 	}
-	if !woke || !f.Parked || f.Draining || s.Holds.Alone || mustBeAlone(s.Execution) || !mayClaim(d.x, f.WorkerID, true) ||
+	if !woke || !f.Parked || f.Draining || f.Paused[s.Execution.Queue] || s.Holds.Alone || mustBeAlone(s.Execution) || !mayClaim(d.x, f.WorkerID, true) ||
 		f.Features.Lacks(d.x.NeedsFeatures) != 0 {
 		return d.done(nil), nil
 	}

@@ -17,6 +17,7 @@ type Reader interface {
 	TenantReader
 	QuestionReader
 	WebhookReader
+	WorkerReader
 	SweepReader
 	StreamReader
 	Counter

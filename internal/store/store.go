@@ -187,6 +187,10 @@ type Needs struct {
 	// Delivery is a delivery of the command's org. Due are deliveries that are to be sent now.
 	Delivery *DeliveryKey
 	Due      []DeliveryPick
+	// Workers requests State.WorkerCount, and permits the changes of workers.
+	Workers bool
+	// Pause is the name of a queue of the command's org: see State.Pause.
+	Pause string
 }
 
 // State is the data on which a command decides. Contents (input, result, value) are not loaded.
@@ -265,6 +269,12 @@ type State struct {
 	// Due are pending deliveries that no other transaction takes, of each webhook the longest due
 	// first.
 	Due []*perdure.Delivery
+	// WorkerCount is the number of stored workers of the org.
+	WorkerCount int
+	// Pause is the pause of the queue Needs.Pause; nil if the queue is not paused. PauseCount is the
+	// number of paused queues of the org. Both are exact.
+	Pause      *perdure.QueuePause
+	PauseCount int
 }
 
 // Holding reports whether a worker holds executions, that is, has claimed them and not yet released
@@ -447,6 +457,17 @@ type Changes struct {
 	// SweepDeliveries deletes at most that many deliveries: those of deleted webhooks, and those whose
 	// RemoveAt is over.
 	SweepDeliveries int
+
+	// Workers are inserted or replaced. SeenWorkers are workers of the command's org that were seen
+	// at the time of the commit; those without a row are ignored. ForgetWorkers deletes the org's
+	// workers that were last seen before this time. All of them need Needs.Workers.
+	Workers       []*perdure.WorkerInfo
+	SeenWorkers   []uuid.UUID
+	ForgetWorkers *perdure.Time
+	// PauseQueue is inserted or replaced. ResumeQueue is the name of a queue of the command's org
+	// whose pause is deleted.
+	PauseQueue  *perdure.QueuePause
+	ResumeQueue string
 }
 
 // Staged is a piece of a withheld blob.

@@ -98,8 +98,25 @@ const settings = createRoute({
   component: lazyRouteComponent(() => import("./pages/SettingsPage"), "SettingsPage"),
 });
 
+const workers = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/ai/workers",
+  component: lazyRouteComponent(() => import("./pages/WorkersPage"), "WorkersPage"),
+});
+
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([home, runs, newRun, run, agents, newAgent, agent, questions, settings]),
+  routeTree: rootRoute.addChildren([
+    home,
+    runs,
+    newRun,
+    run,
+    agents,
+    newAgent,
+    agent,
+    questions,
+    workers,
+    settings,
+  ]),
   defaultPreload: "intent",
   scrollRestoration: true,
   defaultPendingComponent: () => (

@@ -86,7 +86,11 @@ type RegisterRequest struct {
 	// A JSON object.
 	Labels []byte `protobuf:"bytes,6,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
 	// As in PollAgentRequest.
-	Features      []string `protobuf:"bytes,7,rep,name=features,proto3" json:"features,omitempty"`
+	Features []string `protobuf:"bytes,7,rep,name=features,proto3" json:"features,omitempty"`
+	// The numbers of executions and tasks that the worker runs at the same time. They
+	// are shown to people.
+	AgentSlots    int64 `protobuf:"varint,8,opt,name=agent_slots,json=agentSlots,proto3" json:"agent_slots,omitempty"`
+	TaskSlots     int64 `protobuf:"varint,9,opt,name=task_slots,json=taskSlots,proto3" json:"task_slots,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -168,6 +172,20 @@ func (x *RegisterRequest) GetFeatures() []string {
 		return x.Features
 	}
 	return nil
+}
+
+func (x *RegisterRequest) GetAgentSlots() int64 {
+	if x != nil {
+		return x.AgentSlots
+	}
+	return 0
+}
+
+func (x *RegisterRequest) GetTaskSlots() int64 {
+	if x != nil {
+		return x.TaskSlots
+	}
+	return 0
 }
 
 // KindSpec describes a kind. The server shows it to people and checks inputs
@@ -2026,7 +2044,7 @@ var File_perdure_v1_worker_proto protoreflect.FileDescriptor
 const file_perdure_v1_worker_proto_rawDesc = "" +
 	"\n" +
 	"\x17perdure/v1/worker.proto\x12\n" +
-	"perdure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x16perdure/v1/types.proto\"\xfe\x01\n" +
+	"perdure.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x16perdure/v1/types.proto\"\xbe\x02\n" +
 	"\x0fRegisterRequest\x12\x1b\n" +
 	"\tworker_id\x18\x01 \x01(\fR\bworkerId\x12\x16\n" +
 	"\x06queues\x18\x02 \x03(\tR\x06queues\x12,\n" +
@@ -2034,7 +2052,11 @@ const file_perdure_v1_worker_proto_rawDesc = "" +
 	"\x05tasks\x18\x04 \x03(\v2\x14.perdure.v1.KindSpecR\x05tasks\x12\x18\n" +
 	"\aversion\x18\x05 \x01(\tR\aversion\x12\x1b\n" +
 	"\x06labels\x18\x06 \x01(\fH\x00R\x06labels\x88\x01\x01\x12\x1a\n" +
-	"\bfeatures\x18\a \x03(\tR\bfeaturesB\t\n" +
+	"\bfeatures\x18\a \x03(\tR\bfeatures\x12\x1f\n" +
+	"\vagent_slots\x18\b \x01(\x03R\n" +
+	"agentSlots\x12\x1d\n" +
+	"\n" +
+	"task_slots\x18\t \x01(\x03R\ttaskSlotsB\t\n" +
 	"\a_labels\"\xd2\x02\n" +
 	"\bKindSpec\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12 \n" +

@@ -13,6 +13,7 @@ import (
 // Store is what Tenants use of a store.
 type Store interface {
 	store.TenantReader
+	QueuePauses(ctx context.Context, org string) ([]*perdure.QueuePause, error)
 	OldDeliveries(ctx context.Context, now perdure.Time) (bool, error)
 	Now() perdure.Time
 }
@@ -28,6 +29,7 @@ type Tenants struct {
 	secret   secretCache
 	sessions rowCache[perdure.Hash, perdure.Session]
 	webhooks WebhookPolicy
+	pauses   pauseCache
 }
 
 // New creates a Tenants on a store. one runs a command and returns the value of its decision.

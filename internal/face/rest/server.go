@@ -39,6 +39,7 @@ func Register(a *operation.API, c Config) {
 	s.auditRoutes()
 	s.retentionRoutes()
 	s.webhookRoutes()
+	s.workerRoutes()
 	s.catalogRoutes()
 	s.accessRoutes()
 }

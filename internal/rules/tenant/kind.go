@@ -13,9 +13,9 @@ import (
 const MaxKnownEndpoints = 2000
 
 // Register stores the kinds that a worker of the org can run. A stored kind has the providers and
-// endpoints of all its workers.
+// endpoints of all its workers. It also stores the worker, which lists then show.
 func Register(s *store.State, org string, r perdure.Registration) (*store.Changes, error) {
-	return &store.Changes{Kinds: kindsOf(org, r, s.Kinds, s.Now), Answer: &rules.Decision{}}, nil
+	return &store.Changes{Kinds: kindsOf(org, r, s.Kinds, s.Now), Workers: workersOf(s, org, r), Answer: &rules.Decision{}}, nil
 }
 
 func kindsOf(org string, r perdure.Registration, known []store.Kind, now perdure.Time) []store.Kind {

@@ -76,7 +76,7 @@ func TestExecutionsAreDeletedWhole(t *testing.T) {
 }
 
 // listed names scans of a statement's parameters or of its intermediate results.
-var listed = map[string]bool{"up": true, "class": true, "j": true, "CONSTANT": true, "holder": true, "place": true, "asked": true, "waiting": true, "found": true}
+var listed = map[string]bool{"up": true, "class": true, "j": true, "CONSTANT": true, "holder": true, "place": true, "asked": true, "waiting": true, "found": true, "names": true}
 
 var scan = regexp.MustCompile(`SCAN (\w+)`)
 

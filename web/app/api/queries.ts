@@ -220,3 +220,19 @@ export const questionQuery = (id: string) =>
     queryFn: ({ signal }) => api().questions.get(id, signal),
     refetchInterval: (q) => (q.state.data?.status === "open" ? often : false),
   });
+
+/** The queues, polled while the page is in view. */
+export const queuesQuery = () =>
+  queryOptions({
+    queryKey: ["queues"],
+    queryFn: ({ signal }) => api().queues.list({ limit: 1000, signal }),
+    refetchInterval: often,
+  });
+
+/** The workers, polled while the page is in view. */
+export const workersQuery = () =>
+  queryOptions({
+    queryKey: ["workers"],
+    queryFn: ({ signal }) => api().workers.list({ limit: 1000, signal }),
+    refetchInterval: often,
+  });

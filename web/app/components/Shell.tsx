@@ -68,6 +68,11 @@ function Header({ signedIn, asked }: { signedIn: boolean; asked: boolean }) {
               <NavLink to="/ai/agents" icon={<AgentIcon />}>
                 Agents
               </NavLink>
+              <span className="max-sm:hidden">
+                <NavLink to="/ai/workers" icon={<RunsIcon />}>
+                  Workers
+                </NavLink>
+              </span>
             </>
           )}
           <NavLink to={inbox} icon={<QuestionIcon />}>

@@ -1,4 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { type FormEvent, type ReactNode, useState } from "react";
 import type { APIKey, KeyRole, NewKey } from "../../client/src/index";
 import { PerdureError } from "../../client/src/index";
@@ -24,13 +25,20 @@ import { Grants } from "./Grants";
 import { Sessions } from "./Sessions";
 
 export function SettingsPage() {
-  const { org } = useAccess();
+  const { org, role } = useAccess();
   return (
     <Page title="Settings" narrow>
       <div className="space-y-5">
         <Card title="Look">
           <ThemeChoice />
         </Card>
+        {role !== "approver" && (
+          <Card title="Workers and queues">
+            <Link to="/ai/workers" className="text-sm text-accent-strong underline underline-offset-2">
+              Who works, and what waits
+            </Link>
+          </Card>
+        )}
         <Keys />
         <Grants />
         <Sessions />

@@ -5,6 +5,7 @@ import { awaitWorker } from "./firstworker";
 import { StreamFollower, type StreamFollowOptions } from "./follower";
 import { type Prompt, valueOfPrompt } from "./prompts";
 import { Questions } from "./questions";
+import { Queues, Workers } from "./queues";
 import { SocketFollower, type SocketFollowOptions } from "./socket";
 import { type Position, readStream, type StreamRequest } from "./stream";
 import { type Query, Transport, type TransportOptions } from "./transport";
@@ -76,6 +77,8 @@ export class PerdureClient {
   readonly sessions: Sessions;
   readonly catalog: Catalog;
   readonly webhooks: Webhooks;
+  readonly workers: Workers;
+  readonly queues: Queues;
   readonly #transport: Transport;
 
   constructor(options: TransportOptions = {}) {
@@ -87,6 +90,8 @@ export class PerdureClient {
     this.sessions = new Sessions(this.#transport);
     this.catalog = new Catalog(this.#transport);
     this.webhooks = new Webhooks(this.#transport);
+    this.workers = new Workers(this.#transport);
+    this.queues = new Queues(this.#transport);
   }
 
   /**

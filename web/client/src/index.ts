@@ -25,6 +25,7 @@ export {
   Questions,
   type Remember,
 } from "./questions";
+export { type PageOptions, Queues, Workers } from "./queues";
 export { type OpenWebSocket, SocketFollower, type SocketFollowOptions, type WebSocketLike } from "./socket";
 export type { Position } from "./stream";
 export { Transport, type TransportOptions } from "./transport";

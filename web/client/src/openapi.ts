@@ -689,6 +689,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/orgs/{org}/queues": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the queues, by name, with counts of what waits and runs */
+        get: operations["listQueues"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/orgs/{org}/queues/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Pause a queue: no more of its work is given out; what runs continues */
+        post: operations["pauseQueue"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/orgs/{org}/queues/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Resume a paused queue */
+        post: operations["resumeQueue"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/orgs/{org}/retention": {
         parameters: {
             query?: never;
@@ -874,6 +925,23 @@ export interface paths {
         put?: never;
         /** Send an event webhook.test */
         post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/orgs/{org}/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the workers that were seen within the last hour, and what they hold */
+        get: operations["listWorkers"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1389,6 +1457,11 @@ export interface components {
             /** @description Where the next page begins; null at the end. */
             nextCursor: string | null;
         };
+        ListQueueInfo: {
+            items: components["schemas"]["QueueInfo"][];
+            /** @description Where the next page begins; null at the end. */
+            nextCursor: string | null;
+        };
         ListSession: {
             items: components["schemas"]["Session"][];
             /** @description Where the next page begins; null at the end. */
@@ -1406,6 +1479,11 @@ export interface components {
         };
         ListWebhook: {
             items: components["schemas"]["Webhook"][];
+            /** @description Where the next page begins; null at the end. */
+            nextCursor: string | null;
+        };
+        ListWorkerInfo: {
+            items: components["schemas"]["WorkerInfo"][];
             /** @description Where the next page begins; null at the end. */
             nextCursor: string | null;
         };
@@ -1643,6 +1721,30 @@ export interface components {
             description?: string;
             label?: string;
             value: string;
+        };
+        QueueInfo: {
+            name: string;
+            /** Format: date-time */
+            oldestAt: string | null;
+            paused: boolean;
+            /** Format: date-time */
+            pausedAt: string | null;
+            /** Format: int64 */
+            running: number;
+            served: boolean;
+            /** Format: int64 */
+            waiting: number;
+            /** Format: int64 */
+            workers: number;
+        };
+        QueueInputBody: {
+            /** @description The name of the queue. A queue that has no work yet can be paused, too. */
+            queue: string;
+        };
+        QueuePause: {
+            /** Format: date-time */
+            at: string;
+            queue: string;
         };
         Reason: {
             check: string;
@@ -1917,6 +2019,35 @@ export interface components {
             since: string | null;
             /** Format: uuid */
             workerId: string;
+        };
+        WorkerHold: {
+            /** Format: uuid */
+            agentExecutionId: string;
+            kind: string;
+            queue: string;
+            /** Format: uuid */
+            taskId: string | null;
+        };
+        WorkerInfo: {
+            /** Format: int64 */
+            agentSlots: number;
+            agents: string[];
+            connected: boolean;
+            embedded: boolean;
+            /** Format: int64 */
+            holding: number;
+            holds: components["schemas"]["WorkerHold"][];
+            /** Format: uuid */
+            id: string;
+            /** Format: date-time */
+            lastSeenAt: string;
+            queues: string[];
+            /** Format: date-time */
+            registeredAt: string;
+            /** Format: int64 */
+            taskSlots: number;
+            tasks: string[];
+            version: string;
         };
     };
     responses: never;
@@ -4241,6 +4372,146 @@ export interface operations {
             };
         };
     };
+    listQueues: {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListQueueInfo"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    pauseQueue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QueueInputBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueuePause"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resumeQueue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QueueInputBody"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     getRetention: {
         parameters: {
             query?: never;
@@ -4926,6 +5197,54 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listWorkers: {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListWorkerInfo"];
                 };
             };
             /** @description A limit of the key is reached (RFC 9457) */

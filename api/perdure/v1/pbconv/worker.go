@@ -14,6 +14,7 @@ func RegistrationToProto(r perdure.Registration) (*perdurev1.RegisterRequest, er
 		WorkerId: UUIDToProto(r.WorkerID), Queues: r.Queues,
 		Agents: each(r.Agents, kindToProto), Tasks: each(r.Tasks, kindToProto),
 		Version: r.Version, Features: r.Features.Names(),
+		AgentSlots: int64(r.AgentSlots), TaskSlots: int64(r.TaskSlots),
 	}
 	if r.Labels == nil {
 		return m, nil
@@ -33,6 +34,7 @@ func RegistrationFromProto(m *perdurev1.RegisterRequest) (perdure.Registration, 
 			WorkerID: d.id("worker_id", m.GetWorkerId()), Queues: m.GetQueues(),
 			Agents: each(m.GetAgents(), kind), Tasks: each(m.GetTasks(), kind),
 			Version: m.GetVersion(), Features: perdure.FeaturesOf(m.GetFeatures()),
+			AgentSlots: int(m.GetAgentSlots()), TaskSlots: int(m.GetTaskSlots()),
 		}
 		if m.GetLabels() != nil && json.Unmarshal(m.GetLabels(), &r.Labels) != nil {
 			d.fail("labels", "must be a JSON object")

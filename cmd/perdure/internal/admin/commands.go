@@ -11,5 +11,6 @@ import (
 func Commands(a *setup.App) []*cobra.Command {
 	return []*cobra.Command{
 		newDefinitionsCommand(a), newOrgsCommand(a), newKeysCommand(a), newSessionsCommand(a), newAuditCommand(a), newRetentionCommand(a), newWebhooksCommand(a), newStoreCommand(a),
+		newWorkersCommand(a), newQueuesCommand(a), newTopCommand(a),
 	}
 }

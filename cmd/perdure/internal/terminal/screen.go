@@ -161,6 +161,17 @@ func InlineArgs(args []any) []any {
 	return all
 }
 
+// ClearAll erases a terminal and moves to its first line. Other outputs stay as they are.
+func (s *Screen) ClearAll() error {
+	if !IsTerminal(s) {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := io.WriteString(s.out(), "\x1b[H\x1b[2J")
+	return err
+}
+
 // WriteAnswer writes output for other programs: unchanged, unless the output is a terminal.
 func (s *Screen) WriteAnswer(text string) error {
 	if IsTerminal(s) {

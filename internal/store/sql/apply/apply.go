@@ -43,6 +43,7 @@ func (t *Transaction) apply(org string, id uuid.UUID, l load.ExecutionRow, k *kn
 		func() error { return t.applyOutside(org, ch) },
 		func() error { return t.applySessions(org, ch) },
 		func() error { return t.applyWebhooks(ch) },
+		func() error { return t.applyWorkers(org, ch) },
 		func() error { return t.putRetention(org, id, ch) },
 		func() error { return t.applyStream(org, ch.Stream) },
 		func() error { return t.dropStreams(ch.DropStreams) },

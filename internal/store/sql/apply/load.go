@@ -111,7 +111,7 @@ var parts = []part{
 
 // asksOutside reports whether the command needs data that does not belong to an execution.
 func asksOutside(n store.Needs) bool {
-	return n.Definition != nil || n.Slug != "" || n.Idempotency != "" || n.KeyID != nil || n.Session != nil || n.Org || n.Conversation != "" || n.Stream != "" || n.Kinds || n.Grant != nil || asksWebhooks(n)
+	return n.Definition != nil || n.Slug != "" || n.Idempotency != "" || n.KeyID != nil || n.Session != nil || n.Org || n.Conversation != "" || n.Stream != "" || n.Kinds || n.Grant != nil || n.Workers || n.Pause != "" || asksWebhooks(n)
 }
 
 func (t *Transaction) loadNamedTasks(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, k *known) error {
@@ -311,6 +311,9 @@ func loadOutside(v statement.View, org string, now perdure.Time, n store.Needs, 
 		if s.Conversation, err = load.ConversationRows.One(v, load.ConversationByID, n.Conversation, org); err != nil {
 			return err
 		}
+	}
+	if err = loadWorkers(v, org, n, s); err != nil {
+		return err
 	}
 	if n.Grant != nil {
 		if s.Grant, err = load.GrantRows.One(v, load.GrantInOrg, n.Grant[:], org, column.Millis(now)); err != nil {

@@ -75,6 +75,7 @@ func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 	if changesGrants(n) {
 		names = append(names, heldGrants(org))
 	}
+	names = append(names, heldForWorkers(org, n)...)
 	return append(names, heldForWebhooks(n)...)
 }
 

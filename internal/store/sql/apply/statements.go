@@ -21,7 +21,8 @@ func Statements() map[string]*statement.Statement {
 		"drop grant": dropGrant, "old grants of a run": dropOldOfRun, "old grants of a definition": dropOldOfDefinition,
 		"waiting of a webhook": waitingOfWebhook, "deaden": deadenWaiting, "sweep old deliveries": sweepOld, "sweep deliveries of one": sweepOf,
 		"deleted webhook": deletedWebhook, "webhooks of an org": load.WebhooksOfOrg, "count of webhooks": webhooksOfOrg, "webhook": load.WebhookByID,
-		"due deliveries":      statement.NewAlone(load.DeliverySelect + dueByWebhookText),
+		"due deliveries": statement.NewAlone(load.DeliverySelect + dueByWebhookText),
+		"forget workers": forgetWorkers, "workers of an org": workersOfOrg, "pauses of an org": pausesOfOrg, "pause of a queue": load.PauseOfQueue,
 		"drop stream content": dropsStream[0].query, "drop producers": dropsStream[1].query,
 	}
 }

@@ -22,6 +22,9 @@ func Statements(w *statement.Dialect) map[string]*statement.Statement {
 		"marks of open questions": openMarks, "newest marks": newestMarks, "question in org": load.QuestionInOrg,
 		"grants": grantsOfOrg, "grants of one run": grantsOfRun, "grants of one definition": grantsOfDefinition,
 		"delivery": deliveryByKey, "deliveries": deliveriesBefore, "deliveries by status": deliveriesByStatus, "old deliveries": oldDelivery,
+		"workers": workersAfter, "workers seen": workersSeen, "held of a worker": heldOfWorker, "held of an org's workers": heldOfWorkers, "held tasks of an org": heldTasks,
+		"waiting on a queue by time": waitingAgents, "waiting alone on a queue": waitingAlone, "waiting tasks of a queue": waitingTasks, "running tasks of a queue": runningTasks, "pauses": pausesAll, "pauses in order": pausesAfter,
+		"queues of agents": queueNames[0], "queues of the alone": queueNames[1], "queues of tasks": queueNames[2], "queues of held tasks": queueNames[3],
 	}
 	if w.RecordsBySeq {
 		all["events by seq"], all["closes after"], all["first record"] = recordsBySeq, closesAfter, firstRecord

@@ -1,0 +1,53 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+
+	"github.com/perdure/perdure"
+)
+
+// Workers returns the workers of the org that were seen within the last hour, by id.
+func (c *Client) Workers(ctx context.Context) iter.Seq2[*perdure.WorkerInfo, error] {
+	return pages(func(o PageOptions) (Page[*perdure.WorkerInfo], error) {
+		return c.WorkersPage(ctx, o)
+	})
+}
+
+// WorkersPage returns a page of Workers.
+func (c *Client) WorkersPage(ctx context.Context, o PageOptions) (Page[*perdure.WorkerInfo], error) {
+	return page[*perdure.WorkerInfo](ctx, c, o.query(), "workers")
+}
+
+// Queues returns the queues of the org, by name: those with work, those that connected workers take
+// work from, and paused ones.
+func (c *Client) Queues(ctx context.Context) iter.Seq2[*perdure.QueueInfo, error] {
+	return pages(func(o PageOptions) (Page[*perdure.QueueInfo], error) {
+		return c.QueuesPage(ctx, o)
+	})
+}
+
+// QueuesPage returns a page of Queues.
+func (c *Client) QueuesPage(ctx context.Context, o PageOptions) (Page[*perdure.QueueInfo], error) {
+	return page[*perdure.QueueInfo](ctx, c, o.query(), "queues")
+}
+
+type queueBody struct {
+	Queue string `json:"queue"`
+}
+
+// PauseQueue pauses a queue, which may have no work yet. Servers give out no more of its executions
+// and tasks; those that run continue. It may be repeated, and requires the role admin. Errors:
+// invalid_argument, conflict (too many paused queues), permission_denied.
+func (c *Client) PauseQueue(ctx context.Context, queue string) (*perdure.QueuePause, error) {
+	var p perdure.QueuePause
+	err := c.call(ctx, request{method: http.MethodPost, path: []string{"queues", "pause"}, body: queueBody{queue}}, &p)
+	return orNil(&p, err)
+}
+
+// ResumeQueue ends the pause of a queue. It may be repeated, and requires the role admin. Errors:
+// invalid_argument, permission_denied.
+func (c *Client) ResumeQueue(ctx context.Context, queue string) error {
+	return c.call(ctx, request{method: http.MethodPost, path: []string{"queues", "resume"}, body: queueBody{queue}}, nil)
+}

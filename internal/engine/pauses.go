@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/notify"
+)
+
+// A paused queue gives out no work: neither polls nor handovers, eager claims or the reply to the
+// end of a task claim anything of it. What is claimed already continues. Every server reads the
+// paused queues again after a hint, and at least once per second.
+
+// PauseQueue pauses a queue of an org. When it returns, this server makes no more claims of the
+// queue. Errors: invalid_argument, conflict.
+func (e *Engine) PauseQueue(ctx context.Context, org, queue string) (*perdure.QueuePause, error) {
+	defer e.ForgetPauses()
+	return e.Tenants.PauseQueue(ctx, org, queue)
+}
+
+// ResumeQueue ends the pause of a queue of an org. Errors: invalid_argument.
+func (e *Engine) ResumeQueue(ctx context.Context, org, queue string) error {
+	defer e.ForgetPauses()
+	return e.Tenants.ResumeQueue(ctx, org, queue)
+}
+
+// openQueues returns those of the queues that are not paused.
+func (e *Engine) openQueues(ctx context.Context, org string, queues []string) ([]string, error) {
+	paused, err := e.PausedQueues(ctx, org)
+	return without(queues, paused), err
+}
+
+// without returns those of the queues that are not paused.
+func without(queues []string, paused map[string]bool) []string {
+	if len(paused) == 0 {
+		return queues
+	}
+	return slices.DeleteFunc(slices.Clone(queues), func(q string) bool { return paused[q] })
+}
+
+// keepPauses reads paused queues again after each hint, until ctx ends.
+func (e *Engine) keepPauses(ctx context.Context) {
+	hints, unsubscribe := e.Hints.Subscribe(notify.Pauses)
+	defer unsubscribe()
+	for {
+		select {
+		case <-hints:
+			e.ForgetPauses()
+		case <-ctx.Done():
+			return
+		}
+	}
+}

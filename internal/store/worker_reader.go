@@ -1,0 +1,24 @@
+package store
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// WorkerReader reads what servers have recorded about workers and queues.
+type WorkerReader interface {
+	// Workers lists workers of the org whose ids are greater than after, by id, with what they hold.
+	// It leaves out those that were last seen before since. Connected is not set.
+	Workers(ctx context.Context, org string, since perdure.Time, after uuid.UUID, limit int) ([]*perdure.WorkerInfo, error)
+	// Queues lists queues of the org whose names are greater than after, by name: those with
+	// pending or claimed work, those that workers seen since then take work from, and paused ones.
+	Queues(ctx context.Context, org string, since perdure.Time, after string, limit int) ([]*perdure.QueueInfo, error)
+	// QueuePauses lists the paused queues of the org, by name.
+	QueuePauses(ctx context.Context, org string) ([]*perdure.QueuePause, error)
+}
+
+// MaxScannedHolds is the maximum number of claimed executions, and of claimed tasks, that a list of
+// workers or queues examines.
+const MaxScannedHolds = 10_000
