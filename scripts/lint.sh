@@ -38,9 +38,11 @@ echo "== web"
 
 echo "== built pages"
 built=$tmp/pages
-(cd web && PERDURE_WEB_OUT=$built npm run --silent build)
-if ! diff -r web/dist "$built" >/dev/null; then
-	echo "web/dist is not what web/app builds; run (cd web && npm run build) and commit it" >&2
+(cd web && PERDURE_WEB_OUT=$built npm run --silent build:pages)
+go -C tools/pages vet ./...
+go -C tools/pages test ./...
+if ! go -C tools/pages run . -check "$built" "$PWD/web/dist.zip"; then
+	echo "web/dist.zip is not what web/app builds; run (cd web && npm run build) and commit it" >&2
 	exit 1
 fi
 

@@ -1,22 +1,24 @@
 // Package web holds the pages that the server shows at its root, as they were
-// built from the folder app. They are committed, so that a build of the program
-// needs no Node.
+// built from the folder app. The archive of them is committed, so that a build of
+// the program needs no Node.
 package web
 
 import (
-	"embed"
+	"archive/zip"
+	"bytes"
+	_ "embed"
 	"io/fs"
 )
 
-//go:embed all:dist
-var dist embed.FS
+//go:embed dist.zip
+var dist []byte
 
 // Pages returns the built files: index.html, and what it loads under assets/, with
 // names that change with their content.
 func Pages() fs.FS {
-	pages, err := fs.Sub(dist, "dist")
+	pages, err := zip.NewReader(bytes.NewReader(dist), int64(len(dist)))
 	if err != nil {
-		panic(err) // dist is no path, which cannot be
+		panic(err) // the archive is part of the program
 	}
 	return pages
 }

@@ -1,0 +1,3 @@
+module github.com/perdure/perdure/tools/pages
+
+go 1.26
