@@ -23,8 +23,8 @@ type growing struct {
 	message string    // id of the message that contains it
 	task    uuid.UUID // the task that creates it
 	text    strings.Builder
-	closed  bool // its text is complete
-	over    bool // the item is done
+	closed  bool  // its text is complete
+	over    bool  // the item is done
 	shown   int64 // of an approval request: the number of its last event
 
 	// Origin of the item: the entry and its part; for a tool that runs at Perdure, also the result.
