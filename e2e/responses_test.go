@@ -17,7 +17,9 @@ var responseScripts = map[string]string{
 	"cut":      "turn\n text I have to st\n stop max_tokens\n",
 	"fails":    "turn\n text I beg\n fail auth no such key\n",
 	"compacts": "summary\n text The user is Ada.\nturn\n text Hello Ada." + strings.Repeat(" Welcome.", 100) + "\nturn\n expect Who am I\n text You are Ada.\n",
-	"slow":     "pace 150ms\nturn\n text One two three four five six seven eight nine ten.\n",
+	"approves": "turn\n call bash {\"command\": \"echo one\"}\nturn\n expect one\n call bash {\"command\": \"echo two\"}\n" +
+		"turn\n expect denied\n text Done.\n",
+	"slow": "pace 150ms\nturn\n text One two three four five six seven eight nine ten.\n",
 }
 
 // newResponseStand starts a stand whose worker plays the scripts.
@@ -49,7 +51,7 @@ func (s *stand) node(args ...string) error {
 }
 
 // TestOfficialNodeClient runs the cases of clients/responses.mjs with the official npm client:
-// creation, chains and branches, streams, client-side tools, structured output, an image, an
+// creation, chains and branches, streams, client-side tools, approvals, structured output, an image, an
 // answer cut by its token limit, a failure, cancellation and deletion, errors, and models. The
 // streams of a completed, a failed and a cancelled response are read again after each of their
 // events.

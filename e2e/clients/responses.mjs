@@ -48,6 +48,32 @@ const suite = {
     const items = await all(client.responses.inputItems.list(r.id));
     assert.equal(items[0].content[0].text, "hi");
   },
+  async "approvals of tool calls"() {
+    const defined = await fetch(new URL("/api/orgs/default/agent-definitions", process.env.OPENAI_BASE_URL), {
+      method: "POST", headers: { Authorization: `Bearer ${process.env.OPENAI_API_KEY}`, "Content-Type": "application/json" },
+      body: JSON.stringify({
+        name: "asker", slug: "asker", models: [{ provider: "scripted", modelId: "approves" }], tools: ["bash"], approvals: "ask",
+      }),
+    });
+    assert.equal(defined.status, 201, await defined.text());
+    const requests = (r) => r.output.filter((i) => i.type === "mcp_approval_request");
+    const answer = (request, approve) => ({
+      model: "asker", previous_response_id: first.id, input: [{ type: "mcp_approval_response", approval_request_id: request.id, approve }],
+    });
+    const first = await client.responses.create({ model: "asker", input: "hi" });
+    assert.equal(first.status, "in_progress");
+    assert.deepEqual(requests(first).map((i) => [i.name, i.arguments]), [["bash", '{"command": "echo one"}']]);
+    const second = await client.responses.create(answer(requests(first)[0], true));
+    assert.deepEqual([second.id, second.status, requests(second).length], [first.id, "in_progress", 2]);
+    assert.deepEqual(await client.responses.retrieve(first.id), second);
+    const rest = await all(await client.responses.create({ ...answer(requests(second)[1], false), stream: true }));
+    assert.equal(rest.at(-1).response.status, "completed");
+    assert.equal((await client.responses.retrieve(first.id)).output_text, "Done.");
+    const whole = await all(await client.responses.retrieve(first.id, { stream: true }));
+    assert.deepEqual(rest, whole.slice(rest[0].sequence_number));
+    await cutEverywhere(first.id, whole);
+    await refused(client.responses.create(answer(requests(second)[1], true)), 409, "input[0].approval_request_id", "question_decided");
+  },
   async "a chain of three, and branches from its middle"() {
     const ask = (input, previous) => client.responses.create({ model: "scripted/chain", input, previous_response_id: previous });
     const a = await ask("a");

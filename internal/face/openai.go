@@ -19,7 +19,7 @@ func mountOpenAI(f *front.Front, log *eventlog.Log) {
 	o := &openAI{front: f}
 	o.API = openai.New(openai.Config{
 		Engine: f.Engine, Log: log, Logger: f.Logger, Stop: f.Stop, Read: o.admitReader, PingEvery: f.PingEvery, WriteTimeout: f.WriteTimeout,
-		Recheck: f.Recheck, Admit: o.admitSocket, Subprotocol: front.SocketProtocol, FrameTimeout: f.BodyTimeout,
+		Recheck: f.Recheck, Voter: f.Voter, Admit: o.admitSocket, Subprotocol: front.SocketProtocol, FrameTimeout: f.BodyTimeout,
 	})
 	f.Mount(o)
 }

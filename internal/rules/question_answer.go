@@ -55,7 +55,7 @@ func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) 
 	if s.Execution == nil || q == nil {
 		return nil, perdure.Errorf(perdure.NotFound, "there is no question %s", v.Question)
 	}
-	if slices.ContainsFunc(q.Votes, func(known perdure.Vote) bool { return known.AnswerID == v.AnswerID && sameVoter(known, v.Vote) }) {
+	if v.repeats(q) {
 		return Answer(VoteReply{Question: *q, Repeated: true}), nil
 	}
 	if v.Edit != nil && v.Edit.SHA256 == q.DetailsSHA256 {
@@ -127,16 +127,7 @@ func (v NewVote) check(s *store.State, q *perdure.Question) error {
 	if v.Edit != nil {
 		asked.Votes = nil // an edit takes their force, so the editor may have voted
 	}
-	if err := v.voter(s).MayAnswer(&asked, askersOf(s)); err != nil {
-		return err
-	}
-	switch {
-	case v.DetailsSHA256 == nil && v.Verdict == perdure.VerdictApprove:
-		return perdure.FieldErrorf("detailsSha256", "is missing: send the detailsSha256 of what is approved, as the question shows it")
-	case v.DetailsSHA256 != nil && *v.DetailsSHA256 != q.DetailsSHA256:
-		return perdure.Errorf(perdure.DetailsChanged, "question %s is now about other details; read it again", q.ID)
-	}
-	if err := v.checkVerdict(q); err != nil {
+	if err := v.checkTerms(&asked, v.voter(s), askersOf(s)); err != nil {
 		return err
 	}
 	if v.Edit != nil {
@@ -153,6 +144,41 @@ func (v NewVote) check(s *store.State, q *perdure.Question) error {
 		return v.OtherDetails
 	}
 	return v.sameValue(q)
+}
+
+// Check returns nil if AnswerQuestion would take the vote now, or if the vote repeats a stored one.
+// It is for votes without Edit and Remember. askers are those that [Askers] returns. Errors: as for
+// AnswerQuestion.
+func (v NewVote) Check(q *perdure.Question, voter Voter, askers []uuid.UUID) error {
+	if v.repeats(q) {
+		return nil
+	}
+	if err := v.checkTerms(q, voter, askers); err != nil {
+		return err
+	}
+	if v.OtherDetails != nil && v.Verdict == perdure.VerdictApprove {
+		return v.OtherDetails
+	}
+	return v.sameValue(q)
+}
+
+// repeats reports whether the vote is stored already.
+func (v NewVote) repeats(q *perdure.Question) bool {
+	return slices.ContainsFunc(q.Votes, func(known perdure.Vote) bool { return known.AnswerID == v.AnswerID && sameVoter(known, v.Vote) })
+}
+
+// checkTerms checks who votes, what the voter has seen, and the verdict.
+func (v NewVote) checkTerms(q *perdure.Question, voter Voter, askers []uuid.UUID) error {
+	if err := voter.MayAnswer(q, askers); err != nil {
+		return err
+	}
+	switch {
+	case v.DetailsSHA256 == nil && v.Verdict == perdure.VerdictApprove:
+		return perdure.FieldErrorf("detailsSha256", "is missing: send the detailsSha256 of what is approved, as the question shows it")
+	case v.DetailsSHA256 != nil && *v.DetailsSHA256 != q.DetailsSHA256:
+		return perdure.Errorf(perdure.DetailsChanged, "question %s is now about other details; read it again", q.ID)
+	}
+	return v.checkVerdict(q)
 }
 
 // voter returns who votes.

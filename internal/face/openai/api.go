@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Config configures the API. All fields are required except Recheck, Stop and the fields for
+// Config configures the API. All fields are required except Recheck, Stop, Voter and the fields for
 // WebSockets.
 type Config struct {
 	Engine *engine.Engine
@@ -31,6 +31,8 @@ type Config struct {
 	// Read admits a caller that opens a stream or waits for the end of a response; leave ends that.
 	// Nil admits every caller.
 	Read func(r *http.Request) (leave func(), refused *Error)
+	// Voter returns the caller as one who may answer questions; nil refuses answers.
+	Voter func(ctx context.Context) (engine.Voter, error)
 
 	// Admit decides whether a request may open a WebSocket; nil admits every request.
 	Admit func(r *http.Request) (Admission, *Error)

@@ -140,6 +140,10 @@ func (i Item) marshalToolCall() ([]byte, error) {
 	if i.Failure != nil {
 		failure = &toolError{"mcp_tool_execution_error", []Content{{Type: "text", Text: *i.Failure}}}
 	}
+	var approval *string
+	if i.Approval != "" {
+		approval = &i.Approval
+	}
 	return json.Marshal(struct {
 		Type        string     `json:"type"`
 		ID          string     `json:"id"`
@@ -150,5 +154,5 @@ func (i Item) marshalToolCall() ([]byte, error) {
 		Output      *string    `json:"output"`
 		Error       *toolError `json:"error"`
 		Approval    *string    `json:"approval_request_id"`
-	}{i.Type, i.ID, i.Status, serverLabel, i.Name, i.Arguments, i.Result, failure, nil})
+	}{i.Type, i.ID, i.Status, serverLabel, i.Name, i.Arguments, i.Result, failure, approval})
 }

@@ -41,6 +41,10 @@ func (a *API) create(w http.ResponseWriter, r *http.Request) {
 		}
 		defer leave()
 	}
+	if req.verdicts != nil {
+		a.decide(w, r, req)
+		return
+	}
 	f, err := a.begin(r.Context(), orgOf(r), req, idempotency{key: r.Header.Get("Idempotency-Key"), hash: sha256.Sum256(body)})
 	if err != nil {
 		a.fail(w, r, err)

@@ -23,8 +23,9 @@ type growing struct {
 	message string    // id of the message that contains it
 	task    uuid.UUID // the task that creates it
 	text    strings.Builder
-	closed  bool // its text is complete
-	over    bool // the item is done
+	closed  bool  // its text is complete
+	over    bool  // the item is done
+	shown   int64 // of an approval request: the number of its last event
 
 	// Origin of the item: the entry and its part; for a tool that runs at Perdure, also the result.
 	entry  uuid.UUID
@@ -104,7 +105,9 @@ var textNames = map[string]names{
 // add begins an item.
 func (f *fold) add(i Item, message string) *growing {
 	g := &growing{Item: i, index: len(f.items), message: message}
-	g.ID = itemID(prefixOf(i.Type), f.id(), sideOutput, g.index)
+	if g.ID == "" {
+		g.ID = itemID(prefixOf(i.Type), f.id(), sideOutput, g.index)
+	}
 	f.items = append(f.items, g)
 	f.emit("response.output_item.added", func(h head) any { return itemEvent{h, g.index, g.Item} })
 	return g

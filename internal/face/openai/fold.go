@@ -19,7 +19,10 @@ type fold struct {
 	source
 
 	into string // the response that the input has joined
-	asks bool   // the agent has waited for a question
+	asks bool   // the agent has waited for a question at a position after asksAfter
+	// asksAfter is the position up to which waits for a question are ignored, because the caller has
+	// answered since. last is the position of the newest item.
+	asksAfter, last int64
 
 	emitted    []Event // since the last take
 	next       int64   // next sequence number
@@ -114,7 +117,7 @@ func (f *fold) apply(ctx context.Context, i eventlog.Item) error {
 	case i.Event.Ends():
 		return f.executionEnded(i.Record)
 	}
-	waits, err := f.waitsForInput(i.Record)
+	waits, err := f.waitsForInput(i)
 	switch {
 	case err != nil:
 		return err
@@ -135,12 +138,12 @@ func (f *fold) apply(ctx context.Context, i eventlog.Item) error {
 
 // waitsForInput reports whether the record is a wait that ends a response. A wait for a question does
 // not.
-func (f *fold) waitsForInput(r *perdure.Record) (bool, error) {
-	if r.Type != perdure.EventWaiting {
+func (f *fold) waitsForInput(i eventlog.Item) (bool, error) {
+	if i.Record.Type != perdure.EventWaiting {
 		return false, nil
 	}
-	w, err := logfold.WaitingOf(r)
-	f.asks = f.asks || w.Reason == "question" && f.begun()
+	w, err := logfold.WaitingOf(i.Record)
+	f.asks = f.asks || w.Reason == waitsForQuestion && f.begun() && i.Cursor.Pos > f.asksAfter
 	return w.Reason == "signal" && w.Wait != nil && w.Wait.TakesSignal(perdure.UserMessage), err
 }
 

@@ -22,6 +22,12 @@ type givenItem struct {
 	Output    json.RawMessage `json:"output"`
 	Summary   json.RawMessage `json:"summary"`
 	Encrypted string          `json:"encrypted_content"`
+
+	// Members of an approval request and of its answer.
+	ServerLabel string `json:"server_label"`
+	Request     string `json:"approval_request_id"`
+	Approve     *bool  `json:"approve"`
+	Reason      string `json:"reason"`
 }
 
 // readItem is a parsed item of a create's input. Its content is in messages, unless it refers to
@@ -45,8 +51,16 @@ func parseInput(r *request, raw json.RawMessage) error {
 		r.items = []readItem{{at: "input", messages: []perdure.InputMessage{m}}}
 		return nil
 	}
+	const kind = "a string or an array of items"
+	var items []givenItem
+	if err := decode(raw, "input", &items, kind); err != nil {
+		return err
+	}
 	var err error
-	r.items, err = readItems(raw, "input", "a string or an array of items")
+	if r.verdicts, err = readVerdicts(items); err != nil || r.verdicts != nil {
+		return err
+	}
+	r.items, err = readItems(raw, "input", kind)
 	return err
 }
 
@@ -57,6 +71,9 @@ func readItems(raw json.RawMessage, param, kind string) ([]readItem, error) {
 	}
 	var all []readItem
 	for i, item := range items {
+		if item.Type == itemApproval && param == "input" {
+			continue // the client repeats what it was shown; the model never sees it
+		}
 		one, err := item.read(param + "[" + strconv.Itoa(i) + "]")
 		if err != nil {
 			return nil, err

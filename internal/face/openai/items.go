@@ -25,6 +25,10 @@ type Item struct {
 	// it runs. Such a call also has Name and Arguments.
 	Result, Failure *string
 
+	// Approval is the id of the approval request of a call of a tool that runs at Perdure; "" if its
+	// approval was not asked for. A request has ID, Name and Arguments.
+	Approval string
+
 	// Members of reasoning. Encrypted is opaque to the client, which sends it back.
 	Summary   []Content
 	Encrypted string
@@ -41,6 +45,10 @@ const (
 	itemReasoning = "reasoning"
 	itemToolCall  = "mcp_call" // call of a tool that runs at Perdure
 	itemReference = "item_reference"
+	// itemApproval asks whether a call of a tool that runs at Perdure may run.
+	itemApproval = "mcp_approval_request"
+	// itemVerdict is the answer to an itemApproval, in the input of a create.
+	itemVerdict = "mcp_approval_response"
 	// itemCompaction is a summary that stands for the conversation before it.
 	itemCompaction = "compaction"
 )
@@ -122,6 +130,8 @@ func (i Item) MarshalJSON() ([]byte, error) {
 		}{i.Type, i.ID, i.CallID, output, i.Status})
 	case itemToolCall:
 		return i.marshalToolCall()
+	case itemApproval:
+		return i.marshalApproval()
 	case itemCompaction:
 		return json.Marshal(struct {
 			Type   string `json:"type"`

@@ -23,6 +23,10 @@ func withoutMCP(t *testing.T, v any) any {
 			checkMCPItem(t, v)
 			return map[string]any{"type": "function_call", "id": v["id"], "call_id": "c", "name": v["name"], "arguments": v["arguments"], "status": "completed"}
 		}
+		if v["type"] == "mcp_approval_request" {
+			checkApprovalItem(t, v)
+			return map[string]any{"type": "function_call", "id": v["id"], "call_id": "c", "name": v["name"], "arguments": v["arguments"], "status": "completed"}
+		}
 		for name := range v {
 			v[name] = withoutMCP(t, v[name])
 		}
@@ -37,7 +41,7 @@ func checkMCPItem(t *testing.T, v map[string]any) {
 	for name, there := range map[string]bool{
 		"id": strings.HasPrefix(call.ID, "mcp_"), "arguments": call.JSON.Arguments.Valid(), "name": call.Name != "",
 		"server_label": call.ServerLabel == "perdure", "error": !call.JSON.Error.Valid() || call.Error.Type == "mcp_tool_execution_error",
-		"approval_request_id": call.JSON.ApprovalRequestID.Raw() == "null", "nothing else": len(call.JSON.ExtraFields) == 0,
+		"approval_request_id": call.JSON.ApprovalRequestID.Raw() == "null" || strings.HasPrefix(call.ApprovalRequestID, "mcpr_"), "nothing else": len(call.JSON.ExtraFields) == 0,
 	} {
 		if !there {
 			t.Errorf("%s of %s is not what the official client reads", name, raw)
@@ -46,6 +50,16 @@ func checkMCPItem(t *testing.T, v map[string]any) {
 	ended := map[string]bool{"completed": call.JSON.Output.Valid(), "failed": call.JSON.Error.Valid(), "in_progress": true}
 	if !ended[call.Status] || call.JSON.Output.Valid() && call.JSON.Error.Valid() {
 		t.Errorf("%s is no call that is in progress, completed or failed", raw)
+	}
+}
+
+// checkApprovalItem checks an approval request.
+func checkApprovalItem(t *testing.T, v map[string]any) {
+	t.Helper()
+	var asked responses.ResponseOutputItemMcpApprovalRequest
+	raw := official(t, v, &asked)
+	if !strings.HasPrefix(asked.ID, "mcpr_") || asked.Name == "" || !json.Valid([]byte(asked.Arguments)) || asked.ServerLabel != "perdure" || len(asked.JSON.ExtraFields) > 0 {
+		t.Errorf("%s is not what the official client reads", raw)
 	}
 }
 

@@ -2,18 +2,47 @@ package openai
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"strings"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	logfold "github.com/perdure/perdure/internal/log/fold"
 )
 
-// asked shows a question of the agent as a message, because the API has no item for it. It is only
-// shown: it is no part of the conversation, and the model does not see it.
+// prefixApproval is the id prefix of approval requests. The question's id without dashes follows.
+const prefixApproval = "mcpr_"
+
+// waitsForQuestion is the reason of a wait for the answer to a question.
+const waitsForQuestion = "question"
+
+// approvalID returns the id of the approval request of a question.
+func approvalID(question uuid.UUID) string {
+	return prefixApproval + strings.ReplaceAll(question.String(), "-", "")
+}
+
+// questionOf returns the question of an approval request.
+func questionOf(id string) (uuid.UUID, bool) {
+	digits, ok := strings.CutPrefix(id, prefixApproval)
+	if !ok || len(digits) != 32 {
+		return uuid.Nil, false
+	}
+	q, err := uuid.Parse(digits)
+	return q, err == nil && approvalID(q) == id
+}
+
+// asked shows a question of the agent. The approval of a tool call is an item of its own. The API has
+// no item for other questions, so they are shown as a message. A question is only shown: it is no
+// part of the conversation, and the model does not see it.
 func (f *fold) asked(r *perdure.Record) error {
 	q, err := logfold.AskedOf(r)
-	if err != nil || q.Kind == perdure.QuestionApproval {
-		return err
+	if err != nil || q.Status.Final() {
+		return err // a grant has answered it
+	}
+	if call := f.callOf(r.Place.ToolCallID); q.Kind == perdure.QuestionApproval && call != nil {
+		f.askedAbout(call, q)
+		return nil
 	}
 	text := fmt.Sprintf("%s\n\nThe run waits for an answer to question %s: perdure answer %s, or POST /api/orgs/ORG/questions/%s/answer.",
 		cmp.Or(q.Prompt, q.Subject, string(q.Kind)), q.ID, q.ID, q.ID)
@@ -21,4 +50,42 @@ func (f *fold) asked(r *perdure.Record) error {
 	f.delta(g, text)
 	f.done(g, text, statusCompleted)
 	return nil
+}
+
+// askedAbout shows the question whether a call may run.
+func (f *fold) askedAbout(call *growing, q logfold.Asked) {
+	call.Approval = approvalID(q.ID)
+	g := f.add(Item{Type: itemApproval, ID: call.Approval, Name: q.Subject, Arguments: call.Arguments}, "")
+	f.itemDone(g)
+	g.shown = f.next - 1
+}
+
+// callOf returns the call of a tool that runs at Perdure; nil if the response has no such call.
+func (f *fold) callOf(id string) *growing {
+	for _, g := range f.calls {
+		if g.Type == itemToolCall && g.part.ID == id {
+			return g
+		}
+	}
+	return nil
+}
+
+// approval returns the approval request with that id; nil if the response has none.
+func (f *fold) approval(id string) *growing {
+	for _, g := range f.items {
+		if g.Type == itemApproval && g.ID == id {
+			return g
+		}
+	}
+	return nil
+}
+
+func (i Item) marshalApproval() ([]byte, error) {
+	return json.Marshal(struct {
+		Type        string `json:"type"`
+		ID          string `json:"id"`
+		ServerLabel string `json:"server_label"`
+		Name        string `json:"name"`
+		Arguments   string `json:"arguments"`
+	}{i.Type, i.ID, serverLabel, i.Name, i.Arguments})
 }

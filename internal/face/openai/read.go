@@ -144,6 +144,7 @@ func (a *API) current(ctx context.Context, f *fold) error {
 // take1 applies one item of the log.
 func (f *fold) take1(ctx context.Context, item eventlog.Item) error {
 	before := f.ended()
+	f.last = max(f.last, item.Cursor.Pos)
 	if err := f.apply(ctx, item); err != nil {
 		return err
 	}

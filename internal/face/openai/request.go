@@ -55,6 +55,7 @@ type request struct {
 	resolved   []resolvedItem         // the items with their references resolved
 	input      []perdure.InputMessage // the input as messages; results of tools are in the order in which the client sent them
 	toolChoice toolChoice
+	verdicts   []verdict // the input, if it answers approval requests
 
 	// The fields below are set only in a create over a WebSocket.
 	warmUp bool    // the input is only stored for the next create
@@ -231,6 +232,9 @@ func decode(raw json.RawMessage, param string, v any, kind string) error {
 
 // check checks the combination of parameters.
 func (r *request) check() error {
+	if r.verdicts != nil {
+		return r.checkVerdicts()
+	}
 	switch {
 	case r.Model == "":
 		return invalid("model", "missing_required_parameter", "Missing required parameter: 'model'.")

@@ -79,6 +79,9 @@ func fromFrame(members map[string]json.RawMessage) (*request, error) {
 		delete(members, own)
 	}
 	r, err := parseMembers(&request{warmUp: !generate}, members)
+	if err == nil && r.verdicts != nil {
+		err = unsupportedValue("input", "over a WebSocket no approval request can be answered, because the connection runs one response at a time. Send the items of type 'mcp_approval_response' with POST /v1/responses.")
+	}
 	if err == nil && given(members["stream"]) && !r.Stream {
 		err = unsupportedValue("stream", "over a WebSocket every response is streamed; leave it out.")
 	}

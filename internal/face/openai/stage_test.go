@@ -225,7 +225,7 @@ func newStageOf(t *testing.T, on store.Store, change func(*openai.Config), other
 	s.work("default")
 	config := openai.Config{
 		Engine: s.engine, Log: eventlog.New(s.store, s.store.Epoch(), s.engine.Hints), Logger: slog.New(slog.DiscardHandler),
-		PingEvery: time.Minute, WriteTimeout: 30 * time.Second, Read: s.reading,
+		PingEvery: time.Minute, WriteTimeout: 30 * time.Second, Read: s.reading, Voter: voterOf,
 	}
 	change(&config)
 	api := openai.New(config)
@@ -240,7 +240,7 @@ func newStageOf(t *testing.T, on store.Store, change func(*openai.Config), other
 		if r.Header.Get(impatientHeader) != "" {
 			h = impatient
 		}
-		h.ServeHTTP(w, r.WithContext(openai.WithOrg(r.Context(), org)))
+		h.ServeHTTP(w, r.WithContext(asCaller(openai.WithOrg(r.Context(), org), r.Header.Get(callerHeader))))
 	}))
 	t.Cleanup(server.Close)
 	s.url, s.http = server.URL, server.Client()
@@ -434,6 +434,11 @@ func (s *stage) keyedAt(path, key, body string) reply {
 		s.t.Fatal(err)
 	}
 	req.Header.Set("Idempotency-Key", key)
+	return s.do(req)
+}
+
+func (s *stage) do(req *http.Request) reply {
+	s.t.Helper()
 	resp, err := s.http.Do(req)
 	if err != nil {
 		s.t.Fatal(err)

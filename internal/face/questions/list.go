@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/face/front"
 	"github.com/perdure/perdure/internal/face/operation"
 	"github.com/perdure/perdure/internal/face/title"
@@ -96,14 +95,9 @@ func (in *listInput) filter() (store.QuestionFilter, error) {
 
 // mine returns the questions that the caller may answer now.
 func (s *server) mine(ctx context.Context, org string, questions []*perdure.Question) ([]*perdure.Question, error) {
-	caller := front.CallerOf(ctx)
-	voter := engine.Voter{Role: caller.Role, Name: caller.Name}
-	if caller.ID != uuid.Nil {
-		key, err := s.Auth.KeyOf(ctx, caller.Key)
-		if err != nil {
-			return nil, err
-		}
-		voter.KeyID, voter.Since = &caller.ID, &key.CreatedAt
+	voter, err := s.Voter(ctx)
+	if err != nil {
+		return nil, err
 	}
 	return s.Engine.Answerable(ctx, org, questions, voter)
 }

@@ -41,6 +41,8 @@ type Asked struct {
 	Kind    perdure.QuestionKind `json:"kind"`
 	Subject string               `json:"subject"`
 	Prompt  string               `json:"prompt"`
+	// Status is open, or answered if a grant answers the question.
+	Status perdure.QuestionStatus `json:"status"`
 }
 
 // AskedOf returns the content of an event question.asked. Errors: internal.

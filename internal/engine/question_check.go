@@ -1,0 +1,32 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// CheckAnswer returns nil if Answer would take the approval or denial now, or if it repeats a stored
+// answer. It changes nothing. It is for answers without Value, Details and Remember. Errors: as for
+// Answer.
+func (e *Engine) CheckAnswer(ctx context.Context, org string, r AnswerRequest, v Voter) error {
+	if err := checkAnswer(&r); err != nil {
+		return err
+	}
+	q, err := e.Store.Question(ctx, org, r.Question)
+	if err != nil {
+		return err
+	}
+	var askers []uuid.UUID
+	if q.NotAsker {
+		if askers, err = e.askers(ctx, org, q.ExecutionID); err != nil {
+			return err
+		}
+	}
+	vote := newVote(ctx, r)
+	if r.Verdict == perdure.VerdictApprove {
+		vote.OtherDetails = e.otherDetails(ctx, q, r.DetailsSHA256)
+	}
+	return vote.Check(q, v, askers)
+}

@@ -1,0 +1,23 @@
+package front
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/engine"
+)
+
+// Voter returns the caller of the request of ctx as one who may answer questions. Errors: those of
+// reading the key.
+func (f *Front) Voter(ctx context.Context) (engine.Voter, error) {
+	caller := CallerOf(ctx)
+	voter := engine.Voter{Role: caller.Role, Name: caller.Name}
+	if caller.ID != uuid.Nil {
+		key, err := f.Auth.KeyOf(ctx, caller.Key)
+		if err != nil {
+			return voter, err
+		}
+		voter.KeyID, voter.Since = &caller.ID, &key.CreatedAt
+	}
+	return voter, nil
+}
