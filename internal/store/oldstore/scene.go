@@ -106,12 +106,13 @@ func (s *scene) streams() {
 	s.ask("POST", "/v1/stream/lines", "two\n", nil, "Content-Type", "text/plain", "Producer-Id", "p", "Producer-Epoch", "0", "Producer-Seq", "0")
 }
 
-// webhooks creates a webhook that cannot be reached, and events for it.
+// webhooks creates a webhook that cannot be reached, events for it, and a paused queue.
 func (s *scene) webhooks() {
 	var made struct{ ID string }
 	s.ask("POST", "/api/orgs/"+s.org+"/webhooks", `{"url":"https://127.0.0.1:1/hook","events":["*"],"description":"ä 😀"}`, &made)
 	s.ask("POST", "/api/orgs/"+s.org+"/webhooks/"+made.ID+"/rotate", ``, nil)
 	s.ask("POST", "/api/orgs/"+s.org+"/webhooks/"+made.ID+"/test", ``, nil)
+	s.ask("POST", "/api/orgs/"+s.org+"/queues/pause", `{"queue":"ä 😀"}`, nil)
 }
 
 // runs starts executions with data of each kind: a running one, a waiting one, an ended one, and an
