@@ -172,3 +172,6 @@ export function heed(error: unknown): void {
 function isRefused(thrown: unknown): boolean {
   return thrown instanceof PerdureError && (thrown.code === "unauthenticated" || thrown.code === "not_found");
 }
+
+/** Reports whether a role is admin, or not known: then the server decides. */
+export const mayBeAdmin = (role: string | null) => role === null || role === "admin";

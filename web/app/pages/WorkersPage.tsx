@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import type { Queue, Worker } from "../../client/src/index";
-import { api, useAccess } from "../api/client";
+import { api, mayBeAdmin, useAccess } from "../api/client";
 import { queuesQuery, workersQuery } from "../api/queries";
 import { Ago } from "../components/Ago";
 import { Page } from "../components/Shell";
@@ -86,7 +86,7 @@ function QueueRow({ of }: { of: Queue }) {
           ; {countText(of.running)} running; {countText(of.workers)} workers
         </span>
       </span>
-      {role === "admin" && (
+      {mayBeAdmin(role) && (
         <Button
           look={of.paused ? "quiet" : "danger"}
           onClick={() => setAsks(true)}

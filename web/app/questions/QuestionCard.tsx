@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useState } from "react";
 import type { AnswerBody, Question, Remember } from "../../client/src/index";
-import { api, useAccess } from "../api/client";
+import { api, mayBeAdmin, useAccess } from "../api/client";
 import { questionQuery } from "../api/queries";
 import { Ago } from "../components/Ago";
 import { Button, ErrorBanner, inputClass, Skeleton } from "../components/ui";
@@ -94,7 +94,7 @@ function Controls({ question }: { question: Question }) {
     onSettled: () => client.invalidateQueries({ queryKey: ["questions"] }),
   });
   const [editing, setEditing] = useState(false);
-  const remember = rememberChoices(question, useAccess().role === "admin");
+  const remember = rememberChoices(question, mayBeAdmin(useAccess().role));
   const [remembered, setRemembered] = useState(0);
   const send = (body: Pick<AnswerBody, "verdict" | "answer" | "details" | "remember">) =>
     answer.mutate({
