@@ -41,7 +41,7 @@ type VoteReply struct {
 func AnswerNeeds(v NewVote) store.Needs {
 	n := store.Needs{Questions: []uuid.UUID{v.Question}, KeyID: v.KeyID, SignalKeys: true}
 	if v.Remember != nil {
-		n.Grants, n.ChangeGrants = true, true
+		n.Grants, n.ChangeGrants, n.OpenQuestions = true, true, true
 	}
 	v.Handover.needs(&n)
 	return n
@@ -83,15 +83,19 @@ func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) 
 		members["grantId"] = d.c.Grant.ID
 	}
 	d.questionEvent(perdure.EventQuestionAnswered, q, members)
-	if d.wakeFor(q) {
+	if d.wakeFor(append(d.answerOpen(d.c.Grant), q)...) {
 		d.handOver(v.Handover, nil)
 	}
 	return d.done(VoteReply{Question: *q}), nil
 }
 
-// wakeFor wakes the execution if the final status of the question meets its wait.
-func (d *draft) wakeFor(q *perdure.Question) bool {
-	return d.wake(facts{questions: map[uuid.UUID]bool{q.ID: true}}, perdure.WokeQuestion)
+// wakeFor wakes the execution if the final statuses of the questions meet its wait.
+func (d *draft) wakeFor(questions ...*perdure.Question) bool {
+	final := map[uuid.UUID]bool{}
+	for _, q := range questions {
+		final[q.ID] = true
+	}
+	return d.wake(facts{questions: final}, perdure.WokeQuestion)
 }
 
 // decides reports whether the question has a decision with its votes.

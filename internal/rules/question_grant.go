@@ -91,13 +91,38 @@ func (d *draft) grantFor(n perdure.NewQuestion) *perdure.ApprovalGrant {
 
 // askGranted stores a question that a grant answers. It is never open.
 func (d *draft) askGranted(q *perdure.Question, g *perdure.ApprovalGrant) {
-	now, id := d.s.Now, g.ID
-	q.Status, q.DecidedAt = perdure.QuestionAnswered, &now
-	q.Answer = &perdure.Answer{Verdict: perdure.VerdictApprove, By: perdure.AnsweredByGrant, GrantID: &id}
+	now := d.s.Now
+	q.Status, q.DecidedAt, q.Answer = perdure.QuestionAnswered, &now, answerOf(g)
 	d.x.NeedsFeatures |= perdure.FeatureQuestions
 	d.question(q)
 	d.questionEvent(perdure.EventQuestionAsked, q, askedMembers(q))
-	d.questionEvent(perdure.EventQuestionAnswered, q, map[string]any{"verdict": perdure.VerdictApprove, "by": perdure.AnsweredByGrant, "grantId": id})
+	d.grantedEvent(q, g)
+}
+
+// answerOpen answers those open questions of the execution that a new grant covers, and returns
+// them. The state must contain the open questions; a nil grant answers none.
+func (d *draft) answerOpen(g *perdure.ApprovalGrant) (answered []*perdure.Question) {
+	if g == nil {
+		return nil
+	}
+	for _, q := range sortedQuestions(d.s.Questions) {
+		asked := perdure.NewQuestion{QuestionTerms: q.QuestionTerms, DetailsSHA256: q.DetailsSHA256}
+		if q.Status == perdure.QuestionOpen && !q.Edited() && g.Answers(asked, d.s.Now) {
+			d.decide(q, perdure.QuestionAnswered, answerOf(g))
+			d.grantedEvent(q, g)
+			answered = append(answered, q)
+		}
+	}
+	return answered
+}
+
+func answerOf(g *perdure.ApprovalGrant) *perdure.Answer {
+	id := g.ID
+	return &perdure.Answer{Verdict: perdure.VerdictApprove, By: perdure.AnsweredByGrant, GrantID: &id}
+}
+
+func (d *draft) grantedEvent(q *perdure.Question, g *perdure.ApprovalGrant) {
+	d.questionEvent(perdure.EventQuestionAnswered, q, map[string]any{"verdict": perdure.VerdictApprove, "by": perdure.AnsweredByGrant, "grantId": g.ID})
 }
 
 // Revocation is a request to delete a grant.

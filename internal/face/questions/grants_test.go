@@ -118,6 +118,34 @@ func TestAnApprovalIsRemembered(t *testing.T) {
 	})
 }
 
+// TestAGrantAnswersOpenQuestions checks that an approval that is remembered also answers the questions
+// that the run has asked already and that it covers. The run wakes with all of them.
+func TestAGrantAnswersOpenQuestions(t *testing.T) {
+	each(t, func(h *house) {
+		t := h.T
+		a, other := h.start("x"), h.start("y")
+		first, second := a.ask("first", calls("bash", `{"n":1}`)), a.ask("second", calls("bash", `{"n":2}`))
+		left := []uuid.UUID{
+			a.ask("tool", calls("grep", `{}`)), a.ask("two", calls("bash", `{}`, func(n *perdure.NewQuestion) { n.Needed = 2 })),
+			a.ask("each", calls("bash", `{}`, func(n *perdure.NewQuestion) { n.NoGrants = true })), other.ask("run", calls("bash", `{}`)),
+		}
+		all := perdure.WaitAll(perdure.WaitQuestion(first), perdure.WaitQuestion(second))
+		a.Commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: &all}})
+		h.vote(h.approver, first, `"verdict":"approve","remember":{"scope":"run","match":"tool"}`).Want(200, nil)
+		if !h.answered(second) {
+			t.Error("the grant does not answer the question that was open")
+		}
+		for _, id := range left {
+			if q := h.get(id); q.Status != perdure.QuestionOpen {
+				t.Errorf("the grant answered %s", q.Key)
+			}
+		}
+		if x := h.execution(a.ID); x.OpenQuestions != 3 || x.Status != perdure.StatusPending {
+			t.Errorf("the run is %s with %d open questions", x.Status, x.OpenQuestions)
+		}
+	})
+}
+
 // TestGrantsEnd checks that a revoked grant and one that has expired answer nothing, and who may revoke.
 func TestGrantsEnd(t *testing.T) {
 	each(t, func(h *house) {
