@@ -30,8 +30,8 @@ plain=(
 # The packages that take longest, longest first: a long package that begins last would
 # leave a processor idle.
 slow=(
-	e2e internal/store/postgres internal/face worker internal/face/openai server
-	internal/engine react internal/store/sqlite agent/agenttest internal/bench
+	internal/store/sqlite e2e internal/store/postgres agent/agenttest internal/engine
+	react worker server internal/face/openai internal/face internal/bench
 	internal/log client internal/durablestream
 )
 
