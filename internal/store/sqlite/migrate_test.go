@@ -166,10 +166,14 @@ func TestMigrationsGoBack(t *testing.T) {
 // statement opens with the same rows and the schema of a new store.
 func TestInterruptedMigrationsContinue(t *testing.T) {
 	longtest.Skip(t, "seconds")
-	fresh, images := emptyStore(t), 0
-	for _, version := range oldVersions(t) {
+	fresh, images, versions := emptyStore(t), 0, oldVersions(t)
+	newest, sampled := slices.Max(versions), longtest.Sample(t, 5)
+	for _, version := range versions {
 		before := rowsOf(t, oldStore(t, version))
 		for image := range crashImages(t, version) {
+			if version != newest && !sampled(fmt.Sprint(version, " ", filepath.Base(image))) {
+				continue // the store of the build before is interrupted at each statement
+			}
 			images++
 			storetest.Invariants(t, open(t, Options{Path: image}))
 			sameRows(t, image, before)
