@@ -54,9 +54,12 @@ func pack(folder, archive string) error {
 	if err != nil {
 		return err
 	}
-	var packed bytes.Buffer
-	w := zip.NewWriter(&packed)
-	w.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestCompression) })
+	out, err := os.Create(archive)
+	if err != nil {
+		return err
+	}
+	w := zip.NewWriter(out)
+	w.RegisterCompressor(zip.Deflate, func(to io.Writer) (io.WriteCloser, error) { return flate.NewWriter(to, flate.BestCompression) })
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		f, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate})
 		if err != nil {
@@ -69,7 +72,7 @@ func pack(folder, archive string) error {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	return os.WriteFile(archive, packed.Bytes(), 0o644)
+	return out.Close()
 }
 
 // compare returns an error if the archive has other files than the folder.

@@ -29,11 +29,10 @@ func TestAResponseThatAsks(t *testing.T) {
 	}()
 	a := asker{h.Claim(), h}
 	a.Say(facetest.UserText("Plan a trip."))
-	approval := a.ask("approval", func(n *perdure.NewQuestion) { n.Kind = perdure.QuestionApproval })
 	id := a.ask("form", func(n *perdure.NewQuestion) {
 		n.Kind, n.Prompt, n.Schema = perdure.QuestionInput, "How long?", json.RawMessage(`{"type":"integer"}`)
 	})
-	wait := perdure.WaitAny(perdure.WaitQuestion(id), perdure.WaitQuestion(approval), perdure.WaitSignal("userMessage"))
+	wait := perdure.WaitAny(perdure.WaitQuestion(id), perdure.WaitSignal("userMessage"))
 	a.Commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: &wait}})
 
 	var o output
