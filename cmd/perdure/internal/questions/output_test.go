@@ -20,6 +20,7 @@ func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
 		q := terminaltest.Filled[perdure.Question](text)
 		return map[string]func() error{
 			"list":   func() error { return printList(a, terminaltest.Filled[client.QuestionPage](text), true) },
+			"grants": func() error { return printGrants(a, terminaltest.Filled[client.Page[*perdure.ApprovalGrant]](text)) },
 			"change": func() error { return printChange(a, &q) },
 			"print":  func() error { return Print(a.Stdout, &q, []byte(text)) },
 			"ask": func() error {
