@@ -143,10 +143,16 @@ func (h *Hints) Check() error {
 // Counts implements notify.Counted. It cannot count hints that NATS itself loses.
 func (h *Hints) Counts() (sent, lost int64) { return h.sent.Load(), h.lostHints.Load() }
 
-// Close ends the connection. Hints still work inside the process.
+// flushWithin is the time that Close waits for NATS to take the last hints.
+const flushWithin = time.Second
+
+// Close sends the hints that wait, and ends the connection. Hints still work inside the process.
 func (h *Hints) Close() {
 	h.end()
 	<-h.ended
+	if h.conn.IsConnected() {
+		_ = h.conn.FlushTimeout(flushWithin) // hints may be lost
+	}
 	h.conn.Close()
 	<-h.closed
 }
@@ -186,6 +192,7 @@ func (h *Hints) away(m notify.Mark) {
 // sends the first hint at once, and then the hints of each millisecond together.
 func (h *Hints) send() {
 	defer close(h.ended)
+	defer h.sendPending() // what was published before Close
 	rest := time.NewTimer(0)
 	defer rest.Stop()
 	for {
@@ -194,17 +201,22 @@ func (h *Hints) send() {
 		case <-h.sending.Done():
 			return
 		}
-		for batch := range slices.Chunk(h.take(), mostMarks) {
-			// Without a connection the hints are lost, because the client buffers nothing.
-			if h.conn.Publish(h.subject, encode(batch)) != nil {
-				h.lostHints.Add(int64(len(batch)))
-			}
-		}
+		h.sendPending()
 		rest.Reset(pace)
 		select {
 		case <-rest.C:
 		case <-h.sending.Done():
 			return
+		}
+	}
+}
+
+// sendPending sends the hints that wait.
+func (h *Hints) sendPending() {
+	for batch := range slices.Chunk(h.take(), mostMarks) {
+		// Without a connection the hints are lost, because the client buffers nothing.
+		if h.conn.Publish(h.subject, encode(batch)) != nil {
+			h.lostHints.Add(int64(len(batch)))
 		}
 	}
 }
