@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/invopop/jsonschema"
 )
@@ -12,6 +14,19 @@ import (
 // references only if the type contains itself, because model providers do not accept references in
 // the parameters of a tool.
 func Schema[T any]() json.RawMessage {
+	t := reflect.TypeFor[T]()
+	raw, known := schemas.Load(t)
+	if !known {
+		raw, _ = schemas.LoadOrStore(t, schemaOf[T]())
+	}
+	return bytes.Clone(raw.(json.RawMessage))
+}
+
+// schemas contains the schema of each type that Schema was called with. Programs that register the
+// same kinds again and again, such as tests, would otherwise spend most of their time on them.
+var schemas sync.Map
+
+func schemaOf[T any]() json.RawMessage {
 	root := reflect.TypeFor[T]()
 	for root != nil && root.Kind() == reflect.Pointer {
 		root = root.Elem()

@@ -267,17 +267,12 @@ func (w *world) stuck(x *perdure.Execution, open []*perdure.Task) error {
 	w.mu.Lock()
 	commits := w.commits
 	w.mu.Unlock()
-	known := map[string]bool{}
-	_, tasks := w.code()
-	for _, d := range tasks {
-		known[d.Definition().Spec.Kind] = true
-	}
 	state := string(x.Status)
 	if x.Wait != nil && x.Status == perdure.StatusWaiting {
 		state = "waiting for a " + x.Wait.Reason()
 	}
 	for _, t := range open {
-		if !known[t.Kind] {
+		if !w.known[t.Kind] {
 			return fmt.Errorf("the agent scheduled a task of the kind %q, which nobody runs; add one to Scenario.Tasks, for example agenttest.Result(%q, ...)", t.Kind, t.Kind)
 		}
 		state += fmt.Sprintf(", %s(%s) %s", t.Kind, t.Input, strings.ToLower(string(t.Status)))

@@ -45,9 +45,10 @@ type world struct {
 	parked int
 	core   *server.Core
 	begun  time.Time
-	id     uuid.UUID // id of the execution
-	script string    // folder of the model's script
-	files  string    // folder in which tools work
+	id     uuid.UUID       // id of the execution
+	script string          // folder of the model's script
+	files  string          // folder in which tools work
+	known  map[string]bool // kinds of tasks that the workers run
 	ended  chan struct{}
 	poked  chan struct{}
 	group  sync.WaitGroup // workers, and the goroutines that replace dead ones
@@ -112,6 +113,11 @@ func newWorld(t *testing.T, s Scenario, p plan, parked int, blank []byte) (*worl
 		for id, script := range s.Models {
 			err = errors.Join(err, os.WriteFile(filepath.Join(w.script, id), []byte(script), 0o600))
 		}
+	}
+	w.known = map[string]bool{}
+	_, tasks := w.code()
+	for _, d := range tasks {
+		w.known[d.Definition().Spec.Kind] = true
 	}
 	return w, err
 }
