@@ -82,8 +82,8 @@ func (t *Transaction) applyExecution(l load.ExecutionRow, ch *store.Changes) err
 }
 
 var (
-	putHead  = statement.Insert("log_head", "agent_execution_id, last_seq, last_pos, epoch, nonce, nonce_pos, stored")
-	moveHead = statement.Update("log_head", statement.Columns("last_seq, last_pos, epoch, nonce, nonce_pos").Plus("stored"), statement.Columns("agent_execution_id"))
+	putHead  = statement.Insert("log_head", load.WrittenHead+", stored, agent_execution_id")
+	moveHead = statement.Update("log_head", statement.Columns(load.WrittenHead).Plus("stored"), statement.Columns("agent_execution_id"))
 	setTimer = statement.Insert("agent_timer", "agent_execution_id, due_at",
 		statement.Replacing("agent_execution_id", "due_at = excluded.due_at"))
 	dropTimer = statement.Remove("agent_timer", statement.Columns("agent_execution_id"))
@@ -92,13 +92,11 @@ var (
 func (t *Transaction) applyHead(id uuid.UUID, before load.ExecutionRow, ch *store.Changes) (err error) {
 	if h := ch.Head; h != nil {
 		l := t.Rows[id]
-		stored := counted(before, ch)
+		write := putHead
 		if l.HasHead {
-			err = t.Write(moveHead, h.LastSeq, h.LastPos, int64(h.Epoch), load.StoredNonce(h.Nonce), noncePos(h), stored, id[:])
-		} else {
-			err = t.Write(putHead, id[:], h.LastSeq, h.LastPos, int64(h.Epoch), load.StoredNonce(h.Nonce), noncePos(h), stored)
+			write = moveHead
 		}
-		if err != nil {
+		if err := t.Write(write, append(load.HeadValues(h), counted(before, ch), id[:])...); err != nil {
 			return err
 		}
 		l.Head, l.HasHead = *h, true
@@ -240,7 +238,7 @@ func (t *Transaction) applyLog(id uuid.UUID, given int64, k *known, ch *store.Ch
 		}
 		if r.Chunk != nil {
 			chunks++
-			err = t.Write(addChunk, id[:], r.Seq, r.Pos, r.Chunk.Offset, column.Millis(r.CreatedAt), []byte(r.Chunk.Text), withheldLength(r.Chunk), load.StoredNonce(r.Nonce))
+			err = chunkRows.Write(t.View, addChunk, &chunkRow{execution: id, Record: r})
 		} else {
 			given = r.Seq
 			stored := load.RecordRow{Execution: id, Record: *r}

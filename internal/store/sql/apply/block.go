@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/row"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -25,9 +26,26 @@ var (
 	foldBlock = statement.Update("log_block", statement.Columns("span, cuts, nonces, content, content_blob, entry, path"), statement.Columns("agent_execution_id, task_id, attempt, block"))
 	// emptyBlock keeps the length, the cuts and the nonces.
 	emptyBlock = statement.Update("log_block", statement.Terms{}.Fixed("content", "= NULL").Fixed("content_blob", "= NULL").Fixed("entry", "= NULL").Fixed("path", "= NULL"), statement.Columns("agent_execution_id, task_id, attempt, block"))
-	addChunk   = statement.Insert("log_chunk", "agent_execution_id, seq, pos, byte_offset, created_at, content, length, nonce")
+	addChunk   = statement.Declare(chunkRows.InsertStatement())
 	dropChunks = statement.Remove("log_chunk", statement.Columns("agent_execution_id, seq"))
 )
+
+// chunkRow is a chunk of an open block.
+type chunkRow struct {
+	execution uuid.UUID
+	*perdure.Record
+}
+
+var chunkRows = row.New("log_chunk", 3, []row.Field[chunkRow]{
+	row.ID("agent_execution_id", func(c *chunkRow) *uuid.UUID { return &c.execution }),
+	row.Number("seq", func(c *chunkRow) *int64 { return &c.Seq }),
+	row.Number("pos", func(c *chunkRow) *int64 { return &c.Pos }),
+	row.Number("byte_offset", func(c *chunkRow) *int64 { return &c.Chunk.Offset }),
+	row.Time("created_at", func(c *chunkRow) *perdure.Time { return &c.CreatedAt }),
+	row.Derived("content", func(c *chunkRow) any { return []byte(c.Chunk.Text) }),
+	row.Derived("length", func(c *chunkRow) any { return withheldLength(c.Chunk) }),
+	row.Derived("nonce", func(c *chunkRow) any { return load.StoredNonce(c.Nonce) }),
+})
 
 // putBlock inserts or replaces a block's row. before is the previous row, nil if it is not known.
 func putBlock(v statement.View, execution uuid.UUID, before, b *store.Block) error {

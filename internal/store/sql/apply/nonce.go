@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/google/uuid"
-	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/load"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -16,16 +15,6 @@ func drawNonce() uint32 {
 			return n
 		}
 	}
-}
-
-// noncePos returns the position that is stored with a head's nonce. A server without nonces moves
-// the head without changing nonce or position, so the nonce is valid only if the position is the
-// head's.
-func noncePos(h *store.Head) int64 {
-	if h.Nonce == 0 {
-		return 0
-	}
-	return h.LastPos
 }
 
 var (

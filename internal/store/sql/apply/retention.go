@@ -9,11 +9,10 @@ import (
 )
 
 var (
-	upsertRetention = statement.Insert("retention", "org_id, executions, checkpoints, logs",
-		statement.Replacing("org_id", "executions = excluded.executions, checkpoints = excluded.checkpoints, logs = excluded.logs"))
-	insertRetain = statement.Alone("INSERT INTO agent_retention (agent_execution_id, executions, checkpoints, logs, ended_at)" +
-		" SELECT id, ?, ?, ?, completed_at FROM agent_execution WHERE id = ?")
-	retainOf  = statement.Read("SELECT executions, checkpoints, logs FROM agent_retention WHERE agent_execution_id = ?")
+	upsertRetention = statement.Insert("retention", load.Periods+", org_id", statement.Replacing("org_id", load.ReplacedPeriods))
+	insertRetain    = statement.Alone("INSERT INTO agent_retention (" + load.Periods + ", agent_execution_id, ended_at)" +
+		" SELECT ?, ?, ?, id, completed_at FROM agent_execution WHERE id = ?")
+	retainOf  = statement.Read("SELECT " + load.Periods + " FROM agent_retention WHERE agent_execution_id = ?")
 	retainEnd = statement.Update("agent_retention", statement.Columns("ended_at"), statement.Columns("agent_execution_id"))
 )
 
@@ -21,14 +20,22 @@ var (
 func (t *Transaction) putRetention(org string, id uuid.UUID, ch *store.Changes) error {
 	if ch.Retention != nil {
 		r := ch.Retention.Default()
-		if err := t.Write(upsertRetention, org, load.PeriodOf(r.Executions), load.PeriodOf(r.Checkpoints), load.PeriodOf(r.Logs)); err != nil {
+		if err := t.writePeriods(upsertRetention, &r, org); err != nil {
 			return err
 		}
 	}
 	if ch.Retain == nil || ch.Retain.IsZero() {
 		return nil
 	}
-	return t.Write(insertRetain, load.PeriodOf(ch.Retain.Executions), load.PeriodOf(ch.Retain.Checkpoints), load.PeriodOf(ch.Retain.Logs), id[:])
+	return t.writePeriods(insertRetain, ch.Retain, id[:])
+}
+
+func (t *Transaction) writePeriods(query *statement.Statement, r *perdure.Retention, key any) error {
+	values, err := load.PeriodValues(r)
+	if err != nil {
+		return err
+	}
+	return t.Write(query, append(values, key)...)
 }
 
 // loadRetention returns the retention periods that apply to one execution.

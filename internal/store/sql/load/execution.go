@@ -88,7 +88,7 @@ var (
 
 const (
 	// ExecutionHead is the list of the columns of an execution's log head.
-	ExecutionHead = ", coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), " + HeadNonce + ", h.epoch IS NOT NULL"
+	ExecutionHead = ", " + HeadColumns + ", h.epoch IS NOT NULL"
 	// ExecutionFrom is the FROM clause of a query for executions with their log heads.
 	ExecutionFrom = " FROM agent_execution x LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + Hidden
 )
@@ -112,7 +112,7 @@ func Executions(v statement.View, query *statement.Statement, arg any, withConte
 			l ExecutionRow
 			x perdure.Execution
 		)
-		dest := append(ExecutionRows.Scan(nil, &x), &l.Head.LastSeq, &l.Head.LastPos, column.UnsignedInto(&l.Head.Epoch), NonceInto(&l.Head.Nonce), column.FlagInto(&l.HasHead))
+		dest := append(append(ExecutionRows.Scan(nil, &x), HeadInto(&l.Head)...), column.FlagInto(&l.HasHead))
 		if withContents {
 			dest = append(dest, column.RawInto(&x.Input), column.RawInto(&x.Output))
 		}

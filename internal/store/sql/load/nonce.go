@@ -41,11 +41,6 @@ func (l NonceList) Of(i int) uint32 {
 	return binary.BigEndian.Uint32(l[4*i:])
 }
 
-const (
-	// HeadNonce is 0 if a server without nonces has moved the head since the nonce was stored.
-	HeadNonce = "CASE WHEN h.nonce_pos = h.last_pos THEN h.nonce ELSE 0 END"
-)
-
 var (
 	eventNonce  = statement.Read("SELECT nonce FROM log_record WHERE agent_execution_id = ? AND pos = ?")
 	openNonce   = statement.Read("SELECT c.nonce FROM log_block b CROSS JOIN log_chunk c WHERE b.agent_execution_id = ?1 AND b.open = 1 AND c.agent_execution_id = ?1 AND c.seq = b.seq AND c.pos = ?2")

@@ -19,7 +19,7 @@ const logBytes = 1 << 20
 const placeColumns = "response_id, b.turn_id, b.message_id, b.tool_call_id"
 
 const (
-	headColumns = "SELECT x.id, coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), coalesce(h.first_pos, 0), " + load.HeadNonce
+	headColumns = load.HeadColumns + ", coalesce(h.first_pos, 0)"
 	headOfThese = " LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + load.Hidden
 )
 
@@ -33,12 +33,12 @@ var (
 	logClosed = statement.Alone(load.SpanClasses +
 		" SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id, b.block, b.cuts, b.nonces, b.content_blob, b.entry, b.path" + load.FromSpans)
 	blockContent = statement.Read("SELECT content FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?")
-	headOf       = statement.Read("SELECT coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), coalesce(h.first_pos, 0), " + load.HeadNonce + " FROM agent_execution x" +
+	headOf       = statement.Read("SELECT " + headColumns + " FROM agent_execution x" +
 		" LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE x.id = ? AND " + load.Hidden)
 )
 
 func loadHead(v statement.View, execution uuid.UUID) (h store.Head, err error) {
-	found, err := v.One(headOf, []any{execution[:]}, &h.LastSeq, &h.LastPos, column.UnsignedInto(&h.Epoch), &h.FirstPos, load.NonceInto(&h.Nonce))
+	found, err := v.One(headOf, []any{execution[:]}, append(load.HeadInto(&h), &h.FirstPos)...)
 	if err == nil && !found {
 		err = noExecution(execution)
 	}
@@ -58,12 +58,12 @@ func (r *Reader) LogHeads(ctx context.Context, executions []uuid.UUID) (map[uuid
 	}
 	heads := make(map[uuid.UUID]store.Head, len(executions))
 	err = r.read(ctx, func(v statement.View) error {
-		return v.Each(statement.NewAlone(headColumns+from+headOfThese), []any{arg}, func(row func(...any) error) error {
+		return v.Each(statement.NewAlone("SELECT "+headColumns+", x.id"+from+headOfThese), []any{arg}, func(row func(...any) error) error {
 			var (
 				id uuid.UUID
 				h  store.Head
 			)
-			err := row(&id, &h.LastSeq, &h.LastPos, column.UnsignedInto(&h.Epoch), &h.FirstPos, load.NonceInto(&h.Nonce))
+			err := row(append(load.HeadInto(&h), &h.FirstPos, &id)...)
 			heads[id] = h
 			return err
 		})

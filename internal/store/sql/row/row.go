@@ -165,13 +165,19 @@ func (t Table) updateStatement(columns []int) *statement.Statement {
 // UpsertStatement returns a statement that inserts a row or replaces all its columns except the key
 // and the kept ones.
 func (t Table) UpsertStatement(kept ...string) *statement.Statement {
+	return t.InsertStatement(statement.Replacing(strings.Join(t.Columns[:t.Key], ", "), t.Replaced(kept...)))
+}
+
+// Replaced returns the assignments of an insert that replaces all columns of an existing row except the
+// key and the kept ones.
+func (t Table) Replaced(kept ...string) string {
 	sets := make([]string, 0, len(t.Columns))
 	for _, column := range t.Columns[t.Key:] {
 		if !slices.Contains(kept, column) {
 			sets = append(sets, column+" = excluded."+column)
 		}
 	}
-	return t.InsertStatement(statement.Replacing(strings.Join(t.Columns[:t.Key], ", "), strings.Join(sets, ", ")))
+	return strings.Join(sets, ", ")
 }
 
 // List returns the columns for a SELECT that [Rows.Scan] scans, each with the table's alias unless
