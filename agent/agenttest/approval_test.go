@@ -9,6 +9,8 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent/agenttest"
 	"github.com/perdure/perdure/tool"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // three is a model that makes three calls in one turn and then answers.
@@ -36,6 +38,7 @@ func cities(t *testing.T) perdure.ApprovalPolicy {
 // TestCallsAreApprovedOneByOne checks that each call has its own question, that a denied call is
 // answered with the reason, and that all of it survives every fault.
 func TestCallsAreApprovedOneByOne(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	asked := map[string]string{}
 	s := agenttest.Scenario{Input: "Weather?", Tools: []tool.Tool{forecast()}, Model: three, Approvals: cities(t)}
 	s.Answers = func(q perdure.Question) *perdure.Answer {
@@ -73,6 +76,7 @@ func withoutKeys(o *agenttest.Outcome) {
 // TestApprovalsExpireAndAreSteered checks calls that nobody approves, and a message that comes while
 // calls wait for their approval.
 func TestApprovalsExpireAndAreSteered(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{Input: "Weather?", Tools: []tool.Tool{forecast()}, Model: three, Approvals: cities(t), Normalize: withoutKeys}
 	o := agenttest.Run(t, s)
 	if strings.Count(o.Text(), "forecast = not run: it was denied: nobody answered in time") != 2 || o.Elapsed < time.Hour {
@@ -103,6 +107,7 @@ func TestRulesThatDeny(t *testing.T) {
 // TestEditedCalls checks that a call runs with the arguments to which a voter has changed them, that
 // the model reads so, and that the conversation keeps what the model asked for.
 func TestEditedCalls(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	policy := cities(t)
 	policy[1].Edit = perdure.EditClient
 	s := agenttest.Scenario{Input: "Weather?", Tools: []tool.Tool{forecast()}, Model: three, Approvals: policy, Normalize: withoutKeys}
@@ -131,6 +136,7 @@ func TestEditedCalls(t *testing.T) {
 // TestRememberedApprovals checks that the calls after an approval that is remembered run without a
 // question that anybody answers, whatever fails.
 func TestRememberedApprovals(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	policy := cities(t)
 	const model = "turn\n  call forecast {\"city\": \"Bern\"}\nturn\n  call forecast {\"city\": \"Oslo\"}\nturn\n  text Done.\n"
 	asked := map[string]bool{}

@@ -8,12 +8,15 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent/agenttest"
 	"github.com/perdure/perdure/tool"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestAStoppedTurn checks a turn that a person stops while calls wait for their approval, with a
 // message of the same moment: the calls are answered, the questions withdrawn, the message is taken,
 // and all of it survives every fault.
 func TestAStoppedTurn(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{Input: "Weather?", Tools: []tool.Tool{forecast()}, Model: three, Approvals: cities(t), Normalize: withoutKeys}
 	s.Signals = []agenttest.Signal{
 		{Name: perdure.InterruptSignal, Value: map[string]string{"reason": "enough"}, After: time.Minute},

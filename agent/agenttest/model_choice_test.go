@@ -9,12 +9,15 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent/agenttest"
 	"github.com/perdure/perdure/tool"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestAChosenModel checks that a choice of the model is taken up before the next turn, in the middle
 // of a response and between two, and survives every fault. The turn that a script plays depends only
 // on the conversation, so each text names the model that was asked.
 func TestAChosenModel(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	script := func(name string) string {
 		return "turn\n  call forecast {\"city\": \"Bern\"}\nturn\n  text Second of " + name + ".\nturn\n  text Third of " + name + ".\n"
 	}
