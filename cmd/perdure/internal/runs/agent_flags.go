@@ -189,9 +189,11 @@ func (s *AgentFlags) checkTools() error {
 }
 
 // MetadataJSON returns the members of --metadata.
-func (s *AgentFlags) MetadataJSON() (map[string]any, error) {
+func (s *AgentFlags) MetadataJSON() (map[string]any, error) { return metadataOf(s.metadata) }
+
+func metadataOf(pairs []string) (map[string]any, error) {
 	members := map[string]any{}
-	for _, pair := range s.metadata {
+	for _, pair := range pairs {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
 			return nil, setup.NewUsageError("--metadata "+pair+" is no pair", "write it like --metadata ticket=42")

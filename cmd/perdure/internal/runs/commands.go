@@ -9,7 +9,7 @@ import (
 // Commands returns the commands that start, show and change runs.
 func Commands(a *setup.App) []*cobra.Command {
 	return []*cobra.Command{
-		newRunCommand(a), newChatCommand(a), newResumeCommand(a), newRunsCommand(a), newShowCommand(a), newTailCommand(a), newSignalCommand(a),
+		newRunCommand(a), newStartCommand(a), newChatCommand(a), newResumeCommand(a), newRunsCommand(a), newShowCommand(a), newTailCommand(a), newSignalCommand(a),
 		newCompactCommand(a), newContextCommand(a), newCancelCommand(a),
 	}
 }

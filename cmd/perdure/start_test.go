@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/worker"
+	"github.com/perdure/perdure/worker/remote"
+)
+
+// TestStartRunsAnAgentOfOnesOwn checks perdure start: it waits for a worker that has just been started,
+// follows the run to its end, and refuses what it cannot start.
+func TestStartRunsAnAgentOfOnesOwn(t *testing.T) {
+	dir := t.TempDir()
+	launch(t, dir, "start", "greeter", `"ann"`).wantEnd(2, "no server is up")
+	serveDev(t, dir)
+	launch(t, dir, "start", "react-agent", `"ann"`).wantEnd(2, "perdure run")
+	launch(t, dir, "start", "greeter", `ann`).wantEnd(2, "the value is no JSON")
+	launch(t, dir, "start", "greeter", "--metadata", "x").wantEnd(2, "--metadata")
+
+	early := startEarly(t, dir)
+	work(t, dir, func(ctx agent.Context, name string) (string, error) {
+		v, err := ctx.WaitSignal("word", 0)
+		return "Hello " + name + " " + string(v.Value), err
+	})
+	early()
+	p := launch(t, dir, "start", "greeter", `"ann"`, "--metadata", "to=ann")
+	p.until("run ")
+	outputOf(t, dir, "signal", "last", "word", `"friend"`)
+	p.until(`"Hello ann \"friend\""`)
+	p.wantEnd(0)
+	launch(t, dir, "start", "greeter", `{"no": "name"}`).wantEnd(2, "input")
+
+	id := outputOf(t, dir, "start", "greeter", `"bob"`, "--detach", "--idempotency-key", "bob")
+	if again := outputOf(t, dir, "start", "greeter", `"bob"`, "--detach", "--idempotency-key", "bob"); again != id {
+		t.Errorf("the same start gives %s and %s", id, again)
+	}
+	launch(t, dir, "start", "greeter", `"eve"`, "--detach", "--idempotency-key", "bob").wantEnd(1, "another body")
+	var x perdure.Execution
+	if err := json.Unmarshal([]byte(outputOf(t, dir, "start", "greeter", `"bob"`, "--detach", "--json", "--local")), &x); err != nil || x.Kind != "greeter" || x.PersistenceMode != perdure.Local {
+		t.Errorf("--json: %+v, %v", x, err)
+	}
+	if completed := outputOf(t, dir, "__complete", "start", ""); !strings.Contains(completed, "greeter") {
+		t.Errorf("the kinds that are offered: %s", completed)
+	}
+}
+
+// startEarly runs perdure start before a worker has registered the kind. It returns when the command
+// says that it waits. The returned function waits for the start.
+func startEarly(t *testing.T, dir string) (started func()) {
+	t.Helper()
+	cmd := exec.Command("perdure", "start", "greeter", `"eve"`, "--detach")
+	cmd.Dir, cmd.Env = dir, clean(dir)
+	errors, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said, err := bufio.NewReader(errors).ReadString('\n')
+	if err != nil || !strings.Contains(said, "no worker has registered greeter yet") {
+		t.Errorf("it says %q, %v", said, err)
+	}
+	return func() {
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the start: %v", err)
+		}
+	}
+}
+
+// work runs a worker with the agent greeter until the test ends, in the server of dir.
+func work(t *testing.T, dir string, greet func(agent.Context, string) (string, error)) {
+	t.Helper()
+	owner, err := connection.ReadOwner(filepath.Join(dir, "d"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := remote.Dial(t.Context(), remote.Options{Addr: owner.GRPC, Token: tokenOf(t, dir)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := worker.New(worker.Config{Dispatch: d})
+	w.RegisterAgent(agent.DefineFunc("greeter", greet))
+	done := make(chan error, 1)
+	go func() { done <- w.Run(t.Context()) }()
+	t.Cleanup(func() {
+		if err := <-done; err != nil {
+			t.Errorf("the worker: %v", err)
+		}
+		_ = d.Close()
+	})
+}

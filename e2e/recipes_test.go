@@ -1,0 +1,172 @@
+package e2e
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// recipeBlock is a code block of a recipe. Its first line says what the block is for:
+//
+//	go file=NAME, text file=NAME   a file
+//	sh                             commands, which must succeed
+//	sh background                  commands that run until the end of the page
+//	text output                    part of what the commands before it print; … is any text of a line
+type recipeBlock struct{ what, text string }
+
+var (
+	recipeFence = regexp.MustCompile("(?ms)^```([a-z].*?)\n(.*?)^```")
+	anyText     = regexp.MustCompile(`…`)
+)
+
+func recipeBlocks(t *testing.T, page string) (blocks []recipeBlock) {
+	t.Helper()
+	raw, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range recipeFence.FindAllStringSubmatch(string(raw), -1) {
+		blocks = append(blocks, recipeBlock{found[1], found[2]})
+	}
+	if len(blocks) == 0 {
+		t.Fatalf("%s has no blocks", page)
+	}
+	return blocks
+}
+
+// TestRecipesWorkAsTheyAreWritten runs the pages in docs/recipes, each in a folder of its own, with a
+// module of its own and the home folder of a new user.
+func TestRecipesWorkAsTheyAreWritten(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join("..", "docs", "recipes", "*.md"))
+	if err != nil || len(pages) < 7 {
+		t.Fatalf("%d recipes: %v", len(pages), err)
+	}
+	user := newModuleUser(t, publishModule(t))
+	begin := recipeBlocks(t, filepath.Join("..", "docs", "recipes", "README.md"))
+	for _, page := range pages {
+		if filepath.Base(page) == "README.md" {
+			continue
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) {
+			c := newCook(t, user)
+			for _, b := range append(begin[:len(begin):len(begin)], recipeBlocks(t, page)...) {
+				c.do(b)
+			}
+		})
+	}
+}
+
+// cook carries out one recipe.
+type cook struct {
+	t      *testing.T
+	dir    string
+	env    []string
+	ports  *strings.Replacer // other addresses than those of the page, which may be in use
+	grpc   string
+	output string
+}
+
+func newCook(t *testing.T, user moduleUser) *cook {
+	t.Helper()
+	http, grpc := freeAddress(t), freeAddress(t)
+	home := t.TempDir()
+	c := &cook{t: t, dir: t.TempDir(), grpc: grpc}
+	c.ports = strings.NewReplacer(
+		"perdure dev\n", "perdure dev --addr "+http+" --grpc-addr "+grpc+"\n",
+		"127.0.0.1:8080", http, "127.0.0.1:9090", grpc,
+	)
+	cache := strings.TrimSpace(printed(t, "go", "env", "GOCACHE"))
+	c.env = append(user.env[:len(user.env):len(user.env)], "HOME="+home, "GOCACHE="+cache, "XDG_DATA_HOME=", "PERDURE_KEY=",
+		"PATH="+filepath.Dir(program(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return c
+}
+
+func (c *cook) do(b recipeBlock) {
+	c.t.Helper()
+	_, file, isFile := strings.Cut(b.what, " file=")
+	switch {
+	case isFile:
+		to := filepath.Join(c.dir, file)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			c.t.Fatal(err)
+		}
+		writeFile(c.t, to, c.ports.Replace(b.text))
+	case b.what == "sh":
+		c.run(b.text)
+	case b.what == "sh background":
+		c.start(b.text)
+	case b.what == "text output":
+		want := anyText.ReplaceAllLiteralString(regexp.QuoteMeta(strings.TrimSuffix(b.text, "\n")), `.*`)
+		if !regexp.MustCompile(want).MatchString(c.output) {
+			c.t.Fatalf("the commands print\n%s\nwithout\n%s", c.output, b.text)
+		}
+	default:
+		c.t.Fatalf("a block is %q; recipeBlock says what there is", b.what)
+	}
+}
+
+// shell returns a command that runs a block in the recipe's folder. The block ends at the first error.
+func (c *cook) shell(ctx context.Context, text string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "bash", "-euc", c.ports.Replace(text))
+	cmd.Dir, cmd.Env = c.dir, append(c.env[:len(c.env):len(c.env)], "PWD="+c.dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	return cmd
+}
+
+func (c *cook) run(text string) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), 2*patience)
+	defer cancel()
+	out, err := c.shell(ctx, text).CombinedOutput()
+	if err != nil {
+		c.t.Fatalf("%v\n%s\nprints\n%s", err, text, out)
+	}
+	c.output = string(out)
+}
+
+// start runs a block until the end of the test. If the block starts the server, start returns when the
+// server accepts connections.
+func (c *cook) start(text string) {
+	c.t.Helper()
+	said := newOutput()
+	cmd := c.shell(context.Background(), text)
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	c.t.Cleanup(func() {
+		select {
+		case err := <-ended:
+			c.t.Errorf("%s\nends too early, %v:\n%s", text, err, said)
+			return
+		default:
+		}
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT)
+		select {
+		case <-ended: // go run reports the interrupt as a failure
+		case <-time.After(20 * time.Second):
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			c.t.Errorf("%s\ndoes not end:\n%s", text, said)
+		}
+	})
+	if !strings.Contains(text, "perdure dev") {
+		return
+	}
+	eventually(c.t, "the server of the recipe", func() bool {
+		conn, err := net.Dial("tcp", c.grpc)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
+}
