@@ -23,10 +23,7 @@ var errUnfinished = perdure.Errorf(perdure.Conflict,
 
 // firstVersion is the number of the first migration. It creates the tables of that version.
 // Databases of that version may also have been made by older migrations.
-const firstVersion = 44
-
-// placesIndex exists when the conversion to firstVersion is complete.
-const placesIndex = "idx_agent_entry_place"
+const firstVersion = 54
 
 // migrating is the key of the lock for changing tables.
 const migrating = 0x70657264757265 // "perdure"
@@ -112,13 +109,11 @@ func newestMigration() (version int64, count int, err error) {
 
 // relabel deletes the rows of migrations before firstVersion from goose's table of versions. The
 // tables of such a database equal those of the first migration. It returns an error if the database
-// is older than firstVersion, or if its conversion was interrupted. The caller must hold the
-// migration lock.
+// is older than firstVersion. The caller must hold the migration lock.
 func relabel(ctx context.Context, conn *pgx.Conn) error {
 	var has, older int64
-	var complete bool
-	err := conn.QueryRow(ctx, "SELECT coalesce(max(version_id), 0), count(*) FILTER (WHERE version_id > 0 AND version_id < $1), to_regclass($2) IS NOT NULL"+
-		" FROM goose_db_version", int64(firstVersion), placesIndex).Scan(&has, &older, &complete)
+	err := conn.QueryRow(ctx, "SELECT coalesce(max(version_id), 0), count(*) FILTER (WHERE version_id > 0 AND version_id < $1)"+
+		" FROM goose_db_version", int64(firstVersion)).Scan(&has, &older)
 	switch {
 	case codeOf(err) == undefinedTable:
 		return nil // a new database
@@ -126,8 +121,6 @@ func relabel(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	case has < firstVersion:
 		return store.TooOld(has, firstVersion)
-	case !complete:
-		return store.Unfinished(firstVersion)
 	}
 	_, err = conn.Exec(ctx, "DELETE FROM goose_db_version WHERE version_id > 0 AND version_id < $1", int64(firstVersion))
 	return err

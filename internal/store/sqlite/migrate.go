@@ -18,7 +18,7 @@ var migrationFiles embed.FS
 
 // firstVersion is the number of the first migration. It creates the tables of that version. Files
 // of that version may also have been made by older migrations.
-const firstVersion = 33
+const firstVersion = 42
 
 // migrate migrates the tables. It uses a separate connection pool, as the library requires, before
 // the store's readers are opened.
@@ -58,30 +58,25 @@ func migrateTo(ctx context.Context, path string, files fs.FS) error {
 }
 
 const (
-	// labels selects whether the file has a table of versions, and whether the conversion to
-	// firstVersion is complete.
-	labels = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'goose_db_version')," +
-		" EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = 'idx_agent_entry_place')"
+	labelled   = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'goose_db_version')"
 	versionsOf = "SELECT coalesce(max(version_id), 0), count(*) FILTER (WHERE version_id > 0 AND version_id < ?1) FROM goose_db_version"
 )
 
 // relabel deletes the rows of migrations before firstVersion from goose's table of versions. The
 // tables of such a file equal those of the first migration. It returns an error if the file is
-// older than firstVersion, or if its conversion was interrupted.
+// older than firstVersion.
 func relabel(ctx context.Context, db *sql.DB) error {
-	var labelled, complete bool
-	if err := db.QueryRowContext(ctx, labels).Scan(&labelled, &complete); err != nil || !labelled {
+	var has bool
+	if err := db.QueryRowContext(ctx, labelled).Scan(&has); err != nil || !has {
 		return err
 	}
-	var has, older int64
-	err := db.QueryRowContext(ctx, versionsOf, firstVersion).Scan(&has, &older)
+	var newest, older int64
+	err := db.QueryRowContext(ctx, versionsOf, firstVersion).Scan(&newest, &older)
 	switch {
-	case err != nil || has == 0 || older == 0:
+	case err != nil || newest == 0 || older == 0:
 		return err
-	case has < firstVersion:
-		return store.TooOld(has, firstVersion)
-	case !complete:
-		return store.Unfinished(firstVersion)
+	case newest < firstVersion:
+		return store.TooOld(newest, firstVersion)
 	}
 	_, err = db.ExecContext(ctx, "DELETE FROM goose_db_version WHERE version_id > 0 AND version_id < ?1", firstVersion)
 	return err

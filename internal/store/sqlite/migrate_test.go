@@ -114,26 +114,18 @@ func TestStoreIsOnlyRelabelled(t *testing.T) {
 }
 
 // TestOlderStoresAreRefused checks that a store from before the first migration is refused with an
-// error that names a commit, and is not changed. The same holds for a store whose conversion was
-// interrupted.
+// error that names a commit, and is not changed.
 func TestOlderStoresAreRefused(t *testing.T) {
-	for change, says := range map[string]string{
-		"DELETE FROM goose_db_version WHERE version_id > 32": "the database has version 32",
-		"DROP INDEX idx_agent_entry_place":                   "was interrupted",
-	} {
-		path := oldStore(t, firstVersion)
-		execAll(t, path, change)
-		before, versions := schemaOf(t, path), texts(t, path, "SELECT version_id FROM goose_db_version")
-		_, err := Open(t.Context(), Options{Path: path})
-		if !perdure.IsCode(err, perdure.Conflict) || !strings.Contains(err.Error(), says) || !regexp.MustCompile(`commit [0-9a-f]{7} `).MatchString(err.Error()) {
-			t.Errorf("%s: %v", change, err)
-		}
-		if !maps.Equal(schemaOf(t, path), before) || !slices.Equal(texts(t, path, "SELECT version_id FROM goose_db_version"), versions) {
-			t.Errorf("%s: the store has changed", change)
-		}
-	}
 	path := oldStore(t, firstVersion)
-	execAll(t, path, "DELETE FROM goose_db_version WHERE version_id > 32")
+	execAll(t, path, "DELETE FROM goose_db_version WHERE version_id > 41")
+	before, versions := schemaOf(t, path), texts(t, path, "SELECT version_id FROM goose_db_version")
+	_, err := Open(t.Context(), Options{Path: path})
+	if !perdure.IsCode(err, perdure.Conflict) || !strings.Contains(err.Error(), "the database has version 41") || !regexp.MustCompile(`commit [0-9a-f]{7} `).MatchString(err.Error()) {
+		t.Errorf("an older store gives %v", err)
+	}
+	if !maps.Equal(schemaOf(t, path), before) || !slices.Equal(texts(t, path, "SELECT version_id FROM goose_db_version"), versions) {
+		t.Error("the store has changed")
+	}
 	if _, err := OpenLook(t.Context(), path); !perdure.IsCode(err, perdure.Conflict) || !strings.Contains(err.Error(), "commit") {
 		t.Errorf("a look at it gives %v", err)
 	}
@@ -403,7 +395,8 @@ func schemaOf(t *testing.T, path string) map[string]string {
 	all := map[string]string{}
 	for _, row := range texts(t, path, "SELECT name || '|' || tbl_name || '|' || coalesce(sql, '') FROM sqlite_schema WHERE name <> 'sqlite_sequence'") {
 		parts := strings.SplitN(row, "|", 3)
-		text := around.ReplaceAllString(blank.ReplaceAllString(comment.ReplaceAllString(parts[2], ""), " "), "$1")
+		text := strings.ReplaceAll(comment.ReplaceAllString(parts[2], ""), `"`, "") // a renamed table is quoted
+		text = around.ReplaceAllString(blank.ReplaceAllString(text, " "), "$1")
 		columns := texts(t, path, "SELECT cid || ' ' || name || ' ' || type || ' ' || \"notnull\" || ' ' || coalesce(dflt_value, '') || ' ' || pk FROM pragma_table_info('"+parts[0]+"')")
 		all[parts[0]] = parts[1] + "\n" + text + "\n" + strings.Join(columns, "\n")
 	}

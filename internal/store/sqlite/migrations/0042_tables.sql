@@ -26,6 +26,7 @@ CREATE TABLE agent_definition (
     updated_at    INTEGER NOT NULL,
     version       INTEGER NOT NULL DEFAULT 1,
     retention     TEXT, -- periods in milliseconds as JSON
+    approvals     TEXT, -- the policy about tool calls, as JSON
     UNIQUE (org_id, slug)
 ) STRICT;
 
@@ -82,7 +83,10 @@ CREATE TABLE agent_execution (
     unfit                    INTEGER NOT NULL DEFAULT 0, -- a score of releases by workers that cannot run it
     key_id                   BLOB, -- the key that started it
     stored                   INTEGER NOT NULL DEFAULT 0, -- its bytes once it has ended; before that, log_head.stored
-    records_since_checkpoint INTEGER NOT NULL DEFAULT 0 -- steps recorded and tasks scheduled
+    records_since_checkpoint INTEGER NOT NULL DEFAULT 0, -- steps recorded and tasks scheduled
+    needs_features           INTEGER NOT NULL DEFAULT 0, -- what a worker must support: a bit for each feature
+    open_questions           INTEGER NOT NULL DEFAULT 0,
+    gate                     TEXT -- the policies about tool calls, as JSON. NULL: every call is allowed
 ) STRICT;
 
 CREATE INDEX idx_agent_execution_org ON agent_execution (org_id, number);
@@ -149,6 +153,9 @@ CREATE TABLE agent_entry (
     content            BLOB,
     segment            INTEGER, -- its place in the tree: see decision 038
     depth              INTEGER, -- on the path: the number of entries up to it; beside the path: minus that of the entry it is attached to
+    keep_segment       INTEGER, -- of a compaction: the place of the first entry that it keeps
+    keep_depth         INTEGER,
+    barrier            TEXT, -- of a compaction: the entries that it pins and leaves out, as JSON
     UNIQUE (agent_execution_id, id),
     FOREIGN KEY (agent_execution_id, parent_id) REFERENCES agent_entry (agent_execution_id, id) ON DELETE CASCADE
 ) STRICT;
@@ -165,6 +172,8 @@ CREATE INDEX idx_agent_entry_blob
     WHERE content_blob IS NOT NULL;
 CREATE UNIQUE INDEX idx_agent_entry_place ON agent_entry (agent_execution_id, segment, depth)
     WHERE depth > 0;
+CREATE INDEX idx_agent_entry_compaction ON agent_entry (agent_execution_id, segment, depth)
+    WHERE entry_type = 'compaction';
 
 CREATE TABLE agent_checkpoint (
     agent_execution_id BLOB NOT NULL REFERENCES agent_execution (id) ON DELETE CASCADE,
@@ -200,6 +209,7 @@ CREATE TABLE agent_signal (
     created_at         INTEGER NOT NULL,
     value_blob         BLOB,
     signal_value       BLOB,
+    sender_key_id      BLOB, -- NULL: the token of the data directory
     PRIMARY KEY (agent_execution_id, id)
 ) STRICT, WITHOUT ROWID;
 
@@ -258,12 +268,13 @@ CREATE TABLE task_execution (
     concurrency_limit  INTEGER NOT NULL DEFAULT 0,
     blocked            INTEGER NOT NULL DEFAULT 0, -- 1: it was found while its concurrency key was full, so picks skip it
     result_of          BLOB, -- the entry that contains the result
+    needs_features     INTEGER NOT NULL DEFAULT 0,
     UNIQUE (agent_execution_id, id)
 ) STRICT;
 
 CREATE INDEX idx_task_execution_agent ON task_execution (agent_execution_id, number);
 CREATE INDEX idx_task_execution_open
-    ON task_execution (agent_execution_id, status)
+    ON task_execution (agent_execution_id)
     WHERE status IN ('PENDING', 'RUNNING');
 CREATE INDEX idx_task_execution_deferred
     ON task_execution (not_before)
@@ -437,7 +448,7 @@ CREATE TABLE api_key (
     id                  BLOB NOT NULL UNIQUE,
     org_id              TEXT NOT NULL,
     name                TEXT NOT NULL,
-    role                TEXT NOT NULL CHECK (role IN ('admin', 'client', 'worker')),
+    role                TEXT NOT NULL CHECK (role IN ('admin', 'client', 'worker', 'approver')),
     hash                BLOB NOT NULL UNIQUE,
     created_at          INTEGER NOT NULL,
     revoked_at          INTEGER,
@@ -458,6 +469,9 @@ CREATE TABLE kind (
     providers    TEXT, -- JSON array of the model providers that an agent's kind can call
     seen_at      INTEGER NOT NULL,
     endpoints    TEXT, -- JSON array of the model endpoints that workers allow, by their queues
+    signals      TEXT, -- JSON arrays of the signals and output schemas that workers have
+    outputs      TEXT, -- registered, each with the time of its newest registration, the newest first
+    tags         TEXT, -- JSON array
     PRIMARY KEY (org_id, agent, kind)
 ) STRICT, WITHOUT ROWID;
 
@@ -700,6 +714,146 @@ CREATE TABLE agent_segment (
     base_segment       INTEGER NOT NULL,
     base_depth         INTEGER NOT NULL,
     PRIMARY KEY (agent_execution_id, segment)
+) STRICT, WITHOUT ROWID;
+
+-- A decision that a run asks of people. A question outlives workers and servers.
+CREATE TABLE question (
+    number             INTEGER PRIMARY KEY,
+    agent_execution_id BLOB NOT NULL REFERENCES agent_execution (id) ON DELETE CASCADE,
+    id                 BLOB NOT NULL,
+    org_id             TEXT NOT NULL,
+    question_key       TEXT NOT NULL,
+    kind               TEXT NOT NULL,
+    subject            TEXT,
+    terms              TEXT NOT NULL, -- the parts that never change, as JSON
+    entry_id           BLOB, -- with call_id: the tool call whose arguments are the details
+    call_id            TEXT,
+    details_sha256     BLOB NOT NULL,
+    place              TEXT NOT NULL, -- in the conversation, as JSON
+    expires_at         INTEGER,
+    status             TEXT NOT NULL CHECK (status = 'open' OR status = 'answered' OR status = 'expired' OR status = 'withdrawn'),
+    answer             TEXT,
+    votes              TEXT,
+    task_id            BLOB, -- the task that an approval permitted
+    version            INTEGER NOT NULL,
+    created_at         INTEGER NOT NULL,
+    decided_at         INTEGER,
+    details            BLOB,
+    UNIQUE (agent_execution_id, id)
+) STRICT;
+
+CREATE INDEX idx_question_org ON question (org_id, number);
+CREATE INDEX idx_question_open ON question (org_id, number) WHERE status = 'open';
+CREATE INDEX idx_question_due ON question (expires_at) WHERE status = 'open' AND expires_at IS NOT NULL;
+CREATE INDEX idx_question_id ON question (id);
+-- The open questions of an execution, and all of them in order, whatever the number of others.
+CREATE INDEX idx_question_waiting ON question (agent_execution_id) WHERE status = 'open';
+CREATE INDEX idx_question_execution ON question (agent_execution_id, number);
+
+-- HTTP endpoints to which an org's events are sent. events is a JSON array of types and patterns.
+-- The secrets are sealed. A webhook with deleted_at is deleted with its last delivery.
+CREATE TABLE webhook (
+    id               BLOB PRIMARY KEY,
+    org_id           TEXT NOT NULL,
+    url              TEXT NOT NULL,
+    events           TEXT NOT NULL,
+    description      TEXT NOT NULL,
+    enabled          INTEGER NOT NULL,
+    disabled_reason  TEXT NOT NULL,
+    secret           TEXT NOT NULL,
+    old_secret       TEXT NOT NULL,
+    old_secret_until INTEGER,
+    created_at       INTEGER NOT NULL,
+    updated_at       INTEGER NOT NULL,
+    version          INTEGER NOT NULL,
+    deleted_at       INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idx_webhook_org ON webhook (org_id, id) WHERE deleted_at IS NULL;
+CREATE INDEX idx_webhook_deleted ON webhook (id) WHERE deleted_at IS NOT NULL;
+
+-- A random number that each change of a webhook replaces, in the same transaction. Without a row it
+-- 1 it is 0, and there has been no webhook.
+CREATE TABLE webhook_revision (
+    id       INTEGER PRIMARY KEY,
+    revision INTEGER NOT NULL
+) STRICT;
+
+-- An event on its way to a webhook. id is the event's. due_at is the end of the lease while a server
+-- sends it. Rows do not refer to their webhook by a foreign key, so that an event never waits for a
+-- webhook that is being changed.
+CREATE TABLE delivery (
+    webhook_id      BLOB NOT NULL,
+    id              BLOB NOT NULL,
+    org_id          TEXT NOT NULL,
+    event_type      TEXT NOT NULL,
+    status          TEXT NOT NULL CHECK (status IN ('pending', 'delivered', 'dead')),
+    attempts        INTEGER NOT NULL,
+    due_at          INTEGER,
+    lease_until     INTEGER NOT NULL,
+    fence           INTEGER NOT NULL,
+    response_status INTEGER NOT NULL,
+    response_body   TEXT NOT NULL,
+    error           TEXT NOT NULL,
+    created_at      INTEGER NOT NULL,
+    attempted_at    INTEGER,
+    ended_at        INTEGER,
+    remove_at       INTEGER NOT NULL,
+    payload         BLOB NOT NULL,
+    PRIMARY KEY (webhook_id, id)
+) STRICT;
+
+CREATE INDEX idx_delivery_due ON delivery (webhook_id, due_at) WHERE status = 'pending';
+CREATE INDEX idx_delivery_status ON delivery (webhook_id, status, id);
+CREATE INDEX idx_delivery_remove ON delivery (remove_at);
+
+-- An approval that also answers later questions about such calls, of its run or of its definition.
+CREATE TABLE approval_grant (
+    number              INTEGER PRIMARY KEY,
+    id                  BLOB NOT NULL UNIQUE,
+    org_id              TEXT NOT NULL,
+    scope               TEXT NOT NULL CHECK (scope = 'run' OR scope = 'definition'),
+    match_kind          TEXT NOT NULL CHECK (match_kind = 'exact' OR match_kind = 'tool'),
+    agent_execution_id  BLOB REFERENCES agent_execution (id) ON DELETE CASCADE,
+    agent_definition_id BLOB REFERENCES agent_definition (id) ON DELETE CASCADE,
+    subject             TEXT NOT NULL, -- the tool
+    details_sha256      BLOB, -- of the call, or NULL for the match tool
+    question_id         BLOB NOT NULL,
+    voters              TEXT NOT NULL, -- names, as a JSON array
+    needed              INTEGER NOT NULL,
+    voted_by            TEXT NOT NULL, -- the terms of the question about its voters, as a JSON array
+    created_at          INTEGER NOT NULL,
+    expires_at          INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX idx_approval_grant_org ON approval_grant (org_id, number);
+CREATE INDEX idx_approval_grant_run ON approval_grant (agent_execution_id, number) WHERE agent_execution_id IS NOT NULL;
+CREATE INDEX idx_approval_grant_definition ON approval_grant (agent_definition_id, number) WHERE agent_definition_id IS NOT NULL;
+
+-- Workers as the servers know them. queues, agents and tasks are JSON arrays of names.
+CREATE TABLE worker (
+    org_id        TEXT NOT NULL,
+    id            BLOB NOT NULL,
+    version       TEXT NOT NULL,
+    queues        TEXT NOT NULL,
+    agents        TEXT NOT NULL,
+    tasks         TEXT NOT NULL,
+    agent_slots   INTEGER NOT NULL,
+    task_slots    INTEGER NOT NULL,
+    embedded      INTEGER NOT NULL,
+    registered_at INTEGER NOT NULL,
+    seen_at       INTEGER NOT NULL,
+    PRIMARY KEY (org_id, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX idx_worker_seen ON worker (org_id, seen_at);
+
+-- Queues whose work servers do not give out.
+CREATE TABLE queue_pause (
+    org_id    TEXT NOT NULL,
+    queue     TEXT NOT NULL,
+    paused_at INTEGER NOT NULL,
+    PRIMARY KEY (org_id, queue)
 ) STRICT, WITHOUT ROWID;
 
 -- The org of a single tenant.

@@ -1,9 +1,0 @@
--- +goose Up
-
--- The open questions of an execution, and all of them in order, whatever the number of others.
-CREATE INDEX idx_question_waiting ON question (agent_execution_id) WHERE status = 'open';
-CREATE INDEX idx_question_execution ON question (agent_execution_id, number);
-
--- +goose Down
-DROP INDEX idx_question_execution;
-DROP INDEX idx_question_waiting;
