@@ -185,6 +185,9 @@ func (w *world) grant() {
 	var grants struct{ Items []struct{ ID string } }
 	w.json("GET", "/api/orgs/acme/approval-grants", "", &grants)
 	w.names["grant"] = grants.Items[0].ID
+	var action struct{ ID string }
+	w.json("POST", "/api/orgs/acme/agent-executions/actions", `{"action":"cancel","filter":{"kind":"none"}}`, &action)
+	w.names["bulk action"] = action.ID
 }
 
 // json sends a request with acme's admin key. The request must succeed.

@@ -40,6 +40,7 @@ func Register(a *operation.API, c Config) {
 	s.retentionRoutes()
 	s.webhookRoutes()
 	s.workerRoutes()
+	s.bulkRoutes()
 	s.catalogRoutes()
 	s.accessRoutes()
 }

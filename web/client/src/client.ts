@@ -1,4 +1,5 @@
 import { Backoff, type Clock } from "./backoff";
+import { BulkActions } from "./bulk";
 import { asError } from "./errors";
 import type { EventPage, LogEvent, Snapshot } from "./events";
 import { awaitWorker } from "./firstworker";
@@ -79,6 +80,7 @@ export class PerdureClient {
   readonly webhooks: Webhooks;
   readonly workers: Workers;
   readonly queues: Queues;
+  readonly bulkActions: BulkActions;
   readonly #transport: Transport;
 
   constructor(options: TransportOptions = {}) {
@@ -92,6 +94,7 @@ export class PerdureClient {
     this.webhooks = new Webhooks(this.#transport);
     this.workers = new Workers(this.#transport);
     this.queues = new Queues(this.#transport);
+    this.bulkActions = new BulkActions(this.#transport);
   }
 
   /**

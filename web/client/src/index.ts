@@ -1,4 +1,5 @@
 export { Backoff, type BackoffOptions, type Clock, systemClock } from "./backoff";
+export { BulkActions, type BulkRequest } from "./bulk";
 export * from "./client";
 export { type ErrorCode, PerdureError } from "./errors";
 export * from "./events";
