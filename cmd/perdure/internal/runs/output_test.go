@@ -25,6 +25,7 @@ func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
 				return printSignal(a, &connection.Conn{}, x(), terminaltest.Filled[client.SignalReply](text))
 			},
 			"context": func() error { c := terminaltest.Filled[client.Context](text); return printContext(a, &c) },
+			"call":    func() error { m := terminaltest.Filled[client.ModelCall](text); return printCall(a, &m) },
 			"bulk action": func() error {
 				action := terminaltest.Filled[perdure.BulkAction](text)
 				return printBulk(a, &action, bulkVerb{})

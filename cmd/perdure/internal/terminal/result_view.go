@@ -127,6 +127,9 @@ func totalText(u perdure.Usage, byModel map[string]perdure.Usage) string {
 }
 
 // usageText formats tokens and cost of one model.
+// UsageText describes a usage with its cost.
+func UsageText(u perdure.Usage) string { return usageText(u) }
+
 func usageText(u perdure.Usage) string { return tokensText(u) + " · " + costText(u) }
 
 func costText(u perdure.Usage) string {
