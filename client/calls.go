@@ -14,6 +14,10 @@ import (
 // ModelCall is a call of a model with its request, as the server rebuilds it.
 type ModelCall struct {
 	perdure.ModelCall
+	// SystemPromptBytes and AnswerBytes are the sizes of a system prompt and of the parts of an answer
+	// that are left out because they have more than 256 KiB.
+	SystemPromptBytes int `json:"systemPromptBytes,omitempty"`
+	AnswerBytes       int `json:"answerBytes,omitempty"`
 	// LeftOut are the parts of the conversation that the model does not see, oldest first.
 	LeftOut []perdure.LeftOut `json:"leftOut"`
 	// Messages are the messages as the model sees them, without the system prompt.

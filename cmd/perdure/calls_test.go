@@ -2,10 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/llm/llmtest"
 )
@@ -76,4 +80,95 @@ func TestModelCallsAreShownAsTheyWereSent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestInspectedCallsAroundACompaction checks that calls before and after a compaction, and the call for
+// the summary, are rebuilt, and what of the conversation they leave out. It also checks what is refused.
+func TestInspectedCallsAroundACompaction(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "scripts"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "scripts"), "s", "summary\n  text ## Goal\n  text Counting.\nturn\n  text "+strings.Repeat("One and ", 500)+"\nturn\n  text Two.\nturn\n  text Three.\n")
+	d := serveDev(t, dir, "--scripts", filepath.Join(dir, "scripts"))
+	c, err := client.New(client.Options{BaseURL: strings.TrimSuffix(d.url, "/api/orgs/default"), Key: d.token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx := t.Context()
+	x, err := c.Start(ctx, client.StartRequest{UserPrompt: "Count.", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "s"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := func(calls int) (ids []uuid.UUID) {
+		t.Helper()
+		for _, err := range c.Follow(ctx, x.ID, "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = nil
+			for task, err := range c.Tasks(ctx, x.ID) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if task.Kind == perdure.ModelTaskKind && task.Status == perdure.TaskCompleted {
+					ids = append(ids, task.ID)
+				}
+			}
+			now, err := c.Get(ctx, x.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if now.Status == perdure.StatusWaiting && len(ids) == calls {
+				return ids
+			}
+		}
+		t.Fatal("the log has ended")
+		return nil
+	}
+	say := func(name, value string) {
+		t.Helper()
+		if _, err := c.Signal(ctx, x.ID, client.SignalRequest{Name: name, Value: json.RawMessage(value)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waits(1)
+	say(perdure.UserMessage, `{"text":"Go on."}`)
+	waits(2)
+	say(perdure.CompactSignal, `{}`)
+	waits(3)
+	say(perdure.UserMessage, `{"text":"And on."}`)
+	ids := waits(4)
+	for i, want := range []struct {
+		purpose           string
+		messages, leftOut int
+		matches           bool
+	}{{perdure.CallTurn, 1, 0, true}, {perdure.CallTurn, 3, 0, true}, {perdure.CallCompaction, 0, 0, false}, {perdure.CallTurn, 0, 1, true}} {
+		m, err := c.ModelCall(ctx, x.ID, ids[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Purpose != want.purpose || want.messages > 0 && len(m.Messages) != want.messages || (len(m.LeftOut) > 0) != (want.leftOut > 0) ||
+			(m.Prompt != nil && m.Prompt.Matches) != want.matches || m.Answer == nil {
+			t.Errorf("call %d: %+v, %+v", i, m, m.Prompt)
+		}
+	}
+	at := "/agent-executions/" + x.ID.String() + "/calls/"
+	d.ask("GET", at+uuid.NewString(), "", 404)
+	d.ask("GET", at+"x", "", 404)
+	d.ask("GET", at+ids[0].String()+"?cursor=7", "", 400)
+	d.ask("GET", at+ids[0].String()+"/request", "", 400) // a script gets no request
+	d.ask("GET", at+ids[0].String()+"/request?as=nobody", "", 400)
+	if body := d.ask("GET", at+ids[2].String()+"/request?as=gemini", "", 200); !strings.Contains(string(body), "## Goal") {
+		t.Errorf("the request for the summary: %s", body)
+	}
+	local, err := c.Start(ctx, client.StartRequest{UserPrompt: "Count.", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "s"}}, PersistenceMode: perdure.Local})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x = local
+	kept := waits(1)
+	d.ask("GET", "/agent-executions/"+local.ID.String()+"/calls/"+kept[0].String(), "", 409)
+	d.ask("GET", "/agent-executions/"+local.ID.String()+"/calls/"+ids[0].String(), "", 404)
 }

@@ -1,5 +1,5 @@
 import { AxeBuilder } from "@axe-core/playwright";
-import { expect, start, startDev, signInTo, test } from "./stand";
+import { expect, signInTo, start, startDev, test } from "./stand";
 
 test("all runs of a filter are cancelled, after the count was shown and confirmed", async ({ browser }) => {
   const dev = await startDev();

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"strconv"
 
@@ -29,9 +30,11 @@ type getCallInput struct {
 // shownCall is a model call with a page of its messages.
 type shownCall struct {
 	*perdure.ModelCall
-	LeftOut    []perdure.LeftOut `json:"leftOut" nullable:"false" doc:"The parts of the conversation that the model does not see, oldest first, and why."`
-	Messages   []shownMessage    `json:"messages" nullable:"false" doc:"As the model sees them, without the system prompt."`
-	NextCursor *string           `json:"nextCursor" doc:"Where the next page of messages begins; null at the end."`
+	SystemPromptBytes int               `json:"systemPromptBytes,omitempty" doc:"The size of a system prompt that is left out because it has more than 256 KiB."`
+	AnswerBytes       int               `json:"answerBytes,omitempty" doc:"The size of the parts of an answer that are left out because they have more than 256 KiB."`
+	LeftOut           []perdure.LeftOut `json:"leftOut" nullable:"false" doc:"The parts of the conversation that the model does not see, oldest first, and why."`
+	Messages          []shownMessage    `json:"messages" nullable:"false" doc:"As the model sees them, without the system prompt."`
+	NextCursor        *string           `json:"nextCursor" doc:"Where the next page of messages begins; null at the end."`
 }
 
 // shownMessage is a message as a model sees it.
@@ -53,12 +56,6 @@ func (s *server) storedCall(ctx context.Context, in CallInput) (x *perdure.Execu
 	if err != nil {
 		return nil, call, err
 	}
-	if x.PersistenceMode == perdure.Local {
-		return nil, call, perdure.Errorf(perdure.Conflict, "the contents of execution %s are on its worker; promote it to inspect its model calls", x.ID)
-	}
-	if s.Catalog.Calls == nil {
-		return nil, call, perdure.Errorf(perdure.Unsupported, "this server cannot rebuild model calls")
-	}
 	whole := s.Engine.Read()
 	tasks, err := whole.Tasks(ctx, x.ID, []uuid.UUID{id}, false)
 	if err != nil {
@@ -66,6 +63,12 @@ func (s *server) storedCall(ctx context.Context, in CallInput) (x *perdure.Execu
 	}
 	if tasks[0] == nil || tasks[0].Kind != perdure.ModelTaskKind {
 		return nil, call, perdure.Errorf(perdure.NotFound, "execution %s has no model call %s", x.ID, id)
+	}
+	if x.PersistenceMode == perdure.Local {
+		return nil, call, perdure.Errorf(perdure.Conflict, "the contents of execution %s are on its worker; promote it to inspect its model calls", x.ID)
+	}
+	if s.Catalog.Calls == nil {
+		return nil, call, perdure.Errorf(perdure.Unsupported, "this server's program cannot rebuild model calls")
 	}
 	full, err := whole.Execution(ctx, in.Org, x.ID)
 	if err != nil {
@@ -77,6 +80,16 @@ func (s *server) storedCall(ctx context.Context, in CallInput) (x *perdure.Execu
 	call.Tools, err = s.toolsOf(ctx, in.Org)
 	return x, call, err
 }
+
+// inspect waits until the server may load the conversation of another call, until the caller calls over.
+// Conversations are large, so that only a few are in memory at the same time.
+func (s *server) inspect() (over func()) {
+	s.inspections <- struct{}{}
+	return func() { <-s.inspections }
+}
+
+// maxInspections is the maximum number of calls that are rebuilt at the same time.
+const maxInspections = 4
 
 // limited ends a path with an error when it has more than maxCallBytes.
 func limited(path iter.Seq2[perdure.Entry, error]) iter.Seq2[perdure.Entry, error] {
@@ -116,6 +129,7 @@ func (s *server) toolsOf(ctx context.Context, org string) ([]perdure.ToolInfo, e
 }
 
 func (s *server) getCall(ctx context.Context, in *getCallInput) (*operation.Body[shownCall], error) {
+	defer s.inspect()()
 	x, stored, err := s.storedCall(ctx, in.CallInput)
 	if err != nil {
 		return nil, err
@@ -131,7 +145,7 @@ func (s *server) getCall(ctx context.Context, in *getCallInput) (*operation.Body
 			return nil, noCursor()
 		}
 	}
-	if err := shown.page(from, in.Limit); err != nil {
+	if err := errors.Join(shown.cut(), shown.page(from, in.Limit)); err != nil {
 		return nil, err
 	}
 	if call.LeafEntryID != nil {
@@ -142,6 +156,21 @@ func (s *server) getCall(ctx context.Context, in *getCallInput) (*operation.Body
 		shown.LeftOut = append(shown.LeftOut, seen.LeftOut...)
 	}
 	return operation.BodyOf(shown), nil
+}
+
+// cut leaves out a system prompt and the parts of an answer that are too large to be shown.
+func (c *shownCall) cut() error {
+	if n := len(c.SystemPrompt); n > perdure.ShownLimit {
+		c.SystemPrompt, c.SystemPromptBytes = "", n
+	}
+	if c.Answer == nil {
+		return nil
+	}
+	parts, err := json.Marshal(c.Answer.Parts)
+	if n := len(parts); n > perdure.ShownLimit {
+		c.Answer.Parts, c.AnswerBytes = []perdure.Part{}, n
+	}
+	return err
 }
 
 // page sets a page of the messages. It ends early at about store.PageBytes.
@@ -188,6 +217,7 @@ func asCallBody(op *operation.Operation) {
 }
 
 func (s *server) callRequest(ctx context.Context, in *callBodyInput) (*callBody, error) {
+	defer s.inspect()()
 	_, stored, err := s.storedCall(ctx, in.CallInput)
 	if err != nil {
 		return nil, err

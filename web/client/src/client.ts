@@ -1,5 +1,6 @@
 import { Backoff, type Clock } from "./backoff";
 import { BulkActions } from "./bulk";
+import { ModelCalls } from "./calls";
 import { asError } from "./errors";
 import type { EventPage, LogEvent, Snapshot } from "./events";
 import { awaitWorker } from "./firstworker";
@@ -81,6 +82,7 @@ export class PerdureClient {
   readonly workers: Workers;
   readonly queues: Queues;
   readonly bulkActions: BulkActions;
+  readonly modelCalls: ModelCalls;
   readonly #transport: Transport;
 
   constructor(options: TransportOptions = {}) {
@@ -95,6 +97,7 @@ export class PerdureClient {
     this.workers = new Workers(this.#transport);
     this.queues = new Queues(this.#transport);
     this.bulkActions = new BulkActions(this.#transport);
+    this.modelCalls = new ModelCalls(this.#transport);
   }
 
   /**

@@ -211,6 +211,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/orgs/{org}/agent-executions/{id}/calls/{callId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a model call: its request as it is rebuilt, whether the prompt has the recorded hash, and the answer */
+        get: operations["getModelCall"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/orgs/{org}/agent-executions/{id}/calls/{callId}/request": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the body of the request of a model call as the code that calls a provider builds it, without the key */
+        get: operations["getModelCallRequest"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/orgs/{org}/agent-executions/{id}/checkpoints": {
         parameters: {
             query?: never;
@@ -1202,6 +1236,43 @@ export interface components {
             status?: string[] | null;
             tag?: string;
         };
+        CallCost: {
+            /** Format: double */
+            input: number;
+            /** Format: double */
+            output: number;
+            /** Format: double */
+            total: number;
+        };
+        CallParameters: {
+            format?: components["schemas"]["OutputFormat"];
+            /** Format: int64 */
+            maxTokens?: number;
+            parallelToolCalls?: boolean;
+            promptCacheKey?: string;
+            reasoningSummary?: string;
+            safetyIdentifier?: string;
+            /** Format: double */
+            temperature?: number;
+            thinking?: string;
+            toolChoice?: string;
+            toolName?: string;
+            /** Format: double */
+            topP?: number;
+            user?: string;
+            verbosity?: string;
+        };
+        CallPrompt: {
+            matches: boolean;
+            sha256: string;
+            shownSha256: string;
+        };
+        CallTool: {
+            description?: string;
+            name: string;
+            schema?: unknown;
+            strict?: boolean;
+        };
         Checkpoint: {
             /** Format: date-time */
             createdAt: string;
@@ -1238,6 +1309,13 @@ export interface components {
         };
         CompactionRequest: {
             instructions?: string;
+        };
+        Content: {
+            model?: string;
+            parts: components["schemas"]["Part"][] | null;
+            provider?: string;
+            stopReason?: string;
+            usage?: components["schemas"]["Usage"];
         };
         ContentRef: {
             /** Format: uuid */
@@ -1689,6 +1767,12 @@ export interface components {
             disabledAt: string | null;
             id: string;
         };
+        OutputFormat: {
+            description?: string;
+            name?: string;
+            schema?: unknown;
+            strict?: boolean;
+        };
         Part: {
             arguments?: unknown;
             data?: string;
@@ -1950,6 +2034,48 @@ export interface components {
         };
         SetKeyLimitsInputBody: {
             limits: components["schemas"]["LimitChange"];
+        };
+        ShownCall: {
+            answer: components["schemas"]["Content"] | null;
+            /** Format: int64 */
+            attempt: number;
+            cost?: components["schemas"]["CallCost"];
+            /** Format: uuid */
+            entryId: string;
+            error?: components["schemas"]["TaskError"];
+            /** Format: int64 */
+            latencyMs?: number;
+            /** Format: uuid */
+            leafEntryId: string | null;
+            /** @description The parts of the conversation that the model does not see, oldest first, and why. */
+            leftOut: components["schemas"]["LeftOut"][];
+            /** @description As the model sees them, without the system prompt. */
+            messages: components["schemas"]["ShownMessage"][];
+            model: components["schemas"]["ModelConfig"];
+            /** @description Where the next page of messages begins; null at the end. */
+            nextCursor: string | null;
+            parameters: components["schemas"]["CallParameters"];
+            prompt: components["schemas"]["CallPrompt"] | null;
+            providerResponseId?: string;
+            /** @enum {string} */
+            purpose: "turn" | "compaction" | "generate";
+            /** @enum {string} */
+            status: "PENDING" | "RUNNING" | "COMPLETED" | "FAILED" | "INTERRUPTED" | "CANCELLED";
+            systemPrompt: string;
+            /** Format: uuid */
+            taskExecutionId: string;
+            tools: components["schemas"]["CallTool"][];
+        };
+        ShownMessage: {
+            /**
+             * Format: int64
+             * @description The size of the content.
+             */
+            bytes: number;
+            /** @description null if they have more than 256 KiB. */
+            parts: unknown;
+            /** @enum {string} */
+            role: "system" | "user" | "assistant" | "tool_result";
         };
         SignalBody: {
             /** @description Sending the same id again changes nothing. */
@@ -3005,6 +3131,109 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Execution"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getModelCall: {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+                /** @description The id, a UUID. */
+                id: string;
+                /** @description The id of the task that makes the call. */
+                callId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShownCall"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getModelCallRequest: {
+        parameters: {
+            query?: {
+                /** @description The provider whose request is shown; default the provider of the call. */
+                as?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+                /** @description The id, a UUID. */
+                id: string;
+                /** @description The id of the task that makes the call. */
+                callId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The body of the request */
+            200: {
+                headers: {
+                    "Content-Type"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
                 };
             };
             /** @description A limit of the key is reached (RFC 9457) */

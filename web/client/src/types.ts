@@ -18,6 +18,7 @@ export type Queue = Schemas["QueueInfo"];
 export type QueuePause = Schemas["QueuePause"];
 export type BulkAction = Schemas["BulkAction"];
 export type BulkCount = Schemas["BulkCount"];
+export type ModelCall = Schemas["ShownCall"];
 export type BulkFilter = Schemas["ListFilter"];
 export type Webhook = Schemas["Webhook"];
 export type NewWebhook = Schemas["NewWebhook"];

@@ -97,6 +97,9 @@ func printCall(a *setup.App, m *client.ModelCall) error {
 	for _, l := range m.LeftOut {
 		line("left out", "%d entries, by %s", l.Entries, l.Why)
 	}
+	if m.SystemPromptBytes > 0 {
+		line("system prompt", "%s, not shown", terminal.Bytes(int64(m.SystemPromptBytes)))
+	}
 	if m.SystemPrompt != "" {
 		_ = a.Stdout.Linef("\nsystem\n%s", m.SystemPrompt)
 	}
