@@ -14,7 +14,7 @@ import (
 // Calls rebuilds the requests of model calls with the code that makes them. It is a
 // [perdure.CallRebuilder], for the catalog of a server.
 type Calls struct {
-	// Providers are the providers whose bodies can be shown.
+	// Providers are the providers whose bodies can be shown; nil is none.
 	Providers *llm.Providers
 }
 
@@ -41,13 +41,20 @@ func (r storedSource) tools() []tool.Tool {
 // nameless is a provider that this program does not know, without abilities.
 type nameless struct{ llm.Provider }
 
+func (c Calls) lookup(provider string) (llm.Provider, error) {
+	if c.Providers == nil {
+		c.Providers = llm.NewProviders()
+	}
+	return c.Providers.Lookup(provider)
+}
+
 // request rebuilds the request of a call.
 func (c Calls) request(s perdure.StoredCall) (in modelRequest, r llm.Request, err error) {
 	if s.Task.Kind != perdure.ModelTaskKind || json.Unmarshal(s.Task.Input, &in) != nil {
 		return in, r, perdure.Errorf(perdure.NotFound, "task %s is no model call", s.Task.ID)
 	}
 	source, provider := storedSource{s}, llm.Provider(nameless{})
-	if known, err := c.Providers.Lookup(in.Model.Provider); err == nil {
+	if known, err := c.lookup(in.Model.Provider); err == nil {
 		provider = known
 	}
 	config := Config{Tools: source.tools()}
@@ -126,13 +133,16 @@ func (c Calls) Body(ctx context.Context, s perdure.StoredCall, provider string) 
 	if provider != in.Model.Provider {
 		r.BaseURL, r.APIKeyEnv = "", "" // they belong to the provider of the call
 	}
-	p, err := c.Providers.Lookup(provider)
+	p, err := c.lookup(provider)
 	if err != nil {
 		return nil, err
 	}
 	bodied, ok := p.(llm.Bodied)
 	if !ok {
 		return nil, perdure.FieldErrorf("as", "provider %s sends no request", provider)
+	}
+	if err := llm.CheckRequest(p, r); err != nil {
+		return nil, perdure.FieldErrorf("as", "provider %s cannot send this request: %v", provider, err)
 	}
 	body, err := bodied.Body(ctx, r)
 	if err != nil && perdure.CodeOf(err) != perdure.InvalidArgument {

@@ -111,7 +111,7 @@ func TestRebuiltCallsSayWhetherTheyMatch(t *testing.T) {
 // TestRebuiltCallsOfOtherPurposes checks summaries and calls of Generate, which record no hash, and
 // tasks that are no model calls.
 func TestRebuiltCallsOfOtherPurposes(t *testing.T) {
-	calls := Calls{Providers: llm.NewProviders()}
+	var calls Calls
 	for purpose, edit := range map[string]func(*modelRequest){
 		perdure.CallCompaction: func(r *modelRequest) { r.Compaction = &compactionRequest{Last: r.LeafEntryID, MaxTokens: 9} },
 		perdure.CallGenerate: func(r *modelRequest) {
@@ -134,6 +134,9 @@ func TestRebuiltCallsOfOtherPurposes(t *testing.T) {
 		}
 	}
 	s := storedTurn(t, "", nil)
+	if _, err := calls.Body(t.Context(), s, ""); !perdure.IsCode(err, perdure.InvalidArgument) {
+		t.Errorf("the body for a provider that is not known: %v", err)
+	}
 	s.Task.Kind = "work"
 	if _, err := calls.Rebuild(s); !perdure.IsCode(err, perdure.NotFound) {
 		t.Errorf("a task that is no model call: %v", err)
