@@ -9,16 +9,23 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
+// dial returns a client of the server.
+func (s *devServer) dial() *client.Client {
+	s.t.Helper()
+	c, err := client.New(client.Options{BaseURL: strings.TrimSuffix(s.url, "/api/orgs/default"), Key: s.token})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(c.Close)
+	return c
+}
+
 // TestBulkActionsOnTheCommandLine checks that runs are cancelled by a filter only after a
 // confirmation, and what the commands print.
 func TestBulkActionsOnTheCommandLine(t *testing.T) {
 	dir := t.TempDir()
 	d := serveDev(t, dir)
-	c, err := client.New(client.Options{BaseURL: strings.TrimSuffix(d.url, "/api/orgs/default"), Key: d.token})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := d.dial()
 	for _, where := range []string{"later", "later", "elsewhere"} {
 		_, err := c.Start(t.Context(), client.StartRequest{
 			UserPrompt: "x", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "m"}}, Queue: "none",

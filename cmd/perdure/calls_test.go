@@ -91,11 +91,7 @@ func TestInspectedCallsAroundACompaction(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "scripts"), "s", "summary\n  text ## Goal\n  text Counting.\nturn\n  text "+strings.Repeat("One and ", 500)+"\nturn\n  text Two.\nturn\n  text Three.\n")
 	d := serveDev(t, dir, "--scripts", filepath.Join(dir, "scripts"))
-	c, err := client.New(client.Options{BaseURL: strings.TrimSuffix(d.url, "/api/orgs/default"), Key: d.token})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := d.dial()
 	ctx := t.Context()
 	x, err := c.Start(ctx, client.StartRequest{UserPrompt: "Count.", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "s"}}})
 	if err != nil {

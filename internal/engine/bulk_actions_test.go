@@ -223,7 +223,7 @@ func TestBulkActionSurvivesKills(t *testing.T) {
 }
 
 func killBulk(t *testing.T, action perdure.BulkActionName, fault storetest.Fault) {
-	const runs = 4
+	const runs = 2
 	for at := 1; at <= runs+1; at++ {
 		b := newBench(t)
 		var ids []uuid.UUID

@@ -2,8 +2,10 @@ package runs
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,13 +107,21 @@ func printCall(a *setup.App, m *client.ModelCall) error {
 	}
 	for _, said := range m.Messages {
 		_ = a.Stdout.Linef("\n%s", string(said.Role))
-		if said.Parts == nil {
-			_ = a.Stdout.Linef("(%s)", terminal.Bytes(int64(said.Bytes)))
-			continue
-		}
-		_ = a.Stdout.Linef("%s", string(said.Parts))
+		_ = a.Stdout.Linef("%s", partsText(said))
 	}
 	return nil
+}
+
+// partsText returns the text of a message, or its parts as JSON if it has others than text.
+func partsText(m client.CallMessage) string {
+	var parts []perdure.Part
+	if json.Unmarshal(m.Parts, &parts) != nil || string(m.Parts) == "null" {
+		return "(" + terminal.Bytes(int64(m.Bytes)) + ", not shown)"
+	}
+	if slices.ContainsFunc(parts, func(p perdure.Part) bool { return p.Type != perdure.PartText }) {
+		return string(m.Parts)
+	}
+	return perdure.Content{Parts: parts}.PlainText()
 }
 
 // promptText says whether the shown prompt is the one that was sent.
