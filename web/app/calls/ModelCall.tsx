@@ -56,6 +56,8 @@ function Summary({ of }: { of: Call }) {
           ["Thinking", p.thinking],
           ["Tool choice", p.toolName ?? p.toolChoice],
           ["Left out", leftOutText(of)],
+          ["System prompt", of.systemPromptBytes && `${size(of.systemPromptBytes)}, too large to show here`],
+          ["Answer", of.answerBytes && `${size(of.answerBytes)}, too large to show here`],
         ]}
       />
     </>

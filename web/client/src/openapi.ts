@@ -2037,6 +2037,11 @@ export interface components {
         };
         ShownCall: {
             answer: components["schemas"]["Content"] | null;
+            /**
+             * Format: int64
+             * @description The size of the parts of an answer that are left out because they have more than 256 KiB.
+             */
+            answerBytes?: number;
             /** Format: int64 */
             attempt: number;
             cost?: components["schemas"]["CallCost"];
@@ -2062,6 +2067,11 @@ export interface components {
             /** @enum {string} */
             status: "PENDING" | "RUNNING" | "COMPLETED" | "FAILED" | "INTERRUPTED" | "CANCELLED";
             systemPrompt: string;
+            /**
+             * Format: int64
+             * @description The size of a system prompt that is left out because it has more than 256 KiB.
+             */
+            systemPromptBytes?: number;
             /** Format: uuid */
             taskExecutionId: string;
             tools: components["schemas"]["CallTool"][];
