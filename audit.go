@@ -29,6 +29,7 @@ const (
 	AuditWebhookDeleted    AuditAction = "webhook.deleted"
 	AuditQueuePaused       AuditAction = "queue.paused"
 	AuditQueueResumed      AuditAction = "queue.resumed"
+	AuditBulkCreated       AuditAction = "bulk_action.created"
 )
 
 // Actor identifies who makes a change.
@@ -53,7 +54,7 @@ type AuditRecord struct {
 	Action AuditAction `json:"action"`
 	// SubjectID and SubjectName identify the changed key, definition, session or webhook. A session
 	// has the name of its key, a webhook its URL without the query. For a queue, SubjectName is its
-	// name. For an org, SubjectName is the org's id. For the org's policy they are nil
+	// name, for a bulk action cancel or retry. For an org, SubjectName is the org's id. For the org's policy they are nil
 	// and "".
 	SubjectID   *uuid.UUID `json:"subjectId"`
 	SubjectName string     `json:"subjectName,omitempty"`

@@ -8,6 +8,8 @@ import "encoding/json"
 type Catalog struct {
 	Providers []ProviderInfo
 	Tools     []ToolInfo
+	// Calls rebuilds the requests of model calls; nil if the program cannot. package react has one.
+	Calls CallRebuilder
 }
 
 // ProviderInfo describes a model provider.

@@ -69,7 +69,7 @@ func summarise(ctx agent.TaskContext, c Config, provider llm.Provider, in modelR
 }
 
 // ask returns the request for a summary.
-func (r *compactionRequest) ask(ctx agent.TaskContext, c Config, provider llm.Provider, in modelRequest) (q llm.Request, err error) {
+func (r *compactionRequest) ask(ctx requestSource, c Config, provider llm.Provider, in modelRequest) (q llm.Request, err error) {
 	if q, err = buildRequest(ctx, c, provider, in); err != nil {
 		return q, err
 	}

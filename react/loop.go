@@ -15,9 +15,6 @@ import (
 // defaultMaxTurns is the maximum number of model calls per response if the settings contain none.
 const defaultMaxTurns = 50
 
-// retrySignal is the name of the signal that requests a retry of a failed turn.
-const retrySignal = "retry"
-
 // loop is one run of the react agent's function.
 type loop struct {
 	ctx agent.Context
@@ -144,14 +141,14 @@ func (l *loop) idle() (done bool, err error) {
 	}
 	patterns := []string{perdure.UserMessage, perdure.CompactSignal, perdure.InterruptSignal, perdure.ModelSignal}
 	if failed {
-		patterns = append(patterns, retrySignal)
+		patterns = append(patterns, perdure.RetrySignal)
 	}
 	signal, err := l.ctx.WaitAnySignal(0, patterns...)
 	if err != nil {
 		return false, err
 	}
 	switch signal.Name {
-	case retrySignal:
+	case perdure.RetrySignal:
 		l.st.Try++
 		l.goOn()
 		return false, nil

@@ -164,9 +164,16 @@ func (c *conversations) ask(ctx agent.TaskContext, config Config, provider llm.P
 	return r, p, nil
 }
 
+// requestSource is what a request is built from, in addition to the input of its task. An
+// agent.TaskContext is one.
+type requestSource interface {
+	Execution() (*perdure.Execution, error)
+	ContextPath(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
+}
+
 // buildRequest returns the request without its messages. Equal inputs produce equal bytes on every
 // worker, so that the provider's prompt cache can be used.
-func buildRequest(ctx agent.TaskContext, c Config, provider llm.Provider, in modelRequest) (llm.Request, error) {
+func buildRequest(ctx requestSource, c Config, provider llm.Provider, in modelRequest) (llm.Request, error) {
 	input, err := settingsOf(ctx, in)
 	if err != nil {
 		return llm.Request{}, err
@@ -208,7 +215,7 @@ func withoutCalls(r llm.Request, provider llm.Provider, client []perdure.ClientT
 
 // settingsOf returns the settings of a model call: those of its response or, without any, the
 // execution's input.
-func settingsOf(ctx agent.TaskContext, in modelRequest) (perdure.ReactInput, error) {
+func settingsOf(ctx requestSource, in modelRequest) (perdure.ReactInput, error) {
 	if in.Settings != nil {
 		return *in.Settings, nil
 	}

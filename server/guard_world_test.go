@@ -156,9 +156,15 @@ func (w *world) commit(d perdure.Dispatch, worker uuid.UUID) {
 	input := []byte(`"` + canary + `"`)
 	key, err := perdure.DefaultTaskKey(w.lease.ExecutionID, "work", input, "")
 	w.must(err)
+	callKey, err := perdure.DefaultTaskKey(w.lease.ExecutionID, perdure.ModelTaskKind, input, "")
+	w.must(err)
+	w.names["callId"] = perdure.TaskID(callKey).String()
 	_, err = d.Commit(w.Context(), perdure.Commit{
 		Lease: w.lease, Number: 1, Entries: []perdure.NewEntry{{Entry: entry}},
-		Tasks:      []perdure.NewTask{{Kind: "work", Input: perdure.Payload{Bytes: input}, InputHash: sha256.Sum256(input), Key: key}},
+		Tasks: []perdure.NewTask{
+			{Kind: "work", Input: perdure.Payload{Bytes: input}, InputHash: sha256.Sum256(input), Key: key},
+			{Kind: perdure.ModelTaskKind, Input: perdure.Payload{Bytes: input}, InputHash: sha256.Sum256(input), Key: callKey},
+		},
 		Checkpoint: &perdure.NewCheckpoint{State: perdure.Payload{Bytes: input}, Reason: "r"},
 		Questions: []perdure.NewQuestion{{
 			QuestionTerms: perdure.QuestionTerms{Kind: "plan", Prompt: canary}, Key: "plan", Details: input,
@@ -185,6 +191,9 @@ func (w *world) grant() {
 	var grants struct{ Items []struct{ ID string } }
 	w.json("GET", "/api/orgs/acme/approval-grants", "", &grants)
 	w.names["grant"] = grants.Items[0].ID
+	var action struct{ ID string }
+	w.json("POST", "/api/orgs/acme/agent-executions/actions", `{"action":"cancel","filter":{"kind":"none"}}`, &action)
+	w.names["bulk action"] = action.ID
 }
 
 // json sends a request with acme's admin key. The request must succeed.

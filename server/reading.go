@@ -26,8 +26,8 @@ type Reading struct {
 	ended  chan error
 }
 
-// OpenReading opens the embedded store of c.Data for reading. It uses only Data, Logger, Version
-// and TracerProvider of c. Errors: not_found if there is no store, conflict if its tables have
+// OpenReading opens the embedded store of c.Data for reading. It uses only Data, Logger, Version,
+// Catalog and TracerProvider of c. Errors: not_found if there is no store, conflict if its tables have
 // another version.
 func OpenReading(ctx context.Context, c Config) (*Reading, error) {
 	if c.Logger == nil {

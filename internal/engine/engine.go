@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/bulk"
 	"github.com/perdure/perdure/internal/engine/homes"
 	"github.com/perdure/perdure/internal/engine/live"
 	"github.com/perdure/perdure/internal/engine/tenants"
@@ -66,6 +67,8 @@ type Config struct {
 type Engine struct {
 	Config
 	*tenants.Tenants
+	// Bulk are the bulk actions.
+	Bulk       *bulk.Actions
 	homes      *homes.Homes
 	promotions promotions
 	live       live.Contents
@@ -116,6 +119,7 @@ func New(c Config) *Engine {
 	e.Tenants = tenants.New(c.Store, e.value)
 	e.homes = homes.New(c.Store, e.refs)
 	e.uploads = uploads.New(uploads.Config{Store: c.Store, Refs: e.refs, One: e.value, PayloadLimit: c.PayloadLimit, Plain: c.Plain})
+	e.Bulk = e.newBulk()
 	return e
 }
 
@@ -206,6 +210,8 @@ func topicOf(h rules.Hint) string {
 		return notify.Deliveries
 	case rules.HintPauses:
 		return notify.Pauses
+	case rules.HintBulk:
+		return notify.BulkActions
 	}
 	panic(fmt.Sprintf("engine: a hint of the kind %d has no topic", h.Kind)) // unreachable: the kinds are all above
 }

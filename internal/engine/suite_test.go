@@ -39,3 +39,9 @@ func TestCancelTaskOfAnotherAgentIsRefused(t *testing.T) {
 
 // TestTwoServersAgreeOnPauses checks that a queue paused on one server is paused on the other.
 func TestTwoServersAgreeOnPauses(t *testing.T) { enginetest.Pauses(t, opentest.Servers(t, 2)) }
+
+// TestTwoServersContinueBulkActions checks that two servers on one database give each execution of a
+// bulk action one turn.
+func TestTwoServersContinueBulkActions(t *testing.T) {
+	enginetest.BulkServers(t, opentest.Servers(t, 2))
+}

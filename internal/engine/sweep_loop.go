@@ -31,6 +31,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	beside.Go(func() { e.keepRetention(ctx) })
 	beside.Go(func() { e.keepWorkers(ctx) })
 	beside.Go(func() { e.keepPauses(ctx) })
+	beside.Go(func() { e.Bulk.Keep(ctx) })
 	quiet := time.Now().Add(e.Lease) // after a start, workers need time to renew their leases
 	leases := time.Now()             // when leases are checked next
 	last := e.Store.Now()

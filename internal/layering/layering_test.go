@@ -46,7 +46,8 @@ var rules = map[string][]string{
 	"internal/rules":           {"internal/store", "internal/response", "internal/rules/validate"}, // pure: see TestDecisionsArePure
 	"internal/rules/tenant":    {"internal/rules", "internal/store"},
 	"internal/rules/validate":  nil,
-	"internal/engine":          {"internal/engine/homes", "internal/engine/live", "internal/engine/tenants", "internal/engine/uploads", "internal/fair", "internal/lru", "internal/rules", "internal/rules/...", "internal/store", "internal/notify", "internal/schema", "internal/sharedread"},
+	"internal/engine":          {"internal/engine/bulk", "internal/engine/homes", "internal/engine/live", "internal/engine/tenants", "internal/engine/uploads", "internal/fair", "internal/lru", "internal/rules", "internal/rules/...", "internal/store", "internal/notify", "internal/schema", "internal/sharedread"},
+	"internal/engine/bulk":     {"internal/notify", "internal/rules", "internal/rules/tenant", "internal/rules/validate", "internal/store"},
 	"internal/engine/homes":    {"internal/store"},
 	"internal/engine/live":     {"internal/fair", "internal/rules"},
 	"internal/engine/tenants":  {"internal/rules/tenant", "internal/rules/validate", "internal/sealed", "internal/sharedread", "internal/store"},
@@ -97,7 +98,7 @@ var rules = map[string][]string{
 	"internal/face/problem":   nil,
 	"internal/face/operation": {"internal/face/front", "internal/face/problem"},
 	"internal/face/record":    {"internal/log"},
-	"internal/face/rest":      {"internal/engine", "internal/engine/homes", "internal/engine/tenants", "internal/log", "internal/face/front", "internal/face/operation", "internal/face/problem", "internal/face/record", "internal/face/title", "internal/health", "internal/store"},
+	"internal/face/rest":      {"internal/engine", "internal/engine/bulk", "internal/engine/homes", "internal/engine/tenants", "internal/log", "internal/face/front", "internal/face/operation", "internal/face/problem", "internal/face/record", "internal/face/title", "internal/health", "internal/store"},
 	"internal/face/title":     nil, // pure
 	"internal/face/questions": {"internal/engine", "internal/face/front", "internal/face/operation", "internal/face/problem", "internal/face/record", "internal/face/title", "internal/questionfeed", "internal/sharedread", "internal/store"},
 	"internal/face/sse":       {"internal/log", "internal/log/fold", "internal/face/front", "internal/face/operation", "internal/face/record", "internal/markdown"},
@@ -130,7 +131,7 @@ var rules = map[string][]string{
 	"server":                  {"internal/...", "web"},
 
 	// Suites that run on every store.
-	"internal/engine/enginetest": {"internal/engine", "internal/longtest", "internal/store", "internal/store/..."},
+	"internal/engine/enginetest": {"internal/engine", "internal/engine/bulk", "internal/longtest", "internal/notify", "internal/store", "internal/store/..."},
 	"internal/store/oldstore":    {"client", "server", "internal/rules/tenant", "internal/store", "internal/store/..."},
 	"internal/store/opentest":    {"internal/store", "internal/store/..."},
 	"internal/log/logtest":       {"internal/...", "worker", "react", "llm", "llm/scripted", "tool"},

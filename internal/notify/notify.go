@@ -54,11 +54,13 @@ const (
 	Recheck = "recheck"
 	// Deliveries is the topic for deliveries to webhooks that are due.
 	Deliveries = "deliveries"
+	// BulkActions is the topic for bulk actions that have work to do.
+	BulkActions = "bulk"
 )
 
 // Inside reports whether hints of a topic stay in the process. Other servers do not need them,
 // because each one looks for due work itself.
-func Inside(topic string) bool { return topic == Due || topic == Recheck || topic == Deliveries }
+func Inside(topic string) bool { return topic == Due || topic == Recheck || topic == Deliveries || topic == BulkActions }
 
 // Sure reports whether n never loses a hint, so that readers need not poll. That is true for hints
 // inside one process if no other process writes to the store.

@@ -93,7 +93,7 @@ func KeyedExecution(s *store.State, key string, hash perdure.Hash) (*store.Chang
 	case known == nil:
 		return Answer((*uuid.UUID)(nil)), nil
 	case known.RequestHash != hash:
-		return nil, keyReused(key)
+		return nil, KeyReused(key)
 	}
 	return Answer(&known.Execution), nil
 }

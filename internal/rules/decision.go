@@ -36,6 +36,7 @@ const (
 	HintQuestions                  // a question of Org has changed
 	HintDeliveries                 // a delivery is due
 	HintPauses                     // a queue was paused or resumed
+	HintBulk                       // a bulk action was created
 	HintLeases                     // a heartbeat of Worker of Org has news about what it has claimed
 )
 

@@ -179,7 +179,7 @@ func (r NewSignal) unused(known *store.Idempotency) error {
 	case known == nil:
 		return nil
 	case known.RequestHash != r.RequestHash:
-		return keyReused(r.IdempotencyKey)
+		return KeyReused(r.IdempotencyKey)
 	default:
 		return perdure.Errorf(perdure.Conflict, "the Idempotency-Key %q has just been used", r.IdempotencyKey)
 	}

@@ -35,7 +35,7 @@ func Start(s *store.State, r NewExecution) (*store.Changes, error) {
 	}
 	if known := s.Idempotency; known != nil {
 		if known.RequestHash != r.RequestHash {
-			return nil, keyReused(r.IdempotencyKey)
+			return nil, KeyReused(r.IdempotencyKey)
 		}
 		return Answer(known.Execution), nil
 	}
@@ -74,7 +74,8 @@ func Start(s *store.State, r NewExecution) (*store.Changes, error) {
 	return changes, nil
 }
 
-func keyReused(key string) error {
+// KeyReused returns the error for an idempotency key that another request has used.
+func KeyReused(key string) error {
 	return perdure.Errorf(perdure.IdempotencyKeyReused, "the Idempotency-Key %q was used with another body within the last 24 hours", key)
 }
 

@@ -120,6 +120,11 @@ type Changes struct {
 	// whose pause is deleted.
 	PauseQueue  *perdure.QueuePause
 	ResumeQueue string
+	// BulkAction is inserted or replaced. BulkExecutions are the ids of its executions, inserted with
+	// it and deleted at its end. ForgetBulk deletes the org's bulk actions that ended before this time.
+	BulkAction     *perdure.BulkAction
+	BulkExecutions []uuid.UUID
+	ForgetBulk     *perdure.Time
 }
 
 // Staged is a piece of a withheld blob.

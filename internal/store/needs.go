@@ -75,4 +75,9 @@ type Needs struct {
 	Workers bool
 	// Pause is the name of a queue of the command's org: see State.Pause.
 	Pause string
+	// BulkAction is a bulk action of the command's org. BulkActions requests State.BulkRunning. BulkKey
+	// is an idempotency key of a request for a bulk action.
+	BulkAction  *uuid.UUID
+	BulkActions bool
+	BulkKey     string
 }

@@ -18,6 +18,7 @@ type Reader interface {
 	QuestionReader
 	WebhookReader
 	WorkerReader
+	BulkReader
 	SweepReader
 	StreamReader
 	Counter

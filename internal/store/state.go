@@ -87,6 +87,11 @@ type State struct {
 	// number of paused queues of the org. Both are exact.
 	Pause      *perdure.QueuePause
 	PauseCount int
+	// BulkAction and BulkRunning, the number of the org's bulk actions that run, are exact.
+	BulkAction  *perdure.BulkAction
+	BulkRunning int
+	// BulkByKey is the newest bulk action of Needs.BulkKey. It is exact.
+	BulkByKey *perdure.BulkAction
 }
 
 // Holding reports whether a worker holds executions, that is, has claimed them and not yet released

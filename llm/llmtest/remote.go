@@ -68,6 +68,7 @@ func RunRemote(t *testing.T, r Remote, c Case) {
 	Run(t, c)
 	for name, test := range map[string]func(*testing.T, Remote){
 		"the key is sent":                          testKeySent,
+		"the body of a request":                    testBody,
 		"a missing key":                            testMissingKey,
 		"a server without a key":                   testKeyless,
 		"failures by status":                       testStatuses,

@@ -9,14 +9,24 @@ import (
 // Mux is an [http.ServeMux] that knows its routes. It is the only mux of the face: the front has
 // one, and so has each [Tree]. The zero value is ready.
 type Mux struct {
-	mux      http.ServeMux
+	mux http.ServeMux
+	// actions has the routes below actionsPath, which take precedence. An [http.ServeMux] with all
+	// routes would refuse them: they conflict with the parts of an execution.
+	actions  http.ServeMux
 	patterns []string
 }
+
+// actionsPath is where "actions" stands in place of the id of an execution.
+const actionsPath = "/agent-executions/actions/"
 
 // HandleFunc registers the handler of a pattern. It panics if the pattern is invalid or conflicts
 // with another.
 func (m *Mux) HandleFunc(pattern string, h http.HandlerFunc) {
-	m.mux.HandleFunc(pattern, h)
+	if strings.Contains(pattern, " "+OrgPath+actionsPath) {
+		m.actions.HandleFunc(pattern, h)
+	} else {
+		m.mux.HandleFunc(pattern, h)
+	}
 	m.patterns = append(m.patterns, pattern)
 }
 
@@ -24,11 +34,20 @@ func (m *Mux) HandleFunc(pattern string, h http.HandlerFunc) {
 func (m *Mux) Patterns() []string { return slices.Clone(m.patterns) }
 
 // Handler returns the handler of a request and the pattern that it matches; "" if none does.
-func (m *Mux) Handler(r *http.Request) (http.Handler, string) { return m.mux.Handler(r) }
+func (m *Mux) Handler(r *http.Request) (http.Handler, string) { return m.of(r).Handler(r) }
+
+// of returns the mux for a request.
+func (m *Mux) of(r *http.Request) *http.ServeMux {
+	path, below := strings.CutPrefix(r.URL.Path, OrgsPath+"/")
+	if _, path, _ = strings.Cut(path, "/"); below && strings.HasPrefix("/"+path, actionsPath) {
+		return &m.actions
+	}
+	return &m.mux
+}
 
 // Route returns the path of the pattern that a request matches; "" if none does.
 func (m *Mux) Route(r *http.Request) string {
-	_, pattern := m.mux.Handler(r)
+	_, pattern := m.Handler(r)
 	if _, path, found := strings.Cut(pattern, " "); found {
 		return path
 	}
@@ -36,4 +55,4 @@ func (m *Mux) Route(r *http.Request) string {
 }
 
 // ServeHTTP implements [http.Handler].
-func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.mux.ServeHTTP(w, r) }
+func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.of(r).ServeHTTP(w, r) }

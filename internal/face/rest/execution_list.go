@@ -16,13 +16,7 @@ import (
 type listExecutionsInput struct {
 	operation.OrgInput
 	operation.PageInput
-	Status        []string `query:"status,explode" doc:"Any of these, repeated or separated by commas, in any case."`
-	Kind          string   `query:"kind"`
-	Tag           string   `query:"tag" doc:"Executions of the kinds that have this tag now."`
-	DefinitionID  string   `query:"agentDefinitionId"`
-	CreatedAfter  string   `query:"createdAfter" doc:"RFC 3339; exclusive."`
-	CreatedBefore string   `query:"createdBefore" doc:"RFC 3339; exclusive."`
-	Query         string   `query:"q" doc:"In the id, the kind or the first 4 KiB of the input."`
+	ExecutionFilter
 }
 
 const metadataPrefix = "metadata."
@@ -36,11 +30,14 @@ func documentMetadata(op *operation.Operation) {
 }
 
 func (s *server) listExecutions(ctx context.Context, in *listExecutionsInput) (*operation.Body[operation.List[*perdure.Execution]], error) {
-	f, err := in.filter()
+	narrow, err := in.parsed("")
 	if err != nil {
 		return nil, err
 	}
-	f.Metadata = metadataFilter(front.QueryOf(ctx))
+	f := store.ExecutionFilter{
+		Status: narrow.Status, Kind: in.Kind, DefinitionID: narrow.DefinitionID, CreatedAfter: narrow.CreatedAfter, CreatedBefore: narrow.CreatedBefore,
+		Metadata: metadataFilter(front.QueryOf(ctx)), Query: in.Query, Cursor: in.Cursor, Limit: in.Limit,
+	}
 	if f.Kinds, err = s.kindsWithTag(ctx, in.Org, in.Tag); err != nil {
 		return nil, err
 	}
@@ -76,46 +73,6 @@ func (s *server) kindsWithTag(ctx context.Context, org, tag string) ([]string, e
 		return nil, perdure.FieldErrorf("tag", "is the tag of %d kinds; lists filter by a tag of %d at most", len(kinds), maxTagKinds)
 	}
 	return kinds, nil
-}
-
-func (in *listExecutionsInput) filter() (store.ExecutionFilter, error) {
-	f := store.ExecutionFilter{Kind: in.Kind, Query: in.Query, Cursor: in.Cursor, Limit: in.Limit}
-	for _, given := range in.Status {
-		for name := range strings.SplitSeq(given, ",") {
-			if name = strings.TrimSpace(name); name == "" {
-				continue
-			}
-			status, err := perdure.ParseStatus(name)
-			if err != nil {
-				return f, err
-			}
-			f.Status = append(f.Status, status)
-		}
-	}
-	if in.DefinitionID != "" {
-		id, err := front.ParseID("agent definition", in.DefinitionID)
-		if err != nil {
-			return f, err
-		}
-		f.DefinitionID = &id
-	}
-	var err error
-	if f.CreatedAfter, err = timeOf("createdAfter", in.CreatedAfter); err != nil {
-		return f, err
-	}
-	f.CreatedBefore, err = timeOf("createdBefore", in.CreatedBefore)
-	return f, err
-}
-
-func timeOf(field, text string) (*perdure.Time, error) {
-	if text == "" {
-		return nil, nil
-	}
-	var t perdure.Time
-	if err := t.UnmarshalText([]byte(text)); err != nil {
-		return nil, perdure.FieldErrorf(field, "%v", err)
-	}
-	return &t, nil
 }
 
 func metadataFilter(query url.Values) map[string]string {

@@ -21,6 +21,8 @@ func (s *server) partRoutes() {
 	operation.Get(g, one+"/tasks", "listTasks", "List the tasks, oldest first", s.listTasks)
 	operation.Get(g, one+"/entries", "listEntries", "List the entries from root to leaf, or all of them", s.listEntries)
 	operation.Get(g, one+"/context", "getContext", "Get what the next model call is asked with, and what it leaves out", s.context)
+	operation.Get(g, callPath, "getModelCall", "Get a model call: its request as it is rebuilt, whether the prompt has the recorded hash, and the answer", s.getCall)
+	operation.Get(g, callPath+"/request", "getModelCallRequest", "Get the body of the request of a model call as the code that calls a provider builds it, without the key", s.callRequest, asCallBody)
 	operation.Get(g, one+"/entries/{entryId}", "getEntry", "Get an entry with the whole of its content", s.getEntry, asEntry)
 }
 

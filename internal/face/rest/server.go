@@ -23,11 +23,13 @@ type Config struct {
 type server struct {
 	*operation.API
 	Config
+	// inspections has an element for each model call that is being rebuilt.
+	inspections chan struct{}
 }
 
 // Register registers the room's operations.
 func Register(a *operation.API, c Config) {
-	s := &server{a, c}
+	s := &server{API: a, Config: c, inspections: make(chan struct{}, maxInspections)}
 	s.definitionRoutes()
 	s.executionRoutes()
 	s.partRoutes()
@@ -40,6 +42,7 @@ func Register(a *operation.API, c Config) {
 	s.retentionRoutes()
 	s.webhookRoutes()
 	s.workerRoutes()
+	s.bulkRoutes()
 	s.catalogRoutes()
 	s.accessRoutes()
 }

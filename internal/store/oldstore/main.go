@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/rules/tenant"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/postgres"
@@ -141,7 +142,30 @@ func (s *scene) fill(ctx context.Context, open func(clock func() time.Time) (sto
 		})
 	}
 	if err == nil {
+		err = s.bulk(ctx, st)
+	}
+	if err == nil {
 		err = then()
 	}
 	return errors.Join(err, st.Close())
+}
+
+// bulk stores a bulk action that runs. A server would complete it at once.
+func (s *scene) bulk(ctx context.Context, st store.Store) error {
+	n := tenant.NewBulkAction{
+		Row: perdure.BulkAction{
+			ID: uuid.New(), Action: perdure.BulkCancel, Reason: "ä 😀", Statuses: []perdure.Status{perdure.StatusPending},
+			IdempotencyKey: "bulk", Filter: perdure.BulkFilter{Metadata: map[string]string{"name": "doomed"}},
+		},
+		Executions: []uuid.UUID{s.doomed},
+	}
+	by := tenant.Change{Org: s.org, Action: perdure.AuditBulkCreated}
+	_, err := st.Do(ctx, store.Command{
+		Name: string(by.Action), Org: s.org, Lane: store.LaneCommits,
+		Needs: func(*perdure.Execution) store.Needs {
+			return store.Needs{BulkAction: &n.Row.ID, BulkActions: true, BulkKey: n.Row.IdempotencyKey}
+		},
+		Decide: func(state *store.State) (*store.Changes, error) { return tenant.StartBulkAction(state, by, n) },
+	})
+	return err
 }

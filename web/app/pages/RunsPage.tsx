@@ -3,6 +3,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { useDeferredValue, useEffect, useState } from "react";
 import type { Execution, Status } from "../../client/src/index";
 import { agentsQuery, runsQuery } from "../api/queries";
+import { BulkActions } from "../bulk/BulkActions";
 import { Ago } from "../components/Ago";
 import { SearchIcon } from "../components/icons";
 import { Page } from "../components/Shell";
@@ -51,6 +52,7 @@ export function RunsPage() {
           <ErrorBanner error={runs.error} what="The runs cannot be read" retry={() => void runs.refetch()} />
         </div>
       )}
+      <BulkActions search={search} />
       <div className="overflow-hidden rounded-xl border border-line bg-surface">
         {runs.isPending && <Skeleton rows={6} />}
         {runs.data && items.length === 0 && !runs.hasNextPage && <NoRuns filtered={filtered} />}

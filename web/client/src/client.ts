@@ -1,4 +1,6 @@
 import { Backoff, type Clock } from "./backoff";
+import { BulkActions } from "./bulk";
+import { ModelCalls } from "./calls";
 import { asError } from "./errors";
 import type { EventPage, LogEvent, Snapshot } from "./events";
 import { awaitWorker } from "./firstworker";
@@ -79,6 +81,8 @@ export class PerdureClient {
   readonly webhooks: Webhooks;
   readonly workers: Workers;
   readonly queues: Queues;
+  readonly bulkActions: BulkActions;
+  readonly modelCalls: ModelCalls;
   readonly #transport: Transport;
 
   constructor(options: TransportOptions = {}) {
@@ -92,6 +96,8 @@ export class PerdureClient {
     this.webhooks = new Webhooks(this.#transport);
     this.workers = new Workers(this.#transport);
     this.queues = new Queues(this.#transport);
+    this.bulkActions = new BulkActions(this.#transport);
+    this.modelCalls = new ModelCalls(this.#transport);
   }
 
   /**

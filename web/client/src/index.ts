@@ -1,4 +1,6 @@
 export { Backoff, type BackoffOptions, type Clock, systemClock } from "./backoff";
+export { BulkActions, type BulkRequest } from "./bulk";
+export { ModelCalls } from "./calls";
 export * from "./client";
 export { type ErrorCode, PerdureError } from "./errors";
 export * from "./events";

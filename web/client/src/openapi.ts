@@ -125,6 +125,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/orgs/{org}/agent-executions/actions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Cancel or retry every execution that matches a filter now, at most 10,000: 202 */
+        post: operations["startBulkAction"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/orgs/{org}/agent-executions/actions/count": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Count the executions that a bulk action would have now, without changing anything */
+        post: operations["countBulkAction"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/orgs/{org}/agent-executions/actions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a bulk action and its progress */
+        get: operations["getBulkAction"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/orgs/{org}/agent-executions/prune": {
         parameters: {
             query?: never;
@@ -155,6 +206,40 @@ export interface paths {
         post?: never;
         /** Cancel an execution: 202; one that has ended stays as it is: 200 */
         delete: operations["cancelExecution"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/orgs/{org}/agent-executions/{id}/calls/{callId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a model call: its request as it is rebuilt, whether the prompt has the recorded hash, and the answer */
+        get: operations["getModelCall"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/orgs/{org}/agent-executions/{id}/calls/{callId}/request": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the body of the request of a model call as the code that calls a provider builds it, without the key */
+        get: operations["getModelCallRequest"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1094,6 +1179,100 @@ export interface components {
             subjectId: string | null;
             subjectName?: string;
         };
+        BulkAction: {
+            /** @enum {string} */
+            action: "cancel" | "retry";
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: int64 */
+            done: number;
+            /** Format: date-time */
+            endedAt: string | null;
+            errors: components["schemas"]["BulkError"][];
+            /** Format: int64 */
+            failed: number;
+            filter: components["schemas"]["BulkFilter"];
+            /** Format: uuid */
+            id: string;
+            /** Format: int64 */
+            matched: number;
+            reason?: string;
+            /** Format: int64 */
+            skipped: number;
+            /** @enum {string} */
+            status: "running" | "completed";
+        };
+        BulkBody: {
+            /** @description cancel, or retry: send the signal retry to those that wait for it after a failed turn. */
+            action: string;
+            /** @description The filters of a list of executions; {} for all. */
+            filter: components["schemas"]["ListFilter"];
+            /** @description Up to 4 KiB of text, which the bulk action shows. */
+            reason?: string;
+        };
+        BulkCount: {
+            /** Format: int64 */
+            matched: number;
+            more: boolean;
+        };
+        BulkError: {
+            /** Format: uuid */
+            agentExecutionId: string;
+            code: string;
+            message: string;
+        };
+        BulkFilter: {
+            /** Format: uuid */
+            agentDefinitionId?: string;
+            /** Format: date-time */
+            createdAfter?: string;
+            /** Format: date-time */
+            createdBefore?: string;
+            kind?: string;
+            metadata?: {
+                [key: string]: string;
+            };
+            q?: string;
+            status?: string[] | null;
+            tag?: string;
+        };
+        CallCost: {
+            /** Format: double */
+            input: number;
+            /** Format: double */
+            output: number;
+            /** Format: double */
+            total: number;
+        };
+        CallParameters: {
+            format?: components["schemas"]["OutputFormat"];
+            /** Format: int64 */
+            maxTokens?: number;
+            parallelToolCalls?: boolean;
+            promptCacheKey?: string;
+            reasoningSummary?: string;
+            safetyIdentifier?: string;
+            /** Format: double */
+            temperature?: number;
+            thinking?: string;
+            toolChoice?: string;
+            toolName?: string;
+            /** Format: double */
+            topP?: number;
+            user?: string;
+            verbosity?: string;
+        };
+        CallPrompt: {
+            matches: boolean;
+            sha256: string;
+            shownSha256: string;
+        };
+        CallTool: {
+            description?: string;
+            name: string;
+            schema?: unknown;
+            strict?: boolean;
+        };
         Checkpoint: {
             /** Format: date-time */
             createdAt: string;
@@ -1131,6 +1310,13 @@ export interface components {
         CompactionRequest: {
             instructions?: string;
         };
+        Content: {
+            model?: string;
+            parts: components["schemas"]["Part"][] | null;
+            provider?: string;
+            stopReason?: string;
+            usage?: components["schemas"]["Usage"];
+        };
         ContentRef: {
             /** Format: uuid */
             blobId: string;
@@ -1165,6 +1351,11 @@ export interface components {
             leftOut: components["schemas"]["LeftOut"][];
             /** @description Where the next page begins; null at the end. The pages are of one path, even if the execution grows meanwhile. */
             nextCursor: string | null;
+        };
+        CountBulkInputBody: {
+            /** @description As for startBulkAction. */
+            action: string;
+            filter: components["schemas"]["ListFilter"];
         };
         CreateKeyInputBody: {
             /** @description What is left out, or 0, sets no limit. */
@@ -1442,6 +1633,24 @@ export interface components {
             /** @description Where the next page begins; null at the end. */
             nextCursor: string | null;
         };
+        ListFilter: {
+            agentDefinitionId?: string;
+            /** @description RFC 3339; exclusive. */
+            createdAfter?: string;
+            /** @description RFC 3339; exclusive. */
+            createdBefore?: string;
+            kind?: string;
+            /** @description Executions whose metadata has these top-level members with these values, compared as text. */
+            metadata?: {
+                [key: string]: string;
+            };
+            /** @description In the id, the kind or the first 4 KiB of the input. */
+            q?: string;
+            /** @description Any of these, in any case. A query repeats the parameter or separates them by commas. */
+            status?: string[] | null;
+            /** @description Executions of the kinds that have this tag now. */
+            tag?: string;
+        };
         ListKindInfo: {
             items: components["schemas"]["KindInfo"][];
             /** @description Where the next page begins; null at the end. */
@@ -1557,6 +1766,12 @@ export interface components {
             /** Format: date-time */
             disabledAt: string | null;
             id: string;
+        };
+        OutputFormat: {
+            description?: string;
+            name?: string;
+            schema?: unknown;
+            strict?: boolean;
         };
         Part: {
             arguments?: unknown;
@@ -1819,6 +2034,58 @@ export interface components {
         };
         SetKeyLimitsInputBody: {
             limits: components["schemas"]["LimitChange"];
+        };
+        ShownCall: {
+            answer: components["schemas"]["Content"] | null;
+            /**
+             * Format: int64
+             * @description The size of the parts of an answer that are left out because they have more than 256 KiB.
+             */
+            answerBytes?: number;
+            /** Format: int64 */
+            attempt: number;
+            cost?: components["schemas"]["CallCost"];
+            /** Format: uuid */
+            entryId: string;
+            error?: components["schemas"]["TaskError"];
+            /** Format: int64 */
+            latencyMs?: number;
+            /** Format: uuid */
+            leafEntryId: string | null;
+            /** @description The parts of the conversation that the model does not see, oldest first, and why. */
+            leftOut: components["schemas"]["LeftOut"][];
+            /** @description As the model sees them, without the system prompt. */
+            messages: components["schemas"]["ShownMessage"][];
+            model: components["schemas"]["ModelConfig"];
+            /** @description Where the next page of messages begins; null at the end. */
+            nextCursor: string | null;
+            parameters: components["schemas"]["CallParameters"];
+            prompt: components["schemas"]["CallPrompt"] | null;
+            providerResponseId?: string;
+            /** @enum {string} */
+            purpose: "turn" | "compaction" | "generate";
+            /** @enum {string} */
+            status: "PENDING" | "RUNNING" | "COMPLETED" | "FAILED" | "INTERRUPTED" | "CANCELLED";
+            systemPrompt: string;
+            /**
+             * Format: int64
+             * @description The size of a system prompt that is left out because it has more than 256 KiB.
+             */
+            systemPromptBytes?: number;
+            /** Format: uuid */
+            taskExecutionId: string;
+            tools: components["schemas"]["CallTool"][];
+        };
+        ShownMessage: {
+            /**
+             * Format: int64
+             * @description The size of the content.
+             */
+            bytes: number;
+            /** @description null if they have more than 256 KiB. */
+            parts: unknown;
+            /** @enum {string} */
+            role: "system" | "user" | "assistant" | "tool_result";
         };
         SignalBody: {
             /** @description Sending the same id again changes nothing. */
@@ -2502,7 +2769,7 @@ export interface operations {
                 limit?: number;
                 /** @description The nextCursor of the page before. */
                 cursor?: string;
-                /** @description Any of these, repeated or separated by commas, in any case. */
+                /** @description Any of these, in any case. A query repeats the parameter or separates them by commas. */
                 status?: string[] | null;
                 kind?: string;
                 /** @description Executions of the kinds that have this tag now. */
@@ -2584,6 +2851,149 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Execution"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    startBulkAction: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A repeat with the same key and body within 24 hours gives the same bulk action. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BulkBody"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAction"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    countBulkAction: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CountBulkInputBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkCount"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getBulkAction: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+                /** @description The id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAction"];
                 };
             };
             /** @description A limit of the key is reached (RFC 9457) */
@@ -2731,6 +3141,109 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Execution"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getModelCall: {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+                /** @description The id, a UUID. */
+                id: string;
+                /** @description The id of the task that makes the call. */
+                callId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShownCall"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    getModelCallRequest: {
+        parameters: {
+            query?: {
+                /** @description The provider whose request is shown; default the provider of the call. */
+                as?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+                /** @description The id, a UUID. */
+                id: string;
+                /** @description The id of the task that makes the call. */
+                callId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The body of the request */
+            200: {
+                headers: {
+                    "Content-Type"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
                 };
             };
             /** @description A limit of the key is reached (RFC 9457) */

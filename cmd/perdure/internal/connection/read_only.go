@@ -24,7 +24,7 @@ func openReadOnly(ctx context.Context, a *setup.App) (*Conn, error) {
 		return conn, err
 	}
 	r, err := server.OpenReading(ctx, server.Config{
-		Data: data, StorePlain: a.StorePlain, Version: a.Version, Logger: a.Logger(slog.LevelError + 1), TracerProvider: a.Tracing.TracerProvider(),
+		Data: data, StorePlain: a.StorePlain, Version: a.Version, Catalog: setup.Catalog(), Logger: a.Logger(slog.LevelError + 1), TracerProvider: a.Tracing.TracerProvider(),
 	})
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -15,16 +14,16 @@ import (
 )
 
 func newRunsCommand(a *setup.App) *cobra.Command {
-	var f client.ExecutionFilter
+	var flags filterFlags
 	var o client.PageOptions
-	var status, metadata []string
 	cmd := &cobra.Command{
 		Use: "runs", Short: "List runs, newest first", GroupID: "runs", Aliases: []string{"ls"},
 		Example: `  perdure runs --status waiting,running
   perdure runs --json | jq -r '.items[].id'`,
 		Args: setup.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := parseFilter(&f, status, metadata); err != nil {
+			f, err := flags.filter()
+			if err != nil {
 				return err
 			}
 			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error {
@@ -36,16 +35,11 @@ func newRunsCommand(a *setup.App) *cobra.Command {
 			})
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringSliceVar(&status, "status", nil, "only those with one of these statuses")
-	flags.StringVar(&f.Kind, "kind", "", "only those of this kind of agent")
-	flags.StringVar(&f.Tag, "tag", "", "only those of kinds with this tag")
-	flags.StringArrayVar(&metadata, "metadata", nil, "KEY=VALUE: only those with this metadata; may be repeated")
-	flags.StringVarP(&f.Query, "query", "q", "", "only those with these words in id, kind or input")
-	flags.IntVar(&o.Limit, "limit", 20, "how many at most, to 1000")
-	flags.StringVar(&o.Cursor, "cursor", "", "go on with the nextCursor of an earlier list")
+	flags.add(cmd.Flags())
+	cmd.Flags().IntVar(&o.Limit, "limit", 20, "how many at most, to 1000")
+	cmd.Flags().StringVar(&o.Cursor, "cursor", "", "go on with the nextCursor of an earlier list")
 	a.JSONFlag(cmd)
-	cmd.AddCommand(newPruneCommand(a), newPromoteCommand(a))
+	cmd.AddCommand(newPruneCommand(a), newPromoteCommand(a), newBulkCancelCommand(a), newBulkRetryCommand(a))
 	return cmd
 }
 
@@ -59,25 +53,6 @@ func listRuns(ctx context.Context, c *client.Client, f client.ExecutionFilter, o
 		all.Items, all.NextCursor = append(all.Items, p.Items...), p.NextCursor
 	}
 	return all, err
-}
-
-func parseFilter(f *client.ExecutionFilter, status, metadata []string) error {
-	for _, name := range status {
-		s, err := perdure.ParseStatus(strings.TrimSpace(name))
-		if err != nil {
-			return err
-		}
-		f.Status = append(f.Status, s)
-	}
-	f.Metadata = map[string]string{}
-	for _, pair := range metadata {
-		key, value, ok := strings.Cut(pair, "=")
-		if !ok {
-			return setup.NewUsageError("--metadata "+pair+" is no pair", "write it like --metadata ticket=42")
-		}
-		f.Metadata[key] = value
-	}
-	return nil
 }
 
 func printRuns(a *setup.App, p client.Page[*perdure.Execution]) error {

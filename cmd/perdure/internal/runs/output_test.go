@@ -25,8 +25,13 @@ func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
 				return printSignal(a, &connection.Conn{}, x(), terminaltest.Filled[client.SignalReply](text))
 			},
 			"context": func() error { c := terminaltest.Filled[client.Context](text); return printContext(a, &c) },
-			"away":    func() error { printAway(a, x()); return nil },
-			"idle":    func() error { printIdle(a, &connection.Conn{}, x()); return nil },
+			"call":    func() error { m := terminaltest.Filled[client.ModelCall](text); return printCall(a, &m) },
+			"bulk action": func() error {
+				action := terminaltest.Filled[perdure.BulkAction](text)
+				return printBulk(a, &action, bulkVerb{})
+			},
+			"away": func() error { printAway(a, x()); return nil },
+			"idle": func() error { printIdle(a, &connection.Conn{}, x()); return nil },
 		}
 	}, "away", "idle", "run")
 }

@@ -170,12 +170,9 @@ func (r *resumeCommand) wake(ctx context.Context, w *watcher, x *perdure.Executi
 	if err != nil {
 		return false, err
 	}
-	if state.StopReason == perdure.StopError && slices.Contains(x.Wait.Signals(), retrySignal) {
-		_, err := w.Signal(ctx, x.ID, client.SignalRequest{Name: retrySignal, Value: json.RawMessage("null")})
+	if state.StopReason == perdure.StopError && slices.Contains(x.Wait.Signals(), perdure.RetrySignal) {
+		_, err := w.Signal(ctx, x.ID, client.SignalRequest{Name: perdure.RetrySignal, Value: json.RawMessage("null")})
 		return false, err
 	}
 	return true, nil
 }
-
-// retrySignal requests a retry of a failed turn from the react agent.
-const retrySignal = "retry"

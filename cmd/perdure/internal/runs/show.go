@@ -15,15 +15,26 @@ import (
 )
 
 func newShowCommand(a *setup.App) *cobra.Command {
+	var call, as string
 	cmd := &cobra.Command{
 		Use: "show ID", Short: "Show a run with its conversation", GroupID: "runs",
-		Long:    "Shows a run, its conversation from the start, and what it used. ID may be \"last\".",
-		Example: "  perdure show last\n  perdure show 0199d7e2-... --json | jq .status",
+		Long:    "Shows a run, its conversation from the start, and what it used. ID may be \"last\".\nWith --call it shows a model call with its request, and with --as the request as a\nprovider gets it, without the key.",
+		Example: "  perdure show last\n  perdure show 0199d7e2-... --json | jq .status\n  perdure show last --call last --as anthropic | jq",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error { return show(cmd.Context(), a, conn, args[0]) })
+			if as != "" && call == "" {
+				return setup.NewUsageError("--as prints the request of a model call", "name the call with --call ID, or --call last")
+			}
+			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error {
+				if call != "" {
+					return showCall(cmd.Context(), a, conn, args[0], call, as)
+				}
+				return show(cmd.Context(), a, conn, args[0])
+			})
 		},
 	}
+	cmd.Flags().StringVar(&call, "call", "", `show the model call with this id, or "last"`)
+	cmd.Flags().StringVar(&as, "as", "", "print the body of its request for this provider: anthropic, openai, openai-responses, gemini")
 	a.JSONFlag(cmd)
 	return cmd
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/react"
 	"github.com/perdure/perdure/tool"
 	"github.com/spf13/cobra"
 )
@@ -39,5 +40,11 @@ func (w *Worker) Catalog() (perdure.Catalog, error) {
 	if err != nil {
 		return perdure.Catalog{}, err
 	}
-	return perdure.Catalog{Providers: llm.DescribeProviders(prices, windows), Tools: tool.Infos(tool.Builtin()...)}, nil
+	providers, err := w.providers()
+	if err != nil {
+		return perdure.Catalog{}, err
+	}
+	return perdure.Catalog{
+		Providers: llm.DescribeProviders(prices, windows), Tools: tool.Infos(tool.Builtin()...), Calls: react.Calls{Providers: providers},
+	}, nil
 }

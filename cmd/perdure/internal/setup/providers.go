@@ -74,6 +74,11 @@ func (w *Worker) endpoints() (*llm.Endpoints, error) {
 	return llm.NewEndpoints(nil, pairs...)
 }
 
+// remote returns the providers of this program that call servers.
+func remote(c llm.Config) []llm.Provider {
+	return []llm.Provider{anthropic.New(c), openai.New(c), openairesponses.New(c), gemini.New(c)}
+}
+
 // providers returns all providers of this program, whether or not their keys are set.
 func (w *Worker) providers() (*llm.Providers, error) {
 	endpoints, err := w.endpoints()
@@ -85,13 +90,8 @@ func (w *Worker) providers() (*llm.Providers, error) {
 		return nil, err
 	}
 	web := llm.NewClient(llm.TransportConfig{AllowHosts: endpoints.Hosts(), AllowLoopback: w.Dev})
-	providers := llm.NewProviders(
-		anthropic.New(anthropic.Config{Endpoints: endpoints, Client: web, Prices: prices}),
-		openai.New(openai.Config{Endpoints: endpoints, Client: web, Prices: prices}),
-		openairesponses.New(openairesponses.Config{Endpoints: endpoints, Client: web, Prices: prices}),
-		gemini.New(gemini.Config{Endpoints: endpoints, Client: web, Prices: prices}),
-		scripted.New(scripted.Config{Dir: w.scripts, Journal: os.Getenv("PERDURE_SCRIPTED_JOURNAL")}),
-	)
+	providers := llm.NewProviders(remote(llm.Config{Endpoints: endpoints, Client: web, Prices: prices})...)
+	providers.Register(scripted.New(scripted.Config{Dir: w.scripts, Journal: os.Getenv("PERDURE_SCRIPTED_JOURNAL")}))
 	providers.SetWindows(windows)
 	providers.SetLogger(w.Logger)
 	return providers, nil

@@ -126,6 +126,9 @@ func totalText(u perdure.Usage, byModel map[string]perdure.Usage) string {
 	return tokensText(u) + " · " + cost
 }
 
+// UsageText describes a usage with its cost.
+func UsageText(u perdure.Usage) string { return usageText(u) }
+
 // usageText formats tokens and cost of one model.
 func usageText(u perdure.Usage) string { return tokensText(u) + " · " + costText(u) }
 

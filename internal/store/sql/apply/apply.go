@@ -44,6 +44,7 @@ func (t *Transaction) apply(org string, id uuid.UUID, l load.ExecutionRow, k *kn
 		func() error { return t.applySessions(org, ch) },
 		func() error { return t.applyWebhooks(ch) },
 		func() error { return t.applyWorkers(org, ch) },
+		func() error { return t.applyBulk(org, ch) },
 		func() error { return t.putRetention(org, id, ch) },
 		func() error { return t.applyStream(org, ch.Stream) },
 		func() error { return t.dropStreams(ch.DropStreams) },

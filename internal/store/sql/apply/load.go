@@ -111,7 +111,7 @@ var parts = []part{
 
 // asksOutside reports whether the command needs data that does not belong to an execution.
 func asksOutside(n store.Needs) bool {
-	return n.Definition != nil || n.Slug != "" || n.Idempotency != "" || n.KeyID != nil || n.Session != nil || n.Org || n.Conversation != "" || n.Stream != "" || n.Kinds || n.Grant != nil || n.Workers || n.Pause != "" || asksWebhooks(n)
+	return n.Definition != nil || n.Slug != "" || n.Idempotency != "" || n.KeyID != nil || n.Session != nil || n.Org || n.Conversation != "" || n.Stream != "" || n.Kinds || n.Grant != nil || n.Workers || n.Pause != "" || asksBulk(n) || asksWebhooks(n)
 }
 
 func (t *Transaction) loadNamedTasks(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, k *known) error {
@@ -313,6 +313,9 @@ func loadOutside(v statement.View, org string, now perdure.Time, n store.Needs, 
 		}
 	}
 	if err = loadWorkers(v, org, n, s); err != nil {
+		return err
+	}
+	if err = loadBulk(v, org, n, s); err != nil {
 		return err
 	}
 	if n.Grant != nil {

@@ -76,6 +76,7 @@ func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 		names = append(names, heldGrants(org))
 	}
 	names = append(names, heldForWorkers(org, n)...)
+	names = append(names, heldForBulk(org, n)...)
 	return append(names, heldForWebhooks(n)...)
 }
 

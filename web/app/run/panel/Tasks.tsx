@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Task } from "../../../client/src/index";
 import { tasksQuery } from "../../api/queries";
+import { ModelCall, modelCallKind } from "../../calls/ModelCall";
 import { Empty, ErrorBanner, Spinner } from "../../components/ui";
 import { clock, duration, shortId } from "../../text/format";
 import { Json, positionOf } from "./parts";
@@ -56,6 +57,7 @@ export function Tasks({ id, state }: PanelProps) {
             </summary>
             <div className="space-y-2 px-4 pb-3">
               {t.error && <p className="text-sm text-bad">{`${t.error.code}: ${t.error.message}`}</p>}
+              {t.kind === modelCallKind && <ModelCall run={id} call={t.id} />}
               <Json label="Input" value={t.input} />
               {t.result !== null && t.result !== undefined && <Json label="Result" value={t.result} />}
             </div>

@@ -1,0 +1,28 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/engine/bulk"
+	"github.com/perdure/perdure/internal/rules"
+)
+
+func (e *Engine) newBulk() *bulk.Actions {
+	return &bulk.Actions{Config: bulk.Config{
+		Store: e.Store, One: e.value, Rules: e.rules, Signal: e.bulkSignal, Hints: e.Hints, Logger: e.Logger, Tick: e.Tick,
+	}}
+}
+
+// bulkSignal checks a signal without a value as Signal does, and returns it as it is stored.
+func (e *Engine) bulkSignal(ctx context.Context, org string, execution uuid.UUID, name, id string) (rules.NewSignal, error) {
+	r := SignalRequest{Name: name, ID: id, Value: json.RawMessage("null")}
+	kinds, err := e.signalKinds(ctx, org, execution, name)
+	if err != nil {
+		return rules.NewSignal{}, err
+	}
+	n := newSignal(r, checkedValue{misfit: e.misfit(kinds, r.Value)}, nil)
+	n.Unexpected = kinds.unexpected
+	return n, nil
+}

@@ -1,0 +1,122 @@
+package tenant
+
+import (
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// NewBulkAction is a bulk action to insert, with its executions.
+type NewBulkAction struct {
+	Row        perdure.BulkAction
+	Executions []uuid.UUID
+}
+
+// BulkByKey looks up a request by its idempotency key. The answer is the action that the key belongs
+// to, nil if it is not in use. Errors: idempotency_key_reused.
+func BulkByKey(s *store.State, key string, request perdure.Hash) (*store.Changes, error) {
+	known := s.BulkByKey
+	switch {
+	case known == nil || !known.CreatedAt.Add(perdure.BulkKeyKept).After(s.Now.Time):
+		return rules.Answer((*perdure.BulkAction)(nil)), nil
+	case known.RequestHash != request:
+		return nil, rules.KeyReused(key)
+	}
+	return rules.Answer(known), nil
+}
+
+// StartBulkAction inserts a bulk action. The answer is its row, or that of the action which the
+// idempotency key belongs to. Errors: conflict (too many run), idempotency_key_reused.
+func StartBulkAction(s *store.State, by Change, n NewBulkAction) (*store.Changes, error) {
+	if s.BulkAction != nil {
+		return rules.Answer(s.BulkAction), nil // the store repeats a command whose outcome is unknown
+	}
+	known, err := BulkByKey(s, n.Row.IdempotencyKey, n.Row.RequestHash)
+	if err != nil || known.Answer.(*rules.Decision).Value != (*perdure.BulkAction)(nil) {
+		return known, err
+	}
+	if s.BulkRunning >= perdure.MaxBulkActions {
+		return nil, perdure.Errorf(perdure.Conflict, "%d bulk actions of the org run, and no more are allowed; wait for the end of one", s.BulkRunning)
+	}
+	a := n.Row
+	a.Org, a.CreatedAt, a.Status, a.Matched, a.Errors = by.Org, s.Now, perdure.BulkRunning, len(n.Executions), []perdure.BulkError{}
+	endBulkAction(&a, s.Now)
+	old := s.Now.Add(-perdure.BulkActionKept)
+	ch := &store.Changes{BulkAction: &a, BulkExecutions: n.Executions, ForgetBulk: &old, Audit: by.bulkAction(s.Now, &a)}
+	ch.Answer = &rules.Decision{Value: &a, Hints: []rules.Hint{{Kind: rules.HintBulk}}}
+	return ch, nil
+}
+
+// endBulkAction completes an action whose executions have all had their turn.
+func endBulkAction(a *perdure.BulkAction, now perdure.Time) {
+	if a.Handled() >= a.Matched {
+		a.Status, a.EndedAt = perdure.BulkCompleted, &now
+	}
+}
+
+// bulkAction returns the audit record of a new bulk action.
+func (c Change) bulkAction(now perdure.Time, a *perdure.BulkAction) *perdure.AuditRecord {
+	r := c.record(now)
+	r.SubjectID, r.SubjectName, r.After = idOf(a.ID), string(a.Action), sumOf(a)
+	return r
+}
+
+// BulkTurn is the turn of an execution in a bulk action.
+type BulkTurn struct {
+	Action    uuid.UUID
+	At        int // its number, from 0
+	Execution uuid.UUID
+	// Retry is the signal that the action retry sends.
+	Retry rules.NewSignal
+}
+
+// Needs returns the state that TakeBulkTurn needs.
+func (t BulkTurn) Needs(name perdure.BulkActionName, x *perdure.Execution) store.Needs {
+	n := rules.EndNeeds(x)
+	if name == perdure.BulkRetry {
+		n = rules.SignalNeeds(x, t.Retry)
+	}
+	n.BulkAction = &t.Action
+	return n
+}
+
+// TakeBulkTurn does what a bulk action does with an execution, and counts it in the same
+// transaction. Each execution has one turn: if it is over, nothing changes. A refusal counts as a
+// failure. The answer is the action after the turn; nil if it is gone.
+func TakeBulkTurn(s *store.State, cfg rules.Config, t BulkTurn) (*store.Changes, error) {
+	a := s.BulkAction
+	if a == nil || a.Status != perdure.BulkRunning || a.Handled() != t.At {
+		return rules.Answer(a), nil
+	}
+	ch, err := actOn(s, cfg, a, t)
+	switch {
+	case err != nil:
+		a.Fail(t.Execution, err)
+		ch = nil
+	case ch == nil:
+		a.Skipped++
+	default:
+		a.Done++
+	}
+	if ch == nil {
+		ch = rules.Answer(nil)
+	}
+	endBulkAction(a, s.Now)
+	if d, ok := ch.Answer.(*rules.Decision); ok {
+		d.Value = a
+	}
+	ch.BulkAction = a
+	return ch, nil
+}
+
+// actOn decides about an execution; nil if the action has no effect on it.
+func actOn(s *store.State, cfg rules.Config, a *perdure.BulkAction, t BulkTurn) (*store.Changes, error) {
+	if s.Execution == nil || !a.Takes(s.Execution) {
+		return nil, nil
+	}
+	if a.Action == perdure.BulkRetry {
+		return rules.Signal(s, cfg, t.Execution, t.Retry)
+	}
+	return rules.Cancel(s, cfg, t.Execution)
+}

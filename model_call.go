@@ -1,0 +1,102 @@
+package perdure
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+
+	"github.com/google/uuid"
+)
+
+// The purposes of model calls.
+const (
+	CallTurn       = "turn"       // a turn of the react agent
+	CallCompaction = "compaction" // a summary of the conversation
+	CallGenerate   = "generate"   // a call of react.Generate
+)
+
+// ModelCall is a call of a model with its request, as it is rebuilt from what is stored.
+type ModelCall struct {
+	// TaskID is the task that made the call, and the id of the call.
+	TaskID  uuid.UUID   `json:"taskExecutionId"`
+	Purpose string      `json:"purpose" enum:"turn,compaction,generate"`
+	Status  TaskStatus  `json:"status"`
+	Attempt int         `json:"attempt"`
+	Error   *TaskError  `json:"error,omitempty"`
+	Model   ModelConfig `json:"model"`
+	// LeafEntryID is the end of the path that the context is built from; nil for CallGenerate.
+	// EntryID is the id of the message with the answer.
+	LeafEntryID  *uuid.UUID     `json:"leafEntryId"`
+	EntryID      uuid.UUID      `json:"entryId"`
+	SystemPrompt string         `json:"systemPrompt"`
+	Tools        []CallTool     `json:"tools" nullable:"false"`
+	Parameters   CallParameters `json:"parameters"`
+	// Prompt compares the rebuilt prompt with the one that was sent; nil if no hash of it is stored.
+	Prompt *CallPrompt `json:"prompt"`
+	// Answer is nil until the call has succeeded. Its usage includes what the provider's cache held.
+	Answer             *Content  `json:"answer"`
+	Cost               *CallCost `json:"cost,omitempty"`
+	LatencyMs          int64     `json:"latencyMs,omitempty"`
+	ProviderResponseID string    `json:"providerResponseId,omitempty"`
+
+	// Messages are the messages as the model sees them, without the system prompt.
+	Messages []Message `json:"-"`
+}
+
+// CallTool is a tool as it is described to a model.
+type CallTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
+	Strict      *bool           `json:"strict,omitempty"`
+}
+
+// CallParameters are the parameters of a call. Those that are left out are the provider's defaults.
+type CallParameters struct {
+	MaxTokens         int           `json:"maxTokens,omitempty"`
+	Temperature       *float64      `json:"temperature,omitempty"`
+	Thinking          string        `json:"thinking,omitempty"`
+	ToolChoice        string        `json:"toolChoice,omitempty"`
+	ToolName          string        `json:"toolName,omitempty"`
+	ParallelToolCalls *bool         `json:"parallelToolCalls,omitempty"`
+	Format            *OutputFormat `json:"format,omitempty"`
+	Hints
+}
+
+// CallPrompt compares two prompts by their hashes.
+type CallPrompt struct {
+	// SHA256 is the hash of the prompt that was sent: of the system prompt, the tools and the messages.
+	// Shown is that of the rebuilt one. Matches reports that they are equal.
+	SHA256  string `json:"sha256"`
+	Shown   string `json:"shownSha256"`
+	Matches bool   `json:"matches"`
+}
+
+// CallCost is the cost of a call in US dollars.
+type CallCost struct {
+	Input  float64 `json:"input"`
+	Output float64 `json:"output"`
+	Total  float64 `json:"total"`
+}
+
+// StoredCall is what a store has of a model call.
+type StoredCall struct {
+	// Task is the task of the kind ModelTaskKind, with its input and result.
+	Task *Task
+	// Input is the input of the execution.
+	Input json.RawMessage
+	// Tools are the known tools.
+	Tools []ToolInfo
+	// ContextPath returns the entries of a path from which ContextOf builds the context.
+	ContextPath func(leaf uuid.UUID) iter.Seq2[Entry, error]
+}
+
+// CallRebuilder rebuilds requests to models. Package react has one.
+type CallRebuilder interface {
+	// Rebuild returns a call with its request. Errors: not_found (the task is no model call).
+	Rebuild(StoredCall) (*ModelCall, error)
+	// Body returns the body of the request as the code that calls the provider builds it, without the
+	// key. An empty provider means that of the call. Errors: not_found (as for Rebuild),
+	// invalid_argument (the provider has no body, or cannot send such a request).
+	Body(ctx context.Context, s StoredCall, provider string) ([]byte, error)
+}
