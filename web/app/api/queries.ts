@@ -70,7 +70,7 @@ export const inputQuery = (id: string) =>
     },
     staleTime: Number.POSITIVE_INFINITY,
     // "worker" means a LOCAL run whose worker is away.
-    refetchInterval: (q) => (q.state.data?.input === "worker" ? seldom : false),
+    refetchInterval: (q) => (!q.state.data || q.state.data.input === "worker" ? seldom : false),
   });
 
 /** An entry with its content, which never changes. It is polled while its worker is away. */
@@ -170,6 +170,13 @@ export const catalogQuery = () =>
       ]);
       return { providers, tools };
     },
+  });
+
+/** The kinds that workers have registered. */
+export const kindsQuery = () =>
+  queryOptions({
+    queryKey: ["kinds"],
+    queryFn: () => all(itemsOf((cursor) => api().catalog.kinds(page(cursor)))),
   });
 
 export const keysQuery = () =>

@@ -2,21 +2,24 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { lazy, memo, Suspense, useCallback, useEffect, useMemo } from "react";
 import type { ExecutionView, PerdureError, Phase } from "../../client/src/index";
+import { AnyRun } from "../any/AnyRun";
+import { NoWorker } from "../any/NoWorker";
 import { heed } from "../api/client";
 import { useLiveRun, useLiveState } from "../api/live";
 import { inputQuery, runQuery } from "../api/queries";
 import { Banner, ErrorBanner, Spinner } from "../components/ui";
 import { recordsNotice } from "../fold/records";
 import { rowsOf } from "../fold/rows";
+import { chatKind } from "../fold/status";
+import { signalsOf } from "../fold/wait";
 import { OpenQuestions } from "../questions/OpenQuestions";
 import { Composer } from "../run/Composer";
 import { Conversation } from "../run/Conversation";
 import { isAtWork, RunProvider } from "../run/context";
 import { RunHeader } from "../run/RunHeader";
+import { titleOf } from "../text/format";
 
 const SidePanel = lazy(() => import("../run/panel/SidePanel"));
-
-import { titleOf } from "../text/format";
 
 const route = getRouteApi("/ai/runs/$runId");
 
@@ -39,6 +42,7 @@ function Run({ id }: { id: string }) {
   const send = useCallback((text: string) => live.send(text), [live]);
   useEffect(() => heed(state.error), [state.error]);
 
+  const kind = input.data?.kind;
   const title = input.data ? titleOf(input.data.input, input.data.kind) : "Run";
   const known = view.status !== null;
   const { status, phase, ended, compacting, error } = view;
@@ -60,6 +64,21 @@ function Run({ id }: { id: string }) {
     ),
     [id, status, phase, ended, speaks, compacting, error, over],
   );
+  const chats = kind === chatKind;
+  const conversation = (
+    <Conversation
+      rows={rows}
+      hasOlder={state.hasOlder}
+      loadingOlder={state.loadingOlder}
+      onOlder={older}
+      onSend={send}
+      tail={chats ? tail : null}
+    >
+      {(chats || signalsOf(view.wait).includes(userMessage)) && (
+        <Composer input={known ? view.input : undefined} ended={view.ended} />
+      )}
+    </Conversation>
+  );
   if (connection === "failed" && !known) {
     return (
       <div className="mx-auto max-w-2xl p-6">
@@ -75,24 +94,27 @@ function Run({ id }: { id: string }) {
         <RunHeader
           id={id}
           title={title}
+          kind={kind}
           status={status}
           waitReason={view.waitReason}
+          wait={view.wait}
           phase={phase}
           checkpoint={view.checkpoint}
           reconnecting={connection === "waiting"}
         />
-        <Announce phase={view.status ? view.phase : null} />
+        <Announce phase={view.status && kind ? view.phase : null} words={chats ? chatWords : runWords} />
         <div className="flex min-h-0 flex-1">
-          <Conversation
-            rows={rows}
-            hasOlder={state.hasOlder}
-            loadingOlder={state.loadingOlder}
-            onOlder={older}
-            onSend={send}
-            tail={tail}
-          >
-            <Composer input={known ? view.input : undefined} ended={view.ended} />
-          </Conversation>
+          {!kind && <Unknown error={input.error} />}
+          {kind && !chats && (
+            <AnyRun
+              id={id}
+              kind={kind}
+              live={live}
+              state={state}
+              conversation={rows.length > 0 ? conversation : null}
+            />
+          )}
+          {chats && conversation}
           {panel && (
             <Suspense>
               <SidePanel id={id} panel={panel} live={live} state={state} />
@@ -125,6 +147,7 @@ function Tail({
     <div className="space-y-3">
       {!status && <Spinner label="Reading the run" />}
       {status && phase === "queued" && <Spinner label="Waiting for a worker" />}
+      {phase === "queued" && <QueueOf id={id} at={`${status} ${phase}`} />}
       {phase === "working" && !speaks && (
         <Spinner label={compacting ? "Summarizing the conversation" : "Working"} />
       )}
@@ -140,6 +163,12 @@ function Tail({
       {over && <ErrorBanner error={over} what="The connection is over" retry={() => location.reload()} />}
     </div>
   );
+}
+
+/** Says that no worker serves the queue of the run. */
+function QueueOf({ id, at }: { id: string; at: string }) {
+  const run = useQuery(runQuery(id, at));
+  return <NoWorker queues={run.data ? [run.data.queue] : []} />;
 }
 
 /** Warns that a run makes no checkpoints. */
@@ -179,17 +208,50 @@ function Failure({ error, ended }: { error: NonNullable<ExecutionView["error"]>;
   );
 }
 
+/** The signal of a message. */
+const userMessage = "userMessage";
+
+/** Shown until the kind of the run is known. */
+function Unknown({ error }: { error: Error | null }) {
+  return (
+    <div className="p-6">
+      {error ? (
+        <ErrorBanner error={error} what="The run cannot be read" />
+      ) : (
+        <Spinner label="Reading the run" />
+      )}
+    </div>
+  );
+}
+
+const runWords: Record<Phase, string> = {
+  queued: "The run is about to work.",
+  working: "The run is working.",
+  asks: "The run asks a question.",
+  your_turn: "The run waits for a signal.",
+  sleeping: "The run waits for a time.",
+  cancelling: "The run is being cancelled.",
+  ended: "The run has ended.",
+};
+
+const chatWords: Record<Phase, string> = {
+  queued: "The agent is about to work.",
+  working: "The agent is working.",
+  asks: "The agent asks a question.",
+  your_turn: "The agent has answered and waits for you.",
+  sleeping: "The agent sleeps.",
+  cancelling: "The run is being cancelled.",
+  ended: "The run has ended.",
+};
+
 /** Announces changes of the phase to users of screen readers. */
-const Announce = memo(function Announce({ phase }: { phase: Phase | null }) {
-  const words: Record<Phase, string> = {
-    queued: "The agent is about to work.",
-    working: "The agent is working.",
-    asks: "The agent asks a question.",
-    your_turn: "The agent has answered and waits for you.",
-    sleeping: "The agent sleeps.",
-    cancelling: "The run is being cancelled.",
-    ended: "The run has ended.",
-  };
+const Announce = memo(function Announce({
+  phase,
+  words,
+}: {
+  phase: Phase | null;
+  words: Record<Phase, string>;
+}) {
   return (
     <p role="status" className="sr-only">
       {phase ? words[phase] : ""}
