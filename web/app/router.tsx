@@ -53,9 +53,10 @@ const runs = createRoute({
 const newRun = createRoute({
   getParentRoute: () => rootRoute,
   path: "/ai/runs/new",
-  validateSearch: (s: Record<string, unknown>): { agent?: string } => {
+  validateSearch: (s: Record<string, unknown>): { agent?: string; kind?: string } => {
     const agent = text(s.agent);
-    return agent ? { agent } : {};
+    const kind = text(s.kind);
+    return agent ? { agent } : kind ? { kind } : {};
   },
   component: lazyRouteComponent(() => import("./pages/NewRunPage"), "NewRunPage"),
 });
