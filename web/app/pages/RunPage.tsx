@@ -10,12 +10,13 @@ import { inputQuery, runQuery } from "../api/queries";
 import { Banner, ErrorBanner, Spinner } from "../components/ui";
 import { recordsNotice } from "../fold/records";
 import { rowsOf } from "../fold/rows";
-import { chatKind } from "../fold/status";
+import { chatKind, turnFailed } from "../fold/status";
 import { signalsOf } from "../fold/wait";
 import { OpenQuestions } from "../questions/OpenQuestions";
 import { Composer } from "../run/Composer";
 import { Conversation } from "../run/Conversation";
 import { isAtWork, RunProvider } from "../run/context";
+import { Failure, TurnLimit } from "../run/Failure";
 import { RunHeader } from "../run/RunHeader";
 import { titleOf } from "../text/format";
 
@@ -45,7 +46,8 @@ function Run({ id }: { id: string }) {
   const kind = input.data?.kind;
   const title = input.data ? titleOf(input.data.input, input.data.kind) : "Run";
   const known = view.status !== null;
-  const { status, phase, ended, compacting, error } = view;
+  const { status, phase, ended, compacting, error, stopReason, checkpoint } = view;
+  const failed = kind !== undefined && status !== null && turnFailed({ status, kind, wait: view.wait });
   const speaks = view.messages.at(-1)?.stored === false;
   const over = connection === "failed" ? state.error : null;
   // Memoized, so that growing text does not draw it again.
@@ -59,10 +61,13 @@ function Run({ id }: { id: string }) {
         speaks={speaks}
         compacting={compacting}
         error={error}
+        failed={failed}
+        limited={stopReason === "turn_limit"}
+        checkpoint={checkpoint}
         over={over}
       />
     ),
-    [id, status, phase, ended, speaks, compacting, error, over],
+    [id, status, phase, ended, speaks, compacting, error, failed, stopReason, checkpoint, over],
   );
   const chats = kind === chatKind;
   const conversation = (
@@ -102,7 +107,10 @@ function Run({ id }: { id: string }) {
           checkpoint={view.checkpoint}
           reconnecting={connection === "waiting"}
         />
-        <Announce phase={view.status && kind ? view.phase : null} words={chats ? chatWords : runWords} />
+        <Announce
+          phase={view.status && kind ? view.phase : null}
+          words={!chats ? runWords : failed ? failedWords : chatWords}
+        />
         <div className="flex min-h-0 flex-1">
           {!kind && <Unknown error={input.error} />}
           {kind && !chats && (
@@ -135,11 +143,18 @@ function Tail({
   speaks,
   compacting,
   error,
+  failed,
+  limited,
+  checkpoint,
   over,
-}: Pick<ExecutionView, "status" | "phase" | "ended" | "compacting" | "error"> & {
+}: Pick<ExecutionView, "checkpoint" | "status" | "phase" | "ended" | "compacting" | "error"> & {
   id: string;
   /** An answer is being streamed, which shows that the run works. */
   speaks: boolean;
+  /** The newest turn has failed, and can be repeated. */
+  failed: boolean;
+  /** The newest answer has ended at the limit of turns. */
+  limited: boolean;
   /** The error because of which the connection is closed for good. */
   over: PerdureError | null;
 }) {
@@ -153,7 +168,8 @@ function Tail({
       )}
       {phase === "asks" && <OpenQuestions run={id} at={`${status} ${phase}`} />}
       {phase === "cancelling" && <Spinner label="Cancelling" />}
-      {error && <Failure error={error} ended={ended} />}
+      {(error || failed) && <Failure key={checkpoint} id={id} error={error} failed={failed} ended={ended} />}
+      {limited && <TurnLimit ended={ended} />}
       {status && !ended && <ManyRecords id={id} at={`${status} ${phase}`} />}
       {status === "CANCELLED" && (
         <Banner tone="idle" title="Cancelled">
@@ -179,31 +195,6 @@ function ManyRecords({ id, at }: { id: string; at: string }) {
   return (
     <Banner tone="warn" title="Many records since the newest checkpoint">
       {notice} Its agent can make checkpoints, or use agent.Loop.
-    </Banner>
-  );
-}
-
-const remedies: Record<string, string> = {
-  auth: "The provider does not accept the worker's key. Set the right one where the worker runs.",
-  rate_limited: "The provider refuses calls that come too often, or its account has no credit.",
-  model_invalid_request:
-    "The provider refused the request. If there are images in the conversation, start a run with a model that reads them.",
-  model_context_length: "The conversation does not fit into the model's context window.",
-  crash_loop: "Its worker ended again and again while it ran. Look at the worker's log.",
-  panic: "The agent's code panicked. The worker's log has the stack.",
-};
-
-/** Returns how to continue after an error of the model. An ended run cannot be continued. */
-const again = (ended: boolean) =>
-  ended ? "Start a new run to try again." : "Send a message to continue this run.";
-
-function Failure({ error, ended }: { error: NonNullable<ExecutionView["error"]>; ended: boolean }) {
-  return (
-    <Banner tone="bad" title={ended ? "The run has failed" : "Something went wrong"}>
-      <p>{error.message}</p>
-      <p className="mt-1 text-soft">
-        {remedies[error.code]} {again(ended)}
-      </p>
     </Banner>
   );
 }
@@ -243,6 +234,8 @@ const chatWords: Record<Phase, string> = {
   cancelling: "The run is being cancelled.",
   ended: "The run has ended.",
 };
+
+const failedWords: Record<Phase, string> = { ...chatWords, your_turn: "The turn has failed." };
 
 /** Announces changes of the phase to users of screen readers. */
 const Announce = memo(function Announce({
