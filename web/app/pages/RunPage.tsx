@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { lazy, memo, Suspense, useCallback, useEffect, useMemo } from "react";
+import { lazy, memo, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import type { ExecutionView, PerdureError, Phase } from "../../client/src/index";
 import { AnyRun } from "../any/AnyRun";
 import { NoWorker } from "../any/NoWorker";
@@ -37,6 +37,7 @@ function Run({ id }: { id: string }) {
   const { panel } = route.useSearch();
   const input = useQuery(inputQuery(id));
   const rows = useMemo(() => rowsOf(view, prompts), [view, prompts]);
+  const [finding, setFinding] = useState(false);
   const atWork = isAtWork(view);
   const context = useMemo(() => ({ live, connection, running: atWork }), [live, connection, atWork]);
   const older = useCallback(() => void live.loadOlder(), [live]);
@@ -78,6 +79,8 @@ function Run({ id }: { id: string }) {
       onOlder={older}
       onSend={send}
       tail={chats ? tail : null}
+      finding={finding}
+      onFinding={setFinding}
     >
       {(chats || signalsOf(view.wait).includes(userMessage)) && (
         <Composer input={known ? view.input : undefined} ended={view.ended} />
@@ -106,6 +109,7 @@ function Run({ id }: { id: string }) {
           phase={phase}
           checkpoint={view.checkpoint}
           reconnecting={connection === "waiting"}
+          onFind={setFinding}
         />
         <Announce
           phase={view.status && kind ? view.phase : null}

@@ -4,7 +4,7 @@ import { memo, useState } from "react";
 import type { ExecutionView } from "../../client/src/index";
 import { api } from "../api/client";
 import { usageQuery } from "../api/queries";
-import { BackIcon, PanelIcon, StopIcon } from "../components/icons";
+import { BackIcon, PanelIcon, SearchIcon, StopIcon } from "../components/icons";
 import { Button, Confirm, IconButton, StatusBadge } from "../components/ui";
 import { chatKind, shownStatus } from "../fold/status";
 import { spent } from "../fold/usage";
@@ -20,12 +20,14 @@ export const RunHeader = memo(function RunHeader({
   phase,
   checkpoint,
   reconnecting,
+  onFind,
 }: Pick<ExecutionView, "status" | "waitReason" | "wait" | "phase" | "checkpoint"> & {
   id: string;
   title: string;
   /** Undefined while it is not known. */
   kind: string | undefined;
   reconnecting: boolean;
+  onFind: (open: boolean) => void;
 }) {
   const usage = useQuery(usageQuery(id, checkpoint));
   const chats = kind === chatKind;
@@ -51,6 +53,11 @@ export const RunHeader = memo(function RunHeader({
       )}
       {chats && (phase === "working" || phase === "asks") && <StopTurn id={id} />}
       {status && phase !== "ended" && phase !== "cancelling" && <Cancel id={id} />}
+      {chats && (
+        <IconButton label="Find in the run ( / )" className="max-sm:w-8" onClick={() => onFind(true)}>
+          <SearchIcon />
+        </IconButton>
+      )}
       <PanelButton />
     </div>
   );
