@@ -183,3 +183,30 @@ test("the list finds runs, and its address says how", async ({ page, dev }) => {
   await page.reload();
   await expect(page.getByLabel("Search runs")).toHaveValue("needle");
 });
+
+test("a wide table of a model is scrolled by itself on a phone, also by keyboard", async ({ page, dev }) => {
+  const names = ["component", "responsibility", "interface", "configuration", "observability", "replacement"];
+  const row = (cells: string[]) => `| ${cells.join(" | ")} |`;
+  const table = [row(names), row(names.map(() => "---")), row(names)].join("\n");
+  dev.script("table", `turn\n  text <<END\n${table}\n  END\n`);
+  await page.setViewportSize({ width: 390, height: 844 });
+  const x = await start(dev.client(), "table", "compare them");
+  const run = new RunView(page);
+  await run.open(dev.url, x.id);
+  const box = page.getByRole("group", { name: "Table" });
+  await expect(box).toContainText("observability");
+  const sizes = await box.evaluate((b) => ({
+    shown: b.clientWidth,
+    all: b.scrollWidth,
+    page: document.documentElement.scrollWidth,
+  }));
+  expect(sizes.shown).toBeLessThanOrEqual(390);
+  expect(sizes.all).toBeGreaterThan(sizes.shown);
+  expect(sizes.page).toBe(390);
+  await box.focus();
+  await page.keyboard.press("End");
+  await page.keyboard.press("ArrowRight");
+  await expect.poll(() => box.evaluate((b) => b.scrollLeft)).toBeGreaterThan(0);
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  expect(violations).toEqual([]);
+});

@@ -140,34 +140,36 @@ function UsageTable({ byModel, total }: { byModel: Record<string, Usage>; total:
   const models = Object.entries(byModel);
   if (models.length === 0) return <p className="text-sm text-faint">No model call yet.</p>;
   return (
-    <table className="w-full text-sm tabular-nums">
-      <thead className="text-xs text-faint">
-        <tr>
-          <th scope="col" className="pb-1 text-left font-normal">
-            Model
-          </th>
-          <th scope="col" className="pb-1 text-right font-normal">
-            In
-          </th>
-          <th scope="col" className="pb-1 text-right font-normal">
-            Out
-          </th>
-          <th scope="col" className="pb-1 text-right font-normal">
-            Cost
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {models.map(([model, u]) => (
-          <UsageRow key={model} name={model} usage={u} cost={money(u.cost)} />
-        ))}
-      </tbody>
-      {total && models.length > 1 && (
-        <tfoot className="border-t border-line font-medium">
-          <UsageRow name="Total" usage={total} cost={spent(total, byModel)} />
-        </tfoot>
-      )}
-    </table>
+    <div className="overflow-x-auto">
+      <table className="w-full text-sm tabular-nums">
+        <thead className="text-xs text-faint">
+          <tr>
+            <th scope="col" className="pb-1 text-left font-normal">
+              Model
+            </th>
+            <th scope="col" className="pb-1 text-right font-normal">
+              In
+            </th>
+            <th scope="col" className="pb-1 text-right font-normal">
+              Out
+            </th>
+            <th scope="col" className="pb-1 text-right font-normal">
+              Cost
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {models.map(([model, u]) => (
+            <UsageRow key={model} name={model} usage={u} cost={money(u.cost)} />
+          ))}
+        </tbody>
+        {total && models.length > 1 && (
+          <tfoot className="border-t border-line font-medium">
+            <UsageRow name="Total" usage={total} cost={spent(total, byModel)} />
+          </tfoot>
+        )}
+      </table>
+    </div>
   );
 }
 
