@@ -11,8 +11,10 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"strconv"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/worker"
 	"github.com/perdure/perdure/worker/remote"
@@ -68,7 +70,17 @@ func fulfil(ctx agent.Context, in Order) (Outcome, error) {
 	if err != nil {
 		return out, err
 	}
+	for i, note := range in.Notes {
+		_, err := agent.Step(ctx, "label", func(context.Context) (string, error) { return "Note: " + note, nil },
+			agent.StepInstance(strconv.Itoa(i)), agent.Lazy())
+		if err != nil {
+			return out, err
+		}
+	}
 	if out.Shelf, err = agent.Await[string](ctx, ctx.Schedule("reserve", in)); err != nil {
+		return out, err
+	}
+	if err := say(ctx, "Reserved on "+out.Shelf+"."); err != nil {
 		return out, err
 	}
 	if in.Gift {
@@ -84,6 +96,13 @@ func fulfil(ctx agent.Context, in Order) (Outcome, error) {
 	}
 	out.Carrier = parcel.Carrier
 	return out, err
+}
+
+// say appends a message to the conversation of the order.
+func say(ctx agent.Context, text string) error {
+	parts := []perdure.Part{perdure.Text(text)}
+	_, err := ctx.Append(perdure.Message{Role: perdure.RoleAssistant, Content: perdure.Content{Parts: parts}}, agent.WithKey(text))
+	return err
 }
 
 func reserve(_ agent.TaskContext, o Order) (string, error) {

@@ -13,7 +13,7 @@ import (
 func scenario(quantity int) agenttest.Scenario {
 	return agenttest.Scenario{
 		Agent:   agent.DefineFunc("order", fulfil).Signals(shipped),
-		Input:   Order{Article: "A-1", Quantity: quantity, Price: 2.5, To: Address{Name: "ann"}},
+		Input:   Order{Article: "A-1", Quantity: quantity, Price: 2.5, Notes: []string{"fragile"}, To: Address{Name: "ann"}},
 		Tasks:   []agent.TaskKind{agent.DefineTask("reserve", reserve)},
 		Signals: []agenttest.Signal{{Name: "shipped", Value: Parcel{Carrier: "post", Boxes: 1}, After: time.Hour}},
 	}
@@ -23,6 +23,9 @@ func TestShipsWhatWasOrdered(t *testing.T) {
 	o := agenttest.Run(t, scenario(4))
 	if string(o.Output) != `{"total":10,"shelf":"shelf 7","carrier":"post"}` {
 		t.Errorf("it gave %s: %s", o.Output, o.Error)
+	}
+	if o.Text() != "assistant: Reserved on shelf 7.\n" {
+		t.Errorf("it said:\n%s", o.Text())
 	}
 	agenttest.All(t, scenario(4))
 }

@@ -1,5 +1,6 @@
 import type { Page } from "@playwright/test";
 import { accessible, expect, order, test } from "./anykind";
+import { check, looks } from "./look";
 import { noServer } from "./stand";
 
 const rows = (page: Page) => page.getByRole("list", { name: "What happened" });
@@ -11,7 +12,7 @@ test("a run of another kind is shown from its input to its output, and takes its
   page,
   dev,
 }) => {
-  const x = await order(dev, { article: "lamp", notes: Array.from({ length: 20 }, (_, i) => `note ${i}`) });
+  const x = await order(dev, { article: "lamp", notes: ["long ".repeat(500)] });
   await page.goto(`${dev.url}/ai/runs/${x.id}`);
   await expect(status(page)).toHaveText("Waits for shipped");
   await expect(page.getByLabel("Message to the agent")).toHaveCount(0);
@@ -43,6 +44,9 @@ test("a run of another kind is shown from its input to its output, and takes its
   await expect(status(page)).toHaveText("Completed");
   await expect(page.getByRole("group", { name: "Output" })).toContainText('"carrier": "post"');
   await expect(row(page, "wait", "shipped")).toContainText("woken by signal");
+  // Large content is read when its row is opened.
+  await row(page, "task", "reserve").getByRole("button").first().click();
+  await expect(rows(page).getByRole("group", { name: "Input" })).toContainText("long long");
   await row(page, "signal", "shipped").getByRole("button").first().click();
   await expect(page.getByRole("group", { name: "Value" })).toContainText('"boxes": 3');
   await accessible(page);
@@ -117,6 +121,51 @@ test("a failed run says why", async ({ page, dev }) => {
   await accessible(page);
 });
 
+for (const look of looks) {
+  test(`${look.theme} and ${look.width}: accessible, and no wider than the screen`, async ({ page, dev }) => {
+    await page.emulateMedia({ colorScheme: look.theme, reducedMotion: "reduce" });
+    if (look.width === "phone") await page.setViewportSize({ width: 390, height: 800 });
+    const x = await order(dev, { article: "lamp", notes: ["fragile"] });
+    await page.goto(`${dev.url}/ai/runs/${x.id}`);
+    await expect(row(page, "wait", "shipped")).toBeVisible();
+    await check(page, "run-order", look);
+    await rows(page).scrollIntoViewIfNeeded();
+    await row(page, "task", "reserve").getByRole("button").first().click();
+    await check(page, "run-timeline", look);
+    await page.goto(`${dev.url}/ai/runs/new?kind=order`);
+    await expect(page.getByLabel("quantity")).toBeVisible();
+    await check(page, "new-order", look);
+  });
+}
+
+test("a run with messages shows them, without a field for messages that it does not take", async ({
+  page,
+  dev,
+}) => {
+  const x = await order(dev, { article: "mug" });
+  await page.goto(`${dev.url}/ai/runs/${x.id}`);
+  await page.getByRole("button", { name: "Messages" }).click();
+  await expect(page.getByRole("log", { name: "Conversation" })).toContainText("Reserved on shelf 7.");
+  await expect(page.getByLabel("Message to the agent")).toHaveCount(0);
+  await accessible(page);
+  await page.getByRole("button", { name: "Timeline" }).click();
+  await expect(row(page, "task", "reserve")).toBeVisible();
+});
+
+test("of a thousand steps, no more are drawn than are seen, and all are searched", async ({ page, dev }) => {
+  const notes = Array.from({ length: 1200 }, (_, i) => `number ${i}.`);
+  const x = await order(dev, { article: "many", notes });
+  await page.goto(`${dev.url}/ai/runs/${x.id}`);
+  const box = page.getByRole("region", { name: "The run" });
+  await expect(page.getByText("1203", { exact: true })).toBeVisible();
+  await box.evaluate((b) => b.scrollTo(0, b.scrollHeight));
+  await expect(row(page, "wait", "shipped")).toBeInViewport();
+  expect(await rows(page).getByRole("listitem").count()).toBeLessThan(60);
+  await page.getByLabel("Search the timeline").fill("number 777.");
+  await expect(rows(page).getByRole("listitem")).toHaveCount(1);
+  await expect(page.getByText("1 of 1203")).toBeVisible();
+});
+
 test("a run on a queue that nobody serves says so, in both themes and on a phone", async ({ page, dev }) => {
   const x = await order(dev, { article: "bed" }, { queue: "attic" });
   await page.setViewportSize({ width: 390, height: 844 });
@@ -126,8 +175,6 @@ test("a run on a queue that nobody serves says so, in both themes and on a phone
     await expect(page.getByText("No worker serves the queue attic")).toBeVisible();
     await expect(page.getByText("Nothing has happened yet.")).toBeVisible();
     await accessible(page);
-    if (process.env.PERDURE_LOOK)
-      await page.screenshot({ path: `${process.env.PERDURE_LOOK}/attic-${colorScheme}.png` });
   }
   const chat = await dev.client().executions.create({
     userPrompt: "hello",

@@ -48,7 +48,6 @@ test("matches are gone through by keyboard and by button, on a phone in the dark
   await bar.getByRole("button", { name: "Newer match" }).click();
   await expect(bar).toContainText("2 of 2");
   await accessible(page);
-  if (process.env.PERDURE_LOOK) await page.screenshot({ path: `${process.env.PERDURE_LOOK}/find.png` });
   await bar.getByRole("button", { name: "Close the search" }).click();
   await expect(bar).toHaveCount(0);
 });

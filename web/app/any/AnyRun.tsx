@@ -63,13 +63,12 @@ function Facets({ id, kind, live, state }: { id: string; kind: string; live: Liv
   const scroller = useRef<HTMLDivElement>(null);
   const run = useQuery(runQuery(id, `${view.status} ${view.phase}`));
   const held = live.follower.held;
-  const { pages, state: tasks } = useTasks(id, `${held.version}`);
+  // Growing text changes neither, and is not an item.
+  const at = `${live.follower.resets} ${held.messages.length}`;
+  const { pages, state: tasks } = useTasks(id, at, view.status === "RUNNING");
   const names = useMemo(() => namesOf(tasks.tasks), [tasks.tasks]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the log changes in place, with its version
-  const items = useMemo(
-    () => timelineOf(tasks.tasks, held.messages, names),
-    [tasks.tasks, names, held, held.version],
-  );
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the log changes in place, and `at` with it
+  const items = useMemo(() => timelineOf(tasks.tasks, held.messages, names), [tasks.tasks, names, held, at]);
   const x = run.data;
   const queues = [
     ...(view.phase === "queued" && x ? [x.queue] : []),
