@@ -132,6 +132,10 @@ for (const look of looks) {
     await rows(page).scrollIntoViewIfNeeded();
     await row(page, "task", "reserve").getByRole("button").first().click();
     await check(page, "run-timeline", look);
+    await page.goto(`${dev.url}/ai/runs`);
+    const listed = page.getByRole("listitem").filter({ has: page.locator(`a[href*="${x.id}"]`) });
+    await expect(listed).toContainText("Waits for shipped");
+    await accessible(page);
     await page.goto(`${dev.url}/ai/runs/new?kind=order`);
     await expect(page.getByLabel("quantity")).toBeVisible();
     await check(page, "new-order", look);
@@ -150,6 +154,12 @@ test("a run with messages shows them, without a field for messages that it does 
   await accessible(page);
   await page.getByRole("button", { name: "Timeline" }).click();
   await expect(row(page, "task", "reserve")).toBeVisible();
+  await page.getByRole("button", { name: "Open the side panel" }).click();
+  const details = page.getByRole("complementary", { name: "Details of the run" });
+  await expect(details).toContainText("one of the signal shipped, a timer");
+  await expect(details.getByRole("tab", { name: "Tasks" })).toBeVisible();
+  await expect(details.getByRole("tab", { name: "Timings" })).toHaveCount(0);
+  await accessible(page);
 });
 
 test("of a thousand steps, no more are drawn than are seen, and all are searched", async ({ page, dev }) => {

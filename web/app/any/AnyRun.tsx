@@ -63,8 +63,8 @@ function Facets({ id, kind, live, state }: { id: string; kind: string; live: Liv
   const scroller = useRef<HTMLDivElement>(null);
   const run = useQuery(runQuery(id, `${view.status} ${view.phase}`));
   const held = live.follower.held;
-  // Growing text changes neither, and is not an item.
-  const at = `${live.follower.resets} ${held.messages.length}`;
+  // Growing text changes none of these, and is not an item.
+  const at = `${live.follower.resets} ${held.messages.length} ${state.connection}`;
   const { pages, state: tasks } = useTasks(id, at, view.status === "RUNNING");
   const names = useMemo(() => namesOf(tasks.tasks), [tasks.tasks]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the log changes in place, and `at` with it

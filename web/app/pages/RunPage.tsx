@@ -129,7 +129,7 @@ function Run({ id }: { id: string }) {
           {chats && conversation}
           {panel && (
             <Suspense>
-              <SidePanel id={id} panel={panel} live={live} state={state} />
+              <SidePanel id={id} panel={panel} chats={chats} live={live} state={state} />
             </Suspense>
           )}
         </div>
@@ -166,7 +166,9 @@ function Tail({
     <div className="space-y-3">
       {!status && <Spinner label="Reading the run" />}
       {status && phase === "queued" && <Spinner label="Waiting for a worker" />}
-      {phase === "queued" && <QueueOf id={id} at={`${status} ${phase}`} />}
+      {(phase === "queued" || (phase === "working" && status === "WAITING")) && (
+        <QueueOf id={id} at={`${status} ${phase}`} />
+      )}
       {phase === "working" && !speaks && (
         <Spinner label={compacting ? "Summarizing the conversation" : "Working"} />
       )}

@@ -179,7 +179,7 @@ function RunRow({ run }: { run: Execution }) {
         params={{ runId: run.id }}
         className="flex items-center gap-x-4 gap-y-1 px-4 py-3 transition-colors hover:bg-sunken focus-visible:-outline-offset-2 max-sm:flex-wrap"
       >
-        <span className="w-28 shrink-0 max-sm:order-1 max-sm:w-auto">
+        <span className="flex w-36 shrink-0 max-sm:order-1 max-sm:w-auto">
           <StatusBadge shown={shownStatus(run)} />
         </span>
         <span className="min-w-0 flex-1 max-sm:order-3 max-sm:w-full max-sm:basis-full">

@@ -54,9 +54,11 @@ export function Overview({ id, state }: PanelProps) {
           ]}
         />
       </Section>
-      <Section title="Usage">
-        <UsageTable byModel={usage.data?.byModel ?? {}} total={usage.data?.total ?? null} />
-      </Section>
+      {(chats || usage.data?.total) && (
+        <Section title="Usage">
+          <UsageTable byModel={usage.data?.byModel ?? {}} total={usage.data?.total ?? null} />
+        </Section>
+      )}
       {chats && <StartedWith input={x.input} />}
       <Section title="Run">
         <Facts
