@@ -10,6 +10,7 @@ import {
   type ReactNode,
   type RefObject,
   useCallback,
+  useEffect,
   useLayoutEffect,
   useMemo,
   useRef,
@@ -252,16 +253,55 @@ function useAnchor(
     const box = scroller.current;
     if (box) box.scrollTop = box.scrollHeight;
   }, [scroller]);
+  return { away, onScroll, toEnd, toRow: useToRow(rows, scroller, virtual, pinned) };
+}
+
+/** How often, and with what pause in milliseconds, a jump is repeated until its row stays in view. */
+const jumps = 30;
+const jumpPause = 50;
+
+/**
+ * Returns a function that shows a row. Rows that are drawn for the first time move the others, so it
+ * looks until the row has stayed in view, or the reader scrolls.
+ */
+function useToRow(
+  rows: readonly Row[],
+  scroller: RefObject<HTMLDivElement | null>,
+  virtual: Virtualizer<HTMLDivElement, Element>,
+  pinned: RefObject<boolean>,
+) {
   const held = useRef(rows);
   held.current = rows;
-  const toRow = useCallback(
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => {
+    const box = scroller.current;
+    const stop = () => clearTimeout(timer.current);
+    for (const by of ["wheel", "touchmove", "keydown"]) box?.addEventListener(by, stop, { passive: true });
+    return () => {
+      stop();
+      for (const by of ["wheel", "touchmove", "keydown"]) box?.removeEventListener(by, stop);
+    };
+  }, [scroller]);
+  return useCallback(
     (id: string) => {
-      const i = held.current.findIndex((r) => r.id === id);
-      if (i < 0) return;
-      pinned.current = false;
-      virtual.scrollToIndex(i, { align: "center" });
+      const look = (left: number, stayed: number) => {
+        const i = held.current.findIndex((r) => r.id === id);
+        if (i < 0 || left === 0) return;
+        pinned.current = false;
+        const stays = isInView(scroller.current, i);
+        if (!stays) virtual.scrollToIndex(i, { align: "center" });
+        if (stayed < 4) timer.current = setTimeout(() => look(left - 1, stays ? stayed + 1 : 0), jumpPause);
+      };
+      clearTimeout(timer.current);
+      look(jumps, 0);
     },
-    [virtual],
+    [scroller, virtual, pinned],
   );
-  return { away, onScroll, toEnd, toRow };
+}
+
+function isInView(box: HTMLElement | null, index: number): boolean {
+  const row = box?.querySelector(`[data-index="${index}"]`)?.getBoundingClientRect();
+  if (!box || !row) return false;
+  const seen = box.getBoundingClientRect();
+  return row.bottom > seen.top + 20 && row.top < seen.bottom - 20;
 }

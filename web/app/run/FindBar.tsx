@@ -34,9 +34,10 @@ export function FindBar({
   // biome-ignore lint/correctness/useExhaustiveDependencies: older rows move the row that was found
   useEffect(() => onFound(current), [current, onFound, first]);
   useEffect(() => () => onFound(null), [onFound]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a quick page changes the rows alone
   useEffect(() => {
     if (searches && !loadingOlder) onOlder();
-  }, [searches, loadingOlder, onOlder]);
+  }, [searches, loadingOlder, onOlder, rows]);
   useMarks(scroller, wanted);
 
   const go = (step: number) => {
