@@ -27,23 +27,27 @@ type Execution struct {
 	OutputSHA256 string `json:"outputSha256,omitempty" wire:"-"`
 	// Title, and the usage as of the newest checkpoint, are for lists of executions. Lists have
 	// neither input nor output.
-	Title         string           `json:"title,omitempty" wire:"-"`
-	Usage         *Usage           `json:"usage,omitempty" wire:"-"`
-	UsageByModel  map[string]Usage `json:"usageByModel,omitempty" wire:"-"`
-	Error         *string          `json:"error"`
-	ErrorCode     *Code            `json:"errorCode"`
-	Queue         string           `json:"queue"`
-	Workspace     string           `json:"workspace"`
-	CheckpointSeq int64            `json:"currentCheckpointSeq"`
-	MaxSeq        int64            `json:"maxSeq"`
-	WorkerID      *uuid.UUID       `json:"workerId"`
-	Traceparent   string           `json:"traceparent" nullable:"true"`
-	Metadata      json.RawMessage  `json:"metadata"`
-	CreatedAt     Time             `json:"createdAt"`
-	UpdatedAt     Time             `json:"updatedAt"`
-	StartedAt     *Time            `json:"startedAt"`
-	CompletedAt   *Time            `json:"completedAt"`
-	Version       int64            `json:"version"`
+	Title        string           `json:"title,omitempty" wire:"-"`
+	Usage        *Usage           `json:"usage,omitempty" wire:"-"`
+	UsageByModel map[string]Usage `json:"usageByModel,omitempty" wire:"-"`
+	// StopReason and TurnError are for lists: why the newest response of a conversation that waits
+	// for its user has ended, and the error of a failed one.
+	StopReason    StopReason      `json:"stopReason,omitempty" wire:"-"`
+	TurnError     string          `json:"turnError,omitempty" wire:"-"`
+	Error         *string         `json:"error"`
+	ErrorCode     *Code           `json:"errorCode"`
+	Queue         string          `json:"queue"`
+	Workspace     string          `json:"workspace"`
+	CheckpointSeq int64           `json:"currentCheckpointSeq"`
+	MaxSeq        int64           `json:"maxSeq"`
+	WorkerID      *uuid.UUID      `json:"workerId"`
+	Traceparent   string          `json:"traceparent" nullable:"true"`
+	Metadata      json.RawMessage `json:"metadata"`
+	CreatedAt     Time            `json:"createdAt"`
+	UpdatedAt     Time            `json:"updatedAt"`
+	StartedAt     *Time           `json:"startedAt"`
+	CompletedAt   *Time           `json:"completedAt"`
+	Version       int64           `json:"version"`
 
 	Org string `json:"-"`
 	// KeyID is the key that started the execution; the execution counts against the key's limits.

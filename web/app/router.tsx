@@ -10,11 +10,21 @@ import type { Status } from "../client/src/index";
 import { Shell } from "./components/Shell";
 import { Empty, ErrorBanner, Spinner } from "./components/ui";
 
-const statuses = ["PENDING", "RUNNING", "WAITING", "CANCELLING", "COMPLETED", "FAILED", "CANCELLED"];
+const statuses = [
+  "PENDING",
+  "RUNNING",
+  "WAITING",
+  "CANCELLING",
+  "COMPLETED",
+  "FAILED",
+  "CANCELLED",
+  "FAILED_TURN",
+];
 
 /** The search parameters in the address of the list. Unknown parameters are dropped. */
 export interface RunsSearch {
-  status?: Status;
+  /** FAILED_TURN are the waiting conversations whose newest turn has failed. */
+  status?: Status | "FAILED_TURN";
   q?: string;
   agent?: string;
 }
@@ -42,7 +52,7 @@ const runs = createRoute({
   getParentRoute: () => rootRoute,
   path: "/ai/runs",
   validateSearch: (s: Record<string, unknown>): RunsSearch => {
-    const status = statuses.includes(String(s.status)) ? (s.status as Status) : undefined;
+    const status = statuses.includes(String(s.status)) ? (s.status as RunsSearch["status"]) : undefined;
     const q = text(s.q);
     const agent = text(s.agent);
     return { ...(status ? { status } : {}), ...(q ? { q } : {}), ...(agent ? { agent } : {}) };
@@ -53,9 +63,10 @@ const runs = createRoute({
 const newRun = createRoute({
   getParentRoute: () => rootRoute,
   path: "/ai/runs/new",
-  validateSearch: (s: Record<string, unknown>): { agent?: string } => {
+  validateSearch: (s: Record<string, unknown>): { agent?: string; kind?: string } => {
     const agent = text(s.agent);
-    return agent ? { agent } : {};
+    const kind = text(s.kind);
+    return agent ? { agent } : kind ? { kind } : {};
   },
   component: lazyRouteComponent(() => import("./pages/NewRunPage"), "NewRunPage"),
 });

@@ -1,3 +1,4 @@
+import { AxeBuilder } from "@axe-core/playwright";
 import { contentOf } from "../client/src/index";
 import { expect, RunView, start, test } from "./stand";
 
@@ -120,14 +121,50 @@ test("a run is cancelled, and its tools end with it", async ({ page, dev }) => {
   await expect(page.getByRole("list", { name: "Runs" })).toContainText("begin");
 });
 
-test("a model that fails shows why and what to do, and the run goes on", async ({ page, dev }) => {
-  const x = await start(dev.client(), "broken", "begin");
+test("a failed turn says why, in the run and in lists, and is repeated", async ({ page, dev }) => {
+  dev.script("mended", "turn\n  fail auth the key is not valid\n");
+  const x = await start(dev.client(), "mended", "begin");
+  const run = new RunView(page);
+  await run.open(dev.url, x.id);
+  await expect(run.status).toHaveText("Failed turn");
+  const alert = page.getByRole("alert");
+  await expect(alert).toContainText("Failed turn");
+  await expect(alert).toContainText("the key is not valid");
+  await expect(alert).toContainText("send a message", { ignoreCase: true });
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  expect(violations).toEqual([]);
+
+  await page.goto(`${dev.url}/ai/runs`);
+  await page.getByRole("button", { name: "Failed turn" }).click();
+  await expect(page).toHaveURL(/status=FAILED_TURN/);
+  const row = page.getByRole("listitem").filter({ has: page.locator(`a[href*="${x.id}"]`) });
+  await expect(row).toContainText("the key is not valid");
+  await expect(page.getByRole("list", { name: "Runs" }).getByText("Failed turn")).not.toHaveCount(0);
+  await expect(page.getByRole("list", { name: "Runs" }).getByText("Your turn")).toHaveCount(0);
+  await row.getByRole("link").click();
+  dev.script("mended", "turn\n  text It works now.\n");
+  await page.getByRole("button", { name: "Retry" }).click();
+  await expect(run.assistant.last()).toContainText("It works now.");
+  await run.yourTurn();
+  await expect(alert).toHaveCount(0);
+});
+
+test("an answer that ends at the turn limit says so, in the run and in the list", async ({ page, dev }) => {
+  const x = await dev.client().executions.create({
+    userPrompt: "look around once",
+    models: [{ provider: "scripted", modelId: "tour" }],
+    tools: ["bash", "read-file", "write-file", "edit-file"],
+    config: { maxTurns: 1 },
+  });
   const run = new RunView(page);
   await run.open(dev.url, x.id);
   await run.yourTurn();
-  const alert = page.getByRole("alert");
-  await expect(alert).toContainText("the key is not valid");
-  await expect(alert).toContainText("send a message", { ignoreCase: true });
+  await expect(page.getByText("The turn limit is reached")).toBeVisible();
+  await page.goto(`${dev.url}/ai/runs`);
+  const row = page.getByRole("listitem").filter({ has: page.locator(`a[href*="${x.id}"]`) });
+  await expect(row).toContainText("turn limit reached");
+  await page.keyboard.press("/");
+  await expect(page.getByLabel("Search runs")).toBeFocused();
 });
 
 test("the list finds runs, and its address says how", async ({ page, dev }) => {
@@ -139,10 +176,37 @@ test("the list finds runs, and its address says how", async ({ page, dev }) => {
   const list = page.getByRole("list", { name: "Runs" });
   await expect(list.getByRole("listitem")).toHaveCount(1);
   await expect(list).toContainText("Completed");
-  await page.getByRole("button", { name: "Failed" }).click();
+  await page.getByRole("button", { name: "Failed", exact: true }).click();
   await expect(page.getByText("No run is like that")).toBeVisible();
   await page.goBack();
   await expect(list.getByRole("link")).toHaveAttribute("href", `/ai/runs/${done.id}`);
   await page.reload();
   await expect(page.getByLabel("Search runs")).toHaveValue("needle");
+});
+
+test("a wide table of a model is scrolled by itself on a phone, also by keyboard", async ({ page, dev }) => {
+  const names = ["component", "responsibility", "interface", "configuration", "observability", "replacement"];
+  const row = (cells: string[]) => `| ${cells.join(" | ")} |`;
+  const table = [row(names), row(names.map(() => "---")), row(names)].join("\n");
+  dev.script("table", `turn\n  text <<END\n${table}\n  END\n`);
+  await page.setViewportSize({ width: 390, height: 844 });
+  const x = await start(dev.client(), "table", "compare them");
+  const run = new RunView(page);
+  await run.open(dev.url, x.id);
+  const box = page.getByRole("group", { name: "Table" });
+  await expect(box).toContainText("observability");
+  const sizes = await box.evaluate((b) => ({
+    shown: b.clientWidth,
+    all: b.scrollWidth,
+    page: document.documentElement.scrollWidth,
+  }));
+  expect(sizes.shown).toBeLessThanOrEqual(390);
+  expect(sizes.all).toBeGreaterThan(sizes.shown);
+  expect(sizes.page).toBe(390);
+  await box.focus();
+  await page.keyboard.press("End");
+  await page.keyboard.press("ArrowRight");
+  await expect.poll(() => box.evaluate((b) => b.scrollLeft)).toBeGreaterThan(0);
+  const { violations } = await new AxeBuilder({ page }).analyze();
+  expect(violations).toEqual([]);
 });

@@ -1,25 +1,6 @@
-import { AxeBuilder } from "@axe-core/playwright";
-import type { Page } from "@playwright/test";
 import type { Dev } from "../client/e2e/server";
+import { check, looks } from "./look";
 import { expect, RunView, start, test } from "./stand";
-
-/** PERDURE_SCREENSHOTS=1 updates the screenshots of the documentation. */
-const pictures = process.env.PERDURE_SCREENSHOTS
-  ? new URL("../../docs/screenshots/", import.meta.url).pathname
-  : null;
-
-interface Look {
-  theme: "light" | "dark";
-  width: "wide" | "phone";
-}
-
-const looks: Look[] = [
-  { theme: "light", width: "wide" },
-  { theme: "dark", width: "wide" },
-  { theme: "light", width: "phone" },
-  // Two other combinations cover its colours and its layout, so it is only a screenshot.
-  ...(pictures ? [{ theme: "dark", width: "phone" } as const] : []),
-];
 
 /** Creates runs of each kind, so that the pages have content. */
 async function furnish(dev: Dev): Promise<{ run: string; agent: string }> {
@@ -55,33 +36,6 @@ async function furnish(dev: Dev): Promise<{ run: string; agent: string }> {
   await expect.poll(() => settled(hang.id, "WAITING")).toBe(true);
   await expect.poll(async () => (await client.executions.get(run.id)).waitReason).toBe("signal");
   return { run: run.id, agent: agent.id };
-}
-
-async function check(page: Page, name: string, look: Look): Promise<void> {
-  const { violations } = await new AxeBuilder({ page })
-    .withTags(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"])
-    .analyze();
-  const told = violations.map(
-    (v) =>
-      `${v.id}: ${v.nodes.map((n) => `${n.target.join(" ")} ${n.any.map((a) => a.message).join("; ")}`).join("\n  ")}`,
-  );
-  expect.soft(told, `${name}, ${look.theme}, ${look.width}`).toEqual([]);
-  const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  expect.soft(wider, `${name} is wider than the ${look.width} screen`).toBeLessThanOrEqual(0);
-  const off = await page.evaluate(() =>
-    [...document.querySelectorAll("button, a, input, select, textarea")]
-      .filter((e) => {
-        const at = e.getBoundingClientRect();
-        return at.width > 1 && (at.left < -0.5 || at.right > innerWidth + 0.5);
-      })
-      .map((e) => e.textContent || e.getAttribute("aria-label")),
-  );
-  expect.soft(off, `what runs off the ${look.width} screen on ${name}`).toEqual([]);
-  if (pictures)
-    await page.screenshot({
-      path: `${pictures}${name}-${look.theme}-${look.width}.png`,
-      animations: "disabled",
-    });
 }
 
 for (const look of looks) {

@@ -76,4 +76,20 @@ func outlineOf(x *perdure.Execution, o store.Outline) {
 	if json.Unmarshal(o.State, &spent) == nil {
 		x.Usage, x.UsageByModel = spent.TotalUsage, spent.UsageByModel
 	}
+	turnOf(x, o.State)
+}
+
+// turnOf adds why the newest response of a conversation has ended, while it waits for its user. A
+// working run's newest checkpoint can be of an earlier response.
+func turnOf(x *perdure.Execution, state json.RawMessage) {
+	if x.Kind != perdure.ReactKind || x.WaitReason != perdure.WaitKindSignal.String() {
+		return
+	}
+	var ended struct {
+		StopReason perdure.StopReason `json:"stopReason"`
+		Error      string             `json:"error"`
+	}
+	if json.Unmarshal(state, &ended) == nil {
+		x.StopReason, x.TurnError = ended.StopReason, title.Line(ended.Error)
+	}
 }

@@ -60,3 +60,30 @@ func TestListTellsTitleAndUsage(t *testing.T) {
 		t.Errorf("a listed execution has the input %s", x.Input)
 	}
 }
+
+// A list shows why the newest response of a conversation has ended, only while it waits for its user.
+func TestListTellsFailedTurn(t *testing.T) {
+	h := facetest.Open(t)
+	h.Start("")
+	r := h.Claim()
+	state := `{"stopReason":"error","error":"auth: the key is not valid\nat all"}`
+	at := perdure.Commit{Checkpoint: &perdure.NewCheckpoint{State: perdure.Inline([]byte(state))}}
+	listed := func() *perdure.Execution {
+		t.Helper()
+		var page struct{ Items []*perdure.Execution }
+		h.Call("GET", "/agent-executions", "").Want(200, &page)
+		if len(page.Items) != 1 {
+			t.Fatalf("the list has %d items", len(page.Items))
+		}
+		return page.Items[0]
+	}
+	r.Commit(at)
+	if x := listed(); x.StopReason != "" || x.TurnError != "" {
+		t.Errorf("a working run has stopped with %q, %q", x.StopReason, x.TurnError)
+	}
+	wait := perdure.WaitAny(perdure.WaitSignal(perdure.UserMessage), perdure.WaitSignal("retry"))
+	r.Commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: &wait}})
+	if x := listed(); x.StopReason != perdure.StopError || x.TurnError != "auth: the key is not valid" {
+		t.Errorf("a failed turn has stopped with %q, %q", x.StopReason, x.TurnError)
+	}
+}

@@ -22,13 +22,13 @@ func Of(input json.RawMessage, kind string) string {
 	}
 	if json.Unmarshal(input, &asked) == nil {
 		if prompt, ok := asked.Prompt.(string); ok && strings.TrimSpace(prompt) != "" {
-			return firstLine(prompt)
+			return Line(prompt)
 		}
 		if text := textIn(asked.Parts); text != "" {
-			return firstLine(text)
+			return Line(text)
 		}
 		if text := saidIn(asked.Said); text != "" {
-			return firstLine(text)
+			return Line(text)
 		}
 	}
 	var compact bytes.Buffer
@@ -39,7 +39,7 @@ func Of(input json.RawMessage, kind string) string {
 	case "null", "{}":
 		return kind
 	default:
-		return firstLine(kind + " " + text)
+		return Line(kind + " " + text)
 	}
 }
 
@@ -71,8 +71,8 @@ func textIn(parts any) string {
 	return ""
 }
 
-// firstLine returns the first line of a text, cut to the limit.
-func firstLine(text string) string {
+// Line returns the first line of a text, cut to the length of a title.
+func Line(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if utf8.RuneCountInString(line) <= limit {
 		return line

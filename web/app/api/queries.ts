@@ -5,8 +5,9 @@ import {
   QueryClient,
   queryOptions,
 } from "@tanstack/react-query";
-import type { Execution, ExecutionFilter, Usage } from "../../client/src/index";
+import type { Execution, ExecutionFilter, Status, Usage } from "../../client/src/index";
 import { itemsOf, PerdureError } from "../../client/src/index";
+import { chatKind, turnFailed } from "../fold/status";
 import type { Catalog } from "../forms/draft";
 import { api, heed } from "./client";
 
@@ -29,7 +30,9 @@ const often = 2_000;
 /** The polling interval in milliseconds for data on a worker that is away. */
 const seldom = 5_000;
 
-export type RunFilter = Pick<ExecutionFilter, "status" | "q" | "agentDefinitionId">;
+export type RunFilter = Pick<ExecutionFilter, "q" | "agentDefinitionId"> & {
+  status?: Status | "FAILED_TURN";
+};
 
 /**
  * The maximum number of requests for one page of runs. The server examines a bounded number of runs
@@ -48,9 +51,21 @@ export const runsQuery = (filter: RunFilter) =>
     placeholderData: (before) => before,
   });
 
-async function runsPage(filter: RunFilter, cursor: string, signal: AbortSignal) {
-  const ask = (limit: number, from: string) =>
-    api().executions.list({ ...filter, limit, signal, ...(from ? { cursor: from } : {}) });
+async function runsPage({ status, ...filter }: RunFilter, cursor: string, signal: AbortSignal) {
+  const failed = status === "FAILED_TURN";
+  const kept = failed ? { status: "WAITING" as const, kind: chatKind } : status ? { status } : {};
+  const ask = async (limit: number, from: string) => {
+    const at = from ? { cursor: from } : {};
+    // The server knows no failed turns, so larger pages are looked through.
+    const found = await api().executions.list({
+      ...filter,
+      ...kept,
+      limit: failed ? 200 : limit,
+      signal,
+      ...at,
+    });
+    return failed ? { ...found, items: found.items.filter(turnFailed) } : found;
+  };
   const page = await ask(30, cursor);
   for (let n = 1; n < lookFurther && page.items.length < 30 && page.nextCursor !== null; n++) {
     const more = await ask(30 - page.items.length, page.nextCursor);
@@ -70,7 +85,7 @@ export const inputQuery = (id: string) =>
     },
     staleTime: Number.POSITIVE_INFINITY,
     // "worker" means a LOCAL run whose worker is away.
-    refetchInterval: (q) => (q.state.data?.input === "worker" ? seldom : false),
+    refetchInterval: (q) => (!q.state.data || q.state.data.input === "worker" ? seldom : false),
   });
 
 /** An entry with its content, which never changes. It is polled while its worker is away. */
@@ -170,6 +185,13 @@ export const catalogQuery = () =>
       ]);
       return { providers, tools };
     },
+  });
+
+/** The kinds that workers have registered. */
+export const kindsQuery = () =>
+  queryOptions({
+    queryKey: ["kinds"],
+    queryFn: () => all(itemsOf((cursor) => api().catalog.kinds(page(cursor)))),
   });
 
 export const keysQuery = () =>

@@ -4,27 +4,27 @@ import { useState } from "react";
 import type { BulkAction, BulkFilter, BulkRequest, Status } from "../../client/src/index";
 import { api } from "../api/client";
 import { Button, Confirm } from "../components/ui";
+import type { RunsSearch } from "../router";
 import { shortId } from "../text/format";
-
-export interface RunsSearch {
-  status?: Status;
-  q?: string;
-  agent?: string;
-}
 
 type Name = BulkAction["action"];
 
 /** What is said of an action: on its button, and of the runs that it has handled. */
-const words: Record<Name, { button: string; ask: string; done: string; on: Status[] }> = {
+const words: Record<
+  Name,
+  { button: string; ask: string; done: string; on: NonNullable<RunsSearch["status"]>[] }
+> = {
   cancel: { button: "Cancel all", ask: "Cancel", done: "cancelled", on: ["PENDING", "RUNNING", "WAITING"] },
-  retry: { button: "Retry failed turns", ask: "Retry", done: "retried", on: ["WAITING"] },
+  retry: { button: "Retry failed turns", ask: "Retry", done: "retried", on: ["WAITING", "FAILED_TURN"] },
 };
 
 const names: Name[] = ["cancel", "retry"];
 
+/** The runs with a failed turn are waiting runs, of which a retry takes only those whose turn has failed. */
 function filterOf(search: RunsSearch): BulkFilter {
+  const status: Status | undefined = search.status === "FAILED_TURN" ? "WAITING" : search.status;
   return {
-    ...(search.status ? { status: [search.status] } : {}),
+    ...(status ? { status: [status] } : {}),
     ...(search.q ? { q: search.q } : {}),
     ...(search.agent ? { agentDefinitionId: search.agent } : {}),
   };

@@ -23,7 +23,7 @@ const components: Components = {
       <span className="text-faint">[image: {alt}]</span>
     ),
   table: ({ children }) => (
-    <div className="table" tabIndex={0} role="group" aria-label="Table">
+    <div className="scrolled" tabIndex={0} role="group" aria-label="Table">
       <table>{children}</table>
     </div>
   ),

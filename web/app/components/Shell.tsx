@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { type ReactNode, useEffect } from "react";
+import { PerdureError } from "../../client/src/index";
 import { useAccess } from "../api/client";
 import { inboxQuery } from "../api/queries";
 import mark from "../mark.svg";
@@ -26,11 +27,31 @@ export function Shell() {
         Skip to content
       </a>
       <Header signedIn={state === "in"} asked={role === "approver"} />
+      {state === "in" && <Offline />}
       <main id="main" className="min-h-0 flex-1 overflow-y-auto" tabIndex={-1}>
         {state === "out" && <SignInPage />}
         {state === "in" && (role === "approver" ? <ApproverOutlet /> : <Outlet />)}
       </main>
     </div>
+  );
+}
+
+/** Says at once that the server cannot be reached. What the page shows then is old. */
+function Offline() {
+  // The navigation reads the same query all the time. Each failed attempt counts, also while it is repeated.
+  const { failureReason, refetch } = useQuery(inboxQuery(false));
+  useEffect(() => {
+    const look = () => void refetch();
+    for (const e of ["online", "offline"]) addEventListener(e, look);
+    return () => {
+      for (const e of ["online", "offline"]) removeEventListener(e, look);
+    };
+  }, [refetch]);
+  const cut = failureReason instanceof PerdureError && failureReason.code === "unavailable";
+  return (
+    <p role="status" className={cut ? "bg-warn-soft px-4 py-1.5 text-center text-sm text-warn" : "sr-only"}>
+      {cut && "Offline: the server does not answer. What you see may be old."}
+    </p>
   );
 }
 
@@ -119,7 +140,7 @@ function NavLink({ to, icon, children }: { to: string; icon: ReactNode; children
   return (
     <Link
       to={to}
-      className="flex h-9 items-center gap-1.5 rounded-lg px-2 text-sm text-soft transition-colors hover:bg-sunken hover:text-ink sm:px-3"
+      className="flex h-9 items-center gap-1.5 rounded-lg px-1.5 text-sm text-soft transition-colors hover:bg-sunken hover:text-ink sm:px-3"
       activeProps={{ className: "bg-sunken font-medium !text-ink" }}
     >
       <span className="max-sm:hidden">{icon}</span>

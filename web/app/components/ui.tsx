@@ -49,13 +49,14 @@ export function StatusBadge({ shown }: { shown: Shown }) {
   return (
     <span
       data-busy={shown.busy}
-      className={`inline-flex h-6 items-center gap-1.5 rounded-full px-2.5 text-xs font-medium whitespace-nowrap ${tones[shown.tone]}`}
+      title={shown.label}
+      className={`inline-flex h-6 max-w-[min(100%,11rem)] items-center gap-1.5 rounded-full px-2.5 text-xs font-medium whitespace-nowrap ${tones[shown.tone]}`}
     >
       <span
-        className={`size-1.5 rounded-full bg-current ${shown.busy ? "breathe" : ""}`}
+        className={`size-1.5 shrink-0 rounded-full bg-current ${shown.busy ? "breathe" : ""}`}
         aria-hidden="true"
       />
-      {shown.label}
+      <span className="truncate">{shown.label}</span>
     </span>
   );
 }

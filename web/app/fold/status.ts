@@ -1,4 +1,12 @@
-import { type Execution, type Phase, phaseOf, type Status, type WaitReason } from "../../client/src/index";
+import {
+  type Execution,
+  type Phase,
+  phaseOf,
+  type Status,
+  type Wait,
+  type WaitReason,
+} from "../../client/src/index";
+import { signalsOf } from "./wait";
 
 export type Tone = "busy" | "good" | "warn" | "bad" | "idle";
 
@@ -27,16 +35,38 @@ const phases: Record<Exclude<Phase, "ended">, Shown> = {
   cancelling: { label: "Cancelling", tone: "bad", busy: true },
 };
 
+/** The kind whose runs are conversations. */
+export const chatKind = "react-agent";
+
+/** What the words for a status depend on. */
+export interface Standing {
+  status: Status;
+  waitReason?: WaitReason | null;
+  wait?: Wait | null;
+  kind: string;
+}
+
+/**
+ * Reports whether the newest turn of a conversation has failed. Such a run waits, among others, for
+ * the signal that repeats the turn.
+ */
+export const turnFailed = ({ status, wait, kind }: Standing): boolean =>
+  kind === chatKind && status === "WAITING" && signalsOf(wait ?? null).includes(retrySignal);
+
+/** The signal that repeats a failed turn. */
+export const retrySignal = "retry";
+
 /**
  * Returns the words for a status, which depend on the wait's reason. A wait for a task is not the
- * end of a turn.
+ * end of a turn, and only in a conversation is it the user's turn.
  */
-export function shownStatus(
-  status: Status,
-  reason: WaitReason | null,
-  phase = phaseOf(status, reason),
-): Shown {
-  if (phase === "ended") return ends[status] ?? { label: status, tone: "idle", busy: false };
+export function shownStatus(of: Standing, phase = phaseOf(of.status, of.waitReason ?? null)): Shown {
+  if (phase === "ended") return ends[of.status] ?? { label: of.status, tone: "idle", busy: false };
+  if (phase === "your_turn" && turnFailed(of)) return { label: "Failed turn", tone: "bad", busy: false };
+  if (phase === "your_turn" && of.kind !== chatKind) {
+    const names = signalsOf(of.wait ?? null);
+    return { label: `Waits for ${names.length === 1 ? names[0] : "a signal"}`, tone: "warn", busy: false };
+  }
   return phases[phase];
 }
 

@@ -1,5 +1,5 @@
 import { type ReactNode, useId, useState } from "react";
-import type { ModelConfig } from "../../client/src/index";
+import type { ModelConfig, ModelInfo } from "../../client/src/index";
 import { CloseIcon, PlusIcon } from "../components/icons";
 import { Button, Field, IconButton, inputClass, inputLook } from "../components/ui";
 import { type AgentDraft, type Catalog, type Faults, networks, thinkingLevels } from "./draft";
@@ -29,6 +29,8 @@ export function SystemPromptField({ draft, faults, onChange }: FieldsProps) {
 
 export function ModelsField({ draft, catalog: { providers }, faults, onChange }: FieldsProps) {
   const example = (provider: string) => providers.find((p) => p.name === provider)?.defaultModel;
+  const modelsOf = (provider: string) => providers.find((p) => p.name === provider)?.models ?? [];
+  const list = useId();
   const set = (i: number, change: Partial<ModelConfig>) =>
     onChange({ models: draft.models.map((m, k) => (k === i ? { ...m, ...change } : m)) });
   return (
@@ -40,33 +42,46 @@ export function ModelsField({ draft, catalog: { providers }, faults, onChange }:
       <div className="space-y-2">
         {draft.models.map((m, i) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: models have no other key while they are typed
-          <div key={i} className="flex gap-2">
-            <select
-              aria-label={`Provider of model ${i + 1}`}
-              value={m.provider}
-              onChange={(e) => set(i, { provider: e.target.value })}
-              className={`${inputLook} w-40 shrink-0 max-sm:w-32`}
-            >
-              {[...new Set([...providers.map((p) => p.name), m.provider])].map((p) => (
-                <option key={p}>{p}</option>
-              ))}
-            </select>
-            <input
-              aria-label={`Id of model ${i + 1}`}
-              placeholder={example(m.provider) ? `model id, such as ${example(m.provider)}` : "model id"}
-              value={m.modelId}
-              aria-invalid={Boolean(faults.models) && !m.modelId.trim()}
-              onChange={(e) => set(i, { modelId: e.target.value })}
-              className={`${inputLook} min-w-0 flex-1 font-mono`}
-            />
-            {draft.models.length > 1 && (
-              <IconButton
-                label={`Remove model ${i + 1}`}
-                onClick={() => onChange({ models: draft.models.filter((_, k) => k !== i) })}
+          <div key={i} className="space-y-1">
+            <div className="flex gap-2">
+              <select
+                aria-label={`Provider of model ${i + 1}`}
+                value={m.provider}
+                onChange={(e) => set(i, { provider: e.target.value })}
+                className={`${inputLook} w-40 shrink-0 max-sm:w-32`}
               >
-                <CloseIcon />
-              </IconButton>
-            )}
+                {[...new Set([...providers.map((p) => p.name), m.provider])].map((p) => (
+                  <option key={p}>{p}</option>
+                ))}
+              </select>
+              <input
+                aria-label={`Id of model ${i + 1}`}
+                placeholder={example(m.provider) ? `model id, such as ${example(m.provider)}` : "model id"}
+                value={m.modelId}
+                list={`${list}-${i}`}
+                aria-invalid={
+                  Boolean(faults.models) && (!m.modelId.trim() || draft.models.every((d) => d.modelId.trim()))
+                }
+                onChange={(e) => set(i, { modelId: e.target.value })}
+                className={`${inputLook} min-w-0 flex-1 font-mono`}
+              />
+              {draft.models.length > 1 && (
+                <IconButton
+                  label={`Remove model ${i + 1}`}
+                  onClick={() => onChange({ models: draft.models.filter((_, k) => k !== i) })}
+                >
+                  <CloseIcon />
+                </IconButton>
+              )}
+            </div>
+            <datalist id={`${list}-${i}`}>
+              {modelsOf(m.provider).map((k) => (
+                <option key={k.id} value={k.id}>
+                  {priceLine(k)}
+                </option>
+              ))}
+            </datalist>
+            <Price of={modelsOf(m.provider).find((k) => k.id === m.modelId.trim())} />
           </div>
         ))}
         <Button
@@ -86,6 +101,14 @@ export function ModelsField({ draft, catalog: { providers }, faults, onChange }:
       </div>
     </Group>
   );
+}
+
+/** Returns the list price of a model in a line. */
+const priceLine = ({ price: p }: ModelInfo) => `$${p.input} in, $${p.output} out per million tokens`;
+
+function Price({ of }: { of: ModelInfo | undefined }) {
+  if (!of) return null;
+  return <p className="text-xs text-faint">{priceLine(of)}</p>;
 }
 
 export function ToolsField({ draft, catalog: { tools }, faults, onChange }: FieldsProps) {

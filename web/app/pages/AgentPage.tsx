@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link, useBlocker, useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useRef, useState } from "react";
 import type { Definition, DefinitionBody } from "../../client/src/index";
 import { PerdureError } from "../../client/src/index";
 import { api } from "../api/client";
@@ -28,6 +28,7 @@ import {
   faultsFrom,
   faultsOf,
 } from "../forms/draft";
+import { useFaultFocus } from "../schema/ValueFields";
 
 const route = getRouteApi("/ai/agents/$agentId");
 
@@ -100,6 +101,8 @@ function AgentForm({ agent, catalog }: { agent: Definition | null; catalog: Cata
   const queries = useQueryClient();
   const [draft, setDraft] = useState(() => initial(agent, catalog));
   const [faults, setFaults] = useState<Faults>({});
+  const form = useRef<HTMLFormElement>(null);
+  useFaultFocus(form, faults);
   const [changed, setChanged] = useState(false);
   const change = (c: Partial<Named>) => {
     setDraft((d) => ({ ...d, ...c }));
@@ -150,7 +153,7 @@ function AgentForm({ agent, catalog }: { agent: Definition | null; catalog: Cata
         )
       }
     >
-      <form onSubmit={submit} className="space-y-5" noValidate>
+      <form ref={form} onSubmit={submit} className="space-y-5" noValidate>
         <Card>
           <div className="space-y-5">
             <Field label="Name" error={faults.name}>

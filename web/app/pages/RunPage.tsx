@@ -1,22 +1,26 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { lazy, memo, Suspense, useCallback, useEffect, useMemo } from "react";
+import { lazy, memo, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import type { ExecutionView, PerdureError, Phase } from "../../client/src/index";
+import { AnyRun } from "../any/AnyRun";
+import { NoWorker } from "../any/NoWorker";
 import { heed } from "../api/client";
 import { useLiveRun, useLiveState } from "../api/live";
 import { inputQuery, runQuery } from "../api/queries";
 import { Banner, ErrorBanner, Spinner } from "../components/ui";
 import { recordsNotice } from "../fold/records";
 import { rowsOf } from "../fold/rows";
+import { chatKind, turnFailed } from "../fold/status";
+import { signalsOf } from "../fold/wait";
 import { OpenQuestions } from "../questions/OpenQuestions";
 import { Composer } from "../run/Composer";
 import { Conversation } from "../run/Conversation";
 import { isAtWork, RunProvider } from "../run/context";
+import { Failure, TurnLimit } from "../run/Failure";
 import { RunHeader } from "../run/RunHeader";
+import { titleOf } from "../text/format";
 
 const SidePanel = lazy(() => import("../run/panel/SidePanel"));
-
-import { titleOf } from "../text/format";
 
 const route = getRouteApi("/ai/runs/$runId");
 
@@ -33,15 +37,18 @@ function Run({ id }: { id: string }) {
   const { panel } = route.useSearch();
   const input = useQuery(inputQuery(id));
   const rows = useMemo(() => rowsOf(view, prompts), [view, prompts]);
+  const [finding, setFinding] = useState(false);
   const atWork = isAtWork(view);
   const context = useMemo(() => ({ live, connection, running: atWork }), [live, connection, atWork]);
   const older = useCallback(() => void live.loadOlder(), [live]);
   const send = useCallback((text: string) => live.send(text), [live]);
   useEffect(() => heed(state.error), [state.error]);
 
+  const kind = input.data?.kind;
   const title = input.data ? titleOf(input.data.input, input.data.kind) : "Run";
   const known = view.status !== null;
-  const { status, phase, ended, compacting, error } = view;
+  const { status, phase, ended, compacting, error, stopReason, checkpoint } = view;
+  const failed = kind !== undefined && status !== null && turnFailed({ status, kind, wait: view.wait });
   const speaks = view.messages.at(-1)?.stored === false;
   const over = connection === "failed" ? state.error : null;
   // Memoized, so that growing text does not draw it again.
@@ -55,10 +62,30 @@ function Run({ id }: { id: string }) {
         speaks={speaks}
         compacting={compacting}
         error={error}
+        failed={failed}
+        limited={stopReason === "turn_limit"}
+        checkpoint={checkpoint}
         over={over}
       />
     ),
-    [id, status, phase, ended, speaks, compacting, error, over],
+    [id, status, phase, ended, speaks, compacting, error, failed, stopReason, checkpoint, over],
+  );
+  const chats = kind === chatKind;
+  const conversation = (
+    <Conversation
+      rows={rows}
+      hasOlder={state.hasOlder}
+      loadingOlder={state.loadingOlder}
+      onOlder={older}
+      onSend={send}
+      tail={chats ? tail : null}
+      finding={finding}
+      onFinding={setFinding}
+    >
+      {(chats || signalsOf(view.wait).includes(userMessage)) && (
+        <Composer input={known ? view.input : undefined} ended={view.ended} />
+      )}
+    </Conversation>
   );
   if (connection === "failed" && !known) {
     return (
@@ -75,27 +102,34 @@ function Run({ id }: { id: string }) {
         <RunHeader
           id={id}
           title={title}
+          kind={kind}
           status={status}
           waitReason={view.waitReason}
+          wait={view.wait}
           phase={phase}
           checkpoint={view.checkpoint}
           reconnecting={connection === "waiting"}
+          onFind={setFinding}
         />
-        <Announce phase={view.status ? view.phase : null} />
+        <Announce
+          phase={view.status && kind ? view.phase : null}
+          words={!chats ? runWords : failed ? failedWords : chatWords}
+        />
         <div className="flex min-h-0 flex-1">
-          <Conversation
-            rows={rows}
-            hasOlder={state.hasOlder}
-            loadingOlder={state.loadingOlder}
-            onOlder={older}
-            onSend={send}
-            tail={tail}
-          >
-            <Composer input={known ? view.input : undefined} ended={view.ended} />
-          </Conversation>
+          {!kind && <Unknown error={input.error} />}
+          {kind && !chats && (
+            <AnyRun
+              id={id}
+              kind={kind}
+              live={live}
+              state={state}
+              conversation={rows.length > 0 ? conversation : null}
+            />
+          )}
+          {chats && conversation}
           {panel && (
             <Suspense>
-              <SidePanel id={id} panel={panel} live={live} state={state} />
+              <SidePanel id={id} panel={panel} chats={chats} live={live} state={state} />
             </Suspense>
           )}
         </div>
@@ -113,11 +147,18 @@ function Tail({
   speaks,
   compacting,
   error,
+  failed,
+  limited,
+  checkpoint,
   over,
-}: Pick<ExecutionView, "status" | "phase" | "ended" | "compacting" | "error"> & {
+}: Pick<ExecutionView, "checkpoint" | "status" | "phase" | "ended" | "compacting" | "error"> & {
   id: string;
   /** An answer is being streamed, which shows that the run works. */
   speaks: boolean;
+  /** The newest turn has failed, and can be repeated. */
+  failed: boolean;
+  /** The newest answer has ended at the limit of turns. */
+  limited: boolean;
   /** The error because of which the connection is closed for good. */
   over: PerdureError | null;
 }) {
@@ -125,12 +166,16 @@ function Tail({
     <div className="space-y-3">
       {!status && <Spinner label="Reading the run" />}
       {status && phase === "queued" && <Spinner label="Waiting for a worker" />}
+      {(phase === "queued" || (phase === "working" && status === "WAITING")) && (
+        <QueueOf id={id} at={`${status} ${phase}`} />
+      )}
       {phase === "working" && !speaks && (
         <Spinner label={compacting ? "Summarizing the conversation" : "Working"} />
       )}
       {phase === "asks" && <OpenQuestions run={id} at={`${status} ${phase}`} />}
       {phase === "cancelling" && <Spinner label="Cancelling" />}
-      {error && <Failure error={error} ended={ended} />}
+      {(error || failed) && <Failure key={checkpoint} id={id} error={error} failed={failed} ended={ended} />}
+      {limited && <TurnLimit ended={ended} />}
       {status && !ended && <ManyRecords id={id} at={`${status} ${phase}`} />}
       {status === "CANCELLED" && (
         <Banner tone="idle" title="Cancelled">
@@ -140,6 +185,12 @@ function Tail({
       {over && <ErrorBanner error={over} what="The connection is over" retry={() => location.reload()} />}
     </div>
   );
+}
+
+/** Says that no worker serves the queue of the run. */
+function QueueOf({ id, at }: { id: string; at: string }) {
+  const run = useQuery(runQuery(id, at));
+  return <NoWorker queues={run.data ? [run.data.queue] : []} />;
 }
 
 /** Warns that a run makes no checkpoints. */
@@ -154,42 +205,52 @@ function ManyRecords({ id, at }: { id: string; at: string }) {
   );
 }
 
-const remedies: Record<string, string> = {
-  auth: "The provider does not accept the worker's key. Set the right one where the worker runs.",
-  rate_limited: "The provider refuses calls that come too often, or its account has no credit.",
-  model_invalid_request:
-    "The provider refused the request. If there are images in the conversation, start a run with a model that reads them.",
-  model_context_length: "The conversation does not fit into the model's context window.",
-  crash_loop: "Its worker ended again and again while it ran. Look at the worker's log.",
-  panic: "The agent's code panicked. The worker's log has the stack.",
-};
+/** The signal of a message. */
+const userMessage = "userMessage";
 
-/** Returns how to continue after an error of the model. An ended run cannot be continued. */
-const again = (ended: boolean) =>
-  ended ? "Start a new run to try again." : "Send a message to continue this run.";
-
-function Failure({ error, ended }: { error: NonNullable<ExecutionView["error"]>; ended: boolean }) {
+/** Shown until the kind of the run is known. */
+function Unknown({ error }: { error: Error | null }) {
   return (
-    <Banner tone="bad" title={ended ? "The run has failed" : "Something went wrong"}>
-      <p>{error.message}</p>
-      <p className="mt-1 text-soft">
-        {remedies[error.code]} {again(ended)}
-      </p>
-    </Banner>
+    <div className="p-6">
+      {error ? (
+        <ErrorBanner error={error} what="The run cannot be read" />
+      ) : (
+        <Spinner label="Reading the run" />
+      )}
+    </div>
   );
 }
 
+const runWords: Record<Phase, string> = {
+  queued: "The run is about to work.",
+  working: "The run is working.",
+  asks: "The run asks a question.",
+  your_turn: "The run waits for a signal.",
+  sleeping: "The run waits for a time.",
+  cancelling: "The run is being cancelled.",
+  ended: "The run has ended.",
+};
+
+const chatWords: Record<Phase, string> = {
+  queued: "The agent is about to work.",
+  working: "The agent is working.",
+  asks: "The agent asks a question.",
+  your_turn: "The agent has answered and waits for you.",
+  sleeping: "The agent sleeps.",
+  cancelling: "The run is being cancelled.",
+  ended: "The run has ended.",
+};
+
+const failedWords: Record<Phase, string> = { ...chatWords, your_turn: "The turn has failed." };
+
 /** Announces changes of the phase to users of screen readers. */
-const Announce = memo(function Announce({ phase }: { phase: Phase | null }) {
-  const words: Record<Phase, string> = {
-    queued: "The agent is about to work.",
-    working: "The agent is working.",
-    asks: "The agent asks a question.",
-    your_turn: "The agent has answered and waits for you.",
-    sleeping: "The agent sleeps.",
-    cancelling: "The run is being cancelled.",
-    ended: "The run has ended.",
-  };
+const Announce = memo(function Announce({
+  phase,
+  words,
+}: {
+  phase: Phase | null;
+  words: Record<Phase, string>;
+}) {
   return (
     <p role="status" className="sr-only">
       {phase ? words[phase] : ""}

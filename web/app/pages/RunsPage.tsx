@@ -1,12 +1,13 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useDeferredValue, useEffect, useState } from "react";
-import type { Execution, Status } from "../../client/src/index";
+import { useDeferredValue, useEffect, useRef, useState } from "react";
+import type { Execution } from "../../client/src/index";
 import { agentsQuery, runsQuery } from "../api/queries";
 import { BulkActions } from "../bulk/BulkActions";
 import { Ago } from "../components/Ago";
 import { SearchIcon } from "../components/icons";
 import { Page } from "../components/Shell";
+import { useSlash } from "../components/slash";
 import {
   Button,
   buttonClass,
@@ -20,14 +21,16 @@ import {
 } from "../components/ui";
 import { neededWorker, shownStatus } from "../fold/status";
 import { spent } from "../fold/usage";
+import type { RunsSearch } from "../router";
 import { shortId } from "../text/format";
 
 const route = getRouteApi("/ai/runs");
 
-const filters: { label: string; status?: Status }[] = [
+const filters: { label: string; status?: RunsSearch["status"] }[] = [
   { label: "All" },
   { label: "Running", status: "RUNNING" },
   { label: "Waiting", status: "WAITING" },
+  { label: "Failed turn", status: "FAILED_TURN" },
   { label: "Completed", status: "COMPLETED" },
   { label: "Failed", status: "FAILED" },
   { label: "Cancelled", status: "CANCELLED" },
@@ -83,6 +86,8 @@ function Filters() {
   const navigate = route.useNavigate();
   const agents = useQuery(agentsQuery());
   const [q, setQ] = useState(search.q ?? "");
+  const field = useRef<HTMLInputElement>(null);
+  useSlash(field);
   const settled = useDeferredValue(q);
   useEffect(() => {
     void navigate({ search: (s) => withQuery(s, settled), replace: true });
@@ -92,9 +97,11 @@ function Filters() {
       <div className="relative min-w-56 flex-1">
         <SearchIcon className="pointer-events-none absolute top-1/2 left-3 size-4 -translate-y-1/2 text-faint" />
         <input
+          ref={field}
           type="search"
           aria-label="Search runs"
-          placeholder="Prompt or id"
+          aria-keyshortcuts="/"
+          placeholder="Prompt or id ( / )"
           value={q}
           onChange={(e) => setQ(e.target.value)}
           className={`${inputClass} pl-9`}
@@ -143,7 +150,7 @@ function withAgent({ agent: _, ...rest }: Search, agent: string): Search {
   return agent ? { ...rest, agent } : rest;
 }
 
-function withStatus({ status: _, ...rest }: Search, status: Status | undefined): Search {
+function withStatus({ status: _, ...rest }: Search, status: Search["status"]): Search {
   return status ? { ...rest, status } : rest;
 }
 
@@ -174,8 +181,8 @@ function RunRow({ run }: { run: Execution }) {
         params={{ runId: run.id }}
         className="flex items-center gap-x-4 gap-y-1 px-4 py-3 transition-colors hover:bg-sunken focus-visible:-outline-offset-2 max-sm:flex-wrap"
       >
-        <span className="w-28 shrink-0 max-sm:order-1 max-sm:w-auto">
-          <StatusBadge shown={shownStatus(run.status, run.waitReason ?? null)} />
+        <span className="flex w-36 shrink-0 max-sm:order-1 max-sm:w-auto">
+          <StatusBadge shown={shownStatus(run)} />
         </span>
         <span className="min-w-0 flex-1 max-sm:order-3 max-sm:w-full max-sm:basis-full">
           <span className="block truncate text-sm font-medium">{run.title ?? run.kind}</span>
@@ -183,6 +190,8 @@ function RunRow({ run }: { run: Execution }) {
             <span className="font-mono">{shortId(run.id)}</span>
             {run.kind !== "react-agent" && <span>{run.kind}</span>}
             {run.status === "FAILED" && run.error && <span className="truncate text-bad">{run.error}</span>}
+            {run.turnError && <span className="truncate text-bad">{run.turnError}</span>}
+            {run.stopReason === "turn_limit" && <span className="text-warn">turn limit reached</span>}
             {needed && <span className="truncate text-warn">{needed}</span>}
             {run.workerAway && <span className="text-warn">its worker is away</span>}
           </span>

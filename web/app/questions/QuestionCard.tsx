@@ -1,12 +1,13 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type FormEvent, useEffect, useState } from "react";
-import type { AnswerBody, Question, Remember } from "../../client/src/index";
+import { type FormEvent, useEffect, useId, useState } from "react";
+import { type AnswerBody, PerdureError, type Question, type Remember } from "../../client/src/index";
 import { api, mayBeAdmin, useAccess } from "../api/client";
 import { questionQuery } from "../api/queries";
 import { Ago } from "../components/Ago";
 import { Button, ErrorBanner, inputClass, Skeleton } from "../components/ui";
-import { fieldsOf, filledIn, type Typed } from "./form";
+import { faultsAt } from "../schema/form";
+import { useValue, ValueFields } from "../schema/ValueFields";
 import {
   choicesOf,
   detailsText,
@@ -16,7 +17,6 @@ import {
   rememberChoices,
   statusText,
 } from "./question";
-import { SchemaForm } from "./SchemaForm";
 
 /** A question with what is asked about, and the controls to answer it. */
 export function QuestionCard({ id, withRun = false }: { id: string; withRun?: boolean }) {
@@ -126,6 +126,7 @@ function Controls({ question }: { question: Question }) {
         <ValueForm
           question={question}
           busy={busy}
+          error={answer.error}
           onSend={(value) => send({ verdict: "answer", answer: value })}
         />
       )}
@@ -247,69 +248,37 @@ function EditForm({
   );
 }
 
-/** A form for a value that fits the schema of the question. The server checks it. */
+/** A form for a value that fits the schema of the question. The server checks it, too. */
 function ValueForm({
   question,
   busy,
+  error,
   onSend,
 }: {
   question: Question;
   busy: boolean;
+  error: Error | null;
   onSend: (value: unknown) => void;
 }) {
-  const [text, setText] = useState("");
-  const [typed, setTyped] = useState<Typed>({});
-  const [asJSON, setAsJSON] = useState(false);
-  const [problem, setProblem] = useState<string | null>(null);
-  const fields = fieldsOf(question.schema);
-  const form = asJSON ? null : fields;
+  const value = useValue(question.schema, "Answer");
+  const { change } = value;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new error, not a new form, shows faults
+  useEffect(() => {
+    if (!(error instanceof PerdureError)) return;
+    change({ faults: faultsAt(error.fields, "answer", "Answer") });
+  }, [error]);
   const submit = (e: FormEvent) => {
     e.preventDefault();
-    const parsed = form ? filledIn(form, typed) : parseAnswer(text, question.schema);
-    setProblem(parsed.problem);
-    if (parsed.problem === null) onSend(parsed.value);
+    const read = value.take();
+    if (read) onSend(read.value);
   };
-  const id = `answer-${question.id}`;
   return (
-    <form onSubmit={submit} className="space-y-2">
-      {form ? (
-        <SchemaForm id={id} fields={form} typed={typed} onType={setTyped} />
-      ) : (
-        <>
-          <label htmlFor={id} className="text-sm font-medium">
-            Answer
-          </label>
-          <textarea
-            id={id}
-            rows={3}
-            value={text}
-            aria-invalid={problem !== null}
-            onChange={(e) => setText(e.target.value)}
-            className={`${inputClass} font-mono text-sm`}
-          />
-          <details className="text-xs text-faint">
-            <summary>What fits</summary>
-            <pre className="overflow-auto whitespace-pre-wrap">
-              {JSON.stringify(question.schema, null, 2)}
-            </pre>
-          </details>
-        </>
-      )}
-      {problem && (
-        <p role="alert" className="text-sm text-bad">
-          {problem}
-        </p>
-      )}
-      <div className="flex gap-2">
+    <form onSubmit={submit} className="space-y-3" noValidate>
+      <ValueFields id={useId()} value={value}>
         <Button look="primary" type="submit" disabled={busy}>
           Answer
         </Button>
-        {fields && (
-          <Button disabled={busy} onClick={() => setAsJSON(!asJSON)}>
-            {asJSON ? "Use the form" : "Write JSON"}
-          </Button>
-        )}
-      </div>
+      </ValueFields>
     </form>
   );
 }

@@ -10,15 +10,18 @@ import {
   type ReactNode,
   type RefObject,
   useCallback,
+  useEffect,
   useLayoutEffect,
   useMemo,
   useRef,
   useState,
 } from "react";
 import { DownIcon } from "../components/icons";
+import { useSlashKey } from "../components/slash";
 import { IconButton, Spinner } from "../components/ui";
 import type { Row } from "../fold/rows";
 import { repositoryOf } from "../fold/thread";
+import { FindBar } from "./FindBar";
 import { AssistantMessage, UserMessage } from "./Message";
 
 const components = { UserMessage, AssistantMessage };
@@ -43,6 +46,9 @@ export interface ConversationProps {
   tail: ReactNode;
   /** Shown below the conversation: the input for the next message. */
   children: ReactNode;
+  /** The search is open. */
+  finding: boolean;
+  onFinding: (open: boolean) => void;
 }
 
 /**
@@ -62,6 +68,7 @@ export function Conversation(props: ConversationProps) {
     useFlushSync: false,
     paddingStart: 24,
   });
+  useSlashKey(props.onFinding);
   const shown = virtual.getVirtualItems();
   // In steps, so that small scrolls pass no new rows.
   const first = Math.max(0, Math.floor((shown[0]?.index ?? 0) / margin) * margin - margin);
@@ -107,15 +114,38 @@ function Scroller({
   loadingOlder,
   onOlder,
   tail,
+  finding,
+  onFinding,
   scroller,
   virtual,
 }: ConversationProps & {
   scroller: RefObject<HTMLDivElement | null>;
   virtual: Virtualizer<HTMLDivElement, Element>;
 }) {
-  const { away, onScroll, toEnd } = useAnchor(rows, scroller, virtual, hasOlder ? onOlder : undefined, tail);
+  const anchor = useAnchor(rows, scroller, virtual, hasOlder ? onOlder : undefined, tail);
+  const { away, onScroll, toEnd, toRow } = anchor;
+  const [shownMatch, setShownMatch] = useState<string | null>(null);
+  const onFound = useCallback(
+    (id: string | null) => {
+      setShownMatch(id);
+      if (id !== null) toRow(id);
+    },
+    [toRow],
+  );
+  const close = useCallback(() => onFinding(false), [onFinding]);
   return (
-    <div className="relative min-h-0 flex-1">
+    <div className="relative flex min-h-0 flex-1 flex-col">
+      {finding && (
+        <FindBar
+          rows={rows}
+          hasOlder={hasOlder}
+          loadingOlder={loadingOlder}
+          onOlder={onOlder}
+          onFound={onFound}
+          onClose={close}
+          scroller={scroller}
+        />
+      )}
       <div
         ref={scroller}
         onScroll={onScroll}
@@ -123,7 +153,7 @@ function Scroller({
         aria-label="Conversation"
         aria-live="off"
         tabIndex={0}
-        className="h-full overflow-y-auto overscroll-contain [overflow-anchor:none] focus-visible:-outline-offset-2"
+        className="min-h-0 flex-1 overflow-y-auto overscroll-contain [overflow-anchor:none] focus-visible:-outline-offset-2"
       >
         {(hasOlder || loadingOlder) && (
           <div className="flex h-12 items-center justify-center">
@@ -136,7 +166,8 @@ function Scroller({
               key={item.key}
               ref={virtual.measureElement}
               data-index={item.index}
-              className="absolute inset-x-0 top-0 px-4 pb-6 sm:px-6"
+              data-found={item.key === shownMatch || undefined}
+              className="absolute inset-x-0 top-0 px-4 pb-6 data-found:before:absolute data-found:before:inset-x-1 data-found:before:-top-3 data-found:before:bottom-3 data-found:before:rounded-xl data-found:before:border-2 data-found:before:border-accent sm:px-6"
               style={{ transform: `translateY(${item.start}px)` }}
             >
               <Slot id={String(item.key)} />
@@ -222,5 +253,55 @@ function useAnchor(
     const box = scroller.current;
     if (box) box.scrollTop = box.scrollHeight;
   }, [scroller]);
-  return { away, onScroll, toEnd };
+  return { away, onScroll, toEnd, toRow: useToRow(rows, scroller, virtual, pinned) };
+}
+
+/** How often, and with what pause in milliseconds, a jump is repeated until its row stays in view. */
+const jumps = 30;
+const jumpPause = 50;
+
+/**
+ * Returns a function that shows a row. Rows that are drawn for the first time move the others, so it
+ * looks until the row has stayed in view, or the reader scrolls.
+ */
+function useToRow(
+  rows: readonly Row[],
+  scroller: RefObject<HTMLDivElement | null>,
+  virtual: Virtualizer<HTMLDivElement, Element>,
+  pinned: RefObject<boolean>,
+) {
+  const held = useRef(rows);
+  held.current = rows;
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => {
+    const box = scroller.current;
+    const stop = () => clearTimeout(timer.current);
+    for (const by of ["wheel", "touchmove", "keydown"]) box?.addEventListener(by, stop, { passive: true });
+    return () => {
+      stop();
+      for (const by of ["wheel", "touchmove", "keydown"]) box?.removeEventListener(by, stop);
+    };
+  }, [scroller]);
+  return useCallback(
+    (id: string) => {
+      const look = (left: number, stayed: number) => {
+        const i = held.current.findIndex((r) => r.id === id);
+        if (i < 0 || left === 0) return;
+        pinned.current = false;
+        const stays = isInView(scroller.current, i);
+        if (!stays) virtual.scrollToIndex(i, { align: "center" });
+        if (stayed < 4) timer.current = setTimeout(() => look(left - 1, stays ? stayed + 1 : 0), jumpPause);
+      };
+      clearTimeout(timer.current);
+      look(jumps, 0);
+    },
+    [scroller, virtual, pinned],
+  );
+}
+
+function isInView(box: HTMLElement | null, index: number): boolean {
+  const row = box?.querySelector(`[data-index="${index}"]`)?.getBoundingClientRect();
+  if (!box || !row) return false;
+  const seen = box.getBoundingClientRect();
+  return row.bottom > seen.top + 20 && row.top < seen.bottom - 20;
 }

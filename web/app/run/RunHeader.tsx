@@ -4,26 +4,33 @@ import { memo, useState } from "react";
 import type { ExecutionView } from "../../client/src/index";
 import { api } from "../api/client";
 import { usageQuery } from "../api/queries";
-import { BackIcon, PanelIcon, StopIcon } from "../components/icons";
+import { BackIcon, PanelIcon, SearchIcon, StopIcon } from "../components/icons";
 import { Button, Confirm, IconButton, StatusBadge } from "../components/ui";
-import { shownStatus } from "../fold/status";
+import { chatKind, shownStatus } from "../fold/status";
 import { spent } from "../fold/usage";
 
 /** The run's name, status and cost, and the button to end it. */
 export const RunHeader = memo(function RunHeader({
   id,
   title,
+  kind,
   status,
   waitReason,
+  wait,
   phase,
   checkpoint,
   reconnecting,
-}: Pick<ExecutionView, "status" | "waitReason" | "phase" | "checkpoint"> & {
+  onFind,
+}: Pick<ExecutionView, "status" | "waitReason" | "wait" | "phase" | "checkpoint"> & {
   id: string;
   title: string;
+  /** Undefined while it is not known. */
+  kind: string | undefined;
   reconnecting: boolean;
+  onFind: (open: boolean) => void;
 }) {
   const usage = useQuery(usageQuery(id, checkpoint));
+  const chats = kind === chatKind;
   return (
     <div className="flex min-h-14 shrink-0 items-center gap-2 border-b border-line bg-surface px-2 py-2 sm:gap-3 sm:px-4">
       <Link
@@ -38,12 +45,19 @@ export const RunHeader = memo(function RunHeader({
         {title}
       </h1>
       {reconnecting && <Reconnecting />}
-      {status && <StatusBadge shown={shownStatus(status, waitReason, phase)} />}
-      <span className="text-sm text-soft tabular-nums max-sm:hidden" title="Cost so far">
-        {spent(usage.data?.total, usage.data?.byModel)}
-      </span>
-      {(phase === "working" || phase === "asks") && <StopTurn id={id} />}
+      {status && kind && <StatusBadge shown={shownStatus({ status, waitReason, wait, kind }, phase)} />}
+      {(chats || usage.data?.total) && (
+        <span className="text-sm text-soft tabular-nums max-sm:hidden" title="Cost so far">
+          {spent(usage.data?.total, usage.data?.byModel)}
+        </span>
+      )}
+      {chats && (phase === "working" || phase === "asks") && <StopTurn id={id} />}
       {status && phase !== "ended" && phase !== "cancelling" && <Cancel id={id} />}
+      {chats && (
+        <IconButton label="Find in the run ( / )" className="max-sm:w-8" onClick={() => onFind(true)}>
+          <SearchIcon />
+        </IconButton>
+      )}
       <PanelButton />
     </div>
   );

@@ -16,6 +16,19 @@ export function program(): string {
   return bin;
 }
 
+const examples = new Map<string, string>();
+
+/** Returns the path of the worker of `examples/NAME`, which is built once. */
+function example(name: string): string {
+  let bin = examples.get(name);
+  if (!bin) {
+    bin = join(mkdtempSync(join(tmpdir(), "perdure-example-")), name);
+    execFileSync("go", ["build", "-o", bin, `./examples/${name}`], { cwd: root, stdio: "inherit" });
+    examples.set(name, bin);
+  }
+  return bin;
+}
+
 /** A separate `perdure dev`, with scripts in place of a model. */
 export class Dev {
   readonly #dir = mkdtempSync(join(tmpdir(), "perdure-web-"));
@@ -103,6 +116,14 @@ export class Dev {
         stdio: "ignore",
       },
     );
+  }
+
+  /** Starts the worker of an example. */
+  exampleWorker(name: string): ChildProcess {
+    return spawn(example(name), [], {
+      env: { PATH: process.env.PATH, PERDURE_SERVER: this.#rpc, PERDURE_KEY: this.key },
+      stdio: "ignore",
+    });
   }
 
   /** Copies the data directory of a stopped server to another place, or back. */

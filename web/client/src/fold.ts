@@ -71,6 +71,7 @@ export class ViewFold {
   #wait: ExecutionView["wait"];
   #woken = false; // a signal that matches the wait arrived after the wait began
   #error: ExecutionView["error"] = null;
+  #stopReason: string | null = null;
   #plan: unknown = null;
   readonly #entriesBefore: number;
   readonly #messages = new Map<string, MessageView>();
@@ -180,6 +181,7 @@ export class ViewFold {
       case "agent.resumed":
       case "agent.started":
         this.#error = null;
+        this.#stopReason = null;
         this.#stands(e.data.status);
         break;
       case "agent.created":
@@ -246,6 +248,7 @@ export class ViewFold {
       entriesBefore: this.#entriesBefore,
       queued: ended ? [] : this.#queued.list(),
       error: this.#error,
+      stopReason: this.#stopReason,
       checkpoint: this.#checkpoint,
       plan: this.#plan,
       files: this.#files.list(),
@@ -501,7 +504,7 @@ export class ViewFold {
         this.#answered(call, [{ type: "text", text: end.result.text ?? "" }], end.result.isError ?? false);
       }
     } else if (d.type === "response_end") {
-      // The status has this information.
+      this.#stopReason = String((d as { stopReason?: unknown }).stopReason ?? "") || null;
     } else if (d.type === "compaction") {
       this.#compacting = (d as { state?: unknown }).state === "started";
     } else if (d.type === "plan") {

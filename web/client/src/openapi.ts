@@ -1506,8 +1506,10 @@ export interface components {
             startedAt: string | null;
             /** @enum {string} */
             status: "PENDING" | "RUNNING" | "WAITING" | "CANCELLING" | "COMPLETED" | "FAILED" | "CANCELLED";
+            stopReason?: string;
             title?: string;
             traceparent: string | null;
+            turnError?: string;
             /** Format: date-time */
             updatedAt: string;
             usage?: components["schemas"]["Usage"];

@@ -156,6 +156,8 @@ export interface ExecutionView {
   queued: QueuedMessage[];
   /** The newest error; null once the run continues. */
   error: { message: string; code: string } | null;
+  /** Why the newest response has ended, such as `end_turn`, `turn_limit`, `error`; null while it goes on. */
+  stopReason: string | null;
   /** The newest checkpoint's number; 0 while none is known. */
   checkpoint: number;
   /** The newest plan, as the agent emitted it. */

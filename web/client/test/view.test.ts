@@ -54,6 +54,16 @@ describe("status", () => {
     expect(viewOf(w.log)).toMatchObject({ ...want, inputEnabled: want.input !== null });
   });
 
+  test("the reason why a response ended holds until the run goes on", () => {
+    const w = new LogWriter();
+    expect(viewOf(w.log).stopReason).toBeNull();
+    w.event("data", { data: { type: "response_end", stopReason: "turn_limit" } });
+    w.event("agent.waiting", { status: "WAITING", reason: "signal", wait: { signal: "userMessage" } });
+    expect(viewOf(w.log).stopReason).toBe("turn_limit");
+    w.event("agent.resumed", { status: "RUNNING" });
+    expect(viewOf(w.log).stopReason).toBeNull();
+  });
+
   test("a message that is received makes the run busy before it goes on", () => {
     const w = new LogWriter();
     w.event("agent.waiting", { status: "WAITING", reason: "signal", wait: { signal: "userMessage" } });

@@ -3,8 +3,9 @@ import type { AgentConfig, ModelConfig, Usage } from "../../../client/src/index"
 import { runQuery, usageQuery } from "../../api/queries";
 import { Ago } from "../../components/Ago";
 import { Chip, CopyButton, ErrorBanner, Spinner, StatusBadge } from "../../components/ui";
-import { shownStatus } from "../../fold/status";
+import { chatKind, shownStatus } from "../../fold/status";
 import { cachedShare, count, money, spent } from "../../fold/usage";
+import { waitLine } from "../../fold/wait";
 import { dateTime, duration } from "../../text/format";
 import { Facts, Section } from "./parts";
 import type { PanelProps } from "./SidePanel";
@@ -27,12 +28,7 @@ export function Overview({ id, state }: PanelProps) {
       </div>
     );
   const x = run.data;
-  const input = (x.input ?? {}) as {
-    models?: ModelConfig[];
-    tools?: string[];
-    config?: AgentConfig;
-    systemPrompt?: string;
-  };
+  const chats = x.kind === chatKind;
   const stop = view.messages.findLast((m) => m.stopReason)?.stopReason;
   const took = x.startedAt ? Date.parse(x.completedAt ?? x.updatedAt) - Date.parse(x.startedAt) : null;
   return (
@@ -42,9 +38,15 @@ export function Overview({ id, state }: PanelProps) {
           of={[
             [
               "Status",
-              view.status && <StatusBadge shown={shownStatus(view.status, view.waitReason, view.phase)} />,
+              <StatusBadge
+                key="s"
+                shown={shownStatus({ ...x, ...view, status: view.status ?? x.status }, view.phase)}
+              />,
             ],
-            ["Waits for", waitText(view.waitReason, view.wait?.timer)],
+            [
+              "Waits for",
+              chats ? waitText(view.waitReason, view.wait?.timer) : view.wait && waitLine(view.wait),
+            ],
             ["Last stop", view.running ? null : stop],
             ["Error", x.error && <span className="text-bad">{x.error}</span>],
             ["Started", x.startedAt && <Ago at={x.startedAt} />],
@@ -52,28 +54,12 @@ export function Overview({ id, state }: PanelProps) {
           ]}
         />
       </Section>
-      <Section title="Usage">
-        <UsageTable byModel={usage.data?.byModel ?? {}} total={usage.data?.total ?? null} />
-      </Section>
-      <Section title="Started with">
-        <Facts
-          of={[
-            ["Models", <Chips key="m" of={(input.models ?? []).map((m) => `${m.provider}/${m.modelId}`)} />],
-            ["Tools", <Chips key="t" of={input.tools ?? []} />],
-            ["Turns at most", input.config?.maxTurns],
-            ["Tokens at most", input.config?.maxTokens],
-            ["Temperature", input.config?.temperature],
-            ["Thinking", input.config?.thinking],
-            ["Network of bash", input.config?.net],
-            [
-              "System prompt",
-              input.systemPrompt && (
-                <span className="line-clamp-6 whitespace-pre-wrap">{input.systemPrompt}</span>
-              ),
-            ],
-          ]}
-        />
-      </Section>
+      {(chats || usage.data?.total) && (
+        <Section title="Usage">
+          <UsageTable byModel={usage.data?.byModel ?? {}} total={usage.data?.total ?? null} />
+        </Section>
+      )}
+      {chats && <StartedWith input={x.input} />}
       <Section title="Run">
         <Facts
           of={[
@@ -102,6 +88,37 @@ export function Overview({ id, state }: PanelProps) {
   );
 }
 
+/** What a conversation was started with. */
+function StartedWith({ input: given }: { input: unknown }) {
+  const input = (given ?? {}) as {
+    models?: ModelConfig[];
+    tools?: string[];
+    config?: AgentConfig;
+    systemPrompt?: string;
+  };
+  return (
+    <Section title="Started with">
+      <Facts
+        of={[
+          ["Models", <Chips key="m" of={(input.models ?? []).map((m) => `${m.provider}/${m.modelId}`)} />],
+          ["Tools", <Chips key="t" of={input.tools ?? []} />],
+          ["Turns at most", input.config?.maxTurns],
+          ["Tokens at most", input.config?.maxTokens],
+          ["Temperature", input.config?.temperature],
+          ["Thinking", input.config?.thinking],
+          ["Network of bash", input.config?.net],
+          [
+            "System prompt",
+            input.systemPrompt && (
+              <span className="line-clamp-6 whitespace-pre-wrap">{input.systemPrompt}</span>
+            ),
+          ],
+        ]}
+      />
+    </Section>
+  );
+}
+
 function waitText(reason: string | null, timer: string | undefined): string | null {
   if (reason === "signal") return "your message";
   if (reason === "question") return "an answer to a question";
@@ -125,34 +142,36 @@ function UsageTable({ byModel, total }: { byModel: Record<string, Usage>; total:
   const models = Object.entries(byModel);
   if (models.length === 0) return <p className="text-sm text-faint">No model call yet.</p>;
   return (
-    <table className="w-full text-sm tabular-nums">
-      <thead className="text-xs text-faint">
-        <tr>
-          <th scope="col" className="pb-1 text-left font-normal">
-            Model
-          </th>
-          <th scope="col" className="pb-1 text-right font-normal">
-            In
-          </th>
-          <th scope="col" className="pb-1 text-right font-normal">
-            Out
-          </th>
-          <th scope="col" className="pb-1 text-right font-normal">
-            Cost
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {models.map(([model, u]) => (
-          <UsageRow key={model} name={model} usage={u} cost={money(u.cost)} />
-        ))}
-      </tbody>
-      {total && models.length > 1 && (
-        <tfoot className="border-t border-line font-medium">
-          <UsageRow name="Total" usage={total} cost={spent(total, byModel)} />
-        </tfoot>
-      )}
-    </table>
+    <div className="overflow-x-auto">
+      <table className="w-full text-sm tabular-nums">
+        <thead className="text-xs text-faint">
+          <tr>
+            <th scope="col" className="pb-1 text-left font-normal">
+              Model
+            </th>
+            <th scope="col" className="pb-1 text-right font-normal">
+              In
+            </th>
+            <th scope="col" className="pb-1 text-right font-normal">
+              Out
+            </th>
+            <th scope="col" className="pb-1 text-right font-normal">
+              Cost
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {models.map(([model, u]) => (
+            <UsageRow key={model} name={model} usage={u} cost={money(u.cost)} />
+          ))}
+        </tbody>
+        {total && models.length > 1 && (
+          <tfoot className="border-t border-line font-medium">
+            <UsageRow name="Total" usage={total} cost={spent(total, byModel)} />
+          </tfoot>
+        )}
+      </table>
+    </div>
   );
 }
 

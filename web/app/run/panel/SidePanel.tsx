@@ -28,8 +28,8 @@ export interface PanelProps {
   state: LiveState;
 }
 
-/** The details of a run. The address contains which part is shown. */
-export default function SidePanel({ panel, ...props }: PanelProps & { panel: Panel }) {
+/** The details of a run. The address contains which part is shown. Only conversations have turns. */
+export default function SidePanel({ panel, chats, ...props }: PanelProps & { panel: Panel; chats: boolean }) {
   const navigate = route.useNavigate();
   return (
     <aside
@@ -37,7 +37,11 @@ export default function SidePanel({ panel, ...props }: PanelProps & { panel: Pan
       className="flex w-96 shrink-0 flex-col border-l border-line bg-surface max-lg:fixed max-lg:inset-y-0 max-lg:right-0 max-lg:z-20 max-lg:w-full max-lg:max-w-md max-lg:shadow-xl xl:w-[28rem]"
     >
       <div className="flex items-center border-b border-line pr-1.5">
-        <Tabs panel={panel} onChoose={(p) => void navigate({ search: { panel: p }, replace: true })} />
+        <Tabs
+          panels={panels.filter((p) => chats || p !== "timings")}
+          panel={panel}
+          onChoose={(p) => void navigate({ search: { panel: p }, replace: true })}
+        />
         <IconButton label="Close details" onClick={() => void navigate({ search: {} })}>
           <CloseIcon />
         </IconButton>
@@ -72,7 +76,15 @@ function Chosen({ panel, ...props }: PanelProps & { panel: Panel }) {
   }
 }
 
-function Tabs({ panel, onChoose }: { panel: Panel; onChoose: (p: Panel) => void }) {
+function Tabs({
+  panels,
+  panel,
+  onChoose,
+}: {
+  panels: readonly Panel[];
+  panel: Panel;
+  onChoose: (p: Panel) => void;
+}) {
   const list = useRef<HTMLDivElement>(null);
   const onKey = (e: KeyboardEvent) => {
     const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;

@@ -1,0 +1,209 @@
+import type { Page } from "@playwright/test";
+import { accessible, expect, order, test } from "./anykind";
+import { check, looks } from "./look";
+import { noServer } from "./stand";
+
+const rows = (page: Page) => page.getByRole("list", { name: "What happened" });
+const row = (page: Page, kind: string, label: string) =>
+  rows(page).locator(`[data-item=${kind}]`).filter({ hasText: label });
+const status = (page: Page) => page.locator("h1 ~ [data-busy]");
+
+test("a run of another kind is shown from its input to its output, and takes its signal", async ({
+  page,
+  dev,
+}) => {
+  const x = await order(dev, { article: "lamp", notes: ["long ".repeat(500)] });
+  await page.goto(`${dev.url}/ai/runs/${x.id}`);
+  await expect(status(page)).toHaveText("Waits for shipped");
+  await expect(page.getByLabel("Message to the agent")).toHaveCount(0);
+  await expect(page.getByRole("button", { name: "Stop the turn" })).toHaveCount(0);
+
+  const input = page.getByRole("group", { name: "Input" });
+  await expect(input).toContainText('"article": "lamp"');
+  const whole = page.getByRole("button", { name: /Show all \d+ lines/ });
+  await whole.click();
+  await expect(page.getByRole("button", { name: "Fold" })).toHaveAttribute("aria-expanded", "true");
+
+  await expect(row(page, "step", "total")).toContainText("completed");
+  await expect(row(page, "task", "reserve")).toContainText("completed");
+  await expect(row(page, "wait", "one of the signal shipped, a timer")).toContainText("waits");
+  const waits = page.getByRole("list", { name: "What the run waits for" });
+  await expect(waits).toContainText("one of");
+  await expect(waits).toContainText("the signal shipped");
+  await expect(waits).toContainText(/a timer until .*\(in 2 d\)/);
+  await accessible(page);
+
+  const form = page.getByRole("form", { name: "Signal shipped" });
+  await expect(form).toContainText("the parcel has left the house");
+  await form.getByRole("button", { name: "Send shipped" }).click();
+  await expect(form.getByLabel("boxes")).toBeFocused();
+  await expect(form).toContainText("boxes is missing.");
+  await form.getByLabel("carrier").fill("post");
+  await form.getByLabel("boxes").fill("3");
+  await form.getByRole("button", { name: "Send shipped" }).click();
+  await expect(status(page)).toHaveText("Completed");
+  await expect(page.getByRole("group", { name: "Output" })).toContainText('"carrier": "post"');
+  await expect(row(page, "wait", "shipped")).toContainText("woken by signal");
+  // Large content is read when its row is opened.
+  await row(page, "task", "reserve").getByRole("button").first().click();
+  await expect(rows(page).getByRole("group", { name: "Input" })).toContainText("long long");
+  await row(page, "signal", "shipped").getByRole("button").first().click();
+  await expect(page.getByRole("group", { name: "Value" })).toContainText('"boxes": 3');
+  await accessible(page);
+});
+
+test("the timeline is searched, and its details are opened, by keyboard", async ({ page, dev }) => {
+  const x = await order(dev, { article: "table" });
+  await page.goto(`${dev.url}/ai/runs/${x.id}`);
+  await expect(row(page, "task", "reserve")).toBeVisible();
+  await page.keyboard.press("/");
+  await expect(page.getByLabel("Search the timeline")).toBeFocused();
+  await page.keyboard.type("TASK table");
+  await expect(rows(page).getByRole("listitem")).toHaveCount(1);
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await expect(page.getByRole("group", { name: "Result" })).toContainText("shelf 7");
+  await page.getByLabel("Search the timeline").fill("nothing of that");
+  await expect(page.getByText("Nothing is like that.")).toBeVisible();
+  await page.getByLabel("Search the timeline").fill("");
+  await rows(page).getByRole("button").first().focus();
+  await page.keyboard.press("ArrowDown");
+  await expect(row(page, "task", "reserve").getByRole("button").first()).toBeFocused();
+});
+
+test("all bars have one scale", async ({ page, dev }) => {
+  const x = await order(dev, { article: "chair" });
+  await page.goto(`${dev.url}/ai/runs/${x.id}`);
+  await expect(row(page, "wait", "shipped")).toBeVisible();
+  const box = async (kind: string) => {
+    const bar = rows(page).locator(`[data-item=${kind}] [data-bar]`);
+    const [of, track] = [await bar.boundingBox(), await bar.locator("..").boundingBox()];
+    return {
+      left: (of?.x ?? 0) - (track?.x ?? 0),
+      right: (track?.width ?? 0) + (track?.x ?? 0) - (of?.x ?? 0) - (of?.width ?? 0),
+    };
+  };
+  await expect.poll(async () => (await box("wait")).right, "an open wait reaches to now").toBeLessThan(2);
+  expect((await box("step")).left).toBeLessThanOrEqual((await box("wait")).left + 1);
+});
+
+test("a question is answered with a form of its schema", async ({ page, dev, allowed }) => {
+  allowed.push(/400/);
+  const x = await order(dev, { article: "vase", gift: true });
+  await page.goto(`${dev.url}/ai/runs/${x.id}`);
+  await expect(status(page)).toHaveText("Asks");
+  const card = page.locator("[data-question=open]");
+  await expect(card).toContainText("What shall the card say?");
+  await card.getByLabel("text").fill("All the best");
+  await card.getByRole("button", { name: "Write JSON" }).click();
+  await expect(card.getByLabel("Answer as JSON")).toHaveValue(/All the best/);
+  await card.getByLabel("Answer as JSON").fill('{"text": 7}');
+  await card.getByRole("button", { name: "Answer" }).click();
+  await expect(card).toContainText("got number, want string");
+  await expect(card.getByLabel("Answer as JSON")).toBeFocused();
+  await card.getByRole("button", { name: "Use the form" }).click();
+  await card.getByLabel("text").fill("With love");
+  await accessible(page);
+  await card.getByRole("button", { name: "Answer" }).click();
+  await expect(status(page)).toHaveText("Waits for shipped");
+  await row(page, "question", "What shall the card say?").getByRole("button").first().click();
+  await expect(page.locator("[data-question=answered]")).toContainText("Answered");
+});
+
+test("a failed run says why", async ({ page, dev }) => {
+  const x = await order(dev, { article: "spoon", quantity: 101 });
+  await page.goto(`${dev.url}/ai/runs/${x.id}`);
+  await expect(status(page)).toHaveText("Failed");
+  await expect(page.getByRole("alert")).toContainText("there are not 101 of spoon");
+  await expect(page.getByText("None: the run did not complete.")).toBeVisible();
+  await row(page, "task", "reserve").getByRole("button").first().click();
+  await expect(rows(page)).toContainText("there are not 101 of spoon");
+  await accessible(page);
+});
+
+for (const look of looks) {
+  test(`${look.theme} and ${look.width}: accessible, and no wider than the screen`, async ({ page, dev }) => {
+    await page.emulateMedia({ colorScheme: look.theme, reducedMotion: "reduce" });
+    if (look.width === "phone") await page.setViewportSize({ width: 390, height: 800 });
+    const x = await order(dev, { article: "lamp", notes: ["fragile"] });
+    await page.goto(`${dev.url}/ai/runs/${x.id}`);
+    await expect(row(page, "wait", "shipped")).toBeVisible();
+    await check(page, "run-order", look);
+    await rows(page).scrollIntoViewIfNeeded();
+    await row(page, "task", "reserve").getByRole("button").first().click();
+    await check(page, "run-timeline", look);
+    await page.goto(`${dev.url}/ai/runs`);
+    const listed = page.getByRole("listitem").filter({ has: page.locator(`a[href*="${x.id}"]`) });
+    await expect(listed).toContainText("Waits for shipped");
+    await accessible(page);
+    await page.goto(`${dev.url}/ai/runs/new?kind=order`);
+    await expect(page.getByLabel("quantity")).toBeVisible();
+    await check(page, "new-order", look);
+  });
+}
+
+test("a run with messages shows them, without a field for messages that it does not take", async ({
+  page,
+  dev,
+}) => {
+  const x = await order(dev, { article: "mug" });
+  await page.goto(`${dev.url}/ai/runs/${x.id}`);
+  await page.getByRole("button", { name: "Messages" }).click();
+  await expect(page.getByRole("log", { name: "Conversation" })).toContainText("Reserved on shelf 7.");
+  await expect(page.getByLabel("Message to the agent")).toHaveCount(0);
+  await accessible(page);
+  await page.getByRole("button", { name: "Timeline" }).click();
+  await expect(row(page, "task", "reserve")).toBeVisible();
+  await page.getByRole("button", { name: "Open the side panel" }).click();
+  const details = page.getByRole("complementary", { name: "Details of the run" });
+  await expect(details).toContainText("one of the signal shipped, a timer");
+  await expect(details.getByRole("tab", { name: "Tasks" })).toBeVisible();
+  await expect(details.getByRole("tab", { name: "Timings" })).toHaveCount(0);
+  await accessible(page);
+});
+
+test("of a thousand steps, no more are drawn than are seen, and all are searched", async ({ page, dev }) => {
+  const notes = Array.from({ length: 1200 }, (_, i) => `number ${i}.`);
+  const x = await order(dev, { article: "many", notes });
+  await page.goto(`${dev.url}/ai/runs/${x.id}`);
+  const box = page.getByRole("region", { name: "The run" });
+  await expect(page.getByText("1203", { exact: true })).toBeVisible();
+  await box.evaluate((b) => b.scrollTo(0, b.scrollHeight));
+  await expect(row(page, "wait", "shipped")).toBeInViewport();
+  expect(await rows(page).getByRole("listitem").count()).toBeLessThan(60);
+  await page.getByLabel("Search the timeline").fill("number 777.");
+  await expect(rows(page).getByRole("listitem")).toHaveCount(1);
+  await expect(page.getByText("1 of 1203")).toBeVisible();
+});
+
+test("a run on a queue that nobody serves says so, in both themes and on a phone", async ({ page, dev }) => {
+  const x = await order(dev, { article: "bed" }, { queue: "attic" });
+  await page.setViewportSize({ width: 390, height: 844 });
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.goto(`${dev.url}/ai/runs/${x.id}`);
+    await expect(page.getByText("No worker serves the queue attic")).toBeVisible();
+    await expect(page.getByText("Nothing has happened yet.")).toBeVisible();
+    await accessible(page);
+  }
+  const chat = await dev.client().executions.create({
+    userPrompt: "hello",
+    models: [{ provider: "scripted", modelId: "short" }],
+    queue: "cellar",
+  });
+  await page.goto(`${dev.url}/ai/runs/${chat.id}`);
+  await expect(page.getByText("No worker serves the queue cellar")).toBeVisible();
+  for (const id of [x.id, chat.id]) await dev.client().executions.cancel(id);
+});
+
+test("offline is shown at once, and goes away", async ({ page, dev, context, allowed }) => {
+  allowed.push(noServer, /ERR_INTERNET_DISCONNECTED/);
+  const x = await order(dev, { article: "cup" });
+  await page.goto(`${dev.url}/ai/runs/${x.id}`);
+  await expect(status(page)).toHaveText("Waits for shipped");
+  await context.setOffline(true);
+  await expect(page.getByText("Offline")).toBeVisible({ timeout: 1_500 });
+  await accessible(page);
+  await context.setOffline(false);
+  await expect(page.getByText("Offline")).toHaveCount(0);
+});

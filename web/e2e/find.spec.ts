@@ -1,0 +1,53 @@
+import { accessible } from "./anykind";
+import { longRun } from "./long";
+import { expect, RunView, start, test } from "./stand";
+
+test("a text is found in the whole of a long run, and its row is shown", async ({ page, dev }) => {
+  test.setTimeout(300_000);
+  const id = await longRun(dev, []);
+  const run = new RunView(page);
+  await run.open(dev.url, id);
+  await expect(run.assistant.last()).toContainText("Ready.", { timeout: 60_000 });
+  await run.log.focus();
+  await page.keyboard.press("/");
+  const field = page.getByRole("search").getByLabel("Find in the run");
+  await expect(field).toBeFocused();
+  await page.keyboard.type("PART 17 of the machine");
+  await expect(page.getByRole("search")).toContainText("1 of 1", { timeout: 120_000 });
+  const row = page.locator("[data-found]");
+  await expect(row).toContainText("Question 17:");
+  await expect(row).toBeInViewport();
+  // Also what a tool was called with, and has returned.
+  await field.fill("machine.go:1200: func");
+  await expect(page.getByRole("search")).toContainText("1 of 1");
+  await expect(row).toBeInViewport();
+  await field.fill("nowhere to be found");
+  await expect(page.getByRole("search")).toContainText("Not found");
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("search")).toHaveCount(0);
+  await expect(page.locator("[data-found]")).toHaveCount(0);
+});
+
+test("matches are gone through by keyboard and by button, on a phone in the dark", async ({ page, dev }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.emulateMedia({ colorScheme: "dark", reducedMotion: "reduce" });
+  const x = await start(dev.client(), "short", "the first needle");
+  const run = new RunView(page);
+  await run.open(dev.url, x.id);
+  await run.yourTurn();
+  await run.say("the second needle");
+  await run.yourTurn();
+  await page.getByRole("button", { name: "Find in the run" }).click();
+  const bar = page.getByRole("search");
+  await bar.getByLabel("Find in the run").fill("needle");
+  await expect(bar).toContainText("2 of 2");
+  await expect(page.locator("[data-found]")).toContainText("the second needle");
+  await page.keyboard.press("Enter");
+  await expect(bar).toContainText("1 of 2");
+  await expect(page.locator("[data-found]")).toContainText("the first needle");
+  await bar.getByRole("button", { name: "Newer match" }).click();
+  await expect(bar).toContainText("2 of 2");
+  await accessible(page);
+  await bar.getByRole("button", { name: "Close the search" }).click();
+  await expect(bar).toHaveCount(0);
+});
