@@ -1,0 +1,54 @@
+package apply
+
+import (
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+var (
+	insertLink = statement.Declare(load.LinkRows.InsertStatement())
+	// trimLinks keeps the newest links of a key to a question.
+	trimLinks = statement.Alone("DELETE FROM question_link WHERE (agent_execution_id, question_id, token_sha256) IN" +
+		" (SELECT agent_execution_id, question_id, token_sha256 FROM question_link" +
+		" WHERE agent_execution_id = ?1 AND question_id = ?2 AND key_id = ?3 ORDER BY created_at DESC, token_sha256 LIMIT 1000 OFFSET ?4)")
+	dropLinks      = statement.Alone("DELETE FROM question_link WHERE agent_execution_id = ? AND question_id = ?")
+	dropLinksOfKey = statement.Alone("DELETE FROM question_link WHERE agent_execution_id = ? AND question_id = ? AND key_id = ?")
+)
+
+func loadLink(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, _ *known) error {
+	link, err := load.LinkRows.One(v, load.LinkByToken, n.Link[:])
+	if err == nil && link != nil && link.ExecutionID == x.ID {
+		s.Link = link
+	}
+	return err
+}
+
+func (t *Transaction) applyLinks(execution uuid.UUID, ch *store.Changes) error {
+	if d := ch.DropLinks; d != nil {
+		err := error(nil)
+		if d.KeyID == nil {
+			err = t.Write(dropLinks, execution[:], d.QuestionID[:])
+		} else {
+			err = t.Write(dropLinksOfKey, execution[:], d.QuestionID[:], d.KeyID[:])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	l := ch.Link
+	if l == nil {
+		return nil
+	}
+	if l.ExecutionID != execution {
+		return errors.New("a command wrote a link to a question of another execution")
+	}
+	if err := load.LinkRows.Write(t.View, insertLink, l); err != nil {
+		return err
+	}
+	return t.Write(trimLinks, execution[:], l.QuestionID[:], l.KeyID[:], perdure.MaxLinks)
+}
