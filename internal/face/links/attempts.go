@@ -28,7 +28,11 @@ type attempts struct {
 func (a *attempts) wait(address string) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return max(0, time.Until(a.until[network(address)])-(attemptsAtOnce-1)*attemptPause)
+	until, tried := a.until[network(address)]
+	if !tried {
+		return 0
+	}
+	return max(0, time.Until(until)-(attemptsAtOnce-1)*attemptPause)
 }
 
 // count counts an attempt.

@@ -17,10 +17,12 @@ CREATE TABLE IF NOT EXISTS question_link (
     FOREIGN KEY (agent_execution_id, question_id) REFERENCES question (agent_execution_id, id) ON DELETE CASCADE
 );
 
+CREATE INDEX IF NOT EXISTS idx_question_link_age ON question_link (agent_execution_id, question_id, created_at, token_sha256);
+
 -- The key whose links the deliveries about new questions contain; NULL: they contain none.
-ALTER TABLE webhook ADD COLUMN IF NOT EXISTS key_id UUID;
+ALTER TABLE webhook ADD COLUMN IF NOT EXISTS link_key_id UUID;
 
 -- +goose Down
 LOCK TABLE question, webhook IN ACCESS EXCLUSIVE MODE;
-ALTER TABLE webhook DROP COLUMN key_id;
+ALTER TABLE webhook DROP COLUMN link_key_id;
 DROP TABLE question_link;

@@ -15,7 +15,7 @@ var (
 	// trimLinks keeps the newest links of a key to a question.
 	trimLinks = statement.Alone("DELETE FROM question_link WHERE (agent_execution_id, question_id, token_sha256) IN" +
 		" (SELECT agent_execution_id, question_id, token_sha256 FROM question_link" +
-		" WHERE agent_execution_id = ?1 AND question_id = ?2 AND key_id = ?3 ORDER BY created_at DESC, token_sha256 LIMIT 1000 OFFSET ?4)")
+		" WHERE agent_execution_id = ?1 AND question_id = ?2 AND key_id = ?3 ORDER BY created_at DESC, token_sha256 DESC LIMIT 1000 OFFSET ?4)")
 	dropLinks      = statement.Alone("DELETE FROM question_link WHERE agent_execution_id = ? AND question_id = ?")
 	dropLinksOfKey = statement.Alone("DELETE FROM question_link WHERE agent_execution_id = ? AND question_id = ? AND key_id = ?")
 )

@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	linksOf    = statement.Read(load.LinkSelect + "agent_execution_id = ? AND question_id = ? ORDER BY created_at DESC, token_sha256 LIMIT 1000")
+	linksOf    = statement.Read(load.LinkSelect + "agent_execution_id = ? AND question_id = ? ORDER BY created_at DESC, token_sha256 DESC LIMIT 1000")
 	keyForLink = statement.Read(load.KeySelect + "k.id = ? AND k.org_id = ?")
 )
 

@@ -15,9 +15,11 @@ CREATE TABLE question_link (
     FOREIGN KEY (agent_execution_id, question_id) REFERENCES question (agent_execution_id, id) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX idx_question_link_age ON question_link (agent_execution_id, question_id, created_at, token_sha256);
+
 -- The key whose links the deliveries about new questions contain; NULL: they contain none.
-ALTER TABLE webhook ADD COLUMN key_id BLOB;
+ALTER TABLE webhook ADD COLUMN link_key_id BLOB;
 
 -- +goose Down
-ALTER TABLE webhook DROP COLUMN key_id;
+ALTER TABLE webhook DROP COLUMN link_key_id;
 DROP TABLE question_link;
