@@ -104,6 +104,7 @@ func (w *world) requestAs(name string, r route, key string, names map[string]str
 		ctype = "application/json"
 	}
 	body := strings.ReplaceAll(strings.ReplaceAll(r.body, "UNIQUE", "n"+uuid.NewString()[:8]), "KEY", w.keys["acme client"])
+	body = strings.ReplaceAll(body, "VOTER", w.names["key"])
 	return w.ask(key, method, path, body, append([]string{"Content-Type", ctype}, r.headers...)...)
 }
 

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -72,11 +73,15 @@ type LinkRevocation struct {
 	Actor    perdure.Actor // for the audit log
 }
 
-// RevokeLinks deletes links to a question. Errors: not_found if there is no such question.
+// RevokeLinks deletes links to a question. If there are none, it changes nothing. Errors: not_found if
+// there is no such question.
 func RevokeLinks(s *store.State, r LinkRevocation) (*store.Changes, error) {
 	q := s.Questions[r.Question]
 	if q == nil {
 		return nil, perdure.Errorf(perdure.NotFound, "there is no question %s", r.Question)
+	}
+	if !slices.ContainsFunc(s.Links, func(l *perdure.QuestionLink) bool { return r.KeyID == nil || *r.KeyID == l.KeyID }) {
+		return nil, nil
 	}
 	name := "all links"
 	if r.KeyID != nil {

@@ -20,7 +20,15 @@ var (
 	dropLinksOfKey = statement.Alone("DELETE FROM question_link WHERE agent_execution_id = ? AND question_id = ? AND key_id = ?")
 )
 
-func loadLink(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, _ *known) error {
+func loadLinks(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, _ *known) (err error) {
+	if n.LinksOf != nil {
+		if s.Links, err = load.LinkRows.All(v, load.LinksOf, x.ID[:], n.LinksOf[:]); err != nil {
+			return err
+		}
+	}
+	if n.Link == nil {
+		return nil
+	}
 	link, err := load.LinkRows.One(v, load.LinkByToken, n.Link[:])
 	if err == nil && link != nil && link.ExecutionID == x.ID {
 		s.Link = link

@@ -22,5 +22,9 @@ var LinkRows = row.New("question_link", 3, []row.Field[perdure.QuestionLink]{
 // LinkSelect is the beginning of a query for links, up to its condition.
 var LinkSelect = "SELECT " + LinkRows.List("") + " FROM question_link WHERE "
 
-// LinkByToken selects a link by the SHA-256 of its token.
-var LinkByToken = statement.Read(LinkSelect + "token_sha256 = ?")
+var (
+	// LinkByToken selects a link by the SHA-256 of its token.
+	LinkByToken = statement.Read(LinkSelect + "token_sha256 = ?")
+	// LinksOf selects the links to a question of an execution, newest first.
+	LinksOf = statement.Read(LinkSelect + "agent_execution_id = ? AND question_id = ? ORDER BY created_at DESC, token_sha256 DESC LIMIT 1000")
+)

@@ -10,10 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-var (
-	linksOf    = statement.Read(load.LinkSelect + "agent_execution_id = ? AND question_id = ? ORDER BY created_at DESC, token_sha256 DESC LIMIT 1000")
-	keyForLink = statement.Read(load.KeySelect + "k.id = ? AND k.org_id = ?")
-)
+var keyForLink = statement.Read(load.KeySelect + "k.id = ? AND k.org_id = ?")
 
 // Link implements [store.QuestionReader].
 func (r *Reader) Link(ctx context.Context, token perdure.Hash) (*store.Link, error) {
@@ -33,6 +30,6 @@ func (r *Reader) Link(ctx context.Context, token perdure.Hash) (*store.Link, err
 // Links implements [store.QuestionReader].
 func (r *Reader) Links(ctx context.Context, execution, question uuid.UUID) ([]*perdure.QuestionLink, error) {
 	return get(ctx, r, func(v statement.View) ([]*perdure.QuestionLink, error) {
-		return load.LinkRows.All(v, linksOf, execution[:], question[:])
+		return load.LinkRows.All(v, load.LinksOf, execution[:], question[:])
 	})
 }
