@@ -36,11 +36,10 @@ func CreateLink(s *store.State, n NewLink) (*store.Changes, error) {
 		return nil, err
 	}
 	voter := Voter{Role: s.Key.Role, KeyID: &s.Key.ID, Name: s.Key.Name, Since: &s.Key.CreatedAt}
-	err := voter.MayAnswer(q, askersOf(s))
-	if perdure.IsCode(err, perdure.PermissionDenied) {
-		return nil, perdure.FieldErrorf("keyId", "is not possible: %s", err.Error())
+	if why := voter.excluded(q, askersOf(s)); why != "" && !q.Status.Final() {
+		return nil, perdure.FieldErrorf("keyId", "%s may not answer this question: %s", voter.Name, why)
 	}
-	if err != nil {
+	if err := voter.MayAnswer(q, askersOf(s)); err != nil {
 		return nil, err
 	}
 	l := &perdure.QuestionLink{

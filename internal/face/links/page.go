@@ -12,7 +12,7 @@ import (
 
 const style = `:root{color-scheme:light dark;--line:#8886;--soft:#8882;--bad:light-dark(#b3261e,#ff9d94);--go:light-dark(#1a5fd0,#8ab4ff)}
 *{box-sizing:border-box}
-body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:0 auto;padding:1.25rem 1rem 3rem;overflow-wrap:anywhere}
+body{background:Canvas;color:CanvasText;font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:0 auto;padding:1.25rem 1rem 3rem;overflow-wrap:anywhere}
 h1{font-size:1.35rem;line-height:1.25;margin:0 0 .5rem}
 p{margin:.5rem 0}.prompt,pre{white-space:pre-wrap}.facts,.hint{font-size:.875rem;opacity:.8}
 h2{font-size:.875rem;margin:.75rem 0 .25rem}

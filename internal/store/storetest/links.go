@@ -76,11 +76,11 @@ func linkElsewhere(f *fixture) {
 func linksTrimmed(f *fixture) {
 	x := f.start()
 	q, key := f.askFor(x, "one")
-	other := f.link(q, uuid.New(), 0)
+	other := f.link(q, uuid.New(), 1)
 	f.linkTo(other)
 	var all []*perdure.QuestionLink
 	for n := range perdure.MaxLinks + 2 {
-		l := f.link(q, key.ID, n+1)
+		l := f.link(q, key.ID, n+2)
 		f.linkTo(l)
 		all = append([]*perdure.QuestionLink{l}, all...)
 	}
@@ -112,7 +112,7 @@ func linksDeleted(f *fixture) {
 	q, key := f.askFor(x, "one")
 	var last *perdure.QuestionLink
 	for n := range 3 {
-		last = f.link(q, key.ID, n)
+		last = f.link(q, key.ID, n+1)
 		f.linkTo(last)
 	}
 	q.Status = perdure.QuestionWithdrawn
