@@ -37,16 +37,8 @@ func loadLinks(v statement.View, x *perdure.Execution, n store.Needs, s *store.S
 }
 
 func (t *Transaction) applyLinks(execution uuid.UUID, ch *store.Changes) error {
-	if d := ch.DropLinks; d != nil {
-		err := error(nil)
-		if d.KeyID == nil {
-			err = t.Write(dropLinks, execution[:], d.QuestionID[:])
-		} else {
-			err = t.Write(dropLinksOfKey, execution[:], d.QuestionID[:], d.KeyID[:])
-		}
-		if err != nil {
-			return err
-		}
+	if err := t.dropLinks(execution, ch.DropLinks); err != nil {
+		return err
 	}
 	l := ch.Link
 	if l == nil {
@@ -59,4 +51,14 @@ func (t *Transaction) applyLinks(execution uuid.UUID, ch *store.Changes) error {
 		return err
 	}
 	return t.Write(trimLinks, execution[:], l.QuestionID[:], l.KeyID[:], perdure.MaxLinks)
+}
+
+func (t *Transaction) dropLinks(execution uuid.UUID, d *store.LinkDrop) error {
+	switch {
+	case d == nil:
+		return nil
+	case d.KeyID == nil:
+		return t.Write(dropLinks, execution[:], d.QuestionID[:])
+	}
+	return t.Write(dropLinksOfKey, execution[:], d.QuestionID[:], d.KeyID[:])
 }
