@@ -332,7 +332,7 @@ func TestIDsOfTheWrongKind(t *testing.T) {
 			}
 			names := maps.Clone(w.names)
 			names["id"], names["spare"], names["definition"], names["key"], names["session"], names["question"] = wrong, wrong, wrong, wrong, wrong, wrong
-			names["webhook"], names["spare webhook"], names["grant"] = wrong, wrong, wrong
+			names["webhook"], names["spare webhook"], names["grant"], names["linked question"] = wrong, wrong, wrong, wrong
 			if a := w.request(name, w.keys["acme admin"], names); a.status != http.StatusNotFound {
 				t.Errorf("%s of %s: %d %s", name, wrong, a.status, a.body)
 			}

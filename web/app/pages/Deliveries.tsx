@@ -55,7 +55,9 @@ function DeliveryRow({ of, enabled }: { of: Delivery; enabled: boolean }) {
     <li data-delivery={of.status} className="flex flex-wrap items-center gap-x-3 gap-y-1 py-2 text-xs">
       <span className="font-mono">{of.eventType}</span>
       <span className={tones[of.status] ?? "text-faint"}>{of.status}</span>
-      <span className="min-w-0 flex-1 text-faint [overflow-wrap:anywhere]">{outcomeOf(of)}</span>
+      <span className="min-w-0 flex-1 text-faint [overflow-wrap:anywhere] max-sm:order-last max-sm:basis-full">
+        {outcomeOf(of)}
+      </span>
       <span className="text-faint">
         <Ago at={of.createdAt} />
       </span>
