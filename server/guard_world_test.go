@@ -191,7 +191,7 @@ func (w *world) grant() {
 	w.names["grant"] = grants.Items[0].ID
 }
 
-// link makes a link to a question of acme's execution.
+// link creates a link to a question of acme's execution.
 func (w *world) link() {
 	w.Helper()
 	key, _, err := w.CreateKey(w.Context(), "acme", canary+" voter", perdure.KeyApprover)

@@ -79,7 +79,9 @@ func (e *Engine) RevokeLinks(ctx context.Context, org string, question uuid.UUID
 	r := rules.LinkRevocation{Question: question, KeyID: key, Actor: store.ActorOf(ctx)}
 	_, err = e.one(ctx, store.Command{
 		Name: "revoke links", Lane: store.LaneCommits, Org: org, Execution: q.ExecutionID,
-		Needs:  func(*perdure.Execution) store.Needs { return store.Needs{Questions: []uuid.UUID{question}, LinksOf: &question} },
+		Needs: func(*perdure.Execution) store.Needs {
+			return store.Needs{Questions: []uuid.UUID{question}, LinksOf: &question}
+		},
 		Decide: func(s *store.State) (*store.Changes, error) { return rules.RevokeLinks(s, r) },
 	})
 	return err

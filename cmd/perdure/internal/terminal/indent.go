@@ -4,7 +4,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-
 	xansi "github.com/charmbracelet/x/ansi"
 )
 
