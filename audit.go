@@ -22,6 +22,8 @@ const (
 	AuditSessionEnded      AuditAction = "session.ended"
 	AuditQuestionAnswered  AuditAction = "question.answered"
 	AuditGrantRevoked      AuditAction = "grant.revoked"
+	AuditLinkCreated       AuditAction = "link.created"
+	AuditLinksRevoked      AuditAction = "links.revoked"
 	AuditWebhookCreated    AuditAction = "webhook.created"
 	AuditWebhookChanged    AuditAction = "webhook.changed"
 	AuditWebhookRotated    AuditAction = "webhook.rotated"

@@ -46,6 +46,8 @@ type Webhook struct {
 	Events      []string `json:"events"`
 	Description string   `json:"description,omitempty"`
 	Enabled     bool     `json:"enabled"`
+	// KeyID is the key whose links the deliveries about new questions contain; nil if they contain none.
+	KeyID *uuid.UUID `json:"keyId,omitempty"`
 	// DisabledReason says why the server has disabled the webhook; "" otherwise.
 	DisabledReason string `json:"disabledReason,omitempty"`
 	// OldSecretUntil is the end of the time in which the secret before the last rotation also signs;

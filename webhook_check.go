@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/google/uuid"
 )
 
 // WebhookRequest is what an org sets of a webhook.
@@ -15,6 +17,9 @@ type WebhookRequest struct {
 	// Enabled enables or disables the webhook. nil enables a new one, and leaves an existing one as it
 	// is.
 	Enabled *bool
+	// KeyID is a key that answers questions; nil for none. Deliveries of question.asked contain a link
+	// with which it answers.
+	KeyID *uuid.UUID
 }
 
 // Normal returns the request with the default events, each pattern once.

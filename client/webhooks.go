@@ -24,6 +24,9 @@ type WebhookSettings struct {
 	Events      []string `json:"events,omitempty"`
 	Description string   `json:"description,omitempty"`
 	Enabled     *bool    `json:"enabled,omitempty"`
+	// KeyID is a key that answers questions; nil for none. Deliveries of question.asked contain a link
+	// with which it answers.
+	KeyID *uuid.UUID `json:"keyId,omitempty"`
 }
 
 // CreateWebhook creates a webhook. Like all calls for webhooks, it requires the role admin. Errors:

@@ -104,6 +104,7 @@ func (w *world) requestAs(name string, r route, key string, names map[string]str
 		ctype = "application/json"
 	}
 	body := strings.ReplaceAll(strings.ReplaceAll(r.body, "UNIQUE", "n"+uuid.NewString()[:8]), "KEY", w.keys["acme client"])
+	body = strings.ReplaceAll(body, "VOTER", w.names["key"])
 	return w.ask(key, method, path, body, append([]string{"Content-Type", ctype}, r.headers...)...)
 }
 
@@ -331,7 +332,7 @@ func TestIDsOfTheWrongKind(t *testing.T) {
 			}
 			names := maps.Clone(w.names)
 			names["id"], names["spare"], names["definition"], names["key"], names["session"], names["question"] = wrong, wrong, wrong, wrong, wrong, wrong
-			names["webhook"], names["spare webhook"], names["grant"], names["bulk action"] = wrong, wrong, wrong, wrong
+			names["webhook"], names["spare webhook"], names["grant"], names["bulk action"], names["linked question"] = wrong, wrong, wrong, wrong, wrong
 			if a := w.request(name, w.keys["acme admin"], names); a.status != http.StatusNotFound {
 				t.Errorf("%s of %s: %d %s", name, wrong, a.status, a.body)
 			}

@@ -84,6 +84,9 @@ var routes = map[string]route{
 	"GET /api/orgs/{org}/questions/{id}":                               {needs: asApprover, ids: "question"},
 	"GET /api/orgs/{org}/questions/{id}/details":                       {needs: asApprover, ids: "question"},
 	"POST /api/orgs/{org}/questions/{id}/answer":                       {needs: asApprover, ids: "question", body: `{"verdict":"deny"}`},
+	"GET /api/orgs/{org}/questions/{id}/links":                         {needs: asAdmin, ids: "linked question"},
+	"POST /api/orgs/{org}/questions/{id}/links":                        {needs: asAdmin, ids: "linked question", body: `{"keyId":"VOTER"}`},
+	"DELETE /api/orgs/{org}/questions/{id}/links":                      {needs: asAdmin, ids: "linked question"},
 	"GET /api/orgs/{org}/approval-grants":                              {needs: asClient},
 	"DELETE /api/orgs/{org}/approval-grants/{id}":                      {needs: asClient, ids: "grant"},
 	"GET /api/orgs/{org}/sessions":                                     {needs: asClient},
@@ -111,6 +114,8 @@ var routes = map[string]route{
 	"GET /ai/":          {}, // the pages, without data
 	"GET /docs":         {},
 	"GET /openapi.json": {},
+	"GET /q/{token}":    {}, // the token admits
+	"POST /q/{token}":   {ctype: "application/x-www-form-urlencoded"},
 
 	"GET /api/orgs/{org}/agent-executions/{id}/ws": {needs: asClient, headers: []string{
 		"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==",

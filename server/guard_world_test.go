@@ -96,6 +96,7 @@ func (w *world) furnish(admin *client.Client) {
 	w.claim(d, worker)
 	w.commit(d, worker)
 	w.grant()
+	w.link()
 	w.names["spare"] = w.start(admin)
 	key, _, err := w.CreateKey(w.Context(), "acme", canary+" spare", perdure.KeyClient)
 	w.must(err)
@@ -172,6 +173,8 @@ func (w *world) commit(d perdure.Dispatch, worker uuid.UUID) {
 		}, {
 			QuestionTerms: perdure.QuestionTerms{Kind: perdure.QuestionApproval, Subject: canary}, Key: "call",
 			DetailsSHA256: perdure.DetailsHash(perdure.QuestionApproval, canary, nil),
+		}, {
+			QuestionTerms: perdure.QuestionTerms{Kind: "plan", Prompt: canary}, Key: "linked", DetailsSHA256: perdure.DetailsHash("plan", "", nil),
 		}},
 	})
 	w.must(err)
@@ -179,6 +182,7 @@ func (w *world) commit(d perdure.Dispatch, worker uuid.UUID) {
 	w.must(err)
 	w.task = claims[0].Lease
 	w.names["question"] = perdure.QuestionID(w.lease.ExecutionID, "plan").String()
+	w.names["linked question"] = perdure.QuestionID(w.lease.ExecutionID, "linked").String()
 	w.names["entryId"], w.names["task"] = entry.ID.String(), w.task.TaskID.String()
 }
 
@@ -194,6 +198,16 @@ func (w *world) grant() {
 	var action struct{ ID string }
 	w.json("POST", "/api/orgs/acme/agent-executions/actions", `{"action":"cancel","filter":{"kind":"none"}}`, &action)
 	w.names["bulk action"] = action.ID
+}
+
+// link creates a link to a question of acme's execution.
+func (w *world) link() {
+	w.Helper()
+	key, _, err := w.CreateKey(w.Context(), "acme", canary+" voter", perdure.KeyApprover)
+	w.must(err)
+	var made struct{ URL string }
+	w.json("POST", "/api/orgs/acme/questions/"+w.names["question"]+"/links", `{"keyId":"`+key.ID.String()+`"}`, &made)
+	_, w.names["token"], _ = strings.Cut(made.URL, perdure.LinkPath)
 }
 
 // json sends a request with acme's admin key. The request must succeed.

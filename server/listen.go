@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -27,6 +28,19 @@ func (s *Server) HTTPScheme() string {
 		return "https"
 	}
 	return "http"
+}
+
+// listensAt returns the address at which browsers of this machine reach the server; nil if it does
+// not listen for HTTP.
+func (s *Server) listensAt() *url.URL {
+	at, err := netip.ParseAddrPort(s.HTTPAddress())
+	if err != nil {
+		return nil
+	}
+	if at.Addr().IsUnspecified() {
+		at = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), at.Port())
+	}
+	return &url.URL{Scheme: s.HTTPScheme(), Host: at.String()}
 }
 
 // GRPCAddress returns the address that serves gRPC, or "" before Listen or if there is none.

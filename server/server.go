@@ -213,21 +213,22 @@ func (s *Server) assemble(watch observers) (err error) {
 		QueueLimits: s.QueueLimits, Observer: watch.engine, Runs: runLog{s.Logger},
 	})
 	s.engine.WebhookRules(tenants.WebhookPolicy{Loopback: s.Dev})
-	s.webhooks = webhook.New(webhook.Config{
-		Engine: s.engine, Store: s.store, Hints: s.hints.Notifier, Observer: watch.webhooks, Logger: s.Logger,
-		Network: webhook.Network{AllowLoopback: s.Dev, AllowPrivate: s.WebhookAllowPrivate},
-	})
-	// Whoever can read the token's file owns the data directory, in every mode.
-	access := access{engine: s.engine, token: s.token}
 	public, err := ParsePublicURL(s.PublicURL)
 	if err != nil {
 		return err
 	}
+	s.webhooks = webhook.New(webhook.Config{
+		PublicURL: public,
+		Engine:    s.engine, Store: s.store, Hints: s.hints.Notifier, Observer: watch.webhooks, Logger: s.Logger,
+		Network: webhook.Network{AllowLoopback: s.Dev, AllowPrivate: s.WebhookAllowPrivate},
+	})
+	// Whoever can read the token's file owns the data directory, in every mode.
+	access := access{engine: s.engine, token: s.token}
 	log := eventlog.New(s.engine.Read(), s.store.Epoch(), s.hints.Notifier)
 	s.engine.Grown = func(g engine.Growth) bool { return log.Grown(g.Execution, g.Head, g.Records) }
 	s.http, err = face.New(face.Config{
 		Config: front.Config{
-			Engine: s.engine, Auth: access, Hosts: s.hosts(public), Origins: s.Origins, PublicURL: public, Logger: s.Logger,
+			Engine: s.engine, Auth: access, Hosts: s.hosts(public), Origins: s.Origins, PublicURL: public, Address: s.listensAt, Logger: s.Logger,
 			Observer: watch.http, TracerProvider: s.TracerProvider, Stop: s.stop, StreamsPerKey: s.StreamsPerKey, Share: processor,
 		},
 		Log: log, Health: s.health, Version: s.Version, Catalog: s.Catalog, Pages: web.Pages(), Streams: &s.streams, StreamsPerOrg: s.StreamsPerOrg,

@@ -27,10 +27,16 @@ type asking struct {
 
 func newAsking(t *testing.T) *asking {
 	t.Helper()
+	return newAskingAt(t, "")
+}
+
+// newAskingAt is newAsking with a server that listens at an address; "" for none.
+func newAskingAt(t *testing.T, address string) *asking {
+	t.Helper()
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text hi\n")
 	launch(t, dir, "runs").wantEnd(0) // creates the store
-	s, err := server.Open(t.Context(), server.Config{Data: filepath.Join(dir, "d"), Logger: slog.New(slog.DiscardHandler)})
+	s, err := server.Open(t.Context(), server.Config{Data: filepath.Join(dir, "d"), HTTPAddr: address, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,8 @@ type AnswerRequest struct {
 	DetailsSHA256 *perdure.Hash
 	// Role is the role of the voter.
 	Role perdure.KeyRole
+	// Link is set if the key votes with a link: see LinkToken.
+	Link *perdure.Hash
 }
 
 // AnswerReply is the question after the answer.
@@ -80,6 +82,7 @@ func newVote(ctx context.Context, r AnswerRequest) rules.NewVote {
 		},
 		GrantID:  uuid.Must(uuid.NewV7()),
 		Question: r.Question, Role: r.Role, DetailsSHA256: r.DetailsSHA256, Actor: actor,
+		Link: r.Link,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/durablestream"
 	"github.com/perdure/perdure/internal/face/durable"
 	"github.com/perdure/perdure/internal/face/front"
+	"github.com/perdure/perdure/internal/face/links"
 	"github.com/perdure/perdure/internal/face/operation"
 	"github.com/perdure/perdure/internal/face/pages"
 	"github.com/perdure/perdure/internal/face/questions"
@@ -63,6 +64,7 @@ func New(c Config) (*API, error) {
 	mountOpenAI(f, c.Log)
 	rest.Register(a, rest.Config{Log: c.Log, Health: c.Health, Catalog: c.Catalog})
 	questions.Register(a, questionfeed.New(f.Engine.Store, f.Engine.Hints))
+	links.Register(f)
 	sse.Register(a, sse.Config{Log: c.Log, Streams: c.Streams})
 	ws.Register(f, c.Log)
 	durable.Register(f, c.Log, durablestream.New(f.Engine.Store, f.Engine.Hints, c.StreamsPerOrg))

@@ -101,6 +101,7 @@ var rules = map[string][]string{
 	"internal/face/rest":      {"internal/engine", "internal/engine/bulk", "internal/engine/homes", "internal/engine/tenants", "internal/log", "internal/face/front", "internal/face/operation", "internal/face/problem", "internal/face/record", "internal/face/title", "internal/health", "internal/store"},
 	"internal/face/title":     nil, // pure
 	"internal/face/questions": {"internal/engine", "internal/face/front", "internal/face/operation", "internal/face/problem", "internal/face/record", "internal/face/title", "internal/questionfeed", "internal/sharedread", "internal/store"},
+	"internal/face/links":     {"internal/engine", "internal/face/front", "internal/face/title", "internal/store", "internal/visible"},
 	"internal/face/sse":       {"internal/log", "internal/log/fold", "internal/face/front", "internal/face/operation", "internal/face/record", "internal/markdown"},
 	"internal/face/ws":        {"internal/engine", "internal/log", "internal/face/front", "internal/face/problem", "internal/face/record", "internal/fair"},
 	"internal/face/durable":   {"internal/durablestream", "internal/log", "internal/face/front", "internal/face/problem", "internal/face/record"},
@@ -119,6 +120,7 @@ var rules = map[string][]string{
 	"internal/ops":            {"internal/disk", "internal/health"},
 	"internal/meter":          nil, // pure: the worker's side uses it as well
 	"internal/markdown":       nil,
+	"internal/visible":        nil, // pure
 	"internal/response":       nil,
 	"internal/bubble":         nil,
 	"internal/garbage":        nil,
@@ -146,7 +148,7 @@ var rules = map[string][]string{
 	"cmd/perdure/internal/runs":                  {"..."},
 	"cmd/perdure/internal/serving":               {"..."},
 	"cmd/perdure/internal/setup":                 {"internal/disk", "llm", "llm/...", "react", "tool", "worker", "worker/local", "worker/metrics", "cmd/perdure/internal/terminal"},
-	"cmd/perdure/internal/terminal":              {"client", "internal/log/fold", "internal/markdown"},
+	"cmd/perdure/internal/terminal":              {"client", "internal/log/fold", "internal/markdown", "internal/visible"},
 	"cmd/perdure/internal/terminal/terminaltest": nil,
 
 	"examples/...":   {"..."},

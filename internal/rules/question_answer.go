@@ -22,6 +22,8 @@ type NewVote struct {
 	// OtherDetails, if set, is the error of a tool call whose arguments do not have the hash that the
 	// voter has seen. Such a call cannot be approved.
 	OtherDetails error
+	// Link, if set, is the SHA-256 of the token of the link with which the key votes.
+	Link *perdure.Hash
 	// Edit, if set, changes the details.
 	Edit *Edit
 	// GrantID is the id of a grant that the vote may create.
@@ -39,7 +41,7 @@ type VoteReply struct {
 
 // AnswerNeeds returns the state that AnswerQuestion needs.
 func AnswerNeeds(v NewVote) store.Needs {
-	n := store.Needs{Questions: []uuid.UUID{v.Question}, KeyID: v.KeyID, SignalKeys: true}
+	n := store.Needs{Questions: []uuid.UUID{v.Question}, KeyID: v.KeyID, SignalKeys: true, Link: v.Link}
 	if v.Remember != nil {
 		n.Grants, n.ChangeGrants, n.OpenQuestions = true, true, true
 	}
@@ -49,7 +51,7 @@ func AnswerNeeds(v NewVote) store.Needs {
 
 // AnswerQuestion stores a vote. If it decides the question, the execution wakes if that meets its
 // wait. The answer is a VoteReply. Errors: not_found, question_decided, details_changed,
-// already_voted, permission_denied, invalid_argument.
+// already_voted, permission_denied, invalid_argument; ErrLinkEnded for a link that does not work.
 func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) (*store.Changes, error) {
 	q := s.Questions[v.Question]
 	if s.Execution == nil || q == nil {
@@ -57,6 +59,9 @@ func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) 
 	}
 	if v.repeats(q) {
 		return Answer(VoteReply{Question: *q, Repeated: true}), nil
+	}
+	if err := v.checkLink(s); err != nil {
+		return nil, err
 	}
 	if v.Edit != nil && v.Edit.SHA256 == q.DetailsSHA256 {
 		v.Edit = nil // it changes nothing
@@ -118,9 +123,12 @@ func (v NewVote) members(q *perdure.Question) map[string]any {
 }
 
 func (v NewVote) audit(now perdure.Time, q *perdure.Question) *perdure.AuditRecord {
-	id := q.ID
+	id, name := q.ID, string(v.Verdict)
+	if v.Link != nil {
+		name += " by link"
+	}
 	return &perdure.AuditRecord{
-		At: now, Actor: v.Actor, Action: perdure.AuditQuestionAnswered, SubjectID: &id, SubjectName: string(v.Verdict),
+		At: now, Actor: v.Actor, Action: perdure.AuditQuestionAnswered, SubjectID: &id, SubjectName: name,
 		After: q.DetailsSHA256.String(), Org: q.Org,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // Edit is a change of the details of an approval by the vote that approves them.
@@ -35,9 +36,10 @@ func whoEdits(r perdure.EditRight) string {
 }
 
 // edit replaces the details of a question by those of the vote. The votes so far were about other
-// details, so they no longer count.
+// details, so they no longer count, and links to it end.
 func (d *draft) edit(q *perdure.Question, v *NewVote) {
 	asked, before := q.AskedSHA256(), q.DetailsSHA256
+	d.c.DropLinks = &store.LinkDrop{QuestionID: q.ID}
 	q.Details, q.DetailsSHA256, q.Votes, v.EditedFrom = v.Edit.Details, v.Edit.SHA256, nil, &asked
 	d.question(q)
 	members := map[string]any{"by": v.Name, "details": v.Edit.Details, "detailsSha256": q.DetailsSHA256, "before": before}

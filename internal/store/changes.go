@@ -30,9 +30,12 @@ type Changes struct {
 	Signals   []perdure.Signal    // new ones
 	Questions []*perdure.Question // whole rows, inserted or replaced
 	// Grant is inserted. The grants of its run or definition that have expired are deleted.
-	Grant        *perdure.ApprovalGrant
-	DropGrant    *uuid.UUID // deleted, if it belongs to the command's org
-	Take         []string   // ids, at this checkpoint number (Execution.CheckpointSeq)
+	Grant     *perdure.ApprovalGrant
+	DropGrant *uuid.UUID // deleted, if it belongs to the command's org
+	// Link is inserted. The oldest links of its key to its question beyond perdure.MaxLinks are deleted.
+	Link         *perdure.QuestionLink
+	DropLinks    *LinkDrop
+	Take         []string // ids, at this checkpoint number (Execution.CheckpointSeq)
 	ConsumeTaken bool
 	Records      []perdure.Record   // with pos and seq; events and chunks
 	ChunkKeys    []perdure.BlockKey // the block of each record that is a chunk, in order of those records
@@ -125,6 +128,13 @@ type Changes struct {
 	BulkAction     *perdure.BulkAction
 	BulkExecutions []uuid.UUID
 	ForgetBulk     *perdure.Time
+}
+
+// LinkDrop selects links to a question of the execution, which are deleted: those of one key, or all
+// if KeyID is nil.
+type LinkDrop struct {
+	QuestionID uuid.UUID
+	KeyID      *uuid.UUID
 }
 
 // Staged is a piece of a withheld blob.

@@ -28,6 +28,10 @@ type Needs struct {
 	Questions     []uuid.UUID
 	OpenQuestions bool
 	SignalKeys    bool
+	// Link is the SHA-256 of the token of a link to a question of the execution.
+	Link *perdure.Hash
+	// LinksOf is a question of the execution whose links are requested.
+	LinksOf *uuid.UUID
 	// DueQuestions adds the open questions that have expired. PickQuestions requests it itself.
 	DueQuestions bool
 	// Grants requests State.Grants. ChangeGrants is set if the command may change the grants of the

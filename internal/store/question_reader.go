@@ -25,9 +25,20 @@ type QuestionReader interface {
 	QuestionMarks(ctx context.Context, org string, most int) ([]QuestionMark, error)
 	// SignalKeys returns State.SignalKeys of an execution.
 	SignalKeys(ctx context.Context, execution uuid.UUID) ([]uuid.UUID, error)
+	// Link returns a link by the SHA-256 of its token, whether or not it still works. Errors:
+	// not_found.
+	Link(ctx context.Context, token perdure.Hash) (*Link, error)
+	// Links lists the stored links to a question, newest first, at most 1,000.
+	Links(ctx context.Context, execution, question uuid.UUID) ([]*perdure.QuestionLink, error)
 	// Grants lists grants that have not expired, newest first. It examines at most ListRows of them,
 	// so a page may be short or empty and still have a next one.
 	Grants(ctx context.Context, f GrantFilter) (Page[*perdure.ApprovalGrant], error)
+}
+
+// Link is a link to a question with the key that votes, revoked or not.
+type Link struct {
+	perdure.QuestionLink
+	Key *perdure.APIKey
 }
 
 // GrantFilter selects the grants of an org. At most one of ExecutionID and DefinitionID is set.

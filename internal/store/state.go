@@ -30,6 +30,8 @@ type State struct {
 	Blobs     map[uuid.UUID]*Blob
 	// Questions are the requested questions, whole. The decision may modify them.
 	Questions map[uuid.UUID]*perdure.Question
+	Link      *perdure.QuestionLink // may have expired
+	Links     []*perdure.QuestionLink
 	// SignalKeys are the keys of the signals of the execution that are taken or consumed, each once,
 	// at most SignalKeyLimit; uuid.Nil stands for the token of the data directory.
 	SignalKeys []uuid.UUID

@@ -25,7 +25,12 @@ func (s *Sender) attempt(ctx context.Context, w *perdure.Webhook, d *perdure.Del
 		s.record(ctx, w, d, tenant.Outcome{Fence: d.Fence, Error: "the secret cannot be opened; rotate it"}, time.Since(began))
 		return
 	}
-	o := post(ctx, s.client, w, d, keys, s.Store.Now())
+	b, err := s.bodyOf(ctx, w, d)
+	if err != nil {
+		s.Logger.Warn("a delivery waits, because its link cannot be stored", "webhook", w.ID, "org", w.Org, "error", err)
+		return // the delivery is sent after its lease
+	}
+	o := post(ctx, s.client, w, d, b, keys, s.Store.Now())
 	if ctx.Err() != nil {
 		return // the server is stopping, and the outcome is unknown
 	}

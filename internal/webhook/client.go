@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -55,11 +56,11 @@ func (e *refusedError) Error() string {
 }
 
 // post makes one attempt to send a delivery.
-func post(ctx context.Context, client *http.Client, w *perdure.Webhook, d *perdure.Delivery, keys [][]byte, now perdure.Time) tenant.Outcome {
+func post(ctx context.Context, client *http.Client, w *perdure.Webhook, d *perdure.Delivery, b body, keys [][]byte, now perdure.Time) tenant.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
 	o := tenant.Outcome{Fence: d.Fence}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, strings.NewReader(string(d.Payload)))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(b.content))
 	if err != nil {
 		o.Error = "the URL cannot be used"
 		return o
@@ -69,7 +70,7 @@ func post(ctx context.Context, client *http.Client, w *perdure.Webhook, d *perdu
 	req.Header.Set("User-Agent", "Perdure-Webhooks/1")
 	req.Header.Set("Webhook-Id", d.ID.String())
 	req.Header.Set("Webhook-Timestamp", strconv.FormatInt(stamp, 10))
-	req.Header.Set("Webhook-Signature", sign(keys, d.ID.String(), stamp, d.Payload))
+	req.Header.Set("Webhook-Signature", sign(keys, d.ID.String(), stamp, b.content))
 	resp, err := client.Do(req)
 	if err != nil {
 		o.Error = reason(ctx, err)
@@ -79,8 +80,8 @@ func post(ctx context.Context, client *http.Client, w *perdure.Webhook, d *perdu
 	o.Status = resp.StatusCode
 	o.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), now)
 	// What arrived of the answer is kept. An answer that is longer, or never ends, is not read.
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, perdure.MaxDeliveryAnswer))
-	o.Body = shown(body)
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, perdure.MaxDeliveryAnswer))
+	o.Body = b.hide(shown(answer))
 	if o.Status >= 300 && o.Status < 400 {
 		o.Error = "the endpoint answered with a redirect, which is not followed; set the webhook's URL to where it leads"
 	}

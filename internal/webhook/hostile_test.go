@@ -215,7 +215,7 @@ func TestAnEndpointThatHangsIsGivenUp(t *testing.T) {
 		} {
 			began := time.Now()
 			w := &perdure.Webhook{URL: "https://example.com"}
-			o := post(t.Context(), &http.Client{Transport: c.transport}, w, &perdure.Delivery{Payload: []byte(`{}`)}, [][]byte{[]byte("k")}, perdure.AtMilli(1))
+			o := post(t.Context(), &http.Client{Transport: c.transport}, w, &perdure.Delivery{}, body{content: []byte(`{}`)}, [][]byte{[]byte("k")}, perdure.AtMilli(1))
 			if took := time.Since(began); o != c.want || took != 10*time.Second {
 				t.Errorf("after %s: %+v", took, o)
 			}

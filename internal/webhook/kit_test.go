@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -182,6 +183,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := e.answer
 	e.mu.Unlock()
 	if answer != nil {
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		answer(w, r)
 	}
 }

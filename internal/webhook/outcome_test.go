@@ -23,7 +23,7 @@ func TestALostOutcomeIsSentAgain(t *testing.T) {
 		}
 		keys, err := b.engine.WebhookKeys(b.Context(), w)
 		b.must(err)
-		lost := post(b.Context(), b.sender.client, w, taken[0], keys, b.store.Now())
+		lost := post(b.Context(), b.sender.client, w, taken[0], body{content: taken[0].Payload}, keys, b.store.Now())
 		b.step()
 		b.clock.advance(perdure.DeliveryLease - time.Millisecond)
 		b.step()

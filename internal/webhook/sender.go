@@ -8,6 +8,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -23,6 +24,9 @@ type Engine interface {
 	TakeDeliveries(ctx context.Context, picks []store.DeliveryPick) ([]*perdure.Delivery, error)
 	EndAttempt(ctx context.Context, d *perdure.Delivery, o tenant.Outcome) (*perdure.Delivery, error)
 	WebhookKeys(ctx context.Context, w *perdure.Webhook) ([][]byte, error)
+	// WebhookLink creates a link with which the key answers the question, and returns its token; "" if
+	// the key may not answer now.
+	WebhookLink(ctx context.Context, org string, question, key uuid.UUID) (string, error)
 	DisableOverdue(ctx context.Context, org string, id uuid.UUID) (*perdure.Webhook, error)
 	// Claims reports whether the org is not disabled.
 	Claims(ctx context.Context, org string) bool
@@ -44,7 +48,8 @@ type Observer interface {
 	Disabled()
 }
 
-// Config configures a Sender. Observer may be nil.
+// Config configures a Sender. Observer may be nil. PublicURL is the address of the server for people;
+// without it no delivery contains a link.
 type Config struct {
 	Engine   Engine
 	Store    Store
@@ -52,6 +57,8 @@ type Config struct {
 	Network  Network
 	Observer Observer
 	Logger   *slog.Logger
+
+	PublicURL *url.URL
 }
 
 const (

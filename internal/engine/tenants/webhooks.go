@@ -40,8 +40,8 @@ func (t *Tenants) CreateWebhook(ctx context.Context, org string, r perdure.Webho
 	if err != nil {
 		return nil, "", err
 	}
-	w := perdure.Webhook{ID: uuid.Must(uuid.NewV7()), Org: org, URL: r.URL, Events: r.Events, Description: r.Description, Enabled: r.Enabled == nil || *r.Enabled, Secret: sealed}
-	made, err := t.changeWebhook(ctx, org, perdure.AuditWebhookCreated, store.Needs{WebhookCount: true}, func(s *store.State, by tenant.Change) (*store.Changes, error) {
+	w := perdure.Webhook{ID: uuid.Must(uuid.NewV7()), Org: org, URL: r.URL, Events: r.Events, Description: r.Description, Enabled: r.Enabled == nil || *r.Enabled, Secret: sealed, KeyID: r.KeyID}
+	made, err := t.changeWebhook(ctx, org, perdure.AuditWebhookCreated, store.Needs{WebhookCount: true, KeyID: r.KeyID}, func(s *store.State, by tenant.Change) (*store.Changes, error) {
 		return tenant.CreateWebhook(s, by, w)
 	})
 	return made, secret, err
@@ -54,7 +54,7 @@ func (t *Tenants) ReplaceWebhook(ctx context.Context, org string, id uuid.UUID, 
 	if err := r.Check(t.webhooks.Loopback); err != nil {
 		return nil, err
 	}
-	return t.changeWebhook(ctx, org, perdure.AuditWebhookChanged, store.Needs{Webhook: &id}, func(s *store.State, by tenant.Change) (*store.Changes, error) {
+	return t.changeWebhook(ctx, org, perdure.AuditWebhookChanged, store.Needs{Webhook: &id, KeyID: r.KeyID}, func(s *store.State, by tenant.Change) (*store.Changes, error) {
 		return tenant.ReplaceWebhook(s, by, id, version, r)
 	})
 }

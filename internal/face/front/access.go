@@ -47,6 +47,47 @@ func remoteAddress(r *http.Request) string {
 	return r.RemoteAddr
 }
 
+// PeerAddress returns the IP address from which a request comes. Behind a proxy, that is the address
+// that the proxy has added to X-Forwarded-For; PublicURL says that there is a proxy.
+func (f *Front) PeerAddress(r *http.Request) string {
+	if f.PublicURL != nil {
+		forwarded := strings.Join(r.Header.Values("X-Forwarded-For"), ",")
+		if last := strings.TrimSpace(forwarded[strings.LastIndex(forwarded, ",")+1:]); net.ParseIP(last) != nil {
+			return last
+		}
+	}
+	address := remoteAddress(r)
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return address
+}
+
+// BaseURL returns the address of the server for people: PublicURL, or else the address that the
+// request was sent to. For a request that did not come over the network it is the address at which
+// the server listens; nil if it does not.
+func (f *Front) BaseURL(r *http.Request) *url.URL {
+	at, known := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	switch {
+	case f.PublicURL != nil:
+		return f.PublicURL
+	case known && at.Network() == "tcp":
+		return requestURL(r)
+	case f.Address != nil:
+		return f.Address()
+	}
+	return nil
+}
+
+// requestURL returns the scheme and the host that a request was sent to.
+func requestURL(r *http.Request) *url.URL {
+	at := url.URL{Scheme: "http", Host: r.Host}
+	if r.TLS != nil {
+		at.Scheme = "https"
+	}
+	return &at
+}
+
 type callerKey struct{}
 
 // CallerOf returns the caller of the request of ctx; the zero value if it needed no key.

@@ -37,7 +37,9 @@ type Config struct {
 	// PublicURL is the address under which browsers open the pages if a proxy stands in front. It
 	// has only a scheme and a host. If nil, each request's Host and TLS are used.
 	PublicURL *url.URL
-	Logger    *slog.Logger
+	// Address returns the address at which the server listens for HTTP; nil if it does not. May be nil.
+	Address func() *url.URL
+	Logger  *slog.Logger
 	// Observer receives metrics of requests and readers; may be nil.
 	Observer Observer
 	// TracerProvider creates spans of requests; nil creates none.

@@ -149,7 +149,9 @@ func (f *Front) misdirected(r *http.Request) *problem.Problem {
 	if !f.ownHost(r) {
 		return problem.New(perdure.PermissionDenied, fmt.Sprintf("this server is not %q; open it by the address that it printed", r.Host))
 	}
-	if r.Header.Get("Origin") == "" || f.ownOrigin(r) {
+	// A browser sends Origin: null with the form of a link's page, because that page has no referrer.
+	// Only the token counts there, which no other page knows.
+	if r.Header.Get("Origin") == "" || f.ownOrigin(r) || isLink(r) {
 		return nil
 	}
 	if len(f.Hosts) > 0 || setsCookie(r) {
@@ -182,7 +184,7 @@ func unmatched(h http.Handler, w http.ResponseWriter, r *http.Request) *problem.
 		p.Status = http.StatusMethodNotAllowed
 		return p
 	}
-	return problem.New(perdure.NotFound, fmt.Sprintf("there is nothing at %s; /docs lists what there is", r.URL.Path))
+	return problem.New(perdure.NotFound, fmt.Sprintf("there is nothing at %s; /docs lists what there is", shownPath(r)))
 }
 
 // probe records the response that the mux would send.

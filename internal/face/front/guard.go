@@ -47,6 +47,20 @@ const (
 	StreamsPath = "/v1/stream/"
 )
 
+// LinkRoute is the path of the pages of links to questions. The token is what admits a request.
+const LinkRoute = perdure.LinkPath + "{token}"
+
+// isLink reports whether a request is for the page of a link, whose path contains a secret.
+func isLink(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, perdure.LinkPath) }
+
+// shownPath returns the path of a request for traces and errors, without secrets.
+func shownPath(r *http.Request) string {
+	if isLink(r) {
+		return LinkRoute
+	}
+	return r.URL.Path
+}
+
 // public lists the routes that need no key, as patterns of [path.Match]. Every other route needs
 // one. The last two match the files of the pages, whose names have an extension.
 var public = []string{
@@ -59,6 +73,8 @@ var public = []string{
 	"GET /{$}",
 	"GET /ai/",
 	"GET /assets/*",
+	"GET " + LinkRoute,
+	"POST " + LinkRoute,
 	"GET /*.*",
 }
 

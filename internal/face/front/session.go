@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -62,12 +61,9 @@ func offeredHalf(h http.Header) string {
 // host's cookies to all of its ports, so the name contains the port. Over https, the prefix __Host-
 // prevents other hosts of the domain, and pages without TLS, from setting it.
 func (f *Front) cookieFor(r *http.Request) http.Cookie {
-	at := url.URL{Scheme: "http", Host: r.Host}
-	if r.TLS != nil {
-		at.Scheme = "https"
-	}
+	at := requestURL(r)
 	if f.PublicURL != nil {
-		at = *f.PublicURL
+		at = f.PublicURL
 	}
 	c := http.Cookie{Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode}
 	port := at.Port()
@@ -99,7 +95,7 @@ func (f *Front) vouch(ctx context.Context, p proof) (*perdure.APIKey, *perdure.S
 	return key, session, err
 }
 
-// Browser describes the sender of a request that signs in or out.
+// Browser describes the sender of a request that signs in or out, or uses a link.
 type Browser struct {
 	cookie            http.Cookie
 	halves            proof
@@ -124,8 +120,8 @@ func (f *Front) BrowserIn(w http.ResponseWriter, r *http.Request) Browser {
 	return b
 }
 
-// actor returns the actor of a sign-in or sign-out as the audit log records it.
-func (b Browser) actor(name string, id *uuid.UUID) perdure.Actor {
+// Actor returns the sender as the audit log records it, with the key on whose behalf it acts.
+func (b Browser) Actor(name string, id *uuid.UUID) perdure.Actor {
 	return perdure.Actor{KeyID: id, Name: name, RequestID: b.requestID, RemoteAddress: b.remote}
 }
 
@@ -155,7 +151,7 @@ func (f *Front) SignIn(ctx context.Context, secret string, b Browser) (*perdure.
 	if key.ID != uuid.Nil {
 		id = &key.ID
 	}
-	ctx = store.By(ctx, b.actor(key.Name, id))
+	ctx = store.By(ctx, b.Actor(key.Name, id))
 	session, halves, err := f.Engine.StartSession(ctx, tenants.SessionRequest{Key: key, Secret: hash, RemoteAddress: b.remote, UserAgent: b.agent})
 	return session, halves, key, err
 }
@@ -169,7 +165,7 @@ func (f *Front) SignOut(ctx context.Context, b Browser) error {
 	if err != nil {
 		return err
 	}
-	ctx = store.By(ctx, b.actor(session.KeyName, session.KeyID))
+	ctx = store.By(ctx, b.Actor(session.KeyName, session.KeyID))
 	_, err = f.Engine.EndSession(ctx, session.Org, session.ID, func(*perdure.Session) bool { return true })
 	if perdure.IsCode(err, perdure.NotFound) {
 		return nil // ended in the meantime

@@ -19,7 +19,7 @@ func (f *Front) traced(r *http.Request, route string) (*http.Request, trace.Span
 		name += " " + route
 	}
 	ctx, span := f.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
-		semconv.HTTPRequestMethodKey.String(r.Method), semconv.HTTPRoute(route), semconv.URLPath(r.URL.Path),
+		semconv.HTTPRequestMethodKey.String(r.Method), semconv.HTTPRoute(route), semconv.URLPath(shownPath(r)),
 	))
 	return r.WithContext(ctx), span
 }

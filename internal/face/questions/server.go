@@ -34,6 +34,7 @@ func Register(a *operation.API, feeds *questionfeed.Feeds) {
 	operation.Get(clients, "/approval-grants", "listApprovalGrants", "List the approvals that also answer later questions, newest first", s.listGrants)
 	operation.On(clients, http.MethodDelete, "/approval-grants/{id}", "revokeApprovalGrant",
 		"Revoke a grant. Questions that it has answered stay answered", s.revokeGrant, operation.Status(204))
+	s.linkRoutes()
 	g.Compress = false
 	operation.Get(g, "/questions/stream", "streamQuestions", "Follow the questions (SSE): the open ones, then each that changes", s.stream, asStream)
 }

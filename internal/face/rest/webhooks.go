@@ -35,6 +35,7 @@ type webhookBody struct {
 	Events      []string `json:"events,omitempty" doc:"Types of events, and patterns such as question.* or agent.*. Left out: agent.*, the changes of a run's status."`
 	Description string   `json:"description,omitempty"`
 	Enabled     *bool    `json:"enabled,omitempty" doc:"Left out, a new webhook is enabled, and another one stays as it is."`
+	KeyID       string   `json:"keyId,omitempty" doc:"A key that answers questions. Deliveries of question.asked then contain a link with which it answers, if it may. Needs the server option --public-url."`
 
 	ID             any `json:"id,omitempty" readOnly:"true"`
 	DisabledReason any `json:"disabledReason,omitempty" readOnly:"true"`
@@ -44,8 +45,17 @@ type webhookBody struct {
 	Version        any `json:"version,omitempty" readOnly:"true"`
 }
 
-func (b webhookBody) request() perdure.WebhookRequest {
-	return perdure.WebhookRequest{URL: b.URL, Events: b.Events, Description: b.Description, Enabled: b.Enabled}
+func (b webhookBody) request() (perdure.WebhookRequest, error) {
+	r := perdure.WebhookRequest{URL: b.URL, Events: b.Events, Description: b.Description, Enabled: b.Enabled}
+	if b.KeyID == "" {
+		return r, nil
+	}
+	id, err := uuid.Parse(b.KeyID)
+	if err != nil {
+		return r, perdure.FieldErrorf("keyId", "is not the id of a key; perdure keys list shows them")
+	}
+	r.KeyID = &id
+	return r, nil
 }
 
 type createWebhookInput struct {
@@ -85,7 +95,11 @@ func webhookReply(w *perdure.Webhook) *webhookOutput[*perdure.Webhook] {
 func webhookTag(w *perdure.Webhook) string { return strconv.Quote(strconv.FormatInt(w.Version, 10)) }
 
 func (s *server) createWebhook(ctx context.Context, in *createWebhookInput) (*webhookOutput[newWebhook], error) {
-	w, secret, err := s.Engine.CreateWebhook(ctx, in.Org, in.Body.request())
+	r, err := in.Body.request()
+	if err != nil {
+		return nil, err
+	}
+	w, secret, err := s.Engine.CreateWebhook(ctx, in.Org, r)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +137,11 @@ func (s *server) putWebhook(ctx context.Context, in *putWebhookInput) (*webhookO
 	if err != nil {
 		return nil, err
 	}
-	w, err := s.Engine.ReplaceWebhook(ctx, in.Org, id, version, in.Body.request())
+	r, err := in.Body.request()
+	if err != nil {
+		return nil, err
+	}
+	w, err := s.Engine.ReplaceWebhook(ctx, in.Org, id, version, r)
 	if err != nil {
 		return nil, err
 	}

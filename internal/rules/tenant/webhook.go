@@ -9,11 +9,14 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// CreateWebhook stores a new webhook. The answer is the row. Errors: conflict, if the org has as many
-// as it may have.
+// CreateWebhook stores a new webhook. The answer is the row. Errors: invalid_argument; conflict, if
+// the org has as many as it may have.
 func CreateWebhook(s *store.State, by Change, w perdure.Webhook) (*store.Changes, error) {
 	if s.WebhookCount >= perdure.MaxWebhooks {
 		return nil, perdure.Errorf(perdure.Conflict, "the org has %d webhooks, and no more are allowed; delete one", s.WebhookCount)
+	}
+	if err := checkBound(s, w.KeyID); err != nil {
+		return nil, err
 	}
 	w.CreatedAt, w.UpdatedAt, w.Version = s.Now, s.Now, 1
 	row := w
@@ -21,10 +24,15 @@ func CreateWebhook(s *store.State, by Change, w perdure.Webhook) (*store.Changes
 }
 
 // ReplaceWebhook changes what the org sets of a webhook, if it has that version; 0 is any version.
-// The answer is the row. Errors: not_found, conflict.
+// The answer is the row. Errors: not_found, conflict, invalid_argument.
 func ReplaceWebhook(s *store.State, by Change, id uuid.UUID, version int64, r perdure.WebhookRequest) (*store.Changes, error) {
+	if s.Webhook != nil && !sameID(s.Webhook.KeyID, r.KeyID) {
+		if err := checkBound(s, r.KeyID); err != nil {
+			return nil, err
+		}
+	}
 	return changeWebhook(s, by, id, version, func(w *perdure.Webhook) {
-		w.URL, w.Events, w.Description = r.URL, r.Events, r.Description
+		w.URL, w.Events, w.Description, w.KeyID = r.URL, r.Events, r.Description, r.KeyID
 		if r.Enabled != nil && w.Enabled != *r.Enabled {
 			w.Enabled, w.DisabledReason = *r.Enabled, ""
 		}
@@ -67,7 +75,17 @@ func changeWebhook(s *store.State, by Change, id uuid.UUID, version int64, chang
 
 func sameWebhook(a, b *perdure.Webhook) bool {
 	return a.URL == b.URL && slices.Equal(a.Events, b.Events) && a.Description == b.Description && a.Enabled == b.Enabled &&
-		a.DisabledReason == b.DisabledReason && a.Secret == b.Secret && a.OldSecret == b.OldSecret
+		sameID(a.KeyID, b.KeyID) && a.DisabledReason == b.DisabledReason && a.Secret == b.Secret && a.OldSecret == b.OldSecret
+}
+
+func sameID(a, b *uuid.UUID) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// checkBound checks that a webhook may be bound to a key; nil is none. Errors: invalid_argument.
+func checkBound(s *store.State, key *uuid.UUID) error {
+	if key == nil {
+		return nil
+	}
+	return rules.CheckLinkKey(s.Key, *key)
 }
 
 // DeleteWebhook deletes a webhook, its secrets and, step by step, its deliveries. The answer is the

@@ -27,6 +27,7 @@ type scene struct {
 
 	ctx    context.Context
 	key    string // of an admin
+	keyID  uuid.UUID
 	client *client.Client
 	err    error
 }
@@ -56,10 +57,10 @@ func (s *scene) play(ctx context.Context) error {
 // access creates orgs, keys and a session.
 func (s *scene) access() {
 	for _, role := range []perdure.KeyRole{perdure.KeyAdmin, perdure.KeyClient, perdure.KeyWorker} {
-		_, secret, err := s.CreateKey(s.ctx, s.org, "a key of role "+string(role), role)
+		key, secret, err := s.CreateKey(s.ctx, s.org, "a key of role "+string(role), role)
 		s.do(err)
 		if role == perdure.KeyAdmin {
-			s.key = secret
+			s.key, s.keyID = secret, key.ID
 		}
 	}
 	if s.err != nil {
@@ -109,7 +110,7 @@ func (s *scene) streams() {
 // webhooks creates a webhook that cannot be reached, events for it, and a paused queue.
 func (s *scene) webhooks() {
 	var made struct{ ID string }
-	s.ask("POST", "/api/orgs/"+s.org+"/webhooks", `{"url":"https://127.0.0.1:1/hook","events":["*"],"description":"ä 😀"}`, &made)
+	s.ask("POST", "/api/orgs/"+s.org+"/webhooks", `{"url":"https://127.0.0.1:1/hook","events":["*"],"description":"ä 😀","keyId":"`+s.keyID.String()+`"}`, &made)
 	s.ask("POST", "/api/orgs/"+s.org+"/webhooks/"+made.ID+"/rotate", ``, nil)
 	s.ask("POST", "/api/orgs/"+s.org+"/webhooks/"+made.ID+"/test", ``, nil)
 	s.ask("POST", "/api/orgs/"+s.org+"/queues/pause", `{"queue":"ä 😀"}`, nil)
@@ -191,6 +192,7 @@ func (s *scene) talk(lease perdure.Lease) {
 	})
 	s.commit(perdure.Commit{Lease: lease, Number: 3, Questions: []perdure.NewQuestion{question("open"), question("gone"), approval("granted")}})
 	s.grant(perdure.QuestionID(lease.ExecutionID, "granted"))
+	s.ask("POST", "/api/orgs/"+s.org+"/questions/"+perdure.QuestionID(lease.ExecutionID, "open").String()+"/links", `{"keyId":"`+s.keyID.String()+`"}`, nil)
 	s.commit(perdure.Commit{Lease: lease, Number: 4, Withdraw: []uuid.UUID{perdure.QuestionID(lease.ExecutionID, "gone")}})
 	summary := compaction(first.ID, other.ID)
 	summary.ParentID = &other.ID

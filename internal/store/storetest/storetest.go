@@ -32,7 +32,7 @@ func RunSample(t *testing.T, n int, open func(t *testing.T) store.Store) {
 func run(t *testing.T, open func(t *testing.T) store.Store, in func(name string) bool) {
 	for _, group := range []map[string]func(*fixture){
 		rowTests, signalTests, decideTests, orderTests, pickTests, dueTests, limitTests, aloneTests, leaseTests, logTests, turnTests, nonceTests, contentTests, localTests, pathTests, segmentTests, barrierTests, listTests, outsideTests, sessionTests,
-		pruneTests, retentionTests, streamTests, responseTests, conversationTests, namedTests, resultTests, quotaTests, censusTests, webhookTests, deliveryTests, questionTests, grantTests, workerTests, bulkTests,
+		pruneTests, retentionTests, streamTests, responseTests, conversationTests, namedTests, resultTests, quotaTests, censusTests, webhookTests, deliveryTests, questionTests, grantTests, linkTests, workerTests, bulkTests,
 	} {
 		for name, test := range group {
 			if !in(name) {

@@ -17,7 +17,7 @@ var said = map[string]any{
 	"persistence_mode": "LOCAL", "agent_execution.status": "WAITING", "task_execution.status": "RUNNING", "agent_signal.state": "taken", "api_key.role": "client", "question.status": "answered", "delivery.status": "dead", "approval_grant.scope": "run", "approval_grant.match_kind": "tool", "bulk_action.status": "running",
 	"agent_execution_id": id(1), "agent_execution.id": id(1), "agent_definition_id": id(2), "agent_definition.id": id(2),
 	"agent_entry.id": id(3), "parent_id": id(4), "leaf_entry_id": id(3), "blob.id": id(5), "blob_chunk.id": id(5), "durable_stream.id": id(6), "stream_id": id(6),
-	"conversation_id": "conversation.id ä 😀 \\ \" \n\t",
+	"question.id": id(7), "question_id": id(7), "conversation_id": "conversation.id ä 😀 \\ \" \n\t",
 }
 
 // placed contains columns that may be NULL although every row of a store has a value. The target

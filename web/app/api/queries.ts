@@ -205,6 +205,22 @@ export const grantsQuery = () =>
     refetchInterval: seldom,
   });
 
+/** The webhooks of the org. The server disables one whose endpoint is gone. */
+export const webhooksQuery = () =>
+  queryOptions({
+    queryKey: ["webhooks"],
+    queryFn: async ({ signal }) => (await api().webhooks.list(signal)).items,
+    refetchInterval: seldom,
+  });
+
+/** The newest deliveries of a webhook, polled. */
+export const deliveriesQuery = (id: string) =>
+  queryOptions({
+    queryKey: ["deliveries", id],
+    queryFn: async ({ signal }) => (await api().webhooks.deliveries(id, { limit: 20, signal })).items,
+    refetchInterval: often,
+  });
+
 /** The current sessions. The server's list changes when sessions expire. */
 export const sessionsQuery = () =>
   queryOptions({

@@ -23,6 +23,7 @@ import {
 import { setTheme, type Theme, useTheme } from "../theme";
 import { Grants } from "./Grants";
 import { Sessions } from "./Sessions";
+import { Webhooks } from "./Webhooks";
 
 export function SettingsPage() {
   const { org, role } = useAccess();
@@ -40,6 +41,7 @@ export function SettingsPage() {
           </Card>
         )}
         <Keys />
+        <Webhooks />
         <Grants />
         <Sessions />
         <Card title="This browser">

@@ -774,6 +774,25 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/orgs/{org}/questions/{id}/links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the links to a question, newest first, without their addresses */
+        get: operations["listQuestionLinks"];
+        put?: never;
+        /** Make a link with which a key answers the question without signing in; its address is shown this once */
+        post: operations["createQuestionLink"];
+        /** Revoke the links to a question */
+        delete: operations["revokeQuestionLinks"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/orgs/{org}/queues": {
         parameters: {
             query?: never;
@@ -1364,6 +1383,12 @@ export interface components {
             /** @enum {string} */
             role: "admin" | "client" | "worker" | "approver";
         };
+        CreateLinkInputBody: {
+            /** @description How long the link works, such as 24h, which is the default; at most 168h. */
+            expires?: string;
+            /** @description The key that votes with the link. It must be one that may answer the question now. */
+            keyId: string;
+        };
         CreateOrgInputBody: {
             /** @description Lower-case letters, digits, - and _; begins with a letter or digit. */
             id: string;
@@ -1668,6 +1693,11 @@ export interface components {
             /** @description Where the next page begins; null at the end. */
             nextCursor: string | null;
         };
+        ListQuestionLink: {
+            items: components["schemas"]["QuestionLink"][];
+            /** @description Where the next page begins; null at the end. */
+            nextCursor: string | null;
+        };
         ListQueueInfo: {
             items: components["schemas"]["QueueInfo"][];
             /** @description Where the next page begins; null at the end. */
@@ -1743,6 +1773,20 @@ export interface components {
             role: "admin" | "client" | "worker" | "approver";
             use?: components["schemas"]["KeyUse"];
         };
+        NewLink: {
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            expiresAt: string;
+            /** Format: uuid */
+            keyId: string;
+            /** Format: uuid */
+            questionId: string;
+            /** Format: int64 */
+            questionVersion: number;
+            /** @description The address. It is not shown again. Whoever has it can answer the question. */
+            url: string;
+        };
         NewWebhook: {
             /** Format: date-time */
             createdAt: string;
@@ -1752,6 +1796,8 @@ export interface components {
             events: string[] | null;
             /** Format: uuid */
             id: string;
+            /** Format: uuid */
+            keyId?: string;
             /** Format: date-time */
             oldSecretUntil?: string;
             /** @description The secret that signs deliveries, as Standard Webhooks writes it. It is not shown again. */
@@ -1921,6 +1967,18 @@ export interface components {
             /** Format: int64 */
             version: number;
             votes?: components["schemas"]["Vote"][] | null;
+        };
+        QuestionLink: {
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            expiresAt: string;
+            /** Format: uuid */
+            keyId: string;
+            /** Format: uuid */
+            questionId: string;
+            /** Format: int64 */
+            questionVersion: number;
         };
         QuestionList: {
             items: components["schemas"]["Question"][];
@@ -2260,6 +2318,8 @@ export interface components {
             events: string[] | null;
             /** Format: uuid */
             id: string;
+            /** Format: uuid */
+            keyId?: string;
             /** Format: date-time */
             oldSecretUntil?: string;
             /** Format: date-time */
@@ -2277,6 +2337,8 @@ export interface components {
             /** @description Types of events, and patterns such as question.* or agent.*. Left out: agent.*, the changes of a run's status. */
             events?: string[] | null;
             readonly id?: unknown;
+            /** @description A key that answers questions. Deliveries of question.asked then contain a link with which it answers, if it may. Needs the server option --public-url. */
+            keyId?: string;
             readonly oldSecretUntil?: unknown;
             readonly updatedAt?: unknown;
             /** @description Where events are posted to, over https. In dev mode http is allowed for this machine. */
@@ -4864,6 +4926,146 @@ export interface operations {
                 content: {
                     "application/json": unknown;
                 };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listQuestionLinks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+                /** @description The id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListQuestionLink"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    createQuestionLink: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+                /** @description The id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateLinkInputBody"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewLink"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    revokeQuestionLinks: {
+        parameters: {
+            query?: {
+                /** @description Only the links of this key. */
+                keyId?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+                /** @description The id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A limit of the key is reached (RFC 9457) */
             429: {

@@ -2,7 +2,7 @@ import { Backoff, type Clock } from "./backoff";
 import { asError } from "./errors";
 import { readEvents } from "./stream";
 import type { Query, Transport } from "./transport";
-import type { ApprovalGrant, List, Question, QuestionStatus } from "./types";
+import type { ApprovalGrant, List, NewQuestionLink, Question, QuestionLink, QuestionStatus } from "./types";
 
 export interface QuestionFilter {
   status?: QuestionStatus | QuestionStatus[];
@@ -104,6 +104,30 @@ export class Questions {
     const whole = JSON.stringify(rest);
     const text = details === undefined ? whole : `${whole.slice(0, -1)},"details":${details}}`;
     return this.#t.json("POST", `/questions/${encodeURIComponent(id)}/answer`, { text, signal });
+  }
+
+  /**
+   * Makes a link with which a key answers the question without signing in. Its address is returned
+   * this once. `expires` is a duration such as `24h`, which is the default; at most `168h`. For keys
+   * of the role admin.
+   */
+  createLink(
+    id: string,
+    body: { keyId: string; expires?: string },
+    signal?: AbortSignal,
+  ): Promise<NewQuestionLink> {
+    return this.#t.json("POST", `/questions/${encodeURIComponent(id)}/links`, { body, signal });
+  }
+
+  /** Returns the links to a question, newest first, without their addresses. */
+  links(id: string, signal?: AbortSignal): Promise<List<QuestionLink>> {
+    return this.#t.json("GET", `/questions/${encodeURIComponent(id)}/links`, { signal });
+  }
+
+  /** Revokes the links of a key to a question, or all links. */
+  revokeLinks(id: string, options: { keyId?: string; signal?: AbortSignal } = {}): Promise<void> {
+    const { signal, ...query } = options;
+    return this.#t.json("DELETE", `/questions/${encodeURIComponent(id)}/links`, { query, signal });
   }
 
   /** Returns a page of the approvals that are remembered, newest first. */

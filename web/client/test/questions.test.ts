@@ -29,6 +29,9 @@ test("the calls ask what the API says", async () => {
   await client.questions.answer("q", { verdict: "answer", answer: null });
   await client.questions.grants({ agentExecutionId: "x", limit: 3 });
   await client.questions.revokeGrant("g");
+  await client.questions.createLink("q", { keyId: "k", expires: "2h" });
+  await client.questions.links("q");
+  await client.questions.revokeLinks("q", { keyId: "k" });
   expect(asked.map((a) => a.line)).toEqual([
     "GET /questions?status=open&status=expired&mine=true&limit=2",
     "GET /questions/q%2F1",
@@ -37,6 +40,9 @@ test("the calls ask what the API says", async () => {
     "POST /questions/q/answer",
     "GET /approval-grants?agentExecutionId=x&limit=3",
     "DELETE /approval-grants/g",
+    "POST /questions/q/links",
+    "GET /questions/q/links",
+    "DELETE /questions/q/links?keyId=k",
   ]);
   expect(asked[3]?.body).toEqual({ answerId: "a", verdict: "approve", detailsSha256: "12" });
   expect(asked[4]?.body).toEqual({

@@ -50,13 +50,19 @@ func webhookID(text string) (uuid.UUID, error) {
 }
 
 func newWebhooksCreateCommand(a *setup.App) *cobra.Command {
-	var s client.WebhookSettings
+	var (
+		s   client.WebhookSettings
+		key string
+	)
 	cmd := &cobra.Command{
 		Use: "create URL", Short: "Make a webhook and print its secret, this once",
 		Example: "  perdure webhooks create https://example.com/perdure\n  perdure webhooks create https://example.com/q --events 'question.*' --description 'to the chat'",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			s.URL = args[0]
+			if s.KeyID, err = changedKey(key != "", key, nil); err != nil {
+				return err
+			}
 			return connection.Request(cmd.Context(), a, func(conn *connection.Conn) error {
 				made, err := conn.CreateWebhook(cmd.Context(), s)
 				if err != nil {
@@ -68,9 +74,28 @@ func newWebhooksCreateCommand(a *setup.App) *cobra.Command {
 	}
 	cmd.Flags().StringSliceVar(&s.Events, "events", nil, "what to send: types and patterns, like 'agent.failed,question.*' (agent.*)")
 	cmd.Flags().StringVar(&s.Description, "description", "", "a note for people")
+	cmd.Flags().StringVar(&key, "key-id", "", keyIDHelp)
 	_ = cmd.RegisterFlagCompletionFunc("events", cobra.FixedCompletions(eventNames(), cobra.ShellCompDirectiveNoFileComp))
 	a.JSONFlag(cmd)
 	return cmd
+}
+
+const keyIDHelp = "id of a key: question.asked then carries a link with which that key answers"
+
+// changedKey returns the key that a webhook is bound to: the one that a flag names, none if the flag
+// is empty, or the known one without the flag.
+func changedKey(changed bool, text string, known *uuid.UUID) (*uuid.UUID, error) {
+	if !changed {
+		return known, nil
+	}
+	if text == "" {
+		return nil, nil
+	}
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return nil, setup.NewUsageError(text+" is no id of a key", "perdure keys list shows them")
+	}
+	return &id, nil
 }
 
 // eventNames returns the types that webhooks can receive.
@@ -137,6 +162,7 @@ func newWebhooksSetCommand(a *setup.App) *cobra.Command {
 	var (
 		s               client.WebhookSettings
 		enable, disable bool
+		key             string
 	)
 	cmd := &cobra.Command{
 		Use: "set ID", Short: "Change a webhook; what no flag names stays",
@@ -151,8 +177,8 @@ func newWebhooksSetCommand(a *setup.App) *cobra.Command {
 				s.Enabled = &enable
 			}
 			flags := cmd.Flags()
-			if !slices.ContainsFunc([]string{"url", "events", "description", "enable", "disable"}, flags.Changed) {
-				return setup.NewUsageError("nothing is to be changed", "give --url, --events, --description, --enable or --disable")
+			if !slices.ContainsFunc([]string{"url", "events", "description", "key-id", "enable", "disable"}, flags.Changed) {
+				return setup.NewUsageError("nothing is to be changed", "give --url, --events, --description, --key-id, --enable or --disable")
 			}
 			return connection.Request(cmd.Context(), a, func(conn *connection.Conn) error {
 				known, err := conn.Webhook(cmd.Context(), id)
@@ -167,6 +193,9 @@ func newWebhooksSetCommand(a *setup.App) *cobra.Command {
 				}
 				if !flags.Changed("description") {
 					s.Description = known.Description
+				}
+				if s.KeyID, err = changedKey(flags.Changed("key-id"), key, known.KeyID); err != nil {
+					return err
 				}
 				w, err := conn.SetWebhook(cmd.Context(), id, s)
 				if err != nil {
@@ -183,6 +212,7 @@ func newWebhooksSetCommand(a *setup.App) *cobra.Command {
 	f.StringVar(&s.URL, "url", "", "where events are posted to")
 	f.StringSliceVar(&s.Events, "events", nil, "what to send: types and patterns, like 'agent.failed,question.*'")
 	f.StringVar(&s.Description, "description", "", "a note for people")
+	f.StringVar(&key, "key-id", "", keyIDHelp+`; "" for none`)
 	f.BoolVar(&enable, "enable", false, "send again; events that waited are sent first")
 	f.BoolVar(&disable, "disable", false, "send nothing until it is enabled")
 	cmd.MarkFlagsMutuallyExclusive("enable", "disable")

@@ -44,6 +44,7 @@ it. --watch prints the open questions, and then each that is asked or decided.`,
 	f.IntVar(&l.page.Limit, "limit", 50, "how many at most, to 1000")
 	f.StringVar(&l.page.Cursor, "cursor", "", "go on with the nextCursor of an earlier list")
 	a.JSONFlag(cmd)
+	cmd.AddCommand(newLinkCommand(a))
 	return cmd
 }
 

@@ -21,6 +21,7 @@ func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
 		return map[string]func() error{
 			"list":   func() error { return printList(a, terminaltest.Filled[client.QuestionPage](text), true) },
 			"grants": func() error { return printGrants(a, terminaltest.Filled[client.Page[*perdure.ApprovalGrant]](text)) },
+			"link":   func() error { l := terminaltest.Filled[client.NewQuestionLink](text); return printLink(a, &l) },
 			"change": func() error { return printChange(a, &q) },
 			"print":  func() error { return Print(a.Stdout, &q, []byte(text)) },
 			"ask": func() error {

@@ -2,6 +2,8 @@ package terminal
 
 import (
 	"strings"
+
+	"github.com/perdure/perdure/internal/visible"
 )
 
 // cleaner removes escape sequences and control characters from a text, so that output of a model or
@@ -9,7 +11,7 @@ import (
 // become visible.
 type cleaner struct {
 	state       cleanerState
-	escaper     escaper
+	escaper     visible.Escaper
 	afterReturn bool // the last character was a carriage return
 }
 
@@ -30,8 +32,8 @@ const (
 // clean returns the visible text of the next piece. Carriage returns, as in progress bars, become
 // line ends.
 func (p *cleaner) clean(text string) string {
-	if p.state == inText && !p.afterReturn && printable(text) {
-		return p.escaper.escape(text)
+	if p.state == inText && !p.afterReturn && visible.Printable(text) {
+		return p.escaper.Escape(text)
 	}
 	return p.cleanSlowly(text)
 }
@@ -62,7 +64,7 @@ func (p *cleaner) cleanSlowly(text string) string {
 			b.WriteRune(r)
 		}
 	}
-	return p.escaper.escape(b.String())
+	return p.escaper.Escape(b.String())
 }
 
 // skip processes a character of an escape sequence.

@@ -32,7 +32,7 @@ func (p *page) indented(g gutter, s Style, text string) {
 			p.begin(g)
 		}
 		if width > 0 {
-			line = p.escaper.escape(line)
+			line = p.escaper.Escape(line)
 		}
 		for width > 0 {
 			head, rest, fits := p.fitting(g, line, width)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/perdure/perdure/internal/visible"
+
 	xansi "github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 )
@@ -15,7 +17,7 @@ type page struct {
 	w       *Screen
 	colour  bool
 	err     error
-	escaper escaper
+	escaper visible.Escaper
 
 	// width returns the columns of the terminal, or 0 if there is none.
 	width func() int
@@ -112,7 +114,7 @@ func (p *page) line(s Style, text string) {
 // write appends to the current line. Each line has its own style sequences, so that an interrupted
 // output does not leave the terminal in a color.
 func (p *page) write(s Style, text string) {
-	for piece := range strings.Lines(p.escaper.escape(text)) {
+	for piece := range strings.Lines(p.escaper.Escape(text)) {
 		body, ended := strings.CutSuffix(piece, "\n")
 		p.raw(p.styled(s, body))
 		p.midLine = !ended

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/perdure/perdure/internal/visible"
 )
 
 // Screen is an output of a command: standard output or standard error. All output goes through it.
@@ -22,7 +24,7 @@ type Screen struct {
 
 	mu      sync.Mutex
 	cut     []byte // the beginning of an incomplete character
-	escaper escaper
+	escaper visible.Escaper
 	buffer  *bufio.Writer // of w, between hold and release
 	frame   Frame         // shows the output instead of w, if set
 }
@@ -113,7 +115,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 	text := append(s.cut, p...)
 	whole := len(text) - unfinished(text)
 	s.cut = append([]byte(nil), text[whole:]...)
-	if _, err := io.WriteString(s.out(), s.escaper.escape(string(text[:whole]))); err != nil {
+	if _, err := io.WriteString(s.out(), s.escaper.Escape(string(text[:whole]))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -190,7 +192,7 @@ func (s *Screen) writeStyled(text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !strings.Contains(text, "\x1b") { // most texts have none, and the search is slow
-		_, err := io.WriteString(s.out(), s.escaper.escape(text))
+		_, err := io.WriteString(s.out(), s.escaper.Escape(text))
 		return err
 	}
 	var b strings.Builder
@@ -199,7 +201,7 @@ func (s *Screen) writeStyled(text string) error {
 		if at == nil {
 			at = []int{len(text), len(text)}
 		}
-		b.WriteString(s.escaper.escape(text[:at[0]]))
+		b.WriteString(s.escaper.Escape(text[:at[0]]))
 		b.WriteString(text[at[0]:at[1]])
 		text = text[at[1]:]
 	}

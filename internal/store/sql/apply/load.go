@@ -107,6 +107,7 @@ var parts = []part{
 	{func(n *store.Needs) bool { return n.Retention }, loadKept},
 	{func(n *store.Needs) bool { return len(n.Questions) > 0 || n.OpenQuestions || n.DueQuestions }, loadQuestions},
 	{func(n *store.Needs) bool { return n.Grants }, loadGrants},
+	{func(n *store.Needs) bool { return n.Link != nil || n.LinksOf != nil }, loadLinks},
 }
 
 // asksOutside reports whether the command needs data that does not belong to an execution.

@@ -165,6 +165,7 @@ var (
 		{entries: true},
 		drop("agent_segment", "segment", 1),
 		drop("agent_signal", "id", 1),
+		drop("question_link", "question_id, token_sha256", 1),
 		drop("question", "id", 1),
 		drop("agent_response", "id", 1),
 		drop("log_chunk", "seq, pos", 1),

@@ -26,6 +26,7 @@ var WebhookRows = row.New("webhook", 1, []row.Field[perdure.Webhook]{
 	row.Time("updated_at", func(x *perdure.Webhook) *perdure.Time { return &x.UpdatedAt }),
 	row.Number("version", func(x *perdure.Webhook) *int64 { return &x.Version }),
 	row.OptTime("deleted_at", func(x *perdure.Webhook) **perdure.Time { return &x.DeletedAt }),
+	row.OptID("link_key_id", func(x *perdure.Webhook) **uuid.UUID { return &x.KeyID }),
 })
 
 // WebhookSelect is the beginning of a query for webhooks, up to its condition.

@@ -1,0 +1,51 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// NewQuestionLink is a link with its address, which the server returns only once. Whoever has the
+// address can answer the question with the link's key.
+type NewQuestionLink struct {
+	perdure.QuestionLink
+	URL string `json:"url"`
+}
+
+// CreateQuestionLink creates a link with which a key answers a question without signing in. life is
+// how long it works; 0 means perdure.LinkLife. Like all calls for links, it requires the role admin.
+// Errors: invalid_argument, not_found, question_decided, already_voted, conflict (the server has no
+// address), permission_denied.
+func (c *Client) CreateQuestionLink(ctx context.Context, question, key uuid.UUID, life time.Duration) (*NewQuestionLink, error) {
+	body := map[string]string{"keyId": key.String()}
+	if life != 0 {
+		body["expires"] = life.String()
+	}
+	var link NewQuestionLink
+	err := c.call(ctx, request{method: http.MethodPost, path: []string{questions, question.String(), "links"}, body: body}, &link)
+	return orNil(&link, err)
+}
+
+// QuestionLinks returns the links to a question, newest first, without their addresses. Errors:
+// not_found, permission_denied.
+func (c *Client) QuestionLinks(ctx context.Context, question uuid.UUID) iter.Seq2[*perdure.QuestionLink, error] {
+	return pages(func(o PageOptions) (Page[*perdure.QuestionLink], error) {
+		return page[*perdure.QuestionLink](ctx, c, url.Values{}, questions, question.String(), "links")
+	})
+}
+
+// RevokeQuestionLinks revokes the links of a key to a question, or all links if key is nil. When it
+// returns, no link of them works. Errors: not_found, permission_denied.
+func (c *Client) RevokeQuestionLinks(ctx context.Context, question uuid.UUID, key *uuid.UUID) error {
+	r := request{method: http.MethodDelete, path: []string{questions, question.String(), "links"}}
+	if key != nil {
+		r.query = url.Values{"keyId": {key.String()}}
+	}
+	return c.call(ctx, r, nil)
+}

@@ -1,0 +1,66 @@
+package links
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+)
+
+const (
+	// attemptsAtOnce is how many tokens that lead nowhere an address may try at once. Another one is
+	// possible every attemptPause.
+	attemptsAtOnce = 30
+	attemptPause   = 2 * time.Second
+	// addressesKept is the maximum number of addresses whose attempts are counted.
+	addressesKept = 10_000
+)
+
+// attempts counts the tokens that lead nowhere, by the address that tried them. The zero value is
+// ready.
+type attempts struct {
+	mu sync.Mutex // guards until
+	// until is, by address, the time at which all its attempts are forgotten. Each attempt moves it by
+	// attemptPause.
+	until map[netip.Prefix]time.Time
+}
+
+// wait returns how long the address must wait before its next attempt; 0 if it may try now.
+func (a *attempts) wait(address string) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	until, tried := a.until[network(address)]
+	if !tried {
+		return 0
+	}
+	return max(0, time.Until(until)-(attemptsAtOnce-1)*attemptPause)
+}
+
+// count counts an attempt.
+func (a *attempts) count(address string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.until == nil || len(a.until) >= addressesKept {
+		a.until = map[netip.Prefix]time.Time{}
+	}
+	from, now := network(address), time.Now()
+	if a.until[from].Before(now) {
+		a.until[from] = now
+	}
+	a.until[from] = a.until[from].Add(attemptPause)
+}
+
+// network returns the network that an address belongs to: the /64 of IPv6, because one host has all
+// its addresses, or else the address itself.
+func network(address string) netip.Prefix {
+	at, err := netip.ParseAddr(address)
+	if err != nil {
+		return netip.Prefix{}
+	}
+	at = at.Unmap().WithZone("")
+	bits := at.BitLen()
+	if at.Is6() {
+		bits = 64
+	}
+	prefix, _ := at.Prefix(bits) // the number of bits fits
+	return prefix
+}

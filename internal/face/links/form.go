@@ -1,0 +1,205 @@
+package links
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+)
+
+// formLimit is the maximum size of a form in bytes. An answer has at most 256 KiB, each byte at most
+// three characters in a form.
+const formLimit = 3*perdure.MaxAnswer + 64<<10
+
+const (
+	// wholeField is the field of an answer that is not an object of plain values.
+	wholeField = "answer"
+	// memberField is the prefix of the fields of an answer's members.
+	memberField = "answer."
+)
+
+// form is what a page's form sent.
+type form struct {
+	values url.Values
+	// problem is what is wrong with it; "" if nothing is known to be.
+	problem string
+}
+
+// value returns a field of a form; "" of a nil form.
+func (f *form) value(name string) string {
+	if f == nil {
+		return ""
+	}
+	return f.values.Get(name)
+}
+
+// readForm reads the form of a request. Errors: invalid_argument.
+func readForm(w http.ResponseWriter, r *http.Request) (form, error) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
+		return form{}, perdure.Errorf(perdure.InvalidArgument, "The page's own form must be sent.")
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, formLimit)
+	if err := r.ParseForm(); err != nil {
+		return form{}, perdure.Errorf(perdure.InvalidArgument, "The form is too large, or was not sent completely.")
+	}
+	return form{values: r.PostForm}, nil
+}
+
+// answer returns the answer that the form means. Errors: invalid_argument.
+func (f form) answer(l *engine.Linked, token string) (engine.AnswerRequest, error) {
+	r := engine.AnswerRequest{
+		Question: l.QuestionID, AnswerID: f.value("answerId"), Verdict: perdure.Verdict(f.value("verdict")), Reason: f.value("reason"),
+		Role: l.Key.Role, Link: engine.LinkToken(token), DetailsSHA256: new(perdure.Hash),
+	}
+	if r.DetailsSHA256.UnmarshalText([]byte(f.value("detailsSha256"))) != nil {
+		return r, perdure.Errorf(perdure.InvalidArgument, "The form does not name what it answers. Open the link again.")
+	}
+	if r.Verdict != perdure.VerdictAnswer {
+		return r, nil
+	}
+	var err error
+	r.Value, err = f.answerValue(l.Question)
+	return r, err
+}
+
+// answerValue returns the value that the fields mean. Errors: invalid_argument.
+func (f form) answerValue(q *perdure.Question) (json.RawMessage, error) {
+	if fields := fieldsOf(q.Schema); fields != nil {
+		return f.object(fields)
+	}
+	text := f.value(wholeField)
+	switch {
+	case len(q.Choices) > 0 && text == "":
+		return nil, perdure.Errorf(perdure.InvalidArgument, "Choose an answer.")
+	case len(q.Choices) > 0 || typeOf(q.Schema) == "string":
+		return encoded(text), nil
+	case !json.Valid([]byte(text)):
+		return nil, perdure.Errorf(perdure.InvalidArgument, "The answer is not JSON. A text stands in quotation marks.")
+	}
+	return json.RawMessage(text), nil
+}
+
+// object returns the object that the fields of a form mean. Empty optional fields are left out.
+func (f form) object(fields []field) (json.RawMessage, error) {
+	object := []byte{'{'}
+	for _, one := range fields {
+		given := f.value(memberField + one.Name)
+		if given == "" && (!one.Required || one.Type != "string") {
+			if one.Required {
+				return nil, perdure.Errorf(perdure.InvalidArgument, "%s is missing.", one.Label)
+			}
+			continue
+		}
+		value, err := one.read(given)
+		if err != nil {
+			return nil, err
+		}
+		if len(object) > 1 {
+			object = append(object, ',')
+		}
+		object = append(append(append(object, encoded(one.Name)...), ':'), encoded(value)...)
+	}
+	return append(object, '}'), nil
+}
+
+// encoded returns the JSON of a text, a number or a boolean as a browser writes it, so that votes of
+// the web page and of links agree.
+func encoded(value any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(value) // such values always encode
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// read returns the value that a text means. Errors: invalid_argument.
+func (o field) read(text string) (any, error) {
+	switch o.Type {
+	case "boolean":
+		value, err := strconv.ParseBool(text)
+		if err != nil {
+			return nil, perdure.Errorf(perdure.InvalidArgument, "%s must be true or false.", o.Label)
+		}
+		return value, nil
+	case "integer", "number":
+		var n json.Number
+		if json.Unmarshal([]byte(text), &n) != nil || n == "" {
+			return nil, perdure.Errorf(perdure.InvalidArgument, "%s must be a number.", o.Label)
+		}
+		return n, nil
+	}
+	return text, nil
+}
+
+// field is a field of a form, from a property of a JSON Schema.
+type field struct {
+	Name, Label, Description string
+	Type                     string // string, integer, number or boolean
+	Required                 bool
+	Options                  []string
+	Long                     bool   // a text of several lines
+	Given                    string // what the field contains
+}
+
+// ID is the name of the field in the form.
+func (o field) ID() string { return memberField + o.Name }
+
+// property is the part of a JSON Schema that fields are made from.
+type property struct {
+	Type        any
+	Title       string
+	Description string
+	Enum        []any
+	MaxLength   int
+	Default     json.RawMessage
+}
+
+// longText is the length from which a text gets a field of several lines.
+const longText = 200
+
+// typeOf returns the type that a schema names; "" if it names none or several.
+func typeOf(schema json.RawMessage) string {
+	var s struct{ Type string }
+	if json.Unmarshal(schema, &s) != nil {
+		return ""
+	}
+	return s.Type
+}
+
+func rank(required bool) int {
+	if required {
+		return 0
+	}
+	return 1
+}
+
+// fieldsOf returns the fields of a schema that is an object of plain values, the required ones first. It returns nil for any other schema; its values are written as JSON.
+func fieldsOf(schema json.RawMessage) []field {
+	var s struct {
+		Type       string
+		Properties json.RawMessage
+		Required   []string
+	}
+	if json.Unmarshal(schema, &s) != nil || s.Type != "object" {
+		return nil
+	}
+	var fields []field
+	plain := true
+	eachMember(s.Properties, func(name string, raw json.RawMessage) {
+		f, ok := fieldOf(name, raw, s.Required)
+		plain = plain && ok
+		fields = append(fields, f)
+	})
+	if !plain {
+		return nil
+	}
+	slices.SortStableFunc(fields, func(a, b field) int { return cmp.Compare(rank(a.Required), rank(b.Required)) })
+	return fields
+}

@@ -1,0 +1,148 @@
+// Package links serves the pages of links to questions. Such a page needs no key and no script: the
+// token in its address admits it, and its form answers the question with the key of the link.
+package links
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/face/front"
+	"github.com/perdure/perdure/internal/face/title"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/visible"
+)
+
+// server holds the state that the pages share.
+type server struct {
+	*front.Front
+	wrong attempts
+}
+
+// Register registers the pages.
+func Register(f *front.Front) {
+	s := &server{Front: f}
+	s.Handle(front.Route{Pattern: "GET " + front.LinkRoute}, s.show)
+	s.Handle(front.Route{Pattern: "POST " + front.LinkRoute, AnyType: true}, s.answer)
+}
+
+// visit is a request with a token that leads to a question.
+type visit struct {
+	*server
+	w http.ResponseWriter
+	// r has the context of the link's key, for the audit log.
+	r *http.Request
+	*engine.Linked
+}
+
+// show shows the question, or how it was decided. It changes nothing.
+func (s *server) show(w http.ResponseWriter, r *http.Request) {
+	v := s.follow(w, r)
+	if v == nil {
+		return
+	}
+	switch {
+	case v.Open:
+		v.ask(http.StatusOK, nil)
+	case v.Question.Status.Final():
+		v.decided(http.StatusOK)
+	default:
+		s.ended(w)
+	}
+}
+
+// follow returns the visit of a request. It returns nil if it has responded, because the token leads
+// nowhere or too many requests came.
+func (s *server) follow(w http.ResponseWriter, r *http.Request) *visit {
+	address := s.PeerAddress(r)
+	if wait := s.wrong.wait(address); wait > 0 {
+		s.refuse(w, http.StatusTooManyRequests, wait, "Too many attempts", "Too many addresses were tried from here that lead nowhere. Wait a minute, then open the link again.")
+		return nil
+	}
+	l, err := s.Engine.FollowLink(r.Context(), r.PathValue("token"))
+	if errors.Is(err, engine.ErrLinkEnded) {
+		s.wrong.count(address)
+		s.ended(w)
+		return nil
+	}
+	if err == nil {
+		err = s.Engine.Request(l.Key)
+	}
+	if err != nil {
+		s.failed(w, r, err)
+		return nil
+	}
+	actor := s.BrowserIn(w, r).Actor(l.Key.Name, &l.Key.ID)
+	ctx := store.ForOrg(store.By(r.Context(), actor), l.Org)
+	return &visit{server: s, w: w, r: r.WithContext(ctx), Linked: l}
+}
+
+// answer answers the question with the form of the page.
+func (s *server) answer(w http.ResponseWriter, r *http.Request) {
+	v := s.follow(w, r)
+	if v == nil {
+		return
+	}
+	f, err := readForm(w, r)
+	if err != nil {
+		s.failed(w, r, err)
+		return
+	}
+	request, err := f.answer(v.Linked, r.PathValue("token"))
+	if err == nil {
+		var reply engine.AnswerReply
+		reply, err = s.Engine.Answer(v.r.Context(), v.Org, request)
+		v.Question = &reply.Question
+	}
+	if err != nil {
+		v.refused(f, err)
+		return
+	}
+	v.taken(request.Verdict)
+}
+
+// refused responds to a vote that was not taken. Where the question can still be answered, the page
+// shows it again, as it is now.
+func (v *visit) refused(f form, err error) {
+	now, again := v.Engine.FollowLink(v.r.Context(), v.r.PathValue("token"))
+	var coded *perdure.Error
+	switch {
+	case errors.Is(again, engine.ErrLinkEnded):
+		v.ended(v.w)
+		return
+	case again != nil:
+		v.failed(v.w, v.r, again)
+		return
+	}
+	v.Linked = now
+	switch {
+	case now.Question.Status.Final():
+		v.decided(http.StatusConflict)
+	case !now.Open:
+		v.ended(v.w)
+	case perdure.IsCode(err, perdure.DetailsChanged):
+		v.ask(http.StatusConflict, &form{problem: "The question has changed since this page was opened, so nothing was answered. Read it again."})
+	case errors.As(err, &coded) && coded.Code == perdure.InvalidArgument:
+		f.problem = coded.Message
+		v.ask(http.StatusBadRequest, &f)
+	default:
+		v.failed(v.w, v.r, err)
+	}
+}
+
+// failed responds with an error that is not about the question.
+func (s *server) failed(w http.ResponseWriter, r *http.Request, err error) {
+	p := s.ProblemOf(r.Context(), err)
+	s.refuse(w, p.Status, p.RetryAfter, "That did not work", p.Detail)
+}
+
+// titleOf returns the title of the execution of a question.
+func (v *visit) titleOf(id uuid.UUID) (string, error) {
+	found, err := v.Engine.Read().Outlines(v.r.Context(), v.Org, []uuid.UUID{id})
+	if err != nil {
+		return "", err
+	}
+	return visible.Inline(title.Of(found[id].Input, "")), nil
+}

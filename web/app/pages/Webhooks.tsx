@@ -1,0 +1,142 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import type { NewWebhook, Webhook, WebhookBody } from "../../client/src/index";
+import { PerdureError } from "../../client/src/index";
+import { api, mayBeAdmin, useAccess } from "../api/client";
+import { webhooksQuery } from "../api/queries";
+import { Banner, Button, Card, Chip, Confirm, CopyButton, ErrorBanner, Skeleton } from "../components/ui";
+import { Deliveries } from "./Deliveries";
+import { NewWebhookForm } from "./NewWebhookForm";
+
+/** The HTTP endpoints to which the events of the org are sent, for admins. */
+export function Webhooks() {
+  const { role } = useAccess();
+  return mayBeAdmin(role) ? <AdminsWebhooks /> : null;
+}
+
+function AdminsWebhooks() {
+  const queries = useQueryClient();
+  const webhooks = useQuery(webhooksQuery());
+  const [made, setMade] = useState<NewWebhook | null>(null);
+  const refused = webhooks.error instanceof PerdureError && webhooks.error.code === "permission_denied";
+  const again = () => void queries.invalidateQueries({ queryKey: ["webhooks"] });
+  const onSecret = (w: NewWebhook) => {
+    setMade(w);
+    again();
+  };
+  if (refused) return null;
+  return (
+    <Card title="Webhooks">
+      <div className="space-y-5">
+        <p className="text-sm text-faint">
+          Your own HTTP endpoints, to which events of runs and questions are sent.
+        </p>
+        {made?.secret && (
+          <Banner
+            tone="warn"
+            title={`The secret of ${made.url}: copy it now, it is not shown again`}
+            action={<Button onClick={() => setMade(null)}>Done</Button>}
+          >
+            <span className="flex items-center gap-1">
+              <code className="font-mono text-[13px] break-all">{made.secret}</code>
+              <CopyButton text={made.secret} label="Copy the secret" />
+            </span>
+          </Banner>
+        )}
+        <NewWebhookForm onMade={onSecret} />
+        {webhooks.isPending && <Skeleton rows={2} />}
+        {webhooks.isError && (
+          <ErrorBanner
+            error={webhooks.error}
+            what="The webhooks cannot be read"
+            retry={() => void webhooks.refetch()}
+          />
+        )}
+        {(webhooks.data?.length ?? 0) > 0 && (
+          <ul aria-label="Webhooks" className="divide-y divide-line rounded-lg border border-line">
+            {webhooks.data?.map((w) => (
+              <WebhookRow key={w.id} of={w} onChange={again} onSecret={onSecret} />
+            ))}
+          </ul>
+        )}
+      </div>
+    </Card>
+  );
+}
+
+/** The settings of a webhook with another state. */
+const enabled = (w: Webhook, on: boolean): WebhookBody => ({
+  url: w.url,
+  events: w.events ?? [],
+  enabled: on,
+  ...(w.description ? { description: w.description } : {}),
+  ...(w.keyId ? { keyId: w.keyId } : {}),
+});
+
+function WebhookRow({
+  of,
+  onChange,
+  onSecret,
+}: {
+  of: Webhook;
+  onChange: () => void;
+  onSecret: (made: NewWebhook) => void;
+}) {
+  const [asks, setAsks] = useState(false);
+  const [shows, setShows] = useState(false);
+  const set = useMutation({
+    mutationFn: () => api().webhooks.replace(of.id, enabled(of, !of.enabled), { version: of.version }),
+    onSettled: onChange,
+  });
+  const rotate = useMutation({ mutationFn: () => api().webhooks.rotate(of.id), onSuccess: onSecret });
+  const remove = useMutation({
+    mutationFn: () => api().webhooks.delete(of.id),
+    onSuccess: onChange,
+    onSettled: () => setAsks(false),
+  });
+  const error = set.error ?? rotate.error ?? remove.error;
+  return (
+    <li data-webhook={of.id} className="space-y-2 px-4 py-3 text-sm">
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
+        <span className="min-w-0 flex-1 font-medium [overflow-wrap:anywhere]">{of.url}</span>
+        <span className={of.enabled ? "text-xs text-good" : "text-xs text-bad"}>
+          {of.enabled ? "enabled" : "disabled"}
+        </span>
+      </div>
+      {of.description && <p className="text-soft">{of.description}</p>}
+      {of.disabledReason && <p className="text-bad">Disabled by the server: {of.disabledReason}.</p>}
+      <div className="flex flex-wrap gap-1.5">
+        {(of.events ?? []).map((e) => (
+          <Chip key={e}>{e}</Chip>
+        ))}
+        {of.keyId && <Chip title={`Key ${of.keyId}`}>with links for a key</Chip>}
+      </div>
+      <div className="flex flex-wrap gap-2">
+        <Button aria-expanded={shows} onClick={() => setShows(!shows)}>
+          Deliveries
+        </Button>
+        <Button disabled={set.isPending} onClick={() => set.mutate()}>
+          {of.enabled ? "Disable" : "Enable"}
+        </Button>
+        <Button disabled={rotate.isPending} onClick={() => rotate.mutate()}>
+          Rotate the secret
+        </Button>
+        <Button look="danger" onClick={() => setAsks(true)}>
+          Delete
+        </Button>
+      </div>
+      {error && <p className="text-xs text-bad">{error.message}</p>}
+      {shows && <Deliveries of={of} />}
+      <Confirm
+        open={asks}
+        title="Delete this webhook?"
+        action="Delete"
+        busy={remove.isPending}
+        onConfirm={() => remove.mutate()}
+        onClose={() => setAsks(false)}
+      >
+        {of.url} gets no more events. Those that wait, and the record of those that were sent, are deleted.
+      </Confirm>
+    </li>
+  );
+}
