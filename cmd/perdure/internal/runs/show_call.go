@@ -28,7 +28,7 @@ func showCall(ctx context.Context, a *setup.App, conn *connection.Conn, run, cal
 		return err
 	}
 	if as != "" {
-		return printCallRequest(ctx, a, conn.Client, x.ID, id, as)
+		return writeCallRequest(ctx, a, conn.Client, x.ID, id, as)
 	}
 	m, err := conn.ModelCall(ctx, x.ID, id)
 	if err != nil {
@@ -59,8 +59,8 @@ func findCall(ctx context.Context, c *client.Client, run uuid.UUID, call string)
 	return id, nil
 }
 
-// printCallRequest prints the body of a request without any change.
-func printCallRequest(ctx context.Context, a *setup.App, c *client.Client, run, call uuid.UUID, as string) error {
+// writeCallRequest prints the body of a request without any change.
+func writeCallRequest(ctx context.Context, a *setup.App, c *client.Client, run, call uuid.UUID, as string) error {
 	body, err := c.ModelCallRequest(ctx, run, call, as)
 	if err != nil {
 		return err
