@@ -11,6 +11,9 @@ echo "== vet"
 go vet ./...
 
 echo "== tests"
+. scripts/scratch.sh
+trap leave_memory EXIT
+use_memory
 # Subtests named postgres are those of suites that run on every store. The
 # packages left out need PostgreSQL (stores) or npm packages and minutes (e2e).
 packages=$(go list ./... | grep -vE '/(internal/store/(postgres|transfer)|e2e)(/|$)')

@@ -52,6 +52,7 @@ rest=$(grep -vxF "$(printf '%s\n' "${unraced[@]}")" <<<"$all")
 first=$(named "${slow[@]}" | grep -xF "$rest")
 mapfile -t raced < <(echo "$first" && grep -vxF "$first" <<<"$rest")
 
+. scripts/scratch.sh
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
@@ -60,7 +61,11 @@ trap 'rm -f "$log"' EXIT
 go test -vet=off -timeout 30m -p 1 "${unraced[@]}" >"$log" 2>&1 &
 beside=$!
 failed=0
-go test -vet=off "$@" "${raced[@]}" || failed=1
+(
+	trap leave_memory EXIT
+	use_memory
+	go test -vet=off "$@" "${raced[@]}"
+) || failed=1
 go test -vet=off "$@" -skip "$attacks" ./tool || failed=1
 go test -vet=off "$@" -run '^TestScripts$/^(run|local|wait)$' ./cmd/perdure || failed=1
 wait "$beside" || failed=1
