@@ -13,7 +13,7 @@ import (
 // Every command of bash starts this program again. That child must end before expensive packages
 // are initialized, because their initialization dominates its cost.
 func TestSandboxChildrenComeBeforeLargePackages(t *testing.T) {
-	large := []string{"github.com/alecthomas/chroma/v2/lexers", "github.com/santhosh-tekuri/jsonschema/v6", "google.golang.org/grpc"}
+	large := []string{"github.com/pressly/goose/v3", "github.com/santhosh-tekuri/jsonschema/v6", "google.golang.org/grpc"}
 	child := initialized(t, sandbox.Mark, "{", "true")
 	all := initialized(t, "-test.run", "^$")
 	for _, name := range large {

@@ -1,87 +1,118 @@
 package terminal
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"charm.land/lipgloss/v2"
 	xansi "github.com/charmbracelet/x/ansi"
+	extast "github.com/yuin/goldmark/extension/ast"
 )
 
-// tableRule matches the line below the header of a table.
-var tableRule = regexp.MustCompile(`(?m)^[ \t]*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$`)
+// minColumnWidth is the minimum width of the text in a column of a table.
+const minColumnWidth = 3
 
-// narrowTable removes the padding with which a formatted table fills the terminal's width. Other
-// text is unchanged.
-func narrowTable(source, laid string) string {
-	if !strings.Contains(source, "|") || !tableRule.MatchString(source) {
-		return laid
+// table formats a table. It is as wide as its content, and no wider than width: the text in its widest
+// columns is wrapped. A table with too many columns for that is not formatted.
+func (l *layout) table(table *extast.Table, width int) string {
+	var rows [][]string
+	for row := table.FirstChild(); row != nil; row = row.NextSibling() {
+		var cells []string
+		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
+			cells = append(cells, l.inline(cell))
+		}
+		rows = append(rows, cells)
 	}
-	lines := strings.Split(laid, "\n")
-	rule := slices.IndexFunc(lines, func(line string) bool {
-		plain := xansi.Strip(line)
-		return strings.Contains(plain, "─┼─") && strings.Trim(plain, "─┼ ") == ""
-	})
-	if rule < 0 {
-		return laid
+	columns := len(table.Alignments)
+	if columns*(minColumnWidth+3) > width {
+		return wrapped(l.plainTable(rows), width)
 	}
-	first, last := rule, rule
-	for first > 0 && strings.TrimSpace(xansi.Strip(lines[first-1])) != "" {
-		first--
-	}
-	for last < len(lines)-1 && strings.TrimSpace(xansi.Strip(lines[last+1])) != "" {
-		last++
-	}
-	edges := columnEdges(xansi.Strip(lines[rule]))
-	spare := make([][2]int, len(edges))
-	for i, edge := range edges {
-		spare[i] = spareOf(lines[first:last+1], rule-first, edge)
-	}
-	for at := first; at <= last; at++ {
-		lines[at] = narrowLine(lines[at], edges, spare)
+	wide := columnWidths(rows, columns, width)
+	var lines []string
+	for i, cells := range rows {
+		lines = append(lines, tableRow(cells, wide, table.Alignments)...)
+		if i == 0 {
+			lines = append(lines, tableRule(wide))
+		}
 	}
 	return strings.Join(lines, "\n")
 }
 
-// columnEdges returns the beginnings and ends of a table's columns, from its rule.
-func columnEdges(rule string) [][2]int {
-	var edges [][2]int
-	at := 0
-	for part := range strings.SplitSeq(rule, "┼") {
-		wide := xansi.StringWidth(part)
-		edges = append(edges, [2]int{at, at + wide})
-		at += wide + 1
+func (l *layout) plainTable(rows [][]string) string {
+	var lines []string
+	for _, cells := range rows {
+		lines = append(lines, strings.Join(cells, " | "))
 	}
-	return edges
+	return strings.Join(lines, "\n")
 }
 
-// spareOf returns the number of blanks that can be removed on the left and on the right of a
-// column, so that at least one remains in each cell.
-func spareOf(lines []string, rule int, edge [2]int) [2]int {
-	wide := edge[1] - edge[0]
-	left, right := wide, wide
-	for i, line := range lines {
-		cell := xansi.Strip(xansi.Cut(line, edge[0], edge[1]))
-		cell += strings.Repeat(" ", max(wide-xansi.StringWidth(cell), 0)) // the end of a line may be cut off
-		if i == rule || strings.TrimSpace(cell) == "" {
-			continue
+// columnWidths returns the widths of the texts in the columns.
+func columnWidths(rows [][]string, columns, width int) []int {
+	wide := make([]int, columns)
+	for _, cells := range rows {
+		for i, cell := range cells[:min(len(cells), columns)] {
+			wide[i] = max(wide[i], xansi.StringWidth(cell), minColumnWidth)
 		}
-		left = min(left, len(cell)-len(strings.TrimLeft(cell, " ")))
-		right = min(right, len(cell)-len(strings.TrimRight(cell, " ")))
 	}
-	if left == wide { // the column is empty
-		return [2]int{0, max(wide-2, 0)}
+	for {
+		spare := 3*columns - 1
+		for _, w := range wide {
+			spare += w
+		}
+		at := slices.Index(wide, slices.Max(wide))
+		if spare <= width || wide[at] <= minColumnWidth {
+			return wide
+		}
+		// At once down to the next width, or as far as is needed.
+		rest := slices.Clone(wide)
+		rest[at] = minColumnWidth
+		wide[at] = max(slices.Max(rest)-1, wide[at]-(spare-width), minColumnWidth)
 	}
-	return [2]int{max(left-1, 0), max(right-1, 0)}
 }
 
-func narrowLine(line string, edges, spare [][2]int) string {
-	var out strings.Builder
-	for i, edge := range edges {
-		if i > 0 {
-			out.WriteString(xansi.Cut(line, edge[0]-1, edge[0]))
+// tableRow returns the lines of a row.
+func tableRow(cells []string, wide []int, alignments []extast.Alignment) []string {
+	var columns [][]string
+	height := 1
+	for i := range wide {
+		cell := ""
+		if i < len(cells) {
+			cell = lipgloss.Wrap(cells[i], wide[i], "")
 		}
-		out.WriteString(xansi.Cut(line, edge[0]+spare[i][0], edge[1]-spare[i][1]))
+		lines := strings.Split(cell, "\n")
+		columns, height = append(columns, lines), max(height, len(lines))
 	}
-	return out.String()
+	out := make([]string, height)
+	for at := range height {
+		var parts []string
+		for i, lines := range columns {
+			text := ""
+			if at < len(lines) {
+				text = lines[at]
+			}
+			parts = append(parts, " "+aligned(text, wide[i], alignments[i])+" ")
+		}
+		out[at] = strings.TrimRight(strings.Join(parts, "│"), " ")
+	}
+	return out
+}
+
+func aligned(text string, width int, a extast.Alignment) string {
+	free := max(width-xansi.StringWidth(text), 0)
+	left := 0
+	switch a {
+	case extast.AlignRight:
+		left = free
+	case extast.AlignCenter:
+		left = (free + 1) / 2
+	}
+	return strings.Repeat(" ", left) + text + strings.Repeat(" ", free-left)
+}
+
+func tableRule(wide []int) string {
+	var parts []string
+	for _, w := range wide {
+		parts = append(parts, strings.Repeat("─", w+2))
+	}
+	return strings.Join(parts, "┼")
 }
