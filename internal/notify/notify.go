@@ -60,7 +60,9 @@ const (
 
 // Inside reports whether hints of a topic stay in the process. Other servers do not need them,
 // because each one looks for due work itself.
-func Inside(topic string) bool { return topic == Due || topic == Recheck || topic == Deliveries || topic == BulkActions }
+func Inside(topic string) bool {
+	return topic == Due || topic == Recheck || topic == Deliveries || topic == BulkActions
+}
 
 // Sure reports whether n never loses a hint, so that readers need not poll. That is true for hints
 // inside one process if no other process writes to the store.

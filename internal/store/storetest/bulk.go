@@ -76,7 +76,9 @@ func bulkFields(f *fixture) {
 	f.equal("the action by its key", f.bulkByKey(org, "key ä"), a)
 	f.equal("by another key", f.bulkByKey(org, "key"), nil)
 	f.equal("for another org", f.bulkByKey("other", "key ä"), nil)
-	newer := f.bulkAction(org, nil, func(n *perdure.BulkAction) { n.IdempotencyKey, n.CreatedAt = "key ä", a.CreatedAt.Add(time.Millisecond) })
+	newer := f.bulkAction(org, nil, func(n *perdure.BulkAction) {
+		n.IdempotencyKey, n.CreatedAt = "key ä", a.CreatedAt.Add(time.Millisecond)
+	})
 	f.equal("the newest by the key", f.bulkByKey(org, "key ä"), newer)
 }
 
