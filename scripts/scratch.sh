@@ -1,21 +1,16 @@
 # Sourced by check.sh and test.sh. Most tests wait for the disk: a store flushes what it answers. A
 # file system in memory takes that wait away. Tests of durability simulate their disk, and make
-# test-long uses the real one. GOTMPDIR keeps the files of the compiler out of memory.
-use_memory() {
-	local dir=/dev/shm free
-	[ -z "${TMPDIR:-}" ] && [ -w "$dir" ] || return 0
-	free=$(df --output=avail -k "$dir" 2>/dev/null | tail -1)
-	[ "${free:-0}" -gt $((8 << 20)) ] || return 0
-	dir=$(mktemp -d "$dir/perdure-test-XXXXXX") || return 0
-	printf '#!/bin/sh\n' >"$dir/runs" && chmod +x "$dir/runs"
-	if ! "$dir/runs" 2>/dev/null; then # tests run programs there
-		rm -rf "$dir"
-		return 0
-	fi
-	export GOTMPDIR="${GOTMPDIR:-/tmp}" TMPDIR="$dir"
-}
+# test-long uses the real one.
 
-# leave_memory removes the folder of use_memory.
-leave_memory() {
-	case "${TMPDIR:-}" in /dev/shm/perdure-test-*) rm -rf "$TMPDIR" ;; esac
+# memory_exec prints the flag of go test that gives tests a folder in memory, if there is room: a
+# fixed one, because go test repeats a passed test whose folder has changed.
+memory_exec() {
+	local dir="/dev/shm/perdure-test-$UID" free
+	[ -z "${TMPDIR:-}${GOTMPDIR:-}" ] || return 0
+	free=$(df --output=avail -k /dev/shm 2>/dev/null | tail -1)
+	[ "${free:-0}" -gt $((8 << 20)) ] || return 0
+	mkdir -p -m 700 "$dir" 2>/dev/null && [ -O "$dir" ] && [ ! -L "$dir" ] || return 0
+	printf '#!/bin/sh\n' >"$dir/runs" && chmod +x "$dir/runs" || return 0
+	"$dir/runs" 2>/dev/null || return 0 # tests run programs there
+	echo "-exec=env TMPDIR=$dir GOTMPDIR=$dir"
 }

@@ -61,11 +61,8 @@ trap 'rm -f "$log"' EXIT
 go test -vet=off -timeout 30m -p 1 "${unraced[@]}" >"$log" 2>&1 &
 beside=$!
 failed=0
-(
-	trap leave_memory EXIT
-	use_memory
-	go test -vet=off "$@" "${raced[@]}"
-) || failed=1
+mapfile -t memory < <(memory_exec)
+go test -vet=off "${memory[@]}" "$@" "${raced[@]}" || failed=1
 go test -vet=off "$@" -skip "$attacks" ./tool || failed=1
 go test -vet=off "$@" -run '^TestScripts$/^(run|local|wait)$' ./cmd/perdure || failed=1
 wait "$beside" || failed=1
