@@ -125,11 +125,18 @@ func (c *cook) run(text string) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), 2*patience)
 	defer cancel()
-	out, err := c.shell(ctx, text).CombinedOutput()
-	if err != nil {
-		c.t.Fatalf("%v\n%s\nprints\n%s", err, text, out)
+	cmd := c.shell(ctx, text)
+	said := newOutput()
+	cmd.Stdout, cmd.Stderr = said, said
+	err := cmd.Start()
+	if err == nil {
+		// What the block has left running in its group ends with the test.
+		c.t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
+		err = cmd.Wait()
 	}
-	c.output = string(out)
+	if c.output = said.String(); err != nil {
+		c.t.Fatalf("%v\n%s\nprints\n%s", err, text, c.output)
+	}
 }
 
 // start runs a block until the end of the test. If the block starts the server, start returns when the

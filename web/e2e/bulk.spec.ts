@@ -16,11 +16,11 @@ test("all runs of a filter are cancelled, after the count was shown and confirme
     await expect(page.getByRole("list", { name: "Runs" }).getByRole("listitem")).toHaveCount(3);
     await page.getByRole("button", { name: "Retry failed turns" }).click();
     await expect(page.getByText("None of these runs can be affected.")).toBeVisible();
-    await page.getByRole("button", { name: "Keep it" }).click();
+    await page.getByRole("button", { name: "Change nothing" }).click();
     await page.getByRole("button", { name: "Cancel all" }).click();
     await expect(page.getByRole("heading", { name: "Cancel 3 runs?" })).toBeVisible();
     expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
-    await page.getByRole("button", { name: "Keep it" }).click();
+    await page.getByRole("button", { name: "Change nothing" }).click();
     for (const id of ids) expect((await client.executions.get(id)).status).toBe("WAITING");
     await page.getByRole("button", { name: "Cancel all" }).click();
     await page.getByRole("button", { name: "Cancel 3 runs" }).click();

@@ -92,6 +92,7 @@ function Ask({
       open
       title={usable ? `${ask} ${runs(n.matched)}?` : `${ask} runs`}
       action={usable ? `${ask} ${runs(n.matched)}` : ask}
+      keep="Change nothing"
       busy={!usable || start.isPending}
       onConfirm={() => start.mutate()}
       onClose={onClose}

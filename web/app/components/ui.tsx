@@ -247,6 +247,7 @@ export function Confirm({
   title,
   children,
   action,
+  keep = "Keep it",
   busy = false,
   onConfirm,
   onClose,
@@ -255,6 +256,7 @@ export function Confirm({
   title: string;
   children: ReactNode;
   action: string;
+  keep?: string;
   busy?: boolean;
   onConfirm: () => void;
   onClose: () => void;
@@ -277,7 +279,7 @@ export function Confirm({
       </h2>
       <div className="mt-2 text-sm text-soft">{children}</div>
       <div className="mt-6 flex justify-end gap-2">
-        <Button onClick={onClose}>Keep it</Button>
+        <Button onClick={onClose}>{keep}</Button>
         <Button look="danger" onClick={onConfirm} disabled={busy}>
           {action}
         </Button>

@@ -113,7 +113,11 @@ func fetchInput(ctx context.Context, conn *connection.Conn, x *perdure.Execution
 func showText(a *setup.App, x *perdure.Execution, entries []perdure.Entry, asked []*perdure.Question, r terminal.Result, changed []uuid.UUID, work agentWork) error {
 	v := terminal.NewTextView(a.Streams, a.ServerFlags)
 	v.Heading(fmt.Sprintf("%s · %s · started %s", x.Kind, statusText(x), x.CreatedAt.Local().Format(terminal.TimeFormat)))
-	v.Work(work.input, work.tasks, work.more)
+	var wait *perdure.Wait
+	if x.Kind != perdure.ReactKind && x.Status == perdure.StatusWaiting {
+		wait = x.Wait
+	}
+	v.Work(work.input, work.tasks, work.more, wait)
 	v.AddEntries(entries)
 	marked := map[uuid.UUID]bool{}
 	for _, id := range changed {

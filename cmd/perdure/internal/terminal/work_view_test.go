@@ -1,0 +1,29 @@
+package terminal
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// TestWaitsAreToldInWords checks the text of each kind of wait.
+func TestWaitsAreToldInWords(t *testing.T) {
+	task := &perdure.Task{ID: uuid.New(), Kind: "mail\x1b[2J"}
+	at := perdure.At(time.Date(2026, 11, 27, 12, 30, 0, 0, time.Local))
+	signal, timer, unknown := perdure.WaitSignal("paid"), perdure.Wait{Timer: &at}, uuid.New()
+	for want, w := range map[string]perdure.Wait{
+		"the signal paid":                                     signal,
+		"the signal paid or 2026-11-27 12:30":                 {Any: []perdure.Wait{signal, timer}},
+		"an answer or (the signal paid and 2026-11-27 12:30)": {Any: []perdure.Wait{perdure.WaitQuestion(unknown), {All: []perdure.Wait{signal, timer}}}},
+		`the task mail\u001b[2J`:                              perdure.WaitTask(task.ID),
+		"a task":                                              perdure.WaitTask(unknown),
+		"1m":                                                  {After: time.Minute},
+		"something that this program does not know": {},
+	} {
+		if got := waitText(w, []*perdure.Task{task}); got != want {
+			t.Errorf("%+v is %q, want %q", w, got, want)
+		}
+	}
+}
