@@ -19,8 +19,8 @@ func TestWaitsAreToldInWords(t *testing.T) {
 		"an answer or (the signal paid and 2026-11-27 12:30)": {Any: []perdure.Wait{perdure.WaitQuestion(unknown), {All: []perdure.Wait{signal, timer}}}},
 		`the task mail\u001b[2J`:                              perdure.WaitTask(task.ID),
 		"a task":                                              perdure.WaitTask(unknown),
-		"1m":                                                  {After: time.Minute},
-		"something that this program does not know": {},
+		"60 s":                                                {After: time.Minute},
+		"something that this program does not know":           {},
 	} {
 		if got := waitText(w, []*perdure.Task{task}); got != want {
 			t.Errorf("%+v is %q, want %q", w, got, want)
