@@ -238,6 +238,25 @@ func TestWhoMayAnswer(t *testing.T) {
 	})
 }
 
+// Votes agree on a value however it is written: stored values are compact, with characters escaped.
+func TestVotesAgreeOnAValue(t *testing.T) {
+	each(t, func(h *house) {
+		t := h.T
+		friend, _ := h.newKey("friend", perdure.KeyApprover)
+		id := h.start("x").ask("two", func(n *perdure.NewQuestion) {
+			n.Kind, n.Needed, n.Schema = perdure.QuestionInput, 2, json.RawMessage(`{"type":"object","properties":{"to":{"type":"string"},"n":{"type":"integer"}}}`)
+		})
+		var q perdure.Question
+		h.vote(h.approver, id, `"verdict":"answer","answer":{"to": "<ann> & bob", "n": 9007199254740993}`).Want(200, &q)
+		h.vote(friend, id, `"verdict":"answer","answer":{"to": "ann", "n": 9007199254740993}`).Want(400, nil)
+		h.vote(friend, id, `"verdict":"answer","answer":{"to": "<ann> & bob", "n": 9007199254740992}`).Want(400, nil)
+		h.vote(friend, id, `"verdict":"answer","answer":{ "n":9007199254740993,"to": "\u003cann> & bob" }`).Want(200, &q)
+		if q.Status != perdure.QuestionAnswered {
+			t.Errorf("two equal answers leave it %+v", q)
+		}
+	})
+}
+
 // The keys of signals that the run has taken are askers, too.
 func TestSendersOfSignalsAreAskers(t *testing.T) {
 	each(t, func(h *house) {
