@@ -177,3 +177,26 @@ func TestAnswersOfSeveralVoters(t *testing.T) {
 	}
 	agenttest.All(t, s)
 }
+
+// TestSchemasMayBeWrittenInAnyWay checks that a function that is entered again gets the answer of its
+// question, although the stored schema has no blanks and other escapes than the schema in the code.
+func TestSchemasMayBeWrittenInAnyWay(t *testing.T) {
+	schema := json.RawMessage(`{ "type": "string", "description": "<b> & more" }`)
+	s := agenttest.Scenario{
+		Agent: agent.DefineFunc("form", func(ctx agent.Context, _ any) (string, error) {
+			a, err := ctx.Ask(agent.Question{Name: "to", Kind: perdure.QuestionInput, Prompt: "To whom?", Schema: schema})
+			if err != nil {
+				return "", err
+			}
+			return string(a.Value), ctx.Sleep(time.Hour)
+		}),
+		Answers: func(perdure.Question) *perdure.Answer {
+			return &perdure.Answer{Verdict: perdure.VerdictAnswer, Value: json.RawMessage(`"ann"`)}
+		},
+	}
+	if o := agenttest.Run(t, s); string(o.Output) != `"\"ann\""` {
+		t.Errorf("%s: %s %s %q", o.Status, o.Output, o.Error, o.Questions)
+	}
+	agenttest.Reentered(t, s)
+	agenttest.CrashAtEveryCommit(t, s)
+}

@@ -171,3 +171,25 @@ func TestOutputSchemasAndTagsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestSchemasAreOneHoweverTheyAreWritten checks that a build that registers its schemas again is not
+// taken for another build, although the stored schemas have no blanks and other escapes.
+func TestSchemasAreOneHoweverTheyAreWritten(t *testing.T) {
+	b := newBench(t)
+	const schema = `{ "type": "string", "description": "<b> & more" }`
+	for range 3 {
+		b.registerOutputs(schema)
+		b.must(b.registerSignals(b.signalSpec("go", schema)))
+	}
+	k, err := b.e.storedKind(t.Context(), org, "agent")
+	b.must(err)
+	if len(k.Signals) != 1 {
+		t.Errorf("%d signals are known", len(k.Signals))
+	}
+	for range 3 {
+		b.registerOutputs(schema)
+	}
+	if k, err = b.e.storedKind(t.Context(), org, "agent"); err != nil || len(k.Outputs) > 2 { // one, and that of the builds without
+		t.Errorf("%d output schemas are known, %v", len(k.Outputs), err)
+	}
+}

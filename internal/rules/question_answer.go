@@ -1,10 +1,7 @@
 package rules
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/google/uuid"
@@ -236,26 +233,10 @@ func (v NewVote) checkVerdict(q *perdure.Question) error {
 
 // sameValue checks that the votes of a question that needs several agree on the value.
 func (v NewVote) sameValue(q *perdure.Question) error {
-	if v.Verdict != perdure.VerdictAnswer || len(q.Votes) == 0 || equalJSON(q.Votes[0].Value, v.Value) {
+	if v.Verdict != perdure.VerdictAnswer || len(q.Votes) == 0 || EqualJSON(q.Votes[0].Value, v.Value) {
 		return nil
 	}
 	return perdure.FieldErrorf("answer", "differs from the answer of %s; the votes must agree. Deny, or send the same answer", q.Votes[0].Name)
-}
-
-// equalJSON reports whether two texts are the same value. A stored one has no blanks and other escapes.
-func equalJSON(a, b json.RawMessage) bool {
-	if bytes.Equal(a, b) {
-		return true
-	}
-	valueOf := func(raw json.RawMessage) (v any, err error) {
-		d := json.NewDecoder(bytes.NewReader(raw))
-		d.UseNumber() // a float64 would make large integers equal
-		err = d.Decode(&v)
-		return v, err
-	}
-	x, errX := valueOf(a)
-	y, errY := valueOf(b)
-	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
 }
 
 // sameVoter reports whether both votes are of the same key, or of the data directory's token.

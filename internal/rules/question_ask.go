@@ -62,7 +62,7 @@ func noQuestionHere(execution uuid.UUID, field string, id uuid.UUID) error {
 // sameQuestion returns nil if the stored question asks the same. Otherwise its answer would be
 // taken for the answer to something else.
 func sameQuestion(known *perdure.Question, n perdure.NewQuestion) error {
-	if known.Kind == n.Kind && known.Subject == n.Subject && known.AskedSHA256() == n.DetailsSHA256 && bytes.Equal(known.Schema, n.Schema) &&
+	if known.Kind == n.Kind && known.Subject == n.Subject && known.AskedSHA256() == n.DetailsSHA256 && EqualJSON(known.Schema, n.Schema) &&
 		slices.Equal(known.Choices, n.Choices) {
 		return nil
 	}

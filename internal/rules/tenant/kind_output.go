@@ -1,10 +1,10 @@
 package tenant
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -31,7 +31,7 @@ func knownOutputs(registered json.RawMessage, before []store.KindOutput, now per
 		if now.Sub(b.SeenAt.Time) > SignalTTL || len(all) == maxKnownOutputs {
 			break // before is ordered by time, the newest first
 		}
-		if !bytes.Equal(b.Schema, registered) {
+		if !rules.EqualJSON(b.Schema, registered) {
 			all = append(all, b)
 			some = some || len(b.Schema) > 0
 		}

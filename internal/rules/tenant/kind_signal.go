@@ -1,11 +1,11 @@
 package tenant
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -31,7 +31,7 @@ func knownSignals(registered []perdure.SignalSpec, before []store.KindSignal, no
 		if now.Sub(b.SeenAt.Time) > SignalTTL || size > maxKnownSignalBytes {
 			return all // before is ordered by time, the newest first
 		}
-		if !slices.ContainsFunc(registered, func(s perdure.SignalSpec) bool { return s.Name == b.Name && bytes.Equal(s.Schema, b.Schema) }) {
+		if !slices.ContainsFunc(registered, func(s perdure.SignalSpec) bool { return s.Name == b.Name && rules.EqualJSON(s.Schema, b.Schema) }) {
 			all = append(all, b)
 		}
 	}
