@@ -11,9 +11,7 @@ echo "== vet"
 go vet ./...
 
 echo "== tests"
-. scripts/scratch.sh
-mapfile -t memory < <(memory_exec)
 # Subtests named postgres are those of suites that run on every store. The
 # packages left out need PostgreSQL (stores) or npm packages and minutes (e2e).
 packages=$(go list ./... | grep -vE '/(internal/store/(postgres|transfer)|e2e)(/|$)')
-go test -vet=off "${memory[@]}" -short -timeout 20m -skip '/^postgres$|^TestTwoServersShareADatabase$' $packages "$@"
+go test -vet=off -short -timeout 20m -skip '/^postgres$|^TestTwoServersShareADatabase$' $packages "$@"

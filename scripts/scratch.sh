@@ -1,9 +1,9 @@
-# Sourced by check.sh and test.sh. Most tests wait for the disk: a store flushes what it answers. A
+# Sourced by test.sh. Most tests wait for the disk: a store flushes what it answers. A
 # file system in memory takes that wait away. Tests of durability simulate their disk, and make
 # test-long uses the real one.
 
-# memory_exec prints the flag of go test that gives tests a folder in memory, if there is room: a
-# fixed one, because go test repeats a passed test whose folder has changed.
+# memory_exec prints the flag of go test that gives tests a folder in memory, if there is room. With
+# the flag, go test repeats tests that have passed. make check does without it.
 memory_exec() {
 	local dir="/dev/shm/perdure-test-$UID" free
 	[ -z "${TMPDIR:-}${GOTMPDIR:-}" ] || return 0
