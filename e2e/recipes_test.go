@@ -76,7 +76,11 @@ type cook struct {
 func newCook(t *testing.T, user moduleUser) *cook {
 	t.Helper()
 	http, grpc := freeAddress(t), freeAddress(t)
-	home := t.TempDir()
+	home, err := os.MkdirTemp("", "home") // short: the path of a socket has at most some 100 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) }) // in the system's temporary folder
 	c := &cook{t: t, dir: t.TempDir(), grpc: grpc}
 	c.ports = strings.NewReplacer(
 		"perdure dev\n", "perdure dev --addr "+http+" --grpc-addr "+grpc+"\n",
@@ -170,6 +174,12 @@ func (c *cook) start(text string) {
 		return
 	}
 	eventually(c.t, "the server of the recipe", func() bool {
+		select {
+		case err := <-ended:
+			ended <- err // for the cleanup
+			c.t.Fatalf("%s\nends, %v:\n%s", text, err, said)
+		default:
+		}
 		conn, err := net.Dial("tcp", c.grpc)
 		if err == nil {
 			_ = conn.Close()
