@@ -5,7 +5,7 @@
 # memory_exec prints the flag of go test that gives tests a folder in memory, if there is room. With
 # the flag, go test repeats tests that have passed. make check does without it.
 memory_exec() {
-	local dir="/dev/shm/perdure-test-$UID" free
+	local dir="/dev/shm/p$UID" free # short: the path of a socket has at most some 100 bytes
 	[ -z "${TMPDIR:-}${GOTMPDIR:-}" ] || return 0
 	free=$(df --output=avail -k /dev/shm 2>/dev/null | tail -1)
 	[ "${free:-0}" -gt $((8 << 20)) ] || return 0

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 // that no file is left.
 func TestEveryWorkloadRuns(t *testing.T) {
 	longtest.Skip(t, "seconds")
-	folder := t.TempDir()
+	folder := shortFolder(t)
 	report, err := Run(t.Context(), Config{Short: true, Folder: folder, Memory: true})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestWhatWasMeasuredIsTold(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	report, err := Run(ctx, Config{
-		Short: true, Folder: t.TempDir(), Memory: true, Workloads: []string{"W5", "W1"}, Workers: []string{inProcess}, Progress: ending{"W1", end},
+		Short: true, Folder: shortFolder(t), Memory: true, Workloads: []string{"W5", "W1"}, Workers: []string{inProcess}, Progress: ending{"W1", end},
 	})
 	if err == nil || report == nil {
 		t.Fatalf("it gives %v, %v", report, err)
@@ -133,7 +133,7 @@ func TestTooLateIsBegunAgain(t *testing.T) {
 // file is left.
 func TestHostileRuns(t *testing.T) {
 	longtest.Skip(t, "seconds")
-	folder := t.TempDir()
+	folder := shortFolder(t)
 	var out strings.Builder
 	h := Hostile{Stores: []string{"sqlite"}, Attacks: []string{"starts", "signals", "searches", "durable", "polls"}, Orgs: 2, For: 2 * time.Second, Folder: folder}
 	if err := h.Run(t.Context(), &out); err != nil {
@@ -184,4 +184,20 @@ func TestFiguresKeepTheirOrder(t *testing.T) {
 	if want := `{"z ms":1.5,"a":12345678}`; err != nil || string(got) != want {
 		t.Errorf("they are %s (%v), want %s", got, err, want)
 	}
+}
+
+// shortFolder returns a folder for the data of a workload. Its path is short, because that of a socket
+// has at most some 100 bytes.
+func shortFolder(t *testing.T) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(folder); err != nil {
+			t.Error(err)
+		}
+	})
+	return folder
 }

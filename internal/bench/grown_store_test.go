@@ -16,7 +16,7 @@ import (
 // and that no file is left.
 func TestAGrownStoreIsMeasured(t *testing.T) {
 	longtest.Skip(t, "seconds")
-	folder, shown := t.TempDir(), 0
+	folder, shown := shortFolder(t), 0
 	var out strings.Builder
 	err := Growth{
 		Stores: []string{"sqlite", "postgres"}, Executions: []int{3, 6}, Entries: []int{1, 260}, Steps: []int{5}, Rounds: 2, Folder: folder, Memory: true,
