@@ -135,7 +135,7 @@ test("a failed turn says why, in the run and in lists, and is repeated", async (
   expect(violations).toEqual([]);
 
   await page.goto(`${dev.url}/ai/runs`);
-  await page.getByRole("button", { name: "Failed turn" }).click();
+  await page.getByRole("button", { name: "Failed turn", exact: true }).click();
   await expect(page).toHaveURL(/status=FAILED_TURN/);
   const row = page.getByRole("listitem").filter({ has: page.locator(`a[href*="${x.id}"]`) });
   await expect(row).toContainText("the key is not valid");
