@@ -19,12 +19,18 @@ type body struct {
 	token string
 }
 
-// hide removes the token from a text.
+// hide removes the token from a text, also one that is cut off at the end of the text.
 func (b body) hide(text string) string {
 	if b.token == "" {
 		return text
 	}
-	return strings.ReplaceAll(text, b.token, "[token]")
+	text = strings.ReplaceAll(text, b.token, "[token]")
+	for n := len(b.token) - 1; n > 0; n-- {
+		if rest, cut := strings.CutSuffix(text, b.token[:n]); cut {
+			return rest
+		}
+	}
+	return text
 }
 
 // bodyOf returns the body of an attempt. If the webhook is bound to a key that may answer the question

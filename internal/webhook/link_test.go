@@ -128,6 +128,32 @@ func TestABoundWebhookGetsALink(t *testing.T) {
 	})
 }
 
+// TestATokenThatIsCutOffIsNotStored checks an endpoint whose answer repeats the token where the stored
+// part of the answer ends: a beginning of a token is a secret, too.
+func TestATokenThatIsCutOffIsNotStored(t *testing.T) {
+	each(t, func(b *bench) {
+		b.linksTo(t)
+		key := b.key(perdure.KeyApprover).ID
+		for _, left := range []int{42, 20, 4} {
+			e := newEndpoint(t, func(w http.ResponseWriter, r *http.Request) {
+				raw, _ := io.ReadAll(r.Body)
+				_, _ = io.WriteString(w, strings.Repeat("x", perdure.MaxDeliveryAnswer-left)+linkIn(t, request{body: raw}))
+			})
+			w := b.bound(e.URL, key)
+			b.ask()
+			b.step()
+			token := linkIn(t, e.requests()[0])
+			d, err := b.store.Delivery(b.Context(), org, store.DeliveryKey{Webhook: w.ID, ID: b.only(w).ID})
+			b.must(err)
+			if want := strings.Repeat("x", perdure.MaxDeliveryAnswer-left); d.ResponseBody != want {
+				t.Errorf("with %d bytes left, the answer %q is stored with ...%s", left, token, d.ResponseBody[max(0, len(d.ResponseBody)-left):])
+			}
+			_, err = b.engine.DeleteWebhook(b.Context(), org, w.ID)
+			b.must(err)
+		}
+	})
+}
+
 func (b *bench) question(id uuid.UUID) *perdure.Question {
 	b.Helper()
 	q, err := b.store.Question(b.Context(), org, id)

@@ -81,11 +81,16 @@ func (s *server) storedCall(ctx context.Context, in CallInput) (x *perdure.Execu
 	return x, call, err
 }
 
-// inspect waits until the server may load the conversation of another call, until the caller calls over.
-// Conversations are large, so that only a few are in memory at the same time.
-func (s *server) inspect() (over func()) {
-	s.inspections <- struct{}{}
-	return func() { <-s.inspections }
+// inspect waits until the server may load the conversation of another call. The caller calls over when it
+// is done. Conversations are large, so that only a few are in memory at the same time. Errors: that of a
+// context that ends first.
+func (s *server) inspect(ctx context.Context) (over func(), err error) {
+	select {
+	case s.inspections <- struct{}{}:
+		return func() { <-s.inspections }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // maxInspections is the maximum number of calls that are rebuilt at the same time.
@@ -129,7 +134,11 @@ func (s *server) toolsOf(ctx context.Context, org string) ([]perdure.ToolInfo, e
 }
 
 func (s *server) getCall(ctx context.Context, in *getCallInput) (*operation.Body[shownCall], error) {
-	defer s.inspect()()
+	over, err := s.inspect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer over()
 	x, stored, err := s.storedCall(ctx, in.CallInput)
 	if err != nil {
 		return nil, err
@@ -217,7 +226,11 @@ func asCallBody(op *operation.Operation) {
 }
 
 func (s *server) callRequest(ctx context.Context, in *callBodyInput) (*callBody, error) {
-	defer s.inspect()()
+	over, err := s.inspect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer over()
 	_, stored, err := s.storedCall(ctx, in.CallInput)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,27 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+// TestAWaitForInspectionsEndsWithItsRequest checks that a request that waits until another conversation
+// may be loaded does not outlive its client, and that it is one of few that load.
+func TestAWaitForInspectionsEndsWithItsRequest(t *testing.T) {
+	s := &server{inspections: make(chan struct{}, 1)}
+	over, err := s.inspect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.inspect(gone); !errors.Is(err, context.Canceled) {
+		t.Errorf("a second inspection gives %v", err)
+	}
+	over()
+	if over, err = s.inspect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	over()
+}
