@@ -84,8 +84,10 @@ func TestDiscardedGoroutineWritesNothing(t *testing.T) {
 	})
 	b.work(func(c *Config) { c.Parked = -1 })
 	id := b.start("a")
-	for _, name := range []string{"one", "two"} {
+	for i, name := range []string{"one", "two"} {
 		b.waiting(id, "signal")
+		// A claim that arrives before the goroutine has parked would resume it.
+		eventually(t, "the goroutine to be discarded", func() bool { return int(deferred.Load()) == 2*(i+1) })
 		b.signal(id, name, "1")
 	}
 	b.output(id, "fine")
