@@ -203,9 +203,10 @@ func TestAQuestionWithOtherDetails(t *testing.T) {
 	for name, any := range map[string]bool{"in Ask": false, "in WaitAny": true} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, 20*time.Second)
-			var entered atomic.Int32
+			var entered, gone atomic.Int32
 			b.agent("a", func(ctx agent.Context) (string, error) {
 				n := entered.Add(1)
+				defer gone.Add(1)
 				q := agent.Question{Name: "q", Details: n > 2}
 				var err error
 				if any {
@@ -221,9 +222,13 @@ func TestAQuestionWithOtherDetails(t *testing.T) {
 			})
 			b.work(func(c *Config) { c.Parked = -1 })
 			id := b.start("a")
+			// An answer before the goroutine is discarded would resume it, and not enter the function again.
+			discarded := func(n int32) { eventually(t, "the goroutine to be discarded", func() bool { return gone.Load() == n }) }
 			b.waiting(id, "question")
+			discarded(1)
 			b.answer(id, "q", approved)
 			b.waiting(id, "signal")
+			discarded(2)
 			b.signal(id, "go", "1")
 			b.output(id, string(perdure.IdempotencyKeyReused))
 		})
