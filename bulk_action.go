@@ -86,6 +86,7 @@ type BulkFilter struct {
 	CreatedBefore *Time             `json:"createdBefore,omitempty"`
 	Query         string            `json:"q,omitempty"`
 	Metadata      map[string]string `json:"metadata,omitempty"`
+	FailedTurn    bool              `json:"failedTurn,omitempty"` // only those of which TurnFailed reports true
 }
 
 // BulkError is the reason why a bulk action had no effect on an execution.
@@ -122,7 +123,9 @@ func shortMessage(err error) string {
 }
 
 // Takes reports whether the action has an effect on an execution in its current state.
-func (a *BulkAction) Takes(x *Execution) bool { return a.Action.Takes(a.Statuses, x) }
+func (a *BulkAction) Takes(x *Execution) bool {
+	return a.Action.Takes(a.Statuses, x) && (!a.Filter.FailedTurn || x.TurnFailed())
+}
 
 // Takes reports whether the action has an effect on an execution in its current state, if it is for
 // executions with these statuses.

@@ -2,6 +2,7 @@ package perdure
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/google/uuid"
 )
@@ -129,6 +130,12 @@ func (x Execution) MarshalJSON() ([]byte, error) {
 		plain
 		Traceparent *string `json:"traceparent"`
 	}{plain(x), trace})
+}
+
+// TurnFailed reports whether the newest turn of a conversation has failed and can be repeated: the
+// execution waits, among others, for [RetrySignal].
+func (x *Execution) TurnFailed() bool {
+	return x.Kind == ReactKind && x.Status == StatusWaiting && x.Wait != nil && slices.Contains(x.Wait.Signals(), RetrySignal)
 }
 
 // WorkerAway describes a worker that is not connected.

@@ -42,7 +42,7 @@ func (f ExecutionFilter) json() perdure.BulkFilter {
 	}
 	return perdure.BulkFilter{
 		Status: f.Status, Kind: f.Kind, Tag: f.Tag, DefinitionID: f.DefinitionID, CreatedAfter: timeOf(f.CreatedAfter), CreatedBefore: timeOf(f.CreatedBefore),
-		Query: f.Query, Metadata: f.Metadata,
+		Query: f.Query, Metadata: f.Metadata, FailedTurn: f.FailedTurn,
 	}
 }
 

@@ -57,8 +57,8 @@ func TestCallsAskWhatTheAPISays(t *testing.T) {
 			_, err := c.Signal(t.Context(), anID, UserMessage(`a "b"`))
 			return err
 		}},
-		"list": {none, "GET " + base + "agent-executions?kind=k&limit=200&metadata.a=b+c&status=FAILED&status=RUNNING", "", func(c *Client) error {
-			for _, err := range c.List(t.Context(), ExecutionFilter{Kind: "k", Metadata: map[string]string{"a": "b c"}, Status: []perdure.Status{"FAILED", "RUNNING"}}) {
+		"list": {none, "GET " + base + "agent-executions?failedTurn=true&kind=k&limit=200&metadata.a=b+c&status=FAILED&status=RUNNING", "", func(c *Client) error {
+			for _, err := range c.List(t.Context(), ExecutionFilter{Kind: "k", FailedTurn: true, Metadata: map[string]string{"a": "b c"}, Status: []perdure.Status{"FAILED", "RUNNING"}}) {
 				return err
 			}
 			return nil

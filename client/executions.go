@@ -85,6 +85,7 @@ type ExecutionFilter struct {
 	CreatedAfter  time.Time
 	CreatedBefore time.Time
 	Metadata      map[string]string
+	FailedTurn    bool // only conversations whose newest turn has failed
 	// Query is a substring of the id, the kind or the first 4 KiB of the input.
 	Query string
 }
@@ -101,6 +102,9 @@ func (f ExecutionFilter) add(q url.Values) {
 	set("kind", f.Kind)
 	set("tag", f.Tag)
 	set("q", f.Query)
+	if f.FailedTurn {
+		set("failedTurn", "true")
+	}
 	if f.DefinitionID != nil {
 		set("agentDefinitionId", f.DefinitionID.String())
 	}

@@ -69,6 +69,7 @@ type ExecutionFilter struct {
 	CreatedAfter  *perdure.Time
 	CreatedBefore *perdure.Time
 	Metadata      map[string]string // top-level members, compared as text
+	FailedTurn    bool              // only those of which TurnFailed reports true
 	// Query is searched for in the id, in the kind and, unless the execution is LOCAL, in the first
 	// QueryBytes of the input. The case of ASCII letters is ignored.
 	Query  string

@@ -155,7 +155,7 @@ func (a *Actions) match(ctx context.Context, org string, r Request, statuses []p
 	f := r.Filter
 	q := store.ExecutionFilter{
 		Status: statuses, Kind: f.Kind, Kinds: r.Kinds, DefinitionID: f.DefinitionID, CreatedAfter: f.CreatedAfter, CreatedBefore: f.CreatedBefore,
-		Metadata: f.Metadata, Query: f.Query, Limit: matchPage,
+		Metadata: f.Metadata, FailedTurn: f.FailedTurn, Query: f.Query, Limit: matchPage,
 	}
 	for range maxPages {
 		page, err := a.Store.Executions(ctx, org, q)

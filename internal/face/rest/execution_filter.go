@@ -16,13 +16,14 @@ type ExecutionFilter struct {
 	DefinitionID  string   `query:"agentDefinitionId" json:"agentDefinitionId,omitempty"`
 	CreatedAfter  string   `query:"createdAfter" json:"createdAfter,omitempty" doc:"RFC 3339; exclusive."`
 	CreatedBefore string   `query:"createdBefore" json:"createdBefore,omitempty" doc:"RFC 3339; exclusive."`
+	FailedTurn    bool     `query:"failedTurn" json:"failedTurn,omitempty" doc:"true: conversations whose newest turn has failed, which wait for the signal retry. false does not filter."`
 	Query         string   `query:"q" json:"q,omitempty" doc:"In the id, the kind or the first 4 KiB of the input."`
 }
 
 // parsed returns the filter with its values, without metadata. field is the prefix of the names of
 // its members in errors.
 func (in *ExecutionFilter) parsed(field string) (perdure.BulkFilter, error) {
-	f := perdure.BulkFilter{Kind: in.Kind, Tag: in.Tag, Query: in.Query}
+	f := perdure.BulkFilter{Kind: in.Kind, Tag: in.Tag, FailedTurn: in.FailedTurn, Query: in.Query}
 	for _, given := range in.Status {
 		for name := range strings.SplitSeq(given, ",") {
 			if name = strings.TrimSpace(name); name == "" {

@@ -36,7 +36,7 @@ func (s *server) listExecutions(ctx context.Context, in *listExecutionsInput) (*
 	}
 	f := store.ExecutionFilter{
 		Status: narrow.Status, Kind: in.Kind, DefinitionID: narrow.DefinitionID, CreatedAfter: narrow.CreatedAfter, CreatedBefore: narrow.CreatedBefore,
-		Metadata: metadataFilter(front.QueryOf(ctx)), Query: in.Query, Cursor: in.Cursor, Limit: in.Limit,
+		Metadata: metadataFilter(front.QueryOf(ctx)), FailedTurn: narrow.FailedTurn, Query: in.Query, Cursor: in.Cursor, Limit: in.Limit,
 	}
 	if f.Kinds, err = s.kindsWithTag(ctx, in.Org, in.Tag); err != nil {
 		return nil, err

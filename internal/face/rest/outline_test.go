@@ -86,4 +86,21 @@ func TestListTellsFailedTurn(t *testing.T) {
 	if x := listed(); x.StopReason != perdure.StopError || x.TurnError != "auth: the key is not valid" {
 		t.Errorf("a failed turn has stopped with %q, %q", x.StopReason, x.TurnError)
 	}
+	failed := listed().ID
+	h.Start("")
+	for query, want := range map[string]int{"?failedTurn=true": 1, "?failedTurn=false": 2, "?failedTurn=true&status=pending": 0, "?failedTurn=true&status=waiting": 1} {
+		var page struct{ Items []*perdure.Execution }
+		h.Call("GET", "/agent-executions"+query, "").Want(200, &page)
+		if len(page.Items) != want || want == 1 && page.Items[0].ID != failed {
+			t.Errorf("%s lists %+v", query, page.Items)
+		}
+	}
+	h.Call("GET", "/agent-executions?failedTurn=maybe", "").Problem(400, perdure.InvalidArgument, "failedTurn")
+	for action, want := range map[string]int{"cancel": 1, "retry": 1} {
+		var n perdure.BulkCount
+		h.Call("POST", "/agent-executions/actions/count", `{"action":"`+action+`","filter":{"failedTurn":true}}`).Want(200, &n)
+		if n.Matched != want {
+			t.Errorf("%s would have %d runs", action, n.Matched)
+		}
+	}
 }

@@ -93,21 +93,29 @@ func filtersExecutions(f *fixture) {
 			x.Kind, x.PersistenceMode, x.Status, x.CreatedAt, x.Metadata = "elsewhere", perdure.Local, perdure.StatusWaiting, milestone(1500), json.RawMessage(`["team"]`)
 			x.WaitReason, x.Wait = "signal", &perdure.Wait{Signal: "s"}
 		}),
+		"failed turn": f.start(func(x *perdure.Execution) {
+			x.Kind, x.Status, x.CreatedAt = perdure.ReactKind, perdure.StatusWaiting, milestone(1700)
+			x.WaitReason, x.Wait = "signal", ptr(perdure.WaitAny(perdure.WaitSignal(perdure.UserMessage), perdure.WaitSignal(perdure.RetrySignal)))
+		}),
+		"like it": f.start(func(x *perdure.Execution) {
+			x.Kind, x.Status, x.CreatedAt = perdure.ReactKind, perdure.StatusWaiting, milestone(1700)
+			x.WaitReason, x.Wait = "signal", ptr(perdure.WaitAny(perdure.WaitSignal(`a"signal":"retry"`), perdure.WaitSignal("RETRY"), perdure.WaitSignal("retry2")))
+		}),
 	}
 	for _, c := range []struct {
 		what   string
 		filter store.ExecutionFilter
 		want   []string
 	}{
-		{"nothing", store.ExecutionFilter{}, []string{"local", "done", "odd", "plain", "strange"}},
+		{"nothing", store.ExecutionFilter{}, []string{"like it", "failed turn", "local", "done", "odd", "plain", "strange"}},
 		{"status", store.ExecutionFilter{Status: []perdure.Status{perdure.StatusCompleted}}, []string{"done"}},
 		{"statuses", store.ExecutionFilter{Status: []perdure.Status{perdure.StatusCompleted, perdure.StatusPending}}, []string{"done", "odd", "plain", "strange"}},
 		{"kind", store.ExecutionFilter{Kind: "Odd-Kind"}, []string{"odd"}},
 		{"kinds", store.ExecutionFilter{Kinds: []string{"Odd-Kind", "unknown"}}, []string{"odd"}},
 		{"no kinds", store.ExecutionFilter{Kinds: []string{}}, nil},
 		{"definition", store.ExecutionFilter{DefinitionID: &definition.ID}, []string{"odd"}},
-		{"created after", store.ExecutionFilter{CreatedAfter: ptr(milestone(1000))}, []string{"local", "done", "odd"}},
-		{"created before", store.ExecutionFilter{CreatedBefore: ptr(milestone(2000))}, []string{"local", "plain", "strange"}},
+		{"created after", store.ExecutionFilter{CreatedAfter: ptr(milestone(1000))}, []string{"like it", "failed turn", "local", "done", "odd"}},
+		{"created before", store.ExecutionFilter{CreatedBefore: ptr(milestone(2000))}, []string{"like it", "failed turn", "local", "plain", "strange"}},
 		{"metadata text", store.ExecutionFilter{Metadata: map[string]string{"team": "core"}}, []string{"odd"}},
 		{"metadata number", store.ExecutionFilter{Metadata: map[string]string{"n": "5", "team": "core"}}, []string{"odd"}},
 		{"metadata boolean", store.ExecutionFilter{Metadata: map[string]string{"on": "true"}}, []string{"odd"}},
@@ -127,7 +135,10 @@ func filtersExecutions(f *fixture) {
 		{"query of a LOCAL execution by kind", store.ExecutionFilter{Query: `elsewhere`}, []string{"local"}},
 		{"metadata too long to be indexed", store.ExecutionFilter{Metadata: map[string]string{"long": strings.Repeat("v", 300), "team": "web"}}, []string{"done"}},
 		{"metadata and status", store.ExecutionFilter{Metadata: map[string]string{"team": "web"}, Status: []perdure.Status{perdure.StatusCompleted, perdure.StatusFailed}}, []string{"done"}},
-		{"live statuses", store.ExecutionFilter{Status: []perdure.Status{perdure.StatusWaiting, perdure.StatusRunning, perdure.StatusCancelling}}, []string{"local"}},
+		{"live statuses", store.ExecutionFilter{Status: []perdure.Status{perdure.StatusWaiting, perdure.StatusRunning, perdure.StatusCancelling}}, []string{"like it", "failed turn", "local"}},
+		{"failed turn", store.ExecutionFilter{FailedTurn: true}, []string{"failed turn"}},
+		{"failed turn and statuses", store.ExecutionFilter{FailedTurn: true, Status: []perdure.Status{perdure.StatusWaiting, perdure.StatusFailed}}, []string{"failed turn"}},
+		{"failed turn and another status", store.ExecutionFilter{FailedTurn: true, Status: []perdure.Status{perdure.StatusCompleted}}, nil},
 		{"all at once", store.ExecutionFilter{Kind: "agent", Status: []perdure.Status{perdure.StatusPending}, Query: "agent"}, []string{"plain", "strange"}},
 	} {
 		page, err := f.s.Executions(f.ctx, org, c.filter)

@@ -7,7 +7,6 @@ import {
 } from "@tanstack/react-query";
 import type { Execution, ExecutionFilter, Status, Usage } from "../../client/src/index";
 import { itemsOf, PerdureError } from "../../client/src/index";
-import { chatKind, turnFailed } from "../fold/status";
 import type { Catalog } from "../forms/draft";
 import { api, heed } from "./client";
 
@@ -53,18 +52,10 @@ export const runsQuery = (filter: RunFilter) =>
 
 async function runsPage({ status, ...filter }: RunFilter, cursor: string, signal: AbortSignal) {
   const failed = status === "FAILED_TURN";
-  const kept = failed ? { status: "WAITING" as const, kind: chatKind } : status ? { status } : {};
-  const ask = async (limit: number, from: string) => {
+  const kept = failed ? { failedTurn: true } : status ? { status } : {};
+  const ask = (limit: number, from: string) => {
     const at = from ? { cursor: from } : {};
-    // The server knows no failed turns, so larger pages are looked through.
-    const found = await api().executions.list({
-      ...filter,
-      ...kept,
-      limit: failed ? 200 : limit,
-      signal,
-      ...at,
-    });
-    return failed ? { ...found, items: found.items.filter(turnFailed) } : found;
+    return api().executions.list({ ...filter, ...kept, limit, signal, ...at });
   };
   const page = await ask(30, cursor);
   for (let n = 1; n < lookFurther && page.items.length < 30 && page.nextCursor !== null; n++) {

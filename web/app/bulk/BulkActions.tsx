@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import type { BulkAction, BulkFilter, BulkRequest, Status } from "../../client/src/index";
+import type { BulkAction, BulkFilter, BulkRequest } from "../../client/src/index";
 import { api } from "../api/client";
 import { Button, Confirm } from "../components/ui";
 import type { RunsSearch } from "../router";
@@ -14,17 +14,20 @@ const words: Record<
   Name,
   { button: string; ask: string; done: string; on: NonNullable<RunsSearch["status"]>[] }
 > = {
-  cancel: { button: "Cancel all", ask: "Cancel", done: "cancelled", on: ["PENDING", "RUNNING", "WAITING"] },
+  cancel: {
+    button: "Cancel all",
+    ask: "Cancel",
+    done: "cancelled",
+    on: ["PENDING", "RUNNING", "WAITING", "FAILED_TURN"],
+  },
   retry: { button: "Retry failed turns", ask: "Retry", done: "retried", on: ["WAITING", "FAILED_TURN"] },
 };
 
 const names: Name[] = ["cancel", "retry"];
 
-/** The runs with a failed turn are waiting runs, of which a retry takes only those whose turn has failed. */
-function filterOf(search: RunsSearch): BulkFilter {
-  const status: Status | undefined = search.status === "FAILED_TURN" ? "WAITING" : search.status;
+function filterOf({ status, ...search }: RunsSearch): BulkFilter {
   return {
-    ...(status ? { status: [status] } : {}),
+    ...(status === "FAILED_TURN" ? { failedTurn: true } : status ? { status: [status] } : {}),
     ...(search.q ? { q: search.q } : {}),
     ...(search.agent ? { agentDefinitionId: search.agent } : {}),
   };

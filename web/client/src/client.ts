@@ -51,6 +51,8 @@ export interface ExecutionFilter extends Paging {
   createdBefore?: string;
   /** Top-level members of the metadata, compared as text. */
   metadata?: Record<string, string>;
+  /** Only conversations whose newest turn has failed. */
+  failedTurn?: boolean;
   /** A text contained in the id, the kind or the first 4 KiB of the input. */
   q?: string;
 }

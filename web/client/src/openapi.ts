@@ -1247,6 +1247,7 @@ export interface components {
             createdAfter?: string;
             /** Format: date-time */
             createdBefore?: string;
+            failedTurn?: boolean;
             kind?: string;
             metadata?: {
                 [key: string]: string;
@@ -1666,6 +1667,8 @@ export interface components {
             createdAfter?: string;
             /** @description RFC 3339; exclusive. */
             createdBefore?: string;
+            /** @description true: conversations whose newest turn has failed, which wait for the signal retry. false does not filter. */
+            failedTurn?: boolean;
             kind?: string;
             /** @description Executions whose metadata has these top-level members with these values, compared as text. */
             metadata?: {
@@ -2843,6 +2846,8 @@ export interface operations {
                 createdAfter?: string;
                 /** @description RFC 3339; exclusive. */
                 createdBefore?: string;
+                /** @description true: conversations whose newest turn has failed, which wait for the signal retry. false does not filter. */
+                failedTurn?: boolean;
                 /** @description In the id, the kind or the first 4 KiB of the input. */
                 q?: string;
             };

@@ -24,6 +24,7 @@ func (f *filterFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.f.Kind, "kind", "", "only those of this kind of agent")
 	flags.StringVar(&f.f.Tag, "tag", "", "only those of kinds with this tag")
 	flags.StringArrayVar(&f.metadata, "metadata", nil, "KEY=VALUE: only those with this metadata; may be repeated")
+	flags.BoolVar(&f.f.FailedTurn, "failed-turn", false, "only conversations whose newest turn has failed")
 	flags.StringVarP(&f.f.Query, "query", "q", "", "only those with these words in id, kind or input")
 	flags.StringVar(&f.definition, "definition", "", "only those that started from the definition of this id")
 	flags.StringVar(&f.after, "created-after", "", "only those that were started after this time, like 2026-03-04T05:06:07Z")

@@ -19,6 +19,7 @@ func newRunsCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "runs", Short: "List runs, newest first", GroupID: "runs", Aliases: []string{"ls"},
 		Example: `  perdure runs --status waiting,running
+  perdure runs --failed-turn
   perdure runs --json | jq -r '.items[].id'`,
 		Args: setup.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -81,6 +82,7 @@ func printRuns(a *setup.App, p client.Page[*perdure.Execution]) error {
 			took = terminal.Duration(runTime(x))
 		}
 		t.Add(x.ID.String(), statusText(x), x.Kind, started, took, titleText(x))
+		t.Note(reasonText(x))
 	}
 	if err := t.Print(a.Stdout); err != nil {
 		return err

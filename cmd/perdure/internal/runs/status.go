@@ -39,9 +39,24 @@ func waitedFeatures(x *perdure.Execution) string {
 	return strings.Join(x.NeedsFeatures.Names(), ", ")
 }
 
+// failedTurn is the status of a conversation whose newest turn has failed.
+const failedTurn = "failed turn"
+
+// reasonText returns why a run or its newest turn has failed, as one line; "" for other runs.
+func reasonText(x *perdure.Execution) string {
+	text := x.TurnError
+	if x.Status == perdure.StatusFailed && x.Error != nil {
+		text = *x.Error
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}
+
 func statusText(x *perdure.Execution) string {
 	text := strings.ToLower(string(x.Status))
-	if x.Status == perdure.StatusWaiting && x.WaitReason != "" {
+	if x.TurnFailed() {
+		text = failedTurn
+	} else if x.Status == perdure.StatusWaiting && x.WaitReason != "" {
 		text += " (" + x.WaitReason + ")"
 	}
 	if x.OpenQuestions > 1 || x.OpenQuestions == 1 && x.WaitReason != waitsForQuestion {
@@ -58,6 +73,9 @@ func statusText(x *perdure.Execution) string {
 
 // statusStyle returns the style of a status. A status that needs a person is highlighted.
 func statusStyle(text string) terminal.Style {
+	if strings.HasPrefix(text, failedTurn) {
+		return terminal.StyleError
+	}
 	word, _, _ := strings.Cut(text, " ")
 	switch perdure.Status(strings.ToUpper(word)) {
 	case perdure.StatusCompleted:

@@ -11,6 +11,7 @@ import (
 type Table struct {
 	Columns []Column
 	rows    [][]string
+	notes   map[int]string // by the index of the row above
 }
 
 // Column is a column of a table.
@@ -37,6 +38,26 @@ func (t *Table) Add(cells ...string) {
 	t.rows = append(t.rows, cells)
 }
 
+// Note adds a line below the last row, which says what is wrong with it. In a terminal it is cut to
+// the width.
+func (t *Table) Note(text string) {
+	if text = strings.Join(strings.Fields(Visible(text)), " "); text == "" {
+		return
+	}
+	if t.notes == nil {
+		t.notes = map[int]string{}
+	}
+	t.notes[len(t.rows)-1] = text
+}
+
+func (t *Table) note(p *page, text string) {
+	const indent = "  "
+	if width := p.width(); width > 0 {
+		text = xansi.Truncate(text, max(width-len(indent), minCutWidth), "…")
+	}
+	p.raw(indent + p.styled(StyleError, text) + "\n")
+}
+
 func (t *Table) write(p *page) error {
 	widths := t.widths()
 	shown := t.fit(widths, p.width())
@@ -45,13 +66,16 @@ func (t *Table) write(p *page) error {
 		heads[i] = c.Head
 	}
 	t.line(p, heads, widths, shown, func(int) Style { return StyleDim })
-	for _, row := range t.rows {
+	for n, row := range t.rows {
 		t.line(p, row, widths, shown, func(i int) Style {
 			if t.Columns[i].Style == nil {
 				return StyleNone
 			}
 			return t.Columns[i].Style(row[i])
 		})
+		if text, ok := t.notes[n]; ok {
+			t.note(p, text)
+		}
 	}
 	return p.err
 }

@@ -82,6 +82,9 @@ type Query struct {
 
 // New collects the filters of a list.
 func New(dialect *statement.Dialect, org string, f store.ExecutionFilter, rows int) *Query {
+	if f.FailedTurn && len(f.Status) == 0 {
+		f.Status = []perdure.Status{perdure.StatusWaiting} // no other status has one, and it has an index
+	}
 	l := &Query{dialect: dialect, org: org, filter: f, Rows: rows}
 	l.addMetadata()
 	if f.DefinitionID != nil {
@@ -227,6 +230,10 @@ func (l *Query) statusSources(statuses []perdure.Status) {
 // textWeight is the cost of examining a text, in rows.
 const textWeight = 3
 
+// retryLeaf is the leaf for RetrySignal in the stored JSON of a wait. It is in no name of a signal,
+// where its quotation marks are escaped.
+const retryLeaf = `"signal":"` + perdure.RetrySignal + `"`
+
 // addRest adds the conditions that no index covers.
 func (l *Query) addRest() {
 	f := l.filter
@@ -236,6 +243,9 @@ func (l *Query) addRest() {
 	if f.Kinds != nil {
 		condition, list := l.dialect.KindAmong(f.Kinds)
 		l.add(condition, list)
+	}
+	if f.FailedTurn {
+		l.add("x.status = 'WAITING' AND x.kind = ? AND replace(x.wait, ?, '') <> x.wait", perdure.ReactKind, retryLeaf)
 	}
 	if f.CreatedAfter != nil {
 		l.add("x.created_at > ?", column.Millis(*f.CreatedAfter))
