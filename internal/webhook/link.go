@@ -19,13 +19,17 @@ type body struct {
 	token string
 }
 
+// minCutToken is the minimum length of a beginning of a token that hide removes. A text may end with a
+// shorter one by chance, and a shorter one is of no use to a reader.
+const minCutToken = 4
+
 // hide removes the token from a text, also one that is cut off at the end of the text.
 func (b body) hide(text string) string {
 	if b.token == "" {
 		return text
 	}
 	text = strings.ReplaceAll(text, b.token, "[token]")
-	for n := len(b.token) - 1; n > 0; n-- {
+	for n := len(b.token) - 1; n >= minCutToken; n-- {
 		if rest, cut := strings.CutSuffix(text, b.token[:n]); cut {
 			return rest
 		}

@@ -103,8 +103,8 @@ const Block = memo(function Block({ text }: { text: string }) {
 });
 
 /**
- * Shows markdown from a model, with formulas and code in colours. HTML in it is shown as text. While the text grows, only its last
- * block is parsed again.
+ * Shows markdown from a model, with formulas and code in colours. HTML in it is shown as text. While
+ * the text grows, only its last block is parsed again.
  */
 export function Markdown({ text }: { text: string }) {
   const blocks = useMemo(() => blocksOf(text), [text]);

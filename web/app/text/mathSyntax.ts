@@ -46,8 +46,8 @@ const ordinal: Construct = {
 };
 
 /**
- * Reads the text of a formula. Each line of it is a token of its own, as is each end of a line,
- * because the parser puts the lines of a container together by these.
+ * Reads the text of a formula. Each line and each line ending is a token of its own. The parser needs
+ * these tokens to join the lines of a list item or a quote.
  */
 class Reader {
   /** What has been read since the delimiter. */

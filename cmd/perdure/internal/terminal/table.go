@@ -38,8 +38,8 @@ func (t *Table) Add(cells ...string) {
 	t.rows = append(t.rows, cells)
 }
 
-// Note adds a line below the last row, which says what is wrong with it. In a terminal it is cut to
-// the width.
+// Note adds a line with the text of an error below the last row. In a terminal the line is cut to the
+// width.
 func (t *Table) Note(text string) {
 	if text = strings.Join(strings.Fields(Visible(text)), " "); text == "" {
 		return
