@@ -154,6 +154,17 @@ func TestATokenThatIsCutOffIsNotStored(t *testing.T) {
 	})
 }
 
+// TestAnAnswerThatEndsLikeATokenIsStored checks that an answer keeps its last characters if they are
+// the first ones of the token by chance.
+func TestAnAnswerThatEndsLikeATokenIsStored(t *testing.T) {
+	b := body{token: "kayak-and-more"}
+	for text, want := range map[string]string{"ok": "ok", "okay": "okay", "o" + "kaya": "o", "a kayak-and-more k": "a [token] k"} {
+		if got := b.hide(text); got != want {
+			t.Errorf("of %q, %q is stored", text, got)
+		}
+	}
+}
+
 func (b *bench) question(id uuid.UUID) *perdure.Question {
 	b.Helper()
 	q, err := b.store.Question(b.Context(), org, id)
