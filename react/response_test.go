@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -79,7 +80,9 @@ func (w *ward) tell(t *testing.T, seed uint64) int {
 	p := randomPoint(r)
 	id, fate := w.run(p, func(id uuid.UUID, e *engine.Engine) {
 		log := eventlog.New(w.store, w.store.Epoch(), e.Hints)
-		go func() { live <- readAll(context.WithoutCancel(t.Context()), t, log, id) }()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
+		t.Cleanup(cancel)
+		go func() { live <- readAll(ctx, t, log, id) }()
 		model.begin(id, e)
 	})
 	t.Logf("%s: reached %v", p, fate.met())

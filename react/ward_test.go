@@ -108,7 +108,9 @@ func (w *ward) play(t *testing.T, p point) *outcome {
 // with a server that is not interrupted.
 func (w *ward) run(p point, begun func(uuid.UUID, *engine.Engine)) (uuid.UUID, *fate) {
 	w.t.Helper()
-	fate, hints := newFate(p), &notify.Local{}
+	// A server that dies between a commit and its hint loses the hint, so the notifier is not one
+	// whose hints are sure.
+	fate, hints := newFate(p), &notify.Local{Shared: true}
 	healthy := w.server(w.store, hints)
 	first := w.begin(w.server(&storetest.Faults{Store: w.store, Plan: fate.plan}, hints), p.parked, func(d perdure.Dispatch) perdure.Dispatch {
 		return &mortal{Dispatch: d, fate: fate}
