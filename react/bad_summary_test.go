@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/llm"
 )
 
@@ -63,6 +64,7 @@ func (s *stage) compactionEvents(id uuid.UUID) (all []string) {
 // it covers leaves the conversation as it is: an event says why, its model call is recorded and
 // counted, the run goes on, and the next summary is not tried at once.
 func TestABadSummaryChangesNothing(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	const turns = 14
 	for name, c := range map[string]struct {
 		parts []perdure.Part

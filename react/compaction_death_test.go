@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/llm/scripted"
 )
 
@@ -16,6 +17,7 @@ import (
 // in the background has the same messages at whichever commit its worker dies, and that each stored
 // answer was used once: each summary is in the conversation or was reported as not used.
 func TestABackgroundCompactionSurvivesADeathAtEachCommit(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	turns := 20
 	if testing.Short() {
 		turns = backgroundAt + 4

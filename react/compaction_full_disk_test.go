@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disktest"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/llm/scripted"
 	lib "modernc.org/sqlite/lib"
@@ -88,6 +89,7 @@ func (s *theatre) fullOr(d *fullDisk, id uuid.UUID, want func(*perdure.Execution
 // nothing of the compaction is stored without the rest, that the run goes on as without that once
 // there is space, with one summary, and that the next compaction works.
 func TestACompactionOnAFullDisk(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	var undisturbed []string
 	for _, after := range []int{-1, 0, 1, 2, 3} {
 		t.Run(fmt.Sprint("after ", after, " writes"), func(t *testing.T) {

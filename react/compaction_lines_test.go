@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
 	grpcapi "github.com/perdure/perdure/internal/face/grpc"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/llm/scripted"
 	"github.com/perdure/perdure/worker/local"
 	grpcclient "github.com/perdure/perdure/worker/remote"
@@ -59,6 +60,7 @@ func (s *theatre) overWire() perdure.Dispatch {
 // TestCompactionOnEachLine checks that REMOTE and LOCAL executions are compacted by workers in the
 // process of the server and over gRPC, and that the server has no content of a LOCAL compaction.
 func TestCompactionOnEachLine(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	const turns = 30
 	for _, mode := range []perdure.PersistenceMode{perdure.Remote, perdure.Local} {
 		for _, wire := range []bool{false, true} {

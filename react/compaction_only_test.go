@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/llm/scripted"
 )
 
@@ -35,6 +36,7 @@ func longTalk() []perdure.InputMessage {
 // into the window, whichever commit the worker dies at, and that no summary that was stored is asked
 // for again. The messages directly before a summary of the client stay, as its summary does.
 func TestAResponseThatOnlyCompacts(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	play := func(t *testing.T, nth int) (conversation []string, records []perdure.CompactionRecord, summaries int, reached bool) {
 		s := emptyTheatre(t, strings.Repeat("turn\n  text ok\n", 30))
 		n := &narrow{Provider: scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal}), window: 6000}

@@ -11,7 +11,7 @@ echo "== vet"
 go vet ./...
 
 echo "== tests"
-# Subtests named postgres are those of suites that run on every store. The
-# packages left out need PostgreSQL (stores) or npm packages and minutes (e2e).
+# Tests that open a PostgreSQL store are skipped under -short. The packages left out
+# need PostgreSQL (stores) or npm packages and minutes (e2e).
 packages=$(go list ./... | grep -vE '/(internal/store/(postgres|transfer)|e2e)(/|$)')
-go test -vet=off -short -timeout 20m -skip '/^postgres$|^TestTwoServersShareADatabase$' $packages "$@"
+go test -vet=off -short -timeout 20m $packages "$@"

@@ -94,6 +94,7 @@ func TestApprovalsExpireAndAreSteered(t *testing.T) {
 
 // TestRulesThatDeny checks a rule that denies without asking.
 func TestRulesThatDeny(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{Input: "Weather?", Tools: []tool.Tool{forecast()}, Model: three, Approvals: perdure.ApprovalPolicy{
 		{Tools: []string{"*"}, Then: perdure.ApprovalDeny, Reason: "not today"},
 	}}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // wantFinding checks that there are findings, and that they contain each of the texts in want.
@@ -136,6 +137,7 @@ func TestTellsOfMissingTask(t *testing.T) {
 
 // TestTellsOfRunWithoutEnd checks that a run that exceeds MaxVirtual reports what it waits for.
 func TestTellsOfRunWithoutEnd(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	r := Scenario{
 		Agent: agent.DefineFunc("eternal", func(ctx agent.Context, _ int) (string, error) { return "", ctx.Sleep(time.Hour << 20) }),
 		Input: 1,

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/agent/agenttest"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // deploy asks for the name of a version and for a confirmation, and appends what it was told.
@@ -81,6 +82,7 @@ func TestAnswersThatAreNo(t *testing.T) {
 
 // TestQuestionsExpire checks what an agent gets for a question that nobody answers in time.
 func TestQuestionsExpire(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, c := range map[string]struct {
 		option agent.QuestionOption
 		want   string
@@ -111,6 +113,7 @@ func TestQuestionsExpire(t *testing.T) {
 // TestQuestionsAmongOtherWaits checks a question beside a signal and a timer, a withdrawal, and
 // names that are used twice.
 func TestQuestionsAmongOtherWaits(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{
 		Agent: agent.DefineFunc("host", func(ctx agent.Context, _ any) (string, error) {
 			plan := ctx.OpenQuestion(agent.Question{Name: "plan", Kind: "plan", Prompt: "Fine?", Details: map[string]int{"steps": 3}})
@@ -156,6 +159,7 @@ func TestQuestionsAmongOtherWaits(t *testing.T) {
 
 // TestAnswersOfSeveralVoters checks questions that need several votes, and that name who may answer.
 func TestAnswersOfSeveralVoters(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{
 		Agent: agent.DefineFunc("pay", func(ctx agent.Context, _ any) (string, error) {
 			yes, reason, err := agent.Confirm(ctx, "pay", "Pay it?", nil, agent.AskVotes(3), agent.AskOthers(), agent.AskBy("approver"))

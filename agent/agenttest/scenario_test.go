@@ -21,6 +21,7 @@ const month = 30 * 24 * time.Hour
 // TestMonthPassesInMilliseconds checks that a sleep of 30 days takes that time, and at most a
 // second more, of virtual time.
 func TestMonthPassesInMilliseconds(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{Input: 0, Agent: agent.DefineFunc("sleeper", func(ctx agent.Context, _ int) (string, error) {
 		begun, err := agent.Step(ctx, "begin", func(context.Context) (time.Time, error) { return time.Now(), nil })
 		if err != nil {
@@ -176,6 +177,7 @@ func TestFanOut(t *testing.T) {
 // TestSignals checks signals before the start, signals that are sent when the agent waits for them,
 // signals at a time, and a wait that times out.
 func TestSignals(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{
 		Agent: agent.DefineFunc("patient", func(ctx agent.Context, _ int) (string, error) {
 			for range 3 {

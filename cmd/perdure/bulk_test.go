@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // dial returns a client of the server.
@@ -23,6 +24,7 @@ func (s *devServer) dial() *client.Client {
 // TestBulkActionsOnTheCommandLine checks that runs are cancelled by a filter only after a
 // confirmation, and what the commands print.
 func TestBulkActionsOnTheCommandLine(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	d := serveDev(t, dir)
 	c := d.dial()

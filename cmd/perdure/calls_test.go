@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
@@ -18,6 +19,7 @@ import (
 // body that a server of the provider got, byte by byte, and that the rebuilt prompt has the recorded
 // hash.
 func TestModelCallsAreShownAsTheyWereSent(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for provider, c := range map[string]struct {
 		wire            llmtest.Wire
 		base, path, key string

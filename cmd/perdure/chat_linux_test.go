@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 const chatScript = `pace 5ms
@@ -206,6 +208,7 @@ func TestChatCommands(t *testing.T) {
 
 // /model chooses the model of the next turns, among those of the run, and perdure signal does, too.
 func TestChatChoosesTheModel(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	for _, name := range []string{"s", "other"} {
 		write(t, dir, name, fmt.Sprintf("turn\n  text First of %s.\nturn\n  text Second of %s.\nturn\n  text Third of %s.\n", name, name, name))
@@ -241,6 +244,7 @@ func TestChatChoosesTheModel(t *testing.T) {
 // Tools that run at once are shown in blocks of their own, a long output by its beginning and its
 // end, and each row of a wrapped line keeps its gutter.
 func TestChatShowsParallelTools(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, width := range []int{80, 120} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			dir := t.TempDir()

@@ -6,11 +6,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // The tools of a run cannot read the tokens of other data directories of their user, nor the token
 // of their own data directory.
 func TestToolsKeepOutOfOtherDataDirectories(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	for _, name := range []string{"d", ".local/share/perdure", "third"} {
 		env := []string{"PERDURE_DATA=" + filepath.Join(dir, name)}

@@ -52,6 +52,7 @@ func TestInterruptAndResume(t *testing.T) {
 
 // A killed run continues in its original folder, although resume is called in another one.
 func TestKillAndResumeElsewhere(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	write(t, dir, "s", strings.Replace(waiting, "It was interrupted.", "Cut off.\n    call bash {\"command\": \"pwd\"}", 1)+"turn\n  text End.\n")
 	gate(t, dir, "gate")
@@ -71,6 +72,7 @@ func TestKillAndResumeElsewhere(t *testing.T) {
 // Two runs on one data directory both complete. The first process owns the directory and runs until
 // the other one has ended.
 func TestRunBesideRun(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	write(t, dir, "s", waiting)
 	write(t, dir, "other", strings.ReplaceAll(waiting, "gate;", "other-gate;"))
@@ -129,6 +131,7 @@ func TestRunBesideDev(t *testing.T) {
 
 // An unfinished private run continues with its own worker while dev is serving.
 func TestResumeBesideDev(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	write(t, dir, "s", waiting)
 	gate(t, dir, "gate")

@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestLinksByCommand checks perdure questions link: what it prints, where the link leads, and how it
 // is revoked.
 func TestLinksByCommand(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	a := newAskingAt(t, "127.0.0.1:0")
 	launch(t, a.dir, "run", "--detach", "--model", "scripted/s", "x").wantEnd(0)
 	id := a.claim().ask("one", deploy, `{"v":1}`).String()

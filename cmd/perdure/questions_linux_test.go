@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"golang.org/x/sys/unix"
 )
 
@@ -192,6 +193,7 @@ func TestRunEditsInPlace(t *testing.T) {
 
 // r approves and remembers: the next question about such a call is answered without the terminal.
 func TestRunRemembersInPlace(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	a := newAsking(t)
 	p := inTerminal(t, a.dir, "run", "--model", "scripted/s", "x")
 	call := perdure.QuestionTerms{Kind: perdure.QuestionApproval, Subject: "bash"}

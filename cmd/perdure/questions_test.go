@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/server"
 )
 
@@ -157,6 +158,7 @@ func TestQuestionsAndAnswers(t *testing.T) {
 
 // Values are given as JSON, and choices as they are; what does not fit names the member.
 func TestAnswersWithValues(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	a := newAsking(t)
 	launch(t, a.dir, "run", "--detach", "--model", "scripted/s", "x").wantEnd(0)
 	form := a.claim().ask("form", perdure.QuestionTerms{
@@ -202,6 +204,7 @@ func TestResumeOfARunThatAsks(t *testing.T) {
 
 // approve --edit approves other details than were asked about, if the question permits edits.
 func TestAnEditByCommand(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	a := newAsking(t)
 	launch(t, a.dir, "run", "--detach", "--model", "scripted/s", "x").wantEnd(0)
 	editable := deploy

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // devServer is perdure dev as an HTTP client sees it.
@@ -138,6 +140,7 @@ func (e logRecord) dataOf() map[string]any {
 // At most 1 MiB of a command's output is stored, in whole characters. Then the block closes once
 // with the reason truncated.
 func TestTerminalIsBoundedOverREST(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	write(t, dir, "s", `turn
   call bash {"command": "head -c 1500000 /dev/zero | tr '\\0' x | sed 's/x/é/g' | head -c 1600001"}

@@ -2,10 +2,13 @@ package main
 
 import (
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // A flag changes only its own period, and reading changes nothing.
 func TestRetentionChangesWhatIsNamed(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	launch(t, dir, "retention").wantEnd(0, "runs         forever   (the default)", "checkpoints  7d", "logs         forever")
 	launch(t, dir, "retention", "--executions", "30d", "--logs", "12h").wantEnd(0, "runs         30d\n", "checkpoints  7d", "logs         12h\n")

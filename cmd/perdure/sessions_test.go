@@ -6,9 +6,11 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 func TestPublicURLIsChecked(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	for _, wrong := range []string{"perdure.example.com", "ftp://x", "https://", "https://x/path", "https://x?q", "https://me@x", "https://x#f", "https://x:0", "https://x:70000", "https://:443", "https://x:"} {
 		launch(t, dir, "server", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0", "--public-url", wrong).wantEnd(2, "--public-url", "scheme and host")
@@ -17,6 +19,7 @@ func TestPublicURLIsChecked(t *testing.T) {
 
 // The program lists and ends sessions.
 func TestSessionsOnTheCommandLine(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	s := serveDev(t, dir)
 	key := outputOf(t, dir, "keys", "create", "--role", "client", "laptop")

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/worker"
 	"github.com/perdure/perdure/worker/remote"
 )
@@ -18,6 +19,7 @@ import (
 // TestStartRunsAnAgentOfOnesOwn checks perdure start: it waits for a worker that has just been started,
 // follows the run to its end, and refuses what it cannot start.
 func TestStartRunsAnAgentOfOnesOwn(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	launch(t, dir, "start", "greeter", `"ann"`).wantEnd(2, "no server is up")
 	serveDev(t, dir)

@@ -4,11 +4,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // --store-plain and its variable reach the store of a server, which logs a warning. A run completes
 // with and without it.
 func TestStorePlainIsAFlagAndAVariable(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text Done.\n")
 	const said = "the store runs without its optimizations"

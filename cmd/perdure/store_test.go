@@ -156,6 +156,7 @@ func tokenOf(t *testing.T, dir string) string {
 // readers get a reset. The check finds no damage in the store and in the backup, and finds a
 // changed text in a copy of the backup.
 func TestBackupCheckAndRestore(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text "+strings.Repeat("Hello. ", 20)+"\n")
 	one := startDev(t, dir)

@@ -11,11 +11,13 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestWebhooksOnTheCommandLine checks the commands for webhooks: each subcommand, its refusals, and that
 // a secret is printed only where it is made.
 func TestWebhooksOnTheCommandLine(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	s := serveDev(t, dir)
 	var mu sync.Mutex

@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestQueuesOnTheCommandLine checks the commands for workers and queues.
 func TestQueuesOnTheCommandLine(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	serveDev(t, dir)
 	var workers struct{ Items []perdure.WorkerInfo }

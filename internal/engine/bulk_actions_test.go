@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine/bulk"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/storetest"
 )
@@ -215,6 +216,7 @@ func TestBulkRequestsAreIdempotent(t *testing.T) {
 // TestBulkActionSurvivesKills ends the server before and after each write of an action. The next
 // server continues, and each execution has exactly one turn.
 func TestBulkActionSurvivesKills(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, action := range []perdure.BulkActionName{perdure.BulkCancel, perdure.BulkRetry} {
 		for _, fault := range []storetest.Fault{storetest.FailBefore, storetest.LoseAnswer, storetest.Twice} {
 			t.Run(fmt.Sprint(action, fault), func(t *testing.T) { killBulk(t, action, fault) })

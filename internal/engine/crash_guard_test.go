@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // Limits of the crash guard: the numbers of panics and of lost workers in a row that fail an
@@ -146,6 +147,7 @@ func TestCheckpointForgivesNothing(t *testing.T) {
 // TestGoodClaimsAreForgiving checks that suspends reduce the scores to 0. An execution with one bad
 // end among 1000 suspends has no score left.
 func TestGoodClaimsAreForgiving(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, bad := range map[string]func(*holder){
 		"a kill": func(h *holder) { h.crash(1) }, "a panic": (*holder).panics, "an unfit worker": (*holder).unfit,
 	} {

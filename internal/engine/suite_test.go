@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/engine/enginetest"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
@@ -30,7 +31,10 @@ func TestTenConsumersFiveSignals(t *testing.T) {
 
 // TestTwoServersShareADatabase checks that two servers on one database claim no execution twice,
 // and take the signals of each execution once and in order.
-func TestTwoServersShareADatabase(t *testing.T) { enginetest.Servers(t, opentest.Servers(t, 2)) }
+func TestTwoServersShareADatabase(t *testing.T) {
+	longtest.Skip(t, "seconds")
+	enginetest.Servers(t, opentest.Servers(t, 2))
+}
 
 // TestCancelTaskOfAnotherAgentIsRefused checks that only a task's own execution can cancel it.
 func TestCancelTaskOfAnotherAgentIsRefused(t *testing.T) {
@@ -43,5 +47,6 @@ func TestTwoServersAgreeOnPauses(t *testing.T) { enginetest.Pauses(t, opentest.S
 // TestTwoServersContinueBulkActions checks that two servers on one database give each execution of a
 // bulk action one turn.
 func TestTwoServersContinueBulkActions(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	enginetest.BulkServers(t, opentest.Servers(t, 2))
 }

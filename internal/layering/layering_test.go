@@ -79,7 +79,7 @@ var rules = map[string][]string{
 	"internal/store/sqlite/sqlitetest":     nil,
 	"internal/store/postgres":              {"internal/store", "internal/store/commit", "internal/store/sql/...", "internal/store/turns"},
 	"internal/store/postgres/cluster":      nil,
-	"internal/store/postgres/postgrestest": {"internal/store/postgres/cluster"},
+	"internal/store/postgres/postgrestest": {"internal/longtest", "internal/store/postgres/cluster"},
 	"internal/store/check":                 {"internal/store"},
 	"internal/store/transfer":              {"internal/store", "internal/store/sqlite", "internal/store/postgres", "internal/store/sql/schema"},
 	"internal/store/migrationtest":         nil,

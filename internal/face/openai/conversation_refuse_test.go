@@ -3,6 +3,8 @@ package openai_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // A conversation that is deleted while a response runs is no longer found. The response completes,
@@ -130,6 +132,7 @@ func TestConversationsThatAreRefused(t *testing.T) {
 // A conversation has at most 1,000 pending items, which are items that no response has taken as
 // input yet, and at most 8 MiB of them. The next response takes all of them.
 func TestPendingItemsAreBounded(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := newStage(t)
 	id := s.conversationOf(`{}`)
 	twenty := strings.TrimSuffix(strings.Repeat(`{"role":"user","content":"x"},`, 20), ",")

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/llm"
 )
 
@@ -102,6 +103,7 @@ func busyTurns(n int) []answer {
 // A client that sends its whole history with each create stays in one execution, in whichever form
 // it stores the items. Each turn adds the same number of messages.
 func TestAWholeHistoryGoesOnInPlace(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, keeps := range keeping {
 		for _, store := range []string{"true", "false"} {
 			if store == "false" && strings.HasPrefix(name, "references") {
@@ -220,6 +222,7 @@ func TestWhatIsRepeatedSinceAResponseGoesOnInPlace(t *testing.T) {
 // org differs. It also does if the response was deleted or already continued, or if the create has
 // an idempotency key.
 func TestAnotherHistoryIsAnotherRun(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	greet := `{"role":"user","content":"hi"},{"role":"assistant","content":"Hello."}`
 	ask := func(input string) string { return `"input":[` + input + `,{"role":"user","content":"more"}]` }
 	for name, c := range map[string]struct {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/llm/anthropic"
 	"github.com/perdure/perdure/llm/gemini"
@@ -207,6 +208,7 @@ func documented(t *testing.T) map[string]string {
 // that supports it, and is omitted for the others. A refused parameter gets a 400 that names it.
 // Each row has a case.
 func TestParametersAreHandledAsTheTableSays(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	rows := documented(t)
 	for name := range parameterCases {
 		if rows[name] == "" {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
@@ -78,6 +79,7 @@ func (w *wired) rounds(model, how string) []string {
 // A client that stores the conversation itself sends signed blocks back. The provider receives the
 // same bytes as when Perdure stores the conversation.
 func TestStatelessLoopsKeepTheProvidersSignatures(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for model, a := range thoughtful {
 		t.Run(model, func(t *testing.T) {
 			a.Calls = []llmtest.Call{{ID: "c1", Name: "f", Arguments: `{"a": 1}`}}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // asAgent creates a definition with the slug agent, whose tools run at Perdure.
@@ -198,6 +199,7 @@ func TestACutItemIsIncomplete(t *testing.T) {
 // An id is short, but its item may be large. The total size of the items of one input is bounded
 // before they are assembled, and a response's input is read once for all of its items.
 func TestItemsThatAnInputRefersToAreBounded(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := newStage(t, says(strings.Repeat("y", 1<<20)))
 	first := s.create(`"input":"` + strings.Repeat("x", 1<<20) + `"`).object()
 	for side, id := range map[string]string{"input": s.call("GET", "/v1/responses/"+first.ID+"/input_items", "").list().Data[0].ID, "output": first.Output[0].ID} {

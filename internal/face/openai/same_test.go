@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/response"
 	"github.com/perdure/perdure/llm"
 )
@@ -21,6 +22,7 @@ import (
 // the same pieces however they are cut, and the stored entries. Each item has a unique id that
 // depends on its place.
 func TestStreamRetrieveMergeAndEntriesAreTheSame(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 7))

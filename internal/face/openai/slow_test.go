@@ -12,11 +12,13 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/face/openai"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // A reader of a response that takes nothing is disconnected, and its partial response does not look
 // complete. Nothing waits for the reader: the response ends, and can be retrieved.
 func TestReaderOfAResponseThatNeverReadsIsCutOff(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	text := strings.Repeat("a word, ", 1<<19) // together with its repetitions, more than the kernel buffers
 	s := newStage(t, says(text))
 	host := strings.TrimPrefix(s.url, "http://")

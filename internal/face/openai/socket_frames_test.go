@@ -7,6 +7,7 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/perdure/perdure/internal/face/openai"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // Each invalid frame gets an error with status 400, and the connection stays usable.
@@ -64,6 +65,7 @@ func TestSocketBadFrames(t *testing.T) {
 
 // A frame of 8 MiB is accepted, and a larger one gets 413. A frame over 64 MiB ends the connection.
 func TestSocketFramesHaveABound(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := newStage(t, says("Hello"))
 	k := s.dial()
 	frame := func(size int) string {

@@ -10,6 +10,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/go-cmp/cmp"
 	"github.com/perdure/perdure/internal/face/openai"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // The frames of a response over a WebSocket equal the events of its stream, byte for byte.
@@ -173,6 +174,7 @@ func TestSocketOfAServerThatStops(t *testing.T) {
 
 // A client that does not read is disconnected, and its response completes.
 func TestSocketOfAClientThatNeverReads(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	text := strings.Repeat("a word, ", 1<<19)
 	left := make(chan struct{})
 	s := newStageWith(t, func(c *openai.Config) {

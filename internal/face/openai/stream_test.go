@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/llm"
 )
 
@@ -38,6 +39,7 @@ func (s *stage) sameFromEveryEvent(id string, whole []event) {
 // A stream that is read again after any event equals the rest of the first stream. Its last event
 // contains the response that a retrieve returns.
 func TestStreamsAreReadAgainFromEveryEvent(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, c := range map[string]struct {
 		answers []answer
 		members string

@@ -57,12 +57,14 @@ func contractStatements(t *testing.T) map[string]bool {
 
 // TestConformanceOfWritesPutOff checks that deferred writes behave like immediate ones.
 func TestConformanceOfWritesPutOff(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	longtest.Checks(t, 10, 100)
 	storetest.RunSample(t, 4, func(t *testing.T) store.Store { return open(t, Options{laterFrom: 1}) })
 }
 
 // TestConformancePlain checks that a store without optimizations behaves like one with them.
 func TestConformancePlain(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	longtest.Checks(t, 10, 100)
 	storetest.RunSample(t, 4, func(t *testing.T) store.Store { return open(t, Options{Plain: true}) })
 }

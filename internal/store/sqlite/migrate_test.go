@@ -67,6 +67,7 @@ func oldVersions(t *testing.T) (all []int64) {
 // TestStoresOfEveryVersionOpen checks that a store of each earlier version opens, keeps all its
 // rows, can be written, and has the schema of a new store.
 func TestStoresOfEveryVersionOpen(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	fresh := emptyStore(t)
 	for _, version := range oldVersions(t) {
 		t.Run(fmt.Sprint("from ", version), func(t *testing.T) {
@@ -90,6 +91,7 @@ func TestStoresOfEveryVersionOpen(t *testing.T) {
 // first migration, is changed only in goose's list of versions, and has the schema that the first
 // migration creates.
 func TestStoreIsOnlyRelabelled(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	path := oldStore(t, firstVersion)
 	rows, schema := rowsOf(t, path), schemaOf(t, path)
 	if err := migrateTo(t.Context(), path, until(t, firstVersion)); err != nil {

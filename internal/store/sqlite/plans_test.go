@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/catalog"
 	"github.com/perdure/perdure/internal/store/sql/statement"
@@ -51,6 +52,7 @@ var (
 // its rows by an index, and sorts only a limited number of rows. The planner has no statistics of
 // the tables, as in a delivered store.
 func TestEveryStatementUsesIndexes(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	known := contractStatements(t)
 	if len(known) < 200 {
 		t.Fatalf("only %d statements were run", len(known))

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store/counttest"
 	"github.com/perdure/perdure/internal/store/storetest"
 )
@@ -15,6 +16,7 @@ func TestPathsCostWhatTheyReturn(t *testing.T) {
 
 // TestContextsCostTheWindow checks that a context costs the same after any number of entries.
 func TestContextsCostTheWindow(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := open(t, Options{})
 	counttest.Contexts(t, s, s.Reader)
 }

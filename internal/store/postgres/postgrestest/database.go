@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store/postgres/cluster"
 )
 
@@ -64,9 +65,10 @@ func drop(ctx context.Context) error {
 
 // Database returns the URL of a database for this test, with the tables that migrate creates.
 // migrate is called once for all databases. When the test ends, the database is emptied for another
-// test.
+// test. Under -short, which is for machines without PostgreSQL, it skips the test.
 func Database(t testing.TB, migrate func(ctx context.Context, url string) error) string {
 	t.Helper()
+	longtest.Skip(t, "PostgreSQL")
 	ctx := context.WithoutCancel(t.Context())
 	shared.Lock()
 	defer shared.Unlock()
