@@ -135,6 +135,10 @@ func TestChatAnswersQuestionsInTheInputLine(t *testing.T) {
 			asked := strings.Contains(text, fmt.Sprintf(`{"command": "echo ran-%d"}`, i+1))
 			return asked && strings.HasSuffix(text, "n to deny ›\n›\nscripted/s · the run asks you · Esc stops the turn\n")
 		})
+		if i == 0 {
+			s.enter("what is that?")
+			s.shows("  y or n; n with words after it tells the agent why\n")
+		}
 		s.enter(answer)
 	}
 	text := s.shows("Understood.")

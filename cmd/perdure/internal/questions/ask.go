@@ -99,7 +99,7 @@ func readLine(q *perdure.Question, line string) (r client.AnswerRequest, wrong s
 	case len(q.Choices) > 0:
 		return r, fmt.Sprintf("a number from 1 to %d, or n", len(q.Choices))
 	case !q.TakesValue():
-		return r, "y or n"
+		return r, "y or n; n with words after it tells the agent why"
 	case !json.Valid([]byte(line)):
 		return r, `JSON, or n; a text needs quotes: "like this"`
 	}
