@@ -90,7 +90,7 @@ func TestChatApprovesAnyOpenQuestion(t *testing.T) {
 	}
 }
 
-// open asks a question and goes on.
+// open asks a question and continues.
 func (c *claimed) open(key string, terms perdure.QuestionTerms, details string) uuid.UUID {
 	c.a.Helper()
 	n := perdure.NewQuestion{QuestionTerms: terms, Key: key, Details: []byte(details)}
@@ -100,7 +100,7 @@ func (c *claimed) open(key string, terms perdure.QuestionTerms, details string) 
 }
 
 // A question is approved while the run works, with the details that were shown; Esc leaves it open,
-// and the run goes on.
+// and the run continues.
 func TestChatApprovesWhileTheRunWorks(t *testing.T) {
 	a := newAsking(t)
 	const leaves = "scripted/s · the run asks you · Esc leaves the question open\n"

@@ -91,7 +91,7 @@ func (s *chatSession) answer(ctx context.Context, q *askedHere, text string) err
 	return nil
 }
 
-// chooseNext makes the terminal ask a question next. What is asked or followed now is set aside.
+// chooseNext selects the question that the terminal asks next. What is asked or followed now is set aside.
 func (s *chatSession) chooseNext(id uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
