@@ -84,42 +84,46 @@ func TestChatKeepsTheInputBelowTheOutput(t *testing.T) {
 // Esc stops the turn; Ctrl-C twice leaves the chat and says how to continue it; the history of inputs
 // is kept for the next chat, in a private file.
 func TestChatStopsLeavesAndContinues(t *testing.T) {
-	dir := t.TempDir()
-	write(t, dir, "s", "pace 20ms\nturn\n  text "+strings.Repeat("many words ", 500)+"\nturn\n  text Hello again.\nturn\n  text And again.\n")
-	s := onScreen(t, dir, 80, "chat", "--model", "scripted/s", "x")
-	s.shows("many words")
-	s.keys(keyEsc)
-	s.shows("stopping the turn")
-	s.ready()
-	s.keys("one" + keyCtrlJ + "two")
-	s.shows("› one\n  two\n")
-	s.keys(keyEnter)
-	s.shows("Hello again.")
-	s.ready()
-	s.keys("draft" + keyCtrlC)
-	s.shows("›\nCtrl-C again leaves the chat")
-	s.keys(keyCtrlC)
-	text := s.ends(130)
-	id := runLine.FindStringSubmatch(text)
-	if id == nil || !strings.Contains(text, "go on with it:  perdure chat "+id[1]+"\n") {
-		t.Fatalf("it does not say how to continue:\n%s", text)
+	for _, width := range []int{80, 120} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir, "s", "pace 20ms\nturn\n  text "+strings.Repeat("many words ", 500)+"\nturn\n  text Hello again.\nturn\n  text And again.\n")
+			s := onScreen(t, dir, width, "chat", "--model", "scripted/s", "x")
+			s.shows("many words")
+			s.keys(keyEsc)
+			s.shows("stopping the turn")
+			s.ready()
+			s.keys("one" + keyCtrlJ + "two")
+			s.shows("› one\n  two\n")
+			s.keys(keyEnter)
+			s.shows("Hello again.")
+			s.ready()
+			s.keys("draft" + keyCtrlC)
+			s.shows("›\nCtrl-C again leaves the chat")
+			s.keys(keyCtrlC)
+			text := s.ends(130)
+			id := runLine.FindStringSubmatch(text)
+			if id == nil || !strings.Contains(text, "go on with it:  perdure chat "+id[1]+"\n") {
+				t.Fatalf("it does not say how to continue:\n%s", text)
+			}
+			if strings.Contains(text, "draft") || strings.Contains(text, "Ctrl-C again") {
+				t.Errorf("the input line is left:\n%s", text)
+			}
+			info, err := os.Stat(filepath.Join(dir, "d", "chat-history"))
+			if err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("the history is %v, %v", info, err)
+			}
+			s = onScreen(t, dir, width, "chat", id[1])
+			s.ready()
+			s.keys(keyUp)
+			s.shows("› one\n  two\n")
+			s.keys(keyEnter)
+			s.shows("And again.")
+			s.ready()
+			s.keys(keyCtrlD)
+			s.ends(4)
+		})
 	}
-	if strings.Contains(text, "draft") || strings.Contains(text, "Ctrl-C again") {
-		t.Errorf("the input line is left:\n%s", text)
-	}
-	info, err := os.Stat(filepath.Join(dir, "d", "chat-history"))
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the history is %v, %v", info, err)
-	}
-	s = onScreen(t, dir, 80, "chat", id[1])
-	s.ready()
-	s.keys(keyUp)
-	s.shows("› one\n  two\n")
-	s.keys(keyEnter)
-	s.shows("And again.")
-	s.ready()
-	s.keys(keyCtrlD)
-	s.ends(4)
 }
 
 // A question is answered in the input line, also by /approve, and Esc stops its turn.
@@ -133,6 +137,10 @@ func TestChatAnswersQuestionsInTheInputLine(t *testing.T) {
 			asked := strings.Contains(text, fmt.Sprintf(`{"command": "echo ran-%d"}`, i+1))
 			return asked && strings.HasSuffix(text, "n to deny ›\n›\nscripted/s · the run asks you · Esc stops the turn\n")
 		})
+		if i == 0 {
+			s.enter("what is that?")
+			s.shows("  y or n; n with words after it tells the agent why\n")
+		}
 		s.enter(answer)
 	}
 	text := s.shows("Understood.")
@@ -165,80 +173,90 @@ func TestChatStopsTheTurnOfAQuestion(t *testing.T) {
 
 // The commands of a chat work, their names are completed, and a mistyped one is named.
 func TestChatCommands(t *testing.T) {
-	dir := t.TempDir()
-	write(t, dir, "s", "turn\n  text First.\nturn\n  text Second.\n")
-	write(t, dir, "notes.txt", "x")
-	s := onScreen(t, dir, 100, "chat", "--model", "scripted/s", "--tools", "grep,read-file")
-	s.ready()
-	s.enter("/cost")
-	s.shows("/cost needs a run")
-	s.enter("a first run")
-	text := s.shows("First.")
-	first := runLine.FindStringSubmatch(text)[1]
-	s.ready()
-	s.enter("/tools ")
-	s.shows("the model may use: grep, read-file")
-	s.keys("/co")
-	s.shows("→ /cost  tokens and cost")
-	s.keys(keyTab)
-	s.shows("› /cost\n")
-	s.keys(keyEnter)
-	s.shows("scripted/s  1 call")
-	s.enter("/tols")
-	s.shows("did you mean /tools?")
-	s.keys("see @not")
-	s.shows("→ @notes.txt")
-	s.keys(keyTab + "please" + keyEnter)
-	s.shows("› see @notes.txt please")
-	s.shows("Second.")
-	s.ready()
-	s.enter("/new another run")
-	s.shows("› another run\n\nFirst.\n")
-	s.ready()
-	s.enter("/resume")
-	s.shows(first + "  waiting (signal)  a first run")
-	s.enter("/resume " + first)
-	s.until("the first run again", func(text string) bool { return strings.Count(text, "run "+first) == 2 })
-	s.ready()
-	s.enter("/help")
-	s.shows("Ctrl-C twice leaves")
-	s.keys(keyCtrlD)
-	s.ends(4)
+	for _, width := range []int{80, 100, 120} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir, "s", "turn\n  text First.\nturn\n  text Second.\n")
+			write(t, dir, "notes.txt", "x")
+			s := onScreen(t, dir, width, "chat", "--model", "scripted/s", "--tools", "grep,read-file")
+			s.ready()
+			s.enter("/cost")
+			s.shows("/cost needs a run")
+			s.enter("a first run")
+			text := s.shows("First.")
+			first := runLine.FindStringSubmatch(text)[1]
+			s.ready()
+			s.enter("/tools ")
+			s.shows("the model may use: grep, read-file")
+			s.keys("/co")
+			s.shows("→ /cost  tokens and cost")
+			s.keys(keyTab)
+			s.shows("› /cost\n")
+			s.keys(keyEnter)
+			s.shows("scripted/s  1 call")
+			s.enter("/tols")
+			s.shows("did you mean /tools?")
+			s.keys("see @not")
+			s.shows("→ @notes.txt")
+			s.keys(keyTab + "please" + keyEnter)
+			s.shows("› see @notes.txt please")
+			s.shows("Second.")
+			s.ready()
+			s.enter("/new another run")
+			s.shows("› another run\n\nFirst.\n")
+			s.ready()
+			s.enter("/resume")
+			s.shows(first + "  waiting (signal)  a first run")
+			s.enter("/resume " + first)
+			s.until("the first run again", func(text string) bool { return strings.Count(text, "run "+first) == 2 })
+			s.ready()
+			s.enter("/help")
+			s.shows("Ctrl-C twice leaves")
+			s.keys(keyCtrlD)
+			s.ends(4)
+		})
+	}
 }
 
 // /model chooses the model of the next turns, among those of the run, and perdure signal does, too.
 func TestChatChoosesTheModel(t *testing.T) {
 	longtest.Skip(t, "seconds")
-	dir := t.TempDir()
-	for _, name := range []string{"s", "other"} {
-		write(t, dir, name, fmt.Sprintf("turn\n  text First of %s.\nturn\n  text Second of %s.\nturn\n  text Third of %s.\n", name, name, name))
+	for _, width := range []int{80, 120} {
+		t.Run(fmt.Sprint(width), func(t *testing.T) {
+			dir := t.TempDir()
+			for _, name := range []string{"s", "other"} {
+				write(t, dir, name, fmt.Sprintf("turn\n  text First of %s.\nturn\n  text Second of %s.\nturn\n  text Third of %s.\n", name, name, name))
+			}
+			s := onScreen(t, dir, width, "chat", "--model", "scripted/s,scripted/other", "x")
+			s.shows("First of s.")
+			s.ready()
+			s.enter("/model ")
+			s.shows("→ scripted/s\n  scripted/other")
+			s.enter("/model scripted/othre")
+			s.until("the refusal with the nearest name", func(text string) bool {
+				return strings.Contains(strings.Join(strings.Fields(text), " "), "is not among the models of the run: scripted/s, scripted/other; did you mean scripted/other? ›")
+			})
+			s.keys("/model scripted/o")
+			s.shows("→ scripted/other\n")
+			s.keys(keyTab + keyEnter)
+			s.shows("the next turn asks scripted/other")
+			s.enter("go on")
+			text := s.shows("Second of other.")
+			id := runLine.FindStringSubmatch(text)[1]
+			launch(t, dir, "signal", id, "model", `{"provider":"scripted","modelId":"none"}`).wantEnd(2)
+			launch(t, dir, "signal", id, "model", `{"provider":"scripted","modelId":"s"}`).wantEnd(0)
+			s.shows("scripted/s · your turn")
+			s.enter("and on")
+			s.shows("Third of s.")
+			s.ready()
+			s.keys(keyCtrlD)
+			s.ends(4)
+			s = onScreen(t, dir, width, "chat", id)
+			s.shows("scripted/s · your turn")
+			s.keys(keyCtrlD)
+			s.ends(4)
+		})
 	}
-	s := onScreen(t, dir, 100, "chat", "--model", "scripted/s,scripted/other", "x")
-	s.shows("First of s.")
-	s.ready()
-	s.enter("/model ")
-	s.shows("→ scripted/s\n  scripted/other")
-	s.enter("/model scripted/othre")
-	s.shows("did you mean scripte")
-	s.keys("/model scripted/o")
-	s.shows("→ scripted/other\n")
-	s.keys(keyTab + keyEnter)
-	s.shows("the next turn asks scripted/other")
-	s.enter("go on")
-	text := s.shows("Second of other.")
-	id := runLine.FindStringSubmatch(text)[1]
-	launch(t, dir, "signal", id, "model", `{"provider":"scripted","modelId":"none"}`).wantEnd(2)
-	launch(t, dir, "signal", id, "model", `{"provider":"scripted","modelId":"s"}`).wantEnd(0)
-	s.shows("scripted/s · your turn")
-	s.enter("and on")
-	s.shows("Third of s.")
-	s.ready()
-	s.keys(keyCtrlD)
-	s.ends(4)
-	s = onScreen(t, dir, 100, "chat", id)
-	s.shows("scripted/s · your turn")
-	s.keys(keyCtrlD)
-	s.ends(4)
 }
 
 // Tools that run at once are shown in blocks of their own, a long output by its beginning and its

@@ -140,7 +140,7 @@ func TestQuestionsAndAnswers(t *testing.T) {
 	launch(t, a.dir, "answer", "x", "deny").wantEnd(2, "x is no id of a question")
 	launch(t, a.dir, "answer", uuid.NewString(), "deny").wantEnd(1, "there is no question")
 
-	out := launch(t, a.dir, "answer", id, "approve", "--reason", "tested").wantEnd(0, "run: Ship it", "plan: deploy", `{"version": "1.2"`, "answered: approve by ", "(tested)")
+	out := launch(t, a.dir, "answer", id, "approve", "--reason", "tested").wantEnd(0, run+" Ship it", "plan: deploy", `{"version": "1.2"`, "answered: approve by ", "(tested)")
 	if strings.Contains(out, "details:") {
 		t.Errorf("what is answered is on standard output:\n%s", out)
 	}

@@ -55,7 +55,14 @@ func Start(o Options) *Editor {
 	e := &Editor{o: o, inputs: make(chan string, maxWaiting), ended: make(chan struct{})}
 	e.output = newOutput(o.Streams.Stdout)
 	m := newModel(e)
-	e.program = tea.NewProgram(m, tea.WithInput(o.Streams.Stdin), tea.WithOutput(e.output.device), tea.WithoutSignalHandler())
+	e.output.state = starting
+	device := e.output.device
+	if f, ok := device.(*os.File); ok { // else there is no terminal whose text could be overwritten
+		device = &firstFrame{File: f, drawn: func() { go e.output.drawn() }}
+	} else {
+		e.output.state = running
+	}
+	e.program = tea.NewProgram(m, tea.WithInput(o.Streams.Stdin), tea.WithOutput(device), tea.WithoutSignalHandler())
 	e.output.send = e.program.Send
 	e.restore = o.Streams.Redirect(e.output)
 	go func() {

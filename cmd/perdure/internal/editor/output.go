@@ -27,9 +27,10 @@ type output struct {
 type outputState int
 
 const (
-	running outputState = iota
-	holding             // another program has the terminal, or the editor is ending
-	direct              // the editor has ended
+	running  outputState = iota
+	holding              // another program has the terminal, or the editor is ending
+	direct               // the editor has ended
+	starting             // the input line is not on the terminal yet
 )
 
 // openMsg is the text to show directly above the input line.
@@ -123,15 +124,21 @@ func (o *output) flush() {
 func (o *output) hold() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.state == running {
+	if o.state == running || o.state == starting {
 		o.state = holding
 	}
 }
 
-func (o *output) release() {
+func (o *output) release() { o.runFrom(holding) }
+
+// drawn reports that the input line is on the terminal. Nothing can be inserted above it before.
+func (o *output) drawn() { o.runFrom(starting) }
+
+// runFrom shows from now on what is written, if the state is the given one.
+func (o *output) runFrom(s outputState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.state == holding {
+	if o.state == s {
 		o.state = running
 		o.flush()
 	}

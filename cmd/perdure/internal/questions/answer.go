@@ -164,25 +164,21 @@ func Send(ctx context.Context, c *client.Client, q *perdure.Question, details []
 
 // Print prints a question with its details.
 func Print(out *terminal.Screen, q *perdure.Question, details []byte) error {
-	if err := out.Linef("question %s of run %s", q.ID, q.ExecutionID); err != nil {
+	if err := out.Linef("question %s", q.ID); err != nil {
 		return err
 	}
-	if q.ExecutionTitle != "" {
-		_ = out.Linef("  run: %s", q.ExecutionTitle)
-	}
+	_ = out.Indented("  ", terminal.Inline(strings.TrimSpace("run: "+q.ExecutionID.String()+" "+q.ExecutionTitle)))
 	name := string(q.Kind)
 	if q.Subject != "" {
 		name += ": " + q.Subject
 	}
 	_ = out.Linef("  %s", name)
-	for line := range strings.SplitSeq(strings.TrimSpace(terminal.Clean(q.Prompt)), "\n") {
-		_ = out.Linef("  %s", line)
+	if prompt := strings.TrimSpace(terminal.Clean(q.Prompt)); prompt != "" {
+		_ = out.Indented("  ", prompt)
 	}
 	if details != nil {
 		_ = out.Linef("  details:")
-		for line := range strings.SplitSeq(strings.TrimSpace(terminal.Visible(string(details))), "\n") {
-			_ = out.Linef("    %s", line)
-		}
+		_ = out.Indented("    ", strings.TrimSpace(string(details)))
 	}
 	for i, c := range q.Choices {
 		label := c.Value

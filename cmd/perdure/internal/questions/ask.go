@@ -16,20 +16,30 @@ import (
 // Terminal asks a person in a terminal.
 type Terminal struct {
 	Out *terminal.Screen
-	// ReadLine reads a line; ok is false at the end of the input.
-	ReadLine func(ctx context.Context) (line string, ok bool, err error)
+	// ReadLine shows a prompt and reads a line; ok is false at the end of the input.
+	ReadLine func(ctx context.Context, p Prompt) (line string, ok bool, err error)
 	// Edit lets the person change a text in an editor.
 	Edit func(ctx context.Context, text []byte) ([]byte, error)
 }
 
+// Prompt is what is shown before a line of an answer.
+type Prompt struct {
+	// Text ends with a sign for the input. It is safe for a terminal.
+	Text string
+	// Part reports whether the line is only a part of an answer that has begun: its reason, or a
+	// field of its form.
+	Part bool
+}
+
 // Ask shows a question and reads the answer. ok is false at the end of the input.
 func (t Terminal) Ask(ctx context.Context, q *perdure.Question, details []byte) (r client.AnswerRequest, ok bool, err error) {
+	_ = t.Out.Linef("")
 	if err := Print(t.Out, q, details); err != nil {
 		return r, false, err
 	}
 	form := formOf(q)
 	for {
-		line, ok, err := t.prompt(ctx, form.help(q))
+		line, ok, err := t.prompt(ctx, form.help(q), false)
 		if !ok || err != nil {
 			return r, false, err
 		}
@@ -49,7 +59,7 @@ func (t Terminal) Ask(ctx context.Context, q *perdure.Question, details []byte) 
 			wrong = ""
 		}
 		if wrong == "" && r.Verdict == perdure.VerdictDeny && r.Reason == "" {
-			r.Reason, ok, err = t.prompt(ctx, "reason (may be empty)")
+			r.Reason, ok, err = t.prompt(ctx, "reason (may be empty)", true)
 			if !ok || err != nil {
 				return r, false, err
 			}
@@ -61,11 +71,8 @@ func (t Terminal) Ask(ctx context.Context, q *perdure.Question, details []byte) 
 	}
 }
 
-func (t Terminal) prompt(ctx context.Context, text string) (string, bool, error) {
-	if _, err := fmt.Fprint(t.Out, terminal.Inline(text)+" › "); err != nil {
-		return "", false, err
-	}
-	line, ok, err := t.ReadLine(ctx)
+func (t Terminal) prompt(ctx context.Context, text string, part bool) (string, bool, error) {
+	line, ok, err := t.ReadLine(ctx, Prompt{Text: terminal.Inline(text) + " › ", Part: part})
 	return strings.TrimSpace(line), ok, err
 }
 
@@ -92,7 +99,7 @@ func readLine(q *perdure.Question, line string) (r client.AnswerRequest, wrong s
 	case len(q.Choices) > 0:
 		return r, fmt.Sprintf("a number from 1 to %d, or n", len(q.Choices))
 	case !q.TakesValue():
-		return r, "y or n"
+		return r, "y or n; n with words after it tells the agent why"
 	case !json.Valid([]byte(line)):
 		return r, `JSON, or n; a text needs quotes: "like this"`
 	}
@@ -163,7 +170,7 @@ func (t Terminal) fill(ctx context.Context, f *form) (json.RawMessage, bool, err
 	values := map[string]any{}
 	for _, name := range f.names {
 		for {
-			line, ok, err := t.prompt(ctx, "  "+f.label(name))
+			line, ok, err := t.prompt(ctx, "  "+f.label(name), true)
 			if !ok || err != nil {
 				return nil, false, err
 			}

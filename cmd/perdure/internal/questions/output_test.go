@@ -3,6 +3,7 @@ package questions
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"testing"
 
@@ -25,7 +26,10 @@ func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
 			"change": func() error { return printChange(a, &q) },
 			"print":  func() error { return Print(a.Stdout, &q, []byte(text)) },
 			"ask": func() error {
-				end := func(context.Context) (string, bool, error) { return "", false, nil }
+				end := func(_ context.Context, p Prompt) (string, bool, error) {
+					_, err := fmt.Fprint(a.Stdout, p.Text)
+					return "", false, err
+				}
 				schema, err := json.Marshal(map[string]any{"type": "object", "properties": map[string]any{text: map[string]any{"type": "string", "description": text}}})
 				if err != nil {
 					return err

@@ -73,7 +73,7 @@ func (r *RunCommand) instructions(system string, here bool) (string, error) {
 		if text != "" {
 			parts = append(parts, "The workspace has these instructions in its file "+agentsFile+":\n\n"+text)
 			if !r.Quiet && !r.JSON {
-				_ = r.Stderr.Linef("perdure: %s of the workspace is part of the system prompt (--no-agents-md leaves it out)", agentsFile)
+				_ = r.Stderr.Linef("perdure: %s is part of the system prompt (--no-agents-md leaves it out)", agentsFile)
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func chatCommands() []chatCommand {
 		{"/cost", "", "tokens and cost of the run until now", (*chatSession).cost, false},
 		{"/tools", "", "the tools that the model may use", (*chatSession).tools, false},
 		{"/compact", "[INSTRUCTIONS]", "replace the older part of the conversation by a summary", (*chatSession).compact, false},
-		{"/approve", "", "approve what the run asks", (*chatSession).approve, false},
+		{"/approve", "[ID]", "approve what is asked here, or list what is asked; with ID, show and ask it", (*chatSession).approve, false},
 		{"/new", "[PROMPT]", "leave this run and start another one", (*chatSession).startNew, true},
 		{"/resume", "[ID]", "leave this run and continue another one; without ID, list the newest", (*chatSession).resume, true},
 	}
@@ -55,9 +55,7 @@ func (s *chatSession) takeInputs(ctx context.Context) {
 
 // take handles one input.
 func (s *chatSession) take(ctx context.Context, text string) error {
-	s.mu.Lock()
-	asked := s.asked
-	s.mu.Unlock()
+	asked := s.askedNow()
 	word, operand, _ := strings.Cut(strings.TrimSpace(text), " ")
 	isCommand := func(c chatCommand) bool { return c.name == word }
 	if i := slices.IndexFunc(chatCommands(), isCommand); i >= 0 {
@@ -142,14 +140,18 @@ func (s *chatSession) startWith(text string, parts []perdure.Part) error {
 }
 
 func (s *chatSession) help(context.Context, string) error {
-	var b strings.Builder
-	for _, c := range chatCommands() {
-		fmt.Fprintf(&b, "%-24s %s\n", strings.TrimSpace(c.name+" "+c.operand), c.about)
+	var lines []string
+	add := func(head, about string) {
+		const column = 25
+		lines = append(lines, terminal.Hanging(head, column, about, s.Stdout.Columns()))
 	}
-	b.WriteString("@PATH                    names a file; an image is sent along\n")
-	b.WriteString("Alt-Enter, Ctrl-J, \\     another line · Up, Down: earlier inputs · Tab: complete\n")
-	b.WriteString("Esc                      stops the turn · Ctrl-C twice leaves · Ctrl-D ends the chat")
-	s.view.note(terminal.StyleNone, b.String())
+	for _, c := range chatCommands() {
+		add(strings.TrimSpace(c.name+" "+c.operand), c.about)
+	}
+	add("@PATH", "names a file; an image is sent along")
+	add(`Alt-Enter, Ctrl-J, \`, "another line · Up, Down: earlier inputs · Tab: complete")
+	add("Esc", "stops the turn · Ctrl-C twice leaves · Ctrl-D ends the chat")
+	s.view.note(terminal.StyleNone, strings.Join(lines, "\n"))
 	return nil
 }
 
@@ -160,7 +162,7 @@ func (s *chatSession) cost(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
-	s.view.locked(func(t *terminal.TextView) { t.Usage(r) })
+	s.view.aside(func(t *terminal.TextView) { t.Usage(r) })
 	return nil
 }
 
@@ -182,28 +184,6 @@ func (s *chatSession) compact(ctx context.Context, operand string) error {
 		s.view.note(terminal.StyleDim, "the conversation is compacted before the next model call")
 	}
 	return err
-}
-
-// approve approves the question that the terminal asks. Others have not been read here.
-func (s *chatSession) approve(ctx context.Context, _ string) error {
-	s.mu.Lock()
-	asked := s.asked
-	s.mu.Unlock()
-	if asked == nil {
-		return errors.New("nothing is asked here")
-	}
-	return s.answer(ctx, asked, "y")
-}
-
-// answer passes an input to the question that the terminal asks.
-func (s *chatSession) answer(ctx context.Context, q *askedHere, text string) error {
-	select {
-	case q.answers <- text:
-	case <-q.done:
-		return errors.New("the question is not asked any more; nothing was sent")
-	case <-ctx.Done():
-	}
-	return nil
 }
 
 func (s *chatSession) startNew(_ context.Context, operand string) error {

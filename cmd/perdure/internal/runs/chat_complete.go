@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/cmd/perdure/internal/editor"
 )
@@ -33,6 +34,9 @@ type offers struct {
 	listed  time.Time
 	listing bool
 	runs    []*perdure.Execution
+	asked   []*perdure.Question // open questions of the run, newest first
+
+	refreshing sync.Mutex // held while the questions are read, so that the newest list is set last
 }
 
 // open lists the files below root in the background.
@@ -85,6 +89,36 @@ func listFiles(root string) []string {
 	return files
 }
 
+func (o *offers) setQuestions(open []*perdure.Question) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.asked = open
+}
+
+// question returns an offered question; nil if it is not offered.
+func (o *offers) question(id uuid.UUID) *perdure.Question {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, q := range o.asked {
+		if q.ID == id {
+			return q
+		}
+	}
+	return nil
+}
+
+func (o *offers) questionCandidates(word string) []editor.Candidate {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var all []editor.Candidate
+	for _, q := range o.asked {
+		if id := shortID(q.ID, o.asked); strings.HasPrefix(id, word) {
+			all = append(all, editor.Candidate{Text: id, Note: askedText(q)})
+		}
+	}
+	return all
+}
+
 func (o *offers) setRuns(runs []*perdure.Execution) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -131,6 +165,8 @@ func (s *chatSession) complete(text string) []editor.Candidate {
 	switch command {
 	case "/resume":
 		return s.offers.runCandidates(word)
+	case "/approve":
+		return s.offers.questionCandidates(word)
 	case "/model":
 		return s.modelCandidates(word)
 	}

@@ -13,7 +13,7 @@ import (
 func (w *watcher) sendInput(ctx context.Context) (bool, error) {
 	for w.unsent == nil {
 		w.view.Prompt()
-		line, ok, err := w.readLine(ctx)
+		line, ok, err := w.input.read(ctx)
 		if !ok || err != nil {
 			return false, err
 		}
@@ -29,12 +29,4 @@ func (w *watcher) sendInput(ctx context.Context) (bool, error) {
 		w.unsent = nil
 	}
 	return true, err
-}
-
-// readLine reads a line of the user's input.
-func (w *watcher) readLine(ctx context.Context) (string, bool, error) {
-	if w.session != nil {
-		return w.session.readAnswer(ctx)
-	}
-	return w.input.read(ctx)
 }

@@ -11,8 +11,13 @@ import (
 // twiceWithin is the time in which a second interrupt of the process counts as the second one.
 const twiceWithin = 5 * time.Second
 
-// escape stops the turn, because the user has pressed Esc. It does not block.
+// escape handles Esc: it leaves a question open that the user has chosen while the run works, and
+// otherwise stops the turn. It does not block.
 func (s *chatSession) escape() {
+	if asked := s.askedNow(); asked != nil && asked.leavable {
+		asked.stop(errLeftOpen)
+		return
+	}
 	if s.isBusy() {
 		go s.stopTurn()
 	}
@@ -53,41 +58,7 @@ func (s *chatSession) stopTurn() {
 		s.view.note(terminal.StyleWarn, "the turn was not stopped: "+terminal.ErrorMessage(err))
 		return
 	}
-	s.mu.Lock()
-	asked := s.asked
-	s.mu.Unlock()
-	if asked != nil {
+	if asked := s.askedNow(); asked != nil {
 		asked.stop(errAnswerStopped)
 	}
-}
-
-// askedHere is a question that the terminal asks.
-type askedHere struct {
-	answers chan string
-	stop    context.CancelCauseFunc
-	done    <-chan struct{} // closed when it is not asked any more
-}
-
-// readAnswer reads the next input as the answer to a question.
-func (s *chatSession) readAnswer(ctx context.Context) (string, bool, error) {
-	ask, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	asked := &askedHere{answers: make(chan string), stop: stop, done: ask.Done()}
-	s.setAsked(asked)
-	defer s.setAsked(nil)
-	select {
-	case text := <-asked.answers:
-		_ = s.Stdout.Linef("%s", text) // ends the line of the question
-		return text, true, nil
-	case <-ask.Done():
-		_ = s.Stdout.Linef("")
-		return "", false, context.Cause(ask)
-	}
-}
-
-func (s *chatSession) setAsked(q *askedHere) {
-	s.mu.Lock()
-	s.asked = q
-	s.mu.Unlock()
-	s.showStatus()
 }

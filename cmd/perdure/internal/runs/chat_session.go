@@ -24,6 +24,10 @@ var (
 	errSwitched = errors.New("the chat goes on with another run")
 	// errAnswerStopped ends a question in the terminal, because the user has stopped the turn.
 	errAnswerStopped = errors.New("the turn was stopped")
+	// errLeftOpen ends a question in the terminal that stays open.
+	errLeftOpen = errors.New("the question stays open")
+	// errSetAside ends what is asked or followed, because another question is asked first.
+	errSetAside = errors.New("another question is asked first")
 )
 
 // chatTarget is the run that a chat goes on with.
@@ -46,14 +50,17 @@ type chatSession struct {
 	connection sync.RWMutex // held while the connection is replaced
 	targets    chan chatTarget
 
-	mu      sync.Mutex
-	id      uuid.UUID // the followed run; uuid.Nil between runs
-	input   perdure.ReactInput
-	chosen  *perdure.ModelChoice // the model that was chosen for the run, nil for the first one
-	busy    bool
-	leave   context.CancelCauseFunc
-	asked   *askedHere // the question that the terminal asks; nil if there is none
-	waiting []string   // messages that the run has not taken yet
+	mu     sync.Mutex
+	id     uuid.UUID // the followed run; uuid.Nil between runs
+	input  perdure.ReactInput
+	chosen *perdure.ModelChoice // the model that was chosen for the run, nil for the first one
+	busy   bool
+	leave  context.CancelCauseFunc
+	asked  *askedHere // the question that the terminal asks; nil if there is none
+	// next is the question that the user has chosen to be asked next; uuid.Nil if there is none.
+	next    uuid.UUID
+	pause   context.CancelCauseFunc // ends the following of the events; nil if they are not followed
+	waiting []string                // messages that the run has not taken yet
 	offers  offers
 	// interrupted is when the process last received an interrupt.
 	interrupted time.Time
@@ -191,10 +198,15 @@ func (s *chatSession) follow(ctx context.Context, w *watcher) (switched bool, er
 	s.mu.Unlock()
 	for {
 		if w.status == "" {
-			w.status, err = w.follow(run)
+			w.status, err = s.followEvents(run, w)
 		}
 		if err == nil {
 			err = w.settle(run)
+		}
+		if errors.Is(err, errSetAside) {
+			if err = s.askNext(run, w); err == nil {
+				continue
+			}
 		}
 		switch {
 		case errors.Is(context.Cause(run), errSwitched):
@@ -223,8 +235,12 @@ func (s *chatSession) attach(x *perdure.Execution, chosen *perdure.ModelChoice) 
 		_ = decodeInput(x, &in) // the content may be on its worker; then nothing is known of it
 	}
 	s.mu.Lock()
-	s.id, s.input, s.chosen, s.busy, s.waiting = x.ID, in, chosen, x.Status != perdure.StatusWaiting, nil
+	s.id, s.input, s.chosen, s.busy, s.waiting, s.next = x.ID, in, chosen, x.Status != perdure.StatusWaiting, nil, uuid.Nil
 	s.mu.Unlock()
+	s.offers.setQuestions(nil)
+	if x.Status == perdure.StatusWaiting {
+		s.refreshQuestions()
+	}
 	s.showStatus()
 }
 

@@ -59,7 +59,21 @@ func (v *chatView) Result(r terminal.Result) (err error) {
 
 // note shows a remark of the chat itself.
 func (v *chatView) note(style terminal.Style, text string) {
-	v.locked(func(t *terminal.TextView) { t.Remark(style, text) })
+	v.aside(func(t *terminal.TextView) { t.Remark(style, text) })
+}
+
+// aside shows something above the prompt of the question that the terminal asks.
+func (v *chatView) aside(show func(*terminal.TextView)) {
+	v.locked(func(t *terminal.TextView) {
+		asked := v.s.askedNow()
+		if asked != nil {
+			_ = v.s.Stdout.EraseOpen()
+		}
+		show(t)
+		if asked != nil {
+			asked.show(v.s.Stdout)
+		}
+	})
 }
 
 // saw updates the state of the chat by an event of the run.
@@ -86,6 +100,9 @@ func (s *chatSession) saw(e client.Event) {
 		if _, entry, err := e.Record(); err == nil && entry != nil && entry.Role == perdure.RoleUser && entry.Type == perdure.EntryMessage {
 			s.waiting = s.waiting[1:]
 		}
+	}
+	if e.Type == perdure.EventQuestionAsked || e.Type == perdure.EventQuestionAnswered || e.Type == perdure.EventQuestionExpired || e.Type == perdure.EventQuestionWithdrawn {
+		s.refreshQuestions()
 	}
 	changed, queue := chosen || busy != s.busy, s.waiting
 	s.mu.Unlock()
@@ -120,6 +137,9 @@ func (s *chatSession) showStatus() {
 	switch {
 	case s.asked != nil:
 		text = "the run asks you · Esc stops the turn"
+		if s.asked.leavable {
+			text = "the run asks you · Esc leaves the question open"
+		}
 	case s.busy:
 		text = "working · Esc stops the turn"
 	}

@@ -3,11 +3,11 @@ package runs
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
-	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 	"github.com/perdure/perdure/cmd/perdure/internal/questions"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
@@ -27,9 +27,9 @@ func openQuestions(ctx context.Context, c *client.Client, run uuid.UUID, mine bo
 }
 
 // allQuestions returns the questions of a run, oldest first.
-func allQuestions(ctx context.Context, conn *connection.Conn, run uuid.UUID) ([]*perdure.Question, error) {
+func allQuestions(ctx context.Context, c *client.Client, run uuid.UUID) ([]*perdure.Question, error) {
 	all := []*perdure.Question{}
-	for q, err := range conn.Questions(ctx, client.QuestionFilter{ExecutionID: &run}) {
+	for q, err := range c.Questions(ctx, client.QuestionFilter{ExecutionID: &run}) {
 		if perdure.IsCode(err, perdure.NotFound) {
 			return all, nil // a server of an earlier version
 		}
@@ -58,6 +58,11 @@ func (w *watcher) asks() bool {
 // whether the run goes on.
 func (w *watcher) askInPlace(ctx context.Context) (bool, error) {
 	for {
+		if w.session != nil {
+			if err := w.session.setAside(); err != nil {
+				return false, err
+			}
+		}
 		x, err := w.Get(ctx, w.id)
 		if err != nil || x.Status != perdure.StatusWaiting || x.WaitReason != waitsForQuestion {
 			return true, err
@@ -83,7 +88,9 @@ func (w *watcher) askOne(ctx context.Context, id uuid.UUID) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	t := questions.Terminal{Out: w.Stdout, ReadLine: w.readLine, Edit: w.editFile}
+	t := questions.Terminal{Out: w.Stdout, Edit: w.editFile, ReadLine: func(ctx context.Context, p questions.Prompt) (string, bool, error) {
+		return w.readAnswer(ctx, q, p)
+	}}
 	for {
 		r, ok, err := t.Ask(ctx, q, details)
 		if !ok || err != nil {
@@ -101,6 +108,17 @@ func (w *watcher) askOne(ctx context.Context, id uuid.UUID) (bool, error) {
 			return err == nil, err
 		}
 	}
+}
+
+// readAnswer reads a line of the answer to a question.
+func (w *watcher) readAnswer(ctx context.Context, q *perdure.Question, p questions.Prompt) (string, bool, error) {
+	if w.session != nil {
+		return w.session.readAnswer(ctx, &askedHere{question: q, prompt: p, leavable: w.status == ""})
+	}
+	if _, err := fmt.Fprint(w.Stdout, p.Text); err != nil {
+		return "", false, err
+	}
+	return w.input.read(ctx)
 }
 
 // editFile lets the person change a text in an editor, which gets the terminal meanwhile.

@@ -52,7 +52,7 @@ func show(ctx context.Context, a *setup.App, conn *connection.Conn, arg string) 
 	if err != nil {
 		return err
 	}
-	asked, err := allQuestions(ctx, conn, x.ID)
+	asked, err := allQuestions(ctx, conn.Client, x.ID)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,10 @@ package terminal
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
+
+	xansi "github.com/charmbracelet/x/ansi"
 )
 
 // OrDash returns the text, or a dash for an empty one.
@@ -77,4 +80,22 @@ func Ago(d time.Duration) string {
 		return fmt.Sprintf("%d h ago", int(d.Hours()))
 	}
 	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
+}
+
+// Hanging returns a head and a text that begins at a column. In a terminal of the width, the text
+// continues in rows that begin at the column, too. The width 0 means one row.
+func Hanging(head string, column int, text string, width int) string {
+	if room := width - column; room > 0 {
+		text = strings.ReplaceAll(xansi.Wordwrap(text, room, ""), "\n", "\n"+strings.Repeat(" ", column))
+	}
+	return head + strings.Repeat(" ", max(column-xansi.StringWidth(head), 1)) + text
+}
+
+// Cut returns the beginning of a line that fits a terminal of the width, with "…" if there is more.
+// The width 0 cuts nothing.
+func Cut(line string, width int) string {
+	if width <= 0 {
+		return line
+	}
+	return xansi.Truncate(line, width, "…")
 }

@@ -20,6 +20,7 @@ var (
 	userGutter     = gutter{text: "› ", style: StyleUser, words: true}
 	summaryGutter  = gutter{text: "│ ", style: StyleDim, words: true}
 	outputGutter   = gutter{text: "  │ ", style: StyleDim}
+	noticeGutter   = gutter{words: true}
 )
 
 // indented is write with a gutter at the start of each row. In a terminal, a line that is too long
@@ -50,6 +51,14 @@ func (p *page) indented(g gutter, s Style, text string) {
 			p.newline()
 		}
 	}
+}
+
+// Indented writes lines that begin with an indentation. In a terminal, each row of a line that is too
+// long has it, too, so that no part of the text can pass for another line.
+func (s *Screen) Indented(indentation, text string) error {
+	p := newPage(s)
+	p.indented(gutter{text: indentation}, StyleNone, Visible(text)+"\n")
+	return p.err
 }
 
 // begin writes the gutter of a new row.

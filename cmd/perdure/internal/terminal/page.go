@@ -48,7 +48,8 @@ func (s *Screen) Rows() int {
 	return 24
 }
 
-// Columns returns the width of the terminal, or 0 if the screen is not one or cannot erase lines.
+// Columns returns the width of the terminal that output can use, or 0 if the screen is not one or
+// cannot erase lines. Within a frame the last column stays free.
 func (s *Screen) Columns() int {
 	f := s.file()
 	if f == nil || os.Getenv("TERM") == "dumb" {
@@ -57,6 +58,9 @@ func (s *Screen) Columns() int {
 	n, _, err := term.GetSize(int(f.Fd()))
 	if err != nil {
 		return 0
+	}
+	if s.framed.Load() {
+		n--
 	}
 	return max(n, 20)
 }

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/perdure/perdure/internal/visible"
@@ -27,9 +28,12 @@ type Screen struct {
 	escaper visible.Escaper
 	buffer  *bufio.Writer // of w, between hold and release
 	frame   Frame         // shows the output instead of w, if set
+	framed  atomic.Bool   // frame is set; mu is not needed to read it
 }
 
-// Frame shows the output of screens around something else that it draws on the same terminal. Text
+// Frame shows the output of screens around something else that it draws on the same terminal. It may
+// erase the rest of a row after it has written the row, which takes the last character of a row that
+// is full; so rows end one column before the edge. Text
 // without a line end is shown until it is complete, or until [EraseLine] erases it.
 type Frame interface {
 	io.Writer
@@ -61,6 +65,7 @@ func (s *Screen) setFrame(f Frame) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.frame = f
+	s.framed.Store(f != nil)
 }
 
 // Frame returns the frame that shows the output; nil if there is none.
@@ -185,6 +190,9 @@ func (s *Screen) WriteAnswer(text string) error {
 	_, err := fmt.Fprintln(s.out(), text)
 	return err
 }
+
+// EraseOpen erases the text after the last line end.
+func (s *Screen) EraseOpen() error { return s.writeStyled(EraseLine) }
 
 // writeStyled writes text that the caller has styled. Color sequences and the sequences that erase
 // a line pass. Everything else becomes visible.

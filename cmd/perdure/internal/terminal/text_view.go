@@ -90,7 +90,7 @@ func (v *TextView) ConnectionLost(cause error, pause time.Duration) {
 
 func (v *TextView) notice(s Style, text string) {
 	v.p.section("notice")
-	v.p.line(s, text)
+	v.p.indented(noticeGutter, s, text+"\n")
 }
 
 // Event shows one event. It skips events without information for people.

@@ -1,0 +1,27 @@
+package editor
+
+import (
+	"os"
+	"strings"
+	"sync"
+)
+
+// firstFrame is a terminal that reports when the input line is written to it for the first time. The
+// renderer takes the whole terminal for its frame until then: what it inserted above would overwrite
+// the lines of the shell.
+type firstFrame struct {
+	*os.File
+	drawn func() // must not block
+	once  sync.Once
+}
+
+func (f *firstFrame) Write(p []byte) (int, error) { return f.WriteString(string(p)) }
+
+// WriteString implements io.StringWriter, which io.WriteString prefers.
+func (f *firstFrame) WriteString(text string) (int, error) {
+	n, err := f.File.WriteString(text)
+	if strings.Contains(text, strings.TrimSpace(promptText)) {
+		f.once.Do(f.drawn)
+	}
+	return n, err
+}
