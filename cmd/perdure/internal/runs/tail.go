@@ -96,6 +96,6 @@ func showInput(ctx context.Context, conn *connection.Conn, x *perdure.Execution,
 	if err := fetchInput(ctx, conn, x); err != nil {
 		return err
 	}
-	text.Input(shownInput(x))
+	text.Input(x.Input, x.PersistenceMode == perdure.Local)
 	return nil
 }

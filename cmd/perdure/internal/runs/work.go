@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 
 	"github.com/google/uuid"
@@ -25,7 +24,7 @@ func readWork(ctx context.Context, conn *connection.Conn, x *perdure.Execution) 
 	if err := fetchInput(ctx, conn, x); err != nil {
 		return w, err
 	}
-	w.Input = shownInput(x)
+	w.Input = x.Input
 	w.Tasks, w.EarlierTasks, err = newest(conn.AllTasks(ctx, x.ID), terminal.MaxShownTasks, func(*perdure.Task) bool { return true })
 	if x.Status == perdure.StatusWaiting {
 		w.Wait = x.Wait
@@ -72,15 +71,4 @@ func signalsOf(ctx context.Context, conn *connection.Conn, run uuid.UUID) iter.S
 			}
 		}
 	}
-}
-
-// shownInput returns the input of a run as it is shown.
-func shownInput(x *perdure.Execution) json.RawMessage {
-	if string(x.Input) == string(perdure.OnWorker) && x.PersistenceMode == perdure.Local {
-		return json.RawMessage(terminal.ContentOnWorkerText)
-	}
-	if string(x.Input) == "null" {
-		return nil
-	}
-	return x.Input
 }

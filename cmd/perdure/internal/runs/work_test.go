@@ -35,18 +35,18 @@ func TestShowPrintsSignals(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		kind, status, mode string
-		signals            any
+		input, signals     any
 		want, not          []string
 	}{
-		"another kind": {"order", "WAITING", "REMOTE", signals, []string{
+		"another kind": {"order", "WAITING", "REMOTE", nil, signals, []string{
 			"signal userMessage · taken · 20", ` · {"text":"hello"}` + "\n", "signal userMessage · not taken yet · 20", `signal model\u001b[2J · taken · 20`, `{"modelId":"a\nb"}`,
 			"éé… (9.8 KiB)\n", "signal large · not taken yet · 2026", " · (a value of 300.0 KiB)\n",
 		}, []string{"null", "earlier"}},
-		"a react agent": {"react-agent", "WAITING", "REMOTE", signals, []string{"signal userMessage · not taken yet · 20", "signal model"}, []string{"hello"}},
-		"an ended run":  {"order", "COMPLETED", "REMOTE", signals, []string{"signal long · not taken · 20"}, []string{"not taken yet"}},
-		"a LOCAL run":   {"order", "COMPLETED", "LOCAL", []any{signal("a", "taken", "worker")}, []string{" · (content on worker)\n"}, []string{`"worker"`}},
-		"many":          {"order", "WAITING", "REMOTE", many, []string{"… 50 earlier signals; --json shows all\nsignal n50 ", "signal n149 "}, []string{"signal n49 "}},
-		"an old server": {"order", "WAITING", "REMOTE", nil, []string{"waiting"}, []string{"signal"}},
+		"a react agent": {"react-agent", "WAITING", "REMOTE", nil, signals, []string{"signal userMessage · not taken yet · 20", "signal model"}, []string{"hello"}},
+		"an ended run":  {"order", "COMPLETED", "REMOTE", nil, signals, []string{"signal long · not taken · 20"}, []string{"not taken yet"}},
+		"a LOCAL run":   {"order", "COMPLETED", "LOCAL", "worker", []any{signal("a", "taken", "worker")}, []string{"input: (content on worker)\n", " · (content on worker)\n", "output: (content on worker)\n"}, []string{`"worker"`}},
+		"many":          {"order", "WAITING", "REMOTE", "worker", many, []string{`input: "worker"`, "… 50 earlier signals; --json shows all\nsignal n50 ", "signal n149 "}, []string{"signal n49 "}},
+		"an old server": {"order", "WAITING", "REMOTE", nil, nil, []string{"waiting"}, []string{"signal"}},
 	} {
 		run := uuid.New()
 		conn := &connection.Conn{Client: answeringStatus(t, func(r *http.Request) (int, any) {
@@ -58,7 +58,7 @@ func TestShowPrintsSignals(t *testing.T) {
 			case strings.HasSuffix(r.URL.Path, "/tasks"), strings.HasSuffix(r.URL.Path, "/entries"):
 				return 200, map[string]any{"items": []any{}}
 			}
-			return 200, map[string]any{"id": run, "kind": c.kind, "status": c.status, "persistenceMode": c.mode}
+			return 200, map[string]any{"id": run, "kind": c.kind, "status": c.status, "persistenceMode": c.mode, "input": c.input, "output": c.input}
 		})}
 		for _, asJSON := range []bool{false, true} {
 			var out bytes.Buffer

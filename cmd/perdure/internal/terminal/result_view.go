@@ -34,7 +34,7 @@ func (v *TextView) Result(r Result) error {
 	v.usage(r)
 	v.p.line(StyleDim, "  run "+r.ID.String())
 	if len(r.Output) > 0 {
-		v.p.hanging(StyleNone, "output: "+outputText(r.Output))
+		v.p.hanging(StyleNone, "output: "+contentText(r.Output, r.Local))
 	}
 	if text := Clean(withoutCode(r.Error)); text != "" && text != v.lastError {
 		v.p.hanging(StyleError, "error: "+text)
@@ -67,6 +67,14 @@ func (v *TextView) Usage(r Result) {
 
 // Remark shows a remark of the command itself, which may have several lines.
 func (v *TextView) Remark(s Style, text string) { v.notice(s, Clean(text)) }
+
+// contentText is outputText of a run that may be LOCAL.
+func contentText(content json.RawMessage, local bool) string {
+	if local && string(content) == string(perdure.OnWorker) {
+		return ContentOnWorkerText
+	}
+	return outputText(content)
+}
 
 // outputText returns the beginning of an agent's output; --json shows all of it.
 func outputText(output json.RawMessage) string {

@@ -17,7 +17,7 @@ const (
 
 // Work is what an agent other than the react agent does, without its conversation.
 type Work struct {
-	Input json.RawMessage // nil shows none
+	Input json.RawMessage
 	// Tasks are the newest tasks and steps, EarlierTasks the number of those before them.
 	Tasks        []*perdure.Task
 	EarlierTasks int
@@ -30,7 +30,7 @@ type Work struct {
 
 // Work shows the input of an agent, its newest tasks, steps and signals, and what it waits for.
 func (v *TextView) Work(w Work) {
-	v.Input(w.Input)
+	v.Input(w.Input, w.Signals.Local)
 	if len(w.Tasks) > 0 {
 		v.p.section("tasks")
 	}
@@ -47,13 +47,13 @@ func (v *TextView) Work(w Work) {
 	}
 }
 
-// Input shows the input of an agent; nothing if it is nil.
-func (v *TextView) Input(input json.RawMessage) {
-	if len(input) == 0 {
+// Input shows the input of an agent; nothing if it is null. local reports that the run is LOCAL.
+func (v *TextView) Input(input json.RawMessage, local bool) {
+	if len(input) == 0 || string(input) == "null" {
 		return
 	}
 	v.p.section("input")
-	v.p.hanging(StyleNone, "input: "+outputText(input))
+	v.p.hanging(StyleNone, "input: "+contentText(input, local))
 }
 
 // waitNames are the names of what a wait refers to by its id.
