@@ -25,12 +25,15 @@ const (
 
 // Signal is a durable message to an execution, first in first out per name.
 type Signal struct {
-	ID         string          `json:"signalId"`
-	Name       string          `json:"signalName"`
-	Value      json.RawMessage `json:"signalValue"`
-	State      SignalState     `json:"state"`
-	ResponseID string          `json:"responseId,omitempty"`
-	CreatedAt  Time            `json:"createdAt"`
+	ID    string          `json:"signalId"`
+	Name  string          `json:"signalName"`
+	Value json.RawMessage `json:"signalValue"`
+	// ValueBytes and ValueSHA256 describe the value to clients that do not receive it.
+	ValueBytes  int64       `json:"signalValueBytes,omitempty" wire:"-"`
+	ValueSHA256 string      `json:"signalValueSha256,omitempty" wire:"-"`
+	State       SignalState `json:"state"`
+	ResponseID  string      `json:"responseId,omitempty"`
+	CreatedAt   Time        `json:"createdAt"`
 
 	// Order is the position of the signal among the execution's signals.
 	Order int64 `json:"-"`

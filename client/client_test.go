@@ -53,6 +53,18 @@ func TestCallsAskWhatTheAPISays(t *testing.T) {
 		"snapshot":    {"{}", "GET " + one + "/snapshot?entries=0", "", func(c *Client) error { _, err := c.Snapshot(t.Context(), anID, 0); return err }},
 		"events":      {"{}", "GET " + one + "/events?after=a%2Bb&limit=7", "", func(c *Client) error { _, err := c.Events(t.Context(), anID, "a+b", 7); return err }},
 		"entry":       {"{}", "GET " + one + "/entries/" + anID.String(), "", func(c *Client) error { _, err := c.Entry(t.Context(), anID, anID); return err }},
+		"all tasks": {none, "GET " + one + "/tasks?limit=200&steps=true", "", func(c *Client) error {
+			for _, err := range c.AllTasks(t.Context(), anID) {
+				return err
+			}
+			return nil
+		}},
+		"signals": {none, "GET " + one + "/signals?limit=200", "", func(c *Client) error {
+			for _, err := range c.Signals(t.Context(), anID) {
+				return err
+			}
+			return nil
+		}},
 		"signal": {"{}", "POST " + one + "/signal", `{"signalName":"userMessage","signalValue":{"text":"a \"b\""}}`, func(c *Client) error {
 			_, err := c.Signal(t.Context(), anID, UserMessage(`a "b"`))
 			return err

@@ -70,6 +70,27 @@ func (c *Client) Tasks(ctx context.Context, id uuid.UUID) iter.Seq2[*perdure.Tas
 	})
 }
 
+// AllTasks returns the tasks and the records of steps, oldest first. See Fetch for large inputs and
+// results.
+func (c *Client) AllTasks(ctx context.Context, id uuid.UUID) iter.Seq2[*perdure.Task, error] {
+	return pages(func(o PageOptions) (Page[*perdure.Task], error) { return c.AllTasksPage(ctx, id, o) })
+}
+
+// AllTasksPage returns a page of what AllTasks returns.
+func (c *Client) AllTasksPage(ctx context.Context, id uuid.UUID, o PageOptions) (Page[*perdure.Task], error) {
+	q := o.query()
+	q.Set("steps", "true")
+	return page[*perdure.Task](ctx, c, q, executions, id.String(), "tasks")
+}
+
+// Signals returns the signals in any state, oldest first. See Fetch for large values. The values of
+// a LOCAL execution are left out. Errors: not_found, also of a server of an earlier version.
+func (c *Client) Signals(ctx context.Context, id uuid.UUID) iter.Seq2[*perdure.Signal, error] {
+	return pages(func(o PageOptions) (Page[*perdure.Signal], error) {
+		return page[*perdure.Signal](ctx, c, o.query(), executions, id.String(), "signals")
+	})
+}
+
 // Snapshot is an execution at one position of its log. The events after Cursor follow it without a
 // gap.
 type Snapshot struct {

@@ -308,6 +308,7 @@ func (w *world) everything() string {
 		"GET /api/orgs/{org}/agent-definitions", "GET /api/orgs/{org}/agent-executions", "GET /api/orgs/{org}/keys", "GET /api/orgs/{org}/audit", "GET /api/orgs/{org}/retention",
 		"GET /api/orgs/{org}/questions", "GET /api/orgs/{org}/questions/{id}", "GET /api/orgs/{org}/webhooks", "GET /api/orgs/{org}/approval-grants",
 		"GET /api/orgs/{org}/agent-executions/{id}/events", "GET /api/orgs/{org}/agent-executions/{id}/entries", "GET /api/orgs/{org}/agent-executions/{id}/tasks",
+		"GET /api/orgs/{org}/agent-executions/{id}/signals",
 		"GET /v1/stream/{path}", "GET /v1/responses/{response}", "GET /v1/conversations/{conversation}", "GET /v1/conversations/{conversation}/items",
 	} {
 		a := w.request(name, w.keys["acme admin"], w.names)

@@ -64,6 +64,7 @@ var routes = map[string]route{
 	"GET /api/orgs/{org}/agent-executions/{id}/events":                 {needs: asClient},
 	"POST /api/orgs/{org}/agent-executions/{id}/promote":               {needs: asClient},
 	"POST /api/orgs/{org}/agent-executions/{id}/signal":                {needs: asClient, body: `{"signalName":"s","signalValue":1}`},
+	"GET /api/orgs/{org}/agent-executions/{id}/signals":                {needs: asClient},
 	"GET /api/orgs/{org}/agent-executions/{id}/snapshot":               {needs: asClient},
 	"GET /api/orgs/{org}/agent-executions/{id}/stream":                 {needs: asClient},
 	"GET /api/orgs/{org}/agent-executions/{id}/stream/consolidated":    {needs: asClient},

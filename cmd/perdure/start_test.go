@@ -81,6 +81,12 @@ func startEarly(t *testing.T, dir string) (started func()) {
 // work runs a worker with the agent greeter until the test ends, in the server of dir.
 func work(t *testing.T, dir string, greet func(agent.Context, string) (string, error)) {
 	t.Helper()
+	serveKinds(t, dir, func(w *worker.Worker) { w.RegisterAgent(agent.DefineFunc("greeter", greet)) })
+}
+
+// serveKinds runs a worker with what register registers until the test ends, in the server of dir.
+func serveKinds(t *testing.T, dir string, register func(*worker.Worker)) {
+	t.Helper()
 	owner, err := connection.ReadOwner(filepath.Join(dir, "d"))
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +96,7 @@ func work(t *testing.T, dir string, greet func(agent.Context, string) (string, e
 		t.Fatal(err)
 	}
 	w := worker.New(worker.Config{Dispatch: d})
-	w.RegisterAgent(agent.DefineFunc("greeter", greet))
+	register(w)
 	done := make(chan error, 1)
 	go func() { done <- w.Run(t.Context()) }()
 	t.Cleanup(func() {

@@ -46,7 +46,7 @@ func TestOpenAPIDescribesEverything(t *testing.T) {
 	one := "/api/orgs/{org}/agent-executions/{id}"
 	for path, methods := range map[string]string{
 		"/api/orgs/{org}/agent-executions": "get post", one: "get delete", one + "/signal": "post",
-		one + "/checkpoints": "get", one + "/checkpoints/latest": "get", one + "/checkpoints/{seq}": "get", one + "/tasks": "get",
+		one + "/checkpoints": "get", one + "/checkpoints/latest": "get", one + "/checkpoints/{seq}": "get", one + "/tasks": "get", one + "/signals": "get",
 		one + "/entries": "get", one + "/entries/{entryId}": "get", one + "/events": "get", one + "/snapshot": "get",
 		one + "/stream": "get", one + "/stream/consolidated": "get",
 		one + "/content/{sha256}": "get", one + "/promote": "post",
@@ -155,6 +155,7 @@ func TestAnswersMatchTheOpenAPIDocument(t *testing.T) {
 		match("ListCheckpoint", h.Call("GET", h.Path(x.ID, "/checkpoints"), ""))
 		match("Checkpoint", h.Call("GET", h.Path(x.ID, "/checkpoints/latest"), ""))
 		match("ListTask", h.Call("GET", h.Path(x.ID, "/tasks"), ""))
+		match("ListSignal", h.Call("GET", h.Path(x.ID, "/signals"), ""))
 		match("ListEntry", h.Call("GET", h.Path(x.ID, "/entries"), ""))
 		match("Entry", h.Call("GET", h.Path(x.ID, "/entries/"+x.Leaf.String()), ""))
 		match("EventPage", h.Call("GET", h.Path(x.ID, "/events"), ""))

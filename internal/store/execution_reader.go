@@ -58,6 +58,8 @@ type ExecutionReader interface {
 	Checkpoints(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[*perdure.Checkpoint], error)
 	// ListTasks lists tasks, oldest first. It includes steps only if steps is set.
 	ListTasks(ctx context.Context, execution uuid.UUID, steps bool, cursor string, limit int) (Page[*perdure.Task], error)
+	// ListSignals lists signals in any state, oldest first.
+	ListSignals(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[*perdure.Signal], error)
 }
 
 // ExecutionFilter narrows a list of executions. Zero fields do not narrow.

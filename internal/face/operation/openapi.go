@@ -43,6 +43,7 @@ var (
 		reflect.TypeFor[perdure.Status](): values(
 			perdure.StatusPending, perdure.StatusRunning, perdure.StatusWaiting, perdure.StatusCancelling,
 			perdure.StatusCompleted, perdure.StatusFailed, perdure.StatusCancelled),
+		reflect.TypeFor[perdure.SignalState](): values(perdure.SignalPending, perdure.SignalTaken, perdure.SignalConsumed),
 		reflect.TypeFor[perdure.TaskStatus](): values(
 			perdure.TaskPending, perdure.TaskRunning, perdure.TaskCompleted, perdure.TaskFailed,
 			perdure.TaskInterrupted, perdure.TaskCancelled),

@@ -153,3 +153,16 @@ func (s *server) showTasks(ctx context.Context, x *perdure.Execution, tasks []*p
 	}
 	return s.Engine.Homes().Fill(ctx, x, all)
 }
+
+// showSignals shows signals. The server keeps the value of a signal to a LOCAL execution only until
+// it is consumed, and shows it to no client.
+func (s *server) showSignals(ctx context.Context, x *perdure.Execution, signals []*perdure.Signal) error {
+	all := make([]homes.Field, len(signals))
+	for i, signal := range signals {
+		if x.PersistenceMode == perdure.Local {
+			signal.Value, signal.Blob = perdure.OnWorker, nil
+		}
+		all[i] = shown(&signal.Value, signal.Blob, &signal.ValueBytes, &signal.ValueSHA256)
+	}
+	return s.Engine.Homes().Fill(ctx, x, all)
+}

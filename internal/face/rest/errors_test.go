@@ -63,7 +63,7 @@ func TestUnknownAndMalformedIDsAreNotFound(t *testing.T) {
 	h := open(t)
 	for _, id := range []string{uuid.NewString(), "x", "00000000000000000000000000000000", "%7B" + uuid.NewString() + "%7D"} {
 		at := "/agent-executions/" + id
-		for _, rest := range []string{"", "/checkpoints", "/checkpoints/latest", "/checkpoints/1", "/tasks", "/entries", "/entries?all=true", "/entries/x", "/events", "/snapshot", "/stream", "/stream/consolidated"} {
+		for _, rest := range []string{"", "/checkpoints", "/checkpoints/latest", "/checkpoints/1", "/tasks", "/signals", "/entries", "/entries?all=true", "/entries/x", "/events", "/snapshot", "/stream", "/stream/consolidated"} {
 			h.Call("GET", at+rest, "").Problem(404, "not_found", "")
 		}
 		h.Call("DELETE", at, "").Problem(404, "not_found", "")

@@ -25,6 +25,7 @@ func TestListsHaveOneShapeAndOneBound(t *testing.T) {
 	for i := range 51 {
 		run.Say(userText(fmt.Sprint(i)))
 		run.Task("bash", fmt.Sprint(i))
+		h.Call("POST", h.Path(x.ID, "/signal"), fmt.Sprintf(`{"signalName":"s","signalValue":"%02d"}`, i)).Want(200, nil)
 		h.Call("POST", "/agent-definitions", fmt.Sprintf(`{"name":"d%02d",%s}`, i, models)).Want(201, nil)
 		h.Start("")
 	}
@@ -34,6 +35,7 @@ func TestListsHaveOneShapeAndOneBound(t *testing.T) {
 		h.Path(x.ID, "/entries"):     func(i map[string]any) string { return fmt.Sprint(i["createdAt"], i["id"]) },
 		h.Path(x.ID, "/checkpoints"): func(i map[string]any) string { return fmt.Sprintf("%06.0f", i["sequence"]) },
 		h.Path(x.ID, "/tasks"):       func(i map[string]any) string { return i["createdAt"].(string) },
+		h.Path(x.ID, "/signals"):     func(i map[string]any) string { return i["signalValue"].(string) },
 	}
 	foreign := map[string]string{}
 	for path, order := range pages {

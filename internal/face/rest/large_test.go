@@ -204,6 +204,8 @@ func TestLargeContentsAreLeftOut(t *testing.T) {
 	if err != nil || len(tasks) != 1 {
 		t.Fatalf("claimed %d tasks, %v", len(tasks), err)
 	}
+	value := text("v", large)
+	h.Call("POST", h.Path(h.id, "/signal"), `{"signalName":"large","signalValue":`+string(value)+`}`).Want(200, nil)
 	result, output := text("r", large), text("o", large)
 	if _, err := h.Worker.FinishTask(t.Context(), perdure.TaskFinish{WorkerID: h.house.ID, Lease: tasks[0].Lease, Result: perdure.Inline(result)}); err != nil {
 		t.Fatal(err)
@@ -226,6 +228,7 @@ func TestLargeContentsAreLeftOut(t *testing.T) {
 	h.left("the task", h.items("/tasks")[0], "input", asked)
 	h.left("the task", h.items("/tasks")[0], "result", result)
 	h.there("the other task", h.items("/tasks")[1], "input", text("f", perdure.ShownLimit))
+	h.left("the signal", h.items("/signals")[0], "signalValue", value)
 	h.left("the checkpoints", h.items("/checkpoints")[0], "state", state)
 	h.left("the checkpoint", h.one("/checkpoints/1"), "state", state)
 	h.left("the newest checkpoint", h.one("/checkpoints/latest"), "state", state)
@@ -289,8 +292,9 @@ func TestPagesAreBoundedInBytes(t *testing.T) {
 		h.commit(func(c *perdure.Commit) {
 			c.Checkpoint = &perdure.NewCheckpoint{State: perdure.Inline(text(fmt.Sprint(i, "."), size))}
 		})
+		h.Call("POST", h.Path(h.id, "/signal"), `{"signalName":"s","signalValue":`+string(text(fmt.Sprint(i, "."), size))+`}`).Want(200, nil)
 	}
-	for list, name := range map[string]string{"/entries?": "content", "/entries?all=true": "content", "/tasks?": "input", "/checkpoints?": "state"} {
+	for list, name := range map[string]string{"/signals?": "signalValue", "/entries?": "content", "/entries?all=true": "content", "/tasks?": "input", "/checkpoints?": "state"} {
 		var got []map[string]any
 		pages := 0
 		for cursor := ""; ; pages++ {

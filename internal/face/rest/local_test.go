@@ -181,6 +181,9 @@ func TestLocalIsReadThroughItsWorker(t *testing.T) {
 	}
 	l.withheld("the task", l.get("/tasks")[0], "input", []byte(`"in"`))
 	l.withheld("the task", l.get("/tasks")[0], "result", l.large)
+	// The server shows no signal of a LOCAL execution, although it has the value until it is consumed.
+	l.Call("POST", l.Path(l.id, "/signal"), `{"signalName":"s","signalValue":{"secret":1}}`).Want(200, nil)
+	l.whole("the signal", l.get("/signals")[0], "signalValue", `"worker"`)
 
 	disconnect := l.connect()
 	l.whole("the execution", l.get("")[0], "input", `{"n":1}`)

@@ -100,7 +100,7 @@ func TestNamesAreCamelCaseAndTimesHaveMilliseconds(t *testing.T) {
 			}
 		})
 	}
-	for _, path := range []string{"", "/entries", "/checkpoints", "/tasks", "/events", "/snapshot"} {
+	for _, path := range []string{"", "/entries", "/checkpoints", "/tasks", "/signals", "/events", "/snapshot"} {
 		look(h.Path(x.ID, path))
 	}
 	look("/agent-executions")

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// partRoutes registers the parts of an execution: checkpoints, tasks, entries.
+// partRoutes registers the parts of an execution: checkpoints, tasks, signals, entries.
 func (s *server) partRoutes() {
 	g := operation.Group{API: s.API, Access: front.Client, Tag: "Executions", Compress: true}
 	const one = "/agent-executions/{id}"
@@ -19,6 +19,7 @@ func (s *server) partRoutes() {
 	operation.Get(g, one+"/checkpoints/latest", "getLatestCheckpoint", "Get the newest checkpoint", s.latestCheckpoint)
 	operation.Get(g, one+"/checkpoints/{seq}", "getCheckpoint", "Get a checkpoint", s.getCheckpoint)
 	operation.Get(g, one+"/tasks", "listTasks", "List the tasks, oldest first", s.listTasks)
+	operation.Get(g, one+"/signals", "listSignals", "List the signals, oldest first, also those that were taken", s.listSignals)
 	operation.Get(g, one+"/entries", "listEntries", "List the entries from root to leaf, or all of them", s.listEntries)
 	operation.Get(g, one+"/context", "getContext", "Get what the next model call is asked with, and what it leaves out", s.context)
 	operation.Get(g, callPath, "getModelCall", "Get a model call: its request as it is rebuilt, whether the prompt has the recorded hash, and the answer", s.getCall)
@@ -88,6 +89,18 @@ func (s *server) listTasks(ctx context.Context, in *tasksInput) (*operation.Body
 		return nil, err
 	}
 	return operation.ListOf(p.Items, p.Next), s.showTasks(ctx, x, p.Items)
+}
+
+func (s *server) listSignals(ctx context.Context, in *PartsInput) (*operation.Body[operation.List[*perdure.Signal]], error) {
+	x, err := s.execution(ctx, in.IDInput)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.read().ListSignals(ctx, x.ID, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return operation.ListOf(p.Items, p.Next), s.showSignals(ctx, x, p.Items)
 }
 
 type entriesInput struct {

@@ -70,6 +70,10 @@ func TestSignalShape(t *testing.T) {
 			Shape(200, `{"signalId":"one","status":"PENDING"}`)
 	}
 	h.Call("POST", h.Path(x.ID, "/signal"), `{"signalName":"go"}`).Shape(200, `{"signalId":"U1","status":"PENDING"}`)
+	const one, two = `{"signalId":"one","signalName":"userMessage","signalValue":{"text":"hello"},"state":"pending","responseId":"R","createdAt":"T"}`,
+		`{"signalId":"U1","signalName":"go","signalValue":null,"state":"pending","responseId":"R","createdAt":"T"}`
+	h.Call("GET", h.Path(x.ID, "/signals"), "").Shape(200, `{"items":[`+one+`,`+two+`],"nextCursor":null}`)
+	h.Call("GET", h.Path(x.ID, "/signals?limit=1"), "").Shape(200, `{"items":[`+one+`],"nextCursor":"C"}`)
 	h.Call("POST", h.Path(x.ID, "/signal"), `{"signalValue":1}`).Problem(400, "invalid_argument", "signalName")
 	h.Call("POST", h.Path(x.ID, "/signal"), `{"signalName":"userMessage","signalValue":1}`).Problem(400, "invalid_argument", "signalValue")
 }

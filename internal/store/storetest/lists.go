@@ -246,6 +246,8 @@ func badCursors(f *fixture) {
 		f.wantCode(err, perdure.InvalidArgument)
 		_, err = f.s.Checkpoints(f.ctx, id, cursor, 1)
 		f.wantCode(err, perdure.InvalidArgument)
+		_, err = f.s.ListSignals(f.ctx, id, cursor, 1)
+		f.wantCode(err, perdure.InvalidArgument)
 	}
 }
 

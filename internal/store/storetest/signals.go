@@ -11,6 +11,7 @@ import (
 var signalTests = map[string]func(*fixture){
 	"every field of a signal comes back":                   signalFields,
 	"signals are taken in order and consumed":              signalsTaken,
+	"signals in any state are listed oldest first":         signalsListed,
 	"a local execution's signals are erased when consumed": signalsErased,
 }
 
@@ -109,4 +110,36 @@ func signalsErased(f *fixture) {
 	f.equal("the value before the consuming", string(taken[0].Value), `1`)
 	f.change(id, func(*store.State) *store.Changes { return &store.Changes{ConsumeTaken: true} })
 	f.equal("the signal after the consuming", f.look(id, store.Needs{SignalIDs: []string{"s1"}}).Signals["s1"].State, perdure.SignalConsumed)
+}
+
+func signalsListed(f *fixture) {
+	id := f.start()
+	f.signals(id, "a", "b", "a", "c.d", "a")
+	f.signals(f.start(), "x")
+	f.change(id, func(*store.State) *store.Changes { return &store.Changes{Take: []string{"s3"}, ConsumeTaken: true} })
+	f.change(id, func(*store.State) *store.Changes { return &store.Changes{Take: []string{"s1"}} })
+	large := jsonText(perdure.InlineLimit + 1)
+	f.change(id, func(s *store.State) *store.Changes {
+		s.Execution.NextSignal++
+		return &store.Changes{Execution: s.Execution, Signals: []perdure.Signal{{
+			ID: "0", Name: "large", Value: large, State: perdure.SignalPending, CreatedAt: s.Now, Order: s.Execution.NextSignal,
+		}}}
+	})
+	for _, size := range []int{1, 2, 6, 100} {
+		got := pages(f, size, func(cursor string, limit int) (store.Page[*perdure.Signal], error) {
+			return f.s.ListSignals(f.ctx, id, cursor, limit)
+		})
+		var all []string
+		for _, s := range got {
+			all = append(all, s.ID+" "+s.Name+" "+string(s.State))
+		}
+		f.equal("the signals", all, []string{"s1 a taken", "s2 b pending", "s3 a consumed", "s4 c.d pending", "s5 a pending", "0 large pending"})
+		f.equal("a value", string(got[2].Value), `1`)
+		f.equal("a large value", string(got[5].Value), string(large))
+	}
+	lazy, err := f.s.Lazy().ListSignals(f.ctx, id, "", 100)
+	f.must(err)
+	if last := lazy.Items[5]; last.Value != nil || last.Blob == nil || last.Blob.Length != int64(len(large)) {
+		f.Errorf("a lazy reader returns %d bytes and the reference %v", len(last.Value), last.Blob)
+	}
 }

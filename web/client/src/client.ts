@@ -27,6 +27,7 @@ import type {
   NewKey,
   ProviderInfo,
   Session,
+  Signal,
   SignalBody,
   SignalReply,
   StartBody,
@@ -221,6 +222,12 @@ export class Executions {
   tasks(id: string, options: Paging & { steps?: boolean } = {}): Promise<List<Task>> {
     const { signal, ...query } = options;
     return this.#t.json("GET", `${pathOf(id)}/tasks`, { query: { ...query }, signal });
+  }
+
+  /** Returns the signals in any state, oldest first. Those of a LOCAL execution have no values. */
+  signals(id: string, options: Paging = {}): Promise<List<Signal>> {
+    const { signal, ...query } = options;
+    return this.#t.json("GET", `${pathOf(id)}/signals`, { query: { ...query }, signal });
   }
 
   checkpoints(id: string, options: Paging = {}): Promise<List<Checkpoint>> {

@@ -466,6 +466,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/orgs/{org}/agent-executions/{id}/signals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the signals, oldest first, also those that were taken */
+        get: operations["listSignals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/orgs/{org}/agent-executions/{id}/snapshot": {
         parameters: {
             query?: never;
@@ -1711,6 +1728,11 @@ export interface components {
             /** @description Where the next page begins; null at the end. */
             nextCursor: string | null;
         };
+        ListSignal: {
+            items: components["schemas"]["Signal"][];
+            /** @description Where the next page begins; null at the end. */
+            nextCursor: string | null;
+        };
         ListTask: {
             items: components["schemas"]["Task"][];
             /** @description Where the next page begins; null at the end. */
@@ -2149,6 +2171,19 @@ export interface components {
             parts: unknown;
             /** @enum {string} */
             role: "system" | "user" | "assistant" | "tool_result";
+        };
+        Signal: {
+            /** Format: date-time */
+            createdAt: string;
+            responseId?: string;
+            signalId: string;
+            signalName: string;
+            signalValue: unknown;
+            /** Format: int64 */
+            signalValueBytes?: number;
+            signalValueSha256?: string;
+            /** @enum {string} */
+            state: "pending" | "taken" | "consumed";
         };
         SignalBody: {
             /** @description Sending the same id again changes nothing. */
@@ -3950,6 +3985,56 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SignalReply"];
+                };
+            };
+            /** @description A limit of the key is reached (RFC 9457) */
+            429: {
+                headers: {
+                    /** @description After how many seconds to ask again. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description An error (RFC 9457) */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    listSignals: {
+        parameters: {
+            query?: {
+                /** @description How many items at most. */
+                limit?: number;
+                /** @description The nextCursor of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The org that the key belongs to; default in dev mode. */
+                org: string;
+                /** @description The id, a UUID. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListSignal"];
                 };
             };
             /** @description A limit of the key is reached (RFC 9457) */

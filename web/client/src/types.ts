@@ -30,6 +30,7 @@ export type QuestionStatus = Question["status"];
 export type Answer = Schemas["Answer"];
 export type Vote = Schemas["Vote"];
 export type Checkpoint = Schemas["Checkpoint"];
+export type Signal = Schemas["Signal"];
 export type Definition = Schemas["Definition"];
 export type DefinitionBody = Schemas["DefinitionBody"];
 export type ModelConfig = Schemas["ModelConfig"];

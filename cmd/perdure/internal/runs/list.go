@@ -71,7 +71,7 @@ func printRuns(a *setup.App, p client.Page[*perdure.Execution]) error {
 		{Head: "KIND", Omit: 4},
 		{Head: "STARTED", Omit: 2},
 		{Head: "TOOK", Omit: 3},
-		{Head: "TITLE", Omit: 1, Cut: true},
+		{Head: "TITLE", Omit: 1, Cut: true, Least: 20},
 	}}
 	for _, x := range p.Items {
 		started, took := x.CreatedAt.Local().Format(terminal.TimeFormat), "-"

@@ -50,9 +50,17 @@ func TestResumeRefusesAMessageThatTheRunDoesNotWaitFor(t *testing.T) {
 // answering returns a client of a server that returns the results of answer.
 func answering(t *testing.T, answer func(*http.Request) any) *client.Client {
 	t.Helper()
+	return answeringStatus(t, func(r *http.Request) (int, any) { return http.StatusOK, answer(r) })
+}
+
+// answeringStatus is answering with a status.
+func answeringStatus(t *testing.T, answer func(*http.Request) (int, any)) *client.Client {
+	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, body := answer(r)
 		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(answer(r)); err != nil {
+		w.WriteHeader(status)
+		if err := json.NewEncoder(w).Encode(body); err != nil {
 			t.Error(err)
 		}
 	}))

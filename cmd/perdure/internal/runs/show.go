@@ -18,7 +18,7 @@ func newShowCommand(a *setup.App) *cobra.Command {
 	var call, as string
 	cmd := &cobra.Command{
 		Use: "show ID", Short: "Show a run with its conversation", GroupID: "runs",
-		Long:    "Shows a run, its conversation from the start, and what it used. ID may be \"last\".\nWith --call it shows a model call with its request, and with --as the request as a\nprovider gets it, without the key.",
+		Long:    "Shows a run of any agent: its conversation from the start, and what it used; of an agent\nof your own also input, tasks, signals, waits and output. ID may be \"last\".\nWith --call it shows a model call with its request, and with --as the request as a\nprovider gets it, without the key.",
 		Example: "  perdure show last\n  perdure show 0199d7e2-... --json | jq .status\n  perdure show last --call last --as anthropic | jq",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,45 +59,18 @@ func show(ctx context.Context, a *setup.App, conn *connection.Conn, arg string) 
 	if a.JSON {
 		return showJSON(ctx, a, conn, x, entries, asked, r, changed)
 	}
-	var work agentWork
-	if x.Kind != perdure.ReactKind {
-		if work, err = readWork(ctx, conn, x); err != nil {
-			return err
-		}
+	work, err := readWork(ctx, conn, x)
+	if err != nil {
+		return err
 	}
+	work.Questions = asked
 	a.Stdout.Hold()
-	err = showText(a, x, entries, asked, r, changed, work)
+	err = showText(a, x, entries, r, changed, work)
 	if err := errors.Join(err, a.Stdout.Release()); err != nil {
 		return err
 	}
 	printIdle(a, conn, x)
 	return nil
-}
-
-// agentWork is the input and the newest tasks of an agent other than the react agent.
-type agentWork struct {
-	input json.RawMessage
-	tasks []*perdure.Task
-	more  int // earlier tasks
-}
-
-func readWork(ctx context.Context, conn *connection.Conn, x *perdure.Execution) (w agentWork, err error) {
-	if err := fetchInput(ctx, conn, x); err != nil {
-		return w, err
-	}
-	if !terminal.ContentOnWorker(x.Input) {
-		w.input = x.Input
-	}
-	for t, err := range conn.Tasks(ctx, x.ID) {
-		if err != nil {
-			return w, err
-		}
-		if w.tasks = append(w.tasks, t); len(w.tasks) > terminal.MaxShownTasks {
-			w.tasks = w.tasks[1:]
-			w.more++
-		}
-	}
-	return w, nil
 }
 
 // fetchInput loads the input of a run if the server left it out. Without an error the input may still
@@ -110,14 +83,12 @@ func fetchInput(ctx context.Context, conn *connection.Conn, x *perdure.Execution
 	return err
 }
 
-func showText(a *setup.App, x *perdure.Execution, entries []perdure.Entry, asked []*perdure.Question, r terminal.Result, changed []uuid.UUID, work agentWork) error {
+func showText(a *setup.App, x *perdure.Execution, entries []perdure.Entry, r terminal.Result, changed []uuid.UUID, work terminal.Work) error {
 	v := terminal.NewTextView(a.Streams, a.ServerFlags)
 	v.Heading(fmt.Sprintf("%s · %s · started %s", x.Kind, statusText(x), x.CreatedAt.Local().Format(terminal.TimeFormat)))
-	var wait *perdure.Wait
-	if x.Kind != perdure.ReactKind && x.Status == perdure.StatusWaiting {
-		wait = x.Wait
+	if x.Kind != perdure.ReactKind {
+		v.Work(work)
 	}
-	v.Work(work.input, work.tasks, work.more, wait)
 	v.AddEntries(entries)
 	marked := map[uuid.UUID]bool{}
 	for _, id := range changed {
@@ -131,21 +102,25 @@ func showText(a *setup.App, x *perdure.Execution, entries []perdure.Entry, asked
 			return err
 		}
 	}
-	for _, q := range asked {
+	for _, q := range work.Questions {
 		v.Question(q)
+	}
+	if x.Kind == perdure.ReactKind {
+		v.Signals(work.Signals)
 	}
 	return v.Result(r)
 }
 
-// showJSON prints the execution in the API's form, with its entries, its tasks, its questions and its
-// usage.
+// showJSON prints the execution in the API's form, with its entries, its tasks and steps, its signals,
+// its questions and its usage.
 func showJSON(ctx context.Context, a *setup.App, conn *connection.Conn, x *perdure.Execution, entries []perdure.Entry, asked []*perdure.Question, r terminal.Result, changed []uuid.UUID) error {
-	tasks := []*perdure.Task{}
-	for t, err := range conn.Tasks(ctx, x.ID) {
-		if err != nil {
-			return err
-		}
-		tasks = append(tasks, t)
+	tasks, err := allOf(conn.AllTasks(ctx, x.ID))
+	if err != nil {
+		return err
+	}
+	signals, err := allOf(signalsOf(ctx, conn, x.ID))
+	if err != nil {
+		return err
 	}
 	raw, err := json.Marshal(x)
 	if err != nil {
@@ -158,7 +133,7 @@ func showJSON(ctx context.Context, a *setup.App, conn *connection.Conn, x *perdu
 	if entries == nil {
 		entries = []perdure.Entry{}
 	}
-	members["tasks"], members["questions"] = tasks, asked
+	members["tasks"], members["signals"], members["questions"] = tasks, signals, asked
 	members["entries"], members["usage"], members["usageByModel"], members["turns"] = entries, r.Usage, r.ByModel, r.Turns
 	members["promptChanges"] = changed
 	if r.StopReason != "" {

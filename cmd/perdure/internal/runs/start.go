@@ -91,6 +91,7 @@ func (s *startCommand) run(ctx context.Context, q client.StartRequest) error {
 		w := newWatcher(s.App, &connection.RunConn{App: s.App, Conn: conn}, x.ID)
 		w.patient = true
 		w.view.Started(x)
+		w.showsSteps(x)
 		_, err = w.follow(ctx)
 		switch {
 		case ctx.Err() != nil:

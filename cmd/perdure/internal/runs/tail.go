@@ -34,10 +34,14 @@ func tail(ctx context.Context, a *setup.App, conn *connection.Conn, arg string, 
 	}
 	w := newWatcher(a, &connection.RunConn{App: a, Conn: conn}, x.ID)
 	w.patient = true
-	if text, ok := w.view.(*terminal.TextView); ok {
-		text.ShowUserMessages = true
-	}
 	w.view.Started(x)
+	w.showsSteps(x)
+	if text, ok := w.view.(*terminal.TextView); ok {
+		text.ShowUserMessages, text.ShowSignals = true, true
+		if err := showInput(ctx, conn, x, text); err != nil {
+			return err
+		}
+	}
 	if now {
 		snapshot, err := w.Snapshot(ctx, x.ID, 100)
 		if err != nil {
@@ -45,6 +49,11 @@ func tail(ctx context.Context, a *setup.App, conn *connection.Conn, arg string, 
 		}
 		w.cursor = snapshot.Cursor
 		w.view.AddEntries(snapshot.Entries)
+		if w.steps != nil {
+			if err := w.steps.skip(ctx); err != nil {
+				return err
+			}
+		}
 	}
 	if conn.Offline() {
 		return w.replay(ctx, x)
@@ -63,7 +72,7 @@ func (w *watcher) replay(ctx context.Context, x *perdure.Execution) error {
 			return err
 		}
 		for _, e := range p.Items {
-			if err := w.view.Event(e); err != nil {
+			if err := w.show(ctx, e); err != nil {
 				return err
 			}
 		}
@@ -72,6 +81,21 @@ func (w *watcher) replay(ctx context.Context, x *perdure.Execution) error {
 			break
 		}
 	}
+	if err := w.showLaterSteps(ctx); err != nil {
+		return err
+	}
 	printIdle(w.RunConn.App, w.Conn, x)
 	return w.showResult(ctx)
+}
+
+// showInput shows the input of a run that is not of the react agent, which has it in its conversation.
+func showInput(ctx context.Context, conn *connection.Conn, x *perdure.Execution, text *terminal.TextView) error {
+	if x.Kind == perdure.ReactKind {
+		return nil
+	}
+	if err := fetchInput(ctx, conn, x); err != nil {
+		return err
+	}
+	text.Input(x.Input, x.PersistenceMode == perdure.Local)
+	return nil
 }

@@ -29,6 +29,7 @@ type watcher struct {
 	status perdure.Status // status by the log, for commands
 	reason string         // why it waits, if the status is WAITING
 	input  *lineReader
+	steps  *stepFeed // nil if steps are not shown
 	unsent *client.SignalRequest
 
 	// session is the chat with an input line that the watcher belongs to; nil if there is none.
@@ -148,7 +149,7 @@ func (w *watcher) follow(ctx context.Context) (perdure.Status, error) {
 			taken()
 		}
 		w.cursor = e.Cursor
-		if err := w.view.Event(e); err != nil {
+		if err := w.show(ctx, e); err != nil {
 			return "", err
 		}
 		if status := w.endStatus(e); status != "" {

@@ -19,12 +19,30 @@ func NoCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	remedy := "the commands are: " + strings.Join(names, ", ")
+	remedy := inRows("the commands are:", names)
 	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		remedy = "did you mean " + strings.Join(near, " or ") + "? " + remedy
+		remedy = "did you mean " + strings.Join(near, " or ") + "? " + cmd.CommandPath() + " --help lists the commands"
 	}
 	return NewUsageError("there is no command "+cmd.CommandPath()+" "+args[0], remedy)
+}
+
+// inRows returns a list in rows that fit a terminal of the usual width.
+func inRows(begin string, names []string) string {
+	const width = 76
+	rows, column := begin, len(begin)
+	for i, name := range names {
+		if i < len(names)-1 {
+			name += ","
+		}
+		if column+1+len(name) > width {
+			rows, column = rows+"\n", -1
+		} else {
+			rows += " "
+		}
+		rows, column = rows+name, column+1+len(name)
+	}
+	return rows
 }
 
 // FlagError adds the flags with the most similar names to the error of an unknown flag.

@@ -28,8 +28,8 @@ func mistyped(args ...string) error {
 // TestMistypedNamesAreAnsweredWithTheNearest checks the remedy for a mistyped command or flag.
 func TestMistypedNamesAreAnsweredWithTheNearest(t *testing.T) {
 	for line, want := range map[string]string{
-		"rn":             "did you mean run? the commands are: completion, resume, run",
-		"resum":          "did you mean resume? the commands are: completion, resume, run",
+		"rn":             "did you mean run? perdure --help lists the commands",
+		"resum":          "did you mean resume? perdure --help lists the commands",
 		"elsewhere":      "the commands are: completion, resume, run",
 		"run --modell x": "did you mean --model? perdure run --help shows the flags",
 		"run --que x":    "did you mean --queue? perdure run --help shows the flags",
@@ -47,5 +47,13 @@ func TestMistypedNamesAreAnsweredWithTheNearest(t *testing.T) {
 		if remedy != want || want != "" && !errors.As(err, &usage) {
 			t.Errorf("%s is answered with %q, want the remedy %q", line, err, want)
 		}
+	}
+}
+
+// A list of names is broken into rows of at most 76 columns.
+func TestNamesInRows(t *testing.T) {
+	long := strings.Repeat("x", 30)
+	if got, want := inRows("the commands are:", []string{long, "b", long, "c"}), "the commands are: "+long+", b,\n"+long+", c"; got != want {
+		t.Errorf("the rows are %q, want %q", got, want)
 	}
 }

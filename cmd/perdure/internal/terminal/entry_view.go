@@ -21,7 +21,7 @@ func ContentOnWorker(content json.RawMessage) bool {
 }
 
 // Heading shows facts about the run before its entries.
-func (v *TextView) Heading(facts string) { v.p.line(StyleDim, facts) }
+func (v *TextView) Heading(facts string) { v.p.hanging(StyleDim, Clean(Inline(facts))) }
 
 // Note shows a remark between the entries.
 func (v *TextView) Note(text string) {

@@ -13,6 +13,8 @@ type gutter struct {
 	style Style
 	// words breaks rows between words, as prose; else a row is broken where it is full.
 	words bool
+	// dense breaks a row within a word where the words before fill less than half of it.
+	dense bool
 }
 
 var (
@@ -21,7 +23,19 @@ var (
 	summaryGutter  = gutter{text: "│ ", style: StyleDim, words: true}
 	outputGutter   = gutter{text: "  │ ", style: StyleDim}
 	noticeGutter   = gutter{words: true}
+	hangingGutter  = gutter{text: "    ", words: true, dense: true}
 )
+
+// hanging writes one or more separate lines. In a terminal, a line that is too long continues in rows
+// with an indent.
+func (p *page) hanging(s Style, text string) {
+	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
+		p.newline()
+		p.midLine, p.column = true, 0 // the first row has no indent
+		p.indented(hangingGutter, s, strings.TrimSuffix(line, "\n"))
+		p.newline()
+	}
+}
 
 // indented is write with a gutter at the start of each row. In a terminal, a line that is too long
 // continues in rows that have the gutter, too.
@@ -80,7 +94,9 @@ func (p *page) fitting(g gutter, line string, width int) (head, rest string, fit
 	}
 	head = xansi.Truncate(line, max(room, 0), "")
 	if g.words {
-		if at := strings.LastIndexByte(head, ' '); at >= 0 && !strings.HasPrefix(line[len(head):], " ") {
+		at := strings.LastIndexByte(head, ' ')
+		late := !g.dense || p.column+xansi.StringWidth(head[:at+1]) > width/2
+		if at >= 0 && late && !strings.HasPrefix(line[len(head):], " ") {
 			head = head[:at+1]
 		}
 	}

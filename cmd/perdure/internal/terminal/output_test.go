@@ -24,6 +24,11 @@ func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
 				quiet.Text = "" // the answer itself is for programs
 				return errors.Join(NewQuietView(s, "").Result(quiet), NewTextView(s, "").Result(terminaltest.Filled[Result](text)), NewJSONView(s).Result(terminaltest.Filled[Result](text)))
 			},
+			"work": func() error {
+				v := NewTextView(s, "")
+				v.Work(terminaltest.Filled[Work](text))
+				return v.p.err
+			},
 			"lost":     func() error { printConnectionLost(s, errors.New(text), time.Second); return nil },
 			"progress": func() error { s.Stderr.Progress().End("%s %s", text, errors.New(text)); return nil },
 		}

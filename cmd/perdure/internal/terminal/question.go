@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 )
@@ -80,8 +81,8 @@ func QuestionAnswers(q *perdure.Question) string {
 // Question shows a question of a run and what became of it.
 func (v *TextView) Question(q *perdure.Question) {
 	v.p.section("question")
-	v.p.line(StyleWarn, "? "+Clean(QuestionTitle(q)))
-	v.p.line(StyleDim, "  "+Clean(Inline(QuestionOutcome(q)))+" · question "+q.ID.String())
+	v.p.hanging(StyleWarn, "? "+Clean(QuestionTitle(q)))
+	v.p.hanging(StyleDim, "  "+Clean(Inline(QuestionOutcome(q)))+" · question "+q.ID.String())
 }
 
 // question shows an event of a question.
@@ -104,13 +105,19 @@ func (v *TextView) question(e client.Event) error {
 		return err
 	}
 	v.p.section("question")
-	name := Clean(Inline(questionTitle(d.Kind, d.Subject, d.Prompt)))
+	title := questionTitle(d.Kind, d.Subject, d.Prompt)
+	if id, err := uuid.Parse(d.ID); err == nil && e.Type == perdure.EventQuestionAsked {
+		v.agent.names.questions[id] = shortTitle(title)
+	} else if asked := v.agent.names.questions[id]; asked != "" && d.Prompt == "" {
+		title = asked
+	}
+	name := Clean(Inline(title))
 	switch e.Type {
 	case perdure.EventQuestionAsked:
-		v.p.line(StyleWarn, "? "+name)
-		v.p.line(StyleDim, "  question "+Clean(d.ID))
+		v.p.hanging(StyleWarn, "? "+name)
+		v.p.hanging(StyleDim, "  question "+Clean(d.ID))
 	case perdure.EventQuestionVoted:
-		v.p.line(StyleDim, fmt.Sprintf("? %s: %s by %s, %d of %d votes", name, Clean(d.Verdict), Clean(Inline(d.By)), d.Votes, d.Needed))
+		v.p.hanging(StyleDim, fmt.Sprintf("? %s: %s by %s, %d of %d votes", name, Clean(d.Verdict), Clean(Inline(d.By)), d.Votes, d.Needed))
 	case perdure.EventQuestionAnswered, perdure.EventQuestionExpired, perdure.EventQuestionWithdrawn:
 		text := d.Status
 		if d.Verdict != "" {
@@ -118,7 +125,7 @@ func (v *TextView) question(e client.Event) error {
 		} else if d.Reason != "" {
 			text += " (" + d.Reason + ")"
 		}
-		v.p.line(StyleDim, "? "+name+": "+Clean(Inline(text)))
+		v.p.hanging(StyleDim, "? "+name+": "+Clean(Inline(text)))
 	}
 	return v.p.err
 }

@@ -34,13 +34,17 @@ func (v *TextView) Result(r Result) error {
 	v.usage(r)
 	v.p.line(StyleDim, "  run "+r.ID.String())
 	if len(r.Output) > 0 {
-		v.p.line(StyleNone, "output: "+outputText(r.Output))
+		v.p.hanging(StyleNone, "output: "+contentText(r.Output, r.Local))
 	}
 	if text := Clean(withoutCode(r.Error)); text != "" && text != v.lastError {
-		v.p.line(StyleError, "error: "+text)
+		v.p.hanging(StyleError, "error: "+text)
 	}
 	for _, line := range v.next(r) {
-		v.p.line(StyleNone, "  "+line)
+		write := v.p.hanging
+		if strings.Contains(line, ":  ") && strings.Contains(line, " perdure ") {
+			write = v.p.line // a command is copied, so only the terminal breaks it
+		}
+		write(StyleNone, "  "+line)
 	}
 	return v.p.err
 }
@@ -63,6 +67,14 @@ func (v *TextView) Usage(r Result) {
 
 // Remark shows a remark of the command itself, which may have several lines.
 func (v *TextView) Remark(s Style, text string) { v.notice(s, Clean(text)) }
+
+// contentText is outputText of a run that may be LOCAL.
+func contentText(content json.RawMessage, local bool) string {
+	if local && string(content) == string(perdure.OnWorker) {
+		return ContentOnWorkerText
+	}
+	return outputText(content)
+}
 
 // outputText returns the beginning of an agent's output; --json shows all of it.
 func outputText(output json.RawMessage) string {
@@ -93,14 +105,22 @@ func (v *TextView) next(r Result) []string {
 			"end it:  perdure cancel " + id + flags,
 		}
 	case waits && len(r.WaitsFor) > 0:
-		return []string{"it waits for:  perdure signal " + id + " " + r.WaitsFor[0] + " JSON" + flags}
+		var lines []string
+		for i, name := range r.WaitsFor[:min(len(r.WaitsFor), mostSuggested)] {
+			lead := "it waits for:  "
+			if i > 0 {
+				lead = "and for:       "
+			}
+			lines = append(lines, lead+"perdure signal "+id+" "+name+" JSON"+flags)
+		}
+		return lines
 	case r.Status == perdure.StatusFailed:
 		return []string{"what happened:  perdure show " + id + flags}
 	}
 	return nil
 }
 
-// mostSuggested is the number of questions for which a command is suggested.
+// mostSuggested is the number of questions or signals for which a command is suggested.
 const mostSuggested = 5
 
 // questionCommands returns the commands that answer the open questions of a run.
@@ -112,6 +132,9 @@ func questionCommands(r Result, flags string) []string {
 			break
 		}
 		lines = append(lines, "it asks:  "+Clean(QuestionTitle(q)), "  answer:  perdure answer "+q.ID.String()+" "+Clean(Inline(QuestionAnswers(q)))+flags)
+	}
+	if !r.React {
+		return append(lines, "then:     perdure tail "+r.ID.String()+flags)
 	}
 	return append(lines, "then:     perdure resume "+r.ID.String()+flags)
 }

@@ -20,12 +20,17 @@ type Column struct {
 	// Omit is the order in which columns are omitted: the highest first, 0 never.
 	Omit int
 	// Cut allows the column to end in "…". At most one column, the last one, may have it.
-	Cut   bool
+	Cut bool
+	// Least is the width below which a column that may be cut does not go, if others can be omitted;
+	// 0 is minCutWidth.
+	Least int
 	Style func(cell string) Style // nil for no style
 }
 
 // minCutWidth is the minimum width of the column that may be cut.
 const minCutWidth = 12
+
+func (c Column) least() int { return max(c.Least, minCutWidth) }
 
 // Print writes the table to a screen.
 func (t *Table) Print(s *Screen) error { return t.write(newPage(s)) }
@@ -109,7 +114,7 @@ func (t *Table) fit(widths []int, width int) []bool {
 			}
 			if c.Cut {
 				cut = i
-				room -= min(minCutWidth, widths[i])
+				room -= min(c.least(), widths[i])
 			} else {
 				room -= widths[i]
 			}
@@ -125,7 +130,7 @@ func (t *Table) fit(widths []int, width int) []bool {
 			continue
 		}
 		if cut >= 0 {
-			widths[cut] = min(widths[cut], minCutWidth+max(room, 0))
+			widths[cut] = min(widths[cut], t.Columns[cut].least()+max(room, 0))
 		}
 		return shown
 	}

@@ -56,3 +56,23 @@ ID        ABOUT
 		}
 	}
 }
+
+// A column that must keep a width keeps it before another one is shown.
+func TestTableOmitsColumnsForTheLeastWidth(t *testing.T) {
+	list := Table{Columns: []Column{{Head: "ID"}, {Head: "STARTED", Omit: 2}, {Head: "ABOUT", Omit: 1, Cut: true, Least: 20}}}
+	list.Add("0199d7e2", "3 min ago", "Find out why the tests fail, and mend it")
+	for width, want := range map[int]string{
+		40: "ID        ABOUT\n0199d7e2  Find out why the tests fail, …\n",
+		41: "ID        STARTED    ABOUT\n0199d7e2  3 min ago  Find out why the te…\n",
+	} {
+		var out bytes.Buffer
+		p := newPage(NewScreen(&out))
+		p.width = func() int { return width }
+		if err := list.write(p); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("%d columns: %s", width, diff)
+		}
+	}
+}

@@ -23,7 +23,11 @@ type TextView struct {
 	// ShowUserMessages shows the user's messages, as tail does. run and resume show a message only
 	// if it was sent elsewhere.
 	ShowUserMessages bool
-	typedMessages    int // number of expected messages that were typed here
+	// ShowSignals shows the signals of a react agent other than messages. Those of other agents are
+	// always shown.
+	ShowSignals   bool
+	agent         agentEvents
+	typedMessages int // number of expected messages that were typed here
 
 	open      fold.Blocks // blocks of text
 	blocks    map[int64]*shownBlock
@@ -40,7 +44,7 @@ type shownBlock struct {
 
 // NewTextView returns a view that writes to standard output.
 func NewTextView(s Streams, serverFlags string) *TextView {
-	v := &TextView{Streams: s, serverFlags: serverFlags, p: newPage(s.Stdout)}
+	v := &TextView{Streams: s, serverFlags: serverFlags, p: newPage(s.Stdout), agent: newAgentEvents()}
 	if v.p.width() > 0 {
 		v.prose = newProse(v.p)
 	}
@@ -56,6 +60,7 @@ func (v *TextView) reset() {
 
 // Started shows the id of the run.
 func (v *TextView) Started(x *perdure.Execution) {
+	v.agent.kind, v.agent.local = x.Kind, x.PersistenceMode == perdure.Local
 	v.p.line(StyleDim, "run "+x.ID.String())
 }
 
@@ -115,6 +120,10 @@ func (v *TextView) Event(e client.Event) error {
 		return v.failure(e)
 	case r.Type == perdure.EventCancelling:
 		v.notice(StyleWarn, "cancelling")
+	case r.Type == perdure.EventSignal:
+		return v.signal(e)
+	case r.Type == perdure.EventWaiting:
+		return v.waiting(e)
 	case strings.HasPrefix(string(r.Type), "question."):
 		return v.question(e)
 	case r.Type.IsTask():
@@ -150,6 +159,9 @@ func (v *TextView) appendText(r *perdure.Record) {
 		return
 	}
 	v.markShown(r)
+	if v.agent.other() {
+		v.agent.said[r.Place.MessageID] = true
+	}
 	if b.kind == perdure.EventToken && v.prose != nil {
 		v.prose.write(r.Seq, text)
 		return
@@ -180,6 +192,9 @@ func (v *TextView) entryAppended(entry perdure.Entry) error {
 		return v.compaction(entry, false)
 	}
 	v.tools.addArguments(entry)
+	if entry.Role == perdure.RoleAssistant && v.agent.other() {
+		return v.appended(entry)
+	}
 	if entry.Role != perdure.RoleUser || entry.Type == perdure.EntryLLMCall {
 		return v.p.err
 	}
@@ -233,6 +248,8 @@ func (v *TextView) task(e client.Event, r *perdure.Record) error {
 	switch {
 	case e.Type == perdure.EventTaskRetrying:
 		v.retrying(d.Error, d.Reason, d.NotBefore.Sub(r.CreatedAt.Time))
+	case !tool && v.agent.other():
+		v.agentTask(r, d.Kind, d.Error)
 	case tool && e.Type == perdure.EventTaskStarted:
 		v.tools.started(r.Place.ToolCallID, d.Kind, r.CreatedAt.Time)
 	case tool && e.Type == perdure.EventTaskInterrupted:

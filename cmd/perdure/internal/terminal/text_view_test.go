@@ -16,8 +16,15 @@ import (
 // event. The events are a second apart.
 func shown(t *testing.T, log string) string {
 	t.Helper()
+	return shownOf(t, "", log)
+}
+
+// shownOf is shown for a run of a kind, with signals.
+func shownOf(t *testing.T, kind, log string) string {
+	t.Helper()
 	var out bytes.Buffer
 	v := NewTextView(Streams{Stdout: NewScreen(&out)}, "")
+	v.agent.kind, v.ShowSignals = kind, kind != ""
 	i := 0
 	for line := range strings.Lines(log) {
 		name, data, ok := strings.Cut(strings.TrimSpace(line), " ")

@@ -33,6 +33,10 @@ type Result struct {
 	ExitCode   int                `json:"exitCode"`
 	StopReason perdure.StopReason `json:"stopReason,omitempty"`
 	Text       string             `json:"text"`
+	// React reports that it is a run of the react agent.
+	React bool `json:"-"`
+	// Local reports that the run is LOCAL, so that its output may be on its worker.
+	Local bool `json:"-"`
 	// Output is the output of an agent other than the react agent.
 	Output    json.RawMessage          `json:"output,omitempty"`
 	Turns     int                      `json:"turns"`

@@ -5,65 +5,119 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 )
 
-// MaxShownTasks is the maximum number of tasks that Work shows.
-const MaxShownTasks = 100
+// MaxShownTasks and MaxShownSignals are the maximum numbers of tasks and of signals that Work shows.
+const (
+	MaxShownTasks   = 100
+	MaxShownSignals = 100
+)
 
-// Work shows the input of an agent, its newest tasks and steps, and what it waits for. more is the
-// number of earlier tasks; wait is nil if it does not wait.
-func (v *TextView) Work(input json.RawMessage, tasks []*perdure.Task, more int, wait *perdure.Wait) {
-	if len(input) > 0 {
-		v.p.section("input")
-		v.p.line(StyleNone, "input: "+outputText(input))
-	}
-	if len(tasks) > 0 {
+// Work is what an agent other than the react agent does, without its conversation.
+type Work struct {
+	Input json.RawMessage
+	// Tasks are the newest tasks and steps, EarlierTasks the number of those before them.
+	Tasks        []*perdure.Task
+	EarlierTasks int
+	Signals      Signals
+	// Wait is nil if the agent does not wait.
+	Wait *perdure.Wait
+	// Questions are those that the wait may name.
+	Questions []*perdure.Question
+}
+
+// Work shows the input of an agent, its newest tasks, steps and signals, and what it waits for.
+func (v *TextView) Work(w Work) {
+	v.Input(w.Input, w.Signals.Local)
+	if len(w.Tasks) > 0 {
 		v.p.section("tasks")
 	}
-	if more > 0 {
-		v.p.line(StyleDim, "… "+count(more, "earlier task")+"; --json shows all")
+	if w.EarlierTasks > 0 {
+		v.p.line(StyleDim, "… "+count(w.EarlierTasks, "earlier task")+"; --json shows all")
 	}
-	for _, t := range tasks {
-		v.p.line(taskStyle(t), taskLine(t))
+	for _, t := range w.Tasks {
+		v.p.hanging(taskStyle(t), taskLine(t))
 	}
-	if wait != nil {
+	v.Signals(w.Signals)
+	if w.Wait != nil {
 		v.p.section("wait")
-		v.p.line(StyleNone, "waits for "+waitText(*wait, tasks))
+		v.p.hanging(StyleNone, "waits for "+namesOf(w.Tasks, w.Questions).wait(*w.Wait))
 	}
 }
 
-// waitText returns a wait in words. tasks are those whose kinds are known.
-func waitText(w perdure.Wait, tasks []*perdure.Task) string {
+// Input shows the input of an agent; nothing if it is null. local reports that the run is LOCAL.
+func (v *TextView) Input(input json.RawMessage, local bool) {
+	if len(input) == 0 || string(input) == "null" {
+		return
+	}
+	v.p.section("input")
+	v.p.hanging(StyleNone, "input: "+contentText(input, local))
+}
+
+// waitNames are the names of what a wait refers to by its id.
+type waitNames struct {
+	tasks     map[uuid.UUID]string // kinds
+	questions map[uuid.UUID]string // titles
+}
+
+func namesOf(tasks []*perdure.Task, questions []*perdure.Question) waitNames {
+	n := waitNames{map[uuid.UUID]string{}, map[uuid.UUID]string{}}
+	for _, t := range tasks {
+		n.tasks[t.ID] = t.Kind
+	}
+	for _, q := range questions {
+		n.questions[q.ID] = shortTitle(QuestionTitle(q))
+	}
+	return n
+}
+
+// shortTitle returns the beginning of a title.
+func shortTitle(title string) string {
+	if runes := []rune(title); len(runes) > maxTitle {
+		return string(runes[:maxTitle-1]) + "…"
+	}
+	return title
+}
+
+// wait returns a wait in words.
+func (n waitNames) wait(w perdure.Wait) string {
+	text := "something that this program does not know"
 	switch w.Kind() {
 	case perdure.WaitKindAny:
-		return waitTexts(w.Any, tasks, " or ")
+		return n.waits(w.Any, " or ")
 	case perdure.WaitKindAll:
-		return waitTexts(w.All, tasks, " and ")
+		return n.waits(w.All, " and ")
 	case perdure.WaitKindSignal:
-		return "the signal " + Inline(w.Signal)
+		text = "the signal " + Inline(w.Signal)
 	case perdure.WaitKindTask:
-		for _, t := range tasks {
-			if t.ID == *w.Task {
-				return "the task " + Inline(t.Kind)
-			}
-		}
-		return "a task"
+		text = named("the task ", n.tasks[*w.Task], "a task")
 	case perdure.WaitKindQuestion:
-		return "an answer"
+		text = named("an answer to ", n.questions[*w.Question], "an answer")
 	case perdure.WaitKindTimer:
-		return w.Timer.Local().Format(TimeFormat)
+		text = w.Timer.Local().Format(TimeFormat)
 	case perdure.WaitKindAfter:
-		return Duration(w.After)
+		text = Duration(w.After)
 	case perdure.WaitKindUnknown:
 	}
-	return "something that this program does not know"
+	if w.Met {
+		text += " (met)"
+	}
+	return text
 }
 
-func waitTexts(all []perdure.Wait, tasks []*perdure.Task, between string) string {
+func named(what, name, unnamed string) string {
+	if name == "" {
+		return unnamed
+	}
+	return what + Inline(name)
+}
+
+func (n waitNames) waits(all []perdure.Wait, between string) string {
 	var texts []string
 	for _, w := range all {
-		text := waitText(w, tasks)
+		text := n.wait(w)
 		if len(all) > 1 && len(w.Any)+len(w.All) > 1 {
 			text = "(" + text + ")"
 		}
@@ -81,7 +135,7 @@ func taskLine(t *perdure.Task) string {
 	if t.Attempt > 1 {
 		facts = append(facts, fmt.Sprintf("attempt %d", t.Attempt))
 	}
-	if t.StartedAt != nil && t.CompletedAt != nil {
+	if t.StartedAt != nil && t.CompletedAt != nil && !t.Step { // a step is stored when it is over
 		facts = append(facts, Duration(t.CompletedAt.Sub(t.StartedAt.Time)))
 	}
 	if t.Error != nil {

@@ -1,0 +1,128 @@
+package terminal
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+)
+
+// agentEvents is what TextView knows of a run from its events, to show the work of an agent of any
+// kind.
+type agentEvents struct {
+	kind  string
+	local bool
+	names waitNames
+	begun map[uuid.UUID]time.Time // tasks
+	said  map[string]bool         // the ids of messages of which text was shown
+}
+
+func newAgentEvents() agentEvents {
+	return agentEvents{names: namesOf(nil, nil), begun: map[uuid.UUID]time.Time{}, said: map[string]bool{}}
+}
+
+// other reports whether the run is known to be of an agent other than the react agent.
+func (a *agentEvents) other() bool { return a.kind != "" && a.kind != perdure.ReactKind }
+
+// appended shows an entry of an agent, unless its text was shown as it was written.
+func (v *TextView) appended(e perdure.Entry) error {
+	if e.Type != perdure.EntryMessage || v.agent.said[e.MessageID] {
+		return v.p.err
+	}
+	return v.Entry(e)
+}
+
+// workSection is the page's section of tasks, steps, signals and waits, as they happen.
+const workSection = "work"
+
+func (v *TextView) work(s Style, text string) {
+	v.p.section(workSection)
+	v.p.hanging(s, text)
+}
+
+// Step shows the record of a step, which the log does not have.
+func (v *TextView) Step(t *perdure.Task) { v.work(taskStyle(t), taskLine(t)) }
+
+// signal shows a signal that has come. The message of a signal to a react agent is shown as its entry.
+func (v *TextView) signal(e client.Event) error {
+	var d struct {
+		Name  string          `json:"signalName"`
+		Value json.RawMessage `json:"signalValue"`
+	}
+	if err := e.Decode(&d); err != nil {
+		return err
+	}
+	if !v.agent.other() && (!v.ShowSignals || d.Name == perdure.UserMessage) {
+		return v.p.err
+	}
+	text := "signal " + Inline(d.Name)
+	switch {
+	case v.agent.local:
+		text += " · " + ContentOnWorkerText
+	case d.Value == nil:
+		text += " · (too large to be shown here; perdure show has it)"
+	default:
+		if value := signalValue(d.Value, 0, false); value != "" {
+			text += " · " + value
+		}
+	}
+	v.work(StyleNone, text)
+	return v.p.err
+}
+
+// waiting shows what an agent waits for. A wait for tasks and questions alone is not shown: they are.
+func (v *TextView) waiting(e client.Event) error {
+	var d struct {
+		Wait perdure.Wait `json:"wait"`
+	}
+	if err := e.Decode(&d); err != nil {
+		return err
+	}
+	shown := len(d.Wait.Signals()) > 0 || d.Wait.HasTimer() || d.Wait.Reason() == perdure.WaitKindUnknown.String()
+	if !v.agent.other() || !shown {
+		return v.p.err
+	}
+	v.work(StyleDim, "waits for "+v.agent.names.wait(d.Wait))
+	return v.p.err
+}
+
+// agentTask shows the begin and the end of a task.
+func (v *TextView) agentTask(r *perdure.Record, kind, reason string) {
+	id := taskOf(r)
+	v.agent.names.tasks[id] = kind
+	facts := []string{"task " + Inline(kind)}
+	style := StyleDim
+	switch r.Type {
+	case perdure.EventTaskStarted:
+		v.agent.begun[id] = r.CreatedAt.Time
+		facts = append(facts, "started")
+	case perdure.EventTaskCompleted:
+		style = StyleNone
+		facts = append(facts, "completed")
+	case perdure.EventTaskFailed:
+		style = StyleError
+		facts = append(facts, "failed")
+	case perdure.EventTaskInterrupted:
+		style = StyleError
+		facts = append(facts, "interrupted")
+	case perdure.EventTaskCancelled:
+		facts = append(facts, "cancelled")
+	default:
+		return
+	}
+	if r.Attempt > 1 {
+		facts = append(facts, fmt.Sprintf("attempt %d", r.Attempt))
+	}
+	if begun, ok := v.agent.begun[id]; ok && r.Type != perdure.EventTaskStarted {
+		facts = append(facts, Duration(r.CreatedAt.Sub(begun)))
+		delete(v.agent.begun, id)
+	}
+	if reason != "" {
+		facts = append(facts, Inline(Clean(withoutCode(reason))))
+	}
+	v.work(style, strings.Join(facts, " · "))
+}

@@ -1,0 +1,59 @@
+package terminal
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/perdure/perdure"
+)
+
+const workOfAnAgent = `
+	agent.created {"kind":"order","status":"PENDING"}
+	task.scheduled {"kind":"reserve","taskExecutionId":"01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","attempt":1}
+	task.started {"kind":"reserve","taskExecutionId":"01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","attempt":1}
+	agent.waiting {"reason":"task","wait":{"task":"01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720"}}
+	task.retrying {"kind":"reserve","error":"x: busy","notBefore":"2026-01-01T00:00:05.000Z","taskExecutionId":"01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","attempt":1}
+	task.started {"kind":"reserve","taskExecutionId":"01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","attempt":2}
+	task.failed {"kind":"reserve","error":"task_failed: no\u001b[2J goods","taskExecutionId":"01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","attempt":2}
+	question.asked {"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","kind":"input","subject":"card","prompt":"Which?"}
+	agent.waiting {"reason":"question","wait":{"any":[{"question":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720"},{"signal":"shipped"},{"task":"01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720"}]}}
+	signal.received {"signalId":"1","signalName":"shipped","signalValue":{"carrier": "DHL\u202e", "boxes": 1}}
+	signal.received {"signalId":"2","signalName":"userMessage","signalValue":null}
+	signal.received {"signalId":"3","signalName":"large"}
+`
+
+// What an agent of any kind does is shown as it happens.
+func TestTheWorkOfAnyAgentIsShown(t *testing.T) {
+	const want = `task reserve · started
+
+trying again in 1.0 s: x: busy
+
+task reserve · started · attempt 2
+task reserve · failed · attempt 2 · 1.0 s · no goods
+
+? card: Which?
+  question 02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720
+
+waits for an answer to card: Which? or the signal shipped or the task reserve
+signal shipped · {"boxes":1,"carrier":"DHL\u202e"}
+signal userMessage
+signal large · (too large to be shown here; perdure show has it)
+`
+	if diff := cmp.Diff(want, shownOf(t, "order", workOfAnAgent)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Of a react agent, whose messages and calls are shown in another way, only other signals are shown.
+func TestSignalsOfAReactAgentAreShown(t *testing.T) {
+	got := shownOf(t, perdure.ReactKind, workOfAnAgent+`	signal.received {"signalId":"4","signalName":"model","signalValue":"`+strings.Repeat("é", 300)+`"}`)
+	_, got, _ = strings.Cut(got, "signal shipped")
+	want := ` · {"boxes":1,"carrier":"DHL\u202e"}
+signal large · (too large to be shown here; perdure show has it)
+signal model · "` + strings.Repeat("é", 199) + `… (602 B)
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
