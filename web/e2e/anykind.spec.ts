@@ -20,6 +20,7 @@ test("a run of another kind is shown from its input to its output, and takes its
 
   const input = page.getByRole("group", { name: "Input" });
   await expect(input).toContainText('"article": "lamp"');
+  await expect(input.locator(".hljs-attr", { hasText: "article" })).toBeVisible();
   const whole = page.getByRole("button", { name: /Show all \d+ lines/ });
   await whole.click();
   await expect(page.getByRole("button", { name: "Fold" })).toHaveAttribute("aria-expanded", "true");

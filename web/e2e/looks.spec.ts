@@ -38,6 +38,19 @@ async function furnish(dev: Dev): Promise<{ run: string; agent: string }> {
   return { run: run.id, agent: agent.id };
 }
 
+/** Starts a run whose call of bash waits for its approval. */
+async function asks(dev: Dev, userPrompt: string): Promise<string> {
+  const run = await dev.client().executions.create({
+    userPrompt,
+    models: [{ provider: "scripted", modelId: "approve" }],
+    tools: ["bash"],
+    oneShot: true,
+    // biome-ignore lint/suspicious/noThenProperty: the rule has a member of this name
+    approvals: [{ tools: ["bash"], then: "ask", reason: "It changes files." }],
+  });
+  return run.id;
+}
+
 for (const look of looks) {
   test.describe(`${look.theme} and ${look.width}: accessible, and no wider than the screen`, () => {
     test.setTimeout(180_000);
@@ -73,6 +86,48 @@ for (const look of looks) {
       await page.getByRole("button", { name: "Sign out" }).click();
       await expect(page.getByLabel("API key")).toBeVisible();
       await check(page, "sign-in", look);
+    });
+
+    test("questions, workers, webhooks, and what affects many runs", async ({ page, dev }) => {
+      const client = dev.client();
+      const asked = await Promise.all([
+        asks(dev, "Release version 2.4 to the first ten customers"),
+        asks(dev, "Write down what was decided"),
+      ]);
+      await go("/ai/questions");
+      await expect(page.locator("[data-question=open]").filter({ hasText: "echo" })).toHaveCount(2);
+      await check(page, "questions", look);
+      await go(`/ai/runs/${asked[0]}`);
+      await expect(page.locator("[data-question=open]")).toContainText("echo");
+      await check(page, "run-question", look);
+      for (const id of asked) await client.executions.cancel(id);
+
+      await client.queues.pause("nightly");
+      await go("/ai/workers");
+      await expect(page.getByText("paused")).toBeVisible();
+      await expect(page.getByText("connected").first()).toBeVisible();
+      await check(page, "workers", look);
+      await client.queues.resume("nightly");
+
+      const hook = await client.webhooks.create({
+        url: "https://example.com/hooks/perdure",
+        description: "Tells the people on duty",
+        events: ["agent.failed"],
+      });
+      await go("/ai/settings");
+      await expect(page.locator("[data-webhook]")).toContainText("on duty");
+      await page.getByRole("heading", { name: "Webhooks" }).scrollIntoViewIfNeeded();
+      await page.locator("[data-webhook]").getByRole("button", { name: "Deliveries" }).click();
+      await expect(page.locator("[data-webhook]")).toContainText("Nothing was sent yet");
+      await page.locator("[data-webhook]").getByRole("button", { name: "Delete" }).scrollIntoViewIfNeeded();
+      await check(page, "webhooks", look);
+      await client.webhooks.delete(hook.id);
+
+      await go("/ai/runs");
+      await page.getByRole("button", { name: "Cancel all" }).click();
+      await expect(page.getByRole("heading", { name: /^Cancel \d+ runs\?$/ })).toBeVisible();
+      await check(page, "bulk-action", look);
+      await page.getByRole("button", { name: "Change nothing" }).click();
     });
 
     test("a run", async ({ page }) => {

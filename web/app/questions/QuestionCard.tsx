@@ -5,14 +5,16 @@ import { type AnswerBody, PerdureError, type Question, type Remember } from "../
 import { api, mayBeAdmin, useAccess } from "../api/client";
 import { questionQuery } from "../api/queries";
 import { Ago } from "../components/Ago";
+import { JSONCode } from "../components/Code";
 import { Button, ErrorBanner, inputClass, Skeleton } from "../components/ui";
-import { faultsAt } from "../schema/form";
+import { faultsAt } from "../schema/faults";
 import { useValue, ValueFields } from "../schema/ValueFields";
 import {
   choicesOf,
   detailsText,
   grantable,
   headingOf,
+  isJSON,
   parseAnswer,
   rememberChoices,
   statusText,
@@ -81,7 +83,9 @@ function Details({ question }: { question: Question }) {
       tabIndex={0}
       className="max-h-72 overflow-auto rounded-lg bg-sunken px-3 py-2"
     >
-      <pre className="font-mono text-xs whitespace-pre-wrap">{text}</pre>
+      <pre className="font-mono text-xs whitespace-pre-wrap">
+        {isJSON(question) ? <JSONCode text={text} /> : text}
+      </pre>
     </section>
   );
 }
