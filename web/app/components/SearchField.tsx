@@ -89,7 +89,7 @@ export function PageSearch({
   of: number;
 }) {
   return (
-    <search className="mb-4 flex items-center gap-3">
+    <search className="mb-4 flex items-center">
       <SearchField
         label={label}
         placeholder={placeholder}
@@ -97,7 +97,10 @@ export function PageSearch({
         onChange={search.set}
         field={search.field}
       />
-      <span role="status" className="text-xs whitespace-nowrap text-faint tabular-nums">
+      <span
+        role="status"
+        className={`text-xs whitespace-nowrap text-faint tabular-nums ${search.on ? "ml-3" : ""}`}
+      >
         {search.on && `${found} of ${of}`}
       </span>
     </search>

@@ -106,10 +106,12 @@ function QueueRow({ of }: { of: Queue }) {
   return (
     <li className="flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2.5 text-sm">
       <span className="min-w-40 flex-1">
-        <span className="font-medium break-all">{of.name}</span>
-        {marksOf(of).map((m) => (
-          <Mark key={m}>{m}</Mark>
-        ))}
+        <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
+          <span className="font-medium break-all">{of.name}</span>
+          {marksOf(of).map((m) => (
+            <Mark key={m}>{m}</Mark>
+          ))}
+        </span>
         <span className="block text-xs text-faint">
           {countText(of.waiting)} waiting
           {of.oldestAt && (
@@ -117,12 +119,12 @@ function QueueRow({ of }: { of: Queue }) {
               , the oldest ready <Ago at={of.oldestAt} />
             </>
           )}
-          ; {countText(of.running)} running; {countText(of.workers)} workers
+          ; {countText(of.running)} running; {countText(of.workers)} {of.workers === 1 ? "worker" : "workers"}
         </span>
       </span>
       {mayBeAdmin(role) && (
         <Button
-          look={of.paused ? "quiet" : "danger"}
+          look={of.paused ? "plain" : "danger"}
           onClick={() => setAsks(true)}
           aria-label={`${verb} the queue ${of.name}`}
         >
@@ -147,7 +149,9 @@ function QueueRow({ of }: { of: Queue }) {
 }
 
 function Mark({ children }: { children: ReactNode }) {
-  return <span className="ml-2 rounded-md bg-sunken px-1.5 py-0.5 text-xs text-soft">{children}</span>;
+  return (
+    <span className="rounded-md whitespace-nowrap bg-sunken px-1.5 py-0.5 text-xs text-soft">{children}</span>
+  );
 }
 
 function Workers({

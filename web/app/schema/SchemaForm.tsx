@@ -48,7 +48,7 @@ function Frame({
 }: Pick<At, "field" | "path" | "remove"> & { children: ReactNode }) {
   if (!path.includes(".")) return <div className="space-y-4">{children}</div>;
   return (
-    <fieldset className="min-w-0 rounded-lg border border-line px-4 pt-1 pb-4 max-sm:px-3">
+    <fieldset className="min-w-0 rounded-lg border border-line px-4 pt-2 pb-4 max-sm:px-3">
       <legend className="px-1 text-sm font-medium">
         {field.label}
         <Optional of={field} />
