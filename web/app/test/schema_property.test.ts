@@ -72,7 +72,7 @@ function objectOf(of: fc.Arbitrary<Case>): fc.Arbitrary<Case> {
         ? m.of.value.map((v) => [[m.name, v]])
         : fc.oneof(
             fc.constant([]),
-            m.of.value.filter((v) => !isEmpty(v)).map((v) => [[m.name, v]]),
+            m.of.value.map((v) => (isEmpty(v) ? [] : [[m.name, v]])),
           ),
     );
     return {
