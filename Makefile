@@ -48,6 +48,10 @@ test-web: deps build ## run the tests of web/, with the real server and a browse
 	cd web && PERDURE_BIN=$(CURDIR)/$(BIN) npm test
 	cd web && PERDURE_BIN=$(CURDIR)/$(BIN) npx playwright test
 
+.PHONY: screenshots
+screenshots: deps build ## renew docs/screenshots, in both themes, wide and on a phone
+	cd web && PERDURE_BIN=$(CURDIR)/$(BIN) npm run screenshots
+
 .PHONY: lint
 lint: deps ## run the linters
 	./scripts/lint.sh

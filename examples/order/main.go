@@ -29,8 +29,23 @@ type Order struct {
 	Quantity int      `json:"quantity"`
 	Price    float64  `json:"price"`
 	Gift     bool     `json:"gift,omitempty"`
+	Urgency  int      `json:"urgency,omitempty" jsonschema:"enum=1,enum=2,enum=3,description=3 is the most urgent"`
 	Notes    []string `json:"notes,omitempty"`
+	Extras   []Extra  `json:"extras,omitempty" jsonschema:"maxItems=5"`
+	Payment  *Payment `json:"payment,omitempty"`
 	To       Address  `json:"to"`
+}
+
+// Extra is what goes into the parcel beside the article.
+type Extra struct {
+	Name  string `json:"name"`
+	Count int    `json:"count" jsonschema:"minimum=1"`
+}
+
+// Payment is by card or by invoice: its schema has an alternative for each.
+type Payment struct {
+	Card    string `json:"card,omitempty" jsonschema:"oneof_required=card"`
+	Invoice string `json:"invoice,omitempty" jsonschema:"oneof_required=invoice,description=where the invoice is sent"`
 }
 
 // Address is where an order goes.

@@ -20,6 +20,7 @@ test("a run of another kind is shown from its input to its output, and takes its
 
   const input = page.getByRole("group", { name: "Input" });
   await expect(input).toContainText('"article": "lamp"');
+  await expect(input.locator(".hljs-attr", { hasText: "article" })).toBeVisible();
   const whole = page.getByRole("button", { name: /Show all \d+ lines/ });
   await whole.click();
   await expect(page.getByRole("button", { name: "Fold" })).toHaveAttribute("aria-expanded", "true");
@@ -139,6 +140,17 @@ for (const look of looks) {
     await page.goto(`${dev.url}/ai/runs/new?kind=order`);
     await expect(page.getByLabel("quantity")).toBeVisible();
     await check(page, "new-order", look);
+    await page.getByLabel("urgency").selectOption("3");
+    await page.getByRole("button", { name: "Add to extras" }).click();
+    const extra = page.getByRole("group", { name: "extras 1" });
+    await extra.getByLabel("name").fill("bulb");
+    await extra.getByLabel("count").fill("0.5");
+    await page.getByLabel("Kind of payment").selectOption("invoice");
+    await page.getByRole("button", { name: "Start the run" }).click();
+    await page.getByLabel("article").fill("lamp");
+    await page.getByRole("group", { name: /^payment/ }).scrollIntoViewIfNeeded();
+    await page.getByRole("button", { name: "Write JSON" }).scrollIntoViewIfNeeded();
+    await check(page, "new-order-lists", look);
   });
 }
 

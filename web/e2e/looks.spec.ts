@@ -1,6 +1,6 @@
 import type { Dev } from "../client/e2e/server";
 import { check, looks } from "./look";
-import { expect, RunView, start, test } from "./stand";
+import { expect, RunView, signInTo, start, startDev, test } from "./stand";
 
 /** Creates runs of each kind, so that the pages have content. */
 async function furnish(dev: Dev): Promise<{ run: string; agent: string }> {
@@ -38,6 +38,19 @@ async function furnish(dev: Dev): Promise<{ run: string; agent: string }> {
   return { run: run.id, agent: agent.id };
 }
 
+/** Starts a run whose call of bash waits for its approval. */
+async function asks(dev: Dev, userPrompt: string): Promise<string> {
+  const run = await dev.client().executions.create({
+    userPrompt,
+    models: [{ provider: "scripted", modelId: "approve" }],
+    tools: ["bash"],
+    oneShot: true,
+    // biome-ignore lint/suspicious/noThenProperty: the rule has a member of this name
+    approvals: [{ tools: ["bash"], then: "ask", reason: "It changes files." }],
+  });
+  return run.id;
+}
+
 for (const look of looks) {
   test.describe(`${look.theme} and ${look.width}: accessible, and no wider than the screen`, () => {
     test.setTimeout(180_000);
@@ -73,6 +86,48 @@ for (const look of looks) {
       await page.getByRole("button", { name: "Sign out" }).click();
       await expect(page.getByLabel("API key")).toBeVisible();
       await check(page, "sign-in", look);
+    });
+
+    test("what affects many runs, questions, workers and webhooks", async ({ page, context }) => {
+      const own = await startDev(); // the other tests see no run of this one
+      try {
+        await signInTo(context, own);
+        const client = own.client();
+        await furnish(own);
+        await page.goto(`${own.url}/ai/runs`);
+        await page.getByRole("button", { name: "Cancel all" }).click();
+        await expect(page.getByRole("heading", { name: "Cancel 2 runs?" })).toBeVisible();
+        await check(page, "bulk-action", look);
+
+        const asked = await asks(own, "Release version 2.4 to the first ten customers");
+        await asks(own, "Write down what was decided");
+        await page.goto(`${own.url}/ai/questions`);
+        await expect(page.locator("[data-question=open]").filter({ hasText: "echo" })).toHaveCount(2);
+        await check(page, "questions", look);
+        await page.goto(`${own.url}/ai/runs/${asked}`);
+        await expect(page.locator("[data-question=open]")).toContainText("echo");
+        await check(page, "run-question", look);
+
+        await client.queues.pause("nightly");
+        await page.goto(`${own.url}/ai/workers`);
+        await expect(page.getByText("paused")).toBeVisible();
+        await expect(page.getByText("connected").first()).toBeVisible();
+        await check(page, "workers", look);
+
+        await client.webhooks.create({
+          url: "https://example.com/hooks/perdure",
+          description: "Tells the people on duty",
+          events: ["agent.failed"],
+        });
+        await page.goto(`${own.url}/ai/settings`);
+        await expect(page.locator("[data-webhook]")).toContainText("on duty");
+        await page.getByRole("button", { name: "Make a webhook" }).scrollIntoViewIfNeeded();
+        await page.locator("[data-webhook]").getByRole("button", { name: "Delete" }).scrollIntoViewIfNeeded();
+        await check(page, "webhooks", look);
+      } finally {
+        await page.goto("about:blank"); // a page that polls would miss the server
+        await own.close();
+      }
     });
 
     test("a run", async ({ page }) => {

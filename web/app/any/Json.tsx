@@ -1,4 +1,5 @@
 import { useId, useState } from "react";
+import { JSONCode } from "../components/Code";
 import { Button, CopyButton } from "../components/ui";
 import { size } from "../text/format";
 
@@ -41,7 +42,7 @@ export function FoldedJson({
           aria-label={label}
           className={`overflow-auto rounded-lg bg-sunken py-2 pr-10 pl-3 font-mono text-xs leading-relaxed [overflow-wrap:anywhere] whitespace-pre-wrap ${folds && !open ? "max-h-48" : "max-h-[70vh]"}`}
         >
-          {text}
+          <JSONCode text={text} />
         </pre>
         <span className="absolute top-1 right-1">
           <CopyButton text={text} label={`Copy the ${label.toLowerCase()}`} />

@@ -3,7 +3,7 @@ import { type FormEvent, useRef, useState } from "react";
 import { type KindInfo, PerdureError, type SignalBody } from "../../client/src/index";
 import { api } from "../api/client";
 import { Button, ErrorBanner, inputClass } from "../components/ui";
-import { faultsAt } from "../schema/form";
+import { faultsAt } from "../schema/faults";
 import { useValue, ValueFields } from "../schema/ValueFields";
 
 type Spec = NonNullable<KindInfo["signals"]>[number];

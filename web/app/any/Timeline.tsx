@@ -9,10 +9,8 @@ import {
   useState,
 } from "react";
 import type { LiveRun } from "../api/live";
-import { SearchIcon } from "../components/icons";
 import { useNow } from "../components/now";
-import { useSlash } from "../components/slash";
-import { inputClass } from "../components/ui";
+import { SearchField } from "../components/SearchField";
 import type { TaskPages } from "../fold/tasks";
 import { type Item, matching, type Outcome } from "../fold/timeline";
 import { clock, duration, timeOf } from "../text/format";
@@ -47,8 +45,6 @@ export interface TimelineProps {
 /** All items of a run on one scale, with a search. Only the rows in view are drawn. */
 export function Timeline({ items, from, to, scroller, ...rest }: TimelineProps) {
   const [wanted, setWanted] = useState("");
-  const search = useRef<HTMLInputElement>(null);
-  useSlash(search);
   const settled = useDeferredValue(wanted);
   const shown = useMemo(() => matching(items, settled), [items, settled]);
   const now = useNow();
@@ -57,19 +53,12 @@ export function Timeline({ items, from, to, scroller, ...rest }: TimelineProps) 
     <section aria-label="Timeline">
       <div className="mb-2 flex flex-wrap items-center gap-x-4 gap-y-2">
         <h2 className="text-sm font-semibold">Timeline</h2>
-        <div className="relative min-w-48 flex-1">
-          <SearchIcon className="pointer-events-none absolute top-1/2 left-3 size-4 -translate-y-1/2 text-faint" />
-          <input
-            ref={search}
-            type="search"
-            aria-label="Search the timeline"
-            aria-keyshortcuts="/"
-            placeholder="Kind, status, text ( / )"
-            value={wanted}
-            onChange={(e) => setWanted(e.target.value)}
-            className={`${inputClass} pl-9`}
-          />
-        </div>
+        <SearchField
+          label="Search the timeline"
+          placeholder="Kind, status, text"
+          value={wanted}
+          onChange={setWanted}
+        />
         <span role="status" className="text-xs whitespace-nowrap text-faint tabular-nums">
           {shown.length === items.length ? items.length : `${shown.length} of ${items.length}`}
         </span>

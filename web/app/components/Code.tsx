@@ -13,3 +13,6 @@ export const Code = memo(function Code({ text, language }: { text: string; langu
   const loaded = useLoaded(colours, wanted);
   return useMemo(() => loaded?.coloured(text, language) ?? text, [loaded, text, language]);
 });
+
+/** A text of JSON in colours. */
+export const JSONCode = ({ text }: { text: string }) => <Code text={text} language="json" />;

@@ -74,7 +74,7 @@ function Header({ signedIn, asked }: { signedIn: boolean; asked: boolean }) {
       <Link
         to="/ai/runs"
         search={{}}
-        className="mr-1 flex items-center gap-2 font-semibold tracking-tight sm:mr-4"
+        className="mr-1 flex shrink-0 items-center gap-2 font-semibold tracking-tight max-[379px]:hidden sm:mr-4"
       >
         <img src={mark} alt="" className="size-6" />
         <span className="max-sm:sr-only">Perdure</span>
@@ -106,7 +106,10 @@ function Header({ signedIn, asked }: { signedIn: boolean; asked: boolean }) {
         </nav>
       )}
       <div className="flex-1" />
-      <ThemeButton />
+      {/* On a phone the settings have the theme: the count of questions needs the place. */}
+      <span className={signedIn ? "max-sm:hidden" : ""}>
+        <ThemeButton />
+      </span>
       {signedIn && !asked && (
         <Link
           to="/ai/runs/new"

@@ -1,4 +1,5 @@
 import type { LogEvent, Message, Task, Wait } from "../../client/src/index";
+import { hasWords, wordsIn } from "../text/words";
 import { type Names, waitLine } from "./wait";
 
 export type ItemKind = "task" | "step" | "wait" | "signal" | "question";
@@ -209,10 +210,6 @@ class LogItems {
 
 /** Returns the items with every word of the search. */
 export function matching(items: readonly Item[], wanted: string): readonly Item[] {
-  const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
-  if (words.length === 0) return items;
-  return items.filter((i) => {
-    const text = `${i.kind} ${i.status} ${i.text}`;
-    return words.every((w) => text.includes(w));
-  });
+  const words = wordsIn(wanted);
+  return words.length === 0 ? items : items.filter((i) => hasWords(`${i.kind} ${i.status} ${i.text}`, words));
 }

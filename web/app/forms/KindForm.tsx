@@ -1,7 +1,7 @@
 import { type FormEvent, type ReactNode, useRef, useState } from "react";
 import { type KindInfo, PerdureError } from "../../client/src/index";
 import { Card, Chip } from "../components/ui";
-import { faultsAt } from "../schema/form";
+import { faultsAt } from "../schema/faults";
 import { useFaultFocus, useValue, ValueFields } from "../schema/ValueFields";
 import { faultsFrom } from "./draft";
 import { OptionFields } from "./OptionFields";

@@ -9,7 +9,7 @@ export function StartBar({ error, busy, waiting }: { error: Error | null; busy: 
   useEffect(() => {
     if (!error) return;
     const frame = requestAnimationFrame(() => {
-      if (!document.querySelector("form [aria-invalid=true]"))
+      if (!document.querySelector("form :is([aria-invalid=true], [data-invalid])"))
         box.current?.scrollIntoView({ block: "nearest" });
     });
     return () => cancelAnimationFrame(frame);

@@ -4,11 +4,17 @@ import type { Definition } from "../../client/src/index";
 import { agentsQuery } from "../api/queries";
 import { Ago } from "../components/Ago";
 import { PlusIcon } from "../components/icons";
+import { PageSearch, Unmatched, useSearch } from "../components/SearchField";
 import { Page } from "../components/Shell";
 import { buttonClass, Chip, Empty, ErrorBanner, Skeleton } from "../components/ui";
 
 export function AgentsPage() {
   const agents = useQuery(agentsQuery());
+  const search = useSearch();
+  const all = agents.data ?? [];
+  const found = all.filter((a) =>
+    search.fits(a.name, a.description, ...(a.models ?? []).map((m) => `${m.provider}/${m.modelId}`)),
+  );
   const create = (
     <Link to="/ai/agents/new" className={buttonClass()}>
       <PlusIcon />
@@ -36,11 +42,23 @@ export function AgentsPage() {
           </Empty>
         </div>
       )}
-      <ul aria-label="Agents" className="grid gap-4 sm:grid-cols-2 lg:grid-cols-3">
-        {agents.data?.map((a) => (
-          <AgentCard key={a.id} agent={a} />
-        ))}
-      </ul>
+      {all.length > 0 && (
+        <PageSearch
+          search={search}
+          label="Search agents"
+          placeholder="Name, description or model"
+          found={found.length}
+          of={all.length}
+        />
+      )}
+      {all.length > 0 && found.length === 0 && <Unmatched what="agent" search={search} />}
+      {found.length > 0 && (
+        <ul aria-label="Agents" className="grid gap-4 sm:grid-cols-2 lg:grid-cols-3">
+          {found.map((a) => (
+            <AgentCard key={a.id} agent={a} />
+          ))}
+        </ul>
+      )}
     </Page>
   );
 }

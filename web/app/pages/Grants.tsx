@@ -3,13 +3,15 @@ import { Link } from "@tanstack/react-router";
 import type { ApprovalGrant } from "../../client/src/index";
 import { api } from "../api/client";
 import { grantsQuery } from "../api/queries";
+import { type Search, Unmatched } from "../components/SearchField";
 import { Button, Card, ErrorBanner, Skeleton } from "../components/ui";
 import { timeOf } from "../text/format";
 
 /** The approvals that also answer later questions. */
-export function Grants() {
+export function Grants({ search }: { search: Search }) {
   const queries = useQueryClient();
   const grants = useQuery(grantsQuery());
+  const found = grants.data?.filter((g) => search.fits(callsOf(g), ...(g.voters ?? []))) ?? [];
   return (
     <Card title="Remembered approvals">
       <div className="space-y-4">
@@ -25,12 +27,15 @@ export function Grants() {
           />
         )}
         {grants.data?.length === 0 && <p className="text-sm text-soft">There are none.</p>}
-        {(grants.data?.length ?? 0) > 0 && (
+        {(grants.data?.length ?? 0) > 0 && found.length === 0 && (
+          <Unmatched what="remembered approval" search={search} />
+        )}
+        {found.length > 0 && (
           <ul
             aria-label="Remembered approvals"
             className="divide-y divide-line rounded-lg border border-line"
           >
-            {grants.data?.map((g) => (
+            {found.map((g) => (
               <GrantRow
                 key={g.id}
                 of={g}
@@ -44,9 +49,13 @@ export function Grants() {
   );
 }
 
+/** The calls that need no question. */
+const callsOf = (g: ApprovalGrant) =>
+  g.match === "tool" ? `every call of ${g.subject}` : `one call of ${g.subject}`;
+
 function GrantRow({ of, onChange }: { of: ApprovalGrant; onChange: () => void }) {
   const revoke = useMutation({ mutationFn: () => api().questions.revokeGrant(of.id), onSuccess: onChange });
-  const calls = of.match === "tool" ? `every call of ${of.subject}` : `one call of ${of.subject}`;
+  const calls = callsOf(of);
   return (
     <li className="flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2.5 text-sm">
       <span className="min-w-40 flex-1">

@@ -1,20 +1,18 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useDeferredValue, useEffect, useRef, useState } from "react";
+import { useDeferredValue, useEffect, useState } from "react";
 import type { Execution } from "../../client/src/index";
 import { agentsQuery, runsQuery } from "../api/queries";
 import { BulkActions } from "../bulk/BulkActions";
 import { Ago } from "../components/Ago";
-import { SearchIcon } from "../components/icons";
+import { SearchField } from "../components/SearchField";
 import { Page } from "../components/Shell";
-import { useSlash } from "../components/slash";
 import {
   Button,
   buttonClass,
   Chip,
   Empty,
   ErrorBanner,
-  inputClass,
   inputLook,
   Skeleton,
   StatusBadge,
@@ -86,27 +84,13 @@ function Filters() {
   const navigate = route.useNavigate();
   const agents = useQuery(agentsQuery());
   const [q, setQ] = useState(search.q ?? "");
-  const field = useRef<HTMLInputElement>(null);
-  useSlash(field);
   const settled = useDeferredValue(q);
   useEffect(() => {
     void navigate({ search: (s) => withQuery(s, settled), replace: true });
   }, [settled, navigate]);
   return (
     <div className="mb-4 flex flex-wrap items-center gap-2">
-      <div className="relative min-w-56 flex-1">
-        <SearchIcon className="pointer-events-none absolute top-1/2 left-3 size-4 -translate-y-1/2 text-faint" />
-        <input
-          ref={field}
-          type="search"
-          aria-label="Search runs"
-          aria-keyshortcuts="/"
-          placeholder="Prompt or id ( / )"
-          value={q}
-          onChange={(e) => setQ(e.target.value)}
-          className={`${inputClass} pl-9`}
-        />
-      </div>
+      <SearchField label="Search runs" placeholder="Prompt or id" value={q} onChange={setQ} />
       {(agents.data?.length ?? 0) > 0 && (
         <select
           aria-label="Agent"

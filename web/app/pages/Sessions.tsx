@@ -4,14 +4,17 @@ import type { Session } from "../../client/src/index";
 import { api, signOut } from "../api/client";
 import { sessionsQuery } from "../api/queries";
 import { Ago } from "../components/Ago";
+import { type Search, Unmatched } from "../components/SearchField";
 import { Button, Card, Confirm, ErrorBanner, Skeleton } from "../components/ui";
 import { browserName } from "../text/browser";
 import { timeOf } from "../text/format";
 
 /** The current browser sessions that the key may see. */
-export function Sessions() {
+export function Sessions({ search }: { search: Search }) {
   const queries = useQueryClient();
   const sessions = useQuery(sessionsQuery());
+  const found =
+    sessions.data?.filter((s) => search.fits(browserName(s.userAgent), s.keyName, s.remoteAddress)) ?? [];
   return (
     <Card title="Sessions">
       <div className="space-y-4">
@@ -24,9 +27,12 @@ export function Sessions() {
             retry={() => void sessions.refetch()}
           />
         )}
-        {(sessions.data?.length ?? 0) > 0 && (
+        {(sessions.data?.length ?? 0) > 0 && found.length === 0 && (
+          <Unmatched what="session" search={search} />
+        )}
+        {found.length > 0 && (
           <ul aria-label="Sessions" className="divide-y divide-line rounded-lg border border-line">
-            {sessions.data?.map((s) => (
+            {found.map((s) => (
               <SessionRow
                 key={s.id}
                 of={s}

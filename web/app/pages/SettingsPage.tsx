@@ -3,10 +3,11 @@ import { Link } from "@tanstack/react-router";
 import { type FormEvent, type ReactNode, useState } from "react";
 import type { APIKey, KeyRole, NewKey } from "../../client/src/index";
 import { PerdureError } from "../../client/src/index";
-import { api, signOut, useAccess } from "../api/client";
+import { api, mayBeAdmin, signOut, useAccess } from "../api/client";
 import { keysQuery } from "../api/queries";
 import { Ago } from "../components/Ago";
 import { MoonIcon, ScreenIcon, SunIcon } from "../components/icons";
+import { type Search, SearchField, Unmatched, useSearch } from "../components/SearchField";
 import { Page } from "../components/Shell";
 import {
   Banner,
@@ -27,35 +28,49 @@ import { Webhooks } from "./Webhooks";
 
 export function SettingsPage() {
   const { org, role } = useAccess();
+  const search = useSearch();
   return (
     <Page title="Settings" narrow>
+      <search className="mb-5 flex">
+        <SearchField
+          label="Search the settings"
+          placeholder={mayBeAdmin(role) ? "Key, webhook, approval or session" : "Approval or session"}
+          value={search.text}
+          onChange={search.set}
+          field={search.field}
+        />
+      </search>
       <div className="space-y-5">
-        <Card title="Look">
-          <ThemeChoice />
-        </Card>
-        {role !== "approver" && (
+        {!search.on && (
+          <Card title="Look">
+            <ThemeChoice />
+          </Card>
+        )}
+        {!search.on && role !== "approver" && (
           <Card title="Workers and queues">
             <Link to="/ai/workers" className="text-sm text-accent-strong underline underline-offset-2">
               Who works, and what waits
             </Link>
           </Card>
         )}
-        <Keys />
-        <Webhooks />
-        <Grants />
-        <Sessions />
-        <Card title="This browser">
-          <div className="flex flex-wrap items-center justify-between gap-3">
-            <p className="text-sm text-soft">
-              Signed in to the org <code className="font-mono">{org}</code>. The API is described at{" "}
-              <a href="/docs" className="text-accent-strong underline underline-offset-2">
-                /docs
-              </a>
-              .
-            </p>
-            <SignOut />
-          </div>
-        </Card>
+        <Keys search={search} />
+        <Webhooks search={search} />
+        <Grants search={search} />
+        <Sessions search={search} />
+        {!search.on && (
+          <Card title="This browser">
+            <div className="flex flex-wrap items-center justify-between gap-3">
+              <p className="text-sm text-soft">
+                Signed in to the org <code className="font-mono">{org}</code>. The API is described at{" "}
+                <a href="/docs" className="text-accent-strong underline underline-offset-2">
+                  /docs
+                </a>
+                .
+              </p>
+              <SignOut />
+            </div>
+          </Card>
+        )}
       </div>
     </Page>
   );
@@ -104,10 +119,11 @@ function ThemeChoice() {
   );
 }
 
-function Keys() {
+function Keys({ search }: { search: Search }) {
   const queries = useQueryClient();
   const keys = useQuery(keysQuery());
   const [made, setMade] = useState<NewKey | null>(null);
+  const found = keys.data?.filter((k) => search.fits(k.name, k.role, k.revokedAt && "revoked")) ?? [];
   const refused = keys.error instanceof PerdureError && keys.error.code === "permission_denied";
   const again = () => void queries.invalidateQueries({ queryKey: ["keys"] });
   return (
@@ -117,12 +133,14 @@ function Keys() {
       ) : (
         <div className="space-y-5">
           {made && <Secret made={made} onClose={() => setMade(null)} />}
-          <NewKeyForm
-            onMade={(k) => {
-              setMade(k);
-              again();
-            }}
-          />
+          <div hidden={search.on}>
+            <NewKeyForm
+              onMade={(k) => {
+                setMade(k);
+                again();
+              }}
+            />
+          </div>
           {keys.isPending && <Skeleton rows={2} />}
           {keys.isError && (
             <ErrorBanner
@@ -134,9 +152,10 @@ function Keys() {
           {keys.data?.length === 0 && (
             <Empty title="No keys yet">Programs, workers and other people sign in with keys.</Empty>
           )}
-          {(keys.data?.length ?? 0) > 0 && (
+          {(keys.data?.length ?? 0) > 0 && found.length === 0 && <Unmatched what="key" search={search} />}
+          {found.length > 0 && (
             <ul aria-label="API keys" className="divide-y divide-line rounded-lg border border-line">
-              {keys.data?.map((k) => (
+              {found.map((k) => (
                 <KeyRow key={k.id} of={k} onChange={again} />
               ))}
             </ul>

@@ -4,21 +4,24 @@ import type { NewWebhook, Webhook, WebhookBody } from "../../client/src/index";
 import { PerdureError } from "../../client/src/index";
 import { api, mayBeAdmin, useAccess } from "../api/client";
 import { webhooksQuery } from "../api/queries";
+import { type Search, Unmatched } from "../components/SearchField";
 import { Banner, Button, Card, Chip, Confirm, CopyButton, ErrorBanner, Skeleton } from "../components/ui";
 import { Deliveries } from "./Deliveries";
 import { NewWebhookForm } from "./NewWebhookForm";
 
 /** The HTTP endpoints to which the events of the org are sent, for admins. */
-export function Webhooks() {
+export function Webhooks({ search }: { search: Search }) {
   const { role } = useAccess();
-  return mayBeAdmin(role) ? <AdminsWebhooks /> : null;
+  return mayBeAdmin(role) ? <AdminsWebhooks search={search} /> : null;
 }
 
-function AdminsWebhooks() {
+function AdminsWebhooks({ search }: { search: Search }) {
   const queries = useQueryClient();
   const webhooks = useQuery(webhooksQuery());
   const [made, setMade] = useState<NewWebhook | null>(null);
   const refused = webhooks.error instanceof PerdureError && webhooks.error.code === "permission_denied";
+  const found =
+    webhooks.data?.filter((w) => search.fits(w.url, w.description, stateOf(w), ...(w.events ?? []))) ?? [];
   const again = () => void queries.invalidateQueries({ queryKey: ["webhooks"] });
   const onSecret = (w: NewWebhook) => {
     setMade(w);
@@ -43,7 +46,9 @@ function AdminsWebhooks() {
             </span>
           </Banner>
         )}
-        <NewWebhookForm onMade={onSecret} />
+        <div hidden={search.on}>
+          <NewWebhookForm onMade={onSecret} />
+        </div>
         {webhooks.isPending && <Skeleton rows={2} />}
         {webhooks.isError && (
           <ErrorBanner
@@ -52,9 +57,10 @@ function AdminsWebhooks() {
             retry={() => void webhooks.refetch()}
           />
         )}
-        {(webhooks.data?.length ?? 0) > 0 && (
+        {search.on && webhooks.data && found.length === 0 && <Unmatched what="webhook" search={search} />}
+        {found.length > 0 && (
           <ul aria-label="Webhooks" className="divide-y divide-line rounded-lg border border-line">
-            {webhooks.data?.map((w) => (
+            {found.map((w) => (
               <WebhookRow key={w.id} of={w} onChange={again} onSecret={onSecret} />
             ))}
           </ul>
@@ -63,6 +69,8 @@ function AdminsWebhooks() {
     </Card>
   );
 }
+
+const stateOf = (w: Webhook) => (w.enabled ? "enabled" : "disabled");
 
 /** The settings of a webhook with another state. */
 const enabled = (w: Webhook, on: boolean): WebhookBody => ({
@@ -99,9 +107,7 @@ function WebhookRow({
     <li data-webhook={of.id} className="space-y-2 px-4 py-3 text-sm">
       <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
         <span className="min-w-0 flex-1 font-medium [overflow-wrap:anywhere]">{of.url}</span>
-        <span className={of.enabled ? "text-xs text-good" : "text-xs text-bad"}>
-          {of.enabled ? "enabled" : "disabled"}
-        </span>
+        <span className={of.enabled ? "text-xs text-good" : "text-xs text-bad"}>{stateOf(of)}</span>
       </div>
       {of.description && <p className="text-soft">{of.description}</p>}
       {of.disabledReason && <p className="text-bad">Disabled by the server: {of.disabledReason}.</p>}

@@ -1,27 +1,57 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type UseQueryResult, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import type { Queue, Worker } from "../../client/src/index";
 import { api, mayBeAdmin, useAccess } from "../api/client";
 import { queuesQuery, workersQuery } from "../api/queries";
 import { Ago } from "../components/Ago";
+import { PageSearch, type Search, Unmatched, useSearch } from "../components/SearchField";
 import { Page } from "../components/Shell";
 import { Button, Card, Confirm, ErrorBanner, Skeleton } from "../components/ui";
 
 /** The workers and queues of all servers, refreshed while the page is in view. */
 export function WorkersPage() {
+  const search = useSearch();
+  const queues = useQuery(queuesQuery());
+  const workers = useQuery(workersQuery());
+  const foundQueues = queues.data?.items.filter((q) => search.fits(q.name, ...marksOf(q))) ?? [];
+  const foundWorkers = workers.data?.items.filter((w) => search.fits(...textsOf(w))) ?? [];
   return (
     <Page title="Workers and queues">
+      <PageSearch
+        search={search}
+        label="Search workers and queues"
+        placeholder="Queue, worker, kind or state"
+        found={foundQueues.length + foundWorkers.length}
+        of={(queues.data?.items.length ?? 0) + (workers.data?.items.length ?? 0)}
+      />
       <div className="space-y-6">
-        <Queues />
-        <Workers />
+        <Queues queues={queues} found={foundQueues} search={search} />
+        <Workers workers={workers} found={foundWorkers} search={search} />
       </div>
     </Page>
   );
 }
 
-function Queues() {
-  const queues = useQuery(queuesQuery());
+/** What a queue is marked with. */
+const marksOf = (q: Queue) => [...(q.paused ? ["paused"] : []), ...(q.served ? [] : ["not served"])];
+
+const stateOf = (w: Worker) => (w.connected ? "connected" : "lost");
+
+/** The texts of a worker that are searched. */
+const textsOf = (w: Worker) => [w.id, w.version, stateOf(w), ...w.queues, ...w.agents, ...w.tasks];
+
+/** A list of the page, and what a search has found in it. */
+interface Listed<T> {
+  found: readonly T[];
+  search: Search;
+}
+
+function Queues({
+  queues,
+  found,
+  search,
+}: Listed<Queue> & { queues: UseQueryResult<{ items: Queue[]; nextCursor: string | null }> }) {
   return (
     <Card title="Queues">
       {queues.isPending && <Skeleton rows={2} />}
@@ -33,9 +63,12 @@ function Queues() {
         />
       )}
       {queues.data?.items.length === 0 && <p className="text-sm text-faint">No queue has work or workers.</p>}
-      {(queues.data?.items.length ?? 0) > 0 && (
+      {(queues.data?.items.length ?? 0) > 0 && found.length === 0 && (
+        <Unmatched what="queue" search={search} />
+      )}
+      {found.length > 0 && (
         <ul aria-label="Queues" className="divide-y divide-line rounded-lg border border-line">
-          {queues.data?.items.map((q) => (
+          {found.map((q) => (
             <QueueRow key={q.name} of={q} />
           ))}
         </ul>
@@ -73,9 +106,12 @@ function QueueRow({ of }: { of: Queue }) {
   return (
     <li className="flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2.5 text-sm">
       <span className="min-w-40 flex-1">
-        <span className="font-medium break-all">{of.name}</span>
-        {of.paused && <Mark>paused</Mark>}
-        {!of.served && <Mark>not served</Mark>}
+        <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
+          <span className="font-medium break-all">{of.name}</span>
+          {marksOf(of).map((m) => (
+            <Mark key={m}>{m}</Mark>
+          ))}
+        </span>
         <span className="block text-xs text-faint">
           {countText(of.waiting)} waiting
           {of.oldestAt && (
@@ -83,12 +119,12 @@ function QueueRow({ of }: { of: Queue }) {
               , the oldest ready <Ago at={of.oldestAt} />
             </>
           )}
-          ; {countText(of.running)} running; {countText(of.workers)} workers
+          ; {countText(of.running)} running; {countText(of.workers)} {of.workers === 1 ? "worker" : "workers"}
         </span>
       </span>
       {mayBeAdmin(role) && (
         <Button
-          look={of.paused ? "quiet" : "danger"}
+          look={of.paused ? "plain" : "danger"}
           onClick={() => setAsks(true)}
           aria-label={`${verb} the queue ${of.name}`}
         >
@@ -113,11 +149,16 @@ function QueueRow({ of }: { of: Queue }) {
 }
 
 function Mark({ children }: { children: ReactNode }) {
-  return <span className="ml-2 rounded-md bg-sunken px-1.5 py-0.5 text-xs text-soft">{children}</span>;
+  return (
+    <span className="rounded-md whitespace-nowrap bg-sunken px-1.5 py-0.5 text-xs text-soft">{children}</span>
+  );
 }
 
-function Workers() {
-  const workers = useQuery(workersQuery());
+function Workers({
+  workers,
+  found,
+  search,
+}: Listed<Worker> & { workers: UseQueryResult<{ items: Worker[]; nextCursor: string | null }> }) {
   return (
     <Card title="Workers">
       {workers.isPending && <Skeleton rows={2} />}
@@ -133,9 +174,12 @@ function Workers() {
           No worker was seen within the last hour. <code>perdure worker</code> starts one.
         </p>
       )}
-      {(workers.data?.items.length ?? 0) > 0 && (
+      {(workers.data?.items.length ?? 0) > 0 && found.length === 0 && (
+        <Unmatched what="worker" search={search} />
+      )}
+      {found.length > 0 && (
         <ul aria-label="Workers" className="divide-y divide-line rounded-lg border border-line">
-          {workers.data?.items.map((w) => (
+          {found.map((w) => (
             <WorkerRow key={w.id} of={w} />
           ))}
         </ul>
@@ -151,7 +195,7 @@ function WorkerRow({ of }: { of: Worker }) {
     <li className="space-y-1 px-4 py-2.5 text-sm">
       <span className="flex flex-wrap items-center gap-x-2">
         <code className="text-xs break-all">{of.id}</code>
-        <Mark>{of.connected ? "connected" : "lost"}</Mark>
+        <Mark>{stateOf(of)}</Mark>
         <span className="text-xs text-faint">
           seen <Ago at={of.lastSeenAt} />
         </span>

@@ -5,14 +5,16 @@ import { type AnswerBody, PerdureError, type Question, type Remember } from "../
 import { api, mayBeAdmin, useAccess } from "../api/client";
 import { questionQuery } from "../api/queries";
 import { Ago } from "../components/Ago";
-import { Button, ErrorBanner, inputClass, Skeleton } from "../components/ui";
-import { faultsAt } from "../schema/form";
+import { JSONCode } from "../components/Code";
+import { Button, ErrorBanner, inputClass, inputLook, Skeleton } from "../components/ui";
+import { faultsAt } from "../schema/faults";
 import { useValue, ValueFields } from "../schema/ValueFields";
 import {
   choicesOf,
   detailsText,
   grantable,
   headingOf,
+  isJSON,
   parseAnswer,
   rememberChoices,
   statusText,
@@ -27,7 +29,7 @@ export function QuestionCard({ id, withRun = false }: { id: string; withRun?: bo
   }
   if (!question) return <Skeleton rows={2} />;
   return (
-    <section
+    <article
       aria-label={headingOf(question)}
       data-question={question.status}
       className="overflow-hidden rounded-xl border border-warn bg-surface"
@@ -68,7 +70,7 @@ export function QuestionCard({ id, withRun = false }: { id: string; withRun?: bo
           </p>
         )}
       </div>
-    </section>
+    </article>
   );
 }
 
@@ -76,13 +78,16 @@ function Details({ question }: { question: Question }) {
   const text = detailsText(question);
   if (text === null) return null;
   return (
-    <section
+    <div
+      role="group"
       aria-label="What is asked about"
       tabIndex={0}
       className="max-h-72 overflow-auto rounded-lg bg-sunken px-3 py-2"
     >
-      <pre className="font-mono text-xs whitespace-pre-wrap">{text}</pre>
-    </section>
+      <pre className="font-mono text-xs whitespace-pre-wrap">
+        {isJSON(question) ? <JSONCode text={text} /> : text}
+      </pre>
+    </div>
   );
 }
 
@@ -150,7 +155,7 @@ function Controls({ question }: { question: Question }) {
             aria-label="Remember the approval"
             value={remembered}
             onChange={(e) => setRemembered(Number(e.target.value))}
-            className={`${inputClass} w-auto max-w-full`}
+            className={`${inputLook} max-w-full`}
           >
             {remember.map(([name], i) => (
               <option key={name} value={i}>

@@ -17,11 +17,17 @@ export function detailsText(q: Question): string | null {
   if (q.details === undefined) {
     return q.detailsBytes ? `${q.detailsBytes} bytes; perdure answer shows them` : null;
   }
+  return commandOf(q) ?? JSON.stringify(q.details, null, 2);
+}
+
+/** Reports whether the text of what is asked about is JSON. */
+export const isJSON = (q: Question) => q.details !== undefined && commandOf(q) === null;
+
+function commandOf(q: Question): string | null {
   const one = q.details as Record<string, unknown> | null;
-  if (q.subject === "bash" && one && typeof one.command === "string" && Object.keys(one).length === 1) {
-    return one.command;
-  }
-  return JSON.stringify(q.details, null, 2);
+  const alone =
+    q.subject === "bash" && one && typeof one.command === "string" && Object.keys(one).length === 1;
+  return alone ? (one.command as string) : null;
 }
 
 /** Reports whether the approval of the question can be remembered. */

@@ -1,5 +1,6 @@
 import { memo, type ReactNode, useMemo } from "react";
 import type { Part, ToolCallView } from "../../client/src/index";
+import { JSONCode } from "../components/Code";
 import { DiffView } from "../components/DiffView";
 import { ChevronIcon, EditIcon, FileIcon, SearchIcon, TerminalIcon, ToolIcon } from "../components/icons";
 import { useNow } from "../components/now";
@@ -96,6 +97,7 @@ function Body({ call, atWork }: { call: ToolCallView; atWork: boolean }) {
   );
 }
 
+/** The arguments: a command or a file's content as it is, others as JSON, in colours once they are complete. */
 function Arguments({ call }: { call: ToolCallView }) {
   const args = (call.arguments ?? {}) as Record<string, unknown>;
   if (call.name === "bash" && typeof args.command === "string") {
@@ -108,7 +110,8 @@ function Arguments({ call }: { call: ToolCallView }) {
       </pre>
     );
   }
-  const text = argumentsText(call, args);
+  const content = call.name === "write-file" && typeof args.content === "string" ? args.content : null;
+  const text = content ?? (call.arguments === undefined ? call.rawArguments : JSON.stringify(args, null, 2));
   if (!text || text === "{}") return null;
   return (
     <pre
@@ -117,16 +120,9 @@ function Arguments({ call }: { call: ToolCallView }) {
       aria-label="Arguments"
       className="max-h-60 overflow-auto rounded-lg bg-sunken px-3 py-2 font-mono text-[12.5px] leading-relaxed [overflow-wrap:anywhere] whitespace-pre-wrap"
     >
-      {text}
+      {content === null && call.arguments !== undefined ? <JSONCode text={text} /> : text}
     </pre>
   );
-}
-
-/** Returns a file's content as it is, and other arguments as JSON. */
-function argumentsText(call: ToolCallView, args: Record<string, unknown>): string {
-  if (call.arguments === undefined) return call.rawArguments;
-  if (call.name === "write-file" && typeof args.content === "string") return args.content;
-  return JSON.stringify(call.arguments, null, 2);
 }
 
 function Answer({ call, text, diff }: { call: ToolCallView; text: string; diff: Diff | null }) {

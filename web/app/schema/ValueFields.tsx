@@ -1,7 +1,10 @@
-import { type ReactNode, type RefObject, useEffect, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from "react";
+import { JSONCode } from "../components/Code";
 import { Button, inputClass } from "../components/ui";
-import { type Draft, type Faults, type Field, fieldOf, hasForm, type Read, readDraft } from "./form";
+import { type Draft, draftOf, type Read, readDraft } from "./draft";
+import type { Faults } from "./faults";
 import { SchemaForm } from "./SchemaForm";
+import { type Field, fieldOf, hasForm } from "./shape";
 
 /** The state of an input for a value: typed into a form, or as JSON. */
 export interface Value {
@@ -18,7 +21,7 @@ export interface Value {
 
 /** The state of the input for a value with a schema. `name` names the value in the page. */
 export function useValue(schema: unknown, name: string): Value {
-  const field = fieldOf(schema, name);
+  const field = useMemo(() => fieldOf(schema, name), [schema, name]);
   const formless = !hasForm(field);
   const [draft, setDraft] = useState<Draft | undefined>(undefined);
   const [json, setJSON] = useState<string | null>(null);
@@ -52,7 +55,7 @@ export function useValue(schema: unknown, name: string): Value {
 export function useFaultFocus(form: RefObject<HTMLElement | null>, faults: object): void {
   useEffect(() => {
     if (Object.keys(faults).length === 0) return;
-    const first = form.current?.querySelector<HTMLElement>("[aria-invalid=true]");
+    const first = form.current?.querySelector<HTMLElement>("[aria-invalid=true], [data-invalid]");
     first?.scrollIntoView({ block: "center" });
     first?.focus();
   }, [form, faults]);
@@ -101,7 +104,7 @@ export function ValueFields({ id, value, children }: { id: string; value: Value;
                 aria-label="What fits"
                 className="max-h-48 overflow-auto whitespace-pre-wrap"
               >
-                {JSON.stringify(schema, null, 2)}
+                <JSONCode text={JSON.stringify(schema, null, 2)} />
               </pre>
             </details>
           )}
@@ -112,7 +115,9 @@ export function ValueFields({ id, value, children }: { id: string; value: Value;
         {hasForm(field) && (
           <Button
             look="quiet"
-            onClick={() => change({ json: json === null ? jsonOf(field, draft) : null, faults: {} })}
+            onClick={() =>
+              change(json === null ? { json: jsonOf(field, draft), faults: {} } : formOf(field, draft, json))
+            }
           >
             {json === null ? "Write JSON" : "Use the form"}
           </Button>
@@ -126,4 +131,14 @@ export function ValueFields({ id, value, children }: { id: string; value: Value;
 function jsonOf(field: Field, draft: Draft | undefined): string {
   const { value } = readDraft(field, draft);
   return value === undefined ? "" : JSON.stringify(value, null, 2);
+}
+
+/** Returns the form with what was written as JSON, if the form can have it. */
+function formOf(field: Field, draft: Draft | undefined, json: string): Parameters<Value["change"]>[0] {
+  if (json.trim() === "" || json === jsonOf(field, draft)) return { json: null, faults: {} };
+  const { value } = readDraft({ ...field, shape: { is: "json" } }, json);
+  const written = value === undefined ? undefined : draftOf(field, value);
+  if (written !== undefined) return { json: null, draft: written, faults: {} };
+  const why = "The form cannot show what was written as JSON. It is as it was before.";
+  return { json: null, faults: { [field.name]: why } };
 }

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { type Draft, faultsAt, fieldOf, hasForm, readDraft } from "../schema/form";
+import { type Draft, draftOf, readDraft } from "../schema/draft";
+import { faultsAt } from "../schema/faults";
+import { fieldOf, hasForm, type Shape } from "../schema/shape";
 
 const schema = {
   type: "object",
@@ -22,7 +24,7 @@ const schema = {
 describe("a form by a schema", () => {
   const field = fieldOf(schema, "input");
   const read = (draft: Draft) => readDraft(field, draft);
-  const filled = { days: "3", team: "red", to: { name: "ann" } };
+  const filled = { days: "3", team: '"red"', to: { name: "ann" } };
 
   it("has a field for each member, the required ones first", () => {
     const fields = field.shape.is === "object" ? field.shape.fields : [];
@@ -48,8 +50,12 @@ describe("a form by a schema", () => {
     expect(hasForm(fieldOf({ type: "string" }, "input"))).toBe(true);
     const deep = { properties: { in: { $ref: "#" } }, type: "object" };
     expect(JSON.stringify(fieldOf(deep, "input"))).toContain('"json"');
-    const objects = { type: "array", items: { type: "object", properties: { a: { type: "string" } } } };
-    expect(fieldOf(objects, "input").shape.is).toBe("json");
+    const any = { type: "array", items: {} };
+    expect(fieldOf(any, "input").shape.is).toBe("json");
+    for (const more of [{ allOf: [] }, { if: {} }, { oneOf: [{}], anyOf: [{}] }, { oneOf: [] }])
+      expect(
+        fieldOf({ type: "object", properties: { a: { type: "string" } }, ...more }, "input").shape.is,
+      ).toBe("json");
   });
 
   it("returns what was typed, without empty optional fields", () => {
@@ -107,5 +113,200 @@ describe("a form by a schema", () => {
       "input.names.1": "too short",
       "input.days": "missing property 'days'",
     });
+  });
+});
+
+const shapeOf = (s: unknown): Shape => fieldOf(s, "v").shape;
+
+describe("values to choose", () => {
+  const mixed = { enum: [1, "1", true, null, "", "a", 2.5, { b: [1] }, 1.0] };
+
+  it("are returned exactly, whatever their type", () => {
+    const field = fieldOf(mixed, "v");
+    const { shape } = field;
+    if (shape.is !== "choice") throw new Error(shape.is);
+    expect(shape.options.map((o) => o.label)).toEqual([
+      "1",
+      '"1"',
+      "true",
+      "null",
+      '""',
+      "a",
+      "2.5",
+      '{"b":[1]}',
+    ]);
+    for (const { value } of shape.options)
+      expect(readDraft(field, JSON.stringify(value))).toEqual({ value, faults: {} });
+    expect(readDraft(field, "7").faults).toEqual({ v: "v is not one of the choices." });
+  });
+
+  it("are left to JSON where a digit can be lost", () => {
+    expect(shapeOf({ enum: [1, 2 ** 60] }).is).toBe("json");
+    expect(shapeOf({ const: { id: 2 ** 60 } }).is).toBe("json");
+  });
+
+  it("have the titles of alternatives that are constants", () => {
+    const field = fieldOf(
+      { oneOf: [{ const: 1, title: "Low" }, { const: 2, title: "High" }, { type: "null" }] },
+      "v",
+    );
+    expect(field.shape).toEqual({
+      is: "choice",
+      options: [
+        { value: 1, label: "Low" },
+        { value: 2, label: "High" },
+        { value: null, label: "Nothing" },
+      ],
+    });
+  });
+
+  it("are sent without a choice if there is one alone, and it is required", () => {
+    const one = { type: "object", required: ["v"], properties: { v: { const: "1.0" }, w: { const: false } } };
+    const field = fieldOf(one, "input");
+    expect(readDraft(field, undefined).value).toEqual({ v: "1.0" });
+    expect(readDraft(field, { w: "false" }).value).toEqual({ v: "1.0", w: false });
+  });
+});
+
+describe("numbers", () => {
+  const read = (type: string, typed: string) => readDraft(fieldOf({ type }, "n"), typed);
+
+  it("are those that were typed", () => {
+    for (const [typed, n] of [
+      ["0.10", 0.1],
+      ["-3", -3],
+      [" 7 ", 7],
+      ["1e3", 1000],
+      ["1E21", 1e21],
+      ["+.5", 0.5],
+      ["1.0", 1],
+      ["007", 7],
+    ] as const)
+      expect(read("number", typed), typed).toEqual({ value: n, faults: {} });
+    for (const typed of ["0x10", "1_000", "1,5", "Infinity", "NaN", "", "-", "e3", " "])
+      expect(read("number", typed).value, typed).toBeUndefined();
+  });
+
+  it("are refused where a digit would be lost", () => {
+    for (const typed of [
+      "9007199254740993",
+      "12345678901234567890",
+      "0.12345678901234567890",
+      "1e400",
+      "1e-400",
+    ])
+      for (const type of ["number", "integer"])
+        expect(read(type, typed).faults.n, typed).toMatch(/more digits/);
+    const any = fieldOf({}, "n");
+    expect(readDraft(any, '{"id": 9007199254740993}').faults.n).toMatch(/more digits/);
+    expect(readDraft(any, '{"id": "9007199254740993", "a\\"1": 2}').value).toEqual({
+      id: "9007199254740993",
+      'a"1': 2,
+    });
+  });
+});
+
+describe("a list of objects", () => {
+  const box = {
+    type: "object",
+    required: ["weight"],
+    properties: { weight: { type: "number" }, label: { type: "string" } },
+  };
+  const boxes = { type: "array", items: box, minItems: 1, maxItems: 2 };
+  const field = fieldOf({ type: "object", required: ["boxes"], properties: { boxes, more: boxes } }, "input");
+
+  it("begins with the items that it must have", () => {
+    expect(readDraft(field, undefined).faults).toEqual({ "input.boxes.0.weight": "weight is missing." });
+  });
+
+  it("is as long as it may be", () => {
+    const some = (n: number) => Array.from({ length: n }, (_, i) => ({ weight: String(i) }));
+    expect(readDraft(field, { boxes: some(2), more: [] })).toEqual({
+      value: { boxes: [{ weight: 0 }, { weight: 1 }] },
+      faults: {},
+    });
+    expect(readDraft(field, { boxes: some(3) }).faults).toEqual({ "input.boxes": "boxes takes at most 2." });
+    const two = fieldOf({ type: "array", items: box, minItems: 2 }, "input");
+    expect(readDraft({ ...two, required: false }, some(1)).faults).toEqual({
+      input: "input needs at least 2.",
+    });
+    expect(readDraft({ ...two, required: false }, []).value).toBeUndefined();
+  });
+});
+
+describe("alternatives", () => {
+  const circle = { title: "Circle", required: ["radius"], properties: { radius: { type: "number" } } };
+  const square = {
+    required: ["kind", "side"],
+    properties: { kind: { const: "square" }, side: { type: "integer" } },
+  };
+  const shape = { type: "object", properties: { note: { type: "string" } }, oneOf: [circle, square] };
+  const field = fieldOf(shape, "input");
+
+  it("are named by their titles, or by the member that tells them apart, and share members", () => {
+    if (field.shape.is !== "oneOf") throw new Error(field.shape.is);
+    expect(field.shape.of.map((f) => f.label)).toEqual(["Circle", "square"]);
+    expect(readDraft(field, { chosen: "1", "1": { side: "2", note: "x" }, "0": { radius: "1" } })).toEqual({
+      value: { kind: "square", side: 2, note: "x" },
+      faults: {},
+    });
+    expect(draftOf(field, { radius: 1 })).toEqual({ chosen: "0", "0": { radius: "1" } });
+  });
+
+  it("have a fault if none is chosen, and at the member that is wrong", () => {
+    expect(readDraft(field, undefined).faults).toEqual({ input: "input is missing." });
+    expect(readDraft(field, { chosen: "1" }).faults).toEqual({ "input.side": "side is missing." });
+    expect(
+      readDraft({ ...field, required: false }, { chosen: "", "0": { radius: "1" } }).value,
+    ).toBeUndefined();
+  });
+
+  it("leave to one alternative what only that one requires", () => {
+    const pay = {
+      type: "object",
+      properties: { card: { type: "string" }, invoice: { type: "string" }, note: { type: "string" } },
+      oneOf: [{ required: ["card"] }, { required: ["invoice"] }],
+    };
+    const of = shapeOf(pay);
+    if (of.is !== "oneOf") throw new Error(of.is);
+    const names = of.of.map((f) => (f.shape.is === "object" ? f.shape.fields.map((g) => g.name) : []));
+    expect(names).toEqual([
+      ["card", "note"],
+      ["invoice", "note"],
+    ]);
+    expect(of.of.map((f) => f.label)).toEqual(["card", "invoice"]);
+  });
+
+  it("that differ in their type have its name", () => {
+    const of = shapeOf({
+      anyOf: [{ type: "string" }, { type: "integer" }, { type: ["array"], items: { type: "string" } }],
+    });
+    if (of.is !== "oneOf") throw new Error(of.is);
+    expect(of.of.map((f) => f.label)).toEqual(["Text", "Whole number", "List"]);
+    expect(shapeOf({ type: ["string", "integer"] }).is).toBe("oneOf");
+  });
+
+  it("of a value or null are that value, which may be left out", () => {
+    const anyOf = [{ type: "integer" }, { type: "null" }];
+    const maybe = fieldOf({ type: "object", properties: { n: { anyOf } } }, "input");
+    expect(maybe.shape).toMatchObject({ fields: [{ shape: { is: "integer" } }] });
+    expect(shapeOf({ anyOf }).is).toBe("oneOf");
+  });
+
+  it("that contain themselves end in JSON, in a form of bounded size", () => {
+    const many = Array.from({ length: 20 }, (_, i) => ({
+      required: ["op"],
+      properties: {
+        op: { const: `op${i}` },
+        left: { $ref: "#" },
+        right: { $ref: "#" },
+        all: { type: "array", items: { $ref: "#" } },
+      },
+      type: "object",
+    }));
+    expect(JSON.stringify(fieldOf({ anyOf: many }, "input")).length).toBeLessThan(60_000);
+    expect(fieldOf({ anyOf: many }, "input").shape.is).toBe("oneOf");
+    const loop = { $defs: { A: { oneOf: [{ $ref: "#/$defs/A" }, { type: "null" }] } }, $ref: "#/$defs/A" };
+    expect(hasForm(fieldOf(loop, "input"))).toBe(true);
   });
 });

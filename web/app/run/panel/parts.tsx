@@ -1,5 +1,6 @@
-import type { ReactNode } from "react";
+import { type ReactNode, useMemo } from "react";
 import type { ExecutionView } from "../../../client/src/index";
+import { JSONCode } from "../../components/Code";
 
 export function Section({ title, children }: { title: string; children: ReactNode }) {
   return (
@@ -27,6 +28,7 @@ export function Facts({ of }: { of: [name: string, value: ReactNode][] }) {
 }
 
 export function Json({ value, label }: { value: unknown; label: string }) {
+  const text = useMemo(() => JSON.stringify(value, null, 2), [value]);
   return (
     <pre
       tabIndex={0}
@@ -34,7 +36,7 @@ export function Json({ value, label }: { value: unknown; label: string }) {
       aria-label={label}
       className="max-h-72 overflow-auto rounded-lg bg-sunken px-3 py-2 font-mono text-xs leading-relaxed [overflow-wrap:anywhere] whitespace-pre-wrap"
     >
-      {value === "worker" ? "On its worker, which is away." : JSON.stringify(value, null, 2)}
+      {value === "worker" ? "On its worker, which is away." : <JSONCode text={text} />}
     </pre>
   );
 }
