@@ -133,7 +133,7 @@ func TestChatApprovesWhileTheRunWorks(t *testing.T) {
 	s.enter("/approve " + first.String()[:8])
 	s.asks(`{"version": "1.2"}`, leaves)
 	s.enter("y")
-	s.shows("? deploy: answered: approve by ")
+	s.shows("? deploy: Deploy it?: answered: approve by ")
 	if q := a.question(first); q.Answer.Verdict != perdure.VerdictApprove || q.DetailsSHA256 != perdure.DetailsHash(q.Kind, q.Subject, []byte(`{"version": "1.2"}`)) {
 		t.Errorf("the answer is %+v", q.Answer)
 	}

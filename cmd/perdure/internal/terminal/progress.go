@@ -41,3 +41,6 @@ func (l *ProgressLine) End(format string, args ...any) {
 	l.Clear()
 	_ = l.out.Linef(format, args...)
 }
+
+// EraseOpen erases the text after the last line end.
+func (s *Screen) EraseOpen() error { return s.writeStyled(EraseLine) }

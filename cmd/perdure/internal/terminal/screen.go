@@ -33,8 +33,8 @@ type Screen struct {
 
 // Frame shows the output of screens around something else that it draws on the same terminal. It may
 // erase the rest of a row after it has written the row, which takes the last character of a row that
-// is full; so rows end one column before the edge. Text
-// without a line end is shown until it is complete, or until [EraseLine] erases it.
+// is full; so rows end one column before the edge. Text without a line end is shown until it is
+// complete, or until [EraseLine] erases it.
 type Frame interface {
 	io.Writer
 	// SetOpen shows a text that may have several lines until the next write.
@@ -190,9 +190,6 @@ func (s *Screen) WriteAnswer(text string) error {
 	_, err := fmt.Fprintln(s.out(), text)
 	return err
 }
-
-// EraseOpen erases the text after the last line end.
-func (s *Screen) EraseOpen() error { return s.writeStyled(EraseLine) }
 
 // writeStyled writes text that the caller has styled. Color sequences and the sequences that erase
 // a line pass. Everything else becomes visible.
