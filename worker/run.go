@@ -159,6 +159,7 @@ func (r *run) adopt(c perdure.AgentClaim) {
 	if c.Kept {
 		had := r.claim
 		c.Execution.Input, c.Execution.InputBlob = had.Execution.Input, had.Execution.InputBlob
+		c.Execution.Gate = had.Execution.Gate
 		c.Checkpoint, c.Again = had.Checkpoint, had.Again
 	}
 	r.claim, r.number = c, 0

@@ -24,7 +24,7 @@ func (e *Engine) judge(ctx context.Context, org string, c perdure.Commit) (rules
 	if err != nil || x.Gate == nil {
 		return nil, err
 	}
-	policies, err := frozenApprovals(x)
+	policies, err := x.Approvals()
 	if err != nil {
 		return nil, err
 	}
