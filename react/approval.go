@@ -17,14 +17,6 @@ func (l *loop) gated(tool string) bool {
 // ruleSchemas caches the compiled schemas of approval rules.
 var ruleSchemas schema.Cache
 
-func fitsRule(rule, call json.RawMessage) (bool, error) {
-	compiled, err := ruleSchemas.Compile(rule)
-	if err != nil {
-		return false, err
-	}
-	return compiled.Check("", call) == nil, nil
-}
-
 // beginCall schedules a call, asks for its approval, or refuses it, as the policies decide.
 func (l *loop) beginCall(c *call) {
 	if !l.gated(c.Name) {
@@ -59,25 +51,18 @@ func because(r *perdure.ApprovalRule) string {
 func (l *loop) judge(c *call) (perdure.Judgement, error) {
 	return l.in.Approvals.Judge(perdure.ApprovalCall{
 		Tool: c.Name, Arguments: json.RawMessage(c.Arguments), Workspace: l.ctx.Execution().Workspace, Turn: l.st.Pending.Turn,
-	}, fitsRule)
+	}, ruleSchemas.Fits)
 }
 
 // askApproval asks whether a call may run. The question's key is the id of the call, so each call is
 // asked about once.
 func (l *loop) askApproval(c *call, j perdure.Judgement) {
-	life, err := j.Rule.Life()
+	q, err := agent.RuleQuestion(*j.Rule, c.Name, agent.QuestionCall{EntryID: l.st.Pending.EntryID, CallID: c.ID, Arguments: c.Arguments})
 	if err != nil {
 		c.Refused = "not run: " + reason(err)
 		return
 	}
-	terms := j.Rule.Question(c.Name)
-	at := l.ctx.Place()
-	asked := l.ctx.OpenQuestion(agent.Question{
-		Name: c.ID, Kind: terms.Kind, Subject: terms.Subject, Prompt: terms.Prompt, Needed: terms.Needed, NotAsker: terms.NotAsker,
-		By: terms.By, Edit: terms.Edit, NoGrants: terms.NoGrants, OnExpiry: terms.OnExpiry, Expires: life,
-		Call: &agent.QuestionCall{EntryID: l.st.Pending.EntryID, CallID: c.ID, Arguments: c.Arguments},
-	})
-	l.ctx.SetPlace(at)
+	asked := l.ctx.OpenQuestion(q)
 	if asked.Err() != nil {
 		c.Refused = "not run: its approval could not be asked for: " + reason(asked.Err())
 		return

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -37,7 +35,7 @@ func (e *Engine) judge(ctx context.Context, org string, c perdure.Commit) (rules
 		if err != nil {
 			return nil, err
 		}
-		judged, err := e.judgeCall(policies, perdure.ApprovalCall{Tool: t.Kind, Arguments: input, Workspace: x.Workspace, Turn: turnOf(t.Place)})
+		judged, err := e.judgeCall(policies, perdure.ApprovalCall{Tool: t.Kind, Arguments: input, Workspace: x.Workspace, Turn: t.Place.Turn()})
 		if err != nil {
 			return nil, err
 		}
@@ -57,11 +55,11 @@ func (e *Engine) judgeCall(a perdure.Approvals, call perdure.ApprovalCall) (perd
 
 // fits reports whether content fits a schema.
 func (s *inputSchemas) fits(schema, content json.RawMessage) (bool, error) {
-	compiled, err := s.cache.Compile(schema)
+	fits, err := s.cache.Fits(schema, content)
 	if err != nil {
 		return false, &perdure.Error{Code: perdure.Internal, Message: "the schema of an approval rule does not compile", Err: err}
 	}
-	return compiled.Check("", content) == nil, nil
+	return fits, nil
 }
 
 // inputBytes returns the content of a new task, inline or uploaded. A content that is not complete
@@ -79,13 +77,4 @@ func (e *Engine) inputBytes(ctx context.Context, execution uuid.UUID, p perdure.
 	}
 	defer r.Close()
 	return io.ReadAll(io.LimitReader(r, e.PayloadLimit))
-}
-
-// turnOf returns the number of the turn in a place; 0 if it has none.
-func turnOf(p perdure.Place) int {
-	n, err := strconv.Atoi(strings.TrimPrefix(p.TurnID, "turn_"))
-	if err != nil {
-		return 0
-	}
-	return n
 }

@@ -40,7 +40,7 @@ func (e *Engine) editJudged(x *perdure.Execution, q *perdure.Question, arguments
 	if err != nil {
 		return nil, err
 	}
-	judged, err := e.judgeCall(policies, perdure.ApprovalCall{Tool: q.Subject, Arguments: arguments, Workspace: x.Workspace, Turn: turnOf(q.Place)})
+	judged, err := e.judgeCall(policies, perdure.ApprovalCall{Tool: q.Subject, Arguments: arguments, Workspace: x.Workspace, Turn: q.Place.Turn()})
 	if err != nil {
 		return nil, err
 	}
