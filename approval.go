@@ -219,6 +219,13 @@ type Approvals struct {
 	Start      ApprovalPolicy `json:"start,omitempty"`
 }
 
+// CheckArguments checks the arguments of a call that policies judge. They are one JSON document in which
+// no member occurs twice, because different programs would read such a member differently. Error:
+// invalid_argument.
+func CheckArguments(at string, arguments []byte) error {
+	return CheckDocumentBytes(at, arguments, DocumentRules{})
+}
+
 // Judgement is what the policies of an execution decide about a call.
 type Judgement struct {
 	Then ApprovalAction

@@ -62,7 +62,7 @@ func newGuarded(ctx Context, policies perdure.Approvals, kind string, input any,
 		}
 	}
 	c.input = raw // exactly these bytes are approved
-	return c, perdure.CheckDocumentBytes("input", raw, perdure.DocumentRules{Workers: true})
+	return c, perdure.CheckArguments("input", raw)
 }
 
 // clear judges the task, and asks people if a rule says so. Errors: those of Approved.
