@@ -110,7 +110,10 @@ func (c *guarded) ask() error {
 	if err != nil {
 		return err
 	}
+	before := c.ctx.Place()
+	c.ctx.SetPlace(c.settings.Place) // an edit is judged by the place of its question
 	asked := c.ctx.OpenQuestion(q)
+	c.ctx.SetPlace(before)
 	if perdure.IsCode(asked.Err(), perdure.QuestionKeyReused) {
 		asked = AskedOf(perdure.QuestionID(c.ctx.ID(), name)) // an equal task is the same task
 	}

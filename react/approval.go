@@ -62,6 +62,28 @@ func (l *loop) judge(c *call) (perdure.Judgement, error) {
 	}, ruleSchemas.Fits)
 }
 
+// maxAskedTogether is the maximum number of calls of a group that wait for an approval. An execution can
+// have perdure.MaxOpenQuestions, and its function may ask others.
+const maxAskedTogether = perdure.MaxOpenQuestions / 2
+
+// begun begins the calls of a group that are not refused, and returns the begun part of the group. The
+// rest begins with the next group, because the execution could not have more open questions.
+func begun(group []call, begin func(*call)) []call {
+	asked := 0
+	for i := range group {
+		if group[i].Refused == "" {
+			begin(&group[i])
+		}
+		if group[i].Question != nil {
+			asked++
+		}
+		if asked == maxAskedTogether {
+			return group[:i+1]
+		}
+	}
+	return group
+}
+
 // askCall asks whether a call may run, and returns the question, or the result of the call if it cannot
 // be asked about. The question's key is the id of the call, so each call is asked about once.
 func askCall(ctx agent.Context, j perdure.Judgement, c *call, details agent.QuestionCall) (question *uuid.UUID, refused string) {

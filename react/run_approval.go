@@ -25,7 +25,9 @@ func (r *run) beginCall(c *call) {
 	case judged.Then == perdure.ApprovalDeny:
 		c.Refused = deniedByRule + because(judged.Rule)
 	case judged.Then == perdure.ApprovalAsk:
+		r.ctx.SetPlace(r.at(c.ID)) // an edit is judged by the place of its question
 		c.Question, c.Refused = askCall(r.ctx, judged, c, agent.QuestionCall{CallID: c.ID, Arguments: c.Arguments})
+		r.ctx.SetPlace(r.place)
 	default:
 		number := judged.Number
 		r.clear(c, judged, perdure.Clearance{Rule: &number})

@@ -126,12 +126,7 @@ func (r *run) runCalls(calls []call) error {
 	p := pending{Calls: calls}
 	r.calls = nil
 	for p.Done < len(p.Calls) {
-		group := p.Calls[p.Done : p.Done+p.next()]
-		for i := range group {
-			if group[i].Refused == "" {
-				r.beginCall(&group[i])
-			}
-		}
+		group := begun(p.Calls[p.Done:p.Done+p.next()], r.beginCall)
 		if err := r.awaitApprovals(group); err != nil {
 			return err
 		}

@@ -89,7 +89,7 @@ func (c *runTurns) ask(from taskSource, task uuid.UUID, in modelRequest) (llm.Re
 func (c *runTurns) rebuild(from taskSource, id uuid.UUID, in modelRequest) (*runMessages, error) {
 	var turns []readTurn // the newest first
 	cached := c.get(in.Run.Record)
-	for at, task := *in.Run, id; ; {
+	for at, turn, task := *in.Run, in.Turn, id; ; turn-- {
 		if cached != nil && cached.task == task {
 			return cached.with(id, turns)
 		}
@@ -100,7 +100,7 @@ func (c *runTurns) rebuild(from taskSource, id uuid.UUID, in modelRequest) (*run
 			}
 			return first.with(id, turns)
 		}
-		t, err := readTurnOf(from, at)
+		t, err := readTurnOf(from, at, turn)
 		if err != nil {
 			return nil, err
 		}
@@ -134,8 +134,8 @@ func readRecord(from taskSource, id uuid.UUID) (*runMessages, error) {
 	return m, nil
 }
 
-// readTurnOf returns the turn before the given one.
-func readTurnOf(from taskSource, next runTurn) (readTurn, error) {
+// readTurnOf returns the turn before the given one, which has the given number.
+func readTurnOf(from taskSource, next runTurn, number int) (readTurn, error) {
 	ids := []uuid.UUID{*next.Previous}
 	for _, c := range next.Calls {
 		if c.Task != nil {
@@ -151,11 +151,19 @@ func readTurnOf(from taskSource, next runTurn) (readTurn, error) {
 			return readTurn{}, lost("task", id)
 		}
 	}
-	return decodeTurn(next, found[0], found[1:])
+	t, err := decodeTurn(next, found[0], found[1:])
+	if err == nil && t.in.Turn != number-1 { // the numbers fall, so the chain ends
+		err = notPrevious()
+	}
+	return t, err
 }
 
 func lost(what string, id uuid.UUID) error {
 	return agent.Permanent(perdure.Errorf(perdure.NotFound, "the %s %s of an earlier turn cannot be read", what, id))
+}
+
+func notPrevious() error {
+	return agent.Permanent(perdure.FieldErrorf("run", "names another model call than the previous one"))
 }
 
 // decodeTurn returns a turn from its model call and the tasks of its tool calls.
@@ -170,7 +178,7 @@ func decodeTurn(next runTurn, model *perdure.Task, tools []*perdure.Task) (readT
 	}
 	calls := a.Content.ToolCalls()
 	if r.in.Run == nil || len(calls) != len(next.Calls) {
-		return r, agent.Permanent(perdure.FieldErrorf("run", "names another model call than the previous one"))
+		return r, notPrevious()
 	}
 	r.messages = []perdure.Message{{Role: perdure.RoleAssistant, Content: a.Content}}
 	r.bytes = 2 * len(model.Result)

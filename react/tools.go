@@ -65,14 +65,7 @@ func (l *loop) skipRest() error {
 // their tasks.
 func (l *loop) startGroup() error {
 	p := l.st.Pending
-	p.Running = p.next()
-	for i := range p.Calls[p.Done : p.Done+p.Running] {
-		c := &p.Calls[p.Done+i]
-		if c.Refused != "" {
-			continue
-		}
-		l.beginCall(c)
-	}
+	p.Running = len(begun(p.Calls[p.Done:p.Done+p.next()], l.beginCall))
 	return l.save("tool calls")
 }
 

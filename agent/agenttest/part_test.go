@@ -386,3 +386,62 @@ func TestRunIsCancelled(t *testing.T) {
 	}
 	agenttest.All(t, s)
 }
+
+// TestRunTightensItsPolicies checks a call that the execution allows and the code asks about, one that
+// both ask about, one that the code requires to be confined, and rules about the turn.
+func TestRunTightensItsPolicies(t *testing.T) {
+	longtest.Skip(t, "seconds")
+	const script = `turn
+  call forecast {"city": "Rome"}
+  call forecast {"city": "Bern"}
+  call bash {"command": "ls"}
+turn
+  call forecast {"city": "Oslo"}
+turn
+  text Done.
+`
+	bash := tool.New("bash", "Runs a command.", func(context.Context, *tool.Call, struct {
+		Command string `json:"command"`
+	},
+	) (tool.Result, error) {
+		return tool.Text("ran"), nil
+	}, tool.WithOnLost(perdure.OnLostRetry))
+	o := part(forecast(), bash)
+	o.Net = tool.NetNone
+	o.Approvals = perdure.ApprovalPolicy{
+		{Tools: []string{"bash"}, Then: perdure.ApprovalAllow, Requires: perdure.RequiresConfined},
+		{Tools: []string{"forecast"}, Then: perdure.ApprovalAsk, Needed: 2, Reason: "Twice?", When: json.RawMessage(`{"properties": {"turn": {"const": 0}}}`)},
+	}
+	policy := append(cities(t), perdure.ApprovalRule{Tools: []string{"bash"}, Then: perdure.ApprovalAllow})
+	policy[1].When = json.RawMessage(`{"properties": {"turn": {"const": 0}}}`)
+	s := agenttest.Scenario{Agent: partly(o), Input: "Weather?", Tasks: partTasks(t, script, forecast(), bash), Approvals: policy, Normalize: withoutKeys}
+	s.Answers = func(q perdure.Question) *perdure.Answer {
+		if q.Needed != 2 {
+			t.Errorf("the question about %s needs %d", q.Details, q.Needed)
+		}
+		return &perdure.Answer{Verdict: perdure.VerdictApprove}
+	}
+	out := agenttest.Run(t, s)
+	text := textOf(t, out)
+	if strings.Count(text, "It rains in") != 3 || !strings.Contains(text, "bash = not run: this worker cannot confine commands") || len(out.Questions) != 2 {
+		t.Errorf("after %q:\n%s", out.Questions, text)
+	}
+	agenttest.All(t, s)
+}
+
+// TestManyCallsAreAskedAboutInTurn checks an answer with more guarded calls than an execution can have
+// open questions, in a Run and in the react agent.
+func TestManyCallsAreAskedAboutInTurn(t *testing.T) {
+	longtest.Skip(t, "seconds")
+	const calls = perdure.MaxOpenQuestions + 20
+	script := "turn\n" + strings.Repeat("  call forecast {\"city\": \"Bern\"}\n", calls) + "turn\n  text Done.\n"
+	s := agenttest.Scenario{Agent: partly(part(forecast())), Input: "Weather?", Tasks: partTasks(t, script, forecast()), Approvals: cities(t)}
+	s.Answers = func(perdure.Question) *perdure.Answer { return &perdure.Answer{Verdict: perdure.VerdictApprove} }
+	if o := agenttest.Run(t, s); o.Status != perdure.StatusCompleted || o.Ran["forecast"] != calls {
+		t.Errorf("it is %s, %s after %v", o.Status, o.Error, o.Ran)
+	}
+	s.Agent, s.Tasks, s.Tools, s.Model = agent.Definition{}, nil, []tool.Tool{forecast()}, script
+	if o := agenttest.Run(t, s); o.Status != perdure.StatusCompleted || o.Ran["forecast"] != calls {
+		t.Errorf("the react agent is %s, %s after %v", o.Status, o.Error, o.Ran)
+	}
+}
