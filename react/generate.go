@@ -7,14 +7,16 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/scope"
 	"github.com/perdure/perdure/llm"
 )
 
 // GenerateOptions are the options of Generate. Only Model is required.
 type GenerateOptions struct {
 	Model perdure.ModelConfig
-	// Name identifies the call in the execution. Without it, calls with equal messages and options are
-	// one call with one answer. Instance distinguishes calls with one name, or with equal messages.
+	// Name identifies the call in the execution, or in the call of the step of an agent.Loop. Without it,
+	// calls with equal messages and options are one call with one answer. Instance distinguishes calls
+	// with one name, or with equal messages.
 	Name, Instance string
 	// System is the system prompt.
 	System string
@@ -71,7 +73,7 @@ func Generate(ctx agent.Context, messages []perdure.Message, o GenerateOptions) 
 	}
 	switch {
 	case o.Name != "":
-		options = append(options, agent.Key(generateKey(o)))
+		options = append(options, agent.Key(scope.Of(ctx)+generateKey(o)))
 	case o.Instance != "":
 		options = append(options, agent.Instance(o.Instance))
 	}
@@ -152,7 +154,7 @@ func (o GenerateOptions) request(ctx agent.Context, messages []perdure.Message) 
 	if o.Name != "" {
 		raw = []byte(o.Name)
 	}
-	r.EntryID = uuid.NewSHA1(ctx.Execution().ID, append(append([]byte("generate\x00"), raw...), "\x00"+o.Instance...))
+	r.EntryID = uuid.NewSHA1(ctx.Execution().ID, append(append([]byte("generate\x00"), raw...), "\x00"+scope.Of(ctx)+o.Instance...))
 	return r, nil
 }
 
