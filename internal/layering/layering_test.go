@@ -55,7 +55,7 @@ var rules = map[string][]string{
 	"internal/sharedread":      {"internal/fair"},
 	"internal/schema":          {"internal/lru"}, // pure: the worker's side uses it as well
 	"internal/scope":           nil,
-	"internal/sandbox":         nil,              // initialized early, so it needs little
+	"internal/sandbox":         nil, // initialized early, so it needs little
 	"internal/store":           nil,
 	"internal/store/commit":    {"internal/fair", "internal/store", "internal/store/turns"},
 	"internal/store/turns":     nil,
