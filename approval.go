@@ -219,6 +219,13 @@ type Approvals struct {
 	Start      ApprovalPolicy `json:"start,omitempty"`
 }
 
+// CheckArguments checks the arguments of a call that policies judge. They are one JSON document in which
+// no member occurs twice, because different programs would read such a member differently. Error:
+// invalid_argument.
+func CheckArguments(at string, arguments []byte) error {
+	return CheckDocumentBytes(at, arguments, DocumentRules{})
+}
+
 // Judgement is what the policies of an execution decide about a call.
 type Judgement struct {
 	Then ApprovalAction
@@ -252,6 +259,26 @@ func (a Approvals) Judge(call ApprovalCall, fits func(schema, call json.RawMessa
 		first += len(policy)
 	}
 	return decided, nil
+}
+
+// With returns the judgement with a further policy, which can only tighten it. Number remains that of
+// the judgement, because a clearance names a rule of the execution's own policies. Errors: those of
+// fits.
+func (j Judgement) With(p ApprovalPolicy, call ApprovalCall, fits func(schema, call json.RawMessage) (bool, error)) (Judgement, error) {
+	raw, err := json.Marshal(call)
+	if err != nil {
+		return Judgement{Then: ApprovalDeny, Number: -1}, err
+	}
+	at, err := p.first(call.Tool, raw, fits)
+	if err != nil {
+		return Judgement{Then: ApprovalDeny, Number: -1}, err
+	}
+	if at < 0 {
+		return j, nil
+	}
+	both := j.stricter(&p[at], j.Number)
+	both.Number = j.Number
+	return both, nil
 }
 
 // first returns the index of the first rule that fits, or -1.
@@ -293,6 +320,9 @@ type Gate struct {
 	// Tools are the tools that some rule does not simply allow, as in ApprovalRule.Tools. A task of
 	// such a kind needs a clearance.
 	Tools []string `json:"tools"`
+	// Policies are the policies of an execution whose kind is not the react agent. Those of the react
+	// agent are part of its input.
+	Policies *Approvals `json:"policies,omitempty"`
 }
 
 // Gate returns the gate of the policies; nil if every call is allowed.
@@ -313,6 +343,24 @@ func (a Approvals) Gate() *Gate {
 		return &Gate{Tools: []string{"*"}} // unreachable: the policies were decoded from JSON
 	}
 	return &Gate{SHA256: sha256.Sum256(raw), Tools: tools}
+}
+
+// Approvals returns the policies of the execution about tool calls, as of its start. They are empty if
+// every call is allowed. Error: internal, if a stored input does not decode.
+func (x *Execution) Approvals() (Approvals, error) {
+	if x.Gate != nil && x.Gate.Policies != nil {
+		return *x.Gate.Policies, nil
+	}
+	var in struct {
+		Approvals Approvals `json:"approvals"`
+	}
+	if x.Kind != ReactKind {
+		return in.Approvals, nil
+	}
+	if err := json.Unmarshal(x.Input, &in); err != nil {
+		return in.Approvals, &Error{Code: Internal, Message: "a stored input does not decode", Err: err}
+	}
+	return in.Approvals, nil
 }
 
 // Guards reports whether tasks of the kind need a clearance. It is false for a nil gate, and for model

@@ -243,7 +243,7 @@ type AgentClaim struct {
 	// SignalsTo is the order up to which Signals is complete; 0 if it is unknown.
 	SignalsTo int64
 	// Kept reports whether the claim continues a goroutine that its worker has parked (see the type
-	// Kept). Such a claim leaves out the data that the worker has: input, output, checkpoint,
+	// Kept). Such a claim leaves out the data that the worker has: input, output, gate, checkpoint,
 	// Again, and the signals up to Kept.Seen. If the claim comes in the reply to the end of a task,
 	// that task's input and result are left out, too. A worker that no longer has the goroutine
 	// releases the claim, and the next claim is complete.

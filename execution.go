@@ -99,7 +99,7 @@ type Execution struct {
 	// NeedsFeatures are the features of the workers that may run the execution.
 	NeedsFeatures Features `json:"needsFeatures,omitempty" wire:"-"`
 	// Gate is the gate of the execution's approval policies; nil if every tool call is allowed.
-	Gate *Gate `json:"-" wire:"-"`
+	Gate *Gate `json:"-"`
 	// RecordsSinceCheckpoint counts the steps recorded and the tasks scheduled since the newest
 	// checkpoint. A function that is entered again requests these records.
 	RecordsSinceCheckpoint int64 `json:"recordsSinceCheckpoint"`

@@ -87,6 +87,9 @@ type StoredCall struct {
 	Input json.RawMessage
 	// Tools are the known tools.
 	Tools []ToolInfo
+	// FindTasks returns tasks and records of steps of the execution, in the order of ids. An element is
+	// nil if there is no such task.
+	FindTasks func(ids ...uuid.UUID) ([]*Task, error)
 	// ContextPath returns the entries of a path from which ContextOf builds the context.
 	ContextPath func(leaf uuid.UUID) iter.Seq2[Entry, error]
 }

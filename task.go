@@ -2,6 +2,8 @@ package perdure
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -228,4 +230,13 @@ type Place struct {
 	TurnID     string `json:"turnId,omitempty"`
 	MessageID  string `json:"messageId,omitempty"`
 	ToolCallID string `json:"toolCallId,omitempty"`
+}
+
+// Turn returns the number of the turn if TurnID is "turn_" and a number, and 0 otherwise.
+func (p Place) Turn() int {
+	n, err := strconv.Atoi(strings.TrimPrefix(p.TurnID, "turn_"))
+	if err != nil {
+		return 0
+	}
+	return n
 }

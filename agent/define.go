@@ -70,6 +70,9 @@ type TaskContext interface {
 	// ContextPath returns the entries of the path to leaf from which perdure.ContextOf builds what a
 	// model sees. See Context.ContextPath. Schedule the task with the option ReadsContext.
 	ContextPath(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
+	// Tasks returns tasks and records of steps of the execution, with inputs and results, in the order
+	// of ids. An element is nil if there is no such task. It reads from the server.
+	Tasks(ids ...uuid.UUID) ([]*perdure.Task, error)
 	// Stream returns the stream for content that clients read while it grows.
 	Stream() Stream
 	// Progress records the progress of the attempt. Clients see it in the list of tasks after the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/scope"
 )
 
 // Loop calls step until step returns true, and creates a checkpoint of the state after each other
@@ -75,6 +76,14 @@ func load[S any](ctx Context, state *S) (bool, error) {
 type iteration struct {
 	Context
 	prefix string
+}
+
+// Value implements context.Context. Libraries find the prefix with the package scope.
+func (i iteration) Value(key any) any {
+	if key == (scope.Key{}) {
+		return i.prefix
+	}
+	return i.Context.Value(key)
 }
 
 // Schedule implements Context.

@@ -55,8 +55,10 @@ type Question struct {
 	Default  any
 }
 
-// QuestionCall identifies a tool call in the conversation.
+// QuestionCall is a tool call.
 type QuestionCall struct {
+	// EntryID is the entry of the conversation that contains the call with the id CallID. Without an
+	// entry, the question stores the arguments, which may then have at most perdure.InlineLimit bytes.
 	EntryID uuid.UUID
 	CallID  string
 	// Arguments is the text of the call's arguments, unchanged.
@@ -80,7 +82,11 @@ func (q Question) New() (perdure.NewQuestion, error) {
 		return n, err
 	}
 	details := []byte(n.Details)
-	if q.Call != nil {
+	switch {
+	case q.Call != nil && q.Call.EntryID == uuid.Nil:
+		n.Details = json.RawMessage(q.Call.Arguments)
+		details = n.Details
+	case q.Call != nil:
 		n.EntryID, n.CallID, details = &q.Call.EntryID, q.Call.CallID, []byte(q.Call.Arguments)
 	}
 	n.DetailsSHA256 = perdure.DetailsHash(n.Kind, n.Subject, details)

@@ -3,6 +3,7 @@ package react
 import (
 	"encoding/json"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/internal/schema"
@@ -14,16 +15,15 @@ func (l *loop) gated(tool string) bool {
 	return l.in.Approvals != nil && l.in.Approvals.Gate().Guards(tool)
 }
 
+// Results of calls that policies do not let run.
+const (
+	notOneDocument = "the arguments are not one JSON document, for example because a member occurs twice; nothing was run"
+	notApplicable  = "not run: the policies of this run cannot be applied: "
+	deniedByRule   = "not run: a rule denies this call"
+)
+
 // ruleSchemas caches the compiled schemas of approval rules.
 var ruleSchemas schema.Cache
-
-func fitsRule(rule, call json.RawMessage) (bool, error) {
-	compiled, err := ruleSchemas.Compile(rule)
-	if err != nil {
-		return false, err
-	}
-	return compiled.Check("", call) == nil, nil
-}
 
 // beginCall schedules a call, asks for its approval, or refuses it, as the policies decide.
 func (l *loop) beginCall(c *call) {
@@ -31,18 +31,18 @@ func (l *loop) beginCall(c *call) {
 		l.scheduleCall(l.ungated(c))
 		return
 	}
-	if err := perdure.CheckDocumentBytes("arguments", []byte(c.Arguments), perdure.DocumentRules{Workers: true}); err != nil {
-		c.Refused = "the arguments are not one JSON document, for example because a member occurs twice; nothing was run"
+	if err := perdure.CheckArguments("arguments", []byte(c.Arguments)); err != nil {
+		c.Refused = notOneDocument
 		return
 	}
 	judged, err := l.judge(c)
 	switch {
 	case err != nil:
-		c.Refused = "not run: the policies of this run cannot be applied: " + reason(err)
+		c.Refused = notApplicable + reason(err)
 	case judged.Then == perdure.ApprovalDeny:
-		c.Refused = "not run: a rule denies this call" + because(judged.Rule)
+		c.Refused = deniedByRule + because(judged.Rule)
 	case judged.Then == perdure.ApprovalAsk:
-		l.askApproval(c, judged)
+		c.Question, c.Refused = askCall(l.ctx, judged, c, agent.QuestionCall{EntryID: l.st.Pending.EntryID, CallID: c.ID, Arguments: c.Arguments})
 	default:
 		number := judged.Number
 		l.scheduleCall(l.cleared(c, judged, perdure.Clearance{Rule: &number}))
@@ -59,30 +59,43 @@ func because(r *perdure.ApprovalRule) string {
 func (l *loop) judge(c *call) (perdure.Judgement, error) {
 	return l.in.Approvals.Judge(perdure.ApprovalCall{
 		Tool: c.Name, Arguments: json.RawMessage(c.Arguments), Workspace: l.ctx.Execution().Workspace, Turn: l.st.Pending.Turn,
-	}, fitsRule)
+	}, ruleSchemas.Fits)
 }
 
-// askApproval asks whether a call may run. The question's key is the id of the call, so each call is
-// asked about once.
-func (l *loop) askApproval(c *call, j perdure.Judgement) {
-	life, err := j.Rule.Life()
+// maxAskedTogether is the maximum number of calls of a group that wait for an approval. An execution can
+// have perdure.MaxOpenQuestions, and its function may ask others.
+const maxAskedTogether = perdure.MaxOpenQuestions / 2
+
+// begun begins the calls of a group that are not refused, and returns the begun part of the group. The
+// rest begins with the next group, because the execution could not have more open questions.
+func begun(group []call, begin func(*call)) []call {
+	asked := 0
+	for i := range group {
+		if group[i].Refused == "" {
+			begin(&group[i])
+		}
+		if group[i].Question != nil {
+			asked++
+		}
+		if asked == maxAskedTogether {
+			return group[:i+1]
+		}
+	}
+	return group
+}
+
+// askCall asks whether a call may run, and returns the question, or the result of the call if it cannot
+// be asked about. The question's key is the id of the call, so each call is asked about once.
+func askCall(ctx agent.Context, j perdure.Judgement, c *call, details agent.QuestionCall) (question *uuid.UUID, refused string) {
+	q, err := agent.RuleQuestion(*j.Rule, c.Name, details)
 	if err != nil {
-		c.Refused = "not run: " + reason(err)
-		return
+		return nil, "not run: " + reason(err)
 	}
-	terms := j.Rule.Question(c.Name)
-	at := l.ctx.Place()
-	asked := l.ctx.OpenQuestion(agent.Question{
-		Name: c.ID, Kind: terms.Kind, Subject: terms.Subject, Prompt: terms.Prompt, Needed: terms.Needed, NotAsker: terms.NotAsker,
-		By: terms.By, Edit: terms.Edit, NoGrants: terms.NoGrants, OnExpiry: terms.OnExpiry, Expires: life,
-		Call: &agent.QuestionCall{EntryID: l.st.Pending.EntryID, CallID: c.ID, Arguments: c.Arguments},
-	})
-	l.ctx.SetPlace(at)
+	asked := ctx.OpenQuestion(q)
 	if asked.Err() != nil {
-		c.Refused = "not run: its approval could not be asked for: " + reason(asked.Err())
-		return
+		return nil, "not run: its approval could not be asked for: " + reason(asked.Err())
 	}
-	c.Question = &asked.ID
+	return &asked.ID, ""
 }
 
 // ungated returns a call that no policy guards with its input and its options for scheduleCall.
@@ -102,25 +115,32 @@ func (l *loop) cleared(c *call, j perdure.Judgement, why perdure.Clearance) (*ca
 
 // decided schedules or refuses a call whose question is final.
 func (l *loop) decided(c *call, q perdure.Question) {
+	question := c.Question
+	c.Question = nil
+	if c.Refused = notApproved(q); c.Refused != "" {
+		return
+	}
+	l.takeEdit(c, q)
+	judged, err := l.judge(c)
+	if err != nil {
+		c.Refused = notApplicable + reason(err)
+		return
+	}
+	l.scheduleCall(l.cleared(c, judged, perdure.Clearance{Question: question}))
+}
+
+// notApproved returns the result of a call whose final question does not approve it; "" if it does.
+func notApproved(q perdure.Question) string {
 	answer, err := agent.Decision(q)
 	switch {
 	case err != nil:
-		c.Refused = "not run: nobody has approved it"
-	case answer.Verdict != perdure.VerdictApprove:
-		c.Refused = "not run: it was denied"
-		if answer.Reason != "" {
-			c.Refused += ": " + answer.Reason
-		}
-	default:
-		l.takeEdit(c, q)
-		judged, err := l.judge(c)
-		if err != nil {
-			c.Refused = "not run: the policies of this run cannot be applied: " + reason(err)
-			break
-		}
-		l.scheduleCall(l.cleared(c, judged, perdure.Clearance{Question: c.Question}))
+		return "not run: nobody has approved it"
+	case answer.Verdict == perdure.VerdictApprove:
+		return ""
+	case answer.Reason != "":
+		return "not run: it was denied: " + answer.Reason
 	}
-	c.Question = nil
+	return "not run: it was denied"
 }
 
 // takeEdit replaces the arguments of a call by those that were approved, if a voter has changed them.

@@ -29,6 +29,9 @@ func (r storedSource) ContextPath(leaf uuid.UUID) iter.Seq2[perdure.Entry, error
 	return r.s.ContextPath(leaf)
 }
 
+// Tasks implements taskSource.
+func (r storedSource) Tasks(ids ...uuid.UUID) ([]*perdure.Task, error) { return r.s.FindTasks(ids...) }
+
 // tools returns the known tools by their descriptions.
 func (r storedSource) tools() []tool.Tool {
 	all := make([]tool.Tool, len(r.s.Tools))
@@ -61,6 +64,8 @@ func (c Calls) request(s perdure.StoredCall) (in modelRequest, r llm.Request, er
 	switch {
 	case in.Generate != nil:
 		r = in.Generate.ask(in.Model)
+	case in.Run != nil:
+		r, err = new(runTurns).ask(source, s.Task.ID, in)
 	case in.Compaction != nil:
 		r, err = in.Compaction.ask(source, config, provider, in)
 	default:
@@ -89,7 +94,7 @@ func (c Calls) Rebuild(s perdure.StoredCall) (*perdure.ModelCall, error) {
 		},
 	}
 	switch {
-	case in.Generate != nil:
+	case in.Generate != nil, in.Run != nil:
 		call.Purpose, call.LeafEntryID = perdure.CallGenerate, nil
 	case in.Compaction != nil:
 		call.Purpose = perdure.CallCompaction

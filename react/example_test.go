@@ -159,3 +159,32 @@ func ExampleGenerate() {
 	fmt.Println(string(x.Output))
 	// Output: "A dog reads."
 }
+
+// Run asks a model that can call tools, as a part of a larger agent.
+func ExampleRun() {
+	dir, err := os.MkdirTemp("", "perdure-example-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.WriteFile(filepath.Join(dir, "sum"), []byte(script), 0o600); err != nil {
+		panic(err)
+	}
+	report := agent.DefineFunc("report", func(ctx agent.Context, question string) (string, error) {
+		r, err := react.Run(ctx, []perdure.Message{perdure.UserText(question)}, react.RunOptions{
+			Model: perdure.ModelConfig{Provider: "scripted", ModelID: "sum"},
+			Tools: []tool.Tool{sum()},
+		})
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s (%d turns)", r.Text(), r.Turns), nil
+	})
+	c := react.Config{Providers: llm.NewProviders(scripted.New(scripted.Config{Dir: dir})), Tools: []tool.Tool{sum()}}
+	var tasks []agent.TaskKind
+	for _, t := range react.Tasks(c) {
+		tasks = append(tasks, t)
+	}
+	fmt.Println(exampletest.Run(report, "What is 2 + 3?", tasks...))
+	// Output: The sum is 5. (2 turns)
+}

@@ -7,15 +7,16 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
-	"github.com/perdure/perdure/internal/response"
+	"github.com/perdure/perdure/internal/scope"
 	"github.com/perdure/perdure/llm"
 )
 
 // GenerateOptions are the options of Generate. Only Model is required.
 type GenerateOptions struct {
 	Model perdure.ModelConfig
-	// Name identifies the call in the execution. Without it, calls with equal messages and options are
-	// one call with one answer. Instance distinguishes calls with one name, or with equal messages.
+	// Name identifies the call in the execution, or in the call of the step of an agent.Loop. Without it,
+	// calls with equal messages and options are one call with one answer. Instance distinguishes calls
+	// with one name, or with equal messages.
 	Name, Instance string
 	// System is the system prompt.
 	System string
@@ -72,7 +73,7 @@ func Generate(ctx agent.Context, messages []perdure.Message, o GenerateOptions) 
 	}
 	switch {
 	case o.Name != "":
-		options = append(options, agent.Key(generateKey(o)))
+		options = append(options, agent.Key(scope.Of(ctx)+generateKey(o)))
 	case o.Instance != "":
 		options = append(options, agent.Instance(o.Instance))
 	}
@@ -127,8 +128,8 @@ type generation struct {
 	Silent      bool                  `json:"silent,omitempty"`
 }
 
-// request returns the input of the model task. Error: invalid_argument.
-func (o GenerateOptions) request(ctx agent.Context, messages []perdure.Message) (modelRequest, error) {
+// generation returns the request with the messages.
+func (o GenerateOptions) generation(messages []perdure.Message) generation {
 	g := generation{
 		System: o.System, Tools: o.Tools, ToolChoice: o.ToolChoice, ToolName: o.ToolName, MaxTokens: o.MaxTokens,
 		Temperature: o.Temperature, Thinking: o.Thinking, Format: o.Format, Silent: o.Silent,
@@ -136,6 +137,12 @@ func (o GenerateOptions) request(ctx agent.Context, messages []perdure.Message) 
 	for _, m := range messages {
 		g.Messages = append(g.Messages, perdure.InputMessage{Role: m.Role, Parts: m.Parts, Provider: m.Provider, Model: m.Model})
 	}
+	return g
+}
+
+// request returns the input of the model task. Error: invalid_argument.
+func (o GenerateOptions) request(ctx agent.Context, messages []perdure.Message) (modelRequest, error) {
+	g := o.generation(messages)
 	r := modelRequest{Model: o.Model, Generate: &g}
 	if err := o.check(g.Messages); err != nil {
 		return r, err
@@ -147,7 +154,7 @@ func (o GenerateOptions) request(ctx agent.Context, messages []perdure.Message) 
 	if o.Name != "" {
 		raw = []byte(o.Name)
 	}
-	r.EntryID = uuid.NewSHA1(ctx.Execution().ID, append(append([]byte("generate\x00"), raw...), "\x00"+o.Instance...))
+	r.EntryID = uuid.NewSHA1(ctx.Execution().ID, append(append([]byte("generate\x00"), raw...), "\x00"+scope.Of(ctx)+o.Instance...))
 	return r, nil
 }
 
@@ -178,25 +185,7 @@ func (o GenerateOptions) check(messages []perdure.InputMessage) error {
 
 // generate calls the model for Generate.
 func generate(ctx agent.TaskContext, c Config, provider llm.Provider, in modelRequest) (modelAnswer, error) {
-	began := time.Now()
-	request := in.Generate.ask(in.Model)
-	if err := llm.CheckRequest(provider, request); err != nil {
-		return modelAnswer{}, modelError(err)
-	}
-	show := func(llm.Delta) error { return nil }
-	if !in.Generate.Silent {
-		show = newShower(ctx.Stream(), in.EntryID).delta
-	}
-	answer, err := callModel(ctx, c, provider, in.Model, request, show)
-	if err != nil {
-		return modelAnswer{}, modelError(err)
-	}
-	answer.Parts = perdure.AcceptableParts(perdure.RoleAssistant, answer.Parts)
-	nameCalls(answer.Content.Parts, in.EntryID)
-	return modelAnswer{
-		Content: answer.Content, ProviderResponseID: response.Real(answer.ProviderResponseID),
-		LatencyMs: time.Since(began).Milliseconds(), Cost: answer.Cost,
-	}, nil
+	return answerAlone(ctx, c, provider, in, in.Generate.ask(in.Model), in.Generate.Silent)
 }
 
 func (g *generation) ask(m perdure.ModelConfig) llm.Request {
@@ -204,8 +193,15 @@ func (g *generation) ask(m perdure.ModelConfig) llm.Request {
 		Model: m.ModelID, BaseURL: m.BaseURL, APIKeyEnv: m.APIKeyEnv, System: g.System, Tools: g.Tools, ToolChoice: g.ToolChoice, ToolName: g.ToolName,
 		MaxTokens: g.MaxTokens, Temperature: g.Temperature, Thinking: g.Thinking, Format: g.Format,
 	}
-	for _, m := range g.Messages {
-		r.Messages = append(r.Messages, perdure.Message{Role: m.Role, Content: perdure.Content{Parts: m.Parts, Provider: m.Provider, Model: m.Model}})
-	}
+	r.Messages = g.firstMessages()
 	return r
+}
+
+// firstMessages returns the messages of the request.
+func (g *generation) firstMessages() []perdure.Message {
+	messages := make([]perdure.Message, len(g.Messages))
+	for i, m := range g.Messages {
+		messages[i] = perdure.Message{Role: m.Role, Content: perdure.Content{Parts: m.Parts, Provider: m.Provider, Model: m.Model}}
+	}
+	return messages
 }

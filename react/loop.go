@@ -351,20 +351,13 @@ func (l *loop) endResponse(reason perdure.StopReason, failure string) error {
 func (l *loop) callsOf(c perdure.Content) []call {
 	var calls []call
 	for _, part := range c.ToolCalls() {
-		one := call{ID: part.ID, Name: part.Name, Arguments: part.RawArguments}
-		if one.Arguments == "" {
-			one.Arguments = "{}"
-		}
+		one := callOf(part)
 		t, ok := l.tool(part.Name)
+		one.Refused = refusal(one, ok, l.asked().Tools)
 		switch {
 		case l.isClients(part.Name):
-			one.Client, one.Arguments = true, ""
-		case part.Name == perdure.UnnamedTool:
-			one.Refused = fmt.Sprintf("the call names no tool; the tools are: %v", l.asked().Tools)
-		case !ok:
-			one.Refused = fmt.Sprintf("there is no tool %q; the tools are: %v", part.Name, l.asked().Tools)
-		case !json.Valid([]byte(one.Arguments)):
-			one.Refused = "the arguments are not valid JSON; nothing was run"
+			one.Client, one.Arguments, one.Refused = true, "", ""
+		case one.Refused != "":
 		case l.spent():
 			one.Refused = fmt.Sprintf("not run: the response may call %d tools, and has called them; answer without", *l.asked().MaxToolCalls)
 		default:
@@ -384,6 +377,29 @@ func (l *loop) callsOf(c perdure.Content) []call {
 		return 1
 	})
 	return calls
+}
+
+// callOf returns a tool call of an answer.
+func callOf(part perdure.Part) call {
+	c := call{ID: part.ID, Name: part.Name, Arguments: part.RawArguments}
+	if c.Arguments == "" {
+		c.Arguments = "{}"
+	}
+	return c
+}
+
+// refusal returns the result of a call that cannot be run; "" if it can. known reports whether the tool
+// is one of the tools with these names.
+func refusal(c call, known bool, tools []string) string {
+	switch {
+	case c.Name == perdure.UnnamedTool:
+		return fmt.Sprintf("the call names no tool; the tools are: %v", tools)
+	case !known:
+		return fmt.Sprintf("there is no tool %q; the tools are: %v", c.Name, tools)
+	case !json.Valid([]byte(c.Arguments)):
+		return "the arguments are not valid JSON; nothing was run"
+	}
+	return ""
 }
 
 // tool returns the tool with the name, and reports whether the worker has it and the execution may

@@ -35,6 +35,8 @@ type modelRequest struct {
 	Spent bool `json:"spent,omitempty"`
 	// Generate, if set, is the whole request of a call of Generate.
 	Generate *generation `json:"generate,omitempty"`
+	// Run, if set, says which turn of a Run asks.
+	Run *runTurn `json:"run,omitempty"`
 }
 
 // modelAnswer is the result of a model task.
@@ -107,7 +109,7 @@ func costRecord(a modelAnswer) any {
 // modelTask returns the task that calls a model. The task reads the context at the leaf, streams the
 // answer while it arrives, and returns the complete answer.
 func modelTask(c Config) agent.TaskDefinition {
-	lately := &conversations{}
+	lately, runs := &conversations{}, &runTurns{}
 	d := agent.DefineTask(ModelTask, func(ctx agent.TaskContext, in modelRequest) (modelAnswer, error) {
 		began := time.Now()
 		provider, err := c.Providers.Lookup(in.Model.Provider)
@@ -116,6 +118,9 @@ func modelTask(c Config) agent.TaskDefinition {
 		}
 		if in.Generate != nil {
 			return generate(ctx, c, provider, in)
+		}
+		if in.Run != nil {
+			return runs.answerTurn(ctx, c, provider, in)
 		}
 		if in.Compaction != nil {
 			return summarise(ctx, c, provider, in)

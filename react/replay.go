@@ -19,7 +19,7 @@ func replayAnswer(ctx agent.TaskContext, result json.RawMessage) error {
 	if err := json.Unmarshal(result, &answer); err != nil {
 		return err
 	}
-	if in.Compaction != nil || in.Generate != nil && in.Generate.Silent { // these are not streamed
+	if in.Compaction != nil || in.Generate != nil && in.Generate.Silent || in.Run != nil && in.Run.Silent { // these are not streamed
 		return nil
 	}
 	show := newShower(ctx.Stream(), in.EntryID)

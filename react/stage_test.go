@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/llm"
@@ -68,6 +69,7 @@ type staff struct {
 	noAgent bool // the worker runs only tasks
 	over    func(perdure.Dispatch) perdure.Dispatch
 	local   *local.Store
+	others  []agent.Definition // further agents
 }
 
 // work starts a worker, and returns a function that stops it. Functions in change edit its
@@ -91,6 +93,9 @@ func (s *theatre) work(parked int, change ...func(*staff)) (stop func()) {
 	w := worker.New(worker.Config{Dispatch: d, Parked: parked, Drain: time.Second, Local: c.local})
 	if !c.noAgent {
 		w.RegisterAgent(react.Agent(c.Config))
+	}
+	for _, other := range c.others {
+		w.RegisterAgent(other)
 	}
 	if !c.noTasks {
 		for _, d := range react.Tasks(c.Config) {

@@ -65,14 +65,7 @@ func (l *loop) skipRest() error {
 // their tasks.
 func (l *loop) startGroup() error {
 	p := l.st.Pending
-	p.Running = p.next()
-	for i := range p.Calls[p.Done : p.Done+p.Running] {
-		c := &p.Calls[p.Done+i]
-		if c.Refused != "" {
-			continue
-		}
-		l.beginCall(c)
-	}
+	p.Running = len(begun(p.Calls[p.Done:p.Done+p.next()], l.beginCall))
 	return l.save("tool calls")
 }
 
@@ -151,21 +144,12 @@ const maxEventResult = 16 << 10
 // storeResult appends the result of a call and emits its tool_call_end event. A result that cannot
 // be stored becomes an error that says so.
 func (l *loop) storeResult(c call, result tool.Result, t *perdure.Task) error {
-	if c.Edited != "" && t != nil {
-		result.Parts = append([]perdure.Part{perdure.Text(editedNote + c.Edited)}, result.Parts...)
+	if t == nil {
+		c.Edited = "" // it was not run
 	}
-	// a user's tool may return anything
-	result.Parts = perdure.BoundedResult(perdure.AcceptableResult(result.Parts))
-	if result.Parts == nil {
-		result.Parts = []perdure.Part{}
-	}
-	m, err := resultMessage(c, result)
+	m, result, err := storable(c, result)
 	if err != nil {
-		// The result cannot be part of a conversation, but this must not end the run.
-		result = tool.Errorf("the tool gave a result that cannot be kept: %s", reason(err))
-		if m, err = resultMessage(c, result); err != nil {
-			return err
-		}
+		return err
 	}
 	key := "call:" + c.ID
 	if t != nil {
@@ -187,6 +171,25 @@ func (l *loop) storeResult(c call, result tool.Result, t *perdure.Task) error {
 	return l.ctx.Emit(map[string]any{
 		"type": "tool_call_end", "tool_call": map[string]any{"id": c.ID, "name": c.Name}, "result": shown,
 	})
+}
+
+// storable returns the message with the result of a call, and the result as it is stored. A result that
+// cannot be part of a conversation becomes an error that says so, because it must not end the run.
+func storable(c call, result tool.Result) (perdure.Message, tool.Result, error) {
+	if c.Edited != "" {
+		result.Parts = append([]perdure.Part{perdure.Text(editedNote + c.Edited)}, result.Parts...)
+	}
+	// a user's tool may return anything
+	result.Parts = perdure.BoundedResult(perdure.AcceptableResult(result.Parts))
+	if result.Parts == nil {
+		result.Parts = []perdure.Part{}
+	}
+	m, err := resultMessage(c, result)
+	if err != nil {
+		result = tool.Errorf("the tool gave a result that cannot be kept: %s", reason(err))
+		m, err = resultMessage(c, result)
+	}
+	return m, result, err
 }
 
 // editedNote begins the result of a call whose arguments a person has changed.

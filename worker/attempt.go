@@ -330,6 +330,11 @@ func (a *attempt) ContextPath(leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return a.w.contextPath(a, a.claim.Lease.ExecutionID, leaf)
 }
 
+// Tasks implements agent.TaskContext.
+func (a *attempt) Tasks(ids ...uuid.UUID) ([]*perdure.Task, error) {
+	return a.w.Dispatch.Tasks(a, a.claim.Lease.ExecutionID, ids)
+}
+
 // Stream implements agent.TaskContext.
 func (a *attempt) Stream() agent.Stream { return a.stream }
 

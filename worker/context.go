@@ -90,8 +90,13 @@ func (r *run) Schedule(kind string, input any, opts ...agent.TaskOption) agent.F
 		return agent.FailedFuture(kind, err)
 	}
 	id := perdure.TaskID(task.Key)
-	if !r.asked[id] || r.askAgain(task) {
-		r.asked[id] = true
+	before, asked := r.asked[id]
+	if asked && before != task.InputHash && task.Options.Key != "" && task.Options.KeyTTL == 0 {
+		return agent.FailedFuture(kind, perdure.Errorf(perdure.IdempotencyKeyReused,
+			"the key %q of a task of kind %s was used with other input in this function", task.Options.Key, kind))
+	}
+	if !asked || r.askAgain(task) {
+		r.asked[id] = task.InputHash
 		if r.hasEnded(task) {
 			return agent.FutureOf(id, kind)
 		}

@@ -37,18 +37,18 @@ type run struct {
 	seq        int64 // sequence number of the newest checkpoint
 	ckptLeaf   *uuid.UUID
 	state      json.RawMessage
-	version    int                // version of the state
-	tasks      taskCache          // tasks known to have ended
-	ended      ended              // steps and tasks that had ended when the function was entered
-	records    int64              // number of stored records since the newest checkpoint
-	asked      map[uuid.UUID]bool // tasks scheduled or requested since the function was entered
-	signals    []perdure.Signal   // signals that are pending and not taken, oldest first
-	more       bool               // whether the server has further signals
-	seen       int64              // order number up to which signals is complete
-	fresh      time.Time          // time at which signals was read
-	taken      []perdure.Signal   // signals taken since the checkpoint, in order; uncommitted ones last
-	takenBytes int                // memory of taken
-	steps      map[string]bool    // names of steps that are in use
+	version    int                        // version of the state
+	tasks      taskCache                  // tasks known to have ended
+	ended      ended                      // steps and tasks that had ended when the function was entered
+	records    int64                      // number of stored records since the newest checkpoint
+	asked      map[uuid.UUID]perdure.Hash // inputs of the tasks scheduled since the function was entered
+	signals    []perdure.Signal           // signals that are pending and not taken, oldest first
+	more       bool                       // whether the server has further signals
+	seen       int64                      // order number up to which signals is complete
+	fresh      time.Time                  // time at which signals was read
+	taken      []perdure.Signal           // signals taken since the checkpoint, in order; uncommitted ones last
+	takenBytes int                        // memory of taken
+	steps      map[string]bool            // names of steps that are in use
 	// questionKeys are the keys of the questions that this run of the function has asked. questions are
 	// those that are final.
 	questionKeys  map[string]bool
@@ -159,6 +159,7 @@ func (r *run) adopt(c perdure.AgentClaim) {
 	if c.Kept {
 		had := r.claim
 		c.Execution.Input, c.Execution.InputBlob = had.Execution.Input, had.Execution.InputBlob
+		c.Execution.Gate = had.Execution.Gate
 		c.Checkpoint, c.Again = had.Checkpoint, had.Again
 	}
 	r.claim, r.number = c, 0
@@ -190,7 +191,7 @@ func (r *run) reset() {
 	}
 	r.SetPlace(perdure.Place{ResponseID: c.Execution.ResponseID})
 	r.questions, r.questionBytes = nil, 0
-	r.tasks, r.asked, r.ended = taskCache{}, map[uuid.UUID]bool{}, newEnded(c)
+	r.tasks, r.asked, r.ended = taskCache{}, map[uuid.UUID]perdure.Hash{}, newEnded(c)
 	r.claim.Ended = nil // frees memory
 	r.learn(c.Results)
 	r.learnQuestions(c.Questions)

@@ -87,3 +87,40 @@ func TestWhatGenerateRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestGenerateInALoop checks that each call of a loop's step asks anew under the same name, and that a
+// name with other messages is refused in the same call.
+func TestGenerateInALoop(t *testing.T) {
+	o := react.GenerateOptions{Model: part().Model, Name: "n"}
+	ask := func(ctx agent.Context, text string) (react.Generated, error) {
+		return react.Generate(ctx, []perdure.Message{perdure.UserText(text)}, o)
+	}
+	s := agenttest.Scenario{Input: "x", Tasks: partTasks(t, "turn\n  when one\n    text First.\n  else\n    text Second.\n")}
+	s.Agent = agent.DefineFunc("loop", func(ctx agent.Context, _ string) ([]string, error) {
+		var said []string
+		err := agent.Loop(ctx, &said, func(ctx agent.Context, said *[]string) (bool, error) {
+			g, err := ask(ctx, []string{"one", "two"}[len(*said)])
+			if err != nil {
+				return false, err
+			}
+			*said = append(*said, g.Text())
+			_, err = ctx.Append(g.Message, agent.WithEntryID(g.EntryID), agent.WithKey(fmt.Sprint(len(*said))))
+			return len(*said) == 2, err
+		})
+		return said, err
+	})
+	if o := agenttest.Run(t, s); string(o.Output) != `["First.","Second."]` || len(o.Messages) != 2 {
+		t.Errorf("%s, %s:\n%s", o.Output, o.Error, o.Text())
+	}
+	agenttest.All(t, s)
+	s.Agent = agent.DefineFunc("twice", func(ctx agent.Context, _ string) (string, error) {
+		if _, err := ask(ctx, "one"); err != nil {
+			return "", err
+		}
+		g, err := ask(ctx, "two")
+		return g.Text(), err
+	})
+	if o := agenttest.Run(t, s); !strings.HasPrefix(o.Error, "idempotency_key_reused") {
+		t.Errorf("%s, %s", o.Output, o.Error)
+	}
+}

@@ -30,7 +30,7 @@ type Scenario struct {
 	// Chat, if set, lets the react agent wait for userMessage signals after a response instead of
 	// ending.
 	Chat bool
-	// Approvals is the policy about tool calls of the react agent. Answers answers its questions.
+	// Approvals is the policy about tool calls and other tasks. Answers answers its questions.
 	Approvals perdure.ApprovalPolicy
 	// Signals are the signals that are sent to the execution. Those with After 0 are sent in this
 	// order.

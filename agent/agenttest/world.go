@@ -194,7 +194,7 @@ func (w *world) watched(k agent.TaskKind) agent.TaskDefinition {
 
 // start creates the execution.
 func (w *world) start(ctx context.Context) error {
-	r := engine.StartRequest{Kind: w.Agent.Spec.Kind}
+	r := engine.StartRequest{Kind: w.Agent.Spec.Kind, Approvals: w.Approvals}
 	if w.isReact() {
 		prompt, ok := w.Input.(string)
 		if !ok || w.Model == "" {

@@ -49,6 +49,11 @@ func TestStartRunsAnAgentOfOnesOwn(t *testing.T) {
 	if err := json.Unmarshal([]byte(outputOf(t, dir, "start", "greeter", `"bob"`, "--detach", "--json", "--local")), &x); err != nil || x.Kind != "greeter" || x.PersistenceMode != perdure.Local {
 		t.Errorf("--json: %+v, %v", x, err)
 	}
+	launch(t, dir, "start", "greeter", `"bob"`, "--approve", "some").wantEnd(2, "--approve some is not known")
+	launch(t, dir, "start", "greeter", `"bob"`, "--approve", `[{"tools": 1}]`).wantEnd(2, "give a list of rules")
+	launch(t, dir, "start", "greeter", `"bob"`, "--approve", `[{"tools": ["x"], "then": "maybe"}]`).wantEnd(2, "must be allow, ask or deny")
+	launch(t, dir, "start", "greeter", `"bob"`, "--approve", "ask", "--local").wantEnd(2, "must be REMOTE")
+	launch(t, dir, "start", "greeter", `"bob"`, "--approve", "ask", "--detach").wantEnd(0)
 	if completed := outputOf(t, dir, "__complete", "start", ""); !strings.Contains(completed, "greeter") {
 		t.Errorf("the kinds that are offered: %s", completed)
 	}

@@ -25,7 +25,7 @@ func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentCla
 		}
 		return claim, err
 	}
-	x.Input, x.InputBlob, x.Output, x.OutputBlob = nil, nil, nil, nil
+	x.Input, x.InputBlob, x.Output, x.OutputBlob, x.Gate = nil, nil, nil, nil, nil
 	claim := e.claimFor(&x)
 	claim.Waited = w.Waited
 	claim.Execution, claim.Kept, claim.SignalsTo = &x, true, x.NextSignal

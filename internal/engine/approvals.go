@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// freeze puts the policies about tool calls into the input of an execution, and returns their gate.
-// Errors: invalid_argument.
-func (e *Engine) freeze(ctx context.Context, in *perdure.ReactInput, a perdure.Approvals, mode perdure.PersistenceMode) (*perdure.Gate, error) {
+// freeze checks the policies about tool calls of a new execution, and returns their gate; nil if every
+// call is allowed. Errors: invalid_argument.
+func (e *Engine) freeze(ctx context.Context, a perdure.Approvals, mode perdure.PersistenceMode) (*perdure.Gate, error) {
 	if err := e.checkPolicy("approvals", a.Start); err != nil {
 		return nil, err
 	}
@@ -24,8 +24,17 @@ func (e *Engine) freeze(ctx context.Context, in *perdure.ReactInput, a perdure.A
 	if err := e.checkVoters(ctx, a); err != nil {
 		return nil, err
 	}
-	in.Approvals = &a
 	return gate, nil
+}
+
+// policiesOf returns the policies about tool calls of a start, with those of its definition d, which
+// may be nil.
+func policiesOf(r StartRequest, d *perdure.Definition) perdure.Approvals {
+	a := perdure.Approvals{Start: r.Approvals}
+	if d != nil {
+		a.Definition = d.Approvals
+	}
+	return a
 }
 
 // checkPolicy checks a policy of a definition or a start, with its schemas.

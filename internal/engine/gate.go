@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -24,7 +22,7 @@ func (e *Engine) judge(ctx context.Context, org string, c perdure.Commit) (rules
 	if err != nil || x.Gate == nil {
 		return nil, err
 	}
-	policies, err := frozenApprovals(x)
+	policies, err := x.Approvals()
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +35,7 @@ func (e *Engine) judge(ctx context.Context, org string, c perdure.Commit) (rules
 		if err != nil {
 			return nil, err
 		}
-		judged, err := e.judgeCall(policies, perdure.ApprovalCall{Tool: t.Kind, Arguments: input, Workspace: x.Workspace, Turn: turnOf(t.Place)})
+		judged, err := e.judgeCall(policies, perdure.ApprovalCall{Tool: t.Kind, Arguments: input, Workspace: x.Workspace, Turn: t.Place.Turn()})
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +47,7 @@ func (e *Engine) judge(ctx context.Context, org string, c perdure.Commit) (rules
 // judgeCall returns what the policies decide. Arguments that are not one JSON document, for example
 // because a member occurs twice, are denied: different programs would read them differently.
 func (e *Engine) judgeCall(a perdure.Approvals, call perdure.ApprovalCall) (perdure.Judgement, error) {
-	if perdure.CheckDocumentBytes("arguments", call.Arguments, perdure.DocumentRules{Workers: true}) != nil {
+	if perdure.CheckArguments("arguments", call.Arguments) != nil {
 		return perdure.Judgement{Then: perdure.ApprovalDeny, Number: -1}, nil
 	}
 	return a.Judge(call, e.schemas.fits)
@@ -57,11 +55,11 @@ func (e *Engine) judgeCall(a perdure.Approvals, call perdure.ApprovalCall) (perd
 
 // fits reports whether content fits a schema.
 func (s *inputSchemas) fits(schema, content json.RawMessage) (bool, error) {
-	compiled, err := s.cache.Compile(schema)
+	fits, err := s.cache.Fits(schema, content)
 	if err != nil {
 		return false, &perdure.Error{Code: perdure.Internal, Message: "the schema of an approval rule does not compile", Err: err}
 	}
-	return compiled.Check("", content) == nil, nil
+	return fits, nil
 }
 
 // inputBytes returns the content of a new task, inline or uploaded. A content that is not complete
@@ -79,13 +77,4 @@ func (e *Engine) inputBytes(ctx context.Context, execution uuid.UUID, p perdure.
 	}
 	defer r.Close()
 	return io.ReadAll(io.LimitReader(r, e.PayloadLimit))
-}
-
-// turnOf returns the number of the turn in a place; 0 if it has none.
-func turnOf(p perdure.Place) int {
-	n, err := strconv.Atoi(strings.TrimPrefix(p.TurnID, "turn_"))
-	if err != nil {
-		return 0
-	}
-	return n
 }

@@ -83,7 +83,8 @@ func TestTheGateRefusesWhatIsNotCleared(t *testing.T) {
 		"a rule that does not fit": h.callOf("1", touch, rule(0)),
 		"a number without a rule":  h.callOf("1", touch, rule(-1)),
 		"a denied call approved":   h.callOf("1", `{"command":"rm"}`, question(h.approved("rm", `{"command":"rm"}`, perdure.VerdictApprove))),
-		"a member twice":           h.callOf("1", `{"command":"ls","command":"rm"}`, rule(0)),
+		"a member twice":           h.callOf("1", `{"command":"rm","command":"ls"}`, rule(0)),
+		"a member twice, approved": h.callOf("1", `{"command":"a","command":"b"}`, question(h.approved("twice", `{"command":"a","command":"b"}`, perdure.VerdictApprove))),
 		"another spelling":         h.callOf("1", `{"command": "touch a"}`, question(yes)),
 		"other arguments":          h.callOf("1", other, question(yes)),
 		"an open question":         h.callOf("1", touch, question(open)),
@@ -123,9 +124,9 @@ func TestPoliciesThatCannotBeAreRefused(t *testing.T) {
 	two := perdure.ApprovalPolicy{{Tools: []string{"*"}, Then: perdure.ApprovalAsk, Needed: 2}}
 	models := []perdure.ModelConfig{{Provider: "scripted", ModelID: "m"}}
 	for name, r := range map[string]StartRequest{
-		"another kind":     {Kind: "agent", Approvals: ask},
-		"LOCAL":            {UserPrompt: "x", Models: models, Approvals: ask, PersistenceMode: perdure.Local},
-		"two without keys": {UserPrompt: "x", Models: models, Approvals: two},
+		"another kind LOCAL": {Kind: "agent", Approvals: ask, PersistenceMode: perdure.Local},
+		"LOCAL":              {UserPrompt: "x", Models: models, Approvals: ask, PersistenceMode: perdure.Local},
+		"two without keys":   {UserPrompt: "x", Models: models, Approvals: two},
 		"a schema that is no": {UserPrompt: "x", Models: models, Approvals: perdure.ApprovalPolicy{
 			{Tools: []string{"*"}, Then: perdure.ApprovalAsk, When: json.RawMessage(`{"type": 7}`)},
 		}},

@@ -16,12 +16,15 @@ func (e *Engine) editOf(ctx context.Context, org string, q *perdure.Question, r 
 		return nil, nil
 	}
 	edit := &rules.Edit{Details: r.Details, SHA256: perdure.DetailsHash(q.Kind, q.Subject, r.Details)}
-	if q.EntryID == nil {
+	if q.Kind != perdure.QuestionApproval {
 		return edit, nil
 	}
 	x, err := e.Store.Execution(ctx, org, q.ExecutionID)
 	if err != nil {
 		return nil, err
+	}
+	if q.EntryID == nil && !x.Gate.Guards(q.Subject) {
+		return edit, nil // it is not about a tool call
 	}
 	if edit.Refused, err = e.misfitArguments(ctx, org, q.Subject, r.Details); err != nil || edit.Refused != nil {
 		return edit, err
@@ -33,11 +36,11 @@ func (e *Engine) editOf(ctx context.Context, org string, q *perdure.Question, r 
 // editJudged returns why the policies of an execution do not permit the changed arguments by the
 // question's approval; nil if they do.
 func (e *Engine) editJudged(x *perdure.Execution, q *perdure.Question, arguments json.RawMessage) (refused, err error) {
-	policies, err := frozenApprovals(x)
+	policies, err := x.Approvals()
 	if err != nil {
 		return nil, err
 	}
-	judged, err := e.judgeCall(policies, perdure.ApprovalCall{Tool: q.Subject, Arguments: arguments, Workspace: x.Workspace, Turn: turnOf(q.Place)})
+	judged, err := e.judgeCall(policies, perdure.ApprovalCall{Tool: q.Subject, Arguments: arguments, Workspace: x.Workspace, Turn: q.Place.Turn()})
 	if err != nil {
 		return nil, err
 	}
@@ -69,17 +72,6 @@ func (e *Engine) misfitArguments(ctx context.Context, org, tool string, argument
 		}
 	}
 	return nil, nil
-}
-
-// frozenApprovals returns the policies of an execution as of its start.
-func frozenApprovals(x *perdure.Execution) (perdure.Approvals, error) {
-	var in struct {
-		Approvals perdure.Approvals `json:"approvals"`
-	}
-	if err := json.Unmarshal(x.Input, &in); err != nil {
-		return in.Approvals, &perdure.Error{Code: perdure.Internal, Message: "a stored input does not decode", Err: err}
-	}
-	return in.Approvals, nil
 }
 
 // checkEdited checks the parts of changed details that need no stored state.

@@ -42,8 +42,8 @@ type StartRequest struct {
 	Messages []perdure.InputMessage
 	From     *perdure.EntryRef
 	Turns    perdure.Turns
-	// Approvals, for the react agent, is the policy of the start about tool calls. It can only
-	// tighten the definition's.
+	// Approvals is the policy of the start about tool calls, or tasks of an agent of another kind. It
+	// can only tighten the definition's.
 	Approvals perdure.ApprovalPolicy
 	// Response is set if a client asked for a response.
 	Response *ResponseRequest
@@ -173,29 +173,42 @@ func checkStartTexts(r *StartRequest) error {
 	return validate.Metadata(r.Metadata)
 }
 
-// inputOf returns the execution's input: for the react agent a frozen copy of its configuration,
-// for other kinds the caller's input, checked with the kind's schema.
+// inputOf returns the execution's input and the gate of its policies. The input is, for the react
+// agent, a frozen copy of its configuration, and for other kinds the caller's input, checked with the
+// kind's schema.
 func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec perdure.KindSpec) (json.RawMessage, *perdure.Gate, error) {
-	if r.Kind != perdure.ReactKind {
-		if r.Input == nil {
-			r.Input = json.RawMessage("null")
+	var d *perdure.Definition
+	if r.DefinitionID != nil {
+		var err error
+		if d, err = e.Store.Definition(ctx, org, *r.DefinitionID); err != nil {
+			return nil, nil, err
 		}
-		if len(r.Approvals) > 0 {
-			return nil, nil, perdure.FieldErrorf("approvals", "are for the %s; other kinds ask questions in their code", perdure.ReactKind)
-		}
-		return r.Input, nil, e.schemas.check("input", spec, r.Input)
 	}
+	policies := policiesOf(r, d)
+	if r.Kind == perdure.ReactKind {
+		return e.reactInput(ctx, org, r, spec, d, policies)
+	}
+	if r.Input == nil {
+		r.Input = json.RawMessage("null")
+	}
+	if err := e.schemas.check("input", spec, r.Input); err != nil {
+		return nil, nil, err
+	}
+	gate, err := e.freeze(ctx, policies, r.PersistenceMode)
+	if gate != nil {
+		gate.Policies = &policies // the input is the caller's, so they are stored here
+	}
+	return r.Input, gate, err
+}
+
+// reactInput returns the input of an execution of the react agent and the gate of its policies. d is
+// its definition; nil if it has none.
+func (e *Engine) reactInput(ctx context.Context, org string, r StartRequest, spec perdure.KindSpec, d *perdure.Definition, policies perdure.Approvals) (json.RawMessage, *perdure.Gate, error) {
 	if len(r.Input) > 0 && string(r.Input) != "null" {
 		return nil, nil, perdure.FieldErrorf("input", "is for other kinds; the %s takes userPrompt, models and tools", perdure.ReactKind)
 	}
-	policies := perdure.Approvals{Start: r.Approvals}
 	in := perdure.ReactInput{Tools: []string{}}
-	if r.DefinitionID != nil {
-		d, err := e.Store.Definition(ctx, org, *r.DefinitionID)
-		if err != nil {
-			return nil, nil, err
-		}
-		policies.Definition = d.Approvals
+	if d != nil {
 		in.SystemPrompt, in.Models, in.Tools, in.Config = d.SystemPrompt, d.Models, d.Tools, d.Config
 	}
 	overlay(&in, r)
@@ -209,9 +222,12 @@ func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec p
 	if err := perdure.CheckMessages("messages", open, r.Messages); err != nil {
 		return nil, nil, err
 	}
-	gate, err := e.freeze(ctx, &in, policies, r.PersistenceMode)
+	gate, err := e.freeze(ctx, policies, r.PersistenceMode)
 	if err != nil {
 		return nil, nil, err
+	}
+	if gate != nil {
+		in.Approvals = &policies
 	}
 	raw, err := json.Marshal(in)
 	return raw, gate, err

@@ -19,13 +19,13 @@ var rules = map[string][]string{
 	"": nil, // the root: the domain types
 
 	// Worker side.
-	"agent":                            nil,
+	"agent":                            {"internal/schema", "internal/scope"},
 	"worker":                           {"agent", "internal/lru", "internal/schema", "worker/local", "worker/results"},
 	"worker/local":                     {"internal/disk", "internal/filelock", "internal/pagecheck", "internal/sqlitelog", "worker/results"}, // it opens its own SQLite database
 	"worker/results":                   {"internal/lru"},
 	"worker/remote":                    {"api/..."},
 	"worker/metrics":                   {"worker", "react", "internal/meter"},
-	"react":                            {"agent", "llm", "tool", "internal/lru", "internal/response", "internal/schema"},
+	"react":                            {"agent", "llm", "tool", "internal/lru", "internal/response", "internal/schema", "internal/scope"},
 	"llm":                              {"internal/dial", "internal/response"},
 	"llm/anthropic":                    {"llm", "llm/internal/adapter"},
 	"llm/openai":                       {"llm", "llm/internal/adapter", "llm/internal/gpt"},
@@ -54,7 +54,8 @@ var rules = map[string][]string{
 	"internal/engine/uploads":  {"internal/fair", "internal/rules", "internal/rules/validate", "internal/store"},
 	"internal/sharedread":      {"internal/fair"},
 	"internal/schema":          {"internal/lru"}, // pure: the worker's side uses it as well
-	"internal/sandbox":         nil,              // initialized early, so it needs little
+	"internal/scope":           nil,
+	"internal/sandbox":         nil, // initialized early, so it needs little
 	"internal/store":           nil,
 	"internal/store/commit":    {"internal/fair", "internal/store", "internal/store/turns"},
 	"internal/store/turns":     nil,

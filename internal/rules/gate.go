@@ -48,7 +48,7 @@ func (d *draft) pass(n perdure.NewTask) error {
 		return refuse("its input could not be compared with them")
 	case judged.Judged.Then == perdure.ApprovalDeny:
 		return refuse("a rule denies it")
-	case judged.Judged.Requires != n.Options.Requires:
+	case judged.Judged.Requires != "" && judged.Judged.Requires != n.Options.Requires:
 		return refuse("it must require " + judged.Judged.Requires)
 	case n.Clearance.Rule != nil:
 		if judged.Judged.Then != perdure.ApprovalAllow || judged.Judged.Number != *n.Clearance.Rule {

@@ -67,3 +67,12 @@ func (c *cached) weight() int {
 	}
 	return c.schema.weight
 }
+
+// Fits reports whether content fits a schema. Error: the schema does not compile.
+func (c *Cache) Fits(schema, content json.RawMessage) (bool, error) {
+	compiled, err := c.Compile(schema)
+	if err != nil {
+		return false, err
+	}
+	return compiled.Check("", content) == nil, nil
+}

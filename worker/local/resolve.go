@@ -115,7 +115,7 @@ func (d *Dispatch) note(ctx context.Context, execution, step uuid.UUID) (*stepNo
 }
 
 // Tasks implements [perdure.Dispatch]. It also finds the result or error of a step whose commit was
-// lost.
+// lost, and adds the inputs, which tasks of the same execution read.
 func (d *Dispatch) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
 	tasks, err := d.Dispatch.Tasks(ctx, execution, ids)
 	k := d.of(execution)
@@ -132,6 +132,14 @@ func (d *Dispatch) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UU
 		}
 		if note != nil {
 			tasks[i] = k.found(*note)
+		}
+	}
+	for _, t := range tasks {
+		if t == nil || t.Step {
+			continue
+		}
+		if err := d.content(ctx, execution, &t.Input, t.InputBlob); err != nil {
+			return nil, err
 		}
 	}
 	return tasks, d.tasks(ctx, execution, tasks)

@@ -1607,6 +1607,10 @@ type Execution struct {
 	RecordsSinceCheckpoint int64 `protobuf:"varint,41,opt,name=records_since_checkpoint,json=recordsSinceCheckpoint,proto3" json:"records_since_checkpoint,omitempty"`
 	// The number of questions that people can answer.
 	OpenQuestions int64 `protobuf:"varint,42,opt,name=open_questions,json=openQuestions,proto3" json:"open_questions,omitempty"`
+	// The gate of the approval policies, as JSON; not set if every task may be scheduled.
+	// Its members are sha256, tools and, for kinds other than react-agent, policies. A
+	// claim with kept leaves it out.
+	Gate          []byte `protobuf:"bytes,43,opt,name=gate,proto3,oneof" json:"gate,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1933,6 +1937,13 @@ func (x *Execution) GetOpenQuestions() int64 {
 		return x.OpenQuestions
 	}
 	return 0
+}
+
+func (x *Execution) GetGate() []byte {
+	if x != nil {
+		return x.Gate
+	}
+	return nil
 }
 
 // Asked is the record of an execution's waits since its newest checkpoint.
@@ -3066,8 +3077,8 @@ type AgentClaim struct {
 	// The order up to which signals is complete; 0 if it is unknown.
 	SignalsTo int64 `protobuf:"varint,11,opt,name=signals_to,json=signalsTo,proto3" json:"signals_to,omitempty"`
 	// The claim continues a goroutine that the worker has parked. It leaves out the
-	// data that the worker has: input, output, checkpoint, again, and the signals up
-	// to Kept.seen. If the claim comes in the reply to the end of a task, that task's
+	// data that the worker has: input, output, gate, checkpoint, again, and the signals
+	// up to Kept.seen. If the claim comes in the reply to the end of a task, that task's
 	// input and result are left out, too. A worker that no longer has the goroutine
 	// releases the claim.
 	Kept bool `protobuf:"varint,12,opt,name=kept,proto3" json:"kept,omitempty"`
@@ -4589,7 +4600,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x05_taskB\v\n" +
 	"\t_question\"2\n" +
 	"\bWaitList\x12&\n" +
-	"\x05waits\x18\x01 \x03(\v2\x10.perdure.v1.WaitR\x05waits\"\xfa\r\n" +
+	"\x05waits\x18\x01 \x03(\v2\x10.perdure.v1.WaitR\x05waits\"\x9c\x0e\n" +
 	"\tExecution\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x123\n" +
@@ -4642,7 +4653,8 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x04away\x18' \x01(\v2\x16.perdure.v1.WorkerAwayR\x04away\x12\x14\n" +
 	"\x05unfit\x18( \x01(\x03R\x05unfit\x128\n" +
 	"\x18records_since_checkpoint\x18) \x01(\x03R\x16recordsSinceCheckpoint\x12%\n" +
-	"\x0eopen_questions\x18* \x01(\x03R\ropenQuestionsB\x16\n" +
+	"\x0eopen_questions\x18* \x01(\x03R\ropenQuestions\x12\x17\n" +
+	"\x04gate\x18+ \x01(\fH\aR\x04gate\x88\x01\x01B\x16\n" +
 	"\x14_agent_definition_idB\b\n" +
 	"\x06_errorB\x13\n" +
 	"\x11_other_error_codeB\f\n" +
@@ -4650,7 +4662,8 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"_worker_idB\v\n" +
 	"\t_metadataB\x10\n" +
 	"\x0e_leaf_entry_idB\x11\n" +
-	"\x0f_home_worker_id\"^\n" +
+	"\x0f_home_worker_idB\a\n" +
+	"\x05_gate\"^\n" +
 	"\x05Asked\x12#\n" +
 	"\x04dues\x18\x01 \x03(\v2\x0f.perdure.v1.DueR\x04dues\x120\n" +
 	"\boutcomes\x18\x02 \x03(\v2\x14.perdure.v1.OutcomesR\boutcomes\"E\n" +

@@ -77,6 +77,7 @@ func (s *server) storedCall(ctx context.Context, in CallInput) (x *perdure.Execu
 	call = perdure.StoredCall{Task: tasks[0], Input: full.Input, ContextPath: func(leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
 		return limited(whole.ContextPath(ctx, x.ID, leaf, nil, false))
 	}}
+	call.FindTasks = limitedTasks(func(ids []uuid.UUID) ([]*perdure.Task, error) { return whole.Tasks(ctx, x.ID, ids, false) })
 	call.Tools, err = s.toolsOf(ctx, in.Org)
 	return x, call, err
 }
@@ -96,13 +97,35 @@ func (s *server) inspect(ctx context.Context) (over func(), err error) {
 // maxInspections is the maximum number of calls that are rebuilt at the same time.
 const maxInspections = 4
 
+// limitedTasks returns read as a StoredCall has it. It returns an error when the tasks read so far have
+// more than maxCallBytes.
+func limitedTasks(read func(ids []uuid.UUID) ([]*perdure.Task, error)) func(ids ...uuid.UUID) ([]*perdure.Task, error) {
+	bytes := 0
+	return func(ids ...uuid.UUID) ([]*perdure.Task, error) {
+		found, err := read(ids)
+		for _, t := range found {
+			if t != nil {
+				bytes += len(t.Input) + len(t.Result)
+			}
+		}
+		if err == nil && bytes > maxCallBytes {
+			err = tooLargeToShow()
+		}
+		return found, err
+	}
+}
+
+func tooLargeToShow() error {
+	return perdure.Errorf(perdure.PayloadTooLarge, "the conversation of the call has over %d MiB and is not shown", maxCallBytes>>20)
+}
+
 // limited ends a path with an error when it has more than maxCallBytes.
 func limited(path iter.Seq2[perdure.Entry, error]) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		bytes := 0
 		for e, err := range path {
 			if bytes += len(e.Content); err == nil && bytes > maxCallBytes {
-				err = perdure.Errorf(perdure.PayloadTooLarge, "the conversation of the call has over %d MiB and is not shown", maxCallBytes>>20)
+				err = tooLargeToShow()
 			}
 			if !yield(e, err) || err != nil {
 				return

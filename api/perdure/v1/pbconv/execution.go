@@ -1,6 +1,8 @@
 package pbconv
 
 import (
+	"encoding/json"
+
 	"github.com/perdure/perdure"
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
@@ -29,7 +31,7 @@ func ExecutionToProto(x *perdure.Execution) *perdurev1.Execution {
 		Embedded: x.Embedded, LastCommit: commitNumberToProto(x.LastCommit),
 		Woke: wokes.to[x.Woke], Crashes: int64(x.Crashes), Panics: int64(x.Panics), Unfit: int64(x.Unfit),
 		EntryCount: x.EntryCount, Asked: askedToProto(x.Asked), HomeWorkerId: idPtrToProto(x.HomeID), Away: awayToProto(x.Away),
-		RecordsSinceCheckpoint: x.RecordsSinceCheckpoint, OpenQuestions: int64(x.OpenQuestions),
+		RecordsSinceCheckpoint: x.RecordsSinceCheckpoint, OpenQuestions: int64(x.OpenQuestions), Gate: gateToProto(x.Gate),
 	}
 	m.ErrorCode, m.OtherErrorCode = codePtrToProto(x.ErrorCode)
 	return m
@@ -64,11 +66,35 @@ func (d *decoder) execution(m *perdurev1.Execution) *perdure.Execution {
 		LastCommit: d.commitNumber("execution.last_commit.claim_id", m.GetLastCommit()), Woke: read(d, wokes, "execution.woke", m.GetWoke()),
 		Crashes: int(m.GetCrashes()), Panics: int(m.GetPanics()), Unfit: int(m.GetUnfit()), EntryCount: m.GetEntryCount(), RecordsSinceCheckpoint: m.GetRecordsSinceCheckpoint(),
 		Asked: d.asked(m.GetAsked()), HomeID: d.idPtr("execution.home_worker_id", m.HomeWorkerId), Away: d.away(m.GetAway()),
-		OpenQuestions: int(m.GetOpenQuestions()),
+		OpenQuestions: int(m.GetOpenQuestions()), Gate: d.gate(m.Gate),
 	}
 	x.Input, x.InputBlob = d.content("execution.input", m.GetInput())
 	x.Output, x.OutputBlob = d.content("execution.output", m.GetOutput())
 	return x
+}
+
+// gateToProto returns a gate as JSON; nil stays nil.
+func gateToProto(g *perdure.Gate) []byte {
+	if g == nil {
+		return nil
+	}
+	raw, err := json.Marshal(g)
+	if err != nil { // the schemas in it were decoded from JSON
+		panic("pbconv: a gate does not encode: " + err.Error())
+	}
+	return raw
+}
+
+func (d *decoder) gate(raw []byte) *perdure.Gate {
+	if raw == nil {
+		return nil
+	}
+	g := new(perdure.Gate)
+	if err := json.Unmarshal(raw, g); err != nil {
+		d.fail("execution.gate", "does not decode: %v", err)
+		return nil
+	}
+	return g
 }
 
 func awayToProto(a *perdure.WorkerAway) *perdurev1.WorkerAway {

@@ -93,6 +93,7 @@ func (f *Fitter) AgentClaim(m *perdurev1.AgentClaim, lease perdure.Lease) error 
 	if m == nil {
 		return nil
 	}
+	f.used += len(m.GetExecution().GetGate()) // it is always inline
 	owner := perdure.BlobOwner{ExecutionID: lease.ExecutionID, Lease: &lease}
 	if err := f.contents(owner, m.GetExecution().GetInput(), m.GetExecution().GetOutput(), m.GetCheckpoint().GetState()); err != nil {
 		return err

@@ -148,13 +148,18 @@ func (s *AgentFlags) Policy() (perdure.ApprovalPolicy, error) {
 	if s.approve == "" || s.approve == approveAuto && s.takesAuto {
 		return nil, nil
 	}
-	raw, err := json.Marshal(s.approve)
+	return readyPolicy(s.approve)
+}
+
+// readyPolicy returns the ready policy with the name. Error: UsageError.
+func readyPolicy(name string) (perdure.ApprovalPolicy, error) {
+	raw, err := json.Marshal(name)
 	if err != nil {
 		return nil, err
 	}
 	var p perdure.ApprovalPolicy
 	if p.UnmarshalJSON(raw) != nil {
-		return nil, setup.NewUsageError("--approve "+s.approve+" is not known", "give "+perdure.ReadyPolicies)
+		return nil, setup.NewUsageError("--approve "+name+" is not known", "give "+perdure.ReadyPolicies)
 	}
 	return p, nil
 }

@@ -2,8 +2,10 @@ package runs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,6 +22,7 @@ type startCommand struct {
 	queue    string
 	key      string
 	metadata []string
+	approve  string
 	detach   bool
 	local    bool
 }
@@ -36,7 +39,8 @@ The run belongs to the server: after Ctrl-C it goes on, and perdure tail follows
 again. perdure run starts the built-in agent.`,
 		Example: `  perdure start greeter '["ann", "bob"]'
   perdure start order '{"number": "A-17"}' --idempotency-key order-A-17 --detach
-  perdure start report - < input.json`,
+  perdure start report - < input.json
+  perdure start shop '{"order": 7}' --approve '[{"tools": ["refund"], "then": "ask"}]'`,
 		Args: cobra.RangeArgs(1, 2), ValidArgsFunction: completeKinds(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q := client.StartRequest{Kind: args[0], Queue: s.queue, IdempotencyKey: s.key}
@@ -53,6 +57,7 @@ again. perdure run starts the built-in agent.`,
 	f.StringVar(&s.queue, "queue", "", "queue of the workers that are to run it (default \"default\")")
 	f.StringVar(&s.key, "idempotency-key", "", "name of this start: the same start again within 24 hours returns the same run")
 	f.StringArrayVar(&s.metadata, "metadata", nil, "KEY=VALUE to find the run by; may be repeated")
+	f.StringVar(&s.approve, "approve", "", "which tasks wait for an approval: a list of rules as JSON, or one of "+perdure.ReadyPolicies)
 	f.BoolVar(&s.detach, "detach", false, "print its id and return")
 	f.BoolVar(&s.local, "local", false, "keep the run's content on the worker that runs it, and none of it on the server")
 	a.QuietFlag(cmd)
@@ -70,6 +75,9 @@ func (s *startCommand) run(ctx context.Context, q client.StartRequest) error {
 	}
 	if len(metadata) > 0 {
 		q.Metadata = rawOf(metadata)
+	}
+	if q.Approvals, err = s.policy(); err != nil {
+		return err
 	}
 	if s.local {
 		q.PersistenceMode = perdure.Local
@@ -101,6 +109,21 @@ func (s *startCommand) run(ctx context.Context, q client.StartRequest) error {
 		}
 		return w.showResult(ctx)
 	})
+}
+
+// policy returns the policy that was given; nil if none was. Error: UsageError.
+func (s *startCommand) policy() (perdure.ApprovalPolicy, error) {
+	switch {
+	case s.approve == "":
+		return nil, nil
+	case !strings.HasPrefix(strings.TrimSpace(s.approve), "["):
+		return readyPolicy(s.approve)
+	}
+	var p perdure.ApprovalPolicy
+	if err := json.Unmarshal([]byte(s.approve), &p); err != nil {
+		return nil, setup.NewUsageError("--approve: "+err.Error(), "give a list of rules as JSON, or one of "+perdure.ReadyPolicies)
+	}
+	return p, nil
 }
 
 // startSoon starts the run. If no worker has registered the kind, it waits for one for a while: the

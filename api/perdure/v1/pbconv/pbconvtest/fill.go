@@ -36,6 +36,7 @@ var words = map[reflect.Type][]string{
 	typeOf[perdure.Verdict]():          {"approve", "deny", "answer"},
 	typeOf[perdure.OnExpiry]():         {"fail", "deny", "default"},
 	typeOf[perdure.EditRight]():        {"client", "approver"},
+	typeOf[perdure.ApprovalAction]():   {"allow", "ask", "deny"},
 }
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }

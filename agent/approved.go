@@ -1,0 +1,169 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/schema"
+	"github.com/perdure/perdure/internal/scope"
+)
+
+// Approved schedules a task, as Context.Schedule does, if the approval policies of the execution
+// permit it. If they ask people, it asks a question of kind approval with the kind of the task as its
+// subject and the input as its details, and waits for the answer. If the voter has changed the input,
+// the task gets the changed one. Without a policy about the kind, Approved is Context.Schedule.
+//
+// The server refuses a guarded task that is scheduled in another way, and the execution fails. It
+// blocks. Errors: ErrDenied, wrapped with the reason, if a rule or a person denies; ErrExpired;
+// ErrWithdrawn; invalid_argument.
+func Approved(ctx Context, kind string, input any, opts ...TaskOption) (Future, error) {
+	policies, err := ctx.Execution().Approvals()
+	if err != nil {
+		return FailedFuture(kind, err), err
+	}
+	if !policies.Gate().Guards(kind) {
+		f := ctx.Schedule(kind, input, opts...)
+		return f, f.Err()
+	}
+	c, err := newGuarded(ctx, policies, kind, input, opts)
+	if err == nil {
+		err = c.clear()
+	}
+	if err != nil {
+		return FailedFuture(kind, err), err
+	}
+	f := ctx.Schedule(kind, c.input, append(opts[:len(opts):len(opts)], c.cleared)...)
+	return f, f.Err()
+}
+
+// guarded is a task that the policies of an execution guard.
+type guarded struct {
+	ctx       Context
+	policies  perdure.Approvals
+	kind      string
+	input     json.RawMessage
+	settings  TaskSettings
+	judged    perdure.Judgement
+	clearance perdure.Clearance
+}
+
+func newGuarded(ctx Context, policies perdure.Approvals, kind string, input any, opts []TaskOption) (*guarded, error) {
+	c := &guarded{ctx: ctx, policies: policies, kind: kind, settings: TaskSettings{Place: ctx.Place()}}
+	for _, opt := range opts {
+		opt(&c.settings)
+	}
+	raw, ok := input.(json.RawMessage)
+	if !ok || !json.Valid(raw) {
+		var err error
+		if raw, err = json.Marshal(input); err != nil {
+			return nil, perdure.FieldErrorf("input", "of task %s does not encode: %v", kind, err)
+		}
+	}
+	c.input = raw // exactly these bytes are approved
+	return c, perdure.CheckArguments("input", raw)
+}
+
+// clear judges the task, and asks people if a rule says so. Errors: those of Approved.
+func (c *guarded) clear() error {
+	if err := c.judge(); err != nil {
+		return err
+	}
+	switch c.judged.Then {
+	case perdure.ApprovalDeny:
+		return c.denied()
+	case perdure.ApprovalAsk:
+		return c.ask()
+	case perdure.ApprovalAllow:
+	}
+	number := c.judged.Number
+	c.clearance.Rule = &number
+	return nil
+}
+
+func (c *guarded) denied() error {
+	if c.judged.Rule == nil || c.judged.Rule.Reason == "" {
+		return fmt.Errorf("%w: a rule denies %s", ErrDenied, c.kind)
+	}
+	return fmt.Errorf("%w: a rule denies %s: %s", ErrDenied, c.kind, c.judged.Rule.Reason)
+}
+
+// ruleSchemas caches the compiled schemas of approval rules.
+var ruleSchemas schema.Cache
+
+func (c *guarded) judge() (err error) {
+	call := perdure.ApprovalCall{
+		Tool: c.kind, Arguments: c.input, Workspace: c.ctx.Execution().Workspace, Turn: c.settings.Place.Turn(),
+	}
+	c.judged, err = c.policies.Judge(call, ruleSchemas.Fits)
+	return err
+}
+
+// ask asks people about the task and waits for their answer.
+func (c *guarded) ask() error {
+	name, err := c.question()
+	if err != nil {
+		return err
+	}
+	q, err := RuleQuestion(*c.judged.Rule, c.kind, QuestionCall{CallID: name, Arguments: string(c.input)})
+	if err != nil {
+		return err
+	}
+	before := c.ctx.Place()
+	c.ctx.SetPlace(c.settings.Place) // an edit is judged by the place of its question
+	asked := c.ctx.OpenQuestion(q)
+	c.ctx.SetPlace(before)
+	if perdure.IsCode(asked.Err(), perdure.QuestionKeyReused) {
+		asked = AskedOf(perdure.QuestionID(c.ctx.ID(), name)) // an equal task is the same task
+	}
+	final, err := c.ctx.AwaitQuestion(asked)
+	if err != nil {
+		return err
+	}
+	answer, err := Decision(final)
+	if err != nil {
+		return err
+	}
+	if answer.Verdict != perdure.VerdictApprove {
+		return fmt.Errorf("%w: %s", ErrDenied, answer.Reason)
+	}
+	if final.Details != nil {
+		c.input = final.Details // a voter may have changed them
+	}
+	c.clearance.Question = &asked.ID
+	return c.judge() // what the input now requires
+}
+
+// question returns the name of the question about the task. Equal tasks have one, and it does not
+// depend on the execution.
+func (c *guarded) question() (string, error) {
+	if c.settings.Key != "" {
+		return "approval:" + perdure.CallerTaskKey(uuid.Nil, c.kind, c.settings.Key), nil
+	}
+	key, err := perdure.DefaultTaskKey(uuid.Nil, c.kind, c.input, scope.Of(c.ctx)+c.settings.TaskOptions.Instance)
+	return "approval:" + key, err
+}
+
+// cleared is the option that lets the gate of the execution pass the task.
+func (c *guarded) cleared(s *TaskSettings) {
+	clearance := c.clearance
+	s.Clearance = &clearance
+	if c.judged.Requires != "" {
+		s.TaskOptions.Requires = c.judged.Requires
+	}
+}
+
+// RuleQuestion returns the question that a rule asks about a call of a tool, under the name of the
+// call's id. Error: the rule's expiry is not a duration.
+func RuleQuestion(r perdure.ApprovalRule, tool string, call QuestionCall) (Question, error) {
+	life, err := r.Life()
+	if err != nil {
+		return Question{}, err
+	}
+	terms := r.Question(tool)
+	return Question{
+		Name: call.CallID, Kind: terms.Kind, Subject: terms.Subject, Prompt: terms.Prompt, Needed: terms.Needed, NotAsker: terms.NotAsker,
+		By: terms.By, Edit: terms.Edit, NoGrants: terms.NoGrants, OnExpiry: terms.OnExpiry, Expires: life, Call: &call,
+	}, nil
+}

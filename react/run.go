@@ -1,0 +1,199 @@
+package react
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/scope"
+	"github.com/perdure/perdure/llm"
+	"github.com/perdure/perdure/tool"
+)
+
+// RunOptions are the options of Run. Only Model is required.
+type RunOptions struct {
+	Model perdure.ModelConfig
+	// Name and Instance identify the Run in the execution, like those of a step. A function that calls
+	// Run more than once gives each call another Name or Instance.
+	Name, Instance string
+	// System is the system prompt.
+	System string
+	// Tools are the tools that the model may call. Workers register them as tasks, with Tasks. Their
+	// descriptions and schemas are stored with the first model call, and do not change in the Run.
+	Tools []tool.Tool
+	// MaxTurns is the maximum number of model calls; 0 means 50.
+	MaxTurns int
+	// Approvals is a policy about the tool calls. It can tighten the policies with which the execution
+	// was started, and never loosen them. Run judges it, not the server. A LOCAL execution cannot ask.
+	Approvals perdure.ApprovalPolicy
+	// Net is the network limit of bash calls: open, loopback or none; "" means the worker's.
+	Net tool.Net
+	// ToolChoice and ToolName are those of perdure.Turns. They apply to the first model call; none
+	// applies to all.
+	ToolChoice, ToolName string
+	// MaxTokens is the maximum size of each answer; 0 means the provider's default.
+	MaxTokens   int
+	Temperature *float64
+	Thinking    llm.Thinking
+	// Format is the required format of the text; nil is free text.
+	Format *perdure.OutputFormat
+	// Silent, if set, does not stream the answers to clients.
+	Silent bool
+}
+
+// RunResult is the result of Run.
+type RunResult struct {
+	// Message is the last answer of the model. EntryID is the id of the message to which its streamed
+	// text belongs: see Generated.EntryID.
+	Message perdure.Message
+	EntryID uuid.UUID
+	// Messages are the messages that were passed to Run, and those of the Run. Append a message to
+	// continue the conversation in another Run.
+	Messages []perdure.Message
+	// Usage is the sum over all model calls, with its cost if the prices are known.
+	Usage perdure.Usage
+	// StopReason is turn_limit if the model still called tools in the last of MaxTurns. Otherwise it is
+	// that of the last answer.
+	StopReason perdure.StopReason
+	// Turns is the number of model calls.
+	Turns int
+}
+
+// Text returns the text of the last answer.
+func (r RunResult) Text() string { return r.Message.PlainText() }
+
+// Run runs the loop of the react agent as a part of an agent of any kind: it asks a model, runs the
+// tools that the model calls, returns their results to the model, and continues until the model calls
+// no more tools. Each model call and each tool call is a task. A function that is entered again gets
+// the stored answers and results, so a crash never pays for an answer twice, nor runs a finished tool
+// again. The options and the messages are stored when the Run begins: they remain those of the Run if
+// the program has changed when the function is entered again.
+//
+// Calls of one answer run in parallel, except around tools with Barrier. An error of a tool is a result
+// that the model reads. A call of a tool that is not in Tools is answered with an error. A model call
+// that fails for a while is repeated, with growing pauses.
+//
+// If the approval policies of the execution, or Approvals, ask about a call, people are asked as the
+// react agent asks them. A denied call is answered with the reason.
+//
+// messages is as for Generate. Neither it nor the answers become part of the execution's conversation.
+// A Run does not compact: its messages have to fit into the model's window. It blocks. Errors:
+// invalid_argument; step_name_reused, if another Run of the function has the same Name and Instance;
+// unsupported, if Approvals ask in a LOCAL execution; the error of a model call that has failed for
+// good, a *perdure.TaskError whose code begins with model_. The result then has the messages before that
+// call.
+func Run(ctx agent.Context, messages []perdure.Message, o RunOptions) (RunResult, error) {
+	record, err := o.record(ctx, messages)
+	if err != nil {
+		return RunResult{}, err
+	}
+	r := &run{ctx: ctx, place: ctx.Place()}
+	if err := r.begin(record, o); err != nil {
+		return RunResult{}, err
+	}
+	err = r.loop()
+	return r.out, err
+}
+
+// runRecord is what a Run stores as the record of a step when it begins.
+type runRecord struct {
+	Model     perdure.ModelConfig    `json:"model"`
+	Request   generation             `json:"request"` // with the first messages
+	MaxTurns  int                    `json:"maxTurns"`
+	Tools     []callRules            `json:"tools,omitempty"` // as in Request.Tools
+	Approvals perdure.ApprovalPolicy `json:"approvals,omitempty"`
+	Net       string                 `json:"net,omitempty"`
+}
+
+// callRules are the properties of a tool that decide how its calls run.
+type callRules struct {
+	Name    string         `json:"name"`
+	Barrier bool           `json:"barrier,omitempty"`
+	OnLost  perdure.OnLost `json:"onLost,omitempty"`
+	Timeout time.Duration  `json:"timeout,omitempty"`
+}
+
+// record returns the record of a Run. Errors: invalid_argument, unsupported.
+func (o RunOptions) record(ctx agent.Context, messages []perdure.Message) (runRecord, error) {
+	g := GenerateOptions{
+		Model: o.Model, Name: o.Name, Instance: o.Instance, System: o.System, ToolChoice: o.ToolChoice, ToolName: o.ToolName,
+		MaxTokens: o.MaxTokens, Temperature: o.Temperature, Thinking: o.Thinking, Format: o.Format, Silent: o.Silent,
+	}
+	r := runRecord{Model: o.Model, MaxTurns: o.MaxTurns, Approvals: o.Approvals, Net: string(o.Net)}
+	names := make([]string, len(o.Tools))
+	for i, t := range o.Tools {
+		names[i] = t.Name
+		r.Tools = append(r.Tools, callRules{Name: t.Name, Barrier: t.Barrier, OnLost: t.OnLost, Timeout: t.Timeout})
+	}
+	g.Tools = specs(o.Tools, names)
+	r.Request = g.generation(messages)
+	if r.MaxTurns == 0 {
+		r.MaxTurns = defaultMaxTurns
+	}
+	if err := g.check(r.Request.Messages); err != nil {
+		return r, err
+	}
+	if err := perdure.CheckToolNames(perdure.ListPlaces("tools"), names, []perdure.ModelConfig{o.Model}); err != nil {
+		return r, err
+	}
+	return r, o.check(ctx)
+}
+
+// check checks the options that Generate does not have. Errors: invalid_argument, unsupported.
+func (o RunOptions) check(ctx agent.Context) error {
+	if o.MaxTurns < 0 {
+		return perdure.FieldErrorf("maxTurns", "must not be negative")
+	}
+	if err := (perdure.AgentConfig{Net: string(o.Net)}).CheckNet(); err != nil {
+		return err
+	}
+	if err := o.Approvals.Check("approvals"); err != nil {
+		return err
+	}
+	for i, rule := range o.Approvals {
+		if rule.When != nil {
+			if _, err := ruleSchemas.Compile(rule.When); err != nil {
+				return perdure.FieldErrorf(fmt.Sprintf("approvals[%d].when", i), "does not compile: %v", err)
+			}
+		}
+		if rule.Then == perdure.ApprovalAsk && ctx.Execution().PersistenceMode == perdure.Local {
+			return perdure.Errorf(perdure.Unsupported, "approvals[%d] asks people, and a LOCAL execution cannot ask; start it as REMOTE", i)
+		}
+	}
+	return nil
+}
+
+// runStep returns the name of the step with the record of a Run.
+func (o RunOptions) runStep() string {
+	if o.Name == "" {
+		return "react.Run"
+	}
+	return "react.Run:" + o.Name
+}
+
+// begin stores the record of the Run with the next commit, or reads the stored one.
+func (r *run) begin(record runRecord, o RunOptions) error {
+	step := o.runStep()
+	raw, err := r.ctx.RunStep(step, func(context.Context) (json.RawMessage, error) {
+		return json.Marshal(record)
+	}, agent.StepInstance(o.Instance), agent.Lazy())
+	if perdure.IsCode(err, perdure.StepNameReused) {
+		return perdure.Errorf(perdure.StepNameReused, "Run was called twice with the name %q and the instance %q; give each call an Instance of its own", o.Name, o.Instance)
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, &r.record); err != nil {
+		return perdure.FieldErrorf("step", "%s does not decode: %v", step, err)
+	}
+	if r.frozen, err = r.ctx.Execution().Approvals(); err != nil {
+		return err
+	}
+	r.step = perdure.TaskID(perdure.StepKey(r.ctx.ID(), step, scope.Of(r.ctx)+o.Instance))
+	r.out.Messages = r.record.Request.firstMessages()
+	return nil
+}

@@ -1,0 +1,109 @@
+package react
+
+import (
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/agent"
+)
+
+// beginCall schedules a call, asks for its approval, or refuses it, as the policies of the execution
+// and of the Run decide.
+func (r *run) beginCall(c *call) {
+	if !r.frozen.Gate().Guards(c.Name) && !(perdure.Approvals{Start: r.record.Approvals}).Gate().Guards(c.Name) {
+		r.schedule(c, r.limits(c, "")...)
+		return
+	}
+	if err := perdure.CheckArguments("arguments", []byte(c.Arguments)); err != nil {
+		c.Refused = notOneDocument
+		return
+	}
+	judged, err := r.judge(c)
+	switch {
+	case err != nil:
+		c.Refused = notApplicable + reason(err)
+	case judged.Then == perdure.ApprovalDeny:
+		c.Refused = deniedByRule + because(judged.Rule)
+	case judged.Then == perdure.ApprovalAsk:
+		r.ctx.SetPlace(r.at(c.ID)) // an edit is judged by the place of its question
+		c.Question, c.Refused = askCall(r.ctx, judged, c, agent.QuestionCall{CallID: c.ID, Arguments: c.Arguments})
+		r.ctx.SetPlace(r.place)
+	default:
+		number := judged.Number
+		r.clear(c, judged, perdure.Clearance{Rule: &number})
+	}
+}
+
+// judge returns what the policies decide about a call. Those of the Run can only tighten those of the
+// execution.
+func (r *run) judge(c *call) (perdure.Judgement, error) {
+	call := perdure.ApprovalCall{
+		Tool: c.Name, Arguments: json.RawMessage(c.Arguments), Workspace: r.ctx.Execution().Workspace, Turn: r.at(c.ID).Turn(),
+	}
+	judged, err := r.frozen.Judge(call, ruleSchemas.Fits)
+	if err != nil {
+		return judged, err
+	}
+	return judged.With(r.record.Approvals, call, ruleSchemas.Fits)
+}
+
+// limits returns the options for what the commands of a call may do.
+func (r *run) limits(c *call, requires string) []agent.TaskOption {
+	net := ""
+	if c.Name == commandTool {
+		net = r.record.Net
+	}
+	if net == "" && requires == "" {
+		return nil
+	}
+	return []agent.TaskOption{agent.Confined(net, requires)}
+}
+
+// clear schedules a call that a policy guards.
+func (r *run) clear(c *call, j perdure.Judgement, why perdure.Clearance) {
+	r.schedule(c, append(r.limits(c, j.Requires), agent.WithClearance(why))...)
+}
+
+// awaitApprovals waits until no call of the group waits for an approval. Calls are scheduled as soon
+// as they are approved.
+func (r *run) awaitApprovals(group []call) error {
+	for {
+		var asked []*call
+		var conditions []agent.Condition
+		for i := range group {
+			if c := &group[i]; c.Question != nil {
+				asked = append(asked, c)
+				conditions = append(conditions, agent.OnQuestion(agent.AskedOf(*c.Question)))
+			}
+		}
+		if len(asked) == 0 {
+			return nil
+		}
+		met, err := r.ctx.WaitAny(0, conditions...)
+		if err != nil {
+			return err
+		}
+		r.decided(asked[met.Index], met.Questions[0])
+	}
+}
+
+// decided schedules or refuses a call whose question is final.
+func (r *run) decided(c *call, q perdure.Question) {
+	question := c.Question
+	c.Question = nil
+	if c.Refused = notApproved(q); c.Refused != "" {
+		return
+	}
+	if q.Details != nil && string(q.Details) != c.Arguments {
+		c.Arguments, c.Edited = string(q.Details), string(q.Details)
+	}
+	judged, err := r.judge(c)
+	switch {
+	case err != nil:
+		c.Refused = notApplicable + reason(err)
+	case judged.Then == perdure.ApprovalDeny: // the edit comes under a rule of the Run, which the server does not judge
+		c.Refused = deniedByRule + because(judged.Rule)
+	default:
+		r.clear(c, judged, perdure.Clearance{Question: question})
+	}
+}
