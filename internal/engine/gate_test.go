@@ -124,7 +124,6 @@ func TestPoliciesThatCannotBeAreRefused(t *testing.T) {
 	models := []perdure.ModelConfig{{Provider: "scripted", ModelID: "m"}}
 	for name, r := range map[string]StartRequest{
 		"another kind":     {Kind: "agent", Approvals: ask},
-		"LOCAL":            {UserPrompt: "x", Models: models, Approvals: ask, PersistenceMode: perdure.Local},
 		"two without keys": {UserPrompt: "x", Models: models, Approvals: two},
 		"a schema that is no": {UserPrompt: "x", Models: models, Approvals: perdure.ApprovalPolicy{
 			{Tools: []string{"*"}, Then: perdure.ApprovalAsk, When: json.RawMessage(`{"type": 7}`)},

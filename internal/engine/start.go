@@ -209,7 +209,7 @@ func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec p
 	if err := perdure.CheckMessages("messages", open, r.Messages); err != nil {
 		return nil, nil, err
 	}
-	gate, err := e.freeze(ctx, &in, policies, r.PersistenceMode)
+	gate, err := e.freeze(ctx, &in, policies)
 	if err != nil {
 		return nil, nil, err
 	}
